@@ -9,15 +9,16 @@ DEBIAN := gcc clang libc6-dev nodejs qemu-user qemu-system-arm \
 	gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross \
 	gcc-arm-none-eabi libnewlib-arm-none-eabi
 
-.PHONY: help demo book book-update test test-core test-foreign test-gpu lint format bench bench-quick soak clean
+.PHONY: help demo book book-update test test-core test-foreign test-drake test-gpu lint format bench bench-quick soak clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo       a report on the motions of a two-link arm, as one page: out/demo/example-7.2.html"
-	@echo "make book       execute the notebooks of examples/book and compare; make book-update writes them"
+	@echo "make book       execute the notebooks of examples/book and compare, and show every object in a kernel; make book-update writes them"
 	@echo "make test       the whole test suite, on WORKERS=$(WORKERS) processes"
 	@echo "make test-core  the core alone, in an environment that has no extra"
 	@echo "make test-foreign  PyTorch and JAX, in an environment that has them, on the CPU"
+	@echo "make test-drake  SDF files and rotors as Drake reads them, in an environment that has it"
 	@echo "make test-gpu   the tests that need a CUDA device, with the libraries that PYTHON has: CuPy, PyTorch, JAX"
 	@echo "make lint       formatting, ruff and mypy, changing nothing"
 	@echo "make format     let ruff put the formatting right"
@@ -37,6 +38,7 @@ demo: .venv/.installed
 	$(BIN)/dalembert report planar-2r --example 7.2 --out out/demo/example-7.2.html --force
 
 book: .venv/.installed-book
+	$(BIN)/python tests/report/in_kernel.py
 	$(BIN)/python examples/book/build.py --workers $(WORKERS)
 
 book-update: .venv/.installed-book
@@ -65,6 +67,14 @@ out/foreign/venv/.installed: .venv/.python pyproject.toml
 	out/foreign/venv/bin/python -m pip install --quiet --disable-pip-version-check "torch==2.13.0+cpu" || \
 		out/foreign/venv/bin/python -m pip install --quiet --disable-pip-version-check "torch==2.13.0"
 	out/foreign/venv/bin/python -m pip install --quiet --disable-pip-version-check "jax>=0.10" "pytest>=8" "hypothesis>=6.100" -e ".[motion]"
+	@touch $@
+
+test-drake: out/drake/venv/.installed
+	out/drake/venv/bin/python -m pytest tests/drake
+
+out/drake/venv/.installed: .venv/.python pyproject.toml
+	$(PYTHON) -m venv out/drake/venv
+	out/drake/venv/bin/python -m pip install --quiet --disable-pip-version-check "drake>=1.30" "pytest>=8" "hypothesis>=6.100" -e .
 	@touch $@
 
 # array libraries for GPUs are gigabytes: those of PYTHON are used, with whatever of pytest it has

@@ -30,8 +30,10 @@ __doc__ = f"{__doc__}\n{_introduction()} Their equations are cited as S (7.42) a
 TYPE_CHECKING = False  # typing's own would have to be imported: nothing is, so that the command can begin at once
 if TYPE_CHECKING:
     import os
+    from collections.abc import Mapping
     from typing import Any, Literal
 
+    from dalembert.analysis.monte_carlo import MonteCarlo, Tolerances, monte_carlo
     from dalembert.analysis.selection import select_drives
     from dalembert.analysis.sizing import size
     from dalembert.analysis.workspace import workspace_map
@@ -57,15 +59,21 @@ if TYPE_CHECKING:
         Placement,
         Robot,
         Rotor,
+        Shape,
     )
     from dalembert.robot.catalogue import read_gears, read_motors
     from dalembert.robot.check import ModelWarning, PhysicalWarning
     from dalembert.simulation.controllers import PD, Adaptive, ComputedTorque, Feedforward
+    from dalembert.simulation.recorded import RecordedTorque, read_torques
     from dalembert.simulation.simulate import simulate
     from dalembert.tip.controller import OperationalController, Wall
     from dalembert.trajectory.cartesian import circle, line
+    from dalembert.trajectory.configurations import inverse_kinematics
     from dalembert.trajectory.csv_file import read_trajectory
+    from dalembert.trajectory.events import PayloadEvent, WrenchEvent
     from dalembert.trajectory.fourier import fourier
+    from dalembert.trajectory.joined import join
+    from dalembert.trajectory.monotone import InterpolationWarning
     from dalembert.trajectory.profiles import polynomial, trapezoidal, triangular
     from dalembert.trajectory.splines import spline
     from dalembert.trajectory.trajectory import Trajectory
@@ -74,6 +82,7 @@ if TYPE_CHECKING:
 _LATER = {
     name: module
     for module, names in {
+        "analysis.monte_carlo": "MonteCarlo Tolerances monte_carlo",
         "analysis.selection": "select_drives",
         "analysis.sizing": "size",
         "analysis.workspace": "workspace_map",
@@ -85,15 +94,20 @@ _LATER = {
         "kernel.cache": "CacheWarning",
         "report.page": "write_report",
         "report.study": "study",
-        "robot": "Coupling Frame Friction Gear Inertia Joint Limits Link Loop Motor Placement Robot Rotor",
+        "robot": "Coupling Frame Friction Gear Inertia Joint Limits Link Loop Motor Placement Robot Rotor Shape",
         "robot.catalogue": "read_gears read_motors",
         "robot.check": "ModelWarning PhysicalWarning",
         "simulation.controllers": "PD Adaptive ComputedTorque Feedforward",
+        "simulation.recorded": "RecordedTorque read_torques",
         "simulation.simulate": "simulate",
         "tip.controller": "OperationalController Wall",
         "trajectory.cartesian": "circle line",
+        "trajectory.configurations": "inverse_kinematics",
         "trajectory.csv_file": "read_trajectory",
+        "trajectory.events": "PayloadEvent WrenchEvent",
         "trajectory.fourier": "fourier",
+        "trajectory.joined": "join",
+        "trajectory.monotone": "InterpolationWarning",
         "trajectory.profiles": "polynomial trapezoidal triangular",
         "trajectory.splines": "spline",
         "trajectory.trajectory": "Trajectory",
@@ -116,6 +130,7 @@ __all__ = [
     "Gear",
     "IdentificationWarning",
     "Inertia",
+    "InterpolationWarning",
     "Joint",
     "LimitError",
     "Limits",
@@ -123,21 +138,27 @@ __all__ = [
     "Loop",
     "MissingExtraError",
     "ModelWarning",
+    "MonteCarlo",
     "Motor",
     "OperationalController",
     "ParameterSet",
     "PathError",
+    "PayloadEvent",
     "PhysicalWarning",
     "Placement",
+    "RecordedTorque",
     "Robot",
     "RobotError",
     "Rotor",
+    "Shape",
     "ShapeError",
     "SimulationError",
     "SingularInertiaError",
     "SingularityError",
+    "Tolerances",
     "Trajectory",
     "Wall",
+    "WrenchEvent",
     "arms",
     "circle",
     "excite",
@@ -145,11 +166,15 @@ __all__ = [
     "from_dh",
     "identify",
     "identify_payload",
+    "inverse_kinematics",
+    "join",
     "line",
     "load",
+    "monte_carlo",
     "polynomial",
     "read_gears",
     "read_motors",
+    "read_torques",
     "read_trajectory",
     "select_drives",
     "simulate",
@@ -188,21 +213,41 @@ def arms() -> list[str]:
 
 
 def load(
-    source: str | os.PathLike[str] | Robot, *, physical: Literal["error", "warn"] = "error", tip: str | None = None
+    source: str | os.PathLike[str] | Robot,
+    *,
+    physical: Literal["error", "warn"] = "error",
+    tip: str | None = None,
+    lock: Mapping[str, Any] | None = None,
+    root: str | None = None,
+    convention: Literal["standard", "modified"] | None = None,
+    density: float | str | None = None,
+    arguments: Mapping[str, Any] | None = None,
 ) -> Arm:
-    """An arm by its shipped name, or from a file: .urdf, .toml, or .xml (MJCF).
+    """An arm by its shipped name, or from a file: .urdf, .xacro, .sdf, .toml, .xml (MJCF), or a DH table in .csv or .xlsx.
 
-    physical  "warn" loads a robot with an inertia that no body can have, and says so
-    tip       the link whose frame is the end effector; the file's own choice unless given
+    physical    "warn" loads a robot with an inertia that no body can have, and says so
+    tip         the link whose frame is the end effector; the file's own choice unless given
+    lock        joints that are held fixed, and their positions (rad or m)
+    root        the link that becomes the base: what hangs on it is the arm. With ``tip`` too, the arm is the chain
+                between them, and joints beside it are held fixed
+    convention  of a DH table, where the file does not say it
+    density     kg/m³, or a material such as "aluminium": links without a mass have that of their shapes
+    arguments   of a .xacro file, those that it asks for by $(arg NAME)
 
     >>> load("panda")
     <Arm 'panda': 7 joints>
+    >>> load("panda", lock={"panda_joint3": 0.0}, root="panda_link1", tip="panda_link6").joint_names
+    ('panda_joint2', 'panda_joint4', 'panda_joint5', 'panda_joint6')
     """
     from dalembert.arm import Arm
     from dalembert.robot import Robot
-    from dalembert.robot.load import load_robot
+    from dalembert.robot.load import load_robot, part_of
 
-    return Arm(source if isinstance(source, Robot) else load_robot(source, physical=physical, tip=tip))
+    if not isinstance(source, Robot):
+        choices: dict[str, Any] = {"lock": lock, "root": root, "convention": convention, "density": density}
+        return Arm(load_robot(source, physical=physical, tip=tip, arguments=arguments, **choices))
+    robot = source if tip is None else source.with_tip(tip)
+    return Arm(part_of(robot, f"robot '{robot.name}'", lock=lock, root=root, chain=tip is not None))
 
 
 def from_dh(rows: Any, convention: Literal["standard", "modified"] = "standard", **fields: Any) -> Arm:

@@ -50,12 +50,15 @@ def pin_configuration(model: pin.Model, q: np.ndarray) -> np.ndarray:
 
 
 class Oracle:
-    """Pinocchio's model of a URDF, spoken to in the arm's joint order."""
+    """Pinocchio's model of a URDF, spoken to in the arm's joint order; Drake's rotors, which it does not read, are given."""
 
     def __init__(self, model: pin.Model, a: da.Arm) -> None:
-        self.model, self.data = model, model.createData()
         names = [model.names[j] for j in range(1, model.njoints)]
         self.order = [a.joint_names.index(name) for name in names]
+        rotors = [joint.rotor for joint in a.robot.moving_joints]
+        reflected = [r.gear**2 * r.inertia if r is not None and r.reflected else 0.0 for r in rotors]
+        model.armature[:] = np.array(reflected)[self.order]
+        self.model, self.data = model, model.createData()
         self.back = np.argsort(self.order)
 
     def q(self, q: np.ndarray) -> np.ndarray:

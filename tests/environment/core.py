@@ -7,6 +7,7 @@ fail. It needs nothing but the package.
 from __future__ import annotations
 
 import importlib
+import os
 import subprocess
 import sys
 import tempfile
@@ -68,6 +69,8 @@ def files_are_read_and_written(folder: Path) -> Iterator[str]:
         assert np.allclose(again.gravity_torque(again.home), arm.gravity_torque(arm.home))
         yield suffix
     assert da.from_dh([{"a": 1.0, "mass": 2.0, "com": (-0.5, 0, 0)}], gravity=(0, -9.81, 0)).n == 1
+    (folder / "arm.csv").write_text("a [mm],alpha [deg],d,theta,mass\n500,-90,0,q1,2\n")
+    assert da.load(folder / "arm.csv").n == 1 and da.Shape("box", (1.0, 1.0, 1.0)).inertia(density="steel").mass == 7850
     yield "DH table"
 
 
@@ -133,6 +136,26 @@ def run_of(arm: da.Arm) -> dict[str, np.ndarray]:
     return {"t": t, "q": q, "qd": qd, "tau": arm.inverse_dynamics(q, qd, qdd)}
 
 
+def without_programs(call: Callable[..., object], *given: object) -> object:
+    """A call where no program is to be found."""
+    paths = os.environ["PATH"]
+    os.environ["PATH"] = ""
+    try:
+        return call(*given)
+    finally:
+        os.environ["PATH"] = paths
+
+
+def notebooks_and_pages_show_arms(folder: Path) -> Iterator[str]:
+    """What is drawn as SVG, and the page with a moving arm, need no extra."""
+    arm = da.load("planar-2r")
+    run = da.simulate(arm, [0.3, 0.8], None, None, 0.1)
+    for shown in (arm, run, arm.dynamic_manipulability([0.3, 0.8])):
+        assert "<svg" in shown._repr_html_()
+    run.animate(folder / "swing.html")
+    yield f"a moving arm: {(folder / 'swing.html').stat().st_size} bytes"
+
+
 def calls_for_extras(folder: Path) -> dict[str, list[tuple[str, Callable[[], object]]]]:
     """By extra: the package that is missed first, and a call that misses it."""
     arm = da.load("planar-2r")
@@ -140,7 +163,9 @@ def calls_for_extras(folder: Path) -> dict[str, list[tuple[str, Callable[[], obj
     swing = (arm, [0.3, 0.8], [0.0, 0.0], None, 0.1)
     bag, mcap = file_of(folder, "run.bag"), file_of(folder, "run.mcap")
     parquet, matlab = file_of(folder, "run.parquet"), file_of(folder, "run.mat")
+    sheet, mesh = file_of(folder, "arm.xlsx"), da.Shape("mesh", (1, 1, 1), file=file_of(folder, "link.stl"))
     mjcf = file_of(folder, "arm.xml", b"<mujoco><worldbody/></mujoco>")
+    macros = file_of(folder, "arm.xacro", b"<robot/>")
     return {
         "motion": [
             ("SciPy", lambda: da.simulate(*swing, method="dop853")),
@@ -152,7 +177,10 @@ def calls_for_extras(folder: Path) -> dict[str, list[tuple[str, Callable[[], obj
         ],
         "plot": [
             ("Matplotlib", lambda: da.write_report(folder / "page.html", da.study(arm, da.read_trajectory(motion)))),
+            ("Matplotlib", arm.plot),
+            ("Matplotlib", lambda: da.simulate(*swing).animate(folder / "swing.gif")),
         ],
+        "video": [("imageio-ffmpeg", lambda: without_programs(da.simulate(*swing).animate, folder / "swing.mp4"))],
         "identify": [
             ("SciPy", lambda: da.identify(arm, run_of(arm))),
             ("SciPy", lambda: da.excite(arm, duration=1.0)),
@@ -165,7 +193,10 @@ def calls_for_extras(folder: Path) -> dict[str, list[tuple[str, Callable[[], obj
             ("rosbags", lambda: da.identify(arm, bag)),
             ("mcap", lambda: da.identify(arm, mcap)),
         ],
+        "spreadsheet": [("python-calamine", lambda: da.load(sheet))],
+        "meshes": [("trimesh", lambda: mesh.inertia(density=2700))],
         "mujoco": [("MuJoCo", lambda: da.load(mjcf))],
+        "xacro": [("xacro", lambda: da.load(macros))],
         "gpu": [("cuda-bindings", lambda: importlib.import_module("dalembert.kernel.cuda")._driver())],
         "cluster": [
             ("distributed", lambda: da.simulate(arm, [[0.3, 0.8]], None, None, 0.1, cluster="tcp://127.0.0.1:8786"))
@@ -209,6 +240,7 @@ def main(*names: str) -> None:
             files_are_read_and_written(folder),
             motions_are_made_and_timed(folder),
             commands_print(folder),
+            notebooks_and_pages_show_arms(folder),
             missing_extras_are_one_sentence(folder),
         ):
             for step in part:

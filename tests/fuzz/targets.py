@@ -76,6 +76,14 @@ MJCF_WORDS = (
 )  # fmt: skip
 
 
+DH_TABLES = (
+    "Arm;;;\njoint;type;a_i-1 [mm];α_i-1 (°);d [mm];θ;m [kg];Im [kg cm²];kr;min [deg, mm]\n1;R;0;-90;400,5;q1 + 90;3;0,2;1:100;-170\n"
+    "2;P;0;0;*;0;1;;;0\nflange;F;0;0;100;0\n\nTotal;;;;;;4\n",
+    "# convention: modified\na,alpha,d,theta,mass,cx,Ixx,Iyy,effort\n0.5,pi/2,0,,1,0.1,0.2,0.2,10 N cm\n0,90 deg,,0,,,,,\n",
+)
+TABLE_WORDS = (b"[mm]", b"(deg)", b"q1", b"*", b";", b",", b"alpha", b"1e999", b"nan", b"\"", b"+", b"# gravity: 0 0 1", b"\xff\xfe")  # fmt: skip
+
+
 def saved(suffix: str, *names: str) -> Callable[[Path], Seeds]:
     """Shipped arms in another format."""
 
@@ -478,7 +486,30 @@ NPY_WORDS = (b"'descr': ", b"'<f8'", b"'|O'", b"'<U9'", b"'<M8[s]'", b"[('a', '<
 BAG_WORDS = (b"op=", b"conn=", b"topic=", b"chunk_pos=", b"compression=bz2", b"size=")
 DATABASE_WORDS = (b"CREATE VIEW ", b" AS (", b"topics", b"messages", b"schema")
 
+# a robot with all that a URDF file keeps, and one in the words of SDF
+KEPT = (
+    '<robot name="r"><material name="m"><color rgba="1 0 0 1"/></material><link name="a"><visual name="v"><origin xyz="0 0 1"/>'
+    '<geometry><mesh filename="a.stl" scale="1 1 1"/></geometry><material name="m"/></visual></link><link name="b"><collision>'
+    '<geometry><box size="1 1 1"/></geometry></collision></link><joint name="j" type="continuous"><parent link="a"/><child '
+    'link="b"/><safety_controller k_velocity="1"/></joint><transmission name="t"><joint name="j"/><actuator name="m">'
+    '<mechanicalReduction>9</mechanicalReduction><drake:rotor_inertia value="1"/></actuator></transmission></robot>'
+)  # fmt: skip
+SDF = (
+    '<sdf version="1.9"><world name="w"><gravity>0 0 -9</gravity><model name="m"><pose>0 0 1 0 0 0</pose><link name="a"><inertial>'
+    "<mass>1</mass><inertia><ixx>1</ixx></inertia></inertial></link><frame name='f' attached_to='a'><pose>1 0 0 0 0 0</pose></frame>"
+    '<model name="n" placement_frame="b"><link name="b"><pose relative_to="__model__">0 0 1 0 0 0</pose></link></model><joint '
+    'name="j" type="revolute"><parent>world</parent><child>a</child><axis><xyz expressed_in="f">0 0 1</xyz><limit><lower>-1'
+    '</lower></limit><dynamics><damping>1</damping></dynamics></axis></joint><joint name="k" type="screw"><parent>f</parent>'
+    "<child>n::b</child><axis><xyz>1 0 0</xyz></axis><screw_thread_pitch>1</screw_thread_pitch></joint></model></world></sdf>"
+)  # fmt: skip
+SDF_WORDS = (
+    b"<link name=", b' type="universal"', b' type="fixed"', b"<pose relative_to=", b"<frame name=", b" attached_to=", b"__model__",
+    b"<include><uri>", b"model://", b"../", b"<axis2>", b"<mimic joint=", b"<static>", b'version="1.4"', b"<!DOCTYPE", b"::", b"world",
+)  # fmt: skip
+
 TARGETS: tuple[Target, ...] = (
+    Target("urdf kept", ".urdf", lambda folder: [KEPT.encode()], loaded_and_saved(".toml", ".urdf"), XML_WORDS),
+    Target("sdf", ".sdf", lambda folder: [SDF.encode()], loaded_and_saved(".toml"), SDF_WORDS),
     Target("urdf", ".urdf", saved(".urdf", "planar-2r", "pr-arm"), loaded_and_saved(".toml", ".urdf"), XML_WORDS),
     Target("urdf text", ".urdf", saved(".urdf", "pendulum"), lambda path: parse_urdf(path.read_bytes().decode(errors="replace")), XML_WORDS),
     Target("mjcf", ".xml", lambda folder: [text.encode() for text in MJCF], lambda path: read_mjcf(path), MJCF_WORDS),
@@ -486,6 +517,7 @@ TARGETS: tuple[Target, ...] = (
     Target("toml terms", ".toml", rubbing(".toml"), loaded_and_saved(".toml", ".urdf"), TOML_WORDS),
     Target("urdf terms", ".urdf", rubbing(".urdf"), loaded_and_saved(".toml", ".urdf"), XML_WORDS),
     Target("toml loops", ".toml", shipped("five-bar", "parallelogram"), loaded_and_saved(".toml"), TOML_WORDS),
+    Target("dh table", ".csv", lambda folder: [text.encode() for text in DH_TABLES], loaded_and_saved(".toml"), TABLE_WORDS),
     Target("dh rows", ".json", dh_rows, table_of_rows, (b'"alpha": ', b'"rotor": {', b"[", b"]", b"null", b"1e999", b"NaN")),
     *(Target(f"limits {suffix}", suffix, lambda folder, suffix=suffix: LIMITS[suffix], limits, LIMIT_WORDS) for suffix in LIMITS),
     Target("motion", ".csv", motions, read_motions, WORDS),

@@ -18,7 +18,7 @@ from dalembert.graph.tape import Graph, evaluate
 from dalembert.quantities import machine
 from dalembert.quantities.joints import JOINTS, known
 from dalembert.quantities.lighter import CLOSED_FORM, has_closed_form
-from dalembert.quantities.machine import CHEAPEST, INPUTS, kernel, signature, trace
+from dalembert.quantities.machine import CHEAPEST, INPUTS, kernel, signature, sizes_of, trace
 from dalembert.robot import Inertia, Joint, Link, Robot
 from dalembert.robot.mechanism import mechanism
 from dalembert.symbols import harmonics
@@ -43,7 +43,7 @@ def traced(name: str, quantity: str, form: str, options: tuple[str, ...]) -> Gra
 
 
 def arguments(m: CoupledMechanism, name: str, options=(), seed: int = 3) -> list[np.ndarray]:
-    sizes = {"Q": m.n, "n": m.n, "N": m.tree.n}
+    sizes = {**sizes_of(m), "Q": m.n}
     shapes = [INPUTS[x][0] for x in (*known(m)[name].inputs, *options)]
     rng = np.random.default_rng(seed)
     return [rng.uniform(-2, 2, (20, sizes[size] if size in sizes else int(size))) for size in shapes]

@@ -24,7 +24,6 @@ from typer.testing import CliRunner
 import dalembert as da
 from dalembert.analysis.workspace import workspace_map
 from dalembert.arm.terms import TorqueTerms
-from dalembert.cli import simulate
 from dalembert.cli.main import app
 from dalembert.cli.terminal import plain
 from dalembert.report import figures, report_html, study, tip_figures, write_report
@@ -446,7 +445,7 @@ def test_names_are_shown_as_they_are_in_every_figure(many: tuple[str, ...]) -> N
         assert any(
             in_a_picture(arm.name)[:20] in x for x in written(tip_figures.map_figure(workspace_map(arm, poses=999)))
         )
-        whole = simulate.figure(da.simulate(arm, [0.1, 0.2], None, None, 0.01))
+        whole = da.simulate(arm, [0.1, 0.2], None, None, 0.01).plot()
         shown = written(whole)
         assert all(in_a_picture(plain(name)) in shown for name in names)
         for kind in ("pdf", "svg"):

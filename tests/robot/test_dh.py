@@ -10,7 +10,10 @@ import pytest
 from dalembert.algebra.vectors import rotation_about
 from dalembert.errors import RobotError
 from dalembert.robot import Frame, Friction, Inertia, Limits, Placement, Rotor
+from dalembert.robot.check import ModelWarning
 from dalembert.robot.dh import Row, from_dh, rows_of
+from dalembert.robot.toml_reader import parse_toml
+from dalembert.robot.toml_writer import write_toml
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 
@@ -176,3 +179,30 @@ def test_bad_tables_are_named():
         from_dh([{}], "craig")
     with pytest.raises(RobotError, match="two joints are called 'x'"):
         from_dh([{"name": "x"}, {"name": "x"}])
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ((0.5, -90, 0, 0), "DH row 1: 'alpha' is -90 rad, which looks like degrees; write \"-90 deg\" if it is"),
+        ({"alpha": 180.0}, 'or "180 rad" if it is not'),
+        ((500, 0, 0, 0), "DH row 1: 'a' is 500 m, which looks like millimetres; write \"500 mm\" if it is"),
+        ({"type": "prismatic", "offset": -120}, "'offset' is -120 m, which looks like millimetres"),
+    ],
+)
+def test_numbers_that_look_like_degrees_or_millimetres_are_questioned(row, message):
+    with pytest.raises(RobotError) as error:
+        from_dh([row])
+    assert message in str(error.value)
+
+
+def test_numbers_with_units_are_not_questioned():
+    row = {"a": "500 mm", "alpha": "-90 deg", "d": "30 m", "theta": "7 rad"}
+    assert rows_of(from_dh([row]))[1][0].a == 0.5 and from_dh([row]).joints[0].offset == 7.0
+    with pytest.warns(ModelWarning, match=r"'theta' is 7 rad, which looks like degrees; write \"7 deg\" if it is"):
+        from_dh([row | {"theta": 7.0}])
+
+
+def test_large_numbers_survive_a_file(tmp_path):
+    robot = from_dh([{"a": "50 m", "theta": "7 rad", "d": "-30 m"}, {"a": 1.0}], name="crane")
+    assert parse_toml(write_toml(robot)) == robot

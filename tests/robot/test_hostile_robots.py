@@ -33,6 +33,14 @@ def urdf(inside: str) -> str:
     return f'<robot name="r"><link name="l0"/>{inside}</robot>'
 
 
+def sdf(inside: str, joints: int) -> str:
+    """A model, and a chain of joints through its links l0, l1, …"""
+    chained = "".join(
+        f'<joint name="j{k}" type="fixed"><parent>l{k}</parent><child>l{k + 1}</child></joint>' for k in range(joints)
+    )
+    return f'<sdf version="1.9"><model name="m">{inside}{chained}</model></sdf>'
+
+
 def chain(n: int, kind: str = "fixed", extra: str = "") -> str:
     links = "".join(f'<link name="l{k + 1}"/>' for k in range(n))
     joints = (
@@ -103,6 +111,15 @@ CASES: list[tuple[str, str, str | None]] = [
     ("long-link.urdf", urdf(f'<link name="{"x" * 10**6}"/>'), "'name' of <link> is 'xxx.*at most 1000 letters"),
     ("line-break.urdf", urdf('<link name="a&#10;b"/>'), r"has 2 roots \(l0, a\\nb\)"),
     ("cycle.urdf", chain(9_000).replace('<parent link="l0"/>', '<parent link="l9000"/>'), "form a cycle|has .* roots"),
+    ("deep-kept.urdf", urdf("<a>" * 480 + "</a>" * 480), None),
+    ("many-gazebo.urdf", urdf('<gazebo reference="l0"><a/></gazebo>' * 20_000), None),
+    # SDF
+    ("chain.sdf", sdf("".join(f'<link name="l{k}"/>' for k in range(1_500)), 1_499), None),
+    ("too-many.sdf", sdf("".join(f'<link name="l{k}"/>' for k in range(10_001)), 0), "it has more than 10000 links"),
+    ("frames.sdf", sdf('<link name="l"/>' + "".join(f'<frame name="f{k}" attached_to="f{k + 1}"/>' for k in range(5_000)), 0), "more than 200 frames in one chain"),
+    ("nested.sdf", sdf('<model name="m">' * 400 + "</model>" * 400, 0), "models are nested more than 32 deep"),
+    ("long-pose.sdf", sdf(f'<link name="l"><pose>{"1 " * 10**6}</pose></link>', 0), "it needs 6 numbers, not 1000000"),
+    ("long-name.sdf", sdf(f'<link name="{"x" * 10**6}"/>', 0), "the name of <link> is 'xxx.*1 to 1000 letters"),
     # MJCF
     ("replicate.xml", mjcf(f'<replicate count="1000000000">{body()}</replicate>'), "replicate.xml: it has more than 10000 elements"),
     ("replicate-e.xml", mjcf(f'<replicate count="1e300">{body()}</replicate>'), "it has more than 10000 elements"),

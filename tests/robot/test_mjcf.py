@@ -182,8 +182,6 @@ MESH = '<asset><mesh name="m" file="absent.obj"/></asset>'
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        (simple('<freejoint name="f"/>'), "arm.xml: joint 'f' of body 'a' is a free joint"),
-        (simple('<joint name="b" type="ball"/>'), "arm.xml: joint 'b' of body 'a' is a ball joint"),
         (
             simple(inside='<geom type="mesh" mesh="m"/>', before=MESH),
             r"arm.xml: body 'a' has no <inertial>.*'absent.obj'",

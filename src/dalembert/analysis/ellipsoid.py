@@ -10,16 +10,18 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, wraps
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
+from dalembert.arm.handed_on import handed_on
 from dalembert.arm.lazy import by_blocks
 from dalembert.arrays import DOUBLE, at_once, double, is_lazy
+from dalembert.environment.brief import brief
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError, ShapeError, SingularityError
 from dalembert.kernel.batches import over_threads
@@ -30,6 +32,11 @@ from dalembert.tip.operational import SINGULAR
 from dalembert.tip.task_rows import Task, row_names, space_of, with_frame
 from dalembert.trajectory.limits import holding_torque
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# what the methods of an ellipsoid hand on to, by the modules that draw it: imported when it is first called
+HANDS_ON = {"plot": "report.plots:plot_ellipsoid", "_repr_html_": "report.notebook:ellipsoid_html"}
 Array = NDArray[np.floating[Any]]
 Redundancy = Literal["pseudo-inverse", "dynamic", "exact"]
 FLAT = 1e-9  # relative: a polytope thinner than this has no thickness
@@ -44,6 +51,7 @@ class Ellipsoid:
     axes    (…, m, m) unit vectors in its columns, in the order of the radii
     radii   (…, m) from the largest to the smallest; 0 across a direction in which nothing can be done
     rows    the names of the m components, ``what`` they are, ``unit`` of each
+    arm, q  whose it is, and where: configurations (…, n); ``frame`` the link it stands at, or "tip"
     """
 
     center: Array
@@ -51,6 +59,9 @@ class Ellipsoid:
     radii: Array
     rows: tuple[str, ...]
     what: str = "acceleration"
+    arm: Arm | None = field(default=None, repr=False)
+    q: Array | None = field(default=None, repr=False)
+    frame: str = field(default="tip", repr=False)
 
     @property
     def volume(self) -> Array:
@@ -110,6 +121,30 @@ class Ellipsoid:
         angle = np.linspace(0, 2 * np.pi, count)
         return self.center @ P.T, (U * s[..., None, :]) @ np.stack([np.cos(angle), np.sin(angle)])
 
+    def plot(self, exact: Polytope | None = None) -> Figure:
+        """A matplotlib Figure: the ellipsoid at the arm's tip, and by itself in the planes of two components.
+
+        exact  the polytope of the same limits, from ``arm.acceleration_polytope``, drawn around it
+
+        >>> import dalembert as da
+        >>> figure = da.load("planar-2r").dynamic_manipulability([0.3, 1.0]).plot()
+        >>> [axes.get_title("left") for axes in figure.axes]
+        ['planar-2r: acceleration at the tip, about its centre', 'acceleration in x and y, about its centre']
+        """
+        return handed_on(HANDS_ON, "plot")(self, exact)
+
+    def _repr_html_(self) -> str:
+        return handed_on(HANDS_ON, "_repr_html_")(self)
+
+    def __repr__(self) -> str:
+        of = "" if self.arm is None else f" of {self.arm.name!r:.60}"
+        shape = self.radii.shape[:-1]
+        radii = (
+            f"batch {shape}" if shape or is_lazy(self.radii) else f"radii {', '.join(f'{r:.4g}' for r in self.radii)}"
+        )
+        unit = self.units[0] if len(set(self.units)) == 1 else "mixed units"
+        return f"<Ellipsoid{of}: {self.what} {' '.join(self.rows)}, {radii} ({unit})>"
+
 
 UNITS = {
     "acceleration": ("m/s²", "rad/s²"),
@@ -160,6 +195,7 @@ def _image(center: Array, G: Array, rows: tuple[str, ...], what: str) -> Ellipso
 # -- what they are made of -----------------------------------------------------------------------
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Reach:
     """J, J B⁻¹ (…, m, n) and −J B⁻¹ g (…, m) at some configurations."""
@@ -241,13 +277,14 @@ def _of(what: str) -> Callable[[Callable[..., Ellipsoid]], Callable[..., Ellipso
             **more: Any,
         ) -> Ellipsoid:
             if not is_lazy(q):
-                return function(arm, q, limits, task, frame=frame, **more)
+                shape = function(arm, q, limits, task, frame=frame, **more)
+                return replace(shape, arm=arm, q=np.asarray(q, DOUBLE), frame=frame)
             rows = row_names(task_space(arm, task, frame))
             sizes(arm, limits, "velocity" if what == "velocity" else "effort")
             block = partial(_block, function.__name__, arm, limits, task, {"frame": frame, **more})
             m = len(rows)
             center, axes, radii = by_blocks(block, {"q": arm.checked("q", q)}, [(m,), (m, m), (m,)], DOUBLE)
-            return Ellipsoid(center, axes, radii, rows, what)
+            return Ellipsoid(center, axes, radii, rows, what, arm, q, frame)  # type: ignore[arg-type]
 
         return run
 
@@ -372,6 +409,7 @@ def _check_rank(at: Reach, instead: str = "") -> None:
 # -- the exact set -------------------------------------------------------------------------------
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Polytope:
     """All a = center + Σ_i u_i generators[:, i] with |u_i| ≤ 1: what motors with torque limits can do.

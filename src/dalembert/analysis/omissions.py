@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.analysis.sizing import Demand, Motion, Progress, check_finite, check_fits, demand, joint_units, samples
 from dalembert.arm import Arm
-from dalembert.arrays import double, number, shown
+from dalembert.arrays import number, shown
+from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError
 from dalembert.graph.count import Operations, count
 from dalembert.quantities.joints import JOINTS
@@ -31,6 +32,7 @@ VELOCITY = ("coriolis", "centrifugal")
 DROPS = (*((name,) for name in OMISSIONS), VELOCITY, (*VELOCITY, "off-diagonal"), ("rotational", "translational"))
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Omission:
     """What it costs, and what it saves, to leave out the terms of these names.
@@ -60,6 +62,7 @@ class Omission:
         return _direct(self.model)
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Omissions:
     """What can be neglected along a motion, ``str()`` of it is a table; made by :meth:`Arm.omissions`.
@@ -190,15 +193,15 @@ def omissions(
     """What can be neglected along a motion, see :meth:`Arm.omissions`; and ``further`` approximate models, by their names."""
     at = samples(motion)
     check_fits(arm, at)
-    h = None if tip_wrench is None else double("tip_wrench", tip_wrench)
+    h = at.push(tip_wrench)
     with np.errstate(all="ignore"):
-        tau = np.asarray(arm.inverse_dynamics(at.q, at.qd, at.qdd, h), float)
+        tau = np.asarray(at.model(arm).inverse_dynamics(at.q, at.qd, at.qdd, h), float)
     check_finite(arm, at.t, tau)
     units = joint_units(arm)["torque"]
     torque, rows = demand(at.t, "torque", units, tau), []
     models = {drop: arm.approximate(drop) for drop in DROPS} | _named(further or {})
     for k, (drop, less) in enumerate(models.items()):
-        error = demand(at.t, "error", units, tau - less.inverse_dynamics(at.q, at.qd, at.qdd, h))
+        error = demand(at.t, "error", units, tau - at.model(less).inverse_dynamics(at.q, at.qd, at.qdd, h))
         shares = _share(error.rms, torque.rms), _share(error.peak, torque.peak)
         rows.append(Omission(drop, error, *shares, _operations(less, "inverse_dynamics"), less))
         if progress is not None:

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from io import StringIO
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,10 +20,18 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.analysis.drives import BRAKE_FACTOR, Drives, GearSweep, drives_of
 from dalembert.analysis.integrals import energies, rms
 from dalembert.arm import Arm
-from dalembert.arrays import double
+from dalembert.arm.handed_on import handed_on
+from dalembert.arm.variants import Variants
+from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError
 from dalembert.files import whole_file
+from dalembert.trajectory.loads import carrying, together
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# what the methods of a sizing hand on to, by the modules that draw it: imported when it is first called
+HANDS_ON = {"plot": "report.plots:sizing_figure", "_repr_html_": "report.notebook:sizing_html"}
 Array = NDArray[np.floating[Any]]
 Progress = Callable[[float], None]
 
@@ -50,18 +58,33 @@ class Motion(Protocol):
     def qdd(self) -> Any: ...
 
 
+@brief
 @dataclass(frozen=True)
 class MotionSamples:
-    """A motion at instants that do not go backwards; an instant stands twice where the motion jumps."""
+    """A motion at instants that do not go backwards; an instant stands twice where the motion jumps.
+
+    payload  (N, 10) and ``wrench`` (N, 6): what the motion's events put at the tip; None where there are none
+    """
 
     t: Array
     q: Array
     qd: Array
     qdd: Array
+    payload: Array | None = None
+    wrench: Array | None = None
 
     def rows(self, chosen: Any) -> MotionSamples:
         """Some of the instants."""
-        return MotionSamples(self.t[chosen], self.q[chosen], self.qd[chosen], self.qdd[chosen])
+        payload, wrench = (None if x is None else x[chosen] for x in (self.payload, self.wrench))
+        return MotionSamples(self.t[chosen], self.q[chosen], self.qd[chosen], self.qdd[chosen], payload, wrench)
+
+    def model(self, arm: Arm) -> Arm | Variants:
+        """The arm with the payload that it carries at each of the instants."""
+        return carrying(arm, self.payload)
+
+    def push(self, tip_wrench: ArrayLike | None) -> Array | None:
+        """``tip_wrench`` and that of the events together."""
+        return together(self.wrench, tip_wrench)
 
 
 def samples(motion: Motion) -> MotionSamples:
@@ -76,16 +99,21 @@ def samples(motion: Motion) -> MotionSamples:
         )
     t = np.asarray(motion.t, float)
     inner = [k for k in getattr(motion, "knots", ()) if t[0] < k < t[-1]]
-    if not inner or getattr(motion, "sampled_at", None) is not None or not callable(motion):
-        return MotionSamples(t, *(np.asarray(x, float) for x in (motion.q, motion.qd, motion.qdd)))
+    events = getattr(motion, "loads", None)
+    if events is None or not callable(motion) or not inner:
+        loads = (
+            (getattr(motion, name, None) for name in ("payload", "wrench")) if events is None else events.at(t - t[0])
+        )
+        return MotionSamples(t, *(np.asarray(x, float) for x in (motion.q, motion.qd, motion.qdd)), *loads)
     before = np.array(inner) - 1e-9 * (t[-1] - t[0])
     asked = np.sort(np.concatenate([t, before, np.setdiff1d(inner, t)]))
     q, qd, qdd = motion(asked)
     shown = asked.copy()  # the value just before a knot belongs to the knot
     shown[np.searchsorted(asked, before)] = inner
-    return MotionSamples(shown, q, qd, qdd)
+    return MotionSamples(shown, q, qd, qdd, *events.at(asked))
 
 
+@brief
 @dataclass(frozen=True)
 class Demand:
     """One thing at every joint: its largest size, when that is first reached, RMS, and the limit.
@@ -238,6 +266,26 @@ class Sizing:
         with whole_file(path, overwrite=overwrite) as file:
             file.write(self.csv())
 
+    def plot(self) -> Figure:
+        """A matplotlib Figure: for every joint the share of its limits that is used, and peak and RMS torque, speed, power.
+
+        >>> import dalembert as da
+        >>> sizing = da.size(da.load("planar-2r"), da.triangular([0.0, 0.0], [1.0, -2.0], duration=2.0))
+        >>> sizing.plot().axes[0].get_title("left")
+        'Share of the limit used (%)'
+        """
+        return handed_on(HANDS_ON, "plot")(self)
+
+    def _repr_html_(self) -> str:
+        return handed_on(HANDS_ON, "_repr_html_")(self)
+
+    def __repr__(self) -> str:
+        words = f"{len(self.joints)} joints, {self.duration:.6g} s"
+        if self.tightest is not None:
+            quantity, i = self.tightest
+            words += f", at most {100 * quantity.used[i]:.3g} % of a limit ({quantity.name} of {self.joints[i]!r:.40})"
+        return f"<Sizing of {self.arm!r:.60}: {words}>"
+
 
 def size(
     arm: Arm,
@@ -251,7 +299,7 @@ def size(
 ) -> Sizing:
     """What ``motion`` asks of ``arm``.
 
-    motion      a Trajectory, or anything with .t (N,), .q, .qd, .qdd (N, n)
+    motion      a Trajectory, whose events count, or anything with .t (N,), .q, .qd, .qdd (N, n)
     tip_wrench  (6,) or (N, 6) exerted by the tip on its environment, as in ``arm.inverse_dynamics``
     payload     a mass held at the tip (kg), its centre at ``payload_com`` in the tip's frame (m)
     life        that the gears must reach (h, L10); unless given it is computed and not judged
@@ -276,7 +324,7 @@ def size(
     tau, f, mu = loads(arm, at, tip_wrench, progress)
     t, power = at.t, tau * at.qd
     units = joint_units(arm)
-    effort, velocity = _limits(arm, "effort"), _limits(arm, "velocity")
+    effort, velocity = limits_of(arm, "effort"), limits_of(arm, "velocity")
     k_r = np.array([np.nan if joint.rotor is None else joint.rotor.gear for joint in arm.robot.moving_joints])
     given, returned = energies(t, power)
     axial, radial, tilting = bearing_parts(arm, f, mu)
@@ -288,7 +336,7 @@ def size(
         duration=float(t[-1] - t[0]),
         torque=demand(t, "torque", units["torque"], tau, effort),
         speed=demand(t, "speed", units["speed"], at.qd, velocity),
-        acceleration=demand(t, "acceleration", units["acceleration"], at.qdd, _limits(arm, "acceleration")),
+        acceleration=demand(t, "acceleration", units["acceleration"], at.qdd, limits_of(arm, "acceleration")),
         power=demand(t, "power", "W", power),
         motor_torque=demand(t, "motor torque", "N m", tau / k_r, motor_effort),
         motor_speed=demand(t, "motor speed", "rad/s", at.qd * k_r, motor_velocity),
@@ -302,8 +350,8 @@ def size(
         tilting=demand(t, "tilting moment", "N m", tilting),
         lowest=at.q.min(axis=0),
         highest=at.q.max(axis=0),
-        lower=_limits(arm, "lower"),
-        upper=_limits(arm, "upper"),
+        lower=limits_of(arm, "lower"),
+        upper=limits_of(arm, "upper"),
         position_units=units["position"],
         drives=drives_of(arm, at, tau, (axial, radial, tilting), life=life, brake_factor=brake_factor),
     )
@@ -320,7 +368,7 @@ def without_effort_limit(arm: Arm) -> list[str]:
     return [joint.name for joint in arm.robot.moving_joints if joint.limits.effort is None]
 
 
-def _limits(arm: Arm, name: str) -> Array:
+def limits_of(arm: Arm, name: str) -> Array:
     """A limit of every joint: (n,), NaN where there is none."""
     values = [getattr(joint.limits, name) for joint in arm.robot.moving_joints]
     return np.array([np.nan if v is None or np.isinf(v) else v for v in values], float)
@@ -372,14 +420,14 @@ def loads(
 ) -> tuple[Array, Array, Array]:
     """Torques (N, n) and bearing loads f, μ (N, n, 3) along a motion, a chunk at a time."""
     tau, wrenches = np.empty(at.q.shape), np.empty((*at.q.shape, 6))
-    h = None if tip_wrench is None else double("tip_wrench", tip_wrench)
+    h = at.push(tip_wrench)
     for start in range(0, len(at.t), CHUNK):
         part = slice(start, min(start + CHUNK, len(at.t)))
-        state = at.q[part], at.qd[part], at.qdd[part]
+        state, model = (at.q[part], at.qd[part], at.qdd[part]), at.rows(part).model(arm)
         push = h[part] if h is not None and h.ndim > 1 else h
         with np.errstate(all="ignore"):
-            tau[part] = arm.inverse_dynamics(*state, push)
-            bearings = arm.joint_wrenches(*state, push)
+            tau[part] = model.inverse_dynamics(*state, push)
+            bearings = model.joint_wrenches(*state, push)
             # of closed chains those of the actuated joints
             wrenches[part] = np.take(bearings, arm.mechanism.actuated, axis=1)
         if progress is not None:

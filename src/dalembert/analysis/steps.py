@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from dalembert.arm import Arm
+from dalembert.environment.brief import brief
 from dalembert.equations import newton_euler
 from dalembert.graph.count import Counted, Nontrivial, Operations, Tally
 from dalembert.quantities import machine
@@ -44,6 +45,7 @@ STEPS: dict[str, tuple[str, tuple[Count, ...], tuple[Count, ...]]] = {
 }
 
 
+@brief
 @dataclass(frozen=True)
 class Step:
     """The operations of one step of the recursion, for all joints of an arm.

@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.analysis.ellipsoid import sizes, task_space
 from dalembert.arm import Arm
+from dalembert.arm.handed_on import handed_on
+from dalembert.environment.brief import brief
 from dalembert.environment.cluster import connected, shares, spread
 from dalembert.errors import DalembertError
 from dalembert.kernel.batches import over_threads
@@ -24,6 +26,10 @@ from dalembert.quantities.tip import TIP
 from dalembert.tip.task_rows import Task, row_names
 from dalembert.trajectory.limits import holding_torque, joint_ranges, random_poses
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+HANDS_ON = {"plot": "report.tip_figures:map_figure"}  # what draws a map: imported when it is first called
 Array = NDArray[np.floating[Any]]
 Take = Literal["best", "mean", "worst"]
 
@@ -44,6 +50,7 @@ PIECES = 256  # at most, of a map: sums are formed piece by piece, wherever they
 Evaluator = Callable[[Array], tuple[Array, Array]]
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class WorkspaceMap:
     """A number for every cell of the workspace in which the tip was seen.
@@ -81,6 +88,15 @@ class WorkspaceMap:
         row, column = np.unravel_index(np.nanargmax(self.values), self.values.shape)
         middle = np.array([self.across[column : column + 2].mean(), self.up[row : row + 2].mean()])
         return float(self.values[row, column]), self.q[row, column], middle
+
+    def plot(self) -> Figure:
+        """A matplotlib Figure: the map, with the arm in the configuration of the largest value.
+
+        >>> import dalembert as da
+        >>> len(da.workspace_map(da.load("planar-2r"), poses=1000, cells=20).plot().axes)  # the map, and its scale
+        2
+        """
+        return handed_on(HANDS_ON, "plot")(self)
 
 
 def evaluator(

@@ -30,6 +30,8 @@ from dalembert.robot.model import Robot
 from dalembert.robot.omissions import omissions
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from dalembert.analysis.couplings import Couplings
     from dalembert.analysis.ellipsoid import Ellipsoid, Polytope
     from dalembert.analysis.omissions import Omissions
@@ -52,13 +54,15 @@ HANDS_ON = {
     "approximate": "identification.small:without_small_parameters",
     "omissions": "analysis.omissions:omissions",
     "base_parameters": "identification.formulas:base_parameters_of",
+    "plot": "report.arm_figures:arm_figure",
+    "_repr_html_": "report.notebook:arm_html",
 }
 
 
 @lru_cache(maxsize=32)
-def _arm_of(robot: Robot) -> Arm:
+def _arm_of(robot: Robot, contacts: tuple[str, ...] = ()) -> Arm:
     """The arm of a robot that has come from another process: one for all that come, so that they share its kernels."""
-    return Arm(robot)
+    return Arm(robot, contacts)
 
 
 class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
@@ -83,13 +87,13 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         return f"<Arm {self.name!r}: {joints}{chains}{without}>"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Arm) and self.robot == other.robot
+        return isinstance(other, Arm) and self.robot == other.robot and self.contacts == other.contacts
 
     def __hash__(self) -> int:
         return hash(self.robot)
 
     def __reduce__(self) -> Any:
-        return (_arm_of, (self.robot,))
+        return (_arm_of, (self.robot, self.contacts))
 
     # -- other arms ----------------------------------------------------------------------------------
 
@@ -386,3 +390,22 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         ('Î_1zz − a_1² m_1', 'm_1ℓ_C1x + a_1 m_1', 'm_1ℓ_C1y')
         """
         return handed_on(HANDS_ON, "base_parameters")(self, lengths, tolerance, **columns)
+
+    # -- seeing it -----------------------------------------------------------------------------------
+
+    def plot(self, q: ArrayLike | Any | None = None) -> Figure:
+        """A matplotlib Figure of the arm: in its plane if it stays in one, else from a corner and from the side.
+
+        q  (n,) the configuration, its home unless given; (N, n) several, of which the last is drawn in full and the
+           others as ghosts; or a motion (a Trajectory, a Run), with the path of the tip
+
+        Revolute joints are cylinders along their axes, prismatic joints blocks; the tip has its frame.
+
+        >>> import dalembert as da
+        >>> [axes.get_title("left") for axes in da.load("panda").plot().axes]
+        ['panda, from a corner', 'panda, from the side']
+        """
+        return handed_on(HANDS_ON, "plot")(self, q)
+
+    def _repr_html_(self) -> str:
+        return handed_on(HANDS_ON, "_repr_html_")(self)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dalembert.arm.contacts import all_wrenches, frame_of, side_by_side, with_contacts
 from dalembert.arm.foreign import run_foreign
 from dalembert.arm.lazy import by_blocks, run_kernel_later, run_later
 from dalembert.arrays import SINGLE, is_lazy, real, shown
@@ -22,12 +23,13 @@ from dalembert.kernel.batches import layout_of, over_threads
 from dalembert.kernel.threads import checked_threads
 from dalembert.quantities import joints, machine
 from dalembert.quantities.running import needs_placing, run_named, run_placed
-from dalembert.robot.model import Robot
+from dalembert.robot.model import Frame, Robot
 
 if TYPE_CHECKING:
     from dalembert.emit.source import Source
 
 Array = NDArray[np.floating[Any]]
+Wrenches = Mapping[str, ArrayLike]  # (…, 6) by the names of links
 
 PLAIN = frozenset((np.ndarray, list, tuple, float, int))  # no arrays of other libraries
 SCALARS = {"double": "double", "single": "float"}  # what is calculated with, by precision
@@ -71,8 +73,10 @@ def _check_out(out: Any) -> None:
 class Compiled:
     """A robot, its names and its kernels."""
 
-    def __init__(self, robot: Robot) -> None:
+    def __init__(self, robot: Robot, contacts: tuple[str, ...] = ()) -> None:
         self.robot = robot
+        self.contacts = contacts  # the frames at which its wrenches act; the tip's alone unless given
+        self._others: dict[Any, Any] = {}  # the same arm with other contacts, or another tip
         self.numbers: dict[str, Any] = {}  # of the mechanism, that every quantity is computed with
         self._kernels: dict[Any, np.ufunc] = {}
         self._calls: dict[Any, tuple[str, Named]] = {}  # as operators of other libraries
@@ -83,7 +87,8 @@ class Compiled:
     @cached_property
     def mechanism(self) -> AnyMechanism:
         """What the equations see: fixed joints merged, rotors counted with their links."""
-        return mechanism_of(self.robot)
+        own = mechanism_of(self.robot)
+        return with_contacts(own, self.robot, self.contacts) if self.contacts else own
 
     @cached_property
     def sizes(self) -> dict[str, int]:
@@ -216,6 +221,26 @@ class Compiled:
         """γ in numbers: where the joints of the tree are for given q."""
         return Placing(self.mechanism, self.name, lambda quantity: over_threads(self.kernel(quantity)))
 
+    def touching(self, frames: tuple[str, ...]) -> Any:
+        """The same arm, whose ``tip_wrench`` (…, 6k) has the wrenches at these k frames, one after the other."""
+        if frames not in self._others:
+            self._others[frames] = self._with_contacts(frames)
+        return self._others[frames]
+
+    def _with_contacts(self, frames: tuple[str, ...]) -> Any:
+        return type(self)(self.robot, frames)
+
+    def ending_at(self, frame: str | None) -> Any:
+        """The same arm, whose tip is the frame of a link, and which holds nothing there; itself for its own tip."""
+        if frame is None or (tip := frame_of(self.robot, frame)) == self.robot.tip:
+            return self
+        if tip not in self._others:
+            self._others[tip] = self._with_tip(tip)
+        return self._others[tip]
+
+    def _with_tip(self, tip: Frame) -> Any:
+        return type(self)(self.robot.replace(tip=tip, payload=None))
+
     def _run(
         self,
         quantity: str,
@@ -226,6 +251,12 @@ class Compiled:
         threads: int | None = None,
     ) -> Array:
         given = {name: value for name, value in (options or {}).items() if value is not None} | self.numbers
+        if "wrenches" in given:
+            acting = all_wrenches(given.pop("tip_wrench", None), given.pop("wrenches"))
+            if not acting:
+                return self._run(quantity, inputs, given, formulation, out, threads)
+            options = {"tip_wrench": side_by_side(acting), **given}
+            return self.touching(tuple(acting))._run(quantity, inputs, options, formulation, out, threads)
         if not PLAIN.issuperset(map(type, (*inputs.values(), *given.values()))):
             if (library := common_library((*inputs.values(), *given.values()))) is not None:
                 return run_foreign(self, library, quantity, inputs | given, tuple(given), formulation, out, threads)

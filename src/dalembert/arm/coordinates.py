@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalembert.arm.compiled import Array, Compiled
+from dalembert.arm.compiled import Array, Compiled, Wrenches
 from dalembert.arm.lazy import lazy
 from dalembert.arrays import DOUBLE, double
 from dalembert.coordinates.closure import loops_of
@@ -142,6 +142,7 @@ class Coordinates(Compiled):
         tip_wrench: ArrayLike | None = None,
         base_motion: ArrayLike | None = None,
         *,
+        wrenches: Wrenches | None = None,
         threads: int | None = None,
     ) -> Array:
         """The reaction at every cut: (…, loops, 6), [f, μ] that link b exerts on link a, in base axes.
@@ -157,7 +158,7 @@ class Coordinates(Compiled):
         return self._run(
             "loop_wrenches",
             {"q": q, "qd": qd, "qdd": qdd},
-            {"tip_wrench": tip_wrench, "base_motion": base_motion},
+            {"tip_wrench": tip_wrench, "base_motion": base_motion, "wrenches": wrenches},
             threads=threads,
         )
 

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalembert.arm.compiled import Array, Compiled
+from dalembert.arm.compiled import Array, Compiled, Wrenches
 from dalembert.arm.quick import quick
 from dalembert.arm.terms import (
     BodyEnergies,
@@ -20,7 +20,8 @@ from dalembert.arm.terms import (
     TorqueSecondDerivatives,
     TorqueTerms,
 )
-from dalembert.arrays import double
+from dalembert.arrays import double, shown
+from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError, ShapeError, SingularInertiaError
 from dalembert.foreign.libraries import constant, library_of
 from dalembert.quantities.patterns import regressor_pattern
@@ -40,6 +41,7 @@ class ArmDynamics(Compiled):
         formulation: str | None = None,
         out: Array | None = None,
         *,
+        wrenches: Wrenches | None = None,
         threads: int | None = None,
     ) -> Array:
         """Joint torques τ for a motion, S (7.42).
@@ -49,14 +51,23 @@ class ArmDynamics(Compiled):
                      base axes, at the tip
         base_motion  (…, 9) [ω, ω̇, p̈] of the base, in base axes; p̈ is the acceleration of the origin of the base
                      frame, in which poses are given
+        wrenches     {link: (…, 6)} exerted by any links on the environment, in base axes, at the origins of the
+                     links' frames; besides ``tip_wrench``, or as the entry "tip"
         formulation  "newton-euler" for the page's own form; the fastest unless given
         out          (…, n) float64 or float32, where to write the torques
         threads      over how many threads a large batch is split; chosen by its size unless given
         Returns      (…, n) in N m (revolute) or N (prismatic)
+
+        >>> import numpy as np, dalembert as da
+        >>> arm, q, rest = da.load("planar-3r"), [0.3, 0.8, -0.4], [0.0, 0.0, 0.0]
+        >>> push = [0.0, -20.0, 0.0, 0.0, 0.0, 0.0]  # the second link pushes down with 20 N, where its frame is
+        >>> tau = arm.inverse_dynamics(q, rest, rest, wrenches={"link2": push}) - arm.gravity_torque(q)
+        >>> np.allclose(tau, arm.jacobian(q, frame="link2").T @ push)
+        True
         """
         return self._run(
             "inverse_dynamics", {"q": q, "qd": qd, "qdd": qdd},
-            {"tip_wrench": tip_wrench, "base_motion": base_motion}, formulation, out, threads=threads,
+            {"tip_wrench": tip_wrench, "base_motion": base_motion, "wrenches": wrenches}, formulation, out, threads=threads,
         )  # fmt: skip
 
     @quick
@@ -69,12 +80,13 @@ class ArmDynamics(Compiled):
         base_motion: ArrayLike | None = None,
         formulation: str | None = None,
         *,
+        wrenches: Wrenches | None = None,
         threads: int | None = None,
     ) -> Array:
         """Joint accelerations q̈ for given torques: (…, n), S (7.115).
 
-        tip_wrench   (…, 6), and base_motion (…, 9), as in :meth:`inverse_dynamics`: p̈ is the acceleration of the
-                     origin of the base frame
+        tip_wrench   (…, 6), base_motion (…, 9) and wrenches {link: (…, 6)}, as in :meth:`inverse_dynamics`: p̈ is the
+                     acceleration of the origin of the base frame
         formulation  "composite" (inertia matrix and factorisation), "articulated" (articulated bodies), or
                      "column-by-column" (the procedure of S 7.6, for comparison); unless given, the first
                      or the second, whichever has fewer operations for this arm
@@ -82,7 +94,7 @@ class ArmDynamics(Compiled):
         self._needs_inertia()
         return self._run(
             "forward_dynamics", {"q": q, "qd": qd, "tau": tau},
-            {"tip_wrench": tip_wrench, "base_motion": base_motion}, formulation, threads=threads,
+            {"tip_wrench": tip_wrench, "base_motion": base_motion, "wrenches": wrenches}, formulation, threads=threads,
         )  # fmt: skip
 
     @quick
@@ -124,19 +136,20 @@ class ArmDynamics(Compiled):
         tip_wrench: ArrayLike | None = None,
         base_motion: ArrayLike | None = None,
         *,
+        wrenches: Wrenches | None = None,
         threads: int | None = None,
     ) -> Array:
         """The loads that the bearings carry: (…, n, 6), for each joint [f_i, μ_i].
 
         f_i (N) and μ_i (N m, about the origin of the joint's frame) are what link i−1 exerts on
         link i, in the axes of link i's frame: S (7.112), (7.113). Of an arm with closed chains, for all
-        N joints of its tree, passive ones too: (…, N, 6), the loops' reactions in them. ``tip_wrench`` and
-        ``base_motion`` are those of :meth:`inverse_dynamics`.
+        N joints of its tree, passive ones too: (…, N, 6), the loops' reactions in them. ``tip_wrench``, ``base_motion`` and
+        ``wrenches`` are those of :meth:`inverse_dynamics`.
         """
         return self._run(
             "joint_wrenches",
             {"q": q, "qd": qd, "qdd": qdd},
-            {"tip_wrench": tip_wrench, "base_motion": base_motion},
+            {"tip_wrench": tip_wrench, "base_motion": base_motion, "wrenches": wrenches},
             threads=threads,
         )
 
@@ -149,6 +162,7 @@ class ArmDynamics(Compiled):
         base_motion: ArrayLike | None = None,
         axes: Literal["link", "base"] = "link",
         *,
+        wrenches: Wrenches | None = None,
         threads: int | None = None,
     ) -> RecursionSteps:
         """Every step of the Newton–Euler recursion by link: ω, ω̇, ṗ, p̈, p̈_C, ω̇_m, F, M, f, μ (…, N, 3) and τ (…, N).
@@ -167,7 +181,7 @@ class ArmDynamics(Compiled):
         if axes not in ("link", "base"):
             raise DalembertError(f"axes is {axes!r}; it must be 'link' (S 7.5.2, M Table 2) or 'base' (M Table 1)")
         formulation = "newton-euler" if axes == "link" else "newton-euler-base"
-        options = {"tip_wrench": tip_wrench, "base_motion": base_motion}
+        options = {"tip_wrench": tip_wrench, "base_motion": base_motion, "wrenches": wrenches}
         return RecursionSteps(
             *self._run("recursion", {"q": q, "qd": qd, "qdd": qdd}, options, formulation, threads=threads)
         )
@@ -180,11 +194,12 @@ class ArmDynamics(Compiled):
         tip_wrench: ArrayLike | None = None,
         base_motion: ArrayLike | None = None,
         *,
+        wrenches: Wrenches | None = None,
         threads: int | None = None,
     ) -> TorqueTerms:
         """The torque in its parts: what every joint's acceleration and every pair of velocities causes where.
 
-        ``.total`` is what :meth:`inverse_dynamics` gives for the same arguments; with ``base_motion``, in which p̈ is
+        ``.total`` is what :meth:`inverse_dynamics` gives for the same arguments, ``.contact`` the part of all wrenches; with ``base_motion``, in which p̈ is
         the acceleration of the origin of the base frame, ``.base`` is all that the moving base adds.
 
         >>> import dalembert as da
@@ -192,7 +207,7 @@ class ArmDynamics(Compiled):
         >>> terms.coriolis[0, 0, 1].round(2), terms.centrifugal[1, 0].round(2)
         (np.float64(-47.94), np.float64(11.99))
         """
-        options = {"tip_wrench": tip_wrench, "base_motion": base_motion}
+        options = {"tip_wrench": tip_wrench, "base_motion": base_motion, "wrenches": wrenches}
         return TorqueTerms(*self._run("torque_terms", {"q": q, "qd": qd, "qdd": qdd}, options, threads=threads))
 
     @quick
@@ -317,6 +332,31 @@ class ArmDynamics(Compiled):
         """(∂q̈/∂q, ∂q̈/∂q̇, ∂q̈/∂τ): three arrays (…, n, n); the last is B⁻¹."""
         self._needs_inertia()
         return self._run("forward_derivatives", {"q": q, "qd": qd, "tau": tau}, threads=threads)  # type: ignore[return-value]
+
+    def linearize(
+        self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, dt: float | None = None, *, threads: int | None = None
+    ) -> tuple[Array, Array]:
+        """(A, B) of the dynamics linearised about a state and torques: (…, 2n, 2n) and (…, 2n, n).
+
+        With x = [q, q̇] and deviations from the point of linearisation, δẋ = A δx + B δτ, where
+        A = [[0, 1], [∂q̈/∂q, ∂q̈/∂q̇]] and B = [[0], [∂q̈/∂τ]]; about a state that is no equilibrium, the deviations are
+        those from the motion through it. Coulomb friction is constant between its jumps and adds nothing.
+
+        dt  (s) for the discrete system δx_{k+1} = A δx_k + B δτ_k, with torques held over each step: exact for the linear
+            system, by the matrix exponential of [[A, B], [0, 0]] dt
+
+        >>> import numpy as np, dalembert as da
+        >>> arm = da.load("pendulum")
+        >>> A, B = arm.linearize([0.3], [0.0], arm.gravity_torque([0.3]))
+        >>> np.allclose(B[1, 0] * arm.inertia_matrix([0.3]), 1.0)
+        True
+        """
+        state = [double(name, value) for name, value in (("q", q), ("qd", qd), ("tau", tau))]
+        dq, dqd, dtau = self.forward_derivatives(*state, threads=threads)
+        one, none = np.broadcast_to(np.eye(self.n), dq.shape), np.zeros(dq.shape)
+        A = np.concatenate([np.concatenate([none, one], -1), np.concatenate([dq, dqd], -1)], -2)
+        B = np.concatenate([none, dtau], -2)
+        return (A, B) if dt is None else _held_over_steps(A, B, dt)
 
     @quick
     def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, threads: int | None = None) -> Array:
@@ -527,3 +567,16 @@ class ArmDynamics(Compiled):
     @cached_property
     def _inert(self) -> list[str]:
         return [self.joint_names[k] for k in self.placing.unresisted()]
+
+
+def _held_over_steps(A: Array, B: Array, dt: float) -> tuple[Array, Array]:
+    """exp(A dt) and ∫ exp(A s) ds B over a step: inputs are held."""
+    with extra("motion", "a discrete linearisation"):
+        from scipy.linalg import expm
+
+    if not (isinstance(dt, (int, float, np.number)) and 0.0 < dt < np.inf):
+        raise DalembertError(f"dt is {shown(dt)}; it must be a positive time in seconds")
+    rows, inputs = B.shape[-2:]
+    zero = np.zeros((*B.shape[:-2], inputs, rows + inputs))
+    step = expm(np.concatenate([np.concatenate([A, B], -1), zero], -2) * float(dt))
+    return step[..., :rows, :rows], step[..., :rows, rows:]

@@ -9,12 +9,20 @@ from dalembert.arm.quick import quick
 
 
 class Kinematics(Compiled):
-    """Poses and Jacobians of an arm."""
+    """Poses and Jacobians of an arm.
+
+    ``frame`` is the name of a link, or "tip"; the tip unless given. A link's frame is the one that its robot file gives it.
+    """
 
     @quick
-    def pose(self, q: ArrayLike, *, threads: int | None = None) -> Array:
-        """The tip in the base frame: (…, 4, 4) homogeneous matrices."""
-        return self._run("pose", {"q": q}, threads=threads)
+    def pose(self, q: ArrayLike, *, frame: str | None = None, threads: int | None = None) -> Array:
+        """The tip, or the frame of a link, in the base frame: (…, 4, 4) homogeneous matrices.
+
+        >>> import dalembert as da
+        >>> da.load("planar-2r").pose([0.0, 0.0], frame="link1")[:3, 3]
+        array([1., 0., 0.])
+        """
+        return self.ending_at(frame)._run("pose", {"q": q}, threads=threads)
 
     @quick
     def link_poses(self, q: ArrayLike, *, threads: int | None = None) -> Array:
@@ -22,11 +30,13 @@ class Kinematics(Compiled):
         return self._run("link_poses", {"q": q}, threads=threads)
 
     @quick
-    def jacobian(self, q: ArrayLike, *, threads: int | None = None) -> Array:
-        """The geometric Jacobian of the tip: (…, 6, n), linear rows first, in base axes."""
-        return self._run("jacobian", {"q": q}, threads=threads)
+    def jacobian(self, q: ArrayLike, *, frame: str | None = None, threads: int | None = None) -> Array:
+        """The geometric Jacobian of the tip, or of the frame of a link: (…, 6, n), linear rows first, in base axes."""
+        return self.ending_at(frame)._run("jacobian", {"q": q}, threads=threads)
 
     @quick
-    def jacobian_derivative(self, q: ArrayLike, qd: ArrayLike, *, threads: int | None = None) -> Array:
-        """The time derivative of the geometric Jacobian: (…, 6, n)."""
-        return self._run("jacobian_derivative", {"q": q, "qd": qd}, threads=threads)
+    def jacobian_derivative(
+        self, q: ArrayLike, qd: ArrayLike, *, frame: str | None = None, threads: int | None = None
+    ) -> Array:
+        """The time derivative of :meth:`jacobian`: (…, 6, n)."""
+        return self.ending_at(frame)._run("jacobian_derivative", {"q": q, "qd": qd}, threads=threads)

@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.environment.brief import brief
 from dalembert.foreign.libraries import constant, entries, where
 
 Array = NDArray[np.floating[Any]]
 
 
+@brief
 @dataclass(frozen=True)
 class LagrangeEuler:
     """The dynamic coefficients of M (2.11), (2.14), (2.15)."""
@@ -25,6 +27,7 @@ class LagrangeEuler:
     c: Array
 
 
+@brief
 @dataclass(frozen=True)
 class Dalembert:
     """The coefficients of the generalized d'Alembert equations, M (4.2)–(4.5)."""
@@ -36,6 +39,7 @@ class Dalembert:
     c: Array
 
 
+@brief
 @dataclass(frozen=True)
 class TorqueSecondDerivatives:
     """∂²τ_i/∂x_j∂y_k, (…, n, n, n) each: N m (N where joint i slides) per unit of x_j and of y_k.
@@ -52,6 +56,7 @@ class TorqueSecondDerivatives:
     dq_dqdd: Array
 
 
+@brief
 @dataclass(frozen=True)
 class RecursionSteps:
     """Every step of the Newton–Euler recursion, S 7.5.2: (…, N, 3) each, for all N joints of the tree; tau (…, N).
@@ -78,6 +83,7 @@ class RecursionSteps:
     tau: Array
 
 
+@brief
 @dataclass(frozen=True)
 class BodyJacobians:
     """The links ℓ_i and rotors m_i of all N joints of the tree, by themselves, in base axes.
@@ -102,6 +108,7 @@ class BodyJacobians:
     rotor_tensor: Array
 
 
+@brief
 @dataclass(frozen=True)
 class BodyEnergies:
     """Energies (J) of each link and each rotor: (…, N), for all N joints of the tree.
@@ -116,6 +123,7 @@ class BodyEnergies:
     rotor_potential: Array
 
 
+@brief
 @dataclass(frozen=True)
 class DalembertTerms:
     """h_i^tran and h_i^rot of M (4.3), (4.4) term by term: (…, n, N), at joint i the share of link s.
@@ -175,6 +183,7 @@ class DalembertTerms:
         return self.h_tran + self.h_rot - self.closure_tran - self.closure_rot - self.centrifugal
 
 
+@brief
 @dataclass(frozen=True)
 class TorqueTerms:
     """Who causes what at which joint; the nine fields sum to the torque.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.arm.compiled import Array
@@ -13,7 +14,8 @@ from dalembert.arm.derivatives import ArmDerivatives
 from dalembert.arm.dynamics import ArmDynamics
 from dalembert.arm.kinematics import Kinematics
 from dalembert.errors import DalembertError
-from dalembert.foreign.libraries import constant, library_of
+from dalembert.foreign.libraries import TITLES, constant, library_of
+from dalembert.robot.model import Frame
 
 if TYPE_CHECKING:
     from dalembert.arm.arm import Arm
@@ -44,6 +46,22 @@ class Variants(ArmDynamics, Kinematics, Coordinates, ArmDerivatives):
                 f"lengths are no inputs of arm '{self.name}', whose loops are closed for the lengths that they have; change the robot, "
                 "arm.replace(joints=…), for each set of lengths"
             )
+
+    def _with_contacts(self, frames: tuple[str, ...]) -> Variants:
+        return Variants(self.arm.touching(frames), self.numbers)
+
+    def _with_tip(self, tip: Frame) -> Variants:
+        arm, numbers = self.arm.ending_at(tip.name), dict(self.numbers)
+        if "lengths" in numbers:  # their last three are those of the arm's own tip
+            lengths = numbers["lengths"]
+            if library_of(lengths) is not None:
+                raise DalembertError(
+                    f"the frame '{tip.name}' of arms whose lengths are {TITLES[library_of(lengths) or '']} is not at hand; give "
+                    "lengths as a NumPy array"
+                )
+            own = np.broadcast_to(np.array(arm.mechanism.tip.translation, float), (*lengths.shape[:-1], 3))
+            numbers["lengths"] = np.concatenate([lengths[..., :-3], own], axis=-1)
+        return Variants(arm, numbers)
 
     def __repr__(self) -> str:
         shapes = ", ".join(f"{name} {value.shape}" for name, value in self.numbers.items())

@@ -50,8 +50,7 @@ def approximate(
     tip_wrench: options.WrenchOption = None,
     payload: options.PayloadOption = None,
     payload_com: options.PayloadComOption = None,
-    physical: options.PhysicalOption = "error",
-    tip: options.TipOption = None,
+    loading: options.Loading = options.AS_IT_IS,
 ) -> None:
     """Show what can be neglected along a motion: the error of each omission, and the operations it saves.
 
@@ -70,7 +69,7 @@ def approximate(
         raise DalembertError(f"--save {save} writes an approximate model; say by --drop or --small what it leaves out")
     if small is not None and example is not None:
         raise DalembertError("--small needs one motion: give MOTION.csv")
-    loaded = options.load(arm, physical, tip, payload, payload_com)
+    loaded = options.load(arm, loading, payload, payload_com)
     less = loaded.approximate(names)  # names are judged before the motion is read
     for path in filter(None, (None if output == "-" else output, save)):
         options.not_an_input(path, "the result would overwrite the file it is", motion, arm)

@@ -48,8 +48,7 @@ def compare(
     ] = False,
     plot: Annotated[str | None, Option(metavar="OUT.png", help="Write growth as a figure: .png, .svg or .pdf.")] = None,
     force: Annotated[bool, options.overwriting("OUT.png")] = False,
-    physical: options.PhysicalOption = "error",
-    tip: options.TipOption = None,
+    loading: options.Loading = options.AS_IT_IS,
 ) -> None:
     """Compare the formulations of inverse dynamics: operations as published, written and compiled, ns per state.
 
@@ -58,7 +57,7 @@ def compare(
     if explain:
         if joints is not None or plot is not None:
             raise DalembertError("--explain takes an arm or nothing, without --joints and --plot")
-        _explain(None if arm is None else options.load(arm, physical, tip))
+        _explain(None if arm is None else options.load(arm, loading))
         return
     wanted = joints_of(joints) if joints is not None else range(2, 13) if arm is None else None
     if plot is not None:
@@ -67,7 +66,7 @@ def compare(
         options.check_plot(plot, force=force)
     from dalembert.analysis import price
 
-    loaded = None if arm is None else options.load(arm, physical, tip)
+    loaded = None if arm is None else options.load(arm, loading)
 
     def priced(work: Callable[..., tuple[Cost, ...]], of: Any) -> tuple[Cost, ...]:
         with Bar("tracing, compiling, measuring" if measure else "tracing", patience=0.2) as bar:

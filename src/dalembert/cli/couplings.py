@@ -28,11 +28,10 @@ def couplings(
         ),
     ] = None,
     as_json: Annotated[bool, Option("--json", help="Print the table as JSON, for programs.")] = False,
-    physical: options.PhysicalOption = "error",
-    tip: options.TipOption = None,
+    loading: options.Loading = options.AS_IT_IS,
 ) -> None:
     """Show which inertias, velocity terms and gravity torques are zero: always, by structure, or at these numbers."""
-    loaded = options.load(arm, physical, tip)
+    loaded = options.load(arm, loading)
     at = None if q is None else options.row_of("--q", q, "q", loaded.n)
     reasons = loaded.couplings()
     if condition is not None:

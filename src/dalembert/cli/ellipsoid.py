@@ -48,15 +48,14 @@ def ellipsoid(
         str | None, Option("--plot", "-o", metavar="OUT.png", help="Write the picture: .png, .svg or .pdf.")
     ] = None,
     force: Annotated[bool, options.overwriting("OUT.png")] = False,
-    physical: options.PhysicalOption = "error",
-    tip: options.TipOption = None,
+    loading: options.Loading = options.AS_IT_IS,
 ) -> None:
     """Show the dynamic manipulability ellipsoid: how the tip can be accelerated from one configuration."""
     import numpy as np
 
     from dalembert.analysis import ellipsoid as shapes
 
-    loaded = options.load(arm, physical, tip)
+    loaded = options.load(arm, loading)
     at = options.row_of("--q", q, "q", loaded.n)
     options.check_plot(plot, force=force)
     size = limits_of(loaded, limits, "velocity" if kind == "velocity" else "effort")
@@ -75,9 +74,7 @@ def ellipsoid(
     else:
         _print(loaded, at, shape, exact, kind, size)
     if plot is not None:
-        from dalembert.report.tip_figures import ellipsoid_figure
-
-        options.save_plot(ellipsoid_figure(loaded, at, shape, exact), plot, force=force)
+        options.save_plot(shape.plot(exact), plot, force=force)
         tell(f"the picture is in {plain(plot)}", stderr=True)
 
 

@@ -60,8 +60,7 @@ def emit(
     targets: Annotated[
         bool, Option("--targets", help="List the targets and exit.", callback=_list_targets, is_eager=True)
     ] = False,
-    physical: options.PhysicalOption = "error",
-    tip: options.TipOption = None,
+    loading: options.Loading = options.AS_IT_IS,
     payload: options.PayloadOption = None,
     payload_com: options.PayloadComOption = None,
     force: options.ForceFlag = False,
@@ -71,7 +70,7 @@ def emit(
     Prints the files with their sizes and what the code costs. Without -o the text is shown. Generated code belongs to
     you: use, change and sell it without conditions.
     """
-    loaded = options.load(arm, physical, tip, payload, payload_com)
+    loaded = options.load(arm, loading, payload, payload_com)
     if list_quantities:
         from dalembert.quantities.joints import known
 

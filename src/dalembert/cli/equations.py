@@ -44,8 +44,7 @@ def equations(
         bool, Option("--absolute", help="In the links' angles with the base (parallel joints only).")
     ] = False,
     payload: Annotated[float | None, Option(metavar="MASS", help="A point mass m_L held at the tip, in kg.")] = None,
-    physical: options.PhysicalOption = "error",
-    tip: options.TipOption = None,
+    loading: options.Loading = options.AS_IT_IS,
     force: Annotated[bool, options.overwriting("the file")] = False,
 ) -> None:
     """Show the equations of motion in closed form: B, C, g and the torques."""
@@ -58,7 +57,7 @@ def equations(
     if output is not None:
         check_writable(output, overwrite=force)
         latex = latex or output.endswith(".tex")
-    loaded = options.load(arm, physical, tip, payload)
+    loaded = options.load(arm, loading, payload)
     with Bar(f"equations of {loaded.name}") as bar:
         closed_form: Equations
         if absolute:

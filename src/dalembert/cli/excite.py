@@ -49,15 +49,14 @@ def excite(
     cluster: options.ClusterOption = None,
     rate: Annotated[float, Option(metavar="HZ", help="Samples a second in OUT.csv.")] = 100.0,
     force: Annotated[bool, options.overwriting("OUT.csv")] = False,
-    physical: options.PhysicalOption = "error",
-    tip: options.TipOption = None,
+    loading: options.Loading = options.AS_IT_IS,
 ) -> None:
     """Find a motion for identification: one that shows the arm's base parameters best, within its limits.
 
     A Fourier series or a spline from rest to rest. Ctrl-C ends the search with the best motion so far. OUT.csv gets t, q, qd, qdd
     and the torques that the arm's model says it takes. With --cluster the starts are improved on the workers of a Dask cluster.
     """
-    loaded = options.load(arm, physical, tip, limits=limits)
+    loaded = options.load(arm, loading, limits=limits)
     if not rate > 0:
         raise DalembertError(f"--rate is {rate:g}; it is in samples a second and must be above zero")
     check_writable(output, overwrite=force)

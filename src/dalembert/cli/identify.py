@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -100,17 +101,20 @@ def identify(
     report: Annotated[
         str | None, Option(metavar="OUT.html", help="Write a page with torques, spectra, parameters.")
     ] = None,
+    author: options.AuthorOption = None,
+    title: options.TitleOption = None,
+    note: options.NoteOption = None,
+    date: options.DateOption = "today",
     table: Annotated[str | None, Option("--json", metavar="OUT.json", help="Write every number.")] = None,
     force: options.ForceFlag = False,
-    physical: options.PhysicalOption = "error",
-    tip: options.TipOption = None,
+    loading: options.Loading = options.AS_IT_IS,
 ) -> None:
     """Identify the dynamic parameters of an arm from a log of its motion."""
     com = options.payload_com_of(payload_com, payload)
-    loaded_arm = options.load(arm, physical, tip)
+    loaded_arm = options.load(arm, loading)
     settings: dict[str, Any] = {
         "validate": validate or None, "method": method, "physical": consistent,
-        "prior": None if prior is None else options.load(prior, physical, None), "prior_deviation": prior_deviation,
+        "prior": None if prior is None else options.load(prior, replace(loading, tip=None)), "prior_deviation": prior_deviation,
         "prior_kind": prior_kind, "bounds": boxes_of(box), "cutoff": cutoff, "decimate": decimate, "edge": edge,
         "dead_zone": dead_zone, "hold_out": hold_out, "rotor": rotor, "offset": offset, "two_sided": two_sided,
         "stribeck": stribeck, "sigmoid": sigmoid, "coupling": couplings_of(coupling), "balance": balance or (),
@@ -136,19 +140,28 @@ def identify(
         fit = da.identify(loaded_arm, log if len(log) > 1 else log[0], progress=told, **settings)
         if output is not None:
             fit.arm.save(output)
-    say("note", *fit.notes)
+    from dalembert.report.identification import remarks, write_identification
+
+    say("note", *remarks(fit))
     _show(fit)
     if output is not None:
-        say("note", *fit.arm_notes, f"the calibrated arm is in {output}")
+        say("note", f"the calibrated arm is in {output}")
     if table is not None:
         with whole_file(table, overwrite=force) as file:
             json.dump(_as_json(fit), file, indent=1, ensure_ascii=False)
             file.write("\n")
     if report is not None:
-        from dalembert.report.identification import write_identification
-
         with Bar("writing the report") as bar:
-            write_identification(report, fit, overwrite=force, progress=bar)
+            write_identification(
+                report,
+                fit,
+                title=title,
+                author=author,
+                note=note,
+                date=options.date_of(date),
+                overwrite=force,
+                progress=bar,
+            )
         say("note", f"the report is in {report}")
 
 
@@ -225,7 +238,7 @@ def reading_of(
 
 def _show(fit: Identification) -> None:
     """The tables on the screen."""
-    from dalembert.report.identification import percent
+    from dalembert.report.identification import percent, verdict
 
     rows = []
     for name, value, std, relative in zip(fit.names, fit.parameters, fit.std, fit.relative_std, strict=True):
@@ -251,12 +264,7 @@ def _show(fit: Identification) -> None:
     ]
     print_table(columns, errors, "Relative torque error (%)")
     tell("")
-    definite = "positive definite" if fit.positive_definite else "not positive definite"
-    console().print(
-        f"{len(fit.parameters)} base parameters, {len(fit.essential)} essential; condition number {fit.condition:.4g}, "
-        f"{fit.scaled_condition:.3g} with columns of length one; "
-        f"B(q) is {definite} at 10,000 random poses (smallest eigenvalue {fit.smallest_inertia:.3g})"
-    )
+    console().print(verdict(fit))
 
 
 def _as_json(fit: Identification) -> dict[str, Any]:

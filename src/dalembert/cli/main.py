@@ -26,6 +26,7 @@ from dalembert.cli.equations import equations
 from dalembert.cli.excite import excite
 from dalembert.cli.identify import identify
 from dalembert.cli.map import map_
+from dalembert.cli.options import with_loading
 from dalembert.cli.parameters import parameters
 from dalembert.cli.payload import payload
 from dalembert.cli.report import report
@@ -106,7 +107,7 @@ def dalembert(
 
 
 for command in COMMANDS:
-    app.command(command.__name__.rstrip("_"), cls=Command)(command)
+    app.command(command.__name__.rstrip("_"), cls=Command)(with_loading(command))
 
 
 def _say_warning(message: Warning | str, *_: Any, **__: Any) -> None:

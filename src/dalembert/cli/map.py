@@ -36,16 +36,14 @@ def map_(
     seed: Annotated[int, Option(help="For other random configurations.", min=0)] = 0,
     cluster: options.ClusterOption = None,
     force: Annotated[bool, options.overwriting("OUT.png")] = False,
-    physical: options.PhysicalOption = "error",
-    tip: options.TipOption = None,
+    loading: options.Loading = options.AS_IT_IS,
 ) -> None:
     """Draw what an arm can do wherever its tip can be."""
     import numpy as np
 
     from dalembert.analysis.workspace import QUANTITIES, workspace_map
-    from dalembert.report.tip_figures import map_figure
 
-    loaded = options.load(arm, physical, tip)
+    loaded = options.load(arm, loading)
     if quantity not in QUANTITIES:
         raise DalembertError(f"there is no map of '{plain(quantity)}'; known are {', '.join(QUANTITIES)}")
     options.check_plot(plot, force=force)
@@ -57,7 +55,7 @@ def map_(
         )  # fmt: skip
     if not np.isfinite(workspace.values).any():
         raise DalembertError(f"arm '{loaded.name}' has no finite value of {quantity} anywhere")
-    options.save_plot(map_figure(workspace), plot, force=force)
+    options.save_plot(workspace.plot(), plot, force=force)
     value, q, place = workspace.best
     tell(f"{plain(loaded.name)}: {workspace.words}", "bold")
     seen = workspace.values[np.isfinite(workspace.values)]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import datetime
+import inspect
 import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 from typer import Argument, Option
 
 import dalembert as da
-from dalembert.cli.terminal import plain, saying_warnings, tell
+from dalembert.cli.terminal import plain, say, saying_warnings, tell
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable, whole_binary_file
@@ -33,12 +37,86 @@ def overwriting(name: str) -> Any:
 ArmArgument = Annotated[
     str,
     Argument(
-        metavar="ARM", help="A shipped arm (see 'dalembert arms') or a robot file: .urdf, .toml, or .xml (MJCF).",
+        metavar="ARM", help="A shipped arm (see 'dalembert arms') or a robot file: .urdf, .toml, .xml (MJCF), or .csv (a DH table).",
         show_default=False,
     ),
 ]  # fmt: skip
 PhysicalOption = Annotated[Physical, Option(help="'warn' takes a robot whose inertias no body can have, and says so.")]
 TipOption = Annotated[str | None, Option(metavar="LINK", help="The link whose frame is the end effector.")]
+LockOption = Annotated[
+    list[str] | None,
+    Option(metavar="JOINT=POSITION", help="Hold a joint fixed, at a position in rad or m; may be given again."),
+]
+RootOption = Annotated[
+    str | None,
+    Option(metavar="LINK", help="The link that becomes the base; with --tip, only the joints between them move."),
+]
+ConventionOption = Annotated[
+    Literal["standard", "modified"] | None, Option(help="Of a DH table (.csv, .xlsx) that does not say it.")
+]
+DensityOption = Annotated[
+    str | None,
+    Option(
+        metavar="KG/M3|MATERIAL", help="Links without a mass have that of their shapes: 2700, aluminium, '2.7 g/cm3'."
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Loading:
+    """How a robot is loaded: the options of every command that loads an arm.
+
+    A command has one parameter of this type, and :func:`with_loading` makes options of its fields.
+    """
+
+    physical: PhysicalOption = "error"
+    tip: TipOption = None
+    lock: LockOption = None
+    root: RootOption = None
+    convention: ConventionOption = None
+    density: DensityOption = None
+
+    @property
+    def positions(self) -> dict[str, list[float]]:
+        """What ``--lock`` says: joint and position, or positions where it stands for several."""
+        positions = {}
+        for text in self.lock or ():
+            joint, equals, values = text.rpartition("=")
+            if not equals or not joint.strip() or not values.strip():
+                raise DalembertError(f'--lock "{text}" must be a joint and a position, like finger_joint=0.02')
+            positions[joint.strip()] = list_of(f"--lock {joint}=", values)
+        return positions
+
+
+AS_IT_IS = Loading()
+
+
+def with_loading(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with an option for every field of its parameter ``loading``; a command without one is as it was."""
+    signature = inspect.signature(command, eval_str=True)
+    if "loading" not in signature.parameters:
+        return command
+    hints = get_type_hints(Loading, include_extras=True)
+    own = [
+        inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
+        )
+        for field in fields(Loading)
+    ]
+    names = [parameter.name for parameter in own]
+    others = [
+        x.replace(kind=inspect.Parameter.KEYWORD_ONLY) for x in signature.parameters.values() if x.name != "loading"
+    ]
+
+    def run(**given: Any) -> None:
+        loading = Loading(**{name: given.pop(name) for name in names})
+        command(**given, loading=loading)
+
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    run.__signature__ = signature.replace(parameters=[*others, *own])  # type: ignore[attr-defined]
+    run.__annotations__ = {x.name: x.annotation for x in (*others, *own)}
+    return run
+
 
 LatexFlag = Annotated[bool, Option("--latex", help="LaTeX (an align* of amsmath).")]
 ForceFlag = Annotated[bool, Option("--force", help="Overwrite files that are there.")]
@@ -70,6 +148,20 @@ GearsOption = Annotated[str | None, Option(metavar='"g1 g2 …"', help="Gear rat
 MotorSideOption = Annotated[str | None, Option(metavar="q,qd,tau", help="Which of the columns are at the motor side.")]
 TimeUnitOption = Annotated[str | None, Option(help="s, ms, us or ns.")]
 
+# who made a report, and when
+AuthorOption = Annotated[str | None, Option(metavar="NAME", help="Who made the report, shown under its title.")]
+TitleOption = Annotated[str | None, Option(metavar="WORDS", help="The title of the report.")]
+NoteOption = Annotated[str | None, Option(metavar="WORDS", help="What the report says first.")]
+DateOption = Annotated[str, Option(metavar="WORDS", help="The date in the report: 'today', 'none' or any other words.")]
+
+Interpolation = Literal["auto", "spline", "monotone"]
+InterpolationOption = Annotated[
+    Interpolation,
+    Option(
+        help="What missing velocities come from: a spline, or a monotone curve, which stays between the samples; 'auto': the "
+        "spline, unless it moves a joint that the samples hold."
+    ),
+]
 WrenchOption = Annotated[
     str | None,
     Option(
@@ -102,16 +194,21 @@ LimitsOption = Annotated[
 
 def load(
     arm: str,
-    physical: Physical,
-    tip: str | None,
+    loading: Loading = AS_IT_IS,
     payload: float | None = None,
     payload_com: str | None = None,
     limits: str | None = None,
 ) -> da.Arm:
     """The arm, with its payload at the tip and limits in place of its own, and its warnings as sentences on stderr."""
+    from dalembert.robot.model import TIP_NOTE
+
     com = payload_com_of(payload_com, payload)
     with saying_warnings():
-        loaded = da.load(arm, physical=physical, tip=tip)
+        loaded = da.load(
+            arm, physical=loading.physical, tip=loading.tip, lock=loading.positions, root=loading.root,
+            convention=loading.convention, density=loading.density,
+        )  # fmt: skip
+    say("note", *(note for note in loaded.robot.notes if note.startswith(TIP_NOTE)))
     if payload is not None:
         loaded = loaded.with_payload(payload, com or (0.0, 0.0, 0.0))
     if limits is not None:
@@ -124,8 +221,14 @@ def load(
 def tell_numbers(arm: da.Arm) -> None:
     """Say which joint has which number in the names of parameters, where these are not the numbers of q."""
     if arm.passive_names:
-        names = ", ".join(f"{k} {plain(joint.name)}" for k, joint in enumerate(arm.robot.tree_joints, 1))
-        tell(f"The numbers are those of all joints that move: {names}.")
+        from dalembert.report.identification import numbering
+
+        tell(plain(numbering(arm)))
+
+
+def date_of(words: str) -> str | None:
+    """What ``--date`` means: the day of this machine's clock for 'today', nothing for 'none'."""
+    return {"today": datetime.date.today().isoformat(), "none": None}.get(words, words)
 
 
 def list_of(option: str, text: str) -> list[float]:

@@ -26,8 +26,7 @@ def parameters(
     offset: Annotated[bool, Option("--offset", help=options.OffsetHelp)] = False,
     payload: options.PayloadOption = None,
     payload_com: options.PayloadComOption = None,
-    physical: options.PhysicalOption = "error",
-    tip: options.TipOption = None,
+    loading: options.Loading = options.AS_IT_IS,
 ) -> None:
     """Show what can be identified: the base parameters as formulas in the standard ones."""
     from dalembert.identification.base import base_parameters
@@ -41,7 +40,7 @@ def parameters(
 
     if inertial and two_sided:
         raise DalembertError("--inertial leaves friction out, --two-sided asks for it; choose one")
-    loaded = options.load(arm, physical, tip, payload, payload_com)
+    loaded = options.load(arm, loading, payload, payload_com)
     chosen = ParameterSet(
         loaded, friction=() if inertial else FRICTION, two_sided=two_sided, offset=offset, rotor=not inertial,
         only="nonzero" if nonzero else None, terms=() if inertial else None,

@@ -49,15 +49,14 @@ def payload(
     cutoff: options.CutoffOption = None,
     save: Annotated[Path | None, Option(metavar="ARM.toml", help="Write the arm with its load.")] = None,
     force: Annotated[bool, options.overwriting("ARM.toml")] = False,
-    physical: options.PhysicalOption = "error",
-    tip: options.TipOption = None,
+    loading: options.Loading = options.AS_IT_IS,
 ) -> None:
     """Identify an unknown load at the flange, with standard deviations.
 
     From joint torques of a run without and a run with it, or from one run with a force/torque sensor at the wrist
     (columns wrench1 … wrench6, or fx fy fz mx my mz: what the flange exerts on the load, in the sensor's axes).
     """
-    loaded_arm = options.load(arm, physical, tip)
+    loaded_arm = options.load(arm, loading)
     reading = reading_of(loaded_arm.n, column, gains, gears, motor_side, time_unit, unit, joints, topic)
     if save is not None:
         check_writable(save, overwrite=force)

@@ -40,15 +40,19 @@ def report(
     out: Annotated[Path, Option("--out", "-o", metavar="OUT.html", help="Where to write the page.")] = Path(
         "report.html"
     ),
+    author: options.AuthorOption = None,
+    title: options.TitleOption = None,
+    note: options.NoteOption = None,
+    date: options.DateOption = "today",
     force: Annotated[bool, options.overwriting("OUT.html")] = False,
     check_limits: Annotated[
         bool, Option("--check-limits", help="Exit with status 3 when the motion exceeds a limit.")
     ] = False,
+    interpolation: options.InterpolationOption = "auto",
     tip_wrench: options.WrenchOption = None,
     payload: options.PayloadOption = None,
     payload_com: options.PayloadComOption = None,
-    physical: options.PhysicalOption = "error",
-    tip: options.TipOption = None,
+    loading: options.Loading = options.AS_IT_IS,
 ) -> None:
     """Write a report on a motion: one HTML page that needs no network.
 
@@ -64,25 +68,27 @@ def report(
             if example is None
             else f"--example {example} and {motion} are both given; choose one"
         )
-    loaded = options.load(arm, physical, tip, payload, payload_com, limits)
+    loaded = options.load(arm, loading, payload, payload_com, limits)
     if check_limits:
         need_effort_limits(loaded, "; --limits gives them")
     options.not_an_input(out, "the report would overwrite the file it is", motion, arm, limits)
     options.need_figures(f"{out}: a report")
     check_writable(out, overwrite=force)
-    motions = [_from_file(loaded, motion)] if motion is not None else example_motions(loaded, example)
+    motions = [_from_file(loaded, motion, interpolation)] if motion is not None else example_motions(loaded, example)
     from dalembert.analysis.sizing import without_effort_limit
     from dalembert.report import study, write_report
 
     if missing := ", ".join(without_effort_limit(loaded)):
         say("note", f"robot '{loaded.name}' has no effort limits at {missing}, so the report leaves margins out")
     studies = []
-    title = f"Example {example}: {loaded.name}" if example is not None else None
+    if title is None and example is not None:
+        title = f"Example {example}: {loaded.name}"
+    heading: dict[str, str | None] = {"title": title, "author": author, "note": note, "date": options.date_of(date)}
     with Bar(f"report on {loaded.name}") as bar:
-        for k, (name, note, moving) in enumerate(motions):
-            studies.append(study(loaded, moving, title=name, note=note, tip_wrench=wrench))
+        for k, (name, about, moving) in enumerate(motions):
+            studies.append(study(loaded, moving, title=name, note=about, tip_wrench=wrench))
             bar(0.2 * (k + 1) / len(motions))
-        write_report(out, studies, title=title, overwrite=force, progress=lambda fraction: bar(0.2 + 0.8 * fraction))
+        write_report(out, studies, **heading, overwrite=force, progress=lambda fraction: bar(0.2 + 0.8 * fraction))
     print(f"the report is in {out.resolve()} ({out.stat().st_size // 1000} kB)")
     beyond = [sentence for motion_study in studies for sentence in motion_study.sizing.exceeded]
     say("error" if check_limits else "warning", *beyond)
@@ -90,8 +96,8 @@ def report(
         raise typer.Exit(options.LIMIT_EXCEEDED)
 
 
-def _from_file(arm: da.Arm, path: Path) -> tuple[str, str, Any]:
-    table, how = read(arm, path)
+def _from_file(arm: da.Arm, path: Path, interpolation: str = "auto") -> tuple[str, str, Any]:
+    table, how = read(arm, path, interpolation)
     note = f"Read from {path.name}: {len(table.t):,} instants, t = {table.t[0]:g} … {table.t[-1]:g} s."
     return path.stem, " ".join([note, *(f"{sentence}." for sentence in how)]), table
 

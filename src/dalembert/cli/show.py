@@ -19,11 +19,10 @@ STYLES = {"name": "bold", "note": "yellow", "omitted": "bold yellow", "left out"
 def show(
     arm: options.ArmArgument,
     as_json: Annotated[bool, Option("--json", help="Print the robot as JSON, for programs.")] = False,
-    physical: options.PhysicalOption = "error",
-    tip: options.TipOption = None,
+    loading: options.Loading = options.AS_IT_IS,
 ) -> None:
     """Show what a robot is made of: joints, drives, links, tip. SI units, radians."""
-    robot = options.load(arm, physical, tip).robot
+    robot = options.load(arm, loading).robot
     _show_json(robot) if as_json else _show_robot(robot)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -17,8 +16,6 @@ from dalembert.errors import DalembertError
 from dalembert.files import check_writable
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from dalembert.simulation.simulate import Run
 
 
@@ -95,9 +92,11 @@ def simulate(
         str, Option("--output", "-o", metavar="RUN.csv", help="Where to write the motion; '-' is the screen.")
     ] = "-",
     plot: Annotated[str | None, Option(metavar="RUN.png", help="Where to draw it: .png, .svg or .pdf.")] = None,
+    animate: Annotated[
+        str | None, Option(metavar="RUN.gif", help="Where to write the moving arm: .gif, .mp4 or .html.")
+    ] = None,
     force: options.ForceFlag = False,
-    physical: options.PhysicalOption = "error",
-    tip: options.TipOption = None,
+    loading: options.Loading = options.AS_IT_IS,
 ) -> None:
     """Simulate the motion that follows from a state and torques (direct dynamics).
 
@@ -109,10 +108,10 @@ def simulate(
 
     RUN.csv gets t (s), q, qd, qdd and tau of every joint; 'dalembert torques' reads it. A summary goes to stderr.
     """
-    loaded = options.load(arm, physical, tip, payload, payload_com)
-    known = None if model is None else options.load(model, physical, tip)
+    loaded = options.load(arm, loading, payload, payload_com)
+    known = None if model is None else options.load(model, loading)
     wrench = options.wrench_of(tip_wrench)
-    _check_batch(states, cluster, q, qd, output, plot)
+    _check_batch(states, cluster, q, qd, output, plot, animate)
 
     given = {"kp": kp, "kd": kd, "lambda": lambda_, "gamma": gamma}
     applied, motion = _applied(loaded, known, torque, follow, control, given)
@@ -131,6 +130,10 @@ def simulate(
     if output != "-":
         check_writable(output, overwrite=force)
     options.check_plot(plot, force=force)
+    if animate is not None:
+        from dalembert.report.animation import check_animation
+
+        check_animation(animate, overwrite=force)
     with Bar(f"simulating {loaded.name}") as bar:
         run = da.simulate(
             loaded, q0, qd0, applied, duration, method=method, step=step, every=every,
@@ -143,12 +146,20 @@ def simulate(
         return
     write(output, run.columns(), (run.t, run.q, run.qd, run.qdd, run.tau), force=force)
     if plot is not None:
-        options.save_plot(figure(run), plot, force=force)
-    _summary(run, [path for path in (output, plot) if path not in (None, "-")])
+        options.save_plot(run.plot(), plot, force=force)
+    if animate is not None:
+        run.animate(animate, overwrite=force)
+    _summary(run, [path for path in (output, plot, animate) if path not in (None, "-")])
 
 
 def _check_batch(
-    states: Path | None, cluster: str | None, q: str | None, qd: str | None, output: str, plot: str | None
+    states: Path | None,
+    cluster: str | None,
+    q: str | None,
+    qd: str | None,
+    output: str,
+    plot: str | None,
+    animate: str | None,
 ) -> None:
     """Say what a batch of states cannot be used with."""
     if states is None:
@@ -157,7 +168,7 @@ def _check_batch(
                 "--cluster works on a batch of simulations: give their initial states with --states STATES.csv"
             )
         return
-    for option, given in (("--q", q), ("--qd", qd), ("--plot", plot)):
+    for option, given in (("--q", q), ("--qd", qd), ("--plot", plot), ("--animate", animate)):
         if given is not None:
             raise DalembertError(
                 f"{option} is about one simulation, and --states has the initial states of many; leave it away"
@@ -221,7 +232,7 @@ def _summary(run: Run, files: list[str | None]) -> None:
     """A table on stderr: what each joint did, how far it was from the motion, and what became of the energy."""
     from dalembert.analysis.sizing import joint_units
 
-    units, rows, follows = joint_units(run.arm), [], _follows(run)
+    units, rows, follows = joint_units(run.arm), [], run.follows
     for i, name in enumerate(run.arm.joint_names):
         q, qd, tau = run.q[:, i], run.qd[:, i], run.tau[:, i]
         rows.append([
@@ -241,39 +252,3 @@ def _summary(run: Run, files: list[str | None]) -> None:
         print_table(["parameter", ">at first", ">at last"], adapted, "adapted parameters (SI units)", stderr=True)
     first, last = (number(float(run.energy[k]), "J") for k in (0, -1))
     tell(f"energy {first} at first, {last} at last", stderr=True)
-
-
-def _follows(run: Run) -> bool:
-    """Whether a controller follows a motion, or goes to a pose with some stiffness."""
-    control = run.task.controller
-    return control is not None and (control.motion is not None or bool(control.kp.any()))
-
-
-def figure(run: Run) -> Figure:
-    """Positions, velocities, torques (accelerations where there are none) and tracking errors, or energies, over time."""
-    from dalembert.analysis.sizing import joint_units
-    from dalembert.report.figures import INK, SOFT, Panel, assemble, joint_colour
-
-    names = tuple((joint_colour(i), plain(name)) for i, name in enumerate(run.arm.joint_names))
-    units = {what: " or ".join(sorted(set(words), reverse=True)) for what, words in joint_units(run.arm).items()}
-
-    def draw(axes: Any, curves: Any, key: tuple[tuple[str, str], ...] = names) -> None:
-        for y, (colour, word) in zip(curves, key, strict=True):
-            axes.plot(run.t, y, color=colour, label=word)
-        axes.set_xlim(run.t[0], run.t[-1])
-        axes.set_xlabel("t (s)")
-
-    def draw_energies(axes: Any) -> None:
-        words = (("#e07b2a", "kinetic"), ("#5b9f70", "potential"), (INK, "both"))
-        draw(axes, (run.kinetic, run.potential, run.energy), words)
-        axes.axhline(run.energy[0], color=SOFT, lw=0.8, ls=(0, (4, 4)), zorder=1)
-        axes.legend(loc="best", ncols=3)
-
-    shown = [("Position", "position", run.q), ("Velocity", "speed", run.qd), ("Torque", "torque", run.tau)]
-    if not run.tau.any():
-        shown[2] = ("Acceleration", "acceleration", run.qdd)
-    follows = _follows(run)
-    if follows:
-        shown.append(("Tracking error", "position", run.tracking_error))
-    panels = [Panel(f"{title} ({units[what]})", partial(draw, curves=x.T), names) for title, what, x in shown]
-    return assemble(panels if follows else [*panels, Panel("Energy (J)", draw_energies)])

@@ -13,6 +13,7 @@ from typer import Argument, Option
 
 import dalembert as da
 from dalembert.cli import options
+from dalembert.cli.options import Interpolation
 from dalembert.cli.terminal import number, plain, print_table, say, tell
 from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
@@ -44,32 +45,37 @@ def torques(
             help="Show the peak torques with time stretched by these factors, and the factor that just keeps the limits.",
         ),
     ] = None,
+    interpolation: options.InterpolationOption = "auto",
     tip_wrench: options.WrenchOption = None,
     payload: options.PayloadOption = None,
     payload_com: options.PayloadComOption = None,
-    physical: options.PhysicalOption = "error",
-    tip: options.TipOption = None,
+    loading: options.Loading = options.AS_IT_IS,
 ) -> None:
     """Compute the joint torques of a motion (inverse dynamics).
 
     MOTION.csv has a header and the columns t (s), q1 … qn (rad; m for sliding joints), qd1 … qdn (rad/s; m/s)
     and qdd1 … qddn (rad/s²; m/s²), in any order; other separators and units in the header, such as q1 [deg], are heeded.
 
+    A payload (columns payload in kg, payload_x … payload_z in m) and a wrench at the tip (fx … fz, mx … mz) may change
+    along the motion: each value counts from its own row on.
+
     OUT.csv gets t (s) and tau1 … taun (N m; N for sliding joints). A summary goes to stderr.
     """
     wrench = options.wrench_of(tip_wrench)
     if scaling is not None and wrench is not None:
         raise DalembertError("--scaling has no force at the tip: leave out --tip-wrench, or --scaling")
-    loaded = options.load(arm, physical, tip, payload, payload_com)
+    loaded = options.load(arm, loading, payload, payload_com)
     if check_limits:
         need_effort_limits(loaded)
     if output != "-":
         options.not_an_input(output, "the torques would overwrite the file they are", motion, arm)
         check_writable(output, overwrite=force)
-    table, _ = read(loaded, motion)
+    table, _ = read(loaded, motion, interpolation)
     stretched = None
     if scaling is not None:
-        stretched = da.read_trajectory(motion, loaded).scaling_table(loaded, options.list_of("--scaling", scaling))
+        stretched = _trajectory(motion, loaded, interpolation).scaling_table(
+            loaded, options.list_of("--scaling", scaling)
+        )
     tau = _torques(loaded, table, wrench)
     write(output, ["t", *(f"tau{k + 1}" for k in range(loaded.n))], (table.t, tau), force=force)
     beyond = _summary(loaded, table.t, tau, output)
@@ -80,6 +86,17 @@ def torques(
         raise typer.Exit(options.LIMIT_EXCEEDED)
 
 
+def _trajectory(path: Path, arm: da.Arm, interpolation: Interpolation) -> da.Trajectory:
+    """The motion of a file that has been read, and its doubts told, before."""
+    import warnings
+
+    from dalembert.trajectory.monotone import InterpolationWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InterpolationWarning)
+        return da.read_trajectory(path, arm, interpolation=interpolation)
+
+
 def _show_scaling(table: ScalingTable) -> None:
     """What stretching the time of the motion does to its torques, S 7.7, on stderr."""
     first, *others = table.columns
@@ -88,20 +105,21 @@ def _show_scaling(table: ScalingTable) -> None:
     tell(plain(table.note), stderr=True)
 
 
-def read(arm: da.Arm, path: Path) -> tuple[MotionTable, list[str]]:
+def read(arm: da.Arm, path: Path, interpolation: str = "auto") -> tuple[MotionTable, list[str]]:
     """The motion in a file, and how it was read; what there is to know goes to stderr."""
     from dalembert.trajectory.csv_file import read_motion
 
     with Bar(f"reading {path.name}") as bar:
-        table = read_motion(path, arm, bar)
+        table = read_motion(path, arm, bar, interpolation=interpolation)
     how = list(table.notes)
     if table.reconstructed:
         source = "qd" if table.reconstructed == ("qdd",) else "q"
         how.append(
             f"{path}: {' and '.join(table.reconstructed)} are not in the file and were made from {source}, "
-            "by a quintic spline without phase shift"
+            f"by a {'quintic spline' if table.spline else 'monotone curve'} without phase shift"
         )
     say("note", *how)
+    say("warning", *table.doubts)
     if table.ignored:
         say("note", f"{path}: the columns {', '.join(table.ignored)} are not needed and were ignored")
     return table, [sentence.removeprefix(f"{path}: ") for sentence in how]
@@ -123,13 +141,14 @@ def _torques(arm: da.Arm, motion: MotionTable, tip_wrench: tuple[float, ...] | N
     """τ for the whole motion."""
     import numpy as np
 
-    from dalembert.analysis.sizing import check_finite
+    from dalembert.analysis.sizing import check_finite, samples
 
-    tau = np.empty(motion.q.shape)
+    tau, whole = np.empty(motion.q.shape), samples(motion)
     with Bar("computing") as bar, np.errstate(all="ignore"):
         for start in range(0, len(tau), CHUNK):
             part = slice(start, start + CHUNK)
-            arm.inverse_dynamics(motion.q[part], motion.qd[part], motion.qdd[part], tip_wrench, out=tau[part])
+            at = whole.rows(part)
+            at.model(arm).inverse_dynamics(at.q, at.qd, at.qdd, at.push(tip_wrench), out=tau[part])
             bar(min(1.0, (start + CHUNK) / len(tau)))
     check_finite(arm, motion.t, tau)
     return tau

@@ -169,6 +169,11 @@ class CoupledMechanism:
         return self.tree.tip
 
     @property
+    def contacts(self) -> tuple[tuple[int, Placement], ...]:
+        """The frames at which wrenches act, on bodies of the tree; none where that is the tip alone."""
+        return self.tree.contacts
+
+    @property
     def home(self) -> list[float]:
         """The actuated joints in the pose that the branches name."""
         return [self.pose[i] for i in self.actuated]

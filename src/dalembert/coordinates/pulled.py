@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from dalembert.algebra.scalars import Grid, Scalar, Values, dot, total, zeros
+from dalembert.algebra.scalars import Grid, Scalar, Values, total, zeros
 from dalembert.algebra.vectors import ZERO, Mat, Vec
 from dalembert.coordinates.chain import AnyMechanism, Chain, on_tree
 from dalembert.coordinates.loops import rates
@@ -443,6 +443,14 @@ def base_torque(mechanism: AnyMechanism, q: Values, qd: Values, base: BaseMotion
     return chain.pull(terms.base_torque(mechanism.tree, chain.q, chain.push(v), base))
 
 
+def contact_torque(mechanism: AnyMechanism, q: Values, h_e: Values) -> list[Scalar]:
+    """Jᵀ h_e on the actuated joints."""
+    if mechanism.identity:
+        return kinematics.contact_torque(mechanism.tree, q, h_e)
+    chain = Chain(mechanism, q)
+    return chain.pull(kinematics.contact_torque(mechanism.tree, chain.q, h_e))
+
+
 def torque_terms(
     mechanism: AnyMechanism,
     q: Values,
@@ -460,10 +468,7 @@ def torque_terms(
     B, B_links, c = inertia_matrix(mechanism, q), inertia_matrix(still, q), christoffel(mechanism, q)
     chain = Chain(mechanism, q)
     speeds, rest = chain.push(qd), [0.0] * mechanism.tree.n
-    contact: list[Scalar] = [0.0] * n
-    if h_e is not None:
-        J = kinematics.jacobian(mechanism.tree, chain.q)
-        contact = chain.pull([dot([J[k][i] for k in range(6)], h_e) for i in range(mechanism.tree.n)])
+    contact = [0.0] * n if h_e is None else contact_torque(mechanism, q, h_e)
     other = chain.pull(
         [friction.further(*of) for of in zip(unloaded(mechanism).tree.bodies, chain.q, speeds, rest, strict=True)]
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dalembert.documents.sources import cited, introduction
+from dalembert.environment.brief import brief
 from dalembert.environment.version import __version__
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable, whole_binary_file
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 SHOWN = 20_000  # letters of a file that str() shows
 
 
+@brief
 @dataclass(frozen=True)
 class Source:
     """Files made of an arm: ``files`` by name, as text or bytes, and ``notes``, sentences about them.
@@ -89,6 +91,7 @@ class Source:
         return "\n\n".join(shown)
 
 
+@brief
 @dataclass(frozen=True)
 class Unit:
     """One function to emit: a graph, its arrays, and what a reader should know of them.

@@ -15,13 +15,17 @@ from dalembert.errors import MissingExtraError
 EXTRAS = {
     "motion": {"scipy": "SciPy"},
     "symbols": {"sympy": "SymPy"},
-    "plot": {"matplotlib": "Matplotlib"},
+    "plot": {"matplotlib": "Matplotlib", "PIL": "Pillow"},
+    "video": {"imageio_ffmpeg": "imageio-ffmpeg"},
     "identify": {"scipy": "SciPy", "sympy": "SymPy", "cvxpy": "CVXPY", "clarabel": "Clarabel"},
     "logs": {
         "scipy": "SciPy", "pyarrow": "pyarrow", "rosbags": "rosbags", "apsw": "rosbags", "ruamel": "rosbags",
         "mcap": "mcap", "lz4": "mcap", "zstandard": "mcap",
     },
+    "spreadsheet": {"python_calamine": "python-calamine"},
+    "meshes": {"trimesh": "trimesh"},
     "mujoco": {"mujoco": "MuJoCo"},
+    "xacro": {"xacro": "xacro", "yaml": "xacro"},
     "gpu": {"cuda": "cuda-bindings"},
     "cluster": {"dask": "Dask", "cloudpickle": "Dask", "distributed": "distributed"},
 }  # fmt: skip

@@ -17,7 +17,7 @@ from dalembert.algebra.scalars import Scalar, Values
 from dalembert.algebra.vectors import IDENTITY, ZERO, Mat, RotZ, Vec, skew, vec_sum
 from dalembert.equations.composite import ForceMoment, LinkSteps, link_steps
 from dalembert.equations.friction import load_of
-from dalembert.equations.lean_newton_euler import acceleration_matrix, lifting, load_tip, moment_of
+from dalembert.equations.lean_newton_euler import acceleration_matrix, add_contacts, lifting, moment_of
 from dalembert.equations.newton_euler import BaseMotion
 from dalembert.equations.regrouping import LeanLink
 from dalembert.robot.mechanism import Mechanism
@@ -74,8 +74,7 @@ def forward_dynamics(
     for i, link in enumerate(links):
         U = acceleration_matrix(s.omega[i], ZERO)
         f[i], mu[i] = U @ link.h, moment_of(U, s.omega[i], link.Sigma)
-    if h_e is not None and mechanism.tip_body >= 0:
-        load_tip(mechanism, links, s.turn, h_e, f, mu)
+    add_contacts(mechanism, links, s.turn, h_e, f, mu)
     for i in range(n):
         bodies[i].f, bodies[i].mu = f[i], mu[i]
 

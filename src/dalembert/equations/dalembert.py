@@ -19,7 +19,7 @@ from dataclasses import dataclass, fields
 from dalembert.algebra.scalars import Grid, Scalar, Values, total, zeros
 from dalembert.algebra.vectors import ZERO, Vec, vec_sum
 from dalembert.equations.friction import friction
-from dalembert.equations.kinematics import frames, jacobian
+from dalembert.equations.kinematics import contact_torque, frames
 from dalembert.equations.lean_newton_euler import lifting
 from dalembert.robot.mechanism import Mechanism
 
@@ -236,14 +236,13 @@ def inverse_dynamics(
 ) -> list[Scalar]:
     """τ of M (4.1), with friction and Jᵀ h_e as in S (7.42)."""
     at = coefficients(mechanism, q, qd)
-    J = jacobian(mechanism, q) if h_e is not None else []
+    contact = contact_torque(mechanism, q, h_e) if h_e is not None else None
     tau = []
     for i, body in enumerate(mechanism.bodies):
         torque = at.h_tran[i] + at.h_rot[i] + at.c[i]
         for j in range(mechanism.n):
             torque = torque + (at.D_rot[i][j] + at.D_tran[i][j]) * qdd[j]
-        if h_e is not None:
-            for k in range(6):
-                torque = torque + J[k][i] * h_e[k]
+        if contact is not None:
+            torque = torque + contact[i]
         tau.append(torque + friction(body, q[i], qd[i], torque))
     return tau

@@ -93,6 +93,16 @@ def jacobian(mechanism: Mechanism, q: Values) -> Grid:
     return _by_rows(mechanism, columns_of(mechanism, F, F.p_tip, mechanism.tip_body))
 
 
+def contact_torque(mechanism: Mechanism, q: Values, h_e: Values) -> list[Scalar]:
+    """Jᵀ h_e of S (7.42), summed over the contacts: the tip alone unless the mechanism has others."""
+    F = frames(mechanism, q)
+    tau: list[Scalar] = [0.0] * mechanism.n
+    for k, place, f_e, mu_e in mechanism.exerted(h_e):
+        for j, (linear, angular) in columns_of(mechanism, F, F.p[k] + F.R[k] @ place.translation, k).items():
+            tau[j] = tau[j] + (linear.dot(f_e) + angular.dot(mu_e))
+    return tau
+
+
 def _by_rows(mechanism: Mechanism, columns: dict[int, tuple[Vec, Vec]]) -> Grid:
     """The 6×n matrix of the columns; those of joints that are not among them are zero."""
     by_joint = [(*linear, *angular) for linear, angular in (columns.get(i, (ZERO, ZERO)) for i in range(mechanism.n))]

@@ -13,7 +13,7 @@ from typing import Any
 from dalembert.algebra.scalars import Grid, Scalar, Values, total, zeros
 from dalembert.algebra.vectors import NULL, ZERO, Mat, Vec, skew, vec_sum
 from dalembert.equations.friction import friction
-from dalembert.equations.kinematics import Frames, columns_of, frames, jacobian
+from dalembert.equations.kinematics import Frames, columns_of, contact_torque, frames
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.mechanism import Body, Mechanism, rotor_body
 
@@ -272,12 +272,12 @@ def inverse_dynamics(
     bodies = moving_bodies(mechanism, F)
     B, g = inertia_of(mechanism, bodies), gravity_of(mechanism, F, bodies)
     C = coriolis_of(christoffel_of(inertia_derivatives_of(mechanism, F, bodies)), qd)
-    J = jacobian(mechanism, q) if h_e is not None else []
+    contact = contact_torque(mechanism, q, h_e) if h_e is not None else None
     tau = []
     for i, body in enumerate(mechanism.bodies):
         B_qdd, C_qd = total(B[i][j] * qdd[j] for j in n), total(C[i][j] * qd[j] for j in n)
         load = B_qdd + C_qd + g[i]
-        if h_e is not None:
-            load = load + total(J[k][i] * h_e[k] for k in range(6))
+        if contact is not None:
+            load = load + contact[i]
         tau.append(load + friction(body, q[i], qd[i], load))  # (7.42)
     return tau

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from dalembert.algebra.scalars import Grid, Scalar, Values, total, zeros
 from dalembert.algebra.vectors import IDENTITY, NULL, ZERO, Mat, Vec, rotation_about, skew
 from dalembert.equations.friction import friction
-from dalembert.equations.kinematics import homogeneous, jacobian, joint_motion
+from dalembert.equations.kinematics import contact_torque, homogeneous, joint_motion
 from dalembert.equations.lean_newton_euler import lifting
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.mechanism import Mechanism, rotor_body
@@ -156,7 +156,7 @@ def inverse_dynamics(
     """τ of M (2.5), with friction and Jᵀ h_e as in S (7.42)."""
     n = range(mechanism.n)
     at = coefficients(mechanism, q)
-    J = jacobian(mechanism, q) if h_e is not None else []
+    contact = contact_torque(mechanism, q, h_e) if h_e is not None else None
     tau = []
     for i, body in enumerate(mechanism.bodies):
         torque = at.c[i]
@@ -164,8 +164,7 @@ def inverse_dynamics(
             torque = torque + at.D[i][k] * qdd[k]
             for m in n:
                 torque = torque + at.h[i][k][m] * qd[k] * qd[m]
-        if h_e is not None:
-            for k in range(6):
-                torque = torque + J[k][i] * h_e[k]
+        if contact is not None:
+            torque = torque + contact[i]
         tau.append(torque + friction(body, q[i], qd[i], torque))
     return tau

@@ -58,7 +58,8 @@ def inverse_dynamics(
     mechanism: Mechanism, q: Values, qd: Values, qdd: Values, h_e: Values | None = None, base: BaseMotion | None = None
 ) -> list[Scalar]:
     """τ of S (7.42), equal to :func:`dalembert.equations.newton_euler.inverse_dynamics`."""
-    links, bodies, tip_body = lean_links(mechanism), mechanism.bodies, mechanism.tip_body
+    links, bodies = lean_links(mechanism), mechanism.bodies
+    pressing = {body for body, *_ in mechanism.exerted(h_e)}
     base = base or BaseMotion()
     R_0 = mechanism.base.rotation
     w, wd = {-1: R_0.T @ base.omega}, {-1: R_0.T @ base.omega_dot}
@@ -75,7 +76,7 @@ def inverse_dynamics(
         x = q[i] + link.offset
         if link.revolute:
             # the frame of a last link that looks the same from all sides need not turn with it
-            turns = i in parents or feels_its_turn(link) or (h_e is not None and i == tip_body)
+            turns = i in parents or feels_its_turn(link) or i in pressing
             turn.append(RotZ(cos(x), sin(x)) if turns else RotZ(1.0, 0.0))
             w_i, wd_i, a_i = turn[i].back(w_i), turn[i].back(wd_i), turn[i].back(a_i)
             w[i] = Vec((w_i[0], w_i[1], w_i[2] + qd[i]))
@@ -93,8 +94,7 @@ def inverse_dynamics(
         f.append(link.m * a[i] + U[i] @ link.h)
         mu.append(link.h.cross(a[i]) + moment_of(U[i], w[i], link.Sigma))
 
-    if h_e is not None and tip_body >= 0:
-        load_tip(mechanism, links, turn, h_e, f, mu)
+    add_contacts(mechanism, links, turn, h_e, f, mu)
     tau: list[Scalar] = [0.0] * mechanism.n
     lift = lifting(mechanism, q) if mechanism.lifts else []
     for i in reversed(range(mechanism.n)):
@@ -130,15 +130,15 @@ def lifting(mechanism: Mechanism, q: Values) -> list[Scalar]:
     return inverse_dynamics(mechanism.lifted, q, rest, rest)
 
 
-def load_tip(
-    mechanism: Mechanism, links: list[LeanLink], turn: list[RotZ], h_e: Values, f: list[Vec], mu: list[Vec]
+def add_contacts(
+    mechanism: Mechanism, links: list[LeanLink], turn: list[RotZ], h_e: Values | None, f: list[Vec], mu: list[Vec]
 ) -> None:
-    """The end effector's wrench, given in base axes at the tip, on the link that holds the tip."""
-    k, R = mechanism.tip_body, mechanism.base.rotation
-    for i in mechanism.path(k):
-        R = R @ links[i].R @ turn[i].matrix
-    tip = links[k].frame.inverse.point(mechanism.tip.translation)
-    f_tip = R.T @ Vec(h_e[:3])
-    f[k] = f[k] + f_tip
-    mu_tip, lever = R.T @ Vec(h_e[3:]), tip.cross(f_tip)
-    mu[k] = mu[k] + mu_tip + lever
+    """The wrenches on the environment, given in base axes, at the links that exert them."""
+    for k, place, f_e, mu_e in mechanism.exerted(h_e):
+        R = mechanism.base.rotation
+        for i in mechanism.path(k):
+            R = R @ links[i].R @ turn[i].matrix
+        at = links[k].frame.inverse.point(place.translation)
+        f_k, mu_k = R.T @ f_e, R.T @ mu_e
+        f[k] = f[k] + f_k
+        mu[k] = mu[k] + mu_k + at.cross(f_k)

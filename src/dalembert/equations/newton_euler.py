@@ -74,7 +74,7 @@ def newton_euler(
 ) -> Recursion:
     """The recursive algorithm of S 7.5.2.
 
-    ``h_e`` is [f, μ] exerted by the end effector on the environment, in base axes, at the tip.
+    ``h_e`` is [f, μ] exerted by the end effector on the environment, in base axes, at the tip (or at each of the contacts).
     f_i and μ_i are the force and the moment (about the origin of frame i−1) that Link i−1 exerts on
     Link i, in the axes of frame i. ``loads`` are what links exert on something else, such as the other
     end of a closed chain: force, and moment about the origin of frame i, in its axes.
@@ -115,13 +115,12 @@ def newton_euler(
 
     # Σ over the links that Link i carries of R f_{i+1} and, about the origin of frame i, R μ_{i+1}
     f_next, mu_next = [ZERO] * n, [ZERO] * n
-    if h_e is not None and mechanism.tip_body >= 0:
-        k = mechanism.tip_body
+    for k, place, f_e, mu_e in mechanism.exerted(h_e):
         R = R_0
         for i in mechanism.path(k):
             R = R @ bodies[i].placement.rotation @ motions[i].R
-        f_next[k], mu_tip = R.T @ Vec(h_e[:3]), R.T @ Vec(h_e[3:])
-        mu_next[k] = mu_tip + mechanism.tip.translation.cross(f_next[k])
+        f_k, mu_k = R.T @ f_e, R.T @ mu_e
+        f_next[k], mu_next[k] = f_next[k] + f_k, mu_next[k] + mu_k + place.translation.cross(f_k)
     for k, (f_load, mu_load) in (loads or {}).items():
         f_next[k], mu_next[k] = f_next[k] + f_load, mu_next[k] + mu_load
 

@@ -76,10 +76,8 @@ def newton_euler_base(
 
     # what link i+1 hands down: f_{i+1}, and n_{i+1} moved to the origin of frame i
     f_next, n_next = [ZERO] * n, [ZERO] * n
-    if h_e is not None and mechanism.tip_body >= 0:
-        e = mechanism.tip_body
-        f_next[e] = Vec(h_e[:3])
-        n_next[e] = Vec(h_e[3:]) + (at.p_tip - p[e]).cross(f_next[e])
+    for e, place, f_e, n_e in mechanism.exerted(h_e):
+        f_next[e], n_next[e] = f_next[e] + f_e, n_next[e] + n_e + (R[e] @ place.translation).cross(f_e)
 
     for e, (f_load, n_load) in (loads or {}).items():
         f_next[e], n_next[e] = f_next[e] + f_load, n_next[e] + n_load

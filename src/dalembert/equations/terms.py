@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from dalembert.algebra.scalars import Grid, Scalar, Values, total
+from dalembert.algebra.scalars import Grid, Scalar, Values
 from dalembert.algebra.vectors import ZERO
 from dalembert.equations import lean_newton_euler
 from dalembert.equations.composite import christoffel, inertia_matrix
 from dalembert.equations.friction import bare, coulomb, further, loaded, viscous
-from dalembert.equations.kinematics import jacobian
+from dalembert.equations.kinematics import contact_torque
 from dalembert.equations.newton_euler import BaseMotion
 from dalembert.robot.mechanism import Mechanism
 
@@ -30,10 +30,7 @@ def torque_terms(
     B, B_links = inertia_matrix(mechanism, q), inertia_matrix(still, q)
     c = christoffel(mechanism, q)
     rest = [0.0] * n
-    contact: list[Scalar] = rest
-    if h_e is not None:
-        J = jacobian(mechanism, q)
-        contact = [total(J[k][i] * h_e[k] for k in range(6)) for i in span]
+    contact = rest if h_e is None else contact_torque(mechanism, q, h_e)
     load: Values = rest
     if loaded(mechanism):
         load = lean_newton_euler.inverse_dynamics(bare(mechanism), q, qd, qdd, h_e, base)

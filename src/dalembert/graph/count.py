@@ -21,6 +21,10 @@ class Operations:
     cosines: int = 0
     functions: int = 0  # exp, log, tanh, atan2, asin, acos
 
+    def __repr__(self) -> str:
+        counted = ", ".join(f"{name}={number}" for name, number in vars(self).items() if number)
+        return f"Operations({counted})"
+
     @property
     def total(self) -> int:
         """Multiplications plus additions, as the literature compares models."""

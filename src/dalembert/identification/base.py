@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
+from dalembert.environment.brief import brief
 from dalembert.equations.regressor import INERTIAL
 from dalembert.identification.felt import Felt
 from dalembert.identification.letters import assembled, parameter_letter
@@ -36,6 +37,7 @@ PROBES = 16  # random states that show which columns a joint feels
 WITHIN_LINK = (*INERTIAL[4:], *INERTIAL[1:4], "m", "Im", "Fv", "Fs", "Fs+", "Fs-", "offset")
 
 
+@brief
 @dataclass(frozen=True)
 class Combinations:
     """Which parameters of a set a motion can tell apart.
@@ -62,6 +64,7 @@ class Combinations:
         return tuple(self.parameters.names[k] for k in self.independent)
 
 
+@brief
 @dataclass(frozen=True)
 class BaseParameters(Combinations):
     """π_base = K π: what a motion can tell of the parameters of a set.

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.environment.brief import brief
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError
 from dalembert.identification.accumulate import JointTriangles, TriangularSystem, column_lengths
@@ -25,6 +26,7 @@ FEWEST = 5  # a joint's residual is never worth fewer independent samples
 TOLERANCE = 1e-9  # a column whose own part is this small beside the largest says nothing
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Estimate:
     """π_b (b,) with what is known about its errors.

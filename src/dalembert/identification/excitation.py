@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
 from dalembert.arrays import shown
+from dalembert.environment.brief import brief
 from dalembert.environment.cluster import connected, spread
 from dalembert.environment.extras import extra
 from dalembert.errors import ClosureError, DalembertError
@@ -48,6 +49,7 @@ MOST_SHAPES, MOST_STARTS = 1000, 10_000  # harmonics or points, and motions trie
 KINDS = ("fourier", "spline")
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Excitation:
     """A motion for identification, and how well it shows the base parameters.

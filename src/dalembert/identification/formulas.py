@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
+from dalembert.environment.brief import brief
 from dalembert.environment.extras import extra
 from dalembert.equations.regressor import SAME, carried_share
 from dalembert.errors import DalembertError
@@ -30,6 +31,7 @@ Array = NDArray[np.float64]
 LENGTHS = ("symbols", "numbers")
 
 
+@brief
 @dataclass(frozen=True)
 class SymbolicBaseParameters(Combinations):
     """π_base = K π with K in letters, found exactly; columns and names as in :class:`Combinations`.

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.arm import Arm
 from dalembert.arm.lazy import lazy
 from dalembert.arrays import double
+from dalembert.environment.brief import brief
 from dalembert.equations.regressor import INERTIAL, PARAMETERS, WIDTH, distinct
 from dalembert.errors import DalembertError
 from dalembert.identification.states import States
@@ -142,6 +143,7 @@ def kind_of(term: Term) -> tuple[object, ...]:
     return shape_of(term) if isinstance(term, Harmonic) else ("load" if "load" in term.of else term.name,)
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class ParameterSet:
     """The parameters to identify of an arm, joint after joint, and what they are worth now.

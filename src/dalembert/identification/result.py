@@ -6,17 +6,24 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
+from dalembert.arm.handed_on import handed_on
 from dalembert.arrays import double
+from dalembert.environment.brief import brief
 from dalembert.identification.base import BaseParameters, random_states
 from dalembert.logs.conditioning import Conditioned, condition, smoothed, usual_step
 from dalembert.logs.log import Log, read_log
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# what the methods of an identification hand on to, by the modules that draw it: imported when it is first called
+HANDS_ON = {"plot": "report.identification:identification_figure", "_repr_html_": "report.notebook:fit_html"}
 Array = NDArray[np.float64]
 
 Source = str | os.PathLike[str] | Mapping[str, ArrayLike] | Log
@@ -24,6 +31,7 @@ Source = str | os.PathLike[str] | Mapping[str, ArrayLike] | Log
 POSES = 10_000  # at which B(q) is looked at
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class PredictedRun:
     """Measured and predicted torques of one run at the kept instants: t (M,), measured and predicted (M, n)."""
@@ -219,6 +227,16 @@ class Identification:
     def positive_definite(self) -> bool:
         """Whether B(q) is positive definite over 10,000 random poses."""
         return self.smallest_inertia > 0
+
+    def plot(self, run: PredictedRun | None = None) -> Figure:
+        """A matplotlib Figure: measured and predicted torques of every joint and their difference, over time.
+
+        run  the identification run unless given; one of ``.validation``, or what :meth:`evaluate` gives
+        """
+        return handed_on(HANDS_ON, "plot")(self, run)
+
+    def _repr_html_(self) -> str:
+        return handed_on(HANDS_ON, "_repr_html_")(self)
 
     def __repr__(self) -> str:
         words = f"{len(self.parameters)} base parameters, relative error {100 * self.relative_error:.3g} %"

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arrays import number
+from dalembert.environment.brief import brief
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError
 from dalembert.logs.formats.raw import Array, check_size, counted
@@ -34,6 +35,7 @@ BLOCK = 4096  # samples at a time, so that memory does not grow with the log
 SHIFTS = 8  # low-passed samples that are made at once
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Stretch:
     """A stretch of even samples: t (N,), filtered q, qd, qdd and measured tau, all (N, n)."""
@@ -54,6 +56,7 @@ class Stretch:
         return Stretch(self.t[rows], self.q[rows], self.qd[rows], self.qdd[rows], self.tau[rows])
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Conditioned:
     """A log ready for the equations.

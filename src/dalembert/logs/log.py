@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
+from dalembert.arm.handed_on import handed_on
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.logs.formats import read
 from dalembert.logs.formats.raw import SPELLINGS, Array, Raw, Request, counted, listed
@@ -25,6 +26,7 @@ from dalembert.robot.tables import shown
 
 Columns = Mapping[str, str | int | Sequence[str | int]]
 
+HANDS_ON = {"_repr_html_": "report.notebook:log_html"}  # what draws a log: imported when it is first called
 QUANTITIES = ("t", "q", "qd", "tau", "current")
 SHUFFLED = 10  # rows between two steps back in time, on average: fewer are no runs
 BEYOND = 1e30  # rad, rad/s, N m: no arm reaches that, and its square is still a number
@@ -53,6 +55,13 @@ class Log:
 
     def __len__(self) -> int:
         return len(self.t)
+
+    def _repr_html_(self) -> str:
+        return handed_on(HANDS_ON, "_repr_html_")(self)
+
+    def __repr__(self) -> str:
+        speeds = "" if self.qd is None else ", velocities"
+        return f"<Log {Path(self.source).name!r:.80}: {len(self)} samples, {self.n} joints{speeds}>"
 
     @property
     def n(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,22 +9,13 @@ import numpy as np
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
 from dalembert.logs.formats.raw import Array
+from dalembert.robot import units as si
 
 TIME = {"s": 1.0, "sec": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 CURRENT = {"A": 1.0, "mA": 1e-3}
 # of revolute joints, and of prismatic ones
-TURNING = {
-    "q": {"rad": 1.0, "deg": math.pi / 180, "°": math.pi / 180, "mrad": 1e-3},
-    "qd": {"rad/s": 1.0, "deg/s": math.pi / 180, "°/s": math.pi / 180, "mrad/s": 1e-3, "rpm": math.pi / 30},
-    "qdd": {"rad/s²": 1.0, "deg/s²": math.pi / 180, "°/s²": math.pi / 180, "mrad/s²": 1e-3},
-    "tau": {"N m": 1.0, "N mm": 1e-3, "mN m": 1e-3, "N cm": 1e-2, "kN m": 1e3},
-}
-SLIDING = {
-    "q": {"m": 1.0, "mm": 1e-3},
-    "qd": {"m/s": 1.0, "mm/s": 1e-3},
-    "qdd": {"m/s²": 1.0, "mm/s²": 1e-3},
-    "tau": {"N": 1.0, "mN": 1e-3, "kN": 1e3},
-}
+TURNING = {"q": si.ANGLE, "qd": si.TURNING_SPEED, "qdd": si.TURNING_ACCELERATION, "tau": si.TORQUE}
+SLIDING = {"q": si.LENGTH, "qd": si.SPEED, "qdd": si.ACCELERATION, "tau": si.FORCE}
 
 
 def known(quantity: str, sliding: bool | None = None) -> dict[str, float]:
@@ -37,22 +27,9 @@ def known(quantity: str, sliding: bool | None = None) -> dict[str, float]:
     return (SLIDING if sliding else TURNING)[quantity]
 
 
-def plain(unit: str) -> str:
-    """A unit without what people write differently: N·m, Nm, N*m, deg/sec, degrees, rad/s^2.
-
-    >>> plain("N·m"), plain("degrees/sec^2"), plain("rad/s/s")
-    ('nm', 'deg/s2', 'rad/s2')
-    """
-    word = unit.strip().replace("μ", "µ")
-    for old, new in (("degrees", "deg"), ("degree", "deg"), ("radians", "rad"), ("/sec", "/s"), ("seconds", "s")):
-        word = word.replace(old, new)
-    word = "".join(c for c in word if c not in " ·*.⋅^").lower()
-    return word.replace("²", "2").replace("/s/s", "/s2")
-
-
 def understood(quantity: str, unit: str) -> str | None:
     """The unit as it is written here, or None."""
-    return next((word for word in known(quantity) if plain(word) == plain(unit)), None)
+    return si.unit_among(known(quantity), unit)
 
 
 def factors(source: str, quantity: str, units: Sequence[str], sliding: Sequence[bool | None]) -> Array:

@@ -9,6 +9,7 @@ operational space makes every row of the tip's pose follow such an equation, or 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 from dalembert.algebra.scalars import Scalar, Values, dot, less, select
 from dalembert.algebra.vectors import Mat, Vec
@@ -25,6 +26,12 @@ from dalembert.coordinates.pulled import (
 from dalembert.motion import operational_space
 from dalembert.motion.operational_space import EXACT, Soft, Space, TaskModel
 from dalembert.motion.rubbing import actuated, dry_torque
+
+
+def limited(tau: Values, effort: Values) -> list[Scalar]:
+    """τ between −τ_max and τ_max of each joint, as its drive gives it."""
+    most = [select(less(limit, t), limit, t) if limit < inf else t for t, limit in zip(tau, effort, strict=True)]
+    return [select(less(t, -limit), -limit, t) if limit < inf else t for t, limit in zip(most, effort, strict=True)]
 
 
 def pd_gravity(

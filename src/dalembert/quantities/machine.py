@@ -49,7 +49,7 @@ def _shapes(text: str) -> dict[str, Shape]:
 
 # the core shape of every input that is the same in all tables, in the letters of sizes_of and of a table
 INPUTS = _shapes(
-    "q(Q) qd(n) qdd(n) qd_r(n) qdd_r(n) tau(n) load(n) tree_q(N) tip_wrench(6) base_motion(9)"  # of the joints
+    "q(Q) qd(n) qdd(n) qd_r(n) qdd_r(n) tau(n) load(n) tree_q(N) tip_wrench(W) base_motion(9)"  # of the joints
     "parameters(K) lengths(D) payload(10) gravity(3)"  # of the mechanism, where they are inputs
     "xdd(m) tau0(n) qdd0(n) size(n) soft(2)"  # of the tip; soft is (λ², μ²), the damping of both kinds of singularity
     "row_gains(4m) joint_gains(3n) surface(8)"
@@ -65,6 +65,7 @@ def sizes_of(mechanism: AnyMechanism) -> dict[str, int]:
     V  products of two velocities, q̇_i q̇_j with i ≤ j
     K  dynamic parameters of the N joints             D  lengths: 6 of each of the N joints, 3 of the tip
     P  points of the arm: both ends of each of the N joints, and the tip
+    W  numbers in the wrenches: 6 at the tip, or of each contact
     L  loops                                         e  equations that close them
     """
     n, N = mechanism.n, mechanism.tree.n
@@ -77,6 +78,7 @@ def sizes_of(mechanism: AnyMechanism) -> dict[str, int]:
         "K": width(mechanism.tree),
         "D": 6 * N + 3,
         "P": 2 * N + 1,
+        "W": 6 * max(1, len(mechanism.contacts)),
         "L": len(mechanism.loops),
         "e": equations,
     }

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalembert.algebra.scalars import Values, select
 from dalembert.coordinates.chain import AnyMechanism
-from dalembert.coordinates.pulled import jacobian
+from dalembert.coordinates.pulled import contact_torque
 from dalembert.coordinates.variants import with_parameters
 from dalembert.equations import articulated
 from dalembert.equations.newton_euler import BaseMotion
@@ -27,7 +27,7 @@ from dalembert.motion import contact, control, stepping
 from dalembert.motion.methods import METHODS, Tableau
 from dalembert.motion.rubbing import clearance_count
 from dalembert.motion.stepping import Setting
-from dalembert.quantities.machine import Equations, Quantity, identity, table, taped
+from dalembert.quantities.machine import Equations, Quantity, identity, sizes_of, table, taped
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,11 +47,6 @@ BASE = 9  # numbers in a motion of the base: [ω, ω̇, p̈]
 PARABOLA = (0.0, 0.5, 1.0)  # parts of a step at which a reference is given that is asked for anywhere within it
 
 
-def _tip_torque(m: AnyMechanism, q: Values, h_e: Values) -> list[Any]:
-    J = jacobian(m, q)
-    return [sum(J[k][i] * h_e[k] for k in range(6)) for i in range(m.n)]
-
-
 def _energies(m: AnyMechanism, q: Values, qd: Values, parameters: Values) -> Any:
     return stepping.energies(with_parameters(m, parameters), q, qd)
 
@@ -61,7 +56,7 @@ def _row(arrays: str, summary: str, equations: Equations, whole: tuple[str, ...]
 
 
 ROLLOUTS = table("rollouts", {
-    "tip_torque": _row("q, tip_wrench -> tau(n)", "Jᵀ h_e", _tip_torque),
+    "tip_torque": _row("q, tip_wrench -> tau(n)", "Jᵀ h_e", contact_torque),
     "momentum": _row("q, qd -> p(n)", "p = B(q) q̇", stepping.momentum),
     "velocity": _row("q, p -> qd(n)", "q̇ = B⁻¹(q) p", stepping.velocity),
     "energy": _row(
@@ -92,6 +87,7 @@ class Plan:
     twofold     whether torques from Python come as τ − Jᵀ h_e followed by τ, for friction that depends on the load
     model       the mechanism that the law knows; that which is simulated unless given
     columns     of the regressor, whose parameters the law "adaptive" learns
+    effort      the most that the drive of each joint gives of what a law asks for; () for as much as is asked
     """
 
     method: str = "rk4"
@@ -106,6 +102,7 @@ class Plan:
     base_motion: str = ""
     model: AnyMechanism | None = None
     columns: tuple[int, ...] = ()
+    effort: tuple[float, ...] = ()
 
 
 Piece = Callable[..., Sequence[Sequence[Any]]]
@@ -214,7 +211,7 @@ class _Draft:
             self.sizes["tau"] = n
             self.pieces["adapt"] = lambda *values: control.adaptive(self.known, plan.columns, *values)
         if plan.tip_wrench:
-            self._add("tip_wrench", 6, self.stepwise)
+            self._add("tip_wrench", sizes_of(setting.mechanism)["W"], self.stepwise)
         if plan.base_motion == "held":
             self._add("base_motion", BASE, self.stepwise)
         elif plan.base_motion:
@@ -316,6 +313,8 @@ class _Draft:
             tau = LAWS[self.plan.law](self.known, q, qd, *rest)
         else:
             (tau,) = rest
+        if self.plan.effort and self.plan.law not in ("none", "given", "host"):  # these come limited
+            tau = control.limited(tau, self.plan.effort)
         return setting, q, qd, tau, h_e, base
 
     def with_parameters(self, parameters: Sequence[Any]) -> Setting:

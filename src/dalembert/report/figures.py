@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,9 +19,11 @@ from dalembert.analysis.omissions import Omission, Omissions
 from dalembert.analysis.sizing import UNITS
 from dalembert.arm import Arm
 from dalembert.environment.extras import extra
+from dalembert.report.colours import INK, RED, SOFT, joint_colour
 from dalembert.report.skeleton import Pose, View, skeleton, views
 from dalembert.report.study import Study
 from dalembert.report.words import literal, shortened, visible, with_glyphs
+from dalembert.trajectory.events import PayloadEvent, WrenchEvent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,8 +33,6 @@ Array = NDArray[np.floating[Any]]
 Key = tuple[str, str]  # what a colour means: (colour, word)
 Curve = tuple[str, str, Array]  # (colour, word, values)
 
-INK, SOFT, RED = "#1c2733", "#8b97a3", "#b3261e"
-JOINTS = ("#1f5fa8", "#d1702a", "#3d8f5a", "#8a58a5", "#b0413e", "#3b9ba3", "#8c6d31", "#d4679b", "#5b6770", "#7a9a01")
 AXES = ("#b0413e", "#3d8f5a", "#1f5fa8")  # x, y, z
 CAUSES = {
     "inertia": ("#2f67ad", "inertia of the links"),
@@ -51,6 +52,7 @@ SPLIT = {
     "h_rot": ("#e07b2a", "rotation, by velocities"),
     "h_tran": ("#f3c24f", "translation, by velocities"),
 }
+EVENTS = {PayloadEvent: ("#b8860b", "payload held"), WrenchEvent: ("#0f8a8a", "wrench at the tip")}
 STYLE: Any = {
     "font.size": 9.0,
     "font.family": "DejaVu Sans",
@@ -93,22 +95,41 @@ class Panel:
     key: tuple[Key, ...] = ()
     size: tuple[float, float] = (5.2, 2.7)  # inches
     foot: float = 0.42  # inches below the axes
+    left: float = 0.62  # inches beside them
 
 
+PAGE_DPI = 80  # pixels of a notebook's page for an inch of a figure
 HALF, THIRD, WHOLE = (5.2, 2.7), (4.0, 2.45), (10.6, 3.2)  # inches: panels two and three to a line, and one
+
+
+def new_figure(**options: Any) -> Figure:
+    """An empty figure that a notebook shows as a picture, whether or not pyplot was imported there."""
+    with extra("plot", "a figure"):
+        from matplotlib.figure import Figure
+
+    figure = Figure(**options)
+    figure._repr_png_ = partial(_notebook_png, figure)  # type: ignore[attr-defined]
+    return figure
+
+
+def _notebook_png(figure: Figure) -> tuple[bytes, dict[str, int]]:
+    """The figure as PNG with two pixels for each pixel of the page, and its size on the page."""
+    file = BytesIO()
+    figure.savefig(file, format="png", dpi=2 * PAGE_DPI)
+    width, height = (round(PAGE_DPI * inches) for inches in figure.get_size_inches())
+    return file.getvalue(), {"width": width, "height": height}
 
 
 def alone(panel: Panel) -> Figure:
     """The panel by itself, without its key; its axes begin where those of its neighbours begin."""
     with extra("plot", "a figure"):
         import matplotlib
-        from matplotlib.figure import Figure
 
     width, height = panel.size
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=panel.size)
+        figure = new_figure(figsize=panel.size)
         top = 0.30 if panel.title else 0.08
-        figure.subplots_adjust(0.62 / width, panel.foot / height, 1 - 0.2 / width, 1 - top / height)
+        figure.subplots_adjust(panel.left / width, panel.foot / height, 1 - 0.2 / width, 1 - top / height)
         axes = figure.add_subplot()
         panel.draw(axes)
         if panel.title:
@@ -120,14 +141,13 @@ def assemble(panels: Sequence[Panel], columns: int = 2) -> Figure:
     """The panels side by side in one figure, with one legend for all."""
     with extra("plot", "a figure"):
         import matplotlib
-        from matplotlib.figure import Figure
         from matplotlib.lines import Line2D
 
     columns = min(columns, len(panels))
     lines = -(-len(panels) // columns)
     width, height = panels[0].size
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(width * columns, height * lines), layout="constrained")
+        figure = new_figure(figsize=(width * columns, height * lines), layout="constrained")
         for k, panel in enumerate(panels, 1):
             axes = figure.add_subplot(lines, columns, k)
             panel.draw(axes)
@@ -236,7 +256,7 @@ def torque_panels(study: Study) -> list[Panel]:
 
     def draw(axes: Axes, i: int) -> None:
         axes.plot(study.shown.t, study.shown_torque[:, i], color=joint_colour(i))
-        _limits(axes, study.sizing.torque.limit[i], study.shown_torque[:, i])
+        _limits(axes, study.sizing.torque.limit[i], study.shown_torque[:, i], study.arm.joint_names[i])
         time_axis(axes, study)
 
     return _each_joint(study, draw)
@@ -385,7 +405,7 @@ def scaling_panels(study: Study) -> list[Panel]:
         for name, at in paces:
             axes.plot(at.shown.t - at.shown.t[0], at.shown_torque[:, i], color=SCALED[name], lw=1.4)
         every = np.concatenate([at.shown_torque[:, i] for _, at in paces])
-        _limits(axes, study.sizing.torque.limit[i], every)
+        _limits(axes, study.sizing.torque.limit[i], every, study.arm.joint_names[i])
         axes.set_xlim(0, max(at.sizing.duration for _, at in paces) or 1.0)
         axes.set_xlabel("time (s)", labelpad=1)
 
@@ -522,9 +542,18 @@ def _triad(axes: Axes, view: View, origin: Array, length: float) -> None:
 # -- small things --------------------------------------------------------------------------------
 
 
-def joint_colour(i: int) -> str:
-    """The colour of joint i in every figure."""
-    return JOINTS[i % len(JOINTS)]
+def draw_dots(axes: Axes, x: Array, y: Array, colour: str, size: float = 2.0) -> None:
+    """A dot (points across) at each of the places x, y (N,): one path, however many there are."""
+    with extra("plot", "a figure"):
+        from matplotlib.patches import PathPatch
+        from matplotlib.path import Path
+
+    at = np.column_stack([x, y])
+    path = Path(np.repeat(at, 2, axis=0), np.tile([Path.MOVETO, Path.LINETO], len(at)))
+    path.should_simplify = False
+    axes.add_patch(PathPatch(path, fc="none", ec=colour, lw=size, capstyle="round"))
+    axes.update_datalim(at)
+    axes.autoscale_view()
 
 
 def _few(count: int, most: int = 600) -> Any:
@@ -533,8 +562,11 @@ def _few(count: int, most: int = 600) -> Any:
 
 
 def time_axis(axes: Axes, study: Study) -> None:
-    """The motion's time along the axes, and a line at zero where the curves go through it."""
+    """The motion's time along the axes, its events shaded, and a line at zero where the curves go through it."""
     t = study.shown.t
+    for event in study.events:
+        colour, _ = EVENTS[type(event)]
+        axes.axvspan(event.start, event.end, color=colour, alpha=0.13, lw=0, zorder=0.3)
     axes.set_xlim(t[0], t[-1] if t[-1] > t[0] else t[0] + 1.0)
     axes.set_xlabel("time (s)", labelpad=1)
     low, high = axes.get_ylim()
@@ -550,8 +582,9 @@ def _headroom(axes: Axes, lines: int) -> None:
     axes.set_ylim(low, high + (high - low) * (0.04 + 0.16 * lines))
 
 
-def _limits(axes: Axes, limit: float, y: Array) -> None:
-    """± limit as dashed lines where the curve comes near, in words where it stays far away."""
+def _limits(axes: Axes, limit: float, y: Array, joint: str) -> None:
+    """± limit as dashed lines where the curve comes near, in words where it stays far away: beside the joint's name, or
+    below it where both are too long for one line."""
     if np.isnan(limit):
         axes.margins(y=0.12)
         return
@@ -565,5 +598,10 @@ def _limits(axes: Axes, limit: float, y: Array) -> None:
                 axes.axhspan(sign * limit, sign * 1.1 * extreme, color=RED, alpha=0.07, lw=0)
     axes.margins(y=0.12)
     if not near:
-        axes.text(1.0, 1.03, f"limit ±{limit:g}, off the scale", transform=axes.transAxes, ha="right", va="bottom",
-                  color=RED, fontsize=8)  # fmt: skip
+        words = f"limit ±{limit:g}, off the scale"
+        points = 72 * axes.get_position().width * axes.figure.get_figwidth()
+        beside = 6.2 * (len(shortened(joint)) + 6) + 4.4 * len(words) < points
+        if not beside:
+            _headroom(axes, 1)
+        axes.text(1.0, 1.03 if beside else 0.98, words, transform=axes.transAxes, ha="right",
+                  va="bottom" if beside else "top", color=RED, fontsize=8)  # fmt: skip

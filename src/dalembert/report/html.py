@@ -2,35 +2,45 @@
 
 from __future__ import annotations
 
-import base64
 import csv
+import datetime
 import html
 import itertools
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from io import StringIO
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
+from dalembert.arrays import shown
 from dalembert.documents.sources import cited, introduction
+from dalembert.errors import DalembertError
 from dalembert.report.figures import Key, Panel, alone
-from dalembert.report.svg import figure_svg
+from dalembert.report.svg import figure_svg, with_classes
 from dalembert.report.words import visible
 
 Column = tuple[str, str, Sequence[str]]  # of a table: (group, heading, cells)
+WIDE = 11  # columns that fit on paper in the usual size
 
 STYLE = """
-:root { --ink: #1c2733; --soft: #5f6c79; --line: #dfe4e9; --wash: #f5f7f9; --blue: #1f5fa8; --red: #b3261e;
-  --amber: #8a5a00; --green: #1e6b3c; }
+:root { color-scheme: light dark; --paper: #fff; --ink: #1c2733; --soft: #5f6c79; --line: #dfe4e9; --wash: #f5f7f9;
+  --blue: #1f5fa8; --red: #b3261e; --amber: #8a5a00; --green: #1e6b3c; }
+@media screen and (prefers-color-scheme: dark) {
+  :root { --paper: #15191f; --ink: #dfe5ec; --soft: #9aa6b3; --line: #323a44; --wash: #1c222a;
+    --blue: #7fb2f0; --red: #ff8a80; --amber: #e6b450; --green: #7fd09b; }
+}
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }
-body { margin: 0; color: var(--ink); background: #fff; line-height: 1.5;
+body { margin: 0; color: var(--ink); background: var(--paper);
   font: 16px/1.5 system-ui, "Segoe UI", "Helvetica Neue", Arial, "Liberation Sans", sans-serif; }
 main, header > div, footer > div { max-width: 1160px; margin: 0 auto; padding: 0 24px; }
 header { background: var(--wash); border-bottom: 1px solid var(--line); padding: 28px 0 20px; }
 h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 6px; letter-spacing: -0.01em; }
 h2 { font-size: 1.4rem; line-height: 1.25; margin: 56px 0 8px; padding-top: 14px; border-top: 2px solid var(--ink); }
+main > h2:first-child { margin-top: 22px; padding-top: 0; border-top: 0; }
 h3 { font-size: 1.08rem; margin: 34px 0 4px; }
 h4 { font-size: 0.95rem; margin: 20px 0 4px; }
 p { margin: 6px 0 10px; max-width: 76ch; }
@@ -47,6 +57,8 @@ nav { margin-top: 12px; display: flex; flex-wrap: wrap; gap: 4px 18px; font-size
 .grid.three { grid-template-columns: repeat(auto-fill, minmax(min(100%, 310px), 1fr)); }
 figure { margin: 0; min-width: 0; break-inside: avoid; }
 figure svg { display: block; width: 100%; height: auto; }
+.byline { margin: 0 0 8px; } .byline b { font-weight: 600; }
+.remark { max-width: 76ch; }
 figcaption { color: var(--soft); font-size: 0.9rem; }
 .key { display: flex; flex-wrap: wrap; gap: 2px 18px; margin: 6px 0; padding: 0; list-style: none; font-size: 0.9rem; }
 .key i { display: inline-block; width: 20px; height: 4px; border-radius: 2px; margin-right: 7px; vertical-align: 3px; }
@@ -57,7 +69,8 @@ th, td { padding: 5px 10px; text-align: right; white-space: nowrap; border-botto
 th { font-weight: 600; vertical-align: bottom; }
 thead th { border-bottom: 1.5px solid var(--ink); }
 thead tr.groups th { border-bottom: 0; text-align: left; color: var(--soft); font-weight: 500; padding-bottom: 0; }
-th:first-child, td:first-child { text-align: left; padding-left: 8px; position: sticky; left: 0; background: #fff; }
+tbody th { font-weight: 400; vertical-align: top; }
+th:first-child, td:first-child { text-align: left; padding-left: 8px; position: sticky; left: 0; background: var(--paper); }
 th.start, td.start { border-left: 1px solid var(--line); }
 table.words td:last-child, table.words th:last-child { text-align: left; white-space: normal; }
 .good { color: var(--green); } .tight { color: var(--amber); font-weight: 600; }
@@ -67,7 +80,7 @@ table.words td:last-child, table.words th:last-child { text-align: left; white-s
 .notice ul { margin: 4px 0; padding-left: 20px; }
 .downloads { display: flex; flex-wrap: wrap; gap: 8px 10px; margin: 10px 0; padding: 0; list-style: none; }
 .downloads a { display: inline-block; border: 1px solid var(--line); border-radius: 6px; padding: 5px 12px;
-  text-decoration: none; font-size: 0.92rem; background: #fff; }
+  text-decoration: none; font-size: 0.92rem; background: var(--paper); }
 .downloads a:hover { border-color: var(--blue); }
 .downloads small { color: var(--soft); }
 .equations { overflow-x: auto; margin: 8px 0 14px; padding-bottom: 4px; }
@@ -85,16 +98,26 @@ footer { margin-top: 60px; border-top: 1px solid var(--line); padding: 16px 0 40
   main, header > div, footer > div { padding: 0 14px; }
   h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 40px; }
   .cards { grid-template-columns: 1fr 1fr; }
+  .grid.two svg text { font-size: 10.5px; }
+  .grid.one figure { overflow-x: auto; } .grid.one svg { min-width: 600px; }
   th, td { padding: 5px 9px; }
   dl { grid-template-columns: 1fr; } dd { margin-bottom: 6px; }
 }
+@page { margin: 14mm 13mm; }
 @media print {
-  body { font-size: 10.5pt; } header { background: none; padding-top: 0; }
+  body { font-size: 10pt; print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+  header { background: none; padding: 0 0 8px; } h1 { font-size: 1.6rem; }
   main, header > div, footer > div { max-width: none; padding: 0; }
   nav, .downloads, .for-screen { display: none; }
-  h2 { break-before: page; } h3, h4 { break-after: avoid; }
-  .scroll, .equations { overflow: visible; } table { font-size: 8pt; } th, td { padding: 3px 6px; }
-  .grid.two { grid-template-columns: 1fr 1fr; } .grid.three { grid-template-columns: 1fr 1fr 1fr; }
+  h2 { margin-top: 22px; padding-top: 8px; } h3 { margin-top: 20px; } h4 { margin-top: 14px; }
+  h2, h3, h4, .key { break-after: avoid; } h2 + p, h3 + p, h4 + p { break-after: avoid; }
+  tr, .scroll, .key, .card, .notice, dl > * { break-inside: avoid; } p, li { orphans: 3; widows: 3; }
+  .cards { grid-template-columns: repeat(4, 1fr); gap: 8px; margin: 10px 0; }
+  figure svg { max-height: 62mm; }
+  .scroll, .equations { overflow: visible; } .equations svg { max-width: 100%; height: auto; }
+  table { font-size: 7.6pt; } table.wide { font-size: 5.6pt; } th, td { padding: 2px 5px; } .wide th, .wide td { padding: 2px 3px; } th:first-child, td:first-child { position: static; }
+  .grid { gap: 8px 14px; } .grid.two { grid-template-columns: 1fr 1fr; } .grid.three { grid-template-columns: 1fr 1fr 1fr; }
+  footer { margin-top: 24px; padding-bottom: 0; }
 }
 """
 
@@ -104,21 +127,60 @@ def text(words: Any) -> str:
     return html.escape(visible(str(words)), quote=True)
 
 
-def page(title: str, about: str, links: Iterable[tuple[str, str]], parts: Iterable[str]) -> str:
+@dataclass(frozen=True)
+class Byline:
+    """Who made a page, when, and what they say about it; what is empty is left out.
+
+    date  as it is to be shown; a :class:`datetime.date` as 2026-11-16
+    note  a paragraph, or several with empty lines between
+    """
+
+    author: str | None = None
+    date: str | datetime.date | None = None
+    note: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("author", "note"):
+            if not isinstance(value := getattr(self, name), str | None):
+                raise DalembertError(f"the {name} of a report is {shown(value)}; give words, as in {name}='…'")
+        if not isinstance(self.date, str | datetime.date | None):
+            raise DalembertError(f"the date of a report is {shown(self.date)}; give words or a datetime.date")
+
+    def html(self) -> str:
+        """The line under the title, and the note."""
+        words = [f"<b>{text(self.author)}</b>"] if self.author else []
+        if self.date:
+            day = self.date if isinstance(self.date, str) else self.date.strftime("%Y-%m-%d")
+            iso = f' datetime="{day}"' if re.fullmatch(r"\d{4}-\d\d-\d\d", day) else ""
+            words.append(f"<time{iso}>{text(day)}</time>" if iso else text(day))
+        line = f'<p class="byline">{" · ".join(words)}</p>' if words else ""
+        paragraphs = [part.strip() for part in (self.note or "").replace("\r", "").split("\n\n")]
+        return line + "".join(
+            f'<p class="remark">{"<br>".join(map(text, part.splitlines()))}</p>' for part in paragraphs if part
+        )
+
+
+def page(
+    title: str, about: str, links: Iterable[tuple[str, str]], parts: Iterable[str], byline: Byline | None = None
+) -> str:
     """A whole page that needs nothing from anywhere: its head with ``links`` (place, word), its parts and its foot."""
     from dalembert import __version__
 
-    parts = list(parts)
-    shown = "".join(f'<a href="#{place}">{text(word)}</a>' for place, word in links)
+    byline, parts = byline or Byline(), list(parts)
+    entries = "".join(f'<a href="#{place}">{text(word)}</a>' for place, word in links)
     letters = cited(html.unescape(re.sub(r"<[^>]*>", " ", " ".join([about, *parts]))))
-    sources = f'<p class="soft">Sources: {text(introduction(letters))}</p>' if letters else ""
-    head = f'<header><div><h1>{text(title)}</h1>{sources}<p class="soft">{about}</p><nav>{shown}</nav></div></header>'
-    foot = f"<footer><div>Made by dalembert {__version__}. This page needs no network.</div></footer>"
-    body = "\n".join([head, "<main>", *parts, "</main>", foot])
+    sources = f"<p>Sources: {text(introduction(letters))}</p>" if letters else ""
+    head = (
+        f'<header><div><h1>{text(title)}</h1>{byline.html()}<p class="soft">{about}</p>'
+        f'<nav aria-label="Sections">{entries}</nav></div></header>'
+    )
+    foot = f"<footer><div>{sources}Made by dalembert {__version__}. This page needs no network.</div></footer>"
+    body, sheet = with_classes("\n".join([head, "<main>", *parts, "</main>", foot]))
+    author = f'<meta name="author" content="{text(byline.author)}">\n' if byline.author else ""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{text(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
+        f"{author}<title>{text(title)}</title>\n<style>{STYLE}{sheet}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
     )
 
 
@@ -176,18 +238,25 @@ def table(
     starts = list(itertools.accumulate(width for _, width in groups))[:-1]
 
     def line(tag: str, cells: Sequence[str]) -> str:
-        marked = (f"<{tag}{' class=start' if k in starts else ''}>{cell}</{tag}>" for k, cell in enumerate(cells))
-        return f"<tr>{''.join(marked)}</tr>"
+        marks = (" class=start" if k in starts else "" for k in range(len(cells)))
+        opened = [f'<th scope="{"col" if tag == "th" else "row"}">']
+        opened += [f"<{tag}{mark}>" if tag == "td" else f'<th scope="col"{mark}>' for mark in list(marks)[1:]]
+        ends = ["</th>", *(f"</{tag}>" for _ in cells[1:])]
+        return f"<tr>{''.join(a + cell + b for a, cell, b in zip(opened, cells, ends, strict=True))}</tr>"
 
     over = "".join(
-        f'<th colspan="{width}"{" class=start" if k else ""}>{text(word)}</th>'
+        f'<th scope="colgroup" colspan="{width}"{" class=start" if k else ""}>{text(word)}</th>'
         for k, (word, width) in enumerate(groups)
     )
-    over = f'<tr class="groups">{over}</tr>' if groups else ""
+    over = f'<tr class="groups">{over}</tr>' if any(word for word, _ in groups) else ""
     head = line("th", [text(c) for c in columns])
     body = "\n".join(line("td", row) for row in rows)
-    kind = ' class="words"' if words else ""
-    return f'<div class="scroll"><table{kind}><thead>{over}{head}</thead><tbody>\n{body}\n</tbody></table></div>\n'
+    kinds = ["words"] * words + ["wide"] * (len(columns) > WIDE)
+    kind = f' class="{" ".join(kinds)}"' if kinds else ""
+    return (
+        f'<div class="scroll" tabindex="0"><table{kind}><thead>{over}{head}</thead><tbody>\n{body}\n'
+        "</tbody></table></div>\n"
+    )
 
 
 def table_of_columns(columns: Sequence[Column]) -> str:
@@ -212,17 +281,19 @@ def grid(
     for k, panel in enumerate(panels):
         if progress is not None:
             progress(k / len(panels))
-        drawn.append(f"<figure>{figure_svg(alone(panel), f'{panel.title} {about}'.strip(), f'{name}-{k}')}</figure>")
+        curves = ", ".join(word for _, word in panel.key)
+        label = f"{panel.title} {about}".strip() + (f": {curves}" if curves else "")
+        drawn.append(f"<figure>{figure_svg(alone(panel), label, f'{name}-{k}')}</figure>")
     pairs = dict.fromkeys(pair for panel in panels for pair in panel.key)
     return f'{key(pairs, areas=areas)}<div class="grid {across}">\n{"".join(drawn)}{beside}\n</div>\n'
 
 
 def download(name: str, words: str, data: str) -> str:
     """A link that saves ``data`` as the file ``name``, without a network."""
-    coded = base64.b64encode(data.encode()).decode()
+    coded = quote(data, safe=",.;:+-/*()=@")
     kilobytes = f"{len(data) / 1000:.0f} kB" if len(data) >= 1000 else f"{len(data)} B"
     return (
-        f'<li><a download="{text(name)}" href="data:text/csv;charset=utf-8;base64,{coded}">{text(words)} '
+        f'<li><a download="{text(name)}" href="data:text/csv;charset=utf-8,{coded}">{text(words)} '
         f"<small>CSV, {kilobytes}</small></a></li>\n"
     )
 

@@ -2,26 +2,46 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dalembert.analysis.sizing import joint_units
+from dalembert.arm import Arm
 from dalembert.environment.extras import extra
 from dalembert.files import check_writable, whole_file
 from dalembert.identification.result import Identification, PredictedRun
 from dalembert.logs.conditioning import spectrum
-from dalembert.report.figures import HALF, JOINTS, RED, SOFT, WHOLE, Panel
-from dalembert.report.html import cards, csv_text, download, grid, number, page, table, text
+from dalembert.report.colours import INK, JOINTS, RED, SOFT
+from dalembert.report.figures import HALF, WHOLE, Key, Panel, assemble, draw_dots
+from dalembert.report.html import Byline, cards, csv_text, download, grid, number, page, table, text
 from dalembert.report.words import literal
 
-MEASURED, PREDICTED, RESIDUAL = (SOFT, "measured"), (JOINTS[0], "predicted"), (RED, "difference")
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Array = NDArray[np.floating[Any]]
+
+MEASURED, PREDICTED, RESIDUAL = ("#a9b4bf", "measured"), (JOINTS[0], "predicted"), (RED, "residual")
+CUTOFF, VELOCITY = (JOINTS[1], "cut-off of the low-pass"), (JOINTS[2], "velocity, on a scale of its own")
 MOST = 1500  # points a line is drawn with
+DOTS = 500  # residuals that are drawn over position and over velocity
+BINS = 16  # of position or velocity, in which the mean of the residuals is drawn
+LEFT = 0.84  # inches beside axes with a label
 SPECTRA = (
-    "<p>The cut-off should stand where the motion's power has fallen away and what is left is noise: left of the line "
-    "the logged velocities (noise floor taken off), the torque and the difference are used, right of it nothing is.</p>"
+    "<p>Power spectral densities of the torques. The cut-off should stand where the motion's power has fallen away and what "
+    "is left is noise: below it the logged velocities (noise floor taken off), the torques and the residual are used, above "
+    "it nothing is.</p>"
+)
+AGAINST = (
+    "<p>Where the mean of the residuals departs from zero, the model lacks a term: a function of position points to gravity, "
+    "springs or torque ripple, a function of velocity to friction.</p>"
 )
 
 
@@ -29,37 +49,74 @@ def write_identification(
     path: str | os.PathLike[str],
     fit: Identification,
     *,
+    title: str | None = None,
+    author: str | None = None,
+    note: str | None = None,
+    date: str | datetime.date | None = None,
     overwrite: bool = False,
     progress: Callable[[float], None] | None = None,
 ) -> None:
-    """Write the page, whole or not at all. It needs nothing from anywhere."""
+    """Write the page, whole or not at all. It needs nothing from anywhere; title, author, note and date as for
+    :func:`dalembert.write_report`."""
     check_writable(path, overwrite=overwrite)
-    text_of_page = identification_html(fit, progress)
+    text_of_page = identification_html(fit, progress, title=title, byline=Byline(author, date, note))
     with whole_file(path, overwrite=overwrite) as file:
         file.write(text_of_page)
 
 
-def identification_html(fit: Identification, progress: Callable[[float], None] | None = None) -> str:
+def identification_html(
+    fit: Identification,
+    progress: Callable[[float], None] | None = None,
+    *,
+    title: str | None = None,
+    byline: Byline | None = None,
+) -> str:
     """The page as text."""
-    title = f"{fit.before.name}: identified parameters"
     runs = [fit.run, *fit.validation]
     parts = [_summary(fit), _notes(fit), _errors(fit, runs)]
 
     def share(k: int) -> Callable[[float], None] | None:
-        return None if progress is None else lambda fraction: progress((k + fraction) / (len(runs) + 2))
+        return None if progress is None else lambda fraction: progress((k + fraction) / (len(runs) + 3))
 
     for k, run in enumerate(runs):
         word = "the identification run" if k == 0 else f"validation run {k}" if len(runs) > 2 else "the validation run"
         parts.append(f'<h2 id="run-{k}">Torques of {word}</h2><p class="soft">{text(run.name)}</p>')
-        parts.append(grid(_torque_panels(fit, run), f"run-{k}", f"torques of {word}", progress=share(k)))
-    spectra = grid(_spectrum_panels(fit), "spectra", "spectrum", progress=share(len(runs)))
+        parts.append(grid(_torque_panels(fit, run), f"run-{k}", f"of {word}", progress=share(k)))
+        parts.append("<h3>Residuals, measured − predicted</h3>")
+        parts.append(grid(_residual_panels(fit, run), f"residual-{k}", f"of {word}"))
+    parts.append(f'<h2 id="residuals">Residuals against position and velocity</h2>{AGAINST}')
+    parts.append(grid(_against_panels(fit), "against", "of the identification run", progress=share(len(runs))))
+    spectra = grid(_spectrum_panels(fit), "spectra", "of the identification run", progress=share(len(runs) + 1))
     parts += ['<h2 id="spectra">Spectra</h2>', SPECTRA, spectra]
-    if progress is not None:
-        progress((len(runs) + 1) / (len(runs) + 2))
     parts += [_parameters(fit), _terms(fit), _downloads(fit, runs)]
+    if progress is not None:
+        progress(1.0)
     about = f"{fit.method} least squares" + (", physically consistent" if fit.physical else "")
-    links = [("run-0", "Torques"), ("spectra", "Spectra"), ("parameters", "Parameters")]
-    return page(title, text(f"{about}, from {fit.run.name}"), links, parts)
+    links = [("run-0", "Torques"), ("residuals", "Residuals"), ("spectra", "Spectra"), ("parameters", "Parameters")]
+    title = title or f"{fit.before.name}: identified parameters"
+    return page(title, text(f"Identification report: {about}, from {fit.run.name}"), links, parts, byline)
+
+
+def remarks(fit: Identification) -> tuple[str, ...]:
+    """What to know about an identification besides its warnings, one sentence each, on the terminal and on the page: what
+    was done with the log, what the fit suggests, and what of it no body or no robot file can have."""
+    return tuple(dict.fromkeys((*fit.notes, *fit.arm_notes)))
+
+
+def verdict(fit: Identification) -> str:
+    """How many parameters there are and how well they are determined, in a sentence, on the terminal and on the page."""
+    definite = "positive definite" if fit.positive_definite else "not positive definite"
+    return (
+        f"{len(fit.parameters)} base parameters, {len(fit.essential)} essential; condition number {fit.condition:.4g}, "
+        f"{fit.scaled_condition:.3g} with columns of length one; "
+        f"B(q) is {definite} at 10,000 random poses (smallest eigenvalue {fit.smallest_inertia:.3g})"
+    )
+
+
+def numbering(arm: Arm) -> str:
+    """Which joint has which number in the names of parameters; empty where these are the numbers of q."""
+    names = ", ".join(f"{k} {joint.name}" for k, joint in enumerate(arm.robot.tree_joints, 1))
+    return f"The numbers are those of all joints that move: {names}." if arm.passive_names else ""
 
 
 def percent(share: float) -> str:
@@ -80,43 +137,103 @@ def _summary(fit: Identification) -> str:
         ("yes" if fit.positive_definite else "no", "B(q) positive definite at 10,000 random poses"),
         (f"{number(fit.run.conditioned.cutoff, 3)} Hz", "cut-off of the low-pass"),
     ]
-    return cards(facts)
+    return f"<h2>At a glance</h2>{cards(facts)}<p>{text(verdict(fit))}.</p>"
 
 
 def _notes(fit: Identification) -> str:
-    lines = [f"<li><b>{text(w)}</b></li>" for w in fit.warnings] + [f"<li>{text(n)}</li>" for n in fit.notes]
-    return f"<h3>What was done, and what to know</h3><ul>{''.join(lines)}</ul>" if lines else ""
+    lines = [f"<li><b>{text(w)}</b></li>" for w in fit.warnings] + [f"<li>{text(n)}</li>" for n in remarks(fit)]
+    return f'<h3>What was done, and what to know</h3><ul class="notes">{"".join(lines)}</ul>' if lines else ""
 
 
 def _errors(fit: Identification, runs: list[PredictedRun]) -> str:
-    columns = ["run", "all joints", *fit.before.joint_names]
+    joints, units = fit.before.joint_names, joint_units(fit.before)["torque"]
     names = [text(os.path.basename(run.name)) for run in runs]
     shares = [[f"{100 * e:.2f} %" for e in (run.relative_error, *run.joint_errors)] for run in runs]
-    sizes = [[number(float(e), 3) for e in (np.sqrt(np.mean(run.residual**2)), *run.rms)] for run in runs]
+    sizes = [[number(float(e), 3) for e in run.rms] for run in runs]
     rows, rms = ([[name, *cells] for name, cells in zip(names, lists, strict=True)] for lists in (shares, sizes))
     return (
-        "<h3>Relative torque error, ‖measured − predicted‖ / ‖measured‖</h3>" + table(columns, rows)
-        + "<h3>Root mean square of the difference (N m)</h3>" + table(columns, rms)
+        "<h3>Relative torque error, ‖measured − predicted‖ / ‖measured‖</h3>" + table(["run", "all joints", *joints], rows)
+        + "<h3>Root mean square of the residual</h3>"
+        + table(["run", *(f"{joint} ({unit})" for joint, unit in zip(joints, units, strict=True))], rms)
     )  # fmt: skip
 
 
+def _in_time(run: PredictedRun) -> tuple[Array, NDArray[np.intp]]:
+    """Instants to draw, and their rows; a line ends where a piece of the log ends."""
+    rows = np.arange(0, len(run.t), max(1, -(-len(run.t) // MOST)))
+    t = run.t[rows].astype(float)
+    usual = float(np.median(np.diff(t))) if len(t) > 1 else 1.0
+    gaps = np.flatnonzero((np.diff(t) < 0) | (np.diff(t) > 20 * usual)) + 1
+    return np.insert(t, gaps, np.nan), np.insert(rows, gaps, 0)
+
+
 def _torque_panels(fit: Identification, run: PredictedRun) -> list[Panel]:
-    step = max(1, -(-len(run.t) // MOST))
-    t = run.t[::step]
+    """Measured and predicted torque of every joint."""
+    t, rows = _in_time(run)
 
-    def draw(axes: Any, j: int) -> None:
-        axes.plot(t, run.measured[::step, j], color=MEASURED[0], lw=2.4)
-        axes.plot(t, run.predicted[::step, j], color=PREDICTED[0], lw=1.1)
-        axes.plot(t, run.residual[::step, j], color=RESIDUAL[0], lw=0.9)
-        axes.set_xlabel("t (s)")
+    def draw(axes: Axes, j: int, unit: str) -> None:
+        axes.plot(t, run.measured[rows, j], color=MEASURED[0], lw=3.0)
+        axes.plot(t, run.predicted[rows, j], color=PREDICTED[0], lw=1.1)
+        _labelled(axes, "time (s)", f"torque ({unit})")
 
-    return [
-        Panel(f"{name} (N m)", partial(draw, j=j), (MEASURED, PREDICTED, RESIDUAL), HALF)
-        for j, name in enumerate(fit.before.joint_names)
-    ]
+    return _by_joint(fit, draw, (MEASURED, PREDICTED))
+
+
+def _residual_panels(fit: Identification, run: PredictedRun) -> list[Panel]:
+    """What is left of every joint's torque, on axes of its own."""
+    t, rows = _in_time(run)
+
+    def draw(axes: Axes, j: int, unit: str) -> None:
+        axes.axhline(0, color=SOFT, lw=0.7)
+        axes.plot(t, run.residual[rows, j], color=RESIDUAL[0], lw=0.9)
+        _labelled(axes, "time (s)", f"residual ({unit})")
+
+    return _by_joint(fit, draw, (RESIDUAL,))
+
+
+def _against_panels(fit: Identification) -> list[Panel]:
+    """The residual of every joint over its position and over its velocity, with the mean in each of some bins."""
+    ready = fit.run.conditioned
+    q, qd = (
+        np.concatenate([getattr(piece, name)[at] for piece, at in zip(ready.pieces, ready.kept, strict=True)])
+        for name in ("q", "qd")
+    )
+    every = np.arange(0, len(q), max(1, -(-len(q) // DOTS)))
+
+    def draw(axes: Axes, j: int, unit: str, x: Array, label: str) -> None:
+        residual = fit.run.residual[:, j]
+        axes.axhline(0, color=SOFT, lw=0.7)
+        draw_dots(axes, x[every, j], residual[every], RESIDUAL[0], 1.6)
+        edges = np.linspace(x[:, j].min(), x[:, j].max(), BINS + 1)
+        which = np.clip(np.digitize(x[:, j], edges) - 1, 0, BINS - 1)
+        filled = [k for k in range(BINS) if np.count_nonzero(which == k) >= 5]
+        centres = 0.5 * (edges[1:] + edges[:-1])
+        axes.plot(centres[filled], [residual[which == k].mean() for k in filled], color=INK, lw=1.4)
+        _labelled(axes, label, f"residual ({unit})")
+
+    units, out = joint_units(fit.before), []
+    for j, name in enumerate(fit.before.joint_names):
+        for x, letter, what in ((q, "q", "position"), (qd, "q̇", "speed")):
+            shown = partial(draw, j=j, unit=units["torque"][j], x=x, label=f"{letter} ({units[what][j]})")
+            out.append(
+                Panel(name, shown, ((RESIDUAL[0], "residual"), (INK, f"its mean in {BINS} bins")), HALF, left=LEFT)
+            )
+    return out
+
+
+def _by_joint(fit: Identification, draw: Callable[..., None], key: tuple[Key, ...]) -> list[Panel]:
+    """A panel for each joint j, drawn by ``draw(axes, j=j, unit=unit of its torque)``."""
+    joints = zip(fit.before.joint_names, joint_units(fit.before)["torque"], strict=True)
+    return [Panel(name, partial(draw, j=j, unit=unit), key, HALF, left=LEFT) for j, (name, unit) in enumerate(joints)]
+
+
+def _labelled(axes: Axes, across: str, up: str) -> None:
+    axes.set_xlabel(across, labelpad=1)
+    axes.set_ylabel(up)
 
 
 def _spectrum_panels(fit: Identification) -> list[Panel]:
+    """Measured and predicted torque, residual and velocity of every joint over frequency."""
     with extra("identify", "the report on an identification"):
         from scipy.signal import welch
 
@@ -124,29 +241,30 @@ def _spectrum_panels(fit: Identification) -> list[Panel]:
     f, motion = spectrum(ready.log, ready.rate)
     piece = max(ready.pieces, key=lambda p: len(p.t))
     gains = 1.0 if fit.gains is None else fit.gains
-    residual = piece.tau * gains - fit.torque(piece.q, piece.qd, piece.qdd)
+    measured, predicted = piece.tau * gains, fit.torque(piece.q, piece.qd, piece.qdd)
     window = min(len(piece.t), int(20 * ready.rate / ready.cutoff))
-    g, tau = welch(piece.tau, ready.rate, nperseg=window, axis=0, detrend="constant")
-    _, left = welch(residual, ready.rate, nperseg=window, axis=0, detrend="constant")
+    g, *densities = welch(measured, ready.rate, nperseg=window, axis=0, detrend="constant")
+    densities += [
+        welch(x, ready.rate, nperseg=window, axis=0, detrend="constant")[1] for x in (predicted, measured - predicted)
+    ]
     end = min(0.5 * ready.rate, 20 * ready.cutoff)
-    keys = ((JOINTS[2], "velocity"), MEASURED, RESIDUAL, (JOINTS[1], "cut-off"))
-
     which = np.digitize(f, np.geomspace(max(float(f[1]), end / 2000), end, 200))
     bins = [which == k for k in range(200) if (which == k).any()]
     use = (g > 0) & (g <= end)
 
-    def draw(axes: Any, j: int) -> None:
+    def draw(axes: Axes, j: int, unit: str) -> None:
+        high = max(float(densities[0][use, j].max(initial=0.0)), 1e-300)
         y = np.array([motion[inside, j].mean() for inside in bins])
-        y = np.where(y > 1e-9 * y.max(initial=0.0), y / max(float(y.max(initial=0.0)), 1e-300), np.nan)
-        axes.loglog([f[inside].mean() for inside in bins], y, color=keys[0][0], lw=1.2)
-        high = max(float(tau[use, j].max(initial=0.0)), 1e-300)
-        axes.loglog(g[use], np.maximum(tau[use, j] / high, 1e-12), color=MEASURED[0], lw=1.4)
-        axes.loglog(g[use], np.maximum(left[use, j] / high, 1e-12), color=RESIDUAL[0], lw=1.0)
-        axes.axvline(ready.cutoff, color=keys[3][0], lw=1.4)
-        axes.set_xlabel("frequency (Hz)")
+        y = np.where(y > 1e-9 * y.max(initial=0.0), y * (high / max(float(y.max(initial=0.0)), 1e-300)), np.nan)
+        axes.loglog([f[inside].mean() for inside in bins], y, color=VELOCITY[0], lw=1.0)
+        for (colour, _), density, width in zip(
+            (MEASURED, PREDICTED, RESIDUAL), densities, (3.0, 1.1, 1.0), strict=True
+        ):
+            axes.loglog(g[use], np.maximum(density[use, j], 1e-12 * high), color=colour, lw=width)
+        axes.axvline(ready.cutoff, color=CUTOFF[0], lw=1.4)
+        _labelled(axes, "frequency (Hz)", f"density (({unit})²/Hz)")
 
-    joints = enumerate(fit.before.joint_names)
-    return [Panel(f"{name}: power, relative", partial(draw, j=j), keys, HALF) for j, name in joints]
+    return _by_joint(fit, draw, (MEASURED, PREDICTED, RESIDUAL, VELOCITY, CUTOFF))
 
 
 def _parameters(fit: Identification) -> str:
@@ -180,25 +298,20 @@ def _parameters(fit: Identification) -> str:
         for start in range(0, len(finite), 40)
     ]
     return (
-        '<h2 id="parameters">Parameters</h2><p>Base parameters in SI units; the standard deviations count how far the '
-        "residuals repeat themselves.</p>"
+        '<h2 id="parameters">Parameters</h2><p>Base parameters in SI units; the standard deviations allow for '
+        f"the autocorrelation of the residuals. {text(numbering(fit.before))}</p>"
         + grid(panels, "parameters", "parameters", across="one")
         + table(["parameter", "value", "std", "relative std", "essential", "what it is made of"], rows, words=True)
     )
 
 
 def _terms(fit: Identification) -> str:
-    """Friction, springs and losses of every joint of the calibrated arm, and what to know about that."""
+    """Friction, springs and losses of every joint of the calibrated arm."""
     joints = fit.arm.robot.tree_joints
     rows = [[text(joint.name), text(term.text_at(joint.type))] for joint in joints for term in joint.friction]
     if not rows:
         return ""
-    notes = "".join(f"<li>{text(note)}</li>" for note in fit.arm_notes)
-    return (
-        "<h3>Friction and other terms of the calibrated arm</h3>"
-        + table(["joint", "term"], rows, words=True)
-        + (f"<ul>{notes}</ul>" if notes else "")
-    )
+    return "<h3>Friction and other terms of the calibrated arm</h3>" + table(["joint", "term"], rows, words=True)
 
 
 def _downloads(fit: Identification, runs: list[PredictedRun]) -> str:
@@ -210,3 +323,10 @@ def _downloads(fit: Identification, runs: list[PredictedRun]) -> str:
         torques = csv_text(names, (run.t, run.measured, run.predicted))
         items += download(f"torques-{k}.csv", f"torques of {os.path.basename(run.name)}", torques)
     return f'<h3>Numbers</h3><ul class="downloads">{items}</ul>'
+
+
+def identification_figure(fit: Identification, run: PredictedRun | None = None) -> Figure:
+    """See :meth:`Identification.plot`."""
+    run = fit.run if run is None else run
+    pairs = zip(_torque_panels(fit, run), _residual_panels(fit, run), strict=True)
+    return assemble([panel for pair in pairs for panel in pair], 2)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dalembert.analysis.sizing import Demand, joint_units, rms
 from dalembert.arm import Arm
@@ -16,11 +20,13 @@ from dalembert.files import check_writable, whole_file
 from dalembert.report import figures, tip_figures
 from dalembert.report.drives import drives_section
 from dalembert.report.html import (
+    Byline,
     Column,
     cards,
     csv_text,
     download,
     grid,
+    key,
     number,
     page,
     share,
@@ -31,10 +37,25 @@ from dalembert.report.html import (
 from dalembert.report.study import NEGLIGIBLE, Study
 from dalembert.report.svg import formula_svg
 from dalembert.robot.omissions import OMISSIONS
+from dalembert.trajectory.csv_file import carried_columns
 
+Array = NDArray[np.floating[Any]]
 Progress = Callable[[float], None]
 
 SMALL = 3  # joints up to which an arm gets its equations and every torque term by itself
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a section stands: ``name`` begins its identifiers, ``about`` ends the words of its figures, ``across`` is how
+    many panels of joints stand side by side."""
+
+    name: str
+    about: str
+    across: str
+
+
+Section = Callable[[Study, Place], str]  # HTML about a motion; empty where there is nothing to say
 
 
 def write_report(
@@ -42,6 +63,9 @@ def write_report(
     studies: Study | Sequence[Study],
     *,
     title: str | None = None,
+    author: str | None = None,
+    note: str | None = None,
+    date: str | datetime.date | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> None:
@@ -49,21 +73,34 @@ def write_report(
 
     studies    of :func:`dalembert.study`: one, or a list with one for each motion
     title      the page's own; the arm and its motion unless given
+    author     who made it, shown under the title
+    note       what to say first: a paragraph, or several with empty lines between
+    date       shown beside the author: words, or a :class:`datetime.date`; None leaves it out, so that the same input
+               gives the same page on any day
     overwrite  whether a file that is there may be replaced
 
     >>> import tempfile, dalembert as da
     >>> swing = da.study(da.load("pendulum"), da.polynomial([0.0], [1.0], 1.0), title="Swing")
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     da.write_report(f"{folder}/swing.html", swing)
+    ...     da.write_report(f"{folder}/swing.html", swing, author="A. Engineer", date="2026-11-16")
     """
     check_writable(path, overwrite=overwrite)
-    text_of_page = report_html(studies, title=title, progress=progress)
+    text_of_page = report_html(studies, title=title, author=author, note=note, date=date, progress=progress)
     with whole_file(path, overwrite=overwrite) as file:
         file.write(text_of_page)
 
 
-def report_html(studies: Study | Sequence[Study], *, title: str | None = None, progress: Progress | None = None) -> str:
+def report_html(
+    studies: Study | Sequence[Study],
+    *,
+    title: str | None = None,
+    author: str | None = None,
+    note: str | None = None,
+    date: str | datetime.date | None = None,
+    progress: Progress | None = None,
+) -> str:
     """The page as text. All studies must be of one arm."""
+    byline = Byline(author, date, note)
     studies = [studies] if isinstance(studies, Study) else studies
     strange = (
         [study for study in studies if not isinstance(study, Study)] if isinstance(studies, list | tuple) else [studies]
@@ -79,18 +116,18 @@ def report_html(studies: Study | Sequence[Study], *, title: str | None = None, p
         raise DalembertError("a report is about one arm; these motions belong to several")
     title = title or f"{arm.name}: {studies[0].title if len(studies) == 1 else f'{len(studies)} motions'}"
     parts = [_summary(studies), _the_arm(arm)]
-    steps = 10 * len(studies) + 1
-    done = 0
+    steps = len(SECTIONS) * len(studies)
     for index, study in enumerate(studies):
-        for part in _motion(study, index, len(studies)):
-            parts.append(part)
-            done += 1
+        parts.append(_motion_head(study, index, len(studies)))
+        place = Place(f"m{index + 1}", f"of {arm.name}, {study.title}", "two" if arm.n <= 4 else "three")
+        for done, section in enumerate(SECTIONS, 1):
+            parts.append(section(study, place))
             if progress is not None:
-                progress(min(done / steps, 1.0))
+                progress((index * len(SECTIONS) + done) / steps)
     parts += [_equations(arm), _words()]
     links = [("arm", "The arm"), *((f"motion-{k + 1}", s.title) for k, s in enumerate(studies))]
     links += [("equations", "Equations of motion")] if _has_equations(arm) else []
-    return page(title, _about(arm), [*links, ("words", "How to read it")], parts)
+    return page(title, _about(arm), [*links, ("words", "How to read it")], parts, byline)
 
 
 # -- the top -------------------------------------------------------------------------------------
@@ -116,8 +153,8 @@ def _summary(studies: Sequence[Study]) -> str:
                 (f"{100 * x.used[i]:.0f} %", f"of a limit used at most: {x.name} of {study.arm.joint_names[i]}")
             )
         facts.append((f"{number(power[strongest], 3)} W", f"peak power, at {study.arm.joint_names[strongest]}"))
-        facts.append((f"{number(float(study.sizing.energy.sum()), 3)} J", "given by all drives"))
-        parts = [cards(facts)]
+        facts.append((f"{number(float(study.sizing.energy.sum()), 3)} J", "total energy delivered by the drives"))
+        parts = ["<h2>At a glance</h2>" + cards(facts)]
     else:
         sizings = [study.sizing for study in studies]
         torque = sizings[0].torque
@@ -131,7 +168,7 @@ def _summary(studies: Sequence[Study]) -> str:
             ("", "peak power (W)", [number(float(s.power.peak.max()), 3) for s in sizings]),
             ("", "energy given (J)", [number(float(s.energy.sum()), 3) for s in sizings]),
         ]
-        parts = ["<h3>At a glance</h3>" + table_of_columns(columns)]
+        parts = ["<h2>At a glance</h2>" + table_of_columns(columns)]
     beyond = [
         f"<li>{text(study.title) + ': ' if len(studies) > 1 else ''}{_unbroken(text(sentence))}</li>"
         for study in studies
@@ -235,10 +272,7 @@ def _known(value: float | None, unit: str = "") -> str:
 # -- a motion ------------------------------------------------------------------------------------
 
 
-def _motion(study: Study, index: int, count: int) -> Iterator[str]:
-    name, small = f"m{index + 1}", study.arm.n <= SMALL
-    across = "two" if study.arm.n <= 4 else "three"
-    about = f"of {study.arm.name}, {study.title}"
+def _motion_head(study: Study, index: int, count: int) -> str:
     note = f"<p>{text(study.note)}</p>" if study.note else ""
     head = study.title if count > 1 else f"The motion: {study.title}"
     if study.thinned:
@@ -246,43 +280,59 @@ def _motion(study: Study, index: int, count: int) -> Iterator[str]:
             f"<p class=soft>Of {len(study.at.t):,} instants {len(study.rows):,} are drawn and offered for download, the "
             "peaks among them; the tables count all.</p>"
         )
-    yield f'<h2 id="motion-{index + 1}">{text(head)}</h2>\n{note}'
-    yield (
-        "<h3>Start and end</h3>\n" + grid(figures.arm_panels(study), f"{name}-arm", about, beside=_ends(study)) + "<h3>Motion of the joints</h3>\n"
-        + grid(figures.motion_panels(study), f"{name}-motion", about, across="three")
-    )  # fmt: skip
+    if study.events:
+        kinds = dict.fromkeys(figures.EVENTS[type(event)] for event in study.events)
+        items = "".join(f"<li>{_unbroken(text(event))}</li>" for event in study.events)
+        note += f"<p>During a part of the motion, which figures over time have shaded:</p><ul>{items}</ul>{key(kinds, areas=True)}"
+    return f'<h2 id="motion-{index + 1}">{text(head)}</h2>\n{note}'
+
+
+def _start_and_end(study: Study, place: Place) -> str:
+    drawn = grid(figures.arm_panels(study), f"{place.name}-arm", place.about, beside=_ends(study))
+    return f"<h3>Start and end</h3>\n{drawn}"
+
+
+def _joint_motion(study: Study, place: Place) -> str:
+    drawn = grid(figures.motion_panels(study), f"{place.name}-motion", place.about, across="three")
+    return f"<h3>Motion of the joints</h3>\n{drawn}"
+
+
+def _torques(study: Study, place: Place) -> str:
+    """Every joint against its limits; for arms of many joints also all in one picture."""
     limited = not np.isnan(study.sizing.torque.limit).all()
-    whole = grid([figures.share_panel(study)], f"{name}-share", about, across="one") if limited and not small else ""
+    whole = ""
+    if limited and study.arm.n > SMALL:
+        whole = grid([figures.share_panel(study)], f"{place.name}-share", place.about, across="one")
     dashed = " Dashed lines are limits." if limited else ""
-    yield (
+    return (
         f"<h3>Torques{' and forces' if 'N' in study.sizing.torque.units else ''}"
         f"{' against their limits' if limited else ''}</h3>\n"
         f"<p>What each drive gives at its joint, τ of S (7.42), its rotor included.{dashed}</p>{whole}"
-        + grid(figures.torque_panels(study), f"{name}-torque", about, across=across)
+        + grid(figures.torque_panels(study), f"{place.name}-torque", place.about, across=place.across)
     )
-    yield (
-        "<h3>Where the torques come from</h3>\n<p>Causes that push the same way are stacked; their sum is the dark line.</p>"
-        + grid(figures.stacked_panels(study), f"{name}-stack", about, across=across, areas=True)
+
+
+def _causes(study: Study, place: Place) -> str:
+    """Where the torques come from; for small arms term by term."""
+    out = (
+        "<h3>Where the torques come from</h3>\n<p>Causes that push the same way are stacked; the line is their sum.</p>"
+        + grid(figures.stacked_panels(study), f"{place.name}-stack", place.about, across=place.across, areas=True)
     )  # fmt: skip
-    if small:
-        yield (
+    if study.arm.n <= SMALL:
+        out += (
             "<h4>Every contribution by itself</h4>\n<p>Inertia: torque by the acceleration of each joint, rotors included. "
             "Velocities: centrifugal torque by the velocity of one joint, Coriolis torque by those of two.</p>"
-            + grid(figures.pair_panels(study), f"{name}-pairs", about, across="three")
+            + grid(figures.pair_panels(study), f"{place.name}-pairs", place.about, across="three")
         )
-    yield _rotation_and_translation(study, name, about, across)
-    yield "<h3>Motion of the tip</h3>\n" + grid(figures.tip_panels(study), f"{name}-tip", about, across="three")
-    yield _ellipsoids(study, name, about)
-    if study.arm.loops:
-        yield _reactions(study, name, about)
-    yield _sizing(study)
-    yield drives_section(study, name, about)
-    yield _scaling(study, name, about, across)
-    yield _omissions(study, name, about)
-    yield _downloads(study)
+    return out
 
 
-def _rotation_and_translation(study: Study, name: str, about: str, across: str) -> str:
+def _tip_motion(study: Study, place: Place) -> str:
+    drawn = grid(figures.tip_panels(study), f"{place.name}-tip", place.about, across="three")
+    return f"<h3>Motion of the tip</h3>\n{drawn}"
+
+
+def _rotation_and_translation(study: Study, place: Place) -> str:
     """What turning the links costs, and what moving their masses costs: M's two parts of D q̈ and of h."""
     split, units = study.split, study.sizing.torque.units
     columns: list[Column] = [
@@ -298,14 +348,14 @@ def _rotation_and_translation(study: Study, name: str, about: str, across: str) 
         "<h4>Rotation and translation of the links</h4>\n<p>The same motion as M (4.1) reads it: what it takes to turn the "
         "links about their centres of mass, rotors included, and what it takes to move these centres. Gravity, friction and "
         "contact are not in it. The table has the RMS over the motion.</p>"
-        + grid(figures.motion_split_panels(study), f"{name}-split", about, across=across, areas=True)
+        + grid(figures.motion_split_panels(study), f"{place.name}-split", place.about, across=place.across, areas=True)
         + table_of_columns(columns)
     )
 
 
-def _ellipsoids(study: Study, name: str, about: str) -> str:
+def _ellipsoids(study: Study, place: Place) -> str:
     """What the tip could be accelerated with along the way."""
-    head = "<h3>What the tip can be accelerated with</h3>\n"
+    head = "<h3>Acceleration capability of the tip</h3>\n"
     shapes = study.ellipsoids
     if isinstance(shapes, str):
         return f"{head}<p>There is no dynamic manipulability ellipsoid: {text(shapes)}.</p>"
@@ -318,15 +368,17 @@ def _ellipsoids(study: Study, name: str, about: str) -> str:
         rows.append([f"{word} ({unit})", *(number(float(value)) for value in values)])
     columns = ["", "start", "end", "least", "at (s)", "most", "at (s)"]
     return (
-        f"{head}<p>The dynamic manipulability ellipsoid, S (7.149): accelerations of the tip, from rest at each pose, by torques "
+        f"{head}<p>The dynamic manipulability ellipsoid, S (7.149): accelerations that the tip can reach from rest at each pose with torques "
         f"{by}; gravity moves its centre. Motors that reach their limits one by one can do more.</p>"
-        + grid(tip_figures.along_panels(study, shapes), f"{name}-ellipsoids", about)
+        + grid(tip_figures.along_panels(study, shapes), f"{place.name}-ellipsoids", place.about)
         + table(columns, rows)
     )
 
 
-def _reactions(study: Study, name: str, about: str) -> str:
+def _reactions(study: Study, place: Place) -> str:
     """Of closed chains: what the joints at which they were cut must bear."""
+    if not study.arm.loops:
+        return ""
     t, rows = study.shown.t, []
     for k, loop in enumerate(study.arm.loops):
         size = np.linalg.norm(study.reactions[:, k, :3], axis=-1)
@@ -340,7 +392,7 @@ def _reactions(study: Study, name: str, about: str) -> str:
     return (
         "<h3>Reactions where the chains are closed</h3>\n<p>The force at each joint that closes a chain, in base axes. Of a "
         "planar loop it is the part in its plane: what the bearing carries across it is not determined by the motion.</p>"
-        + grid(figures.reaction_panels(study), f"{name}-loops", about, across="three")
+        + grid(figures.reaction_panels(study), f"{place.name}-loops", place.about, across="three")
         + table(columns, rows)
     )
 
@@ -360,7 +412,7 @@ def _ends(study: Study) -> str:
     return f"<div>{table(['', 'start', 'end', 'travel', 'unit'], rows)}</div>"
 
 
-def _sizing(study: Study) -> str:
+def _sizing(study: Study, place: Place) -> str:
     """Four tables: joints, power, motors, bearings."""
     s = study.sizing
     every = range(len(s.joints))
@@ -419,6 +471,11 @@ def _sizing(study: Study) -> str:
     )
 
 
+def _drives(study: Study, place: Place) -> str:
+    """Motors and gears, where the robot file has them."""
+    return drives_section(study, place.name, place.about)
+
+
 def _net(given: float, returned: float) -> str:
     net = float(given - returned)
     return number(0.0 if abs(net) < 1e-9 * max(given, returned) else net)
@@ -434,7 +491,7 @@ def _inside(study: Study, i: int) -> str:
     return f'<span class="{kind}">{number(float(min(left)), 3)}</span>'
 
 
-def _scaling(study: Study, name: str, about: str, across: str) -> str:
+def _scaling(study: Study, place: Place) -> str:
     """What slowing down or hurrying up would do."""
     head = "<h3>What scaling would do</h3>\n"
     variants = [study.evenly, study.fastest]
@@ -457,14 +514,14 @@ def _scaling(study: Study, name: str, about: str, across: str) -> str:
     by_joint += [("peak torque", word, [number(x) for x in at.sizing.torque.peak]) for word, at in paces.items()]
     by_joint += [("", "limit", [number(x) for x in torque.limit]), ("", "unit", torque.units)]
     return (
-        head + "<p>Evenly scaled: every instant c times as late, r = c t, with the least c that no limit forbids (S 7.7); "
+        head + "<p>Evenly scaled: time is stretched by a factor c, r = c t, the least that keeps every limit (S 7.7); "
         "below 1 the motion becomes faster. Time-optimal: the same path from rest to rest in the least time, at a pace "
         "that varies.</p>" + table(columns, rows) + missing + table_of_columns(by_joint)
-        + grid(figures.scaling_panels(study), f"{name}-scaling", about, across=across)
+        + grid(figures.scaling_panels(study), f"{place.name}-scaling", place.about, across=place.across)
     )  # fmt: skip
 
 
-def _omissions(study: Study, name: str, about: str) -> str:
+def _omissions(study: Study, place: Place) -> str:
     """What an approximate model of the arm could leave out along this motion."""
     judged = study.omissions
     ((first, *_), errors), (headings, costs) = judged.tables(direct=False)
@@ -479,7 +536,7 @@ def _omissions(study: Study, name: str, about: str) -> str:
         f"arm.approximate(drop=…). {text(words)}</p>"
         + table([text(x) for x in (first, *study.arm.joint_names)], [[text(x) for x in line] for line in errors])
         + table([text(x) for x in headings], [[text(x) for x in line] for line in costs], groups)
-        + grid([figures.omission_panel(judged)], f"{name}-omissions", about, across="one")
+        + grid([figures.omission_panel(judged)], f"{place.name}-omissions", place.about, across="one")
     )
 
 
@@ -491,48 +548,72 @@ def _tightest(study: Study) -> list[str]:
     return [share(float(x.margin[i])), f"{text(x.name)} of {text(study.sizing.joints[i])}", number(float(x.at[i]))]
 
 
-def _downloads(study: Study) -> str:
-    arm, at, n = study.arm, study.shown, range(1, study.arm.n + 1)
-    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", f"{arm.name}-{study.title}").strip("-").lower()
-    names = ["t", *(f"{group}{k}" for group in ("q", "qd", "qdd", "tau") for k in n)]
-
-    def motion_csv(of: Study) -> str:
-        return csv_text(names, [of.shown.t, of.shown.q, of.shown.qd, of.shown.qdd, of.shown_torque])
-
+def _downloads(study: Study, place: Place) -> str:
+    """One table with everything over the motion's time, the sizing, and the motion in the least time."""
+    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", f"{study.arm.name}-{study.title}").strip("-").lower()
+    columns = _columns_of_motion(study) | _contributions(study) | _columns_of_tip(study)
     items = [
-        download(f"{stem}.csv", "Motion and torques", motion_csv(study)),
-        download(f"{stem}-contributions.csv", "Contributions", _contributions(study)),
-        download(
-            f"{stem}-tip.csv", "Motion of the tip",
-            csv_text(["t", *(f"{g}{a}" for g in ("", "v", "a") for a in "xyz")], [at.t, *study.tip]),
-        ),
+        download(f"{stem}.csv", "Motion, torques, their causes, tip", csv_text(list(columns), list(columns.values()))),
         download(f"{stem}-sizing.csv", "Sizing", study.sizing.csv()),
-    ]  # fmt: skip
-    if not isinstance(shapes := study.ellipsoids, str):
-        words = ["t", *(f"centre_{row}" for row in shapes.rows), *(f"radius{k + 1}" for k in range(len(shapes.rows)))]
-        values = csv_text(words, [at.t, shapes.center, shapes.radii])
-        items.append(download(f"{stem}-ellipsoids.csv", "Ellipsoids", values))
-    if arm.loops:
-        axes = ("fx", "fy", "fz", "mx", "my", "mz")
-        words = ["t", *(f"{loop.name} {axis}" for loop in arm.loops for axis in axes)]
-        values = csv_text(words, [at.t, study.reactions.reshape(len(at.t), -1)])
-        items.append(download(f"{stem}-reactions.csv", "Reactions of the loops", values))
-    for variant in (study.evenly, study.fastest):
-        if variant.study is not None:
-            file = f"{stem}-{variant.name.replace(' ', '-')}.csv"
-            items.append(download(file, variant.name.capitalize(), motion_csv(variant.study)))
+    ]
+    if (fastest := study.fastest.study) is not None:
+        values = _columns_of_motion(fastest)
+        file = f"{stem}-{study.fastest.name.replace(' ', '-')}.csv"
+        items.append(download(file, study.fastest.name.capitalize(), csv_text(list(values), list(values.values()))))
     return f'<h3 class="for-screen">The numbers</h3>\n<ul class="downloads">{"".join(items)}</ul>\n'
 
 
-def _contributions(study: Study) -> str:
-    """By cause; for small arms every term."""
+def _columns_of_motion(study: Study) -> dict[str, Array]:
+    """Those of a motion file, what the tip carries and exerts among them, and the torques: name → (N,)."""
+    at = study.shown
+    groups = {"q": at.q, "qd": at.qd, "qdd": at.qdd, "tau": study.shown_torque}
+    moving = {f"{name}{i + 1}": x[:, i] for name, x in groups.items() for i in range(study.arm.n)}
+    return {"t": at.t} | moving | carried_columns(at.payload, at.wrench)
+
+
+def _contributions(study: Study) -> dict[str, Array]:
+    """The torques by cause, for small arms every term; what is zero throughout is left out."""
     parts = vars(study.terms) if study.arm.n <= SMALL else study.terms.by_joint
-    kept = {}
+    columns = {}
     for kind, x in parts.items():
         for index in np.ndindex(x.shape[1:]):
             if (values := x[:, *index]).any():
-                kept[kind + "_".join(str(i + 1) for i in index)] = values
-    return csv_text(["t", *kept], [study.shown.t, *kept.values()])
+                columns[kind + "_".join(str(i + 1) for i in index)] = values
+    return columns
+
+
+def _columns_of_tip(study: Study) -> dict[str, Array]:
+    """The tip's motion, its ellipsoids, and the reactions of closed chains, in base axes."""
+    columns = {
+        f"tip_{letter}{axis}": x[:, k]
+        for letter, x in zip(("", "v", "a"), study.tip, strict=True)
+        for k, axis in enumerate("xyz")
+    }
+    if not isinstance(shapes := study.ellipsoids, str):
+        columns |= {f"centre_{row}": shapes.center[:, k] for k, row in enumerate(shapes.rows)}
+        columns |= {f"radius{k + 1}": shapes.radii[:, k] for k in range(len(shapes.rows))}
+    for k, loop in enumerate(study.arm.loops):
+        for j, axis in enumerate(("fx", "fy", "fz", "mx", "my", "mz")):
+            columns[f"{loop.name} {axis}"] = study.reactions[:, k, j]
+    return columns
+
+
+# what the page says about each motion, in this order
+SECTIONS: tuple[Section, ...] = (
+    _start_and_end,
+    _joint_motion,
+    _torques,
+    _causes,
+    _rotation_and_translation,
+    _tip_motion,
+    _reactions,
+    _sizing,
+    _drives,
+    _ellipsoids,
+    _scaling,
+    _omissions,
+    _downloads,
+)
 
 
 # -- the end -------------------------------------------------------------------------------------
@@ -573,7 +654,7 @@ def _equations(arm: Arm) -> str:
 def _words() -> str:
     words = [
         ("torque τ", "what the drive of a joint gives at the joint, friction and its rotor's inertia counted in: N m, or N "
-         "for a joint that slides"),
+         "for a prismatic joint"),
         ("motor", "behind a gear without losses: torque τ / k_r, speed k_r q̇, and the same power τ q̇"),
         ("margin", "what a peak leaves of its limit, as a share of the limit; red where the limit is exceeded"),
         ("RMS", "root of the mean square over the motion, by trapezoids between the sample instants"),

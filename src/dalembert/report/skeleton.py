@@ -9,16 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
+from dalembert.environment.brief import brief
 
 Array = NDArray[np.floating[Any]]
 
 
+@brief
 @dataclass(frozen=True)
 class Pose:
     """The arm at one instant, in base axes (m).
 
     lines   the links, (k, 3) each; ``rails`` how far sliding joints are out
-    turns, slides   (k, 3) where the joints are; ``tip`` (3,)
+    turns, slides   (k, 3) where the joints are; ``tip`` (3,), and ``tip_axes`` (3, 3) its axes in columns
+    seats, axes     (N, 3) of all joints of the tree: where each sits on its parent, and the direction of its axis
     """
 
     lines: list[Array]
@@ -26,6 +29,9 @@ class Pose:
     turns: Array
     slides: Array
     tip: Array
+    tip_axes: Array
+    seats: Array
+    axes: Array
 
 
 def skeleton(arm: Arm, q: Array) -> list[Pose]:
@@ -36,10 +42,11 @@ def skeleton(arm: Arm, q: Array) -> list[Pose]:
     for loop in arm.mechanism.loops:
         for body, place in ((loop.ends.body_a, loop.ends.place_a), (loop.ends.body_b, loop.ends.place_b)):
             cuts.setdefault(body, []).append(np.array([*place.translation, 1.0], float))
-    links, tips = arm.link_poses(q), arm.pose(q)[:, :3, 3]
+    links, tips = arm.link_poses(q), arm.pose(q)
     base = _matrix(robot.base)
     out = []
-    for at, tip in zip(links, tips, strict=True):
+    for at, tip_frame in zip(links, tips, strict=True):
+        tip = tip_frame[:3, 3]
         begins, moved, axes = [], [], []  # where each joint sits on its parent, where its slide has gone, its axis
         for i, body in enumerate(bodies):
             frame = (at[body.parent] if body.parent >= 0 else base) @ _matrix(body.placement)
@@ -60,7 +67,7 @@ def skeleton(arm: Arm, q: Array) -> list[Pose]:
         pins = [(at[i] @ p)[:3] for i, points in cuts.items() if i >= 0 for p in points]
         turns = np.array([*(p for p, body in zip(begins, bodies, strict=True) if body.revolute), *pins]).reshape(-1, 3)
         slides = np.array([p for p, body in zip(moved, bodies, strict=True) if not body.revolute]).reshape(-1, 3)
-        out.append(Pose(lines, rails, turns, slides, tip))
+        out.append(Pose(lines, rails, turns, slides, tip, tip_frame[:3, :3], np.array(begins), np.array(axes)))
     return out
 
 
@@ -79,6 +86,7 @@ def _matrix(placement: Any) -> Array:
     return out
 
 
+@brief
 @dataclass(frozen=True)
 class View:
     """A way to look: ``matrix`` (2, 3) takes a point to the page."""

@@ -24,7 +24,9 @@ from dalembert.analysis.sizing import (
 )
 from dalembert.arm import Arm
 from dalembert.arm.terms import TorqueTerms
+from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError
+from dalembert.trajectory.events import Event, events_of
 from dalembert.trajectory.trajectory import Trajectory
 
 Array = NDArray[np.floating[Any]]
@@ -34,6 +36,7 @@ MOST = 1001  # instants that are drawn and offered for download; more are thinne
 NEGLIGIBLE = 0.01  # of a joint's RMS torque
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Study:
     """An arm, a motion, and what follows; make one with :func:`study`.
@@ -68,9 +71,17 @@ class Study:
         return self.torque[self.rows]
 
     @cached_property
+    def events(self) -> tuple[Event, ...]:
+        """What the tip carries and exerts, and from when to when, on the clock of ``at``."""
+        if isinstance(self.motion, Trajectory):
+            return self.motion.events
+        return events_of(self.at.t, self.at.payload, self.at.wrench)
+
+    @cached_property
     def terms(self) -> TorqueTerms:
         """The torque in its parts, at the instants that are drawn."""
-        return self.arm.torque_terms(self.shown.q, self.shown.qd, self.shown.qdd, self.tip_wrench)
+        at = self.shown
+        return at.model(self.arm).torque_terms(at.q, at.qd, at.qdd, at.push(self.tip_wrench))
 
     @cached_property
     def causes(self) -> dict[str, Array]:
@@ -81,14 +92,16 @@ class Study:
     @cached_property
     def split(self) -> dict[str, Array]:
         """D^rot q̈, D^tran q̈, h^rot and h^tran of M (4.1) at the instants that are drawn: name → (N, n)."""
-        at, qdd = self.arm.dalembert(self.shown.q, self.shown.qd), self.shown.qdd[..., None]
+        model = self.shown.model(self.arm)
+        at, qdd = model.dalembert(self.shown.q, self.shown.qd), self.shown.qdd[..., None]
         D = {"D_rot": (at.D_rot @ qdd)[..., 0], "D_tran": (at.D_tran @ qdd)[..., 0]}
         return D | {"h_rot": at.h_rot, "h_tran": at.h_tran}
 
     @cached_property
     def reactions(self) -> Array:
         """Of closed chains: force and moment at every cut, (N, loops, 6) in base axes, where drawn."""
-        return self.arm.loop_wrenches(self.shown.q, self.shown.qd, self.shown.qdd, self.tip_wrench)
+        at = self.shown
+        return at.model(self.arm).loop_wrenches(at.q, at.qd, at.qdd, at.push(self.tip_wrench))
 
     @cached_property
     def sizing(self) -> Sizing:
@@ -165,10 +178,12 @@ class Study:
         if len(t) < 2 or not (np.diff(t) > 0).all():
             raise DalembertError("the motion's instants must all differ")
         return Trajectory(
-            float(t[-1]), self.arm.n, Hermite(t, np.array([self.at.q, self.at.qd, self.at.qdd])), sampled_at=t
-        )
+            float(t[-1]), self.arm.n, Hermite(t, np.array([self.at.q, self.at.qd, self.at.qdd])), sampled_at=t,
+            events=events_of(t, self.at.payload, self.at.wrench),
+        )  # fmt: skip
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Variant:
     """The motion at another pace; or, in a sentence, why there is none."""

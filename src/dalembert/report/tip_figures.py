@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from dalembert.arm import Arm
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError
 from dalembert.report import figures
-from dalembert.report.figures import INK, SOFT, STYLE, Panel, assemble
+from dalembert.report.colours import INK, SOFT
+from dalembert.report.figures import STYLE, Panel, assemble
 from dalembert.report.skeleton import Pose, View, skeleton, views
 from dalembert.report.study import Study
 from dalembert.report.words import literal, with_glyphs
@@ -26,7 +28,9 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.floating[Any]]
 WITH, WITHOUT, EXACT, STEEL = "#1f5fa8", "#d1702a", "#5b9f70", "#9aa6b2"
-FAINT, BETWEEN = "#dde3e8", "#d5e0ec"
+FAR = 8.0  # radii between the centre of an ellipsoid and zero
+FAINT, BETWEEN = "#dde3e8", "#c5d8ee"
+PATH, REACH = "#d1702a", "#3d8f5a"  # of the tip; of the ellipsoid in the direction of its acceleration
 
 
 # -- one configuration ---------------------------------------------------------------------------
@@ -49,8 +53,13 @@ def ellipsoid_figure(arm: Arm, q: ArrayLike, shape: Ellipsoid, exact: Polytope |
     if len(named) == 2:
         along_gravity = gravity.any() and named[0] == "xyz"[int(np.argmax(np.abs(gravity)))]
         pairs = [named[::-1] if along_gravity else named]
-    shadows = [_by_itself(shape, exact, across, up) for across, up in pairs]
-    return assemble([_at_tip(arm, pose, points, view, shape), *shadows], 2)
+    about = ""
+    if np.linalg.norm(shape.center) > FAR * shape.radii[0] > 0:  # drawn to scale, the ellipsoid would be a dot
+        about = ", about its centre"
+        exact = None if exact is None else replace(exact, center=np.zeros_like(exact.center))
+        shape = replace(shape, center=np.zeros_like(shape.center))
+    panels = [_at_tip(arm, pose, points, view, shape), *(_by_itself(shape, exact, across, up) for across, up in pairs)]
+    return assemble([replace(panel, title=panel.title + about) for panel in panels], 2)
 
 
 def _at_tip(arm: Arm, pose: Pose, points: Array, view: View, shape: Ellipsoid) -> Panel:
@@ -156,16 +165,16 @@ def _on_the_way(study: Study, shapes: Ellipsoid) -> Panel:
         for k, pose in enumerate(poses):
             ends = k in (0, len(poses) - 1)
             figures.draw_links(axes, view, pose, STEEL if ends else FAINT, 3.5 if ends else 1.4, 1.0, 2 + ends)
-        axes.plot(*(view.matrix @ path.T), color=WITHOUT, lw=1.2, zorder=4)
+        axes.plot(*(view.matrix @ path.T), color=PATH, lw=1.2, zorder=4)
         for k, outline in zip(picked, outlines, strict=True):
             x, y = (view.matrix @ path[k])[:, None] + scale * outline
             axes.fill(x, y, color=WITH, alpha=0.12, lw=0, zorder=4.5)
             axes.plot(x, y, color=WITH, lw=1.3, zorder=5)
-            axes.plot(*(view.matrix @ path[k]), "o", ms=3, color=INK, zorder=6)
+            axes.plot(*(view.matrix @ path[k]), "o", ms=3, color=PATH, zorder=6)
         _ruler(axes, view, scale, largest, shapes.units[0])
         figures.draw_surroundings(axes, arm, view, triad=0.16 * extent)
 
-    return Panel("On the way", draw, ((WITH, "ellipsoid"), (WITHOUT, "path of the tip")), (5.2, 4.0))
+    return Panel("On the way", draw, ((WITH, "ellipsoid"), (PATH, "path of the tip")), (5.2, 4.0))
 
 
 def _asked_and_allowed(study: Study, shapes: Ellipsoid) -> Panel:
@@ -178,15 +187,15 @@ def _asked_and_allowed(study: Study, shapes: Ellipsoid) -> Panel:
     allowed = np.where(still, np.nan, shapes.max_acceleration(that_way))
 
     def draw(axes: Axes) -> None:
-        axes.fill_between(t, shapes.radii[:, -1], shapes.radii[:, 0], color=WITH, alpha=0.12, lw=0)
-        axes.plot(t, allowed, color=WITH, lw=1.5)
-        axes.plot(t, size, color=WITHOUT, lw=1.5)
+        axes.fill_between(t, shapes.radii[:, -1], shapes.radii[:, 0], color=BETWEEN, lw=0)
+        axes.plot(t, allowed, color=REACH, lw=1.5)
+        axes.plot(t, size, color=INK, lw=1.5)
         axes.set_ylim(bottom=0)
         figures.time_axis(axes, study)
 
     key = (
-        (WITHOUT, "asked for by the motion"),
-        (WITH, "the ellipsoid that way"),
+        (INK, "acceleration of the motion"),
+        (REACH, "reach of the ellipsoid in that direction"),
         (BETWEEN, "its shortest to longest radius"),
     )
     return Panel(f"Acceleration of the tip ({shapes.units[0]})", draw, key, (5.2, 4.0))
@@ -199,12 +208,13 @@ def map_figure(workspace: WorkspaceMap) -> Figure:
     """The map as a picture, with the arm in the configuration of the largest value."""
     with extra("plot", "a figure"):
         import matplotlib
-        from matplotlib.figure import Figure
 
     width, height = workspace.across[-1] - workspace.across[0], workspace.up[-1] - workspace.up[0]
     tall = 5.4
     with matplotlib.rc_context({**STYLE, "axes.grid": False}):
-        figure = Figure(figsize=(max(min(tall * width / height, 8.0) + 1.9, 4.8), tall + 0.8), layout="constrained")
+        figure = figures.new_figure(
+            figsize=(max(min(tall * width / height, 8.0) + 1.9, 4.8), tall + 0.8), layout="constrained"
+        )
         axes = figure.add_subplot()
         low, high = (float(v) for v in np.nanpercentile(workspace.values, (2.0, 99.5)))
         if low < 0.3 * high:

@@ -14,6 +14,7 @@ from dalembert.robot.model import (
     Placement,
     Robot,
     Rotor,
+    Shape,
 )
 
 __all__ = [
@@ -30,4 +31,5 @@ __all__ = [
     "Placement",
     "Robot",
     "Rotor",
+    "Shape",
 ]

@@ -18,7 +18,7 @@ from dalembert.robot.bounds import TOML_BYTES
 from dalembert.robot.drives import DrivePart, Gear, Motor
 from dalembert.robot.safe_toml import read_text
 from dalembert.robot.tables import shown, some, told_at
-from dalembert.robot.units import factor
+from dalembert.robot.drive_units import factor
 
 Kind = TypeVar("Kind", bound=DrivePart)
 

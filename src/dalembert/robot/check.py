@@ -21,7 +21,7 @@ class PhysicalWarning(UserWarning):
 
 
 class ModelWarning(UserWarning):
-    """A robot's file says something that changes torques and that is no part of the model."""
+    """A robot's file says something that changes torques and that is no part of the model, or that is hardly meant so."""
 
 
 def check(

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
@@ -17,6 +19,9 @@ from typing import Any, Literal
 from dalembert.algebra.scalars import Scalar, cos, sin
 from dalembert.algebra.vectors import Mat, RotZ, VecLike
 from dalembert.errors import RobotError
+from dalembert.robot.bodies import read_body
+from dalembert.robot.bounds import LONGEST, WIDEST
+from dalembert.robot.check import ModelWarning
 from dalembert.robot.couplings import Coupling, finite
 from dalembert.robot.drives import Gear, Motor
 from dalembert.robot.inertia import Inertia
@@ -25,13 +30,13 @@ from dalembert.robot.parts import (
     INERTIA_KEYS,
     read_friction,
     read_gear,
-    read_inertia,
     read_limits,
     read_motor,
     read_rotor,
     with_unused_said,
 )
 from dalembert.robot.placement import Placement
+from dalembert.robot.shapes import Shape
 from dalembert.robot.tables import Table, told_at
 
 CONVENTIONS = ("standard", "modified")
@@ -42,7 +47,7 @@ NO_INERTIA, NO_FRICTION, NO_LIMITS, HERE = Inertia(), Friction(), Limits(), Plac
 ROW_KEYS = (
     *("type", "name", "link", "a", "alpha", "d", "theta", "offset"),
     *INERTIA_KEYS,
-    *("physical", "weight", "note", "friction", "limits", "rotor", "motor", "gear", "pitch"),
+    *("shapes", "physical", "weight", "note", "friction", "limits", "rotor", "motor", "gear", "pitch"),
 )
 
 
@@ -72,6 +77,7 @@ class Row:
     motor: Motor | None = None
     gear: Gear | None = None
     pitch: float | None = None
+    visuals: tuple[Shape, ...] = ()
 
     def __post_init__(self) -> None:
         if self.type not in (*MOVING_TYPES, HELICAL):
@@ -90,11 +96,12 @@ class Row:
         return self.type == "prismatic"
 
 
-def read_row(value: object, where: str) -> Row:
+def read_row(value: object, where: str, folder: str | os.PathLike[str] = "") -> Row:
     """A row from a Row, a table with the keys ROW_KEYS, or four values (a, alpha, d, theta).
 
     Among four values the word "q" marks the joint variable: (a, alpha, "q", theta) is prismatic;
     (a, alpha, d, "q") and four numbers are revolute, the fourth number being the offset of θ.
+    ``folder`` is where relative paths of meshes begin.
     """
     if isinstance(value, Row):
         return value
@@ -103,18 +110,20 @@ def read_row(value: object, where: str) -> Row:
     table = Table(value, where, ROW_KEYS)
     kind: Any = table.choice("type", (*MOVING_TYPES, HELICAL), "revolute")
     slides = kind == "prismatic"
-    numbers = {key: table.number(key, 0.0, angle=key in ("alpha", "theta")) for key in ("a", "alpha", "d", "theta")}
+    numbers = {key: _geometry(table, key, key in ("alpha", "theta")) for key in ("a", "alpha", "d", "theta")}
     if "offset" in table:
         own = "d" if slides else "theta"
         if own in table:
             raise RobotError(f"{where}: 'offset' and '{own}' are both given; of a {kind} joint they are the same thing")
-        numbers[own] = table.number("offset", angle=not slides)
+        numbers[own] = _geometry(table, "offset", not slides)
     pitch = table.number("pitch", None)
+    inertia, visuals = read_body(table, folder)
     parts: dict[str, Any] = {
         "type": kind,
         "name": table.name("name", None),
         "link": table.name("link", None),
-        "inertia": read_inertia(table),
+        "inertia": inertia,
+        "visuals": visuals,
         "physical": table.flag("physical", True),
         "weight": table.number("weight", 1.0),
         "note": table.text("note", ""),
@@ -126,6 +135,24 @@ def read_row(value: object, where: str) -> Row:
     }
     with told_at(where):
         return Row(**numbers, **parts, pitch=pitch)
+
+
+def _geometry(table: Table, key: str, angle: bool) -> Scalar:
+    """A number of the DH table; one that can hardly be in rad or m is questioned unless it says its unit."""
+    value, given = table.number(key, 0.0, angle=angle, length=not angle), table.get(key, 0.0)
+    if isinstance(given, str) or not isinstance(value, float):
+        return value
+    if abs(value) > (WIDEST if angle else LONGEST):
+        usual, other = ("rad", "deg") if angle else ("m", "mm")
+        sentence = (
+            f"{table.where}: '{key}' is {value:g} {usual}, which looks like {'degrees' if angle else 'millimetres'}; write "
+            f'"{value:g} {other}" if it is, or "{value:g} {usual}" if it is not'
+        )
+        if angle and key != "alpha":  # a zero position may lie several turns away
+            warnings.warn(sentence, ModelWarning, stacklevel=2)
+        else:
+            raise RobotError(sentence)
+    return value
 
 
 def _four(value: Any, where: str) -> dict[str, Any]:
@@ -165,6 +192,15 @@ def _modified(row: Row) -> tuple[Placement, Placement]:
     # Tz(d) commutes with the joint's rotation, so it may stand before it
     along_z = (row.a, X[1][2] * row.d, X[2][2] * row.d)
     return Placement(X, along_z), Placement()
+
+
+def frame_of(row: Row, convention: str) -> Placement:
+    """A of a row whose joint does not move: the next frame in the one before."""
+    about_z, about_x = (
+        Placement(_about_z(row.theta), (0.0, 0.0, row.d)),
+        Placement(_about_x(row.alpha), (row.a, 0.0, 0.0)),
+    )
+    return about_z @ about_x if convention == "standard" else about_x @ about_z
 
 
 def joint_of(row: Row, convention: str, name: str, parent: str, child: str) -> Joint:
@@ -254,7 +290,7 @@ def assemble(
                 joints[-1:], between, coupling = screw(joints[-1], row.pitch)
                 links.append(between)
                 couplings.append(coupling)
-        links.append(Link(child, row.inertia, row.physical, weight=row.weight))
+        links.append(Link(child, row.inertia, row.physical, weight=row.weight, visuals=row.visuals))
         if row.note:
             remarks.append(f"link '{child}': {row.note}")
     frame = Frame("tip", links[-1].name, tip) if isinstance(tip, Placement) else tip

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from dalembert.errors import RobotError
 from dalembert.robot.model import Robot
+from dalembert.robot.table_cells import TEXT_TABLES, WORKBOOKS
 from dalembert.robot.tables import nearest, some, told_at
 
 LIBRARY = Path(__file__).parent / "library"
-SUFFIXES = (".toml", ".urdf", ".xml", ".mjcf")
+TABLES = (*TEXT_TABLES, *WORKBOOKS)  # of DH rows
+SUFFIXES = (".toml", ".urdf", ".xacro", ".xml", ".mjcf", ".sdf", ".world", *TABLES)
 
 
 def arms() -> list[str]:
@@ -26,31 +28,60 @@ def arms() -> list[str]:
 
 
 def load_robot(
-    name_or_path: str | os.PathLike[str], *, physical: Literal["error", "warn"] = "error", tip: str | None = None
+    name_or_path: str | os.PathLike[str],
+    *,
+    physical: Literal["error", "warn"] = "error",
+    tip: str | None = None,
+    lock: Mapping[str, Any] | None = None,
+    root: str | None = None,
+    convention: str | None = None,
+    density: float | str | None = None,
+    arguments: Mapping[str, Any] | None = None,
 ) -> Robot:
-    """A shipped arm, or the robot in a .toml, .urdf, .xml (MJCF or URDF) or .mjcf file, checked.
+    """A shipped arm, or the robot in a .toml, .urdf, .xacro, .xml (MJCF, URDF or SDF), .mjcf or .sdf file or a DH table, checked.
 
     A word with neither a folder nor a suffix is the name of a shipped arm. ``physical`` says what an
     inertia that no body can have is: an "error" or a "warn"ing. ``tip`` names the link (or MJCF site)
-    that carries the end effector. What the file says about torques and the model leaves out is a
-    :class:`ModelWarning`.
+    that carries the end effector. ``lock`` holds joints fixed, and ``root`` names the link that becomes the base;
+    with ``root`` and ``tip`` the joints between them are what moves (:mod:`dalembert.robot.selection`).
+    ``convention`` is that of a DH table. ``density`` (kg/m³ or a material) gives links without a mass that of their
+    shapes. ``arguments`` are those of a .xacro file. What the file says about torques and the model leaves out is a :class:`ModelWarning`.
     """
     from dalembert.robot.check import ModelWarning, check
 
     path = Path(name_or_path)
     is_name = isinstance(name_or_path, str) and path.name == name_or_path and not path.suffix
     path = _shipped(str(name_or_path)) if is_name else path
-    robot = _read(path, tip)
+    robot = _read(path, tip, convention, arguments)
+    if density is not None:
+        from dalembert.robot.bodies import with_density
+
+        with told_at(str(path)):
+            robot = with_density(robot, density, path.parent)
     check(robot.replace(source=str(path)), physical)  # its sentences name the file, not who published the numbers
     if robot.left_out:
         left_out = some(robot.left_out, 20, "; ")
         warnings.warn(
             f"{path}: left out of the model, and torques depend on it: {left_out}", ModelWarning, stacklevel=2
         )
-    return robot
+    return part_of(robot, str(path), lock=lock, root=root, chain=tip is not None)
 
 
-def _read(path: Path, tip: str | None) -> Robot:
+def part_of(
+    robot: Robot, where: str, *, lock: Mapping[str, Any] | None = None, root: str | None = None, chain: bool = False
+) -> Robot:
+    """The robot with joints held fixed and on another root; ``where`` begins the sentences about mistakes."""
+    if not lock and root is None:
+        return robot
+    from dalembert.robot.selection import selected
+
+    with told_at(where):
+        return selected(robot, lock=lock, root=root, chain=chain and root is not None)
+
+
+def _read(
+    path: Path, tip: str | None, convention: str | None = None, arguments: Mapping[str, Any] | None = None
+) -> Robot:
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise RobotError(
@@ -59,6 +90,18 @@ def _read(path: Path, tip: str | None) -> Robot:
         )
     if not os.path.exists(path):
         raise RobotError(f"{path}: there is no such file{nearest(path.stem, arms())}")
+    if suffix in TABLES:
+        from dalembert.robot.dh_table import read_dh_table
+
+        return _with_tip(read_dh_table(path, convention), path, tip)
+    if convention is not None:
+        raise RobotError(f"{path}: convention is '{convention}', but only DH tables ({', '.join(TABLES)}) take one")
+    if suffix == ".xacro":
+        from dalembert.robot.xacro_reader import read_xacro
+
+        return read_xacro(path, tip, arguments)
+    if arguments:
+        raise RobotError(f"{path}: arguments ({', '.join(arguments)}) are for .xacro files, not for '{path.suffix}'")
     if suffix == ".xml":
         suffix = _xml_kind(path)
     return _reader(suffix)(path, tip)
@@ -82,6 +125,10 @@ def _reader(suffix: str) -> Callable[[Path, str | None], Robot]:
         from dalembert.robot.urdf import read_urdf
 
         return read_urdf
+    if suffix in (".sdf", ".world"):
+        from dalembert.robot.sdf import read_sdf
+
+        return read_sdf
     from dalembert.robot.mjcf import read_mjcf
 
     return read_mjcf
@@ -90,7 +137,10 @@ def _reader(suffix: str) -> Callable[[Path, str | None], Robot]:
 def _toml(path: Path, tip: str | None) -> Robot:
     from dalembert.robot.toml_reader import read_toml
 
-    robot = read_toml(path)
+    return _with_tip(read_toml(path), path, tip)
+
+
+def _with_tip(robot: Robot, path: Path, tip: str | None) -> Robot:
     assert robot.tip is not None
     if tip is None or tip == robot.tip.name:
         return robot
@@ -99,13 +149,13 @@ def _toml(path: Path, tip: str | None) -> Robot:
 
 
 def _xml_kind(path: Path) -> str:
-    """ ".mjcf" or ".urdf", by the file's root element."""
+    """ ".mjcf", ".urdf" or ".sdf", by the file's root element."""
     from dalembert.robot.safe_xml import parse_xml, read_bytes
 
     root = parse_xml(read_bytes(path), str(path))
-    kinds = {"mujoco": ".mjcf", "robot": ".urdf"}
+    kinds = {"mujoco": ".mjcf", "robot": ".urdf", "sdf": ".sdf"}
     if root.tag not in kinds:
-        raise RobotError(f"{path}: its root element is <{root.tag}>; MJCF has <mujoco> and URDF has <robot>")
+        raise RobotError(f"{path}: its root element is <{root.tag}>; MJCF has <mujoco>, URDF <robot>, SDF <sdf>")
     return kinds[root.tag]
 
 

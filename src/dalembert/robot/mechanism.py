@@ -6,11 +6,12 @@ the link that carries it: the *augmented link* of S 7.2.2.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from dalembert.algebra.records import settle
-from dalembert.algebra.scalars import Scalar, total
+from dalembert.algebra.scalars import Scalar, Values, total
 from dalembert.algebra.vectors import IDENTITY, ZERO, Vec, VecLike
 from dalembert.errors import RobotError
 from dalembert.robot.inertia import Inertia
@@ -110,6 +111,7 @@ class Mechanism:
 
     omitted   the summands of S (7.40) that an approximate model leaves out, of :data:`SUMMANDS`; what else it leaves out
               is not in its bodies
+    contacts  the frames, (body, placement on it), at which wrenches act on the environment: the tip alone unless given
     """
 
     bodies: tuple[Body, ...]
@@ -118,9 +120,20 @@ class Mechanism:
     tip_body: int
     tip: Placement
     omitted: tuple[str, ...] = ()
+    contacts: tuple[tuple[int, Placement], ...] = ()
 
     def __post_init__(self) -> None:
         settle(self, gravity=Vec(self.gravity))
+
+    def exerted(self, h_e: Values | None) -> Iterator[tuple[int, Placement, Vec, Vec]]:
+        """(body, place, f, μ) of the wrenches h_e that moving bodies exert on the environment: in base axes, at ``place`` on the body.
+
+        h_e has six numbers for each contact.
+        """
+        if h_e is not None:
+            for k, (body, place) in enumerate(self.contacts or ((self.tip_body, self.tip),)):
+                if body >= 0:
+                    yield body, place, Vec(h_e[6 * k : 6 * k + 3]), Vec(h_e[6 * k + 3 : 6 * k + 6])
 
     @property
     def n(self) -> int:

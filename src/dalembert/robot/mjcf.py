@@ -33,8 +33,10 @@ from dalembert.robot.placement import Placement
 from dalembert.robot.safe_toml import decoded
 from dalembert.robot.safe_xml import check_format, parse_xml, read_bytes
 from dalembert.robot.tables import told_at
+from dalembert.robot.virtual import virtual_joints, virtual_note
 
 TEXT = "MJCF text"
+VIRTUAL_KINDS = {"free": "floating", "ball": "ball"}  # read as virtual joints
 NUMBERS = {"size": ("nuser", "nkey"), "numeric": ("size",), "user": ("dim",)}  # how the attributes that count begin
 ROUNDING = 1e-15  # what is left of an exact 0 or ±1 after a quaternion
 
@@ -180,6 +182,7 @@ class _Reader:
         self.joints: list[Joint] = []
         self.bodies = {0: "world"}
         self.rest: dict[str, float] = {}  # where the joints are at qpos0, at which loops are closed
+        self.notes, self.left_out = list[str](), list[str]()
         self.motors: dict[int, list[int]] = {}  # by joint
         for motor, driven in enumerate(model.actuator_trnid):
             self.motors.setdefault(int(driven[0]), []).append(motor)
@@ -195,7 +198,7 @@ class _Reader:
             said = [f"actuators are ignored at joints that follow others: {', '.join(idle)}"] if idle else []
             robot = Robot(
                 model.name, tuple(self.links), tuple(self.joints), gravity, source=self.source,
-                notes=(*model.notes, *said), left_out=tuple(model.left_out), couplings=couplings,
+                notes=(*self.notes, *model.notes, *said), left_out=(*model.left_out, *self.left_out), couplings=couplings,
             )  # fmt: skip
             return self._closed(self._with_tip(robot, tip))
 
@@ -206,7 +209,7 @@ class _Reader:
             return robot.with_tip(tip, sites)
         assert robot.tip is not None
         at_tip = [site for site in sites if site.link == robot.tip.link]
-        return robot.replace(tip=at_tip[0]) if len(at_tip) == 1 else robot
+        return (robot.replace(tip=at_tip[0]) if len(at_tip) == 1 else robot).with_tip_said()
 
     def _closed(self, robot: Robot) -> Robot:
         """The robot with the loops that connect and weld constraints make."""
@@ -262,23 +265,50 @@ class _Reader:
             last = k == count - 1
             child = name if last else f"{name}:{label}"
             if not last:
-                self.links.append(Link(child))
+                self.links.append(Link(child, massless=True))
             with told_at(f"{self.source}: joint '{label}'"):
-                self.joints.append(self._joint(joint, label, parent, child, placement))
+                if model.joint_kinds[joint] in VIRTUAL_KINDS:
+                    self._add_virtual(joint, label, parent, child, placement)
+                else:
+                    self.joints.append(self._joint(joint, label, parent, child, placement))
             parent, placement = child, Placement()
         self.links.append(Link(name, _inertia(model, body), weight=1.0 - float(model.body_gravcomp[body])))
         if count == 0:
             self.joints.append(Joint(f"{name}:fixed", "fixed", parent, name, placement))
 
+    def _add_virtual(self, j: int, name: str, parent: str, child: str, placement: Placement) -> None:
+        """A free joint's coordinates are the body's pose in the world, as in MuJoCo; a ball joint turns about its anchor."""
+        model, kind = self.model, VIRTUAL_KINDS[self.model.joint_kinds[j]]
+        if kind == "floating":
+            roll, pitch, yaw = placement.to_rpy()
+            rest, anchor, placement = (*placement.translation, yaw, pitch, roll), ZERO, Placement()
+        else:
+            rest, anchor = (0.0, 0.0, 0.0), _vector(model.jnt_pos[j])
+        frame = Placement(translation=-anchor) if anchor != ZERO else Placement()
+        links, joints = virtual_joints(
+            name, kind, parent, child, placement @ Placement(translation=anchor), link_frame=frame
+        )
+        self.links += links
+        self.joints += joints
+        self.rest |= {joint.name: x for joint, x in zip(joints, rest, strict=True)}
+        self.notes.append(virtual_note(name, kind))
+        first = int(model.jnt_dofadr[j])
+        dofs = slice(first, first + len(joints))
+        fields = (
+            model.dof_damping[dofs],
+            model.dof_frictionloss[dofs],
+            model.dof_armature[dofs],
+            model.jnt_stiffness[j],
+        )
+        if any(map(np.any, fields)):
+            self.left_out.append(f"damping, friction, armature and springs of the {kind} joint '{name}'")
+        if model.jnt_limited[j]:
+            self.notes.append(f"the range of the {kind} joint '{name}' is ignored")
+
     def _joint(self, j: int, name: str, parent: str, child: str, placement: Placement) -> Joint:
         """q moves the body by q − ref about an anchor in the body's own frame."""
         model = self.model
         kind, dof = model.joint_kinds[j], int(model.jnt_dofadr[j])
-        if kind not in ("hinge", "slide"):
-            raise RobotError(
-                f"{self.source}: joint '{name}' of body '{child}' is a {kind} joint, which is not supported; "
-                "supported are hinge and slide"
-            )
         limited, slide = bool(model.jnt_limited[j]), kind == "slide"
         anchor = ZERO if slide else _vector(model.jnt_pos[j])
         armature, damping = float(model.dof_armature[dof]), float(model.dof_damping[dof])

@@ -8,6 +8,7 @@ merged, rotors counted with the links that carry them) is made from it by
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -16,6 +17,7 @@ from typing import Any, Literal
 
 from dalembert.algebra.records import number, settle
 from dalembert.algebra.vectors import ZERO, VecLike, rotation_about
+from dalembert.environment.brief import brief
 from dalembert.errors import RobotError
 from dalembert.robot.couplings import (
     Coupling,
@@ -37,6 +39,7 @@ from dalembert.robot.tables import nearest, some
 JointType = Literal["revolute", "continuous", "prismatic", "fixed"]
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed")
 COORDINATE = ":coordinate"  # ends the name of a link that stands for a coordinate
+TIP_NOTE = "the file names no tip, which is link"  # begins the note on the choice of several leaves
 STANDARD_GRAVITY: VecLike = (0.0, 0.0, -9.81)
 
 
@@ -135,6 +138,7 @@ class Rotor:
         settle(self, coulomb=_two_sided(self.coulomb, "the rotor's Coulomb friction"))
 
 
+@brief
 @dataclass(frozen=True)
 class Link:
     """A rigid body. ``physical=False`` marks a published inertia that no body can have.
@@ -146,6 +150,7 @@ class Link:
     centre of mass (MJCF's gravcomp is 1 − weight). Its inertia is whole all the same.
 
     ``visuals`` and ``collisions`` are the shapes that its file draws and checks for contact; no torque depends on them.
+    ``kept`` holds further XML elements of a URDF link as text, for :func:`save_robot` to write again.
 
     >>> Link("fore", Inertia(2.0, (0.2, 0.0, 0.0))).inertia.mass
     2.0
@@ -158,15 +163,18 @@ class Link:
     weight: float = 1.0
     visuals: tuple[Shape, ...] = ()
     collisions: tuple[Shape, ...] = ()
+    kept: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        settle(self, weight=number(self.weight))
+        settle(self, weight=number(self.weight), visuals=tuple(self.visuals), collisions=tuple(self.collisions))
+        settle(self, kept=tuple(self.kept))
         if self.massless and not self.inertia.is_zero:
             raise RobotError(
                 f"link '{self.name}' is massless and has an inertia ({self.inertia.mass:g} kg); leave one of them out"
             )
 
 
+@brief
 @dataclass(frozen=True)
 class Joint:
     """A joint between two links.
@@ -178,6 +186,7 @@ class Joint:
                 DH puts it at the far end of the link, URDF leaves it at the joint (the default)
     motor, gear what drives it, as their makers describe them; the ``rotor`` follows from them. One that is given
                 beside them says where it sits and which friction it has
+    kept        XML elements of a URDF joint that carry no dynamics (safety_controller, calibration), as text
 
     >>> elbow = Joint("elbow", "revolute", "upper", "fore", Placement(translation=(0.4, 0.0, 0.0)))
     >>> elbow.moves, elbow.axis
@@ -195,10 +204,12 @@ class Joint:
     friction: Friction = Friction()
     limits: Limits = Limits()
     rotor: Rotor | None = None
+    kept: tuple[str, ...] = ()
     motor: Motor | None = None
     gear: Gear | None = None
 
     def __post_init__(self) -> None:
+        settle(self, kept=tuple(self.kept))
         if self.motor is not None or self.gear is not None:
             settle(self, rotor=self._driven_rotor())
         if self.type not in JOINT_TYPES:
@@ -269,6 +280,7 @@ class Robot:
     ``loops`` says which links of the tree are joined again: closed chains, S 7.3.3.
     ``couplings`` says which joints follow others: mimic joints, coupled wrists, screws.
     ``omitted`` says what an approximate model leaves out of its torques: names of :data:`OMISSIONS`.
+    ``kept`` holds the XML elements beside links and joints of a URDF file (materials, transmissions, Gazebo's), as text.
 
     >>> import dalembert as da
     >>> links = (Link("base"), Link("rod", Inertia(1.0, (0.5, 0.0, 0.0))))
@@ -290,6 +302,7 @@ class Robot:
     loops: tuple[Loop, ...] = field(default=())
     couplings: tuple[Coupling, ...] = field(default=())
     omitted: tuple[str, ...] = field(default=(), kw_only=True)
+    kept: tuple[str, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         links, joints, couplings = with_motors(self.links, self.joints, self.couplings)
@@ -299,6 +312,7 @@ class Robot:
             notes=tuple(self.notes),
             left_out=tuple(self.left_out),
             omitted=omissions(self.omitted),
+            kept=tuple(self.kept),
             gravity=vector(self.gravity, "gravity"),
             joints=_in_order(self),
         )
@@ -325,6 +339,11 @@ class Robot:
                     f"robot '{self.name}': joint '{joint.name}' follows other joints, and its friction '{term.name}' depends on "
                     "the torque that it passes on, which is not determined there; give it to a joint that a motor moves"
                 )
+
+    def __repr__(self) -> str:
+        counts = (("joint", "joints", self.tree_joints), ("link", "links", self.links), ("loop", "loops", self.loops))
+        words = [f"{len(x)} {word if len(x) == 1 else words}" for word, words, x in counts if x]
+        return f"<Robot {self.name!r:.60}: {', '.join(words)}, tip {self.tip.link if self.tip else 'none'!r:.60}>"
 
     @property
     def root(self) -> str:
@@ -412,7 +431,15 @@ class Robot:
             raise RobotError(
                 f"no {what} is called '{name}', so it cannot be the tip; known are {some(known)}{nearest(name, known)}"
             )
-        return self.replace(tip=frames[name])
+        notes = tuple(note for note in self.notes if not note.startswith(TIP_NOTE))
+        return self.replace(tip=frames[name], notes=notes)
+
+    def with_tip_said(self) -> Robot:
+        """The robot, its notes naming the tip that was chosen where its file names none and has several leaves."""
+        assert self.tip is not None
+        leaves = _leaves(self)
+        note = f"{TIP_NOTE} '{self.tip.link}' of {some(leaves, 30)}; tip= (--tip) takes another"
+        return self if len(leaves) == 1 else self.replace(notes=(*self.notes, note))
 
     def with_loop(self, loop: Any) -> Robot:
         """A new robot with one more closed chain: a :class:`Loop`, or its fields by name."""
@@ -475,14 +502,91 @@ def _in_order(robot: Robot) -> tuple[Joint, ...]:
     return tuple(sorted(robot.joints, key=lambda joint: taken[joint.child]))
 
 
+# how people name the frame at which a tool is held, the likeliest first
+TOOL_FRAMES = ("tcp", "tool0", "ee", "eef", "tool", "flange", "grasp", "effector", "gripper", "hand")
+FINGER = re.compile("finger|thumb|jaw|knuckle")
+ARM = 3  # joints: what carries a finger behind fewer is no arm
+
+
+def _leaves(robot: Robot) -> list[str]:
+    """The links on which none hang, in the order of the file."""
+    parents = {joint.parent for joint in robot.joints}
+    return [link.name for link in robot.links if link.name not in parents]
+
+
 def _default_tip(robot: Robot) -> str:
-    """The leaf behind the most moving joints; of several, the first in the file."""
-    count = {robot.root: 0}
+    """The link that carries the tip where none is named.
+
+    It is the leaf behind the most moving joints. Where several are, the way to them is followed to where it branches into
+    fingers: branches that have fewer joints each than the way to them. The tip is the link that carries these, or a frame
+    fixed to it that is called like a tool's. A link that a coupling moves, or that is called a finger, is no tip as long as
+    there is another.
+    """
+    root = robot.root
+    led = {name for coupling in robot.couplings for name in coupling.joints}
+    above = {joint.child: joint for joint in robot.joints}
+    count, follows, free = {root: 0}, {root: False}, {root: 0}
+    bodies = {link.name for link in robot.links if not link.massless}
     for joint in robot.joints:
         count[joint.child] = count[joint.parent] + joint.moves
-    parents = {joint.parent for joint in robot.joints}
-    leaves = [link.name for link in robot.links if link.name not in parents]
-    return max(leaves, key=lambda name: count[name])
+        follows[joint.child] = follows[joint.parent] or joint.name in led
+        free[joint.child] = free[joint.parent] + (joint.moves and joint.name not in led and joint.child in bodies)
+    leaves = _leaves(robot)
+    most = max(count[name] for name in leaves)
+    last = [name for name in leaves if count[name] == most]
+    unique = len(last) == 1 and not follows[last[0]]
+    chosen = last[0] if unique else _hand_of(robot, leaves, above, free, follows)
+    hand = chosen
+    while FINGER.search(hand.lower()) and hand in above:
+        hand = above[hand].parent
+    return _tool_frame(robot, hand, above) if count[hand] < count[chosen] and free[hand] >= ARM else chosen
+
+
+def _hand_of(
+    robot: Robot, leaves: list[str], above: dict[str, Joint], free: dict[str, int], follows: dict[str, bool]
+) -> str:
+    """The link behind which only fingers move; where nothing branches into fingers, the leaf behind the most joints."""
+
+    def way(link: str) -> list[str]:
+        links = [link]
+        while links[-1] in above:
+            links.append(above[links[-1]].parent)
+        return links[::-1]
+
+    most = max(free.values())
+    ends = [name for name in leaves if free[name] == most and not follows[name]] or [
+        name for name in free if free[name] == most and not follows[name]
+    ][-1:]
+    named = [name for name in ends if _tool_rank(name) < len(TOOL_FRAMES)]
+    end = ends[0] if not named or _tool_rank(ends[0]) < len(TOOL_FRAMES) else named[0]
+    ways = {leaf: way(leaf) for leaf in leaves}
+    for link in way(end):
+        behind = [leaf for leaf, links in ways.items() if link in links]
+        moving = [leaf for leaf in behind if any(above[x].moves for x in ways[leaf][ways[leaf].index(link) + 1 :])]
+        branches = {ways[leaf][ways[leaf].index(link) + 1] for leaf in moving}
+        if len(branches) > 1 and all(free[leaf] - free[link] < free[link] for leaf in moving):
+            return _tool_frame(robot, link, above)
+    return end
+
+
+def _tool_frame(robot: Robot, link: str, above: dict[str, Joint]) -> str:
+    """A leaf that is fixed to the link and called like a tool's frame, or the link itself."""
+    base = link
+    while base in above and not above[base].moves:
+        base = above[base].parent
+    fixed = {base}
+    for joint in robot.joints:
+        if joint.parent in fixed and not joint.moves:
+            fixed.add(joint.child)
+    frames = [leaf for leaf in _leaves(robot) if leaf in fixed]
+    frame = min(frames, key=_tool_rank, default=link)
+    return frame if _tool_rank(frame) < len(TOOL_FRAMES) else link
+
+
+def _tool_rank(link: str) -> int:
+    """The place of a link's name in :data:`TOOL_FRAMES`."""
+    words = set(re.findall(r"[a-z0-9]+", link.lower()))
+    return next((k for k, word in enumerate(TOOL_FRAMES) if word in words), len(TOOL_FRAMES))
 
 
 __all__ = [

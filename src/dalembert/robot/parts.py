@@ -13,7 +13,7 @@ from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import LIMIT_KEYS, ROTOR_NUMBERS, ROTOR_VECTORS, Friction, Joint, Limits, Robot, Rotor
 from dalembert.robot.placement import Placement, no_rotation
 from dalembert.robot.tables import Table, parse_angle, told_at
-from dalembert.robot.units import quantity
+from dalembert.robot.drive_units import quantity
 from dalembert.terms import TERMS, Term
 
 INERTIA_KEYS = ("mass", "com", "inertia")

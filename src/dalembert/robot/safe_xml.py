@@ -21,7 +21,7 @@ from dalembert.robot.bounds import XML_ATTRIBUTES, XML_BYTES, XML_DEPTH, XML_ELE
 FORMATS = {
     "robot": ("URDF", "call the file .urdf"),
     "mujoco": ("MJCF", "call the file .xml or .mjcf"),
-    "sdf": ("SDF", "convert it to URDF first"),
+    "sdf": ("SDF", "call the file .sdf"),
 }
 
 

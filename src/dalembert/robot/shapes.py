@@ -1,12 +1,22 @@
-"""The shapes of links: boxes, cylinders, spheres, capsules and meshes, as robot files draw them."""
+"""The shapes of links: boxes, cylinders, spheres, capsules and meshes, as robot files draw them, and their inertias.
+
+A body of density ρ has the mass ∫ρ dV, the centre of mass of S (7.7) and the inertia tensor of S (7.11); here ρ is the
+same everywhere. Boxes, cylinders, spheres and capsules have them in closed form, meshes by :mod:`dalembert.robot.meshes`.
+"""
 
 from __future__ import annotations
 
+import math
+import os
 from dataclasses import dataclass
 from typing import Literal
 
 from dalembert.algebra.records import settle
+from dalembert.environment.brief import brief
 from dalembert.errors import RobotError
+from dalembert.robot.inertia import Inertia
+from dalembert.robot.materials import density_of
+from dalembert.robot.meshes import mesh_body
 from dalembert.robot.placement import Placement
 
 ShapeKind = Literal["box", "cylinder", "sphere", "capsule", "mesh"]
@@ -19,6 +29,7 @@ SIZES = {  # what the numbers of ``size`` are (m; a mesh has scale factors)
 }
 
 
+@brief
 @dataclass(frozen=True)
 class Shape:
     """A shape that stands at ``placement`` on a link; its own frame is at its centre, cylinders and capsules along z.
@@ -27,6 +38,10 @@ class Shape:
             mesh the factors by which its coordinates are multiplied; the length of a capsule is that of its cylinder
     file    the mesh's file, as the robot file writes it
     colour  red, green, blue and opacity from 0 to 1, where the file says one
+
+    >>> tube = Shape("cylinder", (0.04, 0.5))
+    >>> round(tube.inertia(density=2700, wall=0.003).mass, 3)
+    0.98
     """
 
     kind: ShapeKind
@@ -46,3 +61,82 @@ class Shape:
                 f"{', '.join(SIZES[self.kind])}"
             )
         settle(self, size=tuple(map(float, self.size)))
+
+    def inertia(
+        self,
+        density: float | str | None = None,
+        *,
+        mass: float | None = None,
+        wall: float | None = None,
+        folder: str | os.PathLike[str] = "",
+    ) -> Inertia:
+        """Mass (kg), centre of mass (m) and tensor (kg m²) of the body that fills the shape, in the link's frame.
+
+        density  kg/m³, or a material such as "aluminium" or "steel"; ``mass`` (kg) says the same for a known mass
+        wall     thickness (m) of a hollow body: a tube that is open at its ends for a cylinder, a closed shell for others
+        folder   where a mesh's relative path begins
+
+        >>> Shape("box", (0.1, 0.2, 0.3)).inertia(mass=12.0).com
+        (0.0, 0.0, 0.0)
+        """
+        if (density is None) == (mass is None):
+            given = "neither is" if mass is None else "both are"
+            raise RobotError(f"the inertia of a {self.kind} needs a density or a mass, and {given} given")
+        solid = self._solid(wall, folder)
+        if mass is not None and not (math.isfinite(mass) and mass >= 0):
+            raise RobotError(f"the mass of a {self.kind} is {mass:g}; it must be a finite number of at least 0")
+        share = density_of(density) if density is not None else float(mass or 0.0) / solid.mass
+        return Inertia(share * solid.mass, solid.com, share * solid.tensor).seen_from(self.placement)
+
+    def _solid(self, wall: float | None, folder: str | os.PathLike[str]) -> Inertia:
+        """The body in its own frame, with a density of 1 kg/m³."""
+        if self.kind == "mesh":
+            if wall is not None:
+                raise RobotError(f"'wall' is {wall:g}, but the wall of a mesh is what the mesh draws; leave it out")
+            return mesh_body(self.file, self.size, folder)
+        for name, value in zip(SIZES[self.kind], self.size, strict=True):
+            least = "at least 0" if self.kind == "capsule" and name == "length" else "more than 0"
+            if not (math.isfinite(value) and (value > 0 or (value == 0 and least == "at least 0"))):
+                raise RobotError(f"the {name} of a {self.kind} is {value:g}; it must be {least} (m)")
+        outer = _filled(self.kind, self.size)
+        if wall is None:
+            return outer
+        thinnest = min(self.size) / 2 if self.kind == "box" else self.size[0]
+        if not 0 < wall <= thinnest:
+            raise RobotError(f"the wall of a {self.kind} is {wall:g}; it must be between 0 and {thinnest:g} m")
+        inner = _filled(self.kind, tuple(_inside(self.kind, k, x, wall) for k, x in enumerate(self.size)))
+        return Inertia(outer.mass - inner.mass, outer.com, outer.tensor - inner.tensor)
+
+
+def _inside(kind: str, k: int, size: float, wall: float) -> float:
+    """A measure of the hollow in a body."""
+    if kind == "box":
+        return size - 2 * wall
+    return size - wall if k == 0 else size  # the radius; a length stays
+
+
+def _filled(kind: str, size: tuple[float, ...]) -> Inertia:
+    """A full body about its centre, with a density of 1 kg/m³: the integrals of S (7.11)."""
+    if kind == "box":
+        x, y, z = size
+        volume = x * y * z
+        moments = (y * y + z * z) / 12, (x * x + z * z) / 12, (x * x + y * y) / 12
+    elif kind == "cylinder":
+        radius, length = size
+        volume = math.pi * radius**2 * length
+        across = (3 * radius**2 + length**2) / 12
+        moments = across, across, radius**2 / 2
+    elif kind == "sphere":
+        (radius,) = size
+        volume = 4 / 3 * math.pi * radius**3
+        moments = (0.4 * radius**2,) * 3
+    else:  # a capsule: a cylinder between two half spheres, whose centres of mass lie 3/8 of the radius behind its ends
+        radius, length = size
+        middle = _filled("cylinder", size)
+        ends = 4 / 3 * math.pi * radius**3
+        volume = middle.mass + ends
+        across = middle.tensor[0][0] + ends * (0.4 * radius**2 + length**2 / 4 + 3 / 8 * length * radius)
+        along = middle.tensor[2][2] + ends * 0.4 * radius**2
+        return Inertia(volume, (0.0, 0.0, 0.0), ((across, 0.0, 0.0), (0.0, across, 0.0), (0.0, 0.0, along)))
+    a, b, c = (volume * moment for moment in moments)
+    return Inertia(volume, (0.0, 0.0, 0.0), ((a, 0.0, 0.0), (0.0, b, 0.0), (0.0, 0.0, c)))

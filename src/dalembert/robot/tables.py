@@ -17,6 +17,7 @@ from dalembert.algebra.scalars import Scalar
 from dalembert.algebra.vectors import Mat, Vec
 from dalembert.errors import RobotError
 from dalembert.robot.bounds import NAME
+from dalembert.robot.units import parse_length
 
 REQUIRED: Any = object()
 
@@ -157,16 +158,24 @@ class Table:
             raise self.wrong(key, value, "a list of strings")
         return tuple(value)
 
-    def number(self, key: str, default: Any = REQUIRED, *, angle: bool = False, infinite: bool = False) -> Scalar:
-        """A finite number (or a symbol); ``angle`` also takes words like "pi/2" and "90 deg"."""
-        value = self.get(key, default)
-        return value if value is default else self.scalar(key, value, angle=angle, infinite=infinite)
+    def number(
+        self, key: str, default: Any = REQUIRED, *, angle: bool = False, length: bool = False, infinite: bool = False
+    ) -> Scalar:
+        """A finite number (or a symbol).
 
-    def scalar(self, key: str, value: object, *, angle: bool = False, infinite: bool = False) -> Scalar:
+        ``angle`` also takes words like "pi/2" and "90 deg", ``length`` words like "40 mm".
+        """
+        value = self.get(key, default)
+        return value if value is default else self.scalar(key, value, angle=angle, length=length, infinite=infinite)
+
+    def scalar(
+        self, key: str, value: object, *, angle: bool = False, length: bool = False, infinite: bool = False
+    ) -> Scalar:
         """``value``, found under ``key``, as a number."""
         must = 'a number, or an angle like "pi/2" or "90 deg"' if angle else "a number"
+        must = 'a number, or a length like "40 mm"' if length else must
         if isinstance(value, str):
-            parsed = parse_angle(value) if angle else None
+            parsed = parse_angle(value) if angle else parse_length(value) if length else None
             if parsed is None:
                 raise self.wrong(key, value, must)
             value = parsed
@@ -189,13 +198,13 @@ class Table:
             raise self.wrong(key, value, must)
         return value
 
-    def vector(self, key: str, default: Any = REQUIRED, *, angle: bool = False) -> Vec:
+    def vector(self, key: str, default: Any = REQUIRED, *, angle: bool = False, length: bool = False) -> Vec:
         """Three numbers."""
         value = self.get(key, default)
         if value is default:
             return value
         items = self.list(key, value, (3,), "a list of 3 numbers")
-        return Vec([self.scalar(key, v, angle=angle) for v in items])
+        return Vec([self.scalar(key, v, angle=angle, length=length) for v in items])
 
     def rows(self, key: str, value: object, must: str) -> Mat:
         """``value`` as three rows of three numbers."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dalembert.errors import RobotError
+from dalembert.robot.bodies import SHAPE_KEYS, read_body, read_shape
 from dalembert.robot.bounds import COUPLINGS, LINKS, LOOPS, NAME, TOML_BYTES, at_most
 from dalembert.robot.couplings import Coupling
 from dalembert.robot.dh import CONVENTIONS, HELICAL, assemble, read_row, screw
@@ -20,7 +21,6 @@ from dalembert.robot.parts import (
     PLACEMENT_KEYS,
     read_friction,
     read_gear,
-    read_inertia,
     read_limits,
     read_motor,
     read_placement,
@@ -30,18 +30,19 @@ from dalembert.robot.parts import (
 )
 from dalembert.robot.placement import Placement
 from dalembert.robot.safe_toml import parse_tables, read_text
+from dalembert.robot.shapes import Shape
 from dalembert.robot.tables import REQUIRED, Table, shown, told_at
 
 FILE_KEYS = (
     *("name", "source", "notes", "left_out", "gravity", "omitted", "convention", "base", "tip", "payload"),
-    *("joint", "loop", "coupling"),
+    *("joint", "loop", "coupling", "kept"),
 )
 COUPLING_KEYS = ("joints", "of", "motors", "matrix", "offset", "higher", "limits")
 LOOP_KEYS = ("name", "kind", "link_a", "a", "link_b", "b", "axis", "passive", "branch")
-LINK_KEYS = ("name", *INERTIA_KEYS, "physical", "massless", "weight", "note")
+LINK_KEYS = ("name", *INERTIA_KEYS, "shapes", "physical", "massless", "weight", "note", "visuals", "collisions", "kept")
 JOINT_KEYS = (
     *("name", "type", "parent", "child", "xyz", "rpy", "rotation", "axis", "offset", "link_frame"),
-    *("friction", "limits", "rotor", "motor", "gear", "pitch"),
+    *("friction", "limits", "rotor", "motor", "gear", "pitch", "kept"),
 )
 
 
@@ -118,15 +119,16 @@ def _loop(table: Table) -> Loop:
 
 def _common(table: Table) -> dict[str, Any]:
     """The robot's fields that are written the same way in every convention."""
-    payload = table.table("payload", INERTIA_KEYS)
+    payload = table.table("payload", (*INERTIA_KEYS, "shapes"))
     return {
         "name": table.name("name", Path(table.where).stem or "arm"),
         "gravity": table.vector("gravity", STANDARD_GRAVITY),
-        "payload": _payload(payload) if payload else None,
+        "payload": _payload(payload, Path(table.where).parent) if payload else None,
         "source": table.text("source", ""),
         "notes": table.texts("notes"),
         "left_out": table.texts("left_out"),
         "omitted": _omitted(table),
+        "kept": table.texts("kept"),
     }
 
 
@@ -135,9 +137,10 @@ def _omitted(table: Table) -> tuple[str, ...]:
         return omissions(table.texts("omitted"))
 
 
-def _payload(table: Table) -> Inertia:
-    table.number("mass")  # a payload without a mass is a slip
-    return read_inertia(table)
+def _payload(table: Table, folder: Path) -> Inertia:
+    if "shapes" not in table:
+        table.number("mass")  # a payload without a mass is a slip
+    return read_body(table, folder)[0]
 
 
 def _tip(table: Table, last: str | None) -> Frame | None:
@@ -169,7 +172,7 @@ def _tables(table: Table, key: str) -> list[tuple[Any, str]]:
 def _dh(table: Table, convention: str) -> Robot:
     """A serial arm by DH rows."""
     base = table.table("base", ("link", *PLACEMENT_KEYS))
-    rows = [read_row(data, where) for data, where in _tables(table, "joint")]
+    rows = [read_row(data, where, Path(table.where).parent) for data, where in _tables(table, "joint")]
     if not rows:
         raise RobotError(f"{table.where}: it has no [[joint]] tables; an arm needs at least one joint")
     common = _common(table)
@@ -186,9 +189,11 @@ def _frames(table: Table) -> Robot:
     links, notes = [], []
     for link in _each(table, "link", LINK_KEYS):
         flags = (link.flag("physical", True), link.flag("massless", False))
-        name, inertia, weight = link.name("name"), read_inertia(link), link.number("weight", 1.0)
+        name, weight = link.name("name"), link.number("weight", 1.0)
+        inertia, shapes = read_body(link, Path(table.where).parent)
         with told_at(link.where):
-            links.append(Link(name, inertia, *flags, weight))
+            visuals, collisions = _shapes(link, "visuals"), _shapes(link, "collisions")
+            links.append(Link(name, inertia, *flags, weight, (*shapes, *visuals), collisions, link.texts("kept")))
         note = link.text("note", "")
         if note:
             notes.append(f"link '{links[-1].name}': {note}")
@@ -214,6 +219,15 @@ def _frames(table: Table) -> Robot:
         return Robot(links=tuple(links), joints=tuple(joints), tip=tip, base=base, couplings=tuple(couplings), **common)
 
 
+def _shapes(link: Table, key: str) -> tuple[Shape, ...]:
+    """The shapes of a link: tables with the key of their kind, like { box = [0.1, 0.2, 0.3], xyz = [0.0, 0.0, 0.1] }."""
+    value = link.get(key, [])
+    if not isinstance(value, list):
+        raise link.wrong(key, value, "a list of tables, like [{ mesh = 'meshes/link1.stl' }, { sphere = [0.1] }]")
+    tables = (Table(data, f"{link.where}, {key} {k}", SHAPE_KEYS) for k, data in enumerate(value, 1))
+    return tuple(map(read_shape, tables))
+
+
 def _joint(table: Table) -> Joint:
     kind: Any = table.choice("type", (*JOINT_TYPES, HELICAL))
     kind = "revolute" if kind == HELICAL else kind  # the turn of the screw; its slide follows
@@ -231,6 +245,7 @@ def _joint(table: Table) -> Joint:
         "rotor": read_rotor(table),
         "motor": read_motor(table),
         "gear": read_gear(table),
+        "kept": table.texts("kept"),
     }
     with told_at(table.where):
         return Joint(type=kind, **values)

@@ -7,11 +7,13 @@ import math
 import os
 from collections.abc import Iterator
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from dalembert.algebra.vectors import IDENTITY, NULL, ZERO, Z
 from dalembert.errors import RobotError
 from dalembert.files import whole_file
+from dalembert.robot.bounds import LONGEST, WIDEST
 from dalembert.robot.couplings import Coupling
 from dalembert.robot.dh import Row, rows_of
 from dalembert.robot.drives import DrivePart, Gear
@@ -19,7 +21,9 @@ from dalembert.robot.inertia import Inertia
 from dalembert.robot.loops import Loop
 from dalembert.robot.model import STANDARD_GRAVITY, Joint, Link, Robot, Rotor
 from dalembert.robot.placement import Placement
+from dalembert.robot.shapes import Shape
 from dalembert.robot.tables import parse_angle, shown
+from dalembert.robot.urdf_shapes import with_meshes_seen_from
 
 Fields = dict[str, Any]  # key: value, in the order of the file; what is None is not written
 Lines = Iterator[str]
@@ -32,8 +36,11 @@ def write_toml(robot: Robot) -> str:
 
 
 def save_toml(robot: Robot, path: str | os.PathLike[str]) -> None:
-    """Write the robot to ``path``; a reader never meets a half-written file."""
-    text = write_toml(robot)
+    """Write the robot to ``path``; a reader never meets a half-written file.
+
+    Relative paths of meshes are written as they are seen from the new file's folder.
+    """
+    text = write_toml(with_meshes_seen_from(robot, Path(path).parent))
     with whole_file(path, overwrite=True, error=RobotError) as file:
         file.write(text)
 
@@ -52,7 +59,7 @@ def _is_numeric(robot: Robot) -> bool:
 
 def _head(robot: Robot, convention: str) -> Lines:
     yield from _lines({"name": robot.name, "source": robot.source or None})
-    for key, sentences in (("notes", robot.notes), ("left_out", robot.left_out)):
+    for key, sentences in (("notes", robot.notes), ("left_out", robot.left_out), ("kept", robot.kept)):
         if sentences:
             yield from (f"{key} = [", *(f"  {_written(sentence)}," for sentence in sentences), "]")
     gravity = robot.gravity if robot.gravity != STANDARD_GRAVITY else None
@@ -101,12 +108,21 @@ def _loop(loop: Loop) -> Fields:
 
 def _row(row: Row) -> Fields:
     names = {"name": row.name, "link": row.link, "type": row.type}
-    numbers = {"a": row.a, "alpha": _angle(row.alpha), "d": row.d, "theta": _angle(row.theta)}
+    numbers = {"a": _length(row.a), "alpha": _angle(row.alpha), "d": _length(row.d), "theta": _angle(row.theta)}
     return {**names, **numbers, **_inertia(row.inertia), **_of_link(row)}
 
 
 def _link(link: Link) -> Fields:
-    return {"name": link.name, **_inertia(link.inertia), **_of_link(link), "massless": link.massless or None}
+    body = {"name": link.name, **_inertia(link.inertia), **_of_link(link), "massless": link.massless or None}
+    shapes = {"visuals": [*map(_shape, link.visuals)] or None, "collisions": [*map(_shape, link.collisions)] or None}
+    return {**body, **shapes, "kept": link.kept or None}
+
+
+def _shape(shape: Shape) -> Fields:
+    scale = {} if shape.size == (1.0, 1.0, 1.0) else {"scale": shape.size}
+    size: Fields = {"mesh": shape.file, **scale} if shape.kind == "mesh" else {shape.kind: shape.size}
+    names = {"name": shape.name or None, "material": shape.material or None, "colour": shape.colour}
+    return {**size, **_placement(shape.placement), **names}
 
 
 def _of_link(link: Link | Row) -> Fields:
@@ -118,7 +134,8 @@ def _joint(joint: Joint) -> Fields:
     ends = {"name": joint.name, "type": joint.type, "parent": joint.parent, "child": joint.child}
     axis = joint.axis if joint.moves or joint.axis != Z else None
     offset = _angle(joint.offset) if joint.type in ("revolute", "continuous") else joint.offset
-    return {**ends, **_placement(joint.placement), "axis": axis, "offset": None if joint.offset == 0 else offset}
+    place = {**_placement(joint.placement), "axis": axis, "offset": None if joint.offset == 0 else offset}
+    return {**ends, **place, "kept": joint.kept or None}
 
 
 def _joint_parts(joint: Joint | Row) -> Lines:
@@ -206,11 +223,16 @@ def _written(value: object) -> str:
 def _angle(value: Any) -> Any:
     """An angle; as a fraction of π in words where those words are exactly the same number."""
     turn = Fraction(value / math.pi).limit_denominator(12) if isinstance(value, float) and math.isfinite(value) else 0
-    if turn == 0:
-        return value
+    if turn == 0 or abs(value) > WIDEST:
+        return value if turn == 0 else f"{value!r} rad"  # a reader questions so large a number without a unit
     top = {1: "pi", -1: "-pi"}.get(turn.numerator, f"{turn.numerator} pi")
     words = top if turn.denominator == 1 else f"{top}/{turn.denominator}"
     return words if parse_angle(words) == value else value
+
+
+def _length(value: Any) -> Any:
+    """A length; with its unit where a reader would question the bare number."""
+    return f"{value!r} m" if isinstance(value, float) and math.isfinite(value) and abs(value) > LONGEST else value
 
 
 def _text(value: str) -> str:

@@ -1,74 +1,54 @@
-"""Quantities as people write them, "0.32 kg cm2" or "3000 rpm", in the units that the model has.
-
-The model is in SI with three exceptions that every data sheet shares: temperatures are in °C, gear life is in
-hours, and a price is in whatever currency the catalogue has.
-"""
+"""Units in which people write tables and logs, by what they measure, and the factors that bring them to SI."""
 
 from __future__ import annotations
 
 import math
 import re
 
-from dalembert.errors import RobotError
-from dalembert.robot.tables import shown
+DEGREE = math.pi / 180
+LENGTH = {"m": 1.0, "mm": 1e-3, "cm": 1e-2}
+ANGLE = {"rad": 1.0, "deg": DEGREE, "°": DEGREE, "mrad": 1e-3}
+SPEED = {"m/s": 1.0, "mm/s": 1e-3}
+TURNING_SPEED = {"rad/s": 1.0, "deg/s": DEGREE, "°/s": DEGREE, "mrad/s": 1e-3, "rpm": math.pi / 30}
+ACCELERATION = {"m/s²": 1.0, "mm/s²": 1e-3}
+TURNING_ACCELERATION = {"rad/s²": 1.0, "deg/s²": DEGREE, "°/s²": DEGREE, "mrad/s²": 1e-3}
+FORCE = {"N": 1.0, "mN": 1e-3, "kN": 1e3}
+TORQUE = {"N m": 1.0, "N mm": 1e-3, "mN m": 1e-3, "N cm": 1e-2, "kN m": 1e3}
+MASS = {"kg": 1.0, "g": 1e-3, "t": 1e3}
+INERTIA = {"kg m²": 1.0, "kg cm²": 1e-4, "kg mm²": 1e-6, "g cm²": 1e-7, "g mm²": 1e-9, "g m²": 1e-3}
+DAMPING = {"N s/m": 1.0}
+TURNING_DAMPING = {"N m s/rad": 1.0, "N m s": 1.0, "N m/(rad/s)": 1.0, "N m s/deg": 1 / DEGREE, "N m/rpm": 30 / math.pi}
 
-_TURN, _DEGREE = 2.0 * math.pi, math.pi / 180.0
-_MINUTE = _DEGREE / 60.0  # of arc
-
-# {the model's unit: {unit as written, without blanks and points: factor to the model's unit}}
-UNITS: dict[str, dict[str, float]] = {
-    "N m": {"Nm": 1.0, "mNm": 1e-3, "kNm": 1e3, "Ncm": 1e-2, "ozin": 0.0070615518333, "lbin": 0.112984829, "lbft": 1.3558179483},
-    "rad/s": {"rad/s": 1.0, "rpm": _TURN / 60, "r/min": _TURN / 60, "1/min": _TURN / 60, "min-1": _TURN / 60,
-              "U/min": _TURN / 60, "rev/min": _TURN / 60, "rps": _TURN, "rev/s": _TURN, "deg/s": _DEGREE, "°/s": _DEGREE},
-    "kg m²": {"kgm2": 1.0, "kgcm2": 1e-4, "kgmm2": 1e-6, "gcm2": 1e-7, "gmm2": 1e-9, "gm2": 1e-3},
-    "kg": {"kg": 1.0, "g": 1e-3, "lb": 0.45359237},
-    "A": {"A": 1.0, "Arms": 1.0, "mA": 1e-3},
-    "ohm": {"ohm": 1.0, "Ω": 1.0, "mohm": 1e-3, "mΩ": 1e-3},
-    "N m/A": {"Nm/A": 1.0, "Nm/Arms": 1.0, "mNm/A": 1e-3},
-    "K/W": {"K/W": 1.0, "°C/W": 1.0},
-    "°C": {"°C": 1.0, "C": 1.0, "degC": 1.0},
-    "s": {"s": 1.0, "ms": 1e-3, "min": 60.0, "h": 3600.0},
-    "h": {"h": 1.0, "hr": 1.0, "hours": 1.0},
-    "m": {"m": 1.0, "km": 1e3},
-    "N": {"N": 1.0, "kN": 1e3},
-    "rad": {"rad": 1.0, "deg": _DEGREE, "°": _DEGREE, "arcmin": _MINUTE, "'": _MINUTE, "arcsec": _MINUTE / 60},
-    "N m/rad": {"Nm/rad": 1.0, "kNm/rad": 1e3, "Nm/arcmin": 1.0 / _MINUTE, "Nm/deg": 1.0 / _DEGREE},
-    "1": {"": 1.0, "1": 1.0, "-": 1.0, ":1": 1.0, "%": 1e-2},
-    "price": {"": 1.0, "EUR": 1.0, "€": 1.0, "USD": 1.0, "$": 1.0, "CHF": 1.0, "GBP": 1.0, "JPY": 1.0},
-}  # fmt: skip
-
-_QUANTITY = re.compile(r"\s*([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*(.*?)\s*")
-_SAME = str.maketrans({"²": "2", "·": "", "*": "", " ": "", "^": "", "⁻": "-", "¹": "1", "−": "-", "\u00b5": "μ"})
+_LENGTH_IN_WORDS = re.compile(r"\s*+([+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?)\s*+(mm|cm|m)\s*+")
 
 
-def factor(written: str, unit: str, what: str) -> float:
-    """What one ``written`` unit is in ``unit``, the model's.
+def parse_length(text: str) -> float | None:
+    """A length in metres from words like "40 mm", "-3.5 cm", "0.5 m"; None if it is not one.
 
-    >>> factor("kg cm²", "kg m²", "J"), factor("Nm", "N m", "Mn")
-    (0.0001, 1.0)
+    >>> parse_length("40 mm"), parse_length("0.5 m"), parse_length("0.5")
+    (0.04, 0.5, None)
     """
-    known = UNITS[unit]
-    compact = written.translate(_SAME)
-    lower = {name.lower(): name for name in known}
-    name = compact if compact in known else lower.get(compact.lower())
-    if name is None:
-        raise RobotError(f"{what} is in '{written}'; it can be in {', '.join(x for x in known if x)}")
-    return known[name]
+    match = _LENGTH_IN_WORDS.fullmatch(text)
+    return None if match is None else float(match[1]) * LENGTH[match[2]]
 
 
-def quantity(value: str, unit: str, what: str) -> float:
-    """A number with its unit, in ``unit``, the model's.
+def plain(unit: str) -> str:
+    """A unit without what people write differently: N·m, Nm, N*m, deg/sec, degrees, rad/s^2.
 
-    >>> quantity("3000 rpm", "rad/s", "rated_speed")
-    314.1592653589793
-    >>> quantity("1.27 N m", "N m", "rated_torque"), quantity("50 %", "1", "efficiency")
-    (1.27, 0.5)
+    >>> plain("N·m"), plain("degrees/sec^2"), plain("rad/s/s")
+    ('nm', 'deg/s2', 'rad/s2')
     """
-    match = _QUANTITY.fullmatch(value)
-    if match is None:
-        raise RobotError(f"{what} is {shown(value)}; it must be a number with a unit, like '1.5 {unit}'")
-    if not match[2] and "" not in UNITS[unit]:
-        raise RobotError(
-            f"{what} is {shown(value)}, a text without a unit; write '{match[1]} {unit}', or a number in {unit}"
-        )
-    return float(match[1]) * factor(match[2], unit, what)
+    word = unit.strip().replace("μ", "µ")
+    for old, new in (("degrees", "deg"), ("degree", "deg"), ("radians", "rad"), ("/sec", "/s"), ("seconds", "s")):
+        word = word.replace(old, new)
+    word = "".join(c for c in word if c not in " ·*.⋅^").lower()
+    return word.replace("²", "2").replace("/s/s", "/s2")
+
+
+def unit_among(known: dict[str, float], unit: str) -> str | None:
+    """The unit of ``known`` that ``unit`` is another spelling of, or None.
+
+    >>> unit_among(INERTIA, "kg·cm^2"), unit_among(LENGTH, "deg")
+    ('kg cm²', None)
+    """
+    return next((word for word in known if plain(word) == plain(unit)), None)

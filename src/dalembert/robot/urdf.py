@@ -1,25 +1,28 @@
 """URDF in: links, joints, inertias, friction and limits, as the file says them.
 
-Fixed joints stay fixed joints here; ``mechanism`` merges them exactly. Shapes and meshes carry no
-dynamics and are not opened. What is not used is said in ``Robot.notes``, or where torques depend on it
-(Drake's rotors, Gazebo's springs) in ``Robot.left_out``; floating joints are refused. ``<mimic>`` is a coupling.
+Fixed joints stay fixed joints here; ``mechanism`` merges them exactly. Shapes carry no dynamics, and meshes are not
+opened. What is not used is said in ``Robot.notes``, or where torques depend on it (Gazebo's springs) in
+``Robot.left_out``. ``<mimic>`` is a coupling, and planar and floating joints are virtual joints
+(:mod:`dalembert.robot.virtual`). Elements that carry no dynamics are kept as text, so that the writer has them.
 
-Two extensions are understood: Drake's ``drake:acceleration`` limit, and the ``<dalembert>`` elements of :mod:`dalembert.robot.urdf_writer`.
+Three extensions are understood: Drake's ``drake:acceleration`` limit, the rotors of :mod:`dalembert.robot.urdf_drives`,
+and the ``<dalembert>`` elements of :mod:`dalembert.robot.urdf_writer`.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from dalembert.algebra.vectors import ZERO, X
+from dalembert.algebra.vectors import ZERO, X, Z
 from dalembert.errors import RobotError
 from dalembert.robot.bounds import LINKS, NAME, at_most
 from dalembert.robot.couplings import Coupling
 from dalembert.robot.inertia import Inertia
+from dalembert.robot.kept import kept_text
 from dalembert.robot.model import (
     JOINT_TYPES,
     ROTOR_NUMBERS,
@@ -34,9 +37,13 @@ from dalembert.robot.model import (
     Rotor,
 )
 from dalembert.robot.parts import symmetric
-from dalembert.robot.placement import Placement
+from dalembert.robot.placement import Placement, unit
 from dalembert.robot.safe_xml import check_format, parse_xml, read_bytes
+from dalembert.robot.shapes import Shape
 from dalembert.robot.tables import nearest, shown, some, told_at
+from dalembert.robot.urdf_drives import UrdfDrive, drive_of, read_drives
+from dalembert.robot.urdf_shapes import KNOWN_IN_SHAPE, Colour, colours, read_shape
+from dalembert.robot.virtual import virtual_joints, virtual_note
 from dalembert.terms import TERMS, Term
 
 # what each element may hold, or what attributes it may have; anything else is named in a note
@@ -52,7 +59,21 @@ KNOWN = {
     "mimic": {"joint", "multiplier", "offset"},
     "drake:mimic": {"joint", "multiplier", "offset"},
     "dynamics": {"damping", "friction"},
+    "visual": KNOWN_IN_SHAPE,
+    "collision": KNOWN_IN_SHAPE,
 }
+# the children that a robot's fields hold; others are kept as text
+READ = {
+    "robot": {"link", "joint", "dalembert"},
+    "link": {"inertial", "dalembert", "visual", "collision"},
+    "joint": {
+        *("origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "dalembert", "drake:mimic"),
+        *("drake:rotor_inertia", "drake:gear_ratio"),
+    },
+}
+
+VIRTUAL_TYPES = ("planar", "floating")  # each is read as virtual joints
+TYPES = (*JOINT_TYPES, *VIRTUAL_TYPES)
 
 # what a <dalembert> element may hold and say, by the element that it stands in; anything else is an error
 OURS = {
@@ -87,20 +108,32 @@ def parse_urdf(text: str | bytes, source: str = "URDF text", tip: str | None = N
     for tag in ("link", "joint"):
         at_most(LINKS, len(root.findall(tag)), f"{tag}s", source)
     whole = _UrdfElement(root, source, _Notes())
-    links, joints = tuple(map(_link, whole.each("link"))), tuple(map(_joint, whole.each("joint")))
+    defined, drives = colours(root), read_drives(root, source, whole.notes.add)
+    links = [_link(link, defined) for link in whole.each("link")]
+    joints: list[Joint] = []
+    for joint in whole.each("joint"):
+        if joint.get("type") in VIRTUAL_TYPES:
+            between, parts = _virtual(joint)
+            links += between
+            joints += parts
+        else:
+            joints.append(_joint(joint, drives.get(joint.get("name", ""), UrdfDrive())))
     couplings = tuple(_mimics(whole))
     _top_level(root, whole)
     ours = whole.ours()
     gravity = ours.numbers("gravity", 3, STANDARD_GRAVITY)
     notes, left_out = whole.notes.sentences(whole.notes.ignored), whole.notes.sentences(whole.notes.left_out)
+    notes = (*whole.notes.virtual, *notes)
     with told_at(source):
         robot = Robot(
-            root.get("name") or "robot", links, joints, gravity, source=source, notes=notes, left_out=left_out,
-            couplings=couplings,
+            root.get("name") or "robot", tuple(links), tuple(joints), gravity, source=source, notes=notes, left_out=left_out,
+            couplings=couplings, kept=(*whole.kept(), *_textures(root)),
         )  # fmt: skip
         if tip is not None:
             return robot.with_tip(tip)
-        return robot.replace(tip=Frame(ours.get("tip_name", "tip"), ours.get("tip", ""))) if ours.get("tip") else robot
+        if not ours.get("tip"):
+            return robot.with_tip_said()
+        return robot.replace(tip=Frame(ours.get("tip_name", "tip"), ours.get("tip", "")))
 
 
 def _refuse_macros(root: Element, source: str) -> None:
@@ -108,7 +141,7 @@ def _refuse_macros(root: Element, source: str) -> None:
         macro = element.tag.startswith("xacro:")
         if macro or any("${" in value or "$(" in value for value in element.attrib.values()):
             raise RobotError(
-                f"{source}: <{element.tag}> is an unexpanded xacro macro; run 'xacro {source} > robot.urdf' and load that"
+                f"{source}: <{element.tag}> is an unexpanded xacro macro; call the file .xacro, or run 'xacro {source} > robot.urdf' and load that"
             )
 
 
@@ -118,6 +151,7 @@ class _Notes:
     def __init__(self) -> None:
         self.ignored: dict[str, dict[str, None]] = {}  # by kind, in the order of the file
         self.left_out: dict[str, dict[str, None]] = {}
+        self.virtual: list[str] = []  # sentences on planar and floating joints
 
     def add(self, kind: str, which: str, torques: bool = False) -> None:
         (self.left_out if torques else self.ignored).setdefault(kind, {})[which] = None
@@ -152,6 +186,10 @@ class _UrdfElement:
         if len(children) > 1:
             self.notes.add("only the first of several is used", f"<{tag}> in {self.name}")
         return _UrdfElement(children[0] if children else None, self.where, self.notes)
+
+    def kept(self) -> tuple[str, ...]:
+        """Its children that no field holds, as text."""
+        return tuple(kept_text(child) for child in self.element if child.tag not in READ[self.tag])
 
     def ours(self) -> _UrdfElement:
         """Its <dalembert> element."""
@@ -228,13 +266,31 @@ class _UrdfElement:
         return Placement.rpy(roll, pitch, yaw, xyz)
 
 
-def _link(link: _UrdfElement) -> Link:
+def _link(link: _UrdfElement, defined: Mapping[str, Colour]) -> Link:
     link.note_unknown((child.tag for child in link.element), "in a link")
     ours = link.ours()
     inertia, weight = _inertia(link.only("inertial")), ours.number("weight", 1.0)
     flags = (ours.flag("physical", True), ours.flag("massless", False))
+    shapes: dict[str, list[Shape]] = {"visual": [], "collision": []}
+    kept = list(link.kept())
+    for element in (child for child in link.element if child.tag in shapes):
+        _UrdfElement(element, link.where, link.notes).note_unknown((x.tag for x in element), f"in a {element.tag}")
+        shape = read_shape(element, defined)
+        if shape is None:
+            kept.append(kept_text(element))
+            link.notes.add("shapes of a kind that is not known here are only kept as text", link.name)
+        else:
+            shapes[element.tag].append(shape)
+    drawn: dict[str, Any] = {"visuals": tuple(shapes["visual"]), "collisions": tuple(shapes["collision"])}
     with told_at(link.where):
-        return Link(link.required("name"), inertia, *flags, weight)
+        return Link(link.required("name"), inertia, *flags, weight, **drawn, kept=tuple(kept))
+
+
+def _textures(root: Element) -> list[str]:
+    """The materials with a texture that shapes define: a name is known in the whole file, so that they can stand apart."""
+    at_top = {material.get("name") for material in root.findall("material")}
+    inside = {x.get("name"): x for x in root.iter("material") if x.find("texture") is not None and x.get("name")}
+    return [kept_text(material) for name, material in inside.items() if name not in at_top]
 
 
 def _inertia(inertial: _UrdfElement) -> Inertia:
@@ -257,10 +313,10 @@ def _inertia(inertial: _UrdfElement) -> Inertia:
     return Inertia(m, ZERO, symmetric(xx, yy, zz, xy, yz, xz)).seen_from(inertial.origin())
 
 
-def _joint(joint: _UrdfElement) -> Joint:
+def _joint(joint: _UrdfElement, drive: UrdfDrive) -> Joint:
     name, kind, where = joint.required("name"), joint.required("type"), joint.where
     if kind not in JOINT_TYPES:
-        raise RobotError(f"{where} has type '{kind}', which is not supported; supported are {', '.join(JOINT_TYPES)}")
+        raise RobotError(f"{where} has type '{kind}', which is not supported; supported are {', '.join(TYPES)}")
     joint.note_unknown((child.tag for child in joint.element), "in a joint")
     for tag in ("safety_controller", "calibration"):
         if joint.element.find(tag) is not None:
@@ -268,20 +324,39 @@ def _joint(joint: _UrdfElement) -> Joint:
     parent, child = _end(joint, "parent"), _end(joint, "child")
     placement = joint.origin()
     ours, dynamics = joint.ours(), joint.only("dynamics")
+    kept, drive = joint.kept(), drive.or_else(drive_of(joint.element, where))
     if kind == "fixed":  # some exporters give fixed joints an axis of 0 0 0; nothing turns there
         with told_at(where):
-            given = {"friction": _friction(dynamics, ours) != Friction(), "rotor": ours.only("rotor").given}
+            given = {
+                "friction": _friction(dynamics, ours) != Friction(),
+                "rotor": ours.only("rotor").given or drive.rotor is not None,
+            }
         for what in [what for what, is_given in given.items() if is_given]:
             joint.notes.add(f"the {what} of fixed joints is not used", f"joint '{name}'")
-        return Joint(name, "fixed", parent, child, placement)
+        return Joint(name, "fixed", parent, child, placement, kept=kept)
     axis = joint.only("axis").numbers("xyz", 3, X)
     with told_at(where):
         parts: dict[str, Any] = {
             "friction": _friction(dynamics, ours),
             "limits": _limits(joint.only("limit"), ours, kind),
-            "rotor": _rotor(ours.only("rotor").with_known(OURS["rotor"])),
+            "rotor": _rotor(ours.only("rotor").with_known(OURS["rotor"]), drive),
+            "kept": kept,
         }
         return Joint(name, ours.get("type", kind), parent, child, placement, axis, **parts)  # type: ignore[arg-type]
+
+
+def _virtual(joint: _UrdfElement) -> tuple[tuple[Link, ...], tuple[Joint, ...]]:
+    """The joints that stand for a planar or floating joint. A planar joint without <axis> moves in x and y, as in MoveIt."""
+    name, kind = joint.required("name"), joint.required("type")
+    joint.note_unknown((child.tag for child in joint.element), "in a joint")
+    joint.notes.virtual.append(virtual_note(name, kind))
+    if joint.only("limit").given:
+        joint.notes.add("limits of planar and floating joints are ignored", f"joint '{name}'")
+    with told_at(joint.where):
+        if _friction(joint.only("dynamics"), joint.ours()) != Friction():
+            joint.notes.add("friction of planar and floating joints", f"joint '{name}'", torques=True)
+        axis = unit(joint.only("axis").numbers("xyz", 3, Z), "its axis")
+        return virtual_joints(name, kind, _end(joint, "parent"), _end(joint, "child"), joint.origin(), axis=axis)
 
 
 def _mimics(whole: _UrdfElement) -> Iterator[Coupling]:
@@ -344,10 +419,10 @@ def _limits(limit: _UrdfElement, ours: _UrdfElement, kind: str) -> Limits:
     return Limits(**values, acceleration=ours.number("acceleration", acceleration))
 
 
-def _rotor(rotor: _UrdfElement) -> Rotor | None:
-    """The rotor as our own writer's extension says it; URDF itself knows none."""
+def _rotor(rotor: _UrdfElement, drive: UrdfDrive) -> Rotor | None:
+    """The rotor as our own writer's extension says it; else as transmissions and Drake's elements do."""
     if not rotor.given:
-        return None
+        return drive.rotor
     scalars = {key: rotor.number(key, getattr(Rotor, key)) for key in ROTOR_NUMBERS}
     vectors = {key: rotor.numbers(key, 3) for key in ROTOR_VECTORS}
     coulomb = rotor.numbers("coulomb", 2, (0.0, 0.0))
@@ -361,20 +436,10 @@ def _top_level(root: Element, whole: _UrdfElement) -> None:
     for element in root.findall("drake:joint"):  # a joint with another name is a joint all the same
         raise RobotError(
             f"{whole.where}: joint '{element.get('name')}' has type '{element.get('type')}', which is not supported; "
-            f"supported are {', '.join(JOINT_TYPES)}"
+            f"supported are {', '.join(TYPES)}"
         )
-    # Drake's rotors are no part of URDF: other readers do not see them, and a robot that means the same
-    # to all of them is worth more than the inertia; whoever wants it can give the joints rotors
-    if any(element.tag in ("drake:rotor_inertia", "drake:gear_ratio") for element in root.iter()):
-        whole.notes.add("Drake's extension and no part of URDF", "drake:rotor_inertia and drake:gear_ratio", True)
     for gazebo in root.findall("gazebo"):
         for tag, does_nothing in GAZEBO.items():
             text = (gazebo.findtext(tag) or "").strip().lower()
             if text not in ("", *does_nothing):
                 whole.notes.add("Gazebo's extension and no part of URDF", f"{tag} of '{gazebo.get('reference')}'", True)
-    for transmission in root.findall("transmission"):
-        for reduction in transmission.iter("mechanicalReduction"):
-            text = (reduction.text or "").strip()
-            if text not in ("1", "1.0", "1."):
-                kind = "mechanicalReduction is ignored, URDF gives no rotor inertia for it to multiply"
-                whole.notes.add(kind, f"{text} of transmission '{transmission.get('name')}'")

@@ -1,7 +1,7 @@
 """URDF out: the same arm for everyone else's tools, and for ours without loss.
 
 URDF puts a link's frame at its joint, with the axis through the origin and no offset; robots in DH
-frames are re-expressed so first. What URDF cannot say (rotors, gravity, weight that is carried, two-sided friction) is
+frames are re-expressed so first. Shapes and what else a URDF file had are written again. What URDF cannot say (rotors, gravity, weight that is carried, two-sided friction) is
 written in ``<dalembert>`` elements, which :mod:`dalembert.robot.urdf` reads and others pass over.
 """
 
@@ -11,6 +11,7 @@ import math
 import os
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
@@ -18,12 +19,18 @@ from dalembert.errors import RobotError
 from dalembert.files import whole_file
 from dalembert.robot.friction import Friction
 from dalembert.robot.inertia import Inertia
+from dalembert.robot.kept import kept_elements, prefixes
 from dalembert.robot.model import ROTOR_NUMBERS, ROTOR_VECTORS, STANDARD_GRAVITY, Frame, Joint, Link, Robot, Rotor
 from dalembert.robot.placement import Placement
+from dalembert.robot.safe_xml import parse_xml
+from dalembert.robot.shapes import Shape
+from dalembert.robot.urdf_drives import update_drives
+from dalembert.robot.urdf_shapes import with_meshes_seen_from, write_shape
 from dalembert.terms import Term
 
 # Other readers insist on a number where nothing is known; ours is told to forget it (``unlimited``).
 UNLIMITED = 1e9
+NAMESPACES = {"drake": "http://drake.mit.edu", "xacro": "http://www.ros.org/wiki/xacro"}
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -47,6 +54,9 @@ def write_urdf(robot: Robot) -> str:
         _write_link(root, link)
     for joint in robot.joints:
         _write_joint(root, joint, mimics.get(joint.name))
+    _write_kept(root, robot)
+    for prefix in sorted(prefixes(root)):
+        root.set(f"xmlns:{prefix}", NAMESPACES.get(prefix, prefix))
     indent(root)
     return f'<?xml version="1.0"?>\n{tostring(root, encoding="unicode")}\n'
 
@@ -70,8 +80,11 @@ def _mimics(robot: Robot) -> dict[str, tuple[str, float, float]]:
 
 
 def save_urdf(robot: Robot, path: str | os.PathLike[str]) -> None:
-    """Write the file whole or not at all: a crash leaves the old one."""
-    text = write_urdf(robot)
+    """Write the file whole or not at all: a crash leaves the old one.
+
+    Relative paths of meshes are written as they are seen from the new file's folder.
+    """
+    text = write_urdf(with_meshes_seen_from(robot, Path(path).parent))
     with whole_file(path, overwrite=True, error=RobotError) as file:
         file.write(text)
 
@@ -89,7 +102,7 @@ def in_urdf_frames(robot: Robot) -> Robot:
             stands[joint.child], placement = Placement(), on_parent @ joint.placement @ joint.link_frame
         rotor = _rotor_on(joint, on_parent)
         joints.append(replace(joint, placement=placement, offset=0.0, link_frame=Placement(), rotor=rotor))
-    links = [replace(link, inertia=link.inertia.seen_from(stands[link.name])) for link in robot.links]
+    links = [_link_on(link, stands[link.name]) for link in robot.links]
     assert robot.tip is not None
     tip = replace(robot.tip, placement=stands[robot.tip.link] @ robot.tip.placement)
     link_names, joint_names = {link.name for link in links}, {joint.name for joint in joints}
@@ -110,6 +123,16 @@ def in_urdf_frames(robot: Robot) -> Robot:
     if robot.payload is not None:
         fix("payload", tip.link, Placement(), robot.payload)
     return robot.replace(links=links, joints=joints, base=Placement(), tip=tip, payload=None)
+
+
+def _link_on(link: Link, stands: Placement) -> Link:
+    """The link in its new frame, in which its old one stands so."""
+
+    def moved(shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
+        return tuple(replace(shape, placement=stands @ shape.placement) for shape in shapes)
+
+    inertia = link.inertia.seen_from(stands)
+    return replace(link, inertia=inertia, visuals=moved(link.visuals), collisions=moved(link.collisions))
 
 
 def _rotor_on(joint: Joint, on_parent: Placement) -> Rotor | None:
@@ -169,6 +192,14 @@ def _write_robot(root: Element, robot: Robot) -> None:
         SubElement(root, "dalembert", ours)
 
 
+def _write_kept(root: Element, robot: Robot) -> None:
+    """What the file had beside links and joints, as far as it refers to what is still there."""
+    rotors = {joint.name: joint.rotor for joint in robot.joints}
+    elements = kept_elements(robot.kept, {*rotors, *(link.name for link in robot.links)})
+    update_drives([element for element in elements if element.tag == "transmission"], rotors)
+    root.extend(elements)
+
+
 def _write_link(root: Element, link: Link) -> None:
     what = f"link '{link.name}'"
     element, inertia = SubElement(root, "link", name=_text(link.name, "a link's name")), link.inertia
@@ -179,6 +210,11 @@ def _write_link(root: Element, link: Link) -> None:
         names = (("ixx", 0, 0), ("ixy", 0, 1), ("ixz", 0, 2), ("iyy", 1, 1), ("iyz", 1, 2), ("izz", 2, 2))
         entries = {key: _numbers(f"the inertia tensor of {what}", inertia.tensor[i][j]) for key, i, j in names}
         SubElement(inertial, "inertia", entries)
+    for tag, shapes in (("visual", link.visuals), ("collision", link.collisions)):
+        for shape in shapes:
+            _numbers(f"a {tag} of {what}", *shape.size, *shape.placement.translation, *(shape.colour or ()))
+            write_shape(element, tag, shape)
+    element.extend(parse_xml(text, f"what is kept of {what}") for text in link.kept)
     ours = ({} if link.physical else {"physical": "false"}) | ({"massless": "true"} if link.massless else {})
     if link.weight != 1.0:
         ours["weight"] = _numbers(f"the weight of {what}", link.weight)
@@ -195,6 +231,7 @@ def _write_joint(root: Element, joint: Joint, mimic: tuple[str, float, float] | 
     _write_origin(element, joint.placement, f"the placement of {what}")
     SubElement(element, "parent", link=joint.parent)
     SubElement(element, "child", link=joint.child)
+    element.extend(parse_xml(text, f"what is kept of {what}") for text in joint.kept)
     if not joint.moves:
         return
     SubElement(element, "axis", xyz=_numbers(f"the axis of {what}", *joint.axis))

@@ -44,7 +44,7 @@ class ContactDynamics:
         plan = replace(
             task.plan, method=Plan.method, law="given", tip_wrench=False, tip=None, twofold=task.twofold,
             base_motion="held" if task.plan.base_motion else "",
-            model=None, columns=(),
+            model=None, columns=(), effort=(),
         )  # fmt: skip
         mechanism = task.arm.mechanism
         self.n, self.plan, self.task = task.arm.n, plan, task
@@ -122,14 +122,21 @@ class ContactDynamics:
         return memory["held"], memory["a1"], memory["rise1" if self.rubs else "a1"]
 
 
-def adaptive(task: Task, solver: str, rtol: float, atol: float, progress: Progress | None) -> tuple[Array, Array]:
+def adaptive(
+    task: Task,
+    solver: str,
+    rtol: float,
+    atol: float,
+    progress: Progress | None,
+    dynamics: ContactDynamics | None = None,
+) -> tuple[Array, Array]:
     """(q, qd) at the records, each state of the batch by itself; ``solver`` is one of SciPy's."""
     with extra("motion", "simulation with adaptive steps"):
         from scipy import integrate
 
     q, qd = (np.empty((*task.batch, len(task.records), task.arm.n)) for _ in range(2))
     count = max(1, int(np.prod(task.batch, dtype=int)))
-    dynamics, steps = ContactDynamics(task), partial(getattr(integrate, solver), rtol=rtol, atol=atol)
+    dynamics, steps = dynamics or ContactDynamics(task), partial(getattr(integrate, solver), rtol=rtol, atol=atol)
     for number, index in enumerate(np.ndindex(*task.batch)):
 
         def told(fraction: float, number: int = number) -> None:

@@ -34,7 +34,8 @@ class Controller:
 
     A motion is a :class:`dalembert.Trajectory` or any function t (N,) → q, qd, qdd (N, n) each. After
     its ``duration``, if it has one, the last pose is held. Steps are cut at that instant and at the motion's
-    ``knots``, if it has any.
+    ``knots``, if it has any. What the motion carries by its ``events`` is carried in the simulation: without a ``model`` the
+    law knows of the payload, with one it knows that model alone.
     """
 
     law = ""
@@ -42,6 +43,8 @@ class Controller:
     words = ("kp", "kd")  # what the law's two gains are called
     constants: tuple[str, ...] = ("kp", "kd")  # what is given once to the compiled law
     memoryless = ""  # the law that it is before it has learnt anything
+    push: Array | None = None  # the wrench (6,) that the motion exerts at the tip, in a stage of its own
+    tracks = True  # whether there is a motion or a pose to be compared with
 
     def __init__(self, kp: ArrayLike, kd: ArrayLike, reference: Any, model: Arm | None = None) -> None:
         self.kp, self.kd = (self._gain(name, gain) for name, gain in zip(self.words, (kp, kd), strict=True))
@@ -56,6 +59,11 @@ class Controller:
                 f"{type(self).__name__}: the model is a {type(model).__name__}; it must be an Arm, as da.load gives one"
             )
         self.model = model
+
+    def __repr__(self) -> str:
+        reference = f"a pose {self.pose.shape}" if self.pose is not None else f"a {type(self.motion).__name__}"
+        model = "" if self.model is None else f", model {self.model!r:.60}"
+        return f"<{type(self).__name__}: gains {' and '.join(self.words)}, follows {reference}{model}>"
 
     def _gain(self, name: str, value: ArrayLike) -> Array:
         gain = double(name, value)
@@ -227,6 +235,8 @@ class Feedforward(Controller):
         known, (q, qd, qdd) = self.model or arm, self.followed(t, arm.n)
         tau = machine.kernel(self._known(arm, friction), JOINTS["inverse_dynamics"])(known.placed(q), qd, qdd)
         known.placing.explain(q, tau)
+        if self.push is not None and self.model is None:
+            tau = tau + np.einsum("...ij,i->...j", known.jacobian(q), self.push)
         return np.concatenate([q, qd, tau], axis=-1)
 
 

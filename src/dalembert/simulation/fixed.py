@@ -4,6 +4,7 @@ function, and for closed chains whose closure is found by Newton's method."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -30,9 +31,19 @@ FEW = 1000  # states up to which pieces called from Python are not worth splitti
 BYTES = 1 << 26  # of states between records, where every step must be looked at
 
 
-def fixed_steps(task: Task, progress: Progress | None, threads: int | None = None) -> tuple[Array, ...]:
-    """(q, qd) at the records, (*batch, records, n) each, and what a law has learnt, where it does: (*batch, records, p)."""
-    run = stepped if task.plan.law == "host" or task.arm.mechanism.by_newton else compiled
+def from_python(task: Task) -> bool:
+    """Whether the steps are taken from Python, piece by piece."""
+    return task.plan.law == "host" or task.arm.mechanism.by_newton
+
+
+def fixed_steps(
+    task: Task, progress: Progress | None, threads: int | None = None, loop: Loop | None = None
+) -> tuple[Array, ...]:
+    """(q, qd) at the records, (*batch, records, n) each, and what a law has learnt, where it does: (*batch, records, p).
+
+    loop  that of the task, where it is known from a run before
+    """
+    run = stepped if from_python(task) else partial(compiled, loop=loop)
     mechanism, state = task.arm.mechanism, task.initial_state
     by_momenta = METHODS[task.plan.method].symplectic
     if by_momenta:  # q, p, v
@@ -72,7 +83,7 @@ class _Records:
         self.done = rows.stop
 
 
-class _Loop:
+class Loop:
     """The compiled loop with what is given for all steps."""
 
     def __init__(self, task: Task, threads: int | None) -> None:
@@ -103,10 +114,14 @@ class _Loop:
 
 
 def compiled(
-    task: Task, state: list[Array], progress: Progress | None, threads: int | None = None
+    task: Task,
+    state: list[Array],
+    progress: Progress | None,
+    threads: int | None = None,
+    loop: Loop | None = None,
 ) -> tuple[Array, ...]:
     """One compiled loop over all states and steps, in a few pieces so that it can be watched."""
-    loop, records = _Loop(task, threads), _Records(task, state)
+    loop, records = loop or Loop(task, threads), _Records(task, state)
     states = int(np.prod(task.batch, dtype=int)) or 1
     watched = task.limits is not None and not task.plan.stops
     every = 1 if watched or len(task.grid.cuts) else task.every

@@ -54,6 +54,7 @@ class Part:
         return replace(
             task, q0=self.of(task.q0, 1), qd0=self.of(task.qd0, 1), batch=tuple(batch), controller=controller,
             constants={name: self.of(values, 1) for name, values in task.constants.items()},
+            learned=None if task.learned is None else self.of(task.learned, 1),
             base_function=None if bases is None else lambda t: self.of(bases(t), 1), **optional,
         )  # fmt: skip
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dalembert.arm.contacts import TIP, all_wrenches, side_by_side
+from dalembert.arm.handed_on import handed_on
 from dalembert.equations import regressor
-from dalembert.errors import DalembertError, ShapeError
+from dalembert.errors import DalembertError, ShapeError, SimulationError
 from dalembert.kernel.threads import checked_threads
 from dalembert.motion.methods import METHODS
 from dalembert.quantities.machine import kernel
@@ -21,13 +23,24 @@ from dalembert.quantities.rollouts import ROLLOUTS
 from dalembert.simulation.adaptive import ContactDynamics, adaptive
 from dalembert.simulation.closing import placed_along
 from dalembert.simulation.controllers import Adaptive, Controller
+from dalembert.simulation.drives import Saturation, sampling_of, saturations
 from dalembert.simulation.fixed import fixed_steps
 from dalembert.simulation.pieces import in_pieces
+from dalembert.simulation.sampled import sampled
+from dalembert.simulation.stages import stages_of
 from dalembert.simulation.task import Task, make_task
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from dalembert.arm import Arm
 
+# what the methods of a run hand on to, by the modules that draw it: imported when it is first called
+HANDS_ON = {
+    "plot": "report.plots:run_figure",
+    "animate": "report.animation:animate_run",
+    "_repr_html_": "report.notebook:run_html",
+}
 Array = NDArray[np.float64]
 Torque = ArrayLike | Controller | Callable[[float, Array, Array], Any] | None
 Wrench = ArrayLike | Callable[[float, Array, Array], Any] | None
@@ -51,12 +64,34 @@ class Run:
         return self.task.torque_along(self.q, self._placed, self.qd, self.learned)
 
     @cached_property
+    def saturated(self) -> NDArray[np.bool_]:
+        """Whether the torque is at its effort limit at every instant: (…, N, n); never without ``effort_limits``."""
+        if self.task.effort is None:
+            return np.zeros(self.q.shape, bool)
+        return np.abs(self.tau) >= self.task.effort * (1 - 1e-12)
+
+    @property
+    def saturations(self) -> list[Saturation]:
+        """When each joint's torque was at its effort limit, joint by joint, to the distance of the records."""
+        if self.q.ndim != 2:
+            raise ShapeError(
+                f"saturations are those of one run, and this is a batch of {self.q.shape[:-2]}; run.saturated has them all"
+            )
+        return saturations(self.arm, self.t, self.saturated)
+
+    @cached_property
     def tracking_error(self) -> Array:
         """q_d − q at every instant, for a controller that follows a motion or holds a pose: (…, N, n) rad or m."""
         followed = self.task.followed_along()
         if followed is None:
             raise DalembertError("this run has no tracking error: no controller of the joints followed a motion in it")
         return followed - self.q
+
+    @property
+    def follows(self) -> bool:
+        """Whether a controller of the joints follows a motion in it, or goes to a pose with some stiffness."""
+        control = self.task.controller or self.task.followed
+        return control is not None and (control.motion is not None or bool(control.kp.any()))
 
     @property
     def rms_tracking_error(self) -> Array:
@@ -82,9 +117,10 @@ class Run:
 
     @property
     def _adapted(self) -> tuple[Adaptive, Array]:
-        if not isinstance(self.task.controller, Adaptive) or self.learned is None:
+        control = self.task.controller or self.task.followed
+        if not isinstance(control, Adaptive) or self.learned is None:
             raise DalembertError("this run has no parameters over time: no adaptive controller learnt any in it")
-        return self.task.controller, self.learned
+        return control, self.learned
 
     @cached_property
     def qdd(self) -> Array:
@@ -154,6 +190,103 @@ class Run:
 
         return column_names(("q", "qd", "qdd", "tau"), self.arm.n)
 
+    # -- seeing it -------------------------------------------------------------------------------
+
+    def plot(self, batch: int | tuple[int, ...] | None = None) -> Figure:
+        """A matplotlib Figure: positions, velocities, torques (accelerations of a free motion), and the tracking error
+        where a controller follows a motion, else the energies; over time.
+
+        batch  which run of a batch
+
+        >>> import dalembert as da
+        >>> run = da.simulate(da.load("planar-2r"), [0.5, 0.2], None, None, 0.1)
+        >>> [axes.get_title("left") for axes in run.plot().axes]
+        ['Position (rad)', 'Velocity (rad/s)', 'Acceleration (rad/s²)', 'Energy (J)']
+        """
+        return handed_on(HANDS_ON, "plot")(self, batch)
+
+    def animate(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        batch: int | tuple[int, ...] | None = None,
+        speed: float = 1.0,
+        fps: float = 25.0,
+        overwrite: bool = False,
+    ) -> None:
+        """Write the moving arm as ``.gif``, ``.mp4`` or ``.html`` (one page that plays, stops and turns, without network).
+
+        batch  which run of a batch
+        speed  how many seconds of the run pass in one second of the film; 1 is real time
+        fps    pictures in one second of the film, from 1 to 60
+
+        The file is written whole or not at all.
+
+        >>> import dalembert as da, os, tempfile
+        >>> run = da.simulate(da.load("planar-2r"), [0.5, 0.2], None, None, 0.1)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     run.animate(f"{folder}/swing.html")
+        ...     os.listdir(folder)
+        ['swing.html']
+        """
+        handed_on(HANDS_ON, "animate")(self, path, batch, speed, fps, overwrite)
+
+    def _repr_html_(self) -> str:
+        return handed_on(HANDS_ON, "_repr_html_")(self)
+
+    def __repr__(self) -> str:
+        batch = f"batch {self.q.shape[:-2]}, " if self.q.ndim > 2 else ""
+        return f"<Run of {self.arm.name!r}: {batch}{self.t[-1] - self.t[0]:.6g} s, {len(self.t)} instants, {self.arm.n} joints>"
+
+
+class StagedRun(Run):
+    """A simulated motion in stages, between which the arm takes something up or lets go of it; ``stages`` has their runs.
+
+    At the instant of an event the values are those after it. The energy jumps there by that of the payload.
+    """
+
+    stages: tuple[Run, ...]
+
+    @staticmethod
+    def of(arm: Arm, runs: list[Run], starts: list[float]) -> StagedRun:
+        """The runs one after the other."""
+        t = [run.t + start for run, start in zip(runs, starts, strict=True)]
+        learned = (
+            None if runs[0].learned is None else _one_after_the_other([np.asarray(run.learned) for run in runs], -2)
+        )
+        q, qd = (_one_after_the_other([getattr(run, name) for run in runs], -2) for name in ("q", "qd"))
+        whole = StagedRun(arm, _one_after_the_other(t, -1), q, qd, runs[0].task, learned)
+        object.__setattr__(whole, "stages", tuple(runs))
+        return whole
+
+    def _joined(self, name: str, axis: int = -2) -> Array:
+        return _one_after_the_other([getattr(run, name) for run in self.stages], axis)
+
+    @cached_property
+    def tau(self) -> Array:
+        """The torque at every instant: (…, N, n)."""
+        return self._joined("tau")
+
+    @cached_property
+    def qdd(self) -> Array:
+        """The acceleration at every instant: (…, N, n)."""
+        return self._joined("qdd")
+
+    @cached_property
+    def tracking_error(self) -> Array:
+        """q_d − q at every instant: (…, N, n) rad or m."""
+        return self._joined("tracking_error")
+
+    @cached_property
+    def _energies(self) -> tuple[Array, Array]:
+        return self._joined("kinetic", -1), self._joined("potential", -1)
+
+
+def _one_after_the_other(parts: list[Array], axis: int) -> Array:
+    """What stands at the records of the stages; where two meet, what stands there in the later one."""
+    less = [np.take(part, range(part.shape[axis] - 1), axis) for part in parts[:-1]]
+    return np.concatenate([*less, parts[-1]], axis)
+
 
 def simulate(
     arm: Arm,
@@ -166,10 +299,16 @@ def simulate(
     step: float = 1e-3,
     every: int = 1,
     tip_wrench: Wrench = None,
+    wrenches: Mapping[str, Wrench] | None = None,
     base_motion: Base = None,
     friction: bool = True,
     stops: Literal["error", "contact"] | None = None,
     restitution: float = 0.0,
+    effort_limits: ArrayLike | bool = False,
+    rate: float | None = None,
+    delay: float = 0.0,
+    encoder: ArrayLike | None = None,
+    velocity_filter: float | None = None,
     parameters: ArrayLike | None = None,
     rtol: float = 1e-11,
     atol: float = 1e-12,
@@ -184,13 +323,16 @@ def simulate(
                 second-last axis is time, those before it are the batch; a Python function
                 (t, q, qd) → (…, n), which is slower: the steps are then taken from Python; or a controller:
                 :class:`dalembert.PD`, :class:`dalembert.Feedforward`, :class:`dalembert.ComputedTorque` or
-                :class:`dalembert.Adaptive`
+                :class:`dalembert.Adaptive`. A motion that it follows may carry payloads and exert tip wrenches by its
+                events: the steps end at each event, and go on with the arm as it is loaded then
     method      "rk4": Runge–Kutta 4 with a fixed step, one compiled loop; "dop853": adaptive, of order 8,
                 one state after the other; "variational": symplectic, its energy error does not grow
     step        s; for "dop853" only the distance of records and of an array's torques
     every       how many steps from record to record
     tip_wrench  exerted by the end effector on the environment, in base axes, by the same rule: None; (6,);
                 (…, steps, 6) or (…, 1, 6); or a Python function (t, q, qd) → (…, 6)
+    wrenches    {link: wrench} exerted by any links on the environment, in base axes, at the origins of the links' frames,
+                each by the same rule
     base_motion [ω, ω̇, p̈] of the base, in base axes, p̈ being the acceleration of the origin of the base frame, by the
                 same rule: None; (9,); (…, steps, 9) or (…, 1, 9); or a Python function of time alone, t → (…, 9),
                 with which the loop stays compiled. Controllers do not know of it
@@ -199,6 +341,15 @@ def simulate(
                 passes its limit; "contact" makes them stops that the joint hits, rests on and leaves
     restitution of stops="contact", from 0 (plastic) to 1 (elastic): a joint that hits its stop alone rebounds
                 with this fraction of its speed
+    effort_limits  True: the drives give no more than the arm's effort limits, however much is asked for; (n,) or one number
+                (N m; N): other limits. ``run.saturations`` says when they were reached. False leaves torques as they are
+    rate        Hz: the controller or function is computed at so many instants a second and its torque is held in between;
+                continuous unless given
+    delay       s: each torque acts so much later than the instant at which the state was measured; until the first one
+                acts, it is that of the initial state. Needs ``rate``
+    encoder     counts per turn at the joint (per metre for a prismatic joint), one number or (n,): the controller measures
+                positions in whole counts, and velocities as differences of two samples. Needs ``rate``
+    velocity_filter  Hz: a first-order low-pass on those differences
     parameters  (…, 13 n) dynamic parameters in place of the arm's own, S (7.77): for each joint m, m c,
                 I_xx I_xy I_xz I_yy I_yz I_zz, I_m, F_v, F_s; for a closed chain, of each joint of its tree; behind
                 them the coefficients of further terms of friction, joint by joint
@@ -216,28 +367,80 @@ def simulate(
     True
     """
     threads = checked_threads(threads)
-    task = make_task(
-        arm,
-        q0,
-        qd0,
-        torque,
-        duration,
-        method,
-        step,
-        every,
-        tip_wrench,
-        friction,
-        stops,
-        parameters,
-        restitution,
-        base_motion,
-    )
-    solver = METHODS[method].solver
+    solver = METHODS[method].solver if method in METHODS else ""
     steps = partial(_stepped, solver=solver, rtol=rtol, atol=atol, threads=threads)
-    q, qd, *learned = (
-        steps(task, progress) if cluster is None else in_pieces(task, steps, cluster, bool(solver), progress)
-    )
-    return Run(arm, task.t[task.records], q, qd, task, *learned)
+
+    def run(of: Arm, q: Any, qd: Any, by: Torque, length: float, wrench: Any, base: Any, **more: Any) -> Run:
+        done, learned = more.get("progress"), more.get("learned")
+        touching = of
+        if wrenches is not None and (acting := all_wrenches(wrench, wrenches)):
+            touching, wrench = of.touching(tuple(acting)), _together(acting, more.get("start"))
+        task = make_task(
+            touching, q, qd, by, length, method, step, every, wrench, friction, stops, parameters, restitution, base,
+            effort_limits, sampling_of(arm, rate, delay, encoder, velocity_filter),
+        )  # fmt: skip
+        task = task if learned is None else replace(task, learned=learned)
+        states = steps(task, done) if cluster is None else in_pieces(task, steps, cluster, bool(solver), done)
+        q, qd, *adapted = states
+        if task.sampling is not None:
+            torques, *adapted = adapted
+            task = replace(task.driven(), torques=torques)
+        return Run(of, task.t[task.records], q, qd, task, *adapted)
+
+    stages = stages_of(arm, torque, duration, tip_wrench, base_motion, parameters)
+    if stages is None:
+        return run(arm, q0, qd0, torque, duration, tip_wrench, base_motion, progress=progress)
+    runs: list[Run] = []
+    for stage in stages:
+        before = runs[-1] if runs else None
+        q, qd = (q0, qd0) if before is None else (before.q[..., -1, :], before.qd[..., -1, :])
+        learned = None if before is None or before.learned is None else before.learned[..., -1, :]
+        part = None if progress is None else _part_of(progress, stage.start / duration, stage.end / duration)
+        try:
+            runs.append(run(
+                stage.arm, q, qd, stage.controller, stage.end - stage.start, stage.tip_wrench, stage.base_motion,
+                learned=learned, progress=part, start=stage.start,
+            ))  # fmt: skip
+        except SimulationError as problem:
+            if not runs:
+                raise
+            raise SimulationError(
+                f"after the event of the motion at t = {stage.start:g} s, from which t counts: {problem}"
+            ) from None
+    return StagedRun.of(arm, runs, [stage.start for stage in stages])
+
+
+def _part_of(progress: Callable[[float], None], start: float, end: float) -> Callable[[float], None]:
+    """The progress of one stage as a part of the whole."""
+    return lambda fraction: progress(start + fraction * (end - start))
+
+
+def _together(wrenches: Mapping[str, Wrench], start: float | None = None) -> Wrench:
+    """Wrenches at several frames as one, six numbers of each; a function of time where one of them is.
+
+    ``start`` is when a stage begins, whose time counts from there.
+    """
+    given: dict[str, Any] = {name: np.zeros(6) if value is None else value for name, value in wrenches.items()}
+    if start is not None and (
+        over_time := [name for name, value in given.items() if name != TIP and np.ndim(value) > 1]
+    ):
+        raise DalembertError(
+            f"the wrench at '{over_time[0]}' is given over time as an array, and the motion has events, at which the simulation "
+            "begins anew; give a function (t, q, qd) → (6,), or one constant wrench"
+        )
+    if not any(map(callable, given.values())):
+        return side_by_side(given)
+    for name, value in given.items():
+        if not callable(value) and np.ndim(value) > 1:
+            raise DalembertError(
+                f"the wrench at '{name}' is given over time as an array and another as a function; give functions, or arrays, for all"
+            )
+
+    def at(t: float, q: Array, qd: Array) -> Any:
+        now = {name: t if name == TIP or start is None else t + start for name in given}
+        return side_by_side({name: x(now[name], q, qd) if callable(x) else x for name, x in given.items()})
+
+    return at
 
 
 def _stepped(
@@ -249,7 +452,9 @@ def _stepped(
     atol: float,
     threads: int | None,
 ) -> tuple[Array, ...]:
-    """(q, qd) at the records, and what a controller has learnt, where it learns."""
+    """(q, qd) at the records, the torques of a sampled controller, and what a controller has learnt, where it learns."""
+    if task.sampling is not None:
+        return sampled(task, solver, rtol, atol, progress, threads)
     return adaptive(task, solver, rtol, atol, progress) if solver else fixed_steps(task, progress, threads)
 
 

@@ -7,12 +7,13 @@ knot's left limit, at the beginning of the next its right limit.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.environment.brief import brief
 from dalembert.trajectory.breaks import breaks_of
 
 Array = NDArray[np.float64]
@@ -22,6 +23,7 @@ SAME_INSTANT = 16  # units in the last place: k·step and a knot that are nearer
 BESIDE = 2e-12  # of the last knot: how far from a knot its limits are taken; nearer knots of a Trajectory are one
 
 
+@brief
 @dataclass(frozen=True)
 class Steps:
     """The steps of a simulation.
@@ -58,6 +60,17 @@ class Steps:
         return Steps(
             self.h[k : k + 1], self.t[k : k + 2], np.arange(2), none, np.zeros(1, np.intp),
             self.low[[piece, piece]], self.high[[piece, piece]],
+        )  # fmt: skip
+
+    def each_by_itself(self) -> Steps:
+        """The same steps, none of them taken for a part of another."""
+        return replace(self, cuts=np.empty(0, np.intp))
+
+    def between(self, first: int, last: int) -> Steps:
+        """The steps from ``first`` to before ``last``, all of them recorded."""
+        return replace(
+            self, h=self.h[first:last], t=self.t[first : last + 1], records=np.arange(last - first + 1),
+            cuts=np.empty(0, np.intp), starts=self.starts - first,
         )  # fmt: skip
 
     @property

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arrays import double, shown, which_state
+from dalembert.environment.brief import brief
 from dalembert.equations.friction import loaded
 from dalembert.equations.regressor import WIDTH, width
 from dalembert.errors import DalembertError, ShapeError, SimulationError
@@ -22,6 +23,7 @@ from dalembert.quantities.machine import kernel
 from dalembert.quantities.rollouts import BASE, ROLLOUTS, Plan, Rollout, rollout
 from dalembert.robot.omissions import SUMMANDS
 from dalembert.simulation.controllers import Controller
+from dalembert.simulation.drives import Sampling, effort_of
 from dalembert.simulation.steps import Steps, make_steps
 from dalembert.tip.controller import OperationalController
 from dalembert.trajectory.limits import position_limits
@@ -31,10 +33,12 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 Function = Callable[[float, Array, Array], Any]
+WRENCH = "a wrench has 6 components"
 BASE_PARTS = "a base_motion has 9 components [ω, ω̇, p̈]"
 Index = tuple[int, ...] | None  # one state of the batch, or all
 
 
+@brief
 @dataclass
 class Task:
     """A simulation that is known to make sense."""
@@ -58,12 +62,19 @@ class Task:
     constants: dict[str, Array] = field(default_factory=dict)
     limits: Array | None = None  # (n, 2)
     tip: OperationalController | None = None  # where it is compiled
+    effort: Array | None = None  # (n,) the most that the drives give
+    sampling: Sampling | None = None  # of the controller; it is continuous otherwise
+    followed: Controller | None = None  # the controller that gave the torques, where these are known
+    learned: Array | None = None  # (*batch, p) what the law has learnt before
 
     @property
     def initial_state(self) -> list[Array]:
-        """q and q̇, and what a law that learns has learnt so far: nothing."""
+        """q and q̇, and what a law that learns has learnt so far: nothing, unless in an earlier stage."""
         state = [self.q0, self.qd0]
-        return [*state, np.zeros((*self.batch, len(self.plan.columns)))] if self.plan.columns else state
+        if not self.plan.columns:
+            return state
+        learned = np.zeros((*self.batch, len(self.plan.columns)))
+        return [*state, learned if self.learned is None else np.broadcast_to(self.learned, learned.shape).copy()]
 
     @property
     def steps(self) -> int:
@@ -122,7 +133,8 @@ class Task:
 
     def followed_along(self) -> Array | None:
         """q_d at the records: (…, records, n); None where no motion of the joints is followed."""
-        return None if self.controller is None else self.controller.followed(self._recorded[1], self.arm.n)[0]
+        control = self.controller or self.followed
+        return control.followed(self._recorded[1], self.arm.n)[0] if control is not None and control.tracks else None
 
     def _moved(self, t: Array) -> Array:
         """The motion of the base at the instants t: (…, N, 9)."""
@@ -194,6 +206,45 @@ class Task:
     def _torque(
         self, k: Any, t: Any, q: Array, x: Array, qd: Array, index: Index, learned: Array | None = None
     ) -> Array:
+        """What the drives give of what they are asked for."""
+        return self.given_of(self._asked(k, t, q, x, qd, index, learned))
+
+    def given_of(self, tau: Array) -> Array:
+        """What the drives give where τ (…, n) is asked for."""
+        return tau if self.effort is None else np.clip(tau, -self.effort, self.effort)
+
+    def sample(self, t: float, q: Array, x: Array, qd: Array, learned: Array) -> tuple[Array, Array]:
+        """τ of the controller at one instant, and the rate at which it learns: (…, n), (…, p)."""
+        if not self.plan.columns:
+            return self._torque(0, t, q, x, qd, None), learned
+        assert self.controller is not None
+        gains = [self.constants[name] for name in self.controller.constants]
+        tau, rate = self._law(x, qd, self._reference(np.array([t]))[..., 0, :], *gains, learned)
+        return self.given_of(tau), rate
+
+    def driven(self) -> Task:
+        """The same arm with torques that are held over each step, zero so far, in place of its controller."""
+        grid, plan = self.grid.each_by_itself(), self.plan
+        rows = self.grid.row(np.arange(len(grid.h)))
+        wrenches, bases = (
+            values if values is None or values.shape[-2] == 1 else values[..., rows, :]
+            for values in (self.wrenches, self.bases)
+        )
+        law = "given" if self.wrench_function is None else "host"
+        known = () if self.controller is None else self.controller.constants
+        return replace(
+            self, grid=grid, every=1, controller=None, function=None, tip=None, sampling=None, followed=self.controller,
+            torques=np.zeros((*self.batch, len(grid.h), self.arm.n)), wrenches=wrenches, bases=bases,
+            constants={name: values for name, values in self.constants.items() if name not in known},
+            plan=replace(
+                plan, law=law, tip=None, model=None, columns=(), effort=(), twofold=law == "host" and self.twofold,
+                tip_wrench=wrenches is not None and law != "host",
+            ),
+        )  # fmt: skip
+
+    def _asked(
+        self, k: Any, t: Any, q: Array, x: Array, qd: Array, index: Index, learned: Array | None = None
+    ) -> Array:
         if self.controller is not None:
             reference = self._reference(np.atleast_1d(t))
             gains = [self.part(self.constants[name], index) for name in self.controller.constants]
@@ -212,7 +263,7 @@ class Task:
 
     def _less_wrench(self, tau: Array, k: Any, t: Any, q: Array, x: Array, qd: Array, index: Index) -> Array:
         if self.wrench_function is not None:
-            wrench = _called("tip_wrench", self.wrench_function, t, q, qd, 6)
+            wrench = _called("tip_wrench", self.wrench_function, t, q, qd, self.arm.sizes["W"])
         elif self.wrenches is not None:
             wrench = self.part(self._held(self.wrenches, k), index)
         else:
@@ -324,6 +375,8 @@ def make_task(
     parameters: Any,
     restitution: Any = 0.0,
     base_motion: Any = None,
+    effort_limits: Any = False,
+    sampling: Sampling | None = None,
 ) -> Task:
     """Everything checked, or an error that names what is wrong."""
     dry = friction and any(map(has_dry_friction, arm.mechanism.tree.bodies))
@@ -348,7 +401,10 @@ def make_task(
     qd0 = np.zeros(n) if qd0 is None else _numbers("qd0", qd0, n, joints)
     if duration / step > 1e9:
         raise DalembertError(f"{duration:g} s in steps of {step:g} s are more than 1e9 steps; use a larger step")
-    grid = make_steps(duration, step, int(every), (torque, tip_wrench, base_motion))
+    functions = (
+        (torque, tip_wrench, base_motion) if sampling is None else (tip_wrench, base_motion, sampling.upto(duration))
+    )
+    grid = make_steps(duration, step, int(every), functions)
     leading = [q0.shape[:-1], qd0.shape[:-1]]
     constants: dict[str, Array] = {}
 
@@ -360,7 +416,7 @@ def make_task(
         return values
 
     wrench_function = tip_wrench if callable(tip_wrench) else None
-    wrenches = None if wrench_function else over_time("tip_wrench", tip_wrench, 6, "a wrench has 6 components")
+    wrenches = None if wrench_function else over_time("tip_wrench", tip_wrench, arm.sizes["W"], WRENCH)
     base_function = _checked_base(base_motion) if callable(base_motion) else None
     bases = None if base_function else over_time("base_motion", base_motion, BASE, BASE_PARTS)
     if base_function is not None:
@@ -394,6 +450,14 @@ def make_task(
     else:
         torques = over_time("torque", torque, n, joints)
         law = "none" if torques is None else "given"
+    if sampling is not None and function is None and (controller is None or not controller.tracks):
+        raise DalembertError(
+            "rate, delay and encoder are those of a controller, and the torque is given; give a controller or a function "
+            "(t, q, qd)"
+        )
+    effort = effort_of(arm, effort_limits)
+    if effort is not None and torques is not None:
+        torques = np.clip(torques, -effort, effort)
     if wrench_function is not None:
         if asked["adaptation"]:
             raise DalembertError(
@@ -413,13 +477,14 @@ def make_task(
         Plan.method if chosen.solver else method, law, bool(friction), walls,
         wrenches is not None and law != "host", "parameters" in constants, tip, "restitution" in constants,
         base_motion="sampled" if base_function else "held" if bases is not None else "",
+        effort=() if effort is None else tuple(effort.tolist()),
     )  # fmt: skip
     if controller is not None and law != "host":
         plan = replace(plan, model=controller.mechanism_known, columns=controller.columns(arm, bool(friction)))
     task = Task(
         arm, np.broadcast_to(q0, (*batch, n)).copy(), np.broadcast_to(qd0, (*batch, n)).copy(), duration, step,
         int(every), plan, tuple(batch), grid, torques, controller, function, wrenches, wrench_function, bases, base_function,
-        constants, limits, torque if tip is not None else None,
+        constants, limits, torque if tip is not None else None, effort, sampling,
     )  # fmt: skip
     if law == "host" and task.twofold:
         task = replace(task, plan=replace(plan, twofold=True))

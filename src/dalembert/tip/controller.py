@@ -121,6 +121,11 @@ class OperationalController:
         q_r = double("posture", op.arm.checked("q", posture))
         self._joint_gains = np.concatenate([q_r, np.full_like(q_r, stiffness), np.full_like(q_r, calm)], axis=-1)
 
+    def __repr__(self) -> str:
+        forced = [row for row, held in zip(self.op.rows, self._forced, strict=True) if held]
+        force = f", force in {' '.join(forced)}" if forced else ""
+        return f"<OperationalController of {self.op!r:.100}{force}>"
+
     def _motion(self, reference: ArrayLike | Motion) -> Motion:
         if callable(reference):
             return reference

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.arrays import Array, at_once, double
+from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError, ShapeError, SingularityError
 from dalembert.motion.methods import RK4
 from dalembert.tip.loads import refuse_loads
@@ -28,6 +29,7 @@ ON_PATH = 1e-11  # m or rad
 LONGEST = 0.05  # rad or m that a joint moves in one step of the integration
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class OperationalMotion:
     """A motion of the joints that makes the tip move as asked, and its torques: t (N,), the rest (N, n)."""

@@ -2,22 +2,28 @@
 
 The columns are t (s), q1 … (rad; m for prismatic joints), qd1 … (rad/s), qdd1 … (rad/s²) and tau1 … (N m; N). They are
 read as those of logs are (:mod:`dalembert.logs`): with other separators, units and joint names in the header.
+
+What the motion carries is in further columns: ``payload`` (kg), ``payload_x`` … (m) and, where it is not a point,
+``payload_ixx`` … (kg m², about its centre of mass), in the tip's frame; ``fx fy fz mx my mz`` (N, N m), the wrench of the tip
+on its environment, in base axes. Each value counts from its own row to the next one.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.arm import Arm
 from dalembert.arrays import Array
+from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError, MissingExtraError, ShapeError
 from dalembert.files import whole_file
 from dalembert.logs import units as si
@@ -25,8 +31,10 @@ from dalembert.logs.formats.raw import counted, gathered, listed, name_and_unit
 from dalembert.logs.formats.text import TextTable, open_table
 from dalembert.logs.meaning import joint_order, meant
 from dalembert.robot.tables import nearest, shown
+from dalembert.trajectory.events import BODY, body_of, events_of, instants_of, payload_event
 from dalembert.trajectory.hermite import Hermite
-from dalembert.trajectory.splines import reconstructed
+from dalembert.trajectory.monotone import InterpolationWarning
+from dalembert.trajectory.splines import reconstruction
 from dalembert.trajectory.trajectory import Trajectory
 
 Progress = Callable[[float], None]
@@ -36,9 +44,37 @@ MOST_ROWS = 100_000_000  # of a file that is written
 CHUNK = 1 << 15  # lines written at a time
 MOST_NUMBERS = 1 << 28  # in the columns that are read: 2 GiB as float64
 GROUPS = ("q", "qd", "qdd")
+# columns of what is carried, and the factors that make SI units of what their header may say
+KILOGRAMS, METRES = {"kg": 1.0, "g": 1e-3}, {"m": 1.0, "mm": 1e-3, "cm": 1e-2}
+TENSOR = ("xx", "xy", "xz", "yy", "yz", "zz")
+PAYLOADS = (
+    {"payload": KILOGRAMS}
+    | {f"payload_{axis}": METRES for axis in "xyz"}
+    | {f"payload_i{axes}": dict.fromkeys(("kg m²", "kg m^2", "kg m2", "kg*m^2", "kgm2"), 1.0) for axes in TENSOR}
+)
+WRENCHES = {f"f{axis}": {"N": 1.0, "kN": 1e3} for axis in "xyz"} | {
+    f"m{axis}": {"N m": 1.0, "Nm": 1.0, "N*m": 1.0} for axis in "xyz"
+}
+CARRIED = PAYLOADS | WRENCHES
 _COLUMN = re.compile(r"t|(q|qd|qdd|tau)([1-9][0-9]{0,3})")
 
 
+@brief
+@dataclass(frozen=True)
+class TorqueTable:
+    """The torques in a file: t (N,) in s, tau (N, n) in N m (N), and the state (n,) it begins with, where it has columns q.
+
+    notes  what was found and converted, one sentence each
+    """
+
+    t: Array
+    tau: Array
+    q0: Array | None = None
+    qd0: Array | None = None
+    notes: tuple[str, ...] = ()
+
+
+@brief
 @dataclass(frozen=True)
 class MotionTable:
     """The motion in a file: t (N,) in s, and q, qd, qdd (N, n).
@@ -47,6 +83,10 @@ class MotionTable:
     ignored        the columns that were not read
     tau            (N, n), if it was asked for and is there
     notes          what was found and converted, one sentence each
+    payload        (N, 10) what is held at the tip from each row on, as ``Arm.variants(payload=…)`` takes it; None without
+    wrench         (N, 6) by the tip on its environment; None without
+    spline         whether what was made comes from a quintic spline; else from a monotone curve
+    doubts         where the curve through the samples leaves their range, and what was done or helps
     """
 
     t: Array
@@ -57,6 +97,10 @@ class MotionTable:
     reconstructed: tuple[str, ...] = ()
     tau: Array | None = None
     notes: tuple[str, ...] = ()
+    payload: Array | None = None
+    wrench: Array | None = None
+    doubts: tuple[str, ...] = ()
+    spline: bool = True
 
 
 def read_motion(
@@ -67,11 +111,12 @@ def read_motion(
     torques: bool = False,
     strict: bool = False,
     cutoff: float | None = None,
+    interpolation: str = "auto",
 ) -> MotionTable:
     """Read the columns t, q1 … qn, qd1 … qdn, qdd1 … qddn, in any order, of a file for ``arm``.
 
     The group qd or qdd may be missing whole: it is made from the others without phase shift
-    (:func:`dalembert.trajectory.splines.reconstructed`, which also explains ``cutoff``). Everything else
+    (:func:`dalembert.trajectory.splines.reconstruction`, which also explains ``cutoff`` and ``interpolation``). Everything else
     that is wrong is one sentence with the file, the line and the column.
 
     arm       whose joints they are; without one, there are as many as the file has columns q1 …
@@ -79,12 +124,40 @@ def read_motion(
     torques   read tau1 … taun too, where they are there; otherwise they are known and ignored
     strict    every instant must be later than the one before, not the same
     """
+    table, columns, numbers = _numbers(path, arm, progress, torques, strict)
+    missing, n = tuple(group for group in GROUPS if group not in columns.groups), columns.n
+    t, groups = numbers[:, 0], columns.split(numbers)
+    doubts, spline = _complete(path, t, groups, cutoff, interpolation) if missing else ((), True)
+    used = set(columns.wanted)
+    ignored = tuple(name for k, name in enumerate(table.names) if k not in used)
+    notes = (*table.notes, *columns.notes)
+    carried = dict(zip(columns.carried, numbers[:, 1 + len(columns.groups) * n :].T, strict=True))
+    return MotionTable(
+        t, groups["q"], groups["qd"], groups["qdd"], ignored, missing, groups.get("tau"), notes,
+        _payload(path, t, carried), _wrench(carried), doubts, spline,
+    )  # fmt: skip
+
+
+def read_torque_table(path: str | os.PathLike[str], arm: Arm) -> TorqueTable:
+    """Read the columns t and tau1 … taun, in any order, and the first of the positions and velocities where they are there."""
+    table, columns, numbers = _numbers(path, arm, None, True, True, needed="tau")
+    groups = columns.split(numbers)
+    if len(numbers) < 2:
+        raise DalembertError(f"{path}: torques over time need at least two rows, and the file has one")
+    first = {group: values[0] for group, values in groups.items()}
+    t = numbers[:, 0] - numbers[0, 0]
+    return TorqueTable(t, groups["tau"], first.get("q"), first.get("qd"), (*table.notes, *columns.notes))
+
+
+def _numbers(
+    path: Any, arm: Arm | None, progress: Progress | None, torques: bool, strict: bool, needed: str = "q"
+) -> tuple[TextTable, _Columns, Array]:
+    """The table, where its columns stand, and all wanted numbers: (N, columns)."""
     try:
         with open_table(path, "motion", strict=True) as table:
-            columns = _columns(table, arm, torques)
-            missing = tuple(group for group in GROUPS if group not in columns.groups)
+            columns = _columns(table, arm, torques, needed)
             parts, count = [], 0
-            for part in _rows(table, columns, strict or bool(missing)):
+            for part in _rows(table, columns, strict or any(group not in columns.groups for group in GROUPS)):
                 parts.append(part)
                 count += part.size
                 if count > MOST_NUMBERS:
@@ -93,24 +166,28 @@ def read_motion(
                     progress(table.done())
     except OSError as error:
         raise DalembertError(f"{path}: the file cannot be read ({error.strerror})") from None
-    numbers, n = np.concatenate(parts), columns.n
-    t, groups = numbers[:, 0], {g: numbers[:, 1 + k * n : 1 + (k + 1) * n] for k, g in enumerate(columns.groups)}
-    if missing:
-        _complete(path, t, groups, cutoff)
-    used = set(columns.wanted)
-    ignored = tuple(name for k, name in enumerate(table.names) if k not in used)
-    notes = (*table.notes, *columns.notes)
-    return MotionTable(t, groups["q"], groups["qd"], groups["qdd"], ignored, missing, groups.get("tau"), notes)
+    return table, columns, np.concatenate(parts)
 
 
-def read_trajectory(path: str | os.PathLike[str], arm: Arm | None = None, *, cutoff: float | None = None) -> Trajectory:
+def read_trajectory(
+    path: str | os.PathLike[str],
+    arm: Arm | None = None,
+    *,
+    cutoff: float | None = None,
+    interpolation: Literal["auto", "spline", "monotone"] = "auto",
+) -> Trajectory:
     """The motion in a table of text with a header t, q1, …, qd1, …, qdd1, … (docs/trajectories.md).
 
     Missing velocities or accelerations are made from what is there, without phase shift; ``cutoff``
     (Hz) smooths what they are made from. At the file's instants the motion has the file's values,
     between them quintic pieces; it begins at 0, which is the file's first instant. With ``arm`` the
     number of joints is checked, and the header may name them. Columns tau1, … are not part of a motion and
-    are left aside. ``motion.notes`` says what was converted, such as degrees.
+    are left aside. ``motion.notes`` says what was converted, such as degrees. What is carried, columns ``payload`` and
+    ``fx fy fz mx my mz``, becomes the motion's ``events``; each value counts from its own row on.
+
+    interpolation  for missing velocities or accelerations: "spline", a quintic spline; "monotone", a curve that stays between
+                   the samples; "auto": the spline, unless it moves a joint that the samples hold. An InterpolationWarning says
+                   where the spline leaves the range of the samples
 
     >>> import tempfile, dalembert as da
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -118,12 +195,18 @@ def read_trajectory(path: str | os.PathLike[str], arm: Arm | None = None, *, cut
     ...     read_trajectory(f"{folder}/motion.csv").duration
     2.0
     """
-    table = read_motion(path, arm, strict=True, cutoff=cutoff)
+    table = read_motion(path, arm, strict=True, cutoff=cutoff, interpolation=interpolation)
+    for sentence in table.doubts:
+        warnings.warn(sentence, InterpolationWarning, stacklevel=2)
     if len(table.t) < 2:
         raise DalembertError(f"{path}: a motion needs at least two rows, and the file has one")
     t = table.t - table.t[0]
     pieces = Hermite(t, np.array([table.q, table.qd, table.qdd]))
-    return Trajectory(float(t[-1]), table.q.shape[1], pieces, sampled_at=t, notes=table.notes)
+    events = events_of(t, table.payload, table.wrench)
+    knots = tuple(x for x in instants_of(events).tolist() if 0.0 < x < t[-1])
+    return Trajectory(
+        float(t[-1]), table.q.shape[1], pieces, knots, sampled_at=t, notes=(*table.notes, *table.doubts), events=events
+    )
 
 
 def save(
@@ -148,9 +231,58 @@ def save(
     groups = {"q": q, "qd": qd, "qdd": qdd}
     if arm is not None:
         motion.fits(arm)
-        groups["tau"] = arm.inverse_dynamics(q, qd, qdd, tip_wrench)
+        groups["tau"] = motion.torques(arm, t, tip_wrench=tip_wrench)
+    carried = carried_columns(*motion.loads.at(t))
     with whole_file(path, overwrite=overwrite) as file:
-        write_table(file, column_names(groups, motion.n), [t, *groups.values()])
+        write_table(file, (*column_names(groups, motion.n), *carried), [t, *groups.values(), *carried.values()])
+
+
+def carried_columns(payload: Array | None, wrench: Array | None) -> dict[str, Array]:
+    """The columns of a motion file for a payload (N, 10) and a wrench (N, 6) at the tip: name → (N,)."""
+    columns: dict[str, Array] = {}
+    if payload is not None:
+        kinds, where = np.unique(payload, axis=0, return_inverse=True)
+        values = np.zeros((len(kinds), len(PAYLOADS)))
+        for row, body in zip(values, map(body_of, kinds), strict=True):
+            if body is not None:
+                tensor = [body.tensor["xyz".index(axes[0])]["xyz".index(axes[1])] for axes in TENSOR]
+                row[:] = body.mass, *body.com, *tensor
+        names = list(PAYLOADS) if values[:, 4:].any() else list(PAYLOADS)[:4]
+        columns |= dict(zip(names, values[where.ravel()].T, strict=False))
+    if wrench is not None:
+        columns |= dict(zip(WRENCHES, wrench.T, strict=True))
+    return columns
+
+
+def _payload(path: Any, t: Array, carried: dict[str, Array]) -> Array | None:
+    """The ten numbers of the payload in each row, checked."""
+    own = {name: column for name, column in carried.items() if name in PAYLOADS}
+    if not own:
+        return None
+    if "payload" not in own:
+        raise DalembertError(f"{path}: the column {listed(list(own))} needs a column 'payload' with the mass in kg")
+    table = np.stack([own.get(name, np.zeros(len(t))) for name in PAYLOADS], axis=1)
+    kinds, where = np.unique(table, axis=0, return_inverse=True)
+    values = np.zeros((len(kinds), BODY))
+    for k, (mass, x, y, z, *tensor) in enumerate(kinds.tolist()):
+        if mass == 0.0:
+            continue
+        xx, xy, xz, yy, yz, zz = tensor
+        try:
+            event = payload_event(mass, (x, y, z), ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)), 0.0, 1.0)
+        except DalembertError as error:
+            first = float(t[np.argmax(where.ravel() == k)])
+            raise DalembertError(f"{path}: the payload at t = {first:g} s: {error}") from None
+        values[k] = event.values
+    return values[where.ravel()] if values.any() else None
+
+
+def _wrench(carried: dict[str, Array]) -> Array | None:
+    """The wrench of the tip in each row; forces and moments without a column are 0."""
+    if not any(carried[name].any() for name in WRENCHES if name in carried):
+        return None
+    nothing = np.zeros(len(next(iter(carried.values()))))
+    return np.stack([carried.get(name, nothing) for name in WRENCHES], axis=1)
 
 
 def column_names(groups: Iterable[str], n: int) -> tuple[str, ...]:
@@ -158,19 +290,30 @@ def column_names(groups: Iterable[str], n: int) -> tuple[str, ...]:
     return ("t", *(f"{group}{k}" for group in groups for k in range(1, n + 1)))
 
 
-def _complete(path: Any, t: Array, groups: dict[str, Array], cutoff: float | None) -> None:
-    """Make the groups that are missing: qd from q; qdd from qd, or from q where qd is missing too."""
+def _complete(
+    path: Any, t: Array, groups: dict[str, Array], cutoff: float | None, interpolation: str
+) -> tuple[tuple[str, ...], bool]:
+    """Make the groups that are missing: qd from q; qdd from qd, or from q where qd is missing too.
+
+    Returns what there is to doubt, and whether a spline made them.
+    """
+    source = "qd" if "qd" in groups else "q"
     try:
-        if "qd" not in groups:
-            groups["qd"], second = reconstructed(t, groups["q"], cutoff)
-            groups.setdefault("qdd", second)
-        else:
-            groups["qdd"] = reconstructed(t, groups["qd"], cutoff)[0]
+        made = reconstruction(t, groups[source], cutoff, interpolation)
     except MissingExtraError:
         raise
     except DalembertError as error:
         missing = " and ".join(f"{group}1 …" for group in GROUPS if group not in groups)
         raise DalembertError(f"{path}: the columns {missing} are missing and cannot be made: {error}") from None
+    if source == "q":
+        groups["qd"] = made.first
+        groups.setdefault("qdd", made.second)
+    else:
+        groups["qdd"] = made.first
+    if made.excursion is None or (not made.kept and interpolation == "monotone"):
+        return (), made.kept
+    remedy = "interpolation 'monotone' stays between them" if made.kept else "a monotone curve was taken in its place"
+    return (f"{path}: {made.excursion.said_of(source)}: {remedy}",), made.kept
 
 
 def write_table(file: TextIO, names: Sequence[str], columns: Sequence[Array], progress: Progress | None = None) -> None:
@@ -193,16 +336,27 @@ class _Columns:
     wanted: list[int]
     factors: Array
     notes: list[str]
+    carried: list[str]
+
+    def split(self, numbers: Array) -> dict[str, Array]:
+        """The columns of each group: (N, n)."""
+        n = self.n
+        return {group: numbers[:, 1 + k * n : 1 + (k + 1) * n] for k, group in enumerate(self.groups)}
 
 
-def _columns(table: TextTable, arm: Arm | None, torques: bool) -> _Columns:
+def _columns(table: TextTable, arm: Arm | None, torques: bool, needed: str) -> _Columns:
     path = table.path
     if not table.headed:
         raise DalembertError(
             f"{path}, line {table.line}: the file has no header; its first line must name the columns t, q1, …"
         )
-    names, units, notes = _understood(path, table.names, arm)
-    n, groups = _groups(path, names, arm, torques)
+    carried = {name: k for k, column in enumerate(table.names) if (name := name_and_unit(column)[0]) in CARRIED}
+    kept = [k for k in range(len(table.names)) if k not in carried.values()]
+    doubled = [name for name, count in Counter(name_and_unit(x)[0] for x in table.names).items() if count > 1]
+    if twice := [name for name in doubled if name in CARRIED]:
+        raise DalembertError(f"{path}: the column {listed(twice)} stands in the header more than once")
+    names, units, notes = _understood(path, [table.names[k] for k in kept], arm)
+    n, groups = _groups(path, names, arm, torques, needed)
     at = {name: column for column, name in enumerate(names)}
     places = {"t": [at["t"]]} | {group: [at[f"{group}{k + 1}"] for k in range(n)] for group in groups}
     factors = []
@@ -212,8 +366,17 @@ def _columns(table: TextTable, arm: Arm | None, torques: bool) -> _Columns:
         factors.append(si.of_columns(str(path), group, own, sliding))
         if np.any(factors[-1] != 1.0):
             notes.append(si.converted(str(path), group, own))
-    wanted = [column for columns in places.values() for column in columns]
-    return _Columns(n, groups, wanted, np.concatenate(factors), notes)
+    wanted = [kept[column] for columns in places.values() for column in columns]
+    for name, column in carried.items():
+        unit = name_and_unit(table.names[column])[1]
+        known = CARRIED[name]
+        if unit is not None and unit not in known:
+            raise DalembertError(f"{path}: the unit of column '{name}' is '{unit}'; it can be {', '.join(known)}")
+        factors.append(np.array([1.0 if unit is None else known[unit]]))
+        if factors[-1] != 1.0:
+            notes.append(f"{path}: {name} was converted from {unit}")
+    wanted += carried.values()
+    return _Columns(n, groups, wanted, np.concatenate(factors), notes, list(carried))
 
 
 def _understood(path: Any, written: list[str], arm: Arm | None) -> tuple[list[str | None], list[str | None], list[str]]:
@@ -266,14 +429,15 @@ def _joint_order(path: Any, theirs: Joints, arm: Arm | None, first: Joints) -> t
     return [theirs.index(joint) for joint in first], [f"{path}: the joints are {listed(first)}, in the file's order"]
 
 
-def _groups(path: Any, names: list[str | None], arm: Arm | None, torques: bool) -> tuple[int, list[str]]:
+def _groups(path: Any, names: list[str | None], arm: Arm | None, torques: bool, needed: str) -> tuple[int, list[str]]:
     """How many joints the file is for and which groups of columns it has, or a sentence about the columns at fault."""
     matches = [match for name in names if (match := _COLUMN.fullmatch(name or ""))]
     counts = {group: sorted(int(match[2]) for match in matches if match[1] == group) for group in (*GROUPS, "tau")}
     n = arm.n if arm is not None else max(len(counts["q"]), 1)
     owner, what = ("q", "column") if arm is None else (f"arm '{arm.name}'", "joint")
     whose = f"{owner} has {counted(n, what)}"
-    columns = f"t, q1 … q{n}, qd1 … qd{n}, qdd1 … qdd{n}" if n > 1 else "t, q1, qd1, qdd1"
+    each = GROUPS if needed == "q" else (needed,)
+    columns = ", ".join(["t", *(f"{group}1 … {group}{n}" if n > 1 else f"{group}1" for group in each)])
     unknown = [name for name in names if name is not None and not _COLUMN.fullmatch(name)]
     if unknown:
         if len(unknown) == 1 and not unknown[0]:
@@ -294,14 +458,14 @@ def _groups(path: Any, names: list[str | None], arm: Arm | None, torques: bool) 
                 f"{path}: its columns give {group} the shape (…, {len(numbers)}), but {whose}: "
                 f"{group} must have the shape (…, {n})"
             )
-    groups = [group for group in wanted if counts[group] or group == "q"]
+    groups = [group for group in wanted if counts[group] or group == needed]
     named = set(names)
     missing = [name for name in column_names(groups, n) if name not in named]
     if missing:
         verb, plural = ("is", "") if len(missing) == 1 else ("are", "s")
         raise DalembertError(
-            f"{path}: the column{plural} {listed(missing)} {verb} missing; needed are {columns} "
-            "(qd or qdd may be left out whole)"
+            f"{path}: the column{plural} {listed(missing)} {verb} missing; needed are {columns}"
+            + (" (qd or qdd may be left out whole)" if needed == "q" else "")
         )
     beyond = [f"{group}{k}" for group in wanted for k in counts[group] if k > n]
     if beyond:

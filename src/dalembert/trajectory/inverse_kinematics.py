@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.algebra.orientations import rotation_vector
 from dalembert.arm import Arm
 from dalembert.arrays import Array
+from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError, PathError, ShapeError
 from dalembert.logs.units import sliding_joints
 from dalembert.motion.methods import RK4
@@ -31,6 +32,7 @@ Excess = tuple[str, float, str, float, str]  # joint, value, side, limit, unit
 SEEDS = 96  # configurations from which a point is searched
 STEPS = 120  # damped steps at most
 CONVERGED = 1e-11  # m and rad
+STUCK = 1e6  # the damping at which no step brings the tip nearer
 SINGULAR = 1e-4  # smallest over largest singular value of the task's Jacobian
 TURN = 0.05  # rad or m: the longest step of a joint along a path
 IN_LIMITS = 1e-9
@@ -98,10 +100,10 @@ class TipTask:
 
 def task_of(arm: Arm, orientation: bool) -> TipTask:
     """The task of placing the tip, or with ``orientation`` of placing and turning it."""
-    q = _seeds(arm, 32)
+    q = starts(arm, 32)
     J = arm.jacobian(q)
-    position = _span(J[:, :3])
-    turning = _span(J[:, 3:]) if orientation else np.zeros((0, 3))
+    position = span(J[:, :3])
+    turning = span(J[:, 3:]) if orientation else np.zeros((0, 3))
     task = TipTask(arm, position, turning, arm.pose(q[0])[:3, 3])
     if not task.size:
         raise DalembertError(f"no joint of arm '{arm.name}' moves its tip")
@@ -113,7 +115,7 @@ def task_of(arm: Arm, orientation: bool) -> TipTask:
     return task
 
 
-def _span(J: Array) -> Array:
+def span(J: Array) -> Array:
     """Orthonormal rows (r, 3) of the directions that the columns of all J (N, 3, n) span; base axes if they do."""
     M = np.einsum("kij,klj->il", J, J)
     values, vectors = np.linalg.eigh(M)
@@ -173,11 +175,11 @@ def search(task: TipTask, x: Array, R: Array, q0: Array | None, branch: Branch |
     if task.outside(x) > 1e-9 * max(1.0, float(np.abs(x).max())):
         region = {1: "line", 2: "plane"}.get(len(task.position), "region")
         raise NoConfiguration(f"it is {task.outside(x):.4g} m away from the {region} in which the tip moves")
-    seeds = _seeds(arm, SEEDS) if q0 is None else q0[None]
+    seeds = starts(arm, SEEDS) if q0 is None else q0[None]
     q, left = solve(task, x, R, seeds)
     at = left < CONVERGED
     if not at.any():  # a starting value far away may lead nowhere; others tell whether all do
-        if q0 is not None and (solve(task, x, R, _seeds(arm, SEEDS))[1] < CONVERGED).any():
+        if q0 is not None and (solve(task, x, R, starts(arm, SEEDS))[1] < CONVERGED).any():
             raise NoConfiguration("the search from q0 does not lead there; give a q0 nearer to it")
         nearest = np.linalg.norm((x - arm.pose(q)[:, :3, 3]), axis=-1).min()
         far = f"the nearest it comes is {nearest:.4g} m away" if nearest > 1e-6 else "not with that orientation"
@@ -190,7 +192,7 @@ def search(task: TipTask, x: Array, R: Array, q0: Array | None, branch: Branch |
     if q0 is None:
         q = _least_turns(arm, q)
     q = q[np.argsort(np.linalg.norm(q if q0 is None else q - q0, axis=-1).round(9), kind="stable")]
-    excesses = [_beyond(arm, configuration) if respect_limits else None for configuration in q]
+    excesses = [beyond(arm, configuration) if respect_limits else None for configuration in q]
     if None in excesses:
         return q[excesses.index(None)]
     assert excesses[0] is not None
@@ -201,34 +203,43 @@ def search(task: TipTask, x: Array, R: Array, q0: Array | None, branch: Branch |
 
 
 def solve(task: TipTask, x: Array, R: Array, q: Array) -> tuple[Array, Array]:
-    """Damped Gauss–Newton from each of the configurations q (k, n): where they end, and the errors left (k,)."""
+    """Damped Gauss–Newton from each of the configurations q (k, n): where they end, and the errors left (k,).
+
+    x, R  (3,), (3, 3) for all of them, or (k, 3), (k, 3, 3) for each its own
+    """
     q = q.copy()
+    x, R = np.broadcast_to(x, (len(q), 3)), np.broadcast_to(R, (len(q), 3, 3))
     damping = np.full(len(q), 1e-2)
     error = task.error(q, x, R)
     left = np.linalg.norm(error, axis=-1)
-    eye = np.eye(task.size)
+    eye = np.eye(min(task.size, task.arm.n))
     for _ in range(STEPS):
-        if (left < 0.01 * CONVERGED).all():
+        on = np.flatnonzero((left >= 0.01 * CONVERGED) & (damping < STUCK))  # the others have arrived, or cannot
+        if not len(on):
             break
-        J = task.jacobian(q)
+        at, misses, far = q[on], error[on], left[on]
+        J = task.jacobian(at)
         Jt = np.swapaxes(J, -1, -2)
-        # Jᵀ(JJᵀ + λ)⁻¹ e: the shortest of the damped steps
-        damped = J @ Jt + (damping * left)[:, None, None] * eye + 1e-15 * eye
-        step = (Jt @ np.linalg.solve(damped, error[..., None]))[..., 0]
+        regular = (damping[on] * far)[:, None, None] * eye + 1e-15 * eye
+        if task.size > task.arm.n:  # (JᵀJ + λ)⁻¹ Jᵀ e, the same step where rows depend on one another
+            step = np.linalg.solve(Jt @ J + regular, Jt @ misses[..., None])[..., 0]
+        else:  # Jᵀ(JJᵀ + λ)⁻¹ e: the shortest of the damped steps
+            step = (Jt @ np.linalg.solve(J @ Jt + regular, misses[..., None]))[..., 0]
         step *= np.minimum(1.0, 1.0 / np.maximum(np.linalg.norm(step, axis=-1), 1e-300))[:, None]
-        trial = q + step
-        trial = np.where(task.arm.closes(trial)[:, None], trial, q)  # not to where loops cannot be closed
-        trial_error = task.error(trial, x, R)
+        trial = at + step
+        trial = np.where(task.arm.closes(trial)[:, None], trial, at)  # not to where loops cannot be closed
+        trial_error = task.error(trial, x[on], R[on])
         trial_left = np.linalg.norm(trial_error, axis=-1)
-        better = trial_left < left
-        q[better], error[better], left[better] = trial[better], trial_error[better], trial_left[better]
-        damping = np.clip(np.where(better, 0.2 * damping, 5.0 * damping), 1e-12, 1e6)
+        better = trial_left < far
+        improved = on[better]
+        q[improved], error[improved], left[improved] = trial[better], trial_error[better], trial_left[better]
+        damping[on] = np.clip(np.where(better, 0.2 * damping[on], 5.0 * damping[on]), 1e-12, STUCK)
     return q, left
 
 
-def _seeds(arm: Arm, count: int) -> Array:
-    """Configurations spread over the joints' ranges; the same every time."""
-    return random_poses(arm, np.random.default_rng(0), count)
+def starts(arm: Arm, count: int, series: int = 0) -> Array:
+    """Configurations spread over the joints' ranges; the same every time for a series."""
+    return random_poses(arm, np.random.default_rng(series), count)
 
 
 def _least_turns(arm: Arm, q: Array) -> Array:
@@ -245,7 +256,7 @@ def _least_turns(arm: Arm, q: Array) -> Array:
     return np.where(sliding_joints(arm), q, nearest)
 
 
-def _beyond(arm: Arm, q: Array) -> Excess | None:
+def beyond(arm: Arm, q: Array) -> Excess | None:
     """The first joint that is beyond a position limit."""
     for value, joint in zip(q, arm.robot.moving_joints, strict=True):
         unit = "m" if joint.type == "prismatic" else "rad"
@@ -259,7 +270,7 @@ def _elbow(arm: Arm, branch: str) -> Callable[[Array], Array]:
     """A function that is positive on the wanted side of the line through shoulder and tip."""
     if branch not in ("lower-elbow", "upper-elbow"):
         raise DalembertError(f"unknown branch '{branch}'; known are 'lower-elbow' and 'upper-elbow'")
-    J = arm.jacobian(_seeds(arm, 8))
+    J = arm.jacobian(starts(arm, 8))
     turning = J[:, 3:, :2]
     axes = np.linalg.norm(turning, axis=1)
     parallel = arm.n >= 2 and np.allclose(axes, 1) and np.allclose(np.cross(turning[..., 0], turning[..., 1]), 0)
@@ -283,6 +294,7 @@ def _elbow(arm: Arm, branch: str) -> Callable[[Array], Array]:
 # -- a path --------------------------------------------------------------------------------------
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Followed:
     """The joints along a path, by its arc length s: q, dq/ds, d²q/ds², each (N, n)."""
@@ -337,7 +349,7 @@ def follow(
         ratio = march.conditioning(q)
         if ratio < SINGULAR:
             march.stop(s, q)
-        if respect_limits and (excess := _beyond(task.arm, q)) is not None:
+        if respect_limits and (excess := beyond(task.arm, q)) is not None:
             march.stop_at_limit(instants[-2:][0], configurations[-2:][0], s, excess)
         if s >= path.length:
             break
@@ -400,7 +412,7 @@ class _March:
         beyond = s + 1e-3 * self.path.length
         if beyond <= self.path.length:
             x = self.path(np.array([beyond]))[0][0]
-            seeds = np.concatenate([q[None], _seeds(arm, SEEDS)])
+            seeds = np.concatenate([q[None], starts(arm, SEEDS)])
             if not (solve(self.task, x, self.rotation, seeds)[1] < CONVERGED).any():
                 self.fail("unreachable", s, f"the path leaves the reach of arm '{arm.name}'")
         self.fail("singular", s, f"arm '{arm.name}' is singular on the path and cannot move its tip in every direction")
@@ -412,7 +424,7 @@ class _March:
         for _ in range(40):
             middle = 0.5 * (low + high)
             at = self.corrected(middle, self.predicted(before, q, middle - before))
-            low, high = (low, middle) if at is None or _beyond(self.task.arm, at) is not None else (middle, high)
+            low, high = (low, middle) if at is None or beyond(self.task.arm, at) is not None else (middle, high)
         self.fail(
             "limit", high,
             f"joint '{joint}' of arm '{self.task.arm.name}' reaches its {side} limit of {limit:.6g} {unit}, "

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.arrays import number
+from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError, LimitError
 from dalembert.logs.units import sliding_joints
 from dalembert.robot.model import Limits
@@ -21,6 +22,7 @@ LimitsLike = Sequence[Limits] | Mapping[str, Any] | None
 KINDS = ("effort", "velocity", "acceleration")
 
 
+@brief
 @dataclass(frozen=True)
 class JointLimits:
     """Magnitudes for each joint, (n,) each; infinite where nothing is limited."""

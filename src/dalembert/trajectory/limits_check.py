@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from dalembert.arm import Arm
 from dalembert.arrays import Array
+from dalembert.trajectory.loads import torques
 from dalembert.trajectory.trajectory import Trajectory
 
 ROUNDING = 1e-9  # of the limit: a motion that just reaches it is within it
@@ -56,7 +57,7 @@ def limits_report(motion: Trajectory, arm: Arm, torque: bool, tip_wrench: ArrayL
     def values(t: Array) -> dict[str, Array]:
         q, qd, qdd = motion(t)
         quantities = {"position": q, "velocity": qd, "acceleration": qdd}
-        return quantities | ({"torque": arm.inverse_dynamics(q, qd, qdd, tip_wrench)} if torque else {})
+        return quantities | ({"torque": torques(motion, arm, t, tip_wrench)} if torque else {})
 
     before = [k * (1 - 1e-12) for k in motion.knots if 0 < k <= motion.duration]  # where a piece has its last value
     t = np.unique(np.concatenate([motion.t - motion.t[0], before]))

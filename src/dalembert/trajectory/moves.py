@@ -21,6 +21,7 @@ from itertools import pairwise
 import numpy as np
 
 from dalembert.arrays import Array
+from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError
 from dalembert.trajectory import along
 from dalembert.trajectory.hermite import Hermite
@@ -30,6 +31,7 @@ SAMPLES = 513  # instants at which a motion is looked at, besides its knots and 
 STILL = 1e-9  # of the largest speed: all joints stand still
 RESTING = 1e-16  # of the largest speed: no speed at all but for rounding
 DWELL = 1e-3  # of the duration: stillness that lasts longer is a dwell
+SHORT_DWELL = 1e-5  # of the duration: the same of stillness without any speed at all, such as a motion that is held has
 SLOW = 0.05  # of the largest speed: a minimum of the speed below this may be a rest
 REST = 1e-6  # of the largest speed: what is left of the speed at a rest
 CORNER = 1e-4  # rad: a change of direction that asks for a stop; a change of speed that counts, as a share of it
@@ -53,6 +55,7 @@ def states(motion: Trajectory, t: Array) -> tuple[Array, Array, Array]:
     return q, qd, qdd
 
 
+@brief
 @dataclass(frozen=True)
 class MovePiece:
     """A part of a move: t = start + duration x(r / length), from 0 to ``length`` in r."""
@@ -110,6 +113,7 @@ class MovePiece:
         return y * self.length
 
 
+@brief
 @dataclass(frozen=True)
 class Move:
     """A stretch of a motion from rest to rest, from ``start`` to ``end`` (s), as a path q(r) with 0 ≤ r ≤ length."""
@@ -191,6 +195,7 @@ class Move:
         return q, qd * first, qdd * first * first + qd * second
 
 
+@brief
 @dataclass(frozen=True)
 class Stop:
     """An instant of the motion as it was at which the path has to be left at rest: why, and for how long (s)."""
@@ -263,7 +268,9 @@ class _Look:
         stretches = []
         for first, end in zip(edges[::2], edges[1::2], strict=True):
             last = end - 1
-            if last - first < 2 or self.t[last] - self.t[first] < DWELL * self.motion.duration:
+            exactly = bool((self.speed[first:end] <= RESTING * self.fastest).all())
+            shortest = (SHORT_DWELL if exactly else DWELL) * self.motion.duration
+            if last - first < 2 or self.t[last] - self.t[first] < shortest:
                 continue
             core = (first + last) // 2
             level = (RESTING if self.speed[core] <= RESTING * self.fastest else STILL) * self.fastest

@@ -18,7 +18,9 @@ from dalembert.arm import Arm
 from dalembert.arrays import Array
 from dalembert.errors import DalembertError, LimitError
 from dalembert.trajectory import along
+from dalembert.trajectory.events import LoadTable
 from dalembert.trajectory.limits import JointLimits, too_heavy
+from dalembert.trajectory.loads import carrying
 from dalembert.trajectory.moves import Move
 from dalembert.trajectory.passes import PathLimits
 from dalembert.trajectory.scaling import coulomb, friction_along, friction_of
@@ -31,11 +33,11 @@ LANES = 8  # rows are made a multiple of this, for vectors
 class LimitedPath:
     """What the passes need to know of a move: its limits as rows m u + c x + v √x + k; s is the move's r."""
 
-    def __init__(self, move: Move, arm: Arm, keep: JointLimits) -> None:
+    def __init__(self, move: Move, arm: Arm, keep: JointLimits, loads: LoadTable | None = None) -> None:
         self.move, self.arm, self.keep = move, arm, keep
+        self.loads = move.motion.loads if loads is None else loads
         self.length, self.knots, self.at = move.length, move.knots, move.at
         self.tiny = 1e-12 * self.length
-        self.inverse_dynamics = arm.inverse_dynamics
         limited = np.isfinite(keep.effort)
         self.pushes = bool(limited.any())
         self.accelerates = bool(np.isfinite(keep.acceleration).any())
@@ -54,6 +56,16 @@ class LimitedPath:
     def time(self, s: float) -> float:
         """The instant at which the motion as it was is at s."""
         return float(self.move.given_time(np.array([s]))[0])
+
+    def torques(self, s: Array, q: Array, *states: tuple[Array, Array]) -> list[Array]:
+        """Inverse dynamics at the places s of the path for each of some (q̇, q̈), as the arm is loaded there."""
+        if not self.loads:
+            return [self.arm.inverse_dynamics(q, *state) for state in states]
+        beside = self.tiny / self.length * (self.move.pieces[-1].end - self.move.pieces[0].start)
+        begin, end = self.move.given_time(np.array([0.0, self.length]))
+        payload, wrench = self.loads.at(np.clip(self.move.given_time(s), begin + 4 * beside, end - 4 * beside))
+        model = carrying(self.arm, payload)
+        return [model.inverse_dynamics(q, *state, wrench) for state in states]
 
     def speeds(self, q: Array, qp: Array) -> tuple[Array | None, Array]:
         """Γ (None for the identity) and Γ q', the speeds of the joints whose friction counts.
@@ -177,9 +189,7 @@ def sample(path: LimitedPath, s: Array) -> PathSamples:
     g = m = c = q
     if path.pushes:
         rest = np.zeros(path.arm.n)
-        g = path.inverse_dynamics(q, rest, rest)
-        m = path.inverse_dynamics(q, rest, qp)
-        c = path.inverse_dynamics(q, qp, qpp)
+        g, m, c = path.torques(points, q, (rest, rest), (rest, qp), (qp, qpp))
     viscous, dry = friction_along(path.arm, q, qp) if path.viscous or path.turning else np.empty((2, 0, path.arm.n))
     still, smooth, (Gamma, speeds) = np.zeros(path.arm.n, bool), ~at_knot[1:], path.speeds(q, qp)
     if path.turning:

@@ -14,8 +14,10 @@ from dalembert.arrays import Array, double, number
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.trajectory.breaks import breaks_of
 from dalembert.trajectory.checks import finite
+from dalembert.trajectory.events import instants_of, moved
 from dalembert.trajectory.jets import Jet
 from dalembert.trajectory.limits import check_terms
+from dalembert.trajectory.loads import loaded
 from dalembert.trajectory.scaling import torque_parts
 from dalembert.trajectory.splines import spline
 from dalembert.trajectory.trajectory import Trajectory
@@ -63,7 +65,8 @@ class Retiming:
         check_terms(arm, "retimed")
         r, rd, rdd = (x[..., None] for x in self(t))
         bar = torque_parts(self.motion, arm, r[..., 0])
-        inertial = np.einsum("...ij,...j->...i", arm.inertia_matrix(bar.q), bar.qd)
+        model, _ = loaded(self.motion, arm, r[..., 0])
+        inertial = np.einsum("...ij,...j->...i", model.inertia_matrix(bar.q), bar.qd)
         tau_s = rd**2 * bar.scaling + rdd * inertial  # (7.126)
         return tau_s + rd * bar.viscous + np.sign(rd) * bar.dry + bar.holding
 
@@ -89,7 +92,11 @@ def retimed(motion: Trajectory, law: Any, duration: float | None = None) -> Traj
     knots = np.concatenate([_instants(retiming, np.array(motion.knots)), own_knots])
     breaks = np.concatenate([_instants(retiming, motion.breaks), own_breaks])
     sampled = None if motion.sampled_at is None else np.unique(_instants(retiming, motion.sampled_at))
-    return Trajectory(duration, motion.n, _Retimed(retiming, breaks), tuple(knots), sampled, retiming, motion.notes)
+    events = moved(motion.events, lambda r: _instants(retiming, r))
+    knots = np.concatenate([knots, instants_of(events)])
+    return Trajectory(
+        duration, motion.n, _Retimed(retiming, breaks), tuple(knots), sampled, retiming, motion.notes, events
+    )
 
 
 def _law_of(motion: Trajectory, law: Any, duration: float | None) -> tuple[Rates, float, Array, Array]:

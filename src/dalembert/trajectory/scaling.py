@@ -22,9 +22,12 @@ import numpy as np
 
 from dalembert.arm import Arm
 from dalembert.arrays import Array
+from dalembert.environment.brief import brief
 from dalembert.errors import LimitError
 from dalembert.robot.mechanism import Body
-from dalembert.trajectory.limits import JointLimits, LimitsLike, check_terms, holding_torque, joint_limits, too_heavy
+from dalembert.trajectory.events import moved
+from dalembert.trajectory.limits import JointLimits, LimitsLike, check_terms, joint_limits, too_heavy
+from dalembert.trajectory.loads import holding, loaded
 from dalembert.trajectory.trajectory import Trajectory
 
 INSTANTS = 2001  # where the torques are looked at first
@@ -32,6 +35,7 @@ CLOSE = 0.02  # shares of a limit this near to the worst are looked at again
 FINER = 64  # between two of the first instants
 
 
+@brief
 @dataclass(frozen=True)
 class ScalingReport:
     """What :meth:`Trajectory.scaled` did.
@@ -71,6 +75,7 @@ class ScalingReport:
         )
 
 
+@brief
 @dataclass(frozen=True)
 class TorqueParts:
     """Along a motion, (N, n) each: its torque in parts that scale differently, S (7.123), and its coordinates.
@@ -139,7 +144,8 @@ def scaled(motion: Trajectory, arm: Arm, limits: LimitsLike = None, allow_faster
         return replace(motion, scaling=report)
     knots = tuple(c * k for k in motion.knots)
     at = None if motion.sampled_at is None else c * motion.sampled_at
-    return Trajectory(report.duration, motion.n, Stretched(motion, c), knots, at, report)
+    events = moved(motion.events, lambda t: c * t)
+    return Trajectory(report.duration, motion.n, Stretched(motion, c), knots, at, report, motion.notes, events)
 
 
 def _report(
@@ -180,6 +186,11 @@ class Stretched:
         """Where its pieces meet."""
         return self.c * self.motion.breaks
 
+    @property
+    def instants(self) -> Array:
+        """The sample instants."""
+        return self.c * self.motion.t
+
     def __call__(self, t: Array) -> tuple[Array, Array, Array]:
         q, qd, qdd = self.motion.evaluate(np.clip(t / self.c, 0.0, self.motion.duration))
         return q, np.asarray(qd) / self.c, np.asarray(qdd) / self.c**2
@@ -210,10 +221,11 @@ def _instants(motion: Trajectory) -> Array:
 def torque_parts(motion: Trajectory, arm: Arm, t: Array) -> TorqueParts:
     """The parts of the torque at the instants t, which may have any shape."""
     q, qd, qdd = motion(t)
-    torque = arm.inverse_dynamics(q, qd, qdd)
+    model, wrench = loaded(motion, arm, t)
+    torque = model.inverse_dynamics(q, qd, qdd, wrench)
     viscous, dry = friction_along(arm, q, qd)
-    holding = holding_torque(arm, q)
-    return TorqueParts(t, torque - viscous - (holding + dry), viscous, dry, holding, q, qd, qdd)
+    at_rest = holding(arm, model, wrench, q)
+    return TorqueParts(t, torque - viscous - (at_rest + dry), viscous, dry, at_rest, q, qd, qdd)
 
 
 def shares(keep: JointLimits, parts: TorqueParts, speed: float) -> Array:

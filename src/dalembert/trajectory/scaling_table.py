@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.arm import Arm
+from dalembert.arm.handed_on import handed_on
 from dalembert.arrays import Array
+from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError, LimitError
 from dalembert.trajectory.checks import finite
 from dalembert.trajectory.limits import KINDS, LimitsLike, check_terms, joint_limits, sliding_joints
@@ -18,7 +20,10 @@ from dalembert.trajectory.trajectory import Trajectory
 FACTORS = (0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
 RANGE = (1e-6, 1e6)  # of a factor: beyond it the squares of speeds say nothing
 
+HANDS_ON = {"_repr_html_": "report.notebook:scaling_table_html"}  # imported when it is first called
 
+
+@brief
 @dataclass(frozen=True, eq=False)
 class ScalingTable:
     """One row for each factor c by which time is stretched; c > 1 is slower.
@@ -68,6 +73,9 @@ class ScalingTable:
     def note(self) -> str:
         """What the mark * means, or why no column has one."""
         return self.why if self.fits is None else f"* c = {self.fits:.6g} just keeps every limit"
+
+    def _repr_html_(self) -> str:
+        return handed_on(HANDS_ON, "_repr_html_")(self)
 
     def __str__(self) -> str:
         table = [self.columns, *self.rows]

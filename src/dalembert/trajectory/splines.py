@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,10 +19,13 @@ from dalembert.robot.tables import nearest
 from dalembert.trajectory import hermite
 from dalembert.trajectory.checks import finite, joints
 from dalembert.trajectory.hermite import Hermite
+from dalembert.trajectory.monotone import Excursion, InterpolationWarning, excursion, monotone
 from dalembert.trajectory.trajectory import Trajectory
 
 BOUNDARIES = ("clamped", "natural", "periodic", "not-a-knot")
 CONDITIONS = {"velocity": 1, "acceleration": 2, "jerk": 3}
+INTERPOLATIONS = ("auto", "spline", "monotone")
+WAYPOINTS = 0.25  # of a joint's range: how far a spline through waypoints may leave that of the two beside it unsaid
 SIDES = ("start", "end")
 
 
@@ -28,8 +34,9 @@ def spline(
     waypoints: ArrayLike,
     boundary: str | Mapping[str, ArrayLike] = "clamped",
     degree: int = 3,
+    interpolation: str = "spline",
 ) -> Trajectory:
-    """A motion through waypoints along a spline of degree 3 or 5.
+    """A motion through waypoints along a spline of degree 3 or 5, or along a curve that stays between them.
 
     times      (k,) when (s), each later than the one before; the motion begins at 0, which is times[0]
     waypoints  (k, n) where (rad or m)
@@ -38,6 +45,9 @@ def spline(
                "periodic": ends as it begins, in all derivatives; "not-a-knot"; or the values
                themselves, such as {"start_velocity": 0.5, "end_acceleration": [0, 1]}: one
                condition for each end with degree 3, two with degree 5, among velocity, acceleration, jerk
+    interpolation  "spline"; or "monotone", which rises, falls and stays where the waypoints do, with continuous
+               accelerations: for waypoints of a motion with rests, out of which a spline swings (an InterpolationWarning says
+               so); its boundary is "clamped" (without acceleration), "natural" or "not-a-knot" (no condition)
 
     >>> motion = spline([0.0, 1.0, 3.0], [[0.0], [2.0], [1.0]])
     >>> motion(1.0)[0], motion(0.0)[1]
@@ -58,6 +68,8 @@ def spline(
     if degree not in (3, 5):
         raise DalembertError(f"a spline has degree 3 or 5, not {degree}")
     t = t - t[0]
+    if _known(interpolation, ("spline", "monotone")) == "monotone":
+        return Trajectory(float(t[-1]), q.shape[1], _monotone_with(boundary, monotone(t, q)))
     m, n = (degree + 1) // 2, q.shape[1]
     values: Array | float = 0.0
     if isinstance(boundary, str):
@@ -85,7 +97,26 @@ def spline(
         raise DalembertError(
             f"{len(t)} waypoints with these boundary values do not determine a spline of degree {degree}"
         ) from None
+    if (found := excursion(curve, WAYPOINTS)) is not None:
+        remedy = 'give interpolation="monotone", or more waypoints'
+        warnings.warn(f"{found.said_of('joint ')}: {remedy}", InterpolationWarning, stacklevel=2)
     return Trajectory(float(t[-1]), n, curve)
+
+
+def _known(interpolation: str, known: Sequence[str]) -> str:
+    if interpolation not in known:
+        raise DalembertError(f"unknown interpolation {interpolation!r}; known are {', '.join(known)}")
+    return interpolation
+
+
+def _monotone_with(boundary: Any, curve: Hermite) -> Hermite:
+    """The monotone curve with what the boundary asks for: none of the derivatives that it sets to zero turns the curve back."""
+    orders = {"clamped": slice(1, 3), "natural": slice(2, 3), "not-a-knot": slice(0)}
+    if not isinstance(boundary, str) or boundary not in orders:
+        raise DalembertError(f"a monotone curve has the boundary {' or '.join(orders)}, not {boundary!r}")
+    y = curve.y.copy()
+    y[orders[boundary]][:, [0, -1]] = 0.0
+    return Hermite(curve.x, y)
 
 
 def _derivatives(orders: tuple[Sequence[int], Sequence[int]], curve: Hermite) -> Array:
@@ -142,6 +173,40 @@ def reconstructed(t: Array, values: Array, cutoff: float | None = None) -> tuple
     if not np.isfinite(derivatives).all():
         raise DalembertError("no smooth curve goes through the values; are instants too close, or values too large?")
     return derivatives[1], derivatives[2]
+
+
+@dataclass(frozen=True)
+class Reconstruction:
+    """First and second derivatives (N, n) of samples, and where their spline leaves their range; ``kept`` when it was taken."""
+
+    first: Array
+    second: Array
+    excursion: Excursion | None
+    kept: bool
+
+
+def reconstruction(t: Array, values: Array, cutoff: float | None, interpolation: str) -> Reconstruction:
+    """The derivatives of sampled ``values`` (N, n) at the instants t (N,) by a spline, or by a monotone curve.
+
+    interpolation  "spline", :func:`reconstructed`; "monotone", :func:`dalembert.trajectory.monotone.monotone`; or "auto": the
+                   spline, unless it moves a joint that the samples hold by more than 5 % of the joint's range
+    """
+    _known(interpolation, INTERPOLATIONS)
+    if cutoff is not None and len(t) >= 6:
+        values = _low_pass(t, values, cutoff)
+    try:
+        first, second = reconstructed(t, values)
+    except DalembertError:
+        if interpolation != "monotone" or len(t) < 2:
+            raise
+        curve = monotone(t, values)
+        return Reconstruction(curve.y[1], curve.y[2], None, False)
+    spline = Hermite(t, np.array([values, first, second]))
+    found = excursion(spline)
+    if interpolation == "spline" or (interpolation == "auto" and not (found is not None and found.held)):
+        return Reconstruction(first, second, found, True)
+    curve = monotone(t, values, spline)
+    return Reconstruction(curve.y[1], curve.y[2], found, False)
 
 
 def _low_pass(t: Array, values: Array, cutoff: float) -> Array:

@@ -22,9 +22,11 @@ from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.arrays import Array, number
+from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError, LimitError
 from dalembert.trajectory import along
 from dalembert.trajectory.between import Checked, check
+from dalembert.trajectory.events import instants_of, moved
 from dalembert.trajectory.limits import JointLimits, LimitsLike, check_terms, joint_limits
 from dalembert.trajectory.moves import Move, Stop
 from dalembert.trajectory.passes import Passing, PathLimits
@@ -61,6 +63,7 @@ class Active:
     limit: str
 
 
+@brief
 @dataclass(frozen=True)
 class TimeOptimalReport:
     """What :meth:`Trajectory.time_optimal` found.
@@ -95,6 +98,14 @@ class TimeOptimalReport:
         return np.concatenate(
             [path.move.given_time(profile.on.s) for path, profile in zip(paths, profiles, strict=True)]
         )
+
+    def new_time(self, t: Array) -> Array:
+        """When the new motion is where the motion as it was is at the instants t; a dwell is passed at the same pace."""
+        begin, end = (0.0, 0.0), (self.duration_before, self.duration)
+        was, now = (
+            np.concatenate([[first], x, [last]]) for first, x, last in zip(begin, (self.s, self.t), end, strict=True)
+        )
+        return np.asarray(np.interp(t, was, now))
 
     @cached_property
     def path(self) -> Array:
@@ -174,7 +185,8 @@ def _follow(move: Move, arm: Arm, keep: JointLimits, intervals: int) -> tuple[li
     A path known from samples is smoothed by a ten-millionth of its range also where that makes it faster: between
     samples a jump of the acceleration leaves ripples, which no grid can follow at a high speed.
     """
-    path = LimitedPath(move, arm, keep)
+    loads = move.motion.loads
+    path = LimitedPath(move, arm, keep, loads)
     exact: _Profile | TooRough
     try:
         exact = _solve(path, even_grid(path, intervals), np.inf)
@@ -185,7 +197,7 @@ def _follow(move: Move, arm: Arm, keep: JointLimits, intervals: int) -> tuple[li
     size = float(np.ptp(move.at(np.linspace(0.0, move.length, 101))[0], axis=0).max())
     for tolerance in SMOOTHING if isinstance(exact, TooRough) else SMOOTHING[:1]:
         parts, away = smoothed(move, tolerance * size)
-        paths = [LimitedPath(part, arm, keep) for part in parts]
+        paths = [LimitedPath(part, arm, keep, loads) for part in parts]
         whole = sum(path.length for path in paths)
         try:
             profiles = [
@@ -252,11 +264,12 @@ def _look_closer_at_the_ends(path: LimitedPath, on: PathProblem, to: Checked) ->
     bend = ((u[i, 1] - u[i, 0]) / h[i])[:, None]
     sd2 = np.maximum(x[i, None] + (2.0 * u[i, :1] + bend * d) * d, 0.0).ravel()[:, None]
     sdd = (u[i, :1] + bend * d).ravel()[:, None]
-    q, qp, qpp = path.at((on.s[i, None] + d).ravel())
+    at = (on.s[i, None] + d).ravel()
+    q, qp, qpp = path.at(at)
     qdd = qp * sdd + qpp * sd2
     shares = (np.abs(qdd) / path.keep.acceleration).max(axis=1)
     if path.pushes:
-        torque = path.inverse_dynamics(q, qp * np.sqrt(sd2), qdd)
+        (torque,) = path.torques(at, q, (qp * np.sqrt(sd2), qdd))
         shares = np.maximum(shares, (np.abs(torque) / path.keep.effort).max(axis=1))
     over[i] = np.maximum(over[i], shares.reshape(len(i), -1).max(axis=1) - 1.0)
 
@@ -496,7 +509,9 @@ def _trajectory(
         refinements=max(profile.refinements for profile in profiles),
         _timed=timed,
     )
-    return Trajectory(duration, motion.n, timed, tuple(report.t.tolist()), None, report)
+    events = moved(motion.events, report.new_time)
+    knots = np.concatenate([report.t, instants_of(events)])
+    return Trajectory(duration, motion.n, timed, tuple(knots.tolist()), None, report, motion.notes, events)
 
 
 def _shares(path: LimitedPath, profile: _Profile) -> Array:

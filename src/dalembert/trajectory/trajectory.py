@@ -15,8 +15,12 @@ from dalembert.arm import Arm
 from dalembert.arm.handed_on import handed_on
 from dalembert.arrays import Array, double
 from dalembert.errors import DalembertError, ShapeError
+from dalembert.robot import Inertia
+from dalembert.trajectory.events import Event, LoadTable
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from dalembert.trajectory.limits import LimitsLike
     from dalembert.trajectory.limits_check import LimitExcess
     from dalembert.trajectory.moves import Move, Stop
@@ -29,13 +33,23 @@ Evaluate = Callable[[Array], tuple[Array, Array, Array]]
 
 # what the methods of a motion hand on to, by the modules that are built on it: imported when it is first called
 HANDS_ON = {
+    "__add__": "trajectory.joined:added",
+    "_repr_html_": "report.notebook:motion_html",
+    "animate": "report.animation:animate_motion",
+    "hold": "trajectory.joined:held",
     "limits_report": "trajectory.limits_check:limits_report",
     "moves": "trajectory.moves:moves_of",
+    "plot": "report.plots:motion_figure",
+    "repeated": "trajectory.joined:repeated",
     "retimed": "trajectory.retiming:retimed",
+    "reversed": "trajectory.joined:backwards",
     "save": "trajectory.csv_file:save",
     "scaled": "trajectory.scaling:scaled",
     "scaling_table": "trajectory.scaling_table:scaling_table",
     "time_optimal": "trajectory.time_optimal:time_optimal",
+    "torques": "trajectory.loads:torques",
+    "with_payload": "trajectory.loads:with_payload",
+    "with_tip_wrench": "trajectory.loads:with_tip_wrench",
 }
 SAMPLES = 501  # how many instants .t has unless the motion came with its own
 SAME_INSTANT = 1e-12  # of the duration: knots nearer to each other are one
@@ -51,7 +65,10 @@ class Trajectory:
     piece which ends, at the last); ``breaks`` are the knots and the instants at which a higher
     derivative may jump. Make one with :func:`dalembert.trapezoidal` and its neighbours,
     or :func:`dalembert.read_trajectory`. ``scaling`` says what :meth:`scaled`, :meth:`retimed` or :meth:`time_optimal`
-    did, for a motion that they made; ``notes`` what was converted in a file that it was read from.
+    did, for a motion that they made; ``notes`` what was converted in a file that it was read from;
+    ``events`` which payloads are carried and which tip wrenches are exerted, and when.
+
+    Motions are joined with ``+``, and have :meth:`hold`, :meth:`reversed` and :meth:`repeated`.
 
     >>> import dalembert as da
     >>> motion = da.triangular([0.0, 0.0], [1.0, -2.0], duration=2.0)
@@ -67,6 +84,7 @@ class Trajectory:
     sampled_at: Array | None = field(default=None, repr=False)
     scaling: ScalingReport | TimeOptimalReport | Retiming | None = field(default=None, repr=False)
     notes: tuple[str, ...] = field(default=(), repr=False)
+    events: tuple[Event, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.duration) and self.duration > 0):
@@ -111,11 +129,12 @@ class Trajectory:
         if self.sampled_at is not None:
             return self.sampled_at
         knots = np.array([k for k in self.knots if 0 < k < self.duration])
-        even = np.linspace(0.0, self.duration, SAMPLES)
-        if len(knots):
-            beside = np.abs(even[:, None] - knots).min(axis=1) <= SAME_INSTANT * self.duration
-            even = even[~beside]
-        return np.sort(np.concatenate([even, knots]))
+        instants = np.asarray(getattr(self.evaluate, "instants", np.linspace(0.0, self.duration, SAMPLES)))
+        if not len(knots):
+            return instants
+        after = np.clip(np.searchsorted(knots, instants), 0, len(knots) - 1)
+        distance = np.minimum(np.abs(knots[after] - instants), np.abs(knots[np.maximum(after - 1, 0)] - instants))
+        return np.sort(np.concatenate([instants[distance > SAME_INSTANT * self.duration], knots]))
 
     @cached_property
     def _samples(self) -> tuple[Array, Array, Array]:
@@ -136,7 +155,119 @@ class Trajectory:
         """Accelerations at the sample instants: (N, n)."""
         return self._samples[2]
 
+    # -- other motions made of it ------------------------------------------------------------------
+
+    def __add__(self, other: Trajectory) -> Trajectory:
+        """This motion and then the ``other``, which must begin where this one ends, as fast as it ends.
+
+        Nothing is resampled: values, knots, sample instants and events are those of both. :func:`dalembert.join` joins
+        thousands of motions in one step.
+
+        >>> import dalembert as da
+        >>> there = da.trapezoidal([0, 0], [1, 0.5], acceleration_time=0.2, max_velocity=2.0)
+        >>> cycle = there.hold(0.3) + there.reversed()
+        >>> round(cycle.duration, 9), cycle(cycle.duration)[0]
+        (1.7, array([0., 0.]))
+        """
+        if not isinstance(other, Trajectory):
+            return NotImplemented
+        return handed_on(HANDS_ON, "__add__")(self, other)
+
+    def __radd__(self, other: object) -> Trajectory:
+        """The motion itself for 0 + motion, with which ``sum([…])`` begins."""
+        if isinstance(other, int) and other == 0:
+            return self
+        return NotImplemented
+
+    def hold(self, duration: float) -> Trajectory:
+        """The motion, and then a rest of ``duration`` (s) where it ends; it must end at rest.
+
+        :meth:`time_optimal` keeps the length of a rest; :meth:`scaled` stretches it with everything else, as S (7.119) with
+        r = ct does.
+
+        >>> import dalembert as da
+        >>> da.polynomial([0.0], [1.0], 1.0).hold(0.25)(1.2)
+        (array([1.]), array([0.]), array([0.]))
+        """
+        return handed_on(HANDS_ON, "hold")(self, duration)
+
+    def reversed(self) -> Trajectory:
+        """The motion run backwards: q(T − t), −q̇(T − t), q̈(T − t); its events are mirrored.
+
+        >>> import dalembert as da
+        >>> da.polynomial([0.0], [1.0], 1.0).reversed()(0.0)[0]
+        array([1.])
+        """
+        return handed_on(HANDS_ON, "reversed")(self)
+
+    def repeated(self, times: int) -> Trajectory:
+        """The motion so many ``times`` one after the other; it must end where it begins.
+
+        >>> import dalembert as da
+        >>> there = da.polynomial([0.0], [1.0], 1.0)
+        >>> (there + there.reversed()).repeated(3).duration
+        6.0
+        """
+        return handed_on(HANDS_ON, "repeated")(self, times)
+
+    def with_payload(
+        self,
+        mass: float | Inertia,
+        com: ArrayLike = (0.0, 0.0, 0.0),
+        inertia: ArrayLike | None = None,
+        *,
+        start: float | None = None,
+        end: float | None = None,
+    ) -> Trajectory:
+        """The motion with a body held at the tip, all along or from ``start`` to ``end`` (s).
+
+        mass     in kg, or a :class:`dalembert.Inertia` in the tip's frame
+        com      its centre of mass in the tip's frame (m)
+        inertia  (3, 3) about the centre of mass (kg m²); without it the body is a point
+        Returns  the motion with one more of ``events``: the body is held in addition to the arm's own payload and to those
+                 of other events. The arm takes it up and lets go of it without a shock: it has the tip's velocity there
+
+        >>> import dalembert as da
+        >>> lift = da.polynomial([0.0, 0.0], [0.5, 0.3], 1.0).with_payload(10.0, com=(0, 0, 0.05), start=0.4)
+        >>> print(lift.events[0])
+        payload of 10 kg from 0.4 to 1 s
+        >>> lift.torques(da.load("planar-2r"), [0.39, 0.4]).round(0)
+        array([[1031.,  202.],
+               [1215.,  287.]])
+        """
+        return handed_on(HANDS_ON, "with_payload")(self, mass, com, inertia, start, end)
+
+    def with_tip_wrench(self, wrench: ArrayLike, *, start: float | None = None, end: float | None = None) -> Trajectory:
+        """The motion with a constant wrench at the tip, all along or from ``start`` to ``end`` (s).
+
+        wrench   (6,) [fx, fy, fz, mx, my, mz] (N, N m) exerted by the tip on its environment, in base axes
+        Returns  the motion with one more of ``events``; wrenches of several events add up
+
+        >>> import dalembert as da
+        >>> press = da.polynomial([0.0, 0.0], [0.5, 0.3], 1.0).with_tip_wrench([0, -50, 0, 0, 0, 0], start=0.8)
+        >>> press.events[0].wrench
+        (0.0, -50.0, 0.0, 0.0, 0.0, 0.0)
+        """
+        return handed_on(HANDS_ON, "with_tip_wrench")(self, wrench, start, end)
+
     # -- what it asks of an arm ------------------------------------------------------------------
+
+    @cached_property
+    def loads(self) -> LoadTable:
+        """What acts at the tip along the motion, by its events: ``loads.at(t)`` gives payload (…, 10) and wrench (…, 6)."""
+        return LoadTable(self.events, self.duration)
+
+    def torques(self, arm: Arm, t: ArrayLike | None = None, *, tip_wrench: ArrayLike | None = None) -> Array:
+        """The torques (N m or N) of ``arm`` at the instants ``t``, at ``.t`` unless given: (…, n), all events counted.
+
+        tip_wrench  (6,) or (…, 6), in addition to what the events exert
+
+        >>> import dalembert as da
+        >>> motion = da.polynomial([0.0, 0.0], [0.5, 0.3], 1.0)
+        >>> motion.torques(da.load("planar-2r")).shape
+        (501, 2)
+        """
+        return handed_on(HANDS_ON, "torques")(self, arm, t, tip_wrench)
 
     def fits(self, arm: Arm) -> None:
         """A sentence if ``arm`` is none, or has another number of joints."""
@@ -260,3 +391,30 @@ class Trajectory:
         The file is written whole or not at all, every number to the last bit.
         """
         handed_on(HANDS_ON, "save")(self, path, arm, tip_wrench, rate, overwrite)
+
+    # -- seeing it -------------------------------------------------------------------------------
+
+    def plot(self, arm: Arm | None = None) -> Figure:
+        """A matplotlib Figure: positions, velocities and accelerations over time; with ``arm`` its torques too.
+
+        >>> import dalembert as da
+        >>> motion = da.triangular([0.0, 0.0], [1.0, -2.0], duration=2.0)
+        >>> [axes.get_title("left") for axes in motion.plot(da.load("planar-2r")).axes]
+        ['Position (rad)', 'Velocity (rad/s)', 'Acceleration (rad/s²)', 'Torque (N m)']
+        """
+        return handed_on(HANDS_ON, "plot")(self, arm)
+
+    def animate(
+        self,
+        path: str | os.PathLike[str],
+        arm: Arm,
+        *,
+        speed: float = 1.0,
+        fps: float = 25.0,
+        overwrite: bool = False,
+    ) -> None:
+        """Write the moving ``arm`` as ``.gif``, ``.mp4`` or ``.html``; ``speed`` and ``fps`` as in ``run.animate``."""
+        handed_on(HANDS_ON, "animate")(self, path, arm, speed, fps, overwrite)
+
+    def _repr_html_(self) -> str:
+        return handed_on(HANDS_ON, "_repr_html_")(self)

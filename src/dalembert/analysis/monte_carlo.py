@@ -1,0 +1,416 @@
+"""Torques of many robots of one design: masses, friction and payload drawn within their tolerances.
+
+Every sample is a set of parameters π of S (7.81), and the torques of all samples come from one kernel that takes π as an
+input: nothing is compiled per sample. Samples are drawn in pieces of fixed size, each with a seed of its own, so that the
+results do not depend on how many processes or machines compute them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dalembert.analysis.sizing import (
+    Motion,
+    MotionSamples,
+    check_finite,
+    check_fits,
+    joint_units,
+    limits_of,
+    rms,
+    samples,
+)
+from dalembert.arm import Arm
+from dalembert.arrays import double, shown
+from dalembert.environment.cluster import connected, spread
+from dalembert.equations.regressor import WIDTH
+from dalembert.errors import DalembertError
+
+Array = NDArray[np.floating[Any]]
+Distribution = Literal["uniform", "normal"]
+
+PIECE = 256  # samples that are drawn with one seed
+STATES = 1 << 17  # at most, of one call of the kernel
+QUANTILES = (0.05, 0.5, 0.95, 0.99)
+
+# what can vary, and how a tolerance is given
+SHARES = ("mass", "inertia", "rotor", "viscous", "coulomb")  # ± a share of the value, for all joints or for each
+LENGTHS = ("com",)  # ± m along each axis of the link's frame
+PAYLOAD = ("payload", "payload_com")  # (least, most) in kg; ± m along each axis of the tip's frame
+KEYS = (*SHARES, *LENGTHS, *PAYLOAD)
+
+
+@dataclass(frozen=True)
+class Tolerances:
+    """How far the robots of one design differ from its file; what is not given does not vary.
+
+    mass      ± share of each link's mass; its inertia changes in proportion: 0.05 for ± 5 %
+    com       ± m of each coordinate of each link's centre of mass
+    inertia   ± share of each link's inertia about its centre of mass, besides that of its mass
+    rotor     ± share of each rotor's inertia
+    viscous   ± share of each viscous coefficient; ``coulomb`` of each Coulomb level
+    payload   (least, most) kg held at the tip in addition to what the arm and the motion hold
+    payload_com  ± m of each coordinate of that payload's centre of mass, about ``payload_at`` in the tip's frame (m)
+    distribution "uniform" within the tolerances, or "normal" with the tolerance as two standard deviations, and never
+              beyond three
+
+    All but the payload's are one number, or one for each joint.
+
+    >>> Tolerances(mass=0.05, coulomb=[0.3, 0.4]).coulomb
+    (0.3, 0.4)
+    """
+
+    mass: Any = 0.0
+    com: Any = 0.0
+    inertia: Any = 0.0
+    rotor: Any = 0.0
+    viscous: Any = 0.0
+    coulomb: Any = 0.0
+    payload: tuple[float, float] = (0.0, 0.0)
+    payload_com: Any = 0.0
+    payload_at: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    distribution: Distribution = "uniform"
+
+    def __post_init__(self) -> None:
+        for name in (*SHARES, *LENGTHS, "payload_com"):
+            values = double(f"the tolerance of {name}", getattr(self, name))
+            if not (np.isfinite(values).all() and (values >= 0).all()):
+                raise DalembertError(
+                    f"the tolerance of {name} is {shown(getattr(self, name))}; it must be finite and ≥ 0"
+                )
+            if name in ("mass", "inertia", "rotor") and (values >= 1).any():
+                raise DalembertError(
+                    f"the tolerance of {name} is {shown(getattr(self, name))}; it is a share of the value and must be below 1: "
+                    "0.05 is 5 %"
+                )
+            object.__setattr__(self, name, float(values) if values.ndim == 0 else tuple(values.tolist()))
+        payload, at = double("the payload", self.payload), double("payload_at", self.payload_at)
+        if payload.shape != (2,) or not 0 <= payload[0] <= payload[1] < np.inf:
+            raise DalembertError(
+                f"the payload is {shown(self.payload)}; it must be (least, most) in kg, 0 ≤ least ≤ most"
+            )
+        if at.shape != (3,):
+            raise DalembertError(f"payload_at is {shown(self.payload_at)}; it must be a point (x, y, z) in m")
+        object.__setattr__(self, "payload", tuple(payload.tolist()))
+        object.__setattr__(self, "payload_at", tuple(at.tolist()))
+        if self.distribution not in ("uniform", "normal"):
+            raise DalembertError(f"distribution is {shown(self.distribution)}; it must be 'uniform' or 'normal'")
+
+    @staticmethod
+    def of(given: Tolerances | Mapping[str, Any]) -> Tolerances:
+        """Tolerances, or a dict of them by name."""
+        if isinstance(given, Tolerances):
+            return given
+        if not isinstance(given, Mapping):
+            raise DalembertError(
+                f"tolerances is {shown(given)}; it must be a dict such as {{'mass': 0.05}}, or Tolerances"
+            )
+        known = tuple(Tolerances.__dataclass_fields__)
+        for name in given:
+            if name not in known:
+                raise DalembertError(f"tolerances has '{name}'; it may have {', '.join(known)}")
+        return Tolerances(**given)
+
+
+@dataclass(frozen=True, eq=False)
+class MonteCarlo:
+    """Peak and RMS torques of many robots of one design along one motion: :func:`monte_carlo` makes it.
+
+    peak, rms   (samples, n) largest size and root mean square of each joint's torque over the motion, N m or N
+    limit       (n,) the effort limits, NaN where there is none
+    nominal_peak, nominal_rms   (n,) of the robot as its file has it
+    drawn       (samples, k) the factors and additions that were drawn, named in ``names``: 1.03 is a mass 3 % above
+    """
+
+    arm: str
+    joints: tuple[str, ...]
+    units: tuple[str, ...]
+    peak: Array = field(repr=False)
+    rms: Array = field(repr=False)
+    limit: Array = field(repr=False)
+    nominal_peak: Array = field(repr=False)
+    nominal_rms: Array = field(repr=False)
+    drawn: Array = field(repr=False)
+    names: tuple[str, ...] = field(repr=False)
+    tolerances: Tolerances = field(repr=False)
+
+    def __repr__(self) -> str:
+        worst = "no effort limits are known"
+        if np.isfinite(self.limit).any():
+            i = int(np.nanargmax(self.exceeded))
+            worst = f"{self.joints[i]} exceeds its limit in {self.exceeded[i]:.1%} of them"
+            if not np.nanmax(self.exceeded):
+                i = int(np.nanargmin(self.margin(0.99)))
+                worst = f"the smallest margin that 99 % keep is {self.margin(0.99)[i]:.1%}, of {self.joints[i]}"
+        return f"<MonteCarlo of '{self.arm}': {len(self.peak):,} robots; {worst}>"
+
+    def quantile(self, share: ArrayLike, of: Literal["peak", "rms"] = "peak") -> Array:
+        """The torque that this share of the robots stays below: (…, n)."""
+        return np.quantile(getattr(self, of), double("share", share), axis=0)
+
+    def margin(self, share: ArrayLike = 0.95) -> Array:
+        """What at least this share of the robots have left of the effort limit, as a share of it: (…, n), NaN without limit."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return 1.0 - self.quantile(share) / self.limit
+
+    @cached_property
+    def exceeded(self) -> Array:
+        """The share of the robots whose peak torque is above the limit: (n,), NaN where there is no limit."""
+        return np.where(np.isnan(self.limit), np.nan, (self.peak > self.limit).mean(axis=0))
+
+    def causes(self, joint: int, of: Literal["peak", "rms"] = "peak") -> list[tuple[str, float]]:
+        """What was drawn, by its correlation with the torque of a joint (counted from 0), the strongest first."""
+        torque = getattr(self, of)[:, joint]
+        spread_of = self.drawn.std(axis=0) * torque.std()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            moved = (self.drawn - self.drawn.mean(axis=0)) * (torque - torque.mean())[:, None]
+            correlation = np.where(spread_of > 0, moved.mean(axis=0) / spread_of, 0.0)
+        order = np.argsort(-np.abs(correlation), kind="stable")
+        return [(self.names[k], float(correlation[k])) for k in order]
+
+    def table(self, shares: Sequence[float] = QUANTILES) -> list[dict[str, Any]]:
+        """One row for each joint, {column: value}: nominal, quantiles, limit, margin and share above the limit."""
+        quantiles = self.quantile(shares)
+        rows = []
+        for i, name in enumerate(self.joints):
+            row: dict[str, Any] = {"joint": name, "unit": self.units[i], "nominal_peak": float(self.nominal_peak[i])}
+            row |= {f"peak_{share:g}": float(quantiles[k, i]) for k, share in enumerate(shares)}
+            row |= {"limit": float(self.limit[i]), "margin_0.95": float(self.margin(0.95)[i])}
+            row |= {"exceeded": float(self.exceeded[i]), "rms_0.95": float(self.quantile(0.95, "rms")[i])}
+            rows.append(row)
+        return rows
+
+    def __str__(self) -> str:
+        heads = ["joint", "nominal", *(f"{share:.0%}" for share in QUANTILES), "limit", "margin at 95 %", "above it"]
+        lines = [heads]
+        for i, row in enumerate(self.table()):
+            numbers = [row["nominal_peak"], *(row[f"peak_{share:g}"] for share in QUANTILES)]
+            known = not math.isnan(row["limit"])
+            shares = (
+                [f"{row['limit']:.4g}", f"{row['margin_0.95']:.1%}", f"{row['exceeded']:.2%}"]
+                if known
+                else ["none", "", ""]
+            )
+            lines.append([f"{self.joints[i]} ({self.units[i]})", *(f"{x:.4g}" for x in numbers), *shares])
+        widths = [max(len(line[k]) for line in lines) for k in range(len(heads))]
+        rows = [
+            "  ".join(
+                cell.rjust(w) if k else cell.ljust(w) for k, (cell, w) in enumerate(zip(line, widths, strict=True))
+            )
+            for line in lines
+        ]
+        return "\n".join([f"peak torques of {len(self.peak):,} robots", *(row.rstrip() for row in rows)])
+
+
+def monte_carlo(
+    arm: Arm,
+    motion: Motion,
+    tolerances: Tolerances | Mapping[str, Any],
+    samples: int = 10_000,
+    seed: int = 0,
+    *,
+    tip_wrench: ArrayLike | None = None,
+    cluster: Any = None,
+    progress: Callable[[float], None] | None = None,
+) -> MonteCarlo:
+    """Torques along a motion for many robots whose numbers are drawn within tolerances.
+
+    motion      a Trajectory, with the payloads and wrenches of its events, or anything with .t (N,), .q, .qd, .qdd (N, n)
+    tolerances  :class:`Tolerances`, or a dict such as {"mass": 0.05, "coulomb": 0.3, "payload": (0, 2)}
+    samples     how many robots; ``seed`` says which: the same seed draws the same robots, however they are computed
+    tip_wrench  (6,) or (N, 6) exerted by the tip on its environment
+    cluster     the address of a Dask scheduler, or a ``distributed.Client``, whose workers share the samples
+    progress    called with the fraction done
+
+    >>> import dalembert as da
+    >>> motion = da.triangular([0.0, 0.0], [1.0, -1.0], duration=1.0)
+    >>> drawn = da.monte_carlo(da.load("planar-2r"), motion, {"mass": 0.05, "payload": (0.0, 5.0)}, samples=1000)
+    >>> drawn.peak.shape, bool((drawn.quantile(0.95) > drawn.nominal_peak).all())
+    ((1000, 2), True)
+    """
+    tolerances = Tolerances.of(tolerances)
+    if not isinstance(samples, (int, np.integer)) or isinstance(samples, bool) or samples < 1:
+        raise DalembertError(f"samples is {shown(samples)}; it must be a whole number of robots, 1 or more")
+    at = _instants(arm, motion)
+    work = _Work(arm, tolerances, at, at.push(tip_wrench), int(seed))
+    work.check()
+    pieces = [(first, min(first + PIECE, samples)) for first in range(0, samples, PIECE)]
+
+    def done(count: int) -> None:
+        if progress is not None:
+            progress(count / len(pieces))
+
+    results: list[tuple[Array, ...]] = []
+    if cluster is None:
+        for count, piece in enumerate(pieces, 1):
+            results.append(work.piece(piece))
+            done(count)
+    else:
+        with connected(cluster) as client, closing(spread(client, _Work.piece, work, pieces, done)) as taken:
+            results = list(taken)
+    peak, mean, drawn = (np.concatenate(part) for part in zip(*results, strict=True))
+    nominal_peak, nominal_rms, _ = work.nominal()
+    return MonteCarlo(
+        arm.name, arm.joint_names, joint_units(arm)["torque"], peak, mean, limits_of(arm, "effort"), nominal_peak[0],
+        nominal_rms[0], drawn, work.names, tolerances,
+    )  # fmt: skip
+
+
+def _instants(arm: Arm, motion: Motion) -> MotionSamples:
+    at = samples(motion)
+    check_fits(arm, at)
+    return at
+
+
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """What all pieces share: it travels to the workers of a cluster."""
+
+    arm: Arm
+    tolerances: Tolerances
+    at: MotionSamples
+    push: Array | None
+    seed: int
+
+    def check(self) -> None:
+        """Tolerances for each joint must be as many as there are joints with parameters."""
+        for name in (*SHARES, *LENGTHS):
+            value = getattr(self.tolerances, name)
+            if isinstance(value, tuple) and len(value) != self.count:
+                raise DalembertError(
+                    f"the tolerance of {name} has {len(value)} numbers; arm '{self.arm.name}' has parameters of {self.count} joints: "
+                    f"give one number, or {self.count}"
+                )
+
+    @property
+    def count(self) -> int:
+        """Joints that have parameters: those of the tree."""
+        return self.arm.sizes["N"]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What is drawn, in the order of the columns."""
+        joints = [joint.name for joint in self.arm.robot.tree_joints]
+        axes = [f"{axis} of the centre of mass" for axis in "xyz"]
+        titles = {
+            "mass": "mass",
+            "inertia": "inertia",
+            "rotor": "rotor inertia",
+            "viscous": "viscous friction",
+            "coulomb": "Coulomb friction",
+        }
+        names = [f"{titles[name]}, {joint}" for name in self._varied(SHARES) for joint in joints]
+        names += [f"{axis}, {joint}" for _ in self._varied(LENGTHS) for joint in joints for axis in axes]
+        payload = ["payload (kg)"] if self.tolerances.payload[1] > 0 else []
+        return (*names, *payload, *(f"{axis} of the payload" for axis in axes if self.tolerances.payload_com))
+
+    def _varied(self, keys: Sequence[str]) -> list[str]:
+        return [name for name in keys if np.any(getattr(self.tolerances, name))]
+
+    def piece(self, ends: tuple[int, int]) -> tuple[Array, Array, Array]:
+        """(peak, rms, drawn) of the samples from first to before last."""
+        first, last = ends
+        random = np.random.default_rng([self.seed, first // PIECE])
+        drawn = self._drawn(random)[: last - first]
+        return self._torques(drawn)
+
+    def nominal(self) -> tuple[Array, Array, Array]:
+        """The same of the robot as its file has it."""
+        return self._torques(None)
+
+    def _drawn(self, random: np.random.Generator) -> Array:
+        """A whole piece of samples, so that fewer samples are the first of more: (PIECE, k)."""
+        t, N = self.tolerances, self.count
+
+        def within(tolerance: Any, *shape: int) -> Array:
+            if t.distribution == "normal":
+                return np.clip(random.standard_normal((PIECE, *shape)) / 2, -1.5, 1.5) * tolerance
+            return random.uniform(-1.0, 1.0, (PIECE, *shape)) * tolerance
+
+        columns = [1.0 + within(np.array(getattr(t, name)), N) for name in self._varied(SHARES)]
+        columns += [
+            within(np.broadcast_to(np.array(getattr(t, name)), N)[:, None], N, 3).reshape(PIECE, 3 * N)
+            for name in self._varied(LENGTHS)
+        ]
+        if t.payload[1] > 0:
+            middle, half = (t.payload[0] + t.payload[1]) / 2, (t.payload[1] - t.payload[0]) / 2
+            columns.append(np.maximum(middle + within(half, 1), 0.0))
+        if t.payload_com:
+            columns.append(within(t.payload_com, 3))
+        return np.concatenate([np.empty((PIECE, 0)), *columns], axis=1)
+
+    def _parts(self, drawn: Array) -> dict[str, Array]:
+        """The columns of what was drawn, by name."""
+        N, at, parts = self.count, 0, {}
+        sizes = {**dict.fromkeys(self._varied(SHARES), N), **dict.fromkeys(self._varied(LENGTHS), 3 * N)}
+        sizes |= {"payload": 1} if self.tolerances.payload[1] > 0 else {}
+        sizes |= {"payload_com": 3} if self.tolerances.payload_com else {}
+        for name, size in sizes.items():
+            parts[name] = drawn[:, at : at + size]
+            at += size
+        return parts
+
+    def _numbers(self, drawn: Array) -> dict[str, Array]:
+        """π of S (7.81) and the payload of every sample: (samples, K), (samples, 10)."""
+        parts, N, S = self._parts(drawn), self.count, len(drawn)
+        own = np.broadcast_to(self.arm.parameters, (S, self.arm.parameters.size)).copy()
+        of_joints = own[:, : N * WIDTH].reshape(S, N, WIDTH)
+        m, h = of_joints[..., 0], of_joints[..., 1:4]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            c = np.where(m[..., None] != 0, h / m[..., None], 0.0)
+        about_com = of_joints[..., 4:10] - _steiner(m, c)
+        scale = parts.get("mass", 1.0)
+        new_m, new_c = m * scale, c + parts.get("com", np.zeros((S, 3 * N))).reshape(S, N, 3)
+        tensor = about_com * np.broadcast_to(scale * parts.get("inertia", 1.0), (S, N))[..., None]
+        # a first moment without a mass is a fit's: there is nothing to shift
+        of_joints[..., 1:4] = np.where(m[..., None] != 0, new_m[..., None] * new_c, h)
+        of_joints[..., 4:10] = tensor + _steiner(new_m, np.where(m[..., None] != 0, new_c, 0.0))
+        of_joints[..., 0] = new_m
+        for k, name in enumerate(("rotor", "viscous", "coulomb"), 10):
+            if name in parts:
+                of_joints[..., k] *= parts[name]
+        numbers = {"parameters": own}
+        if "payload" in parts:
+            mass = parts["payload"][:, 0]
+            at = np.array(self.tolerances.payload_at) + parts.get("payload_com", np.zeros((S, 3)))
+            held = np.concatenate([mass[:, None], mass[:, None] * at, _steiner(mass, at)], axis=1)
+            numbers["payload"] = held
+        return numbers
+
+    def _torques(self, drawn: Array | None) -> tuple[Array, Array, Array]:
+        """Peak and RMS torques of the samples, and what was drawn."""
+        at, rows = self.at, [] if drawn is None else list(self._slices(len(drawn)))
+        if drawn is None:
+            tau = at.model(self.arm).inverse_dynamics(at.q, at.qd, at.qdd, self.push)
+            check_finite(self.arm, at.t, tau)
+            return np.abs(tau).max(axis=0)[None], rms(at.t, tau)[None], np.empty((1, 0))
+        numbers = self._numbers(drawn)
+        peak, mean = np.empty((2, len(drawn), self.arm.n))
+        for part in rows:
+            sets = {name: value[part, None] for name, value in numbers.items()}
+            if at.payload is not None:
+                sets["payload"] = sets.get("payload", 0.0) + at.payload
+            varied = self.arm.variants(**sets)
+            tau = varied.inverse_dynamics(at.q, at.qd, at.qdd, self.push)
+            peak[part] = np.abs(tau).max(axis=1)
+            mean[part] = [rms(at.t, one) for one in tau]
+        return peak, mean, drawn
+
+    def _slices(self, count: int) -> Iterator[slice]:
+        """Samples that are computed at once."""
+        step = max(1, STATES // len(self.at.t))
+        for first in range(0, count, step):
+            yield slice(first, min(first + step, count))
+
+
+def _steiner(m: Array, c: Array) -> Array:
+    """I_xx, I_xy, I_xz, I_yy, I_yz, I_zz of masses m (…) at points c (…, 3), about the origin: S (7.60)."""
+    x, y, z = np.moveaxis(c, -1, 0)
+    return m[..., None] * np.stack([y * y + z * z, -x * y, -x * z, x * x + z * z, -y * z, x * x + y * y], axis=-1)

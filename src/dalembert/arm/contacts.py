@@ -1,0 +1,91 @@
+"""Frames on any link: those at which wrenches act on the environment, and those whose poses are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dalembert.arrays import is_lazy, real, shown
+from dalembert.coordinates.chain import AnyMechanism
+from dalembert.errors import DalembertError, ShapeError
+from dalembert.foreign.libraries import common_library
+from dalembert.robot.mechanism import places
+from dalembert.robot.model import Frame, Robot
+
+TIP = "tip"  # names the end effector's frame, whatever the robot calls it
+
+
+def frame_of(robot: Robot, name: Any) -> Frame:
+    """The frame of the tip or of a link by its name."""
+    assert robot.tip is not None
+    if not isinstance(name, str):
+        raise DalembertError(f"a frame is given as {shown(name)}; it must be the name of a link, or 'tip'")
+    if name in {link.name for link in robot.links}:
+        return Frame(name, name)
+    if name in (TIP, robot.tip.name):
+        return robot.tip
+    robot.link(name)  # says which links there are
+    raise AssertionError
+
+
+def with_contacts(mechanism: AnyMechanism, robot: Robot, names: Sequence[str]) -> AnyMechanism:
+    """The mechanism whose wrenches act at these frames, in this order."""
+    at, contacts = places(robot), []
+    for name in names:
+        frame = frame_of(robot, name)
+        body, stands = at[frame.link]
+        contacts.append((body, stands @ frame.placement))
+    tree: Any = replace(mechanism.tree, contacts=tuple(contacts))
+    return mechanism.with_tree(tree)
+
+
+def all_wrenches(tip_wrench: Any, wrenches: Any) -> dict[str, Any]:
+    """The wrench at the tip, if there is one, and those at links, by the names of their frames."""
+    if not isinstance(wrenches, Mapping):
+        raise DalembertError(
+            f"wrenches is {shown(wrenches)}; it must be a dict of links and what they exert, "
+            "like {'forearm': [fx, fy, fz, mx, my, mz]}"
+        )
+    tip = {} if tip_wrench is None else {TIP: tip_wrench}
+    if tip and TIP in wrenches:
+        raise DalembertError(
+            "the wrench at the tip is given twice, as tip_wrench and in wrenches; leave one of them out"
+        )
+    return {**tip, **wrenches}
+
+
+def side_by_side(wrenches: Mapping[str, Any]) -> Any:
+    """Wrenches (…, 6) of any library as one array (…, 6k); their leading axes broadcast."""
+    library = common_library(wrenches.values())
+    arrays = {
+        name: value
+        if library is not None and not isinstance(value, (list, tuple))
+        else real(f"the wrench at '{name}'", value)
+        for name, value in wrenches.items()
+    }
+    for name, array in arrays.items():
+        if array.ndim == 0 or array.shape[-1] != 6:
+            raise ShapeError(
+                f"the wrench at '{name}' has shape {tuple(array.shape)}; it must be (…, 6): force and moment, "
+                "[fx fy fz mx my mz]"
+            )
+    given: list[Any] = list(arrays.values())
+    if library == "torch":
+        import torch
+
+        device = next(x.device for x in given if isinstance(x, torch.Tensor))
+        return torch.cat(torch.broadcast_tensors(*(torch.as_tensor(x, device=device) for x in given)), dim=-1)
+    if library == "jax":
+        import jax.numpy as numbers
+    elif library == "cupy":
+        import cupy as numbers
+
+        given = [numbers.asarray(x) for x in given]
+    elif any(map(is_lazy, given)):
+        import dask.array as numbers
+    else:
+        numbers = np
+    return numbers.concatenate(numbers.broadcast_arrays(*given), axis=-1)

@@ -1,0 +1,60 @@
+"""Short ``repr``s of records that hold arrays or other records: one line, shapes in place of numbers."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, TypeVar
+
+Record = TypeVar("Record", bound=type)
+LONGEST = 150  # characters
+FEW = 4  # numbers of an array that are shown
+
+
+def brief(record: Record) -> Record:
+    """The dataclass with a ``repr`` of one line, of at most about 200 characters.
+
+    >>> from dataclasses import dataclass
+    >>> @brief
+    ... @dataclass
+    ... class Table:
+    ...     name: str
+    ...     rows: list[int]
+    >>> Table("lengths", list(range(100)))
+    Table(name='lengths', rows=<100 of int>)
+    """
+    record.__repr__ = _brief  # type: ignore[assignment, method-assign]
+    return record
+
+
+def _brief(self: Any) -> str:
+    out = ""
+    for field in fields(self):
+        if not field.repr:
+            continue
+        word = f"{field.name}={_value(getattr(self, field.name))}"
+        if len(out) + len(word) > LONGEST:
+            out += ", …" if out else "…"
+            break
+        out += f", {word}" if out else word
+    return f"{type(self).__name__}({out})"
+
+
+def _value(x: Any) -> str:
+    """One value: numbers and short words as they are, of arrays their shape, of records their kind."""
+    shape = getattr(x, "shape", None)
+    if isinstance(shape, tuple):
+        if len(shape) == 1 and 0 < shape[0] <= FEW and getattr(x.dtype, "kind", "") == "f" and hasattr(x, "tolist"):
+            return f"[{' '.join(f'{v:.5g}' for v in x.tolist())}]"
+        return f"{x.item():.6g}" if shape == () and getattr(x.dtype, "kind", "") == "f" else f"<{shape} array>"
+    if isinstance(x, float):
+        return f"{x:.6g}"
+    if isinstance(x, (tuple, list, dict, frozenset)):
+        short = repr(x)
+        kinds = {type(item).__name__ for item in x}
+        if len(x) <= FEW and len(short) <= 40 and kinds <= {"str", "int", "float"}:
+            return short
+        return f"<{len(x)} of {', '.join(sorted(kinds))}>" if x else short
+    short = repr(x)
+    if len(short) <= 60 and "\n" not in short:
+        return short
+    return f"{short[:36]}…{short[-1]}" if isinstance(x, str) else f"<{type(x).__name__}>"

@@ -1,0 +1,103 @@
+"""Colours: one for each joint however many there are, and what each becomes on a dark page."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.floating[Any]]
+
+INK, SOFT, RED = "#1c2733", "#8b97a3", "#b3261e"
+JOINTS = ("#1f5fa8", "#d1702a", "#3d8f5a", "#8a58a5", "#b0413e", "#3b9ba3", "#8c6d31", "#d4679b", "#5b6770", "#7a9a01")
+GREY = 0.035  # chroma in Oklab up to which a colour is a shade of the page, not a meaning
+LIGHTNESS, CHROMA, HUES = (0.42, 0.52, 0.62, 0.72), (0.09, 0.15, 0.2), 36  # among which further joints choose
+
+# sRGB to the cone responses of Oklab (Ottosson, 2020), and these to lightness, green-red and blue-yellow
+_CONES = np.array([
+    [0.4122214708, 0.5363325363, 0.0514459929],
+    [0.2119034982, 0.6806995451, 0.1073969566],
+    [0.0883024619, 0.2817188376, 0.6299787005],
+])  # fmt: skip
+_LAB = np.array([
+    [0.2104542553, 0.7936177850, -0.0040720468],
+    [1.9779984951, -2.4285922050, 0.4505937099],
+    [0.0259040371, 0.7827717662, -0.8086757660],
+])  # fmt: skip
+
+
+def oklab(colour: str) -> Array:
+    """Lightness (0 to 1), green–red and blue–yellow (3,) of a colour ``#rrggbb``; distances are those that are seen.
+
+    >>> oklab("#ffffff").round(3).tolist()
+    [1.0, 0.0, 0.0]
+    """
+    rgb = np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)]) / 255
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    return _LAB @ np.cbrt(_CONES @ linear) + 0.0
+
+
+def _linear(lab: Array) -> Array:
+    """The linear sRGB of a colour, beyond 0 to 1 where no screen shows it."""
+    return np.asarray(np.linalg.solve(_CONES, np.linalg.solve(_LAB, lab) ** 3))
+
+
+def _hex(lab: Array) -> str:
+    """``#rrggbb`` of a colour; one that no screen shows loses chroma until it can be shown."""
+    rgb = _linear(lab)
+    while rgb.min() < -1e-4 or rgb.max() > 1 + 1e-4:
+        lab = lab * np.array([1.0, 0.95, 0.95])
+        rgb = _linear(np.array([min(max(lab[0], 0.0), 1.0), *lab[1:]]))
+    rgb = np.clip(rgb, 0.0, 1.0)
+    shown = np.where(rgb <= 0.0031308, 12.92 * rgb, 1.055 * rgb ** (1 / 2.4) - 0.055)
+    return "#" + "".join(f"{round(255 * float(x)):02x}" for x in shown)
+
+
+@cache
+def _candidates() -> tuple[tuple[str, ...], Array]:
+    """Colours that further joints may take, (k,) and (k, 3): strong enough on white, and each on a screen."""
+    turns = np.linspace(0, 2 * np.pi, HUES, endpoint=False)
+    labs = [
+        np.array([light, c * np.cos(h), c * np.sin(h)]) for light in LIGHTNESS for c in CHROMA for h in turns.tolist()
+    ]
+    labs = [lab for lab in labs if _linear(lab).min() >= 0 and _linear(lab).max() <= 1]
+    return tuple(map(_hex, labs)), np.array(labs)
+
+
+@cache
+def _palette(count: int) -> tuple[str, ...]:
+    """So many colours: those of ``JOINTS``, then each time the candidate farthest from all before it."""
+    if count <= len(JOINTS):
+        return JOINTS[:count]
+    before = _palette(count - 1)
+    names, labs = _candidates()
+    distance = np.linalg.norm(labs[:, None] - np.array([oklab(colour) for colour in before])[None], axis=-1).min(axis=1)
+    return (*before, names[int(np.argmax(distance))])
+
+
+SEVERAL = 40  # colours that can still be told from each other; then they begin again
+
+
+def joint_colour(i: int) -> str:
+    """The colour ``#rrggbb`` of joint i, from 0, in every figure; 40 joints have one each.
+
+    >>> joint_colour(0), joint_colour(10) in JOINTS
+    ('#1f5fa8', False)
+    """
+    return _palette(i % SEVERAL + 1)[-1]
+
+
+@cache
+def in_the_dark(colour: str) -> str:
+    """The colour on a dark page: shades of the page turn round, meanings keep their hue and become lighter.
+
+    >>> in_the_dark("#ffffff"), in_the_dark("#1f5fa8")
+    ('#15191f', '#639fe9')
+    """
+    lab = oklab(colour)
+    if np.hypot(lab[1], lab[2]) <= GREY:  # white becomes the page, ink becomes nearly white
+        light = 0.212 + 0.95 * max(1.0 - float(lab[0]), 0.0) ** 0.9
+        return _hex(np.array([min(light, 0.95), -0.003, -0.013]))
+    return _hex(np.array([0.5 + 0.4 * lab[0], *(0.95 * lab[1:])]))

@@ -1,0 +1,186 @@
+"""What ``.plot()`` draws of motions, runs, sizings and ellipsoids; each function returns a matplotlib Figure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.analysis.ellipsoid import Ellipsoid, Polytope
+from dalembert.analysis.sizing import ROUNDING, Demand, Sizing, joint_units
+from dalembert.arm import Arm
+from dalembert.errors import DalembertError, ShapeError
+from dalembert.report.colours import INK, RED, SOFT, joint_colour
+from dalembert.report.figures import Curve, Panel, assemble
+from dalembert.report.tip_figures import ellipsoid_figure
+from dalembert.report.words import literal
+from dalembert.robot.model import Frame
+from dalembert.simulation.simulate import Run
+from dalembert.trajectory.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Array = NDArray[np.floating[Any]]
+MOST = 2000  # points of a line
+ENERGIES = (("#e07b2a", "kinetic"), ("#5b9f70", "potential"), (INK, "sum"))
+
+
+# -- curves over time ----------------------------------------------------------------------------
+
+
+def motion_figure(motion: Trajectory, arm: Arm | None = None) -> Figure:
+    """See :meth:`Trajectory.plot`."""
+    if arm is not None:
+        motion.fits(arm)
+    names = joint_names(motion.n, arm)
+    shown = [("Position", "position", motion.q), ("Velocity", "speed", motion.qd)]
+    shown.append(("Acceleration", "acceleration", motion.qdd))
+    if arm is not None:
+        shown.append(("Torque", "torque", np.asarray(arm.inverse_dynamics(motion.q, motion.qd, motion.qdd))))
+    units = _units(arm)
+    panels = [_over_time(f"{title} ({units[what]})", motion.t, _curves(names, x)) for title, what, x in shown]
+    return assemble(panels, 2 if arm is not None else 3)
+
+
+def run_figure(run: Run, batch: int | tuple[int, ...] | None = None) -> Figure:
+    """See :meth:`Run.plot`."""
+    at = chosen(run, batch)
+    names, units = joint_names(run.arm.n, run.arm), _units(run.arm)
+    shown = [("Position", "position", run.q), ("Velocity", "speed", run.qd), ("Torque", "torque", run.tau)]
+    if not run.tau.any():
+        shown[2] = ("Acceleration", "acceleration", run.qdd)
+    if run.follows:
+        shown.append(("Tracking error", "position", run.tracking_error))
+    panels = [_over_time(f"{title} ({units[what]})", run.t, _curves(names, x[at])) for title, what, x in shown]
+    if not run.follows:
+        energies = zip(ENERGIES, (run.kinetic, run.potential, run.energy), strict=True)
+        curves = [(colour, word, x[at]) for (colour, word), x in energies]
+        panels.append(_over_time("Energy (J)", run.t, curves, inside=True))
+    return assemble(panels)
+
+
+def chosen(run: Run, batch: int | tuple[int, ...] | None) -> tuple[int, ...]:
+    """The place of one run in its batch; () where it is none."""
+    leading = run.q.shape[:-2]
+    index = () if batch is None else batch if isinstance(batch, tuple) else (batch,)
+    if len(index) != len(leading) or not all(-size <= k < size for k, size in zip(index, leading, strict=True)):
+        example = f"batch={(0,) * len(leading) if len(leading) > 1 else 0}" if leading else "no batch="
+        raise ShapeError(
+            f"batch is {batch}, but the run has the batch shape {leading}; give the place of one run: {example}"
+        )
+    return index
+
+
+def joint_names(n: int, arm: Arm | None) -> tuple[str, ...]:
+    """The joints' names; of a motion without an arm, numbers."""
+    return arm.joint_names if arm is not None else tuple(f"joint {i + 1}" for i in range(n))
+
+
+def _units(arm: Arm | None) -> dict[str, str]:
+    """For every quantity its unit, or both where some joints are prismatic."""
+    known = {"position": ("rad", "m"), "speed": ("rad/s", "m/s"), "acceleration": ("rad/s²", "m/s²")}
+    words = known if arm is None else joint_units(arm)
+    return {what: " or ".join(sorted(set(units), reverse=True)) for what, units in words.items()}
+
+
+def _curves(names: Sequence[str], x: Array) -> list[Curve]:
+    return [(joint_colour(i), name, x[:, i]) for i, name in enumerate(names)]
+
+
+def _over_time(title: str, t: Array, curves: list[Curve], inside: bool = False) -> Panel:
+    """Curves over time; a curve that covers an earlier one is dashed. With ``inside`` the legend stands in the axes."""
+    few = slice(None) if len(t) <= MOST else np.unique(np.linspace(0, len(t) - 1, MOST).round().astype(int))
+    same = 1e-6 * max((float(np.ptp(y)) for _, _, y in curves if len(y)), default=0.0)
+
+    def draw(axes: Axes) -> None:
+        for k, (colour, word, y) in enumerate(curves):
+            covers = any(np.allclose(y, below, rtol=0, atol=same) for _, _, below in curves[:k])
+            axes.plot(t[few], y[few], color=colour, ls=(0, (4, 4)) if covers else "-", label=literal(word))
+        axes.set_xlim(t[0], t[-1] if t[-1] > t[0] else t[0] + 1.0)
+        axes.set_xlabel("time (s)", labelpad=1)
+        if axes.get_ylim()[0] < 0 < axes.get_ylim()[1]:
+            axes.axhline(0, color=SOFT, lw=0.7, zorder=0.9)
+        if inside:
+            low, high = axes.get_ylim()
+            axes.set_ylim(low, high + 0.2 * (high - low))
+            axes.legend(loc="upper left", ncols=len(curves))
+
+    return Panel(title, draw, () if inside else tuple((colour, word) for colour, word, _ in curves), (4.8, 2.6))
+
+
+# -- sizing --------------------------------------------------------------------------------------
+
+
+def sizing_figure(sizing: Sizing) -> Figure:
+    """See :meth:`Sizing.plot`."""
+    limited = [x for x in (sizing.torque, sizing.speed, sizing.acceleration) if not np.isnan(x.limit).all()]
+    panels = [_shares(sizing, limited)] if limited else []
+    for quantity in (sizing.torque, sizing.speed, sizing.power):
+        for unit in dict.fromkeys(quantity.units):
+            panels.append(_bars(sizing, quantity, [i for i, u in enumerate(quantity.units) if u == unit]))
+    return assemble(panels, 2)
+
+
+def _ticks(axes: Axes, names: Sequence[str]) -> None:
+    """The joints' names below the bars, turned where they would run into each other."""
+    axes.set_xticks(range(len(names)), [literal(name) for name in names])
+    if sum(map(len, names)) + 2 * len(names) > 44:
+        axes.tick_params(axis="x", labelrotation=40, length=0)
+        for label in axes.get_xticklabels():
+            label.set(ha="right", rotation_mode="anchor")
+    axes.tick_params(axis="x", length=0)
+    axes.grid(False, axis="x")
+
+
+def _shares(sizing: Sizing, limited: list[Demand]) -> Panel:
+    """How much of each limit is used, in per cent, side by side for every joint."""
+    colours = ("#1f5fa8", "#93b9e3", "#5b6770")
+    width = 0.8 / len(limited)
+
+    def draw(axes: Axes) -> None:
+        for k, (quantity, colour) in enumerate(zip(limited, colours, strict=False)):
+            x = np.arange(len(sizing.joints)) + (k - (len(limited) - 1) / 2) * width
+            used = 100 * np.nan_to_num(quantity.used, nan=0.0, posinf=1e3)
+            over = quantity.used > 1 + ROUNDING
+            axes.bar(x, used, 0.9 * width, color=np.where(over, RED, colour).tolist(), label=quantity.name)
+        axes.axhline(100, color=RED, lw=1.0, ls=(0, (5, 3)))
+        axes.set_ylim(0, max(108.0, 1.08 * axes.get_ylim()[1]))
+        _ticks(axes, sizing.joints)
+
+    key = [(colour, x.name) for x, colour in zip(limited, colours, strict=False)]
+    over = any((x.used > 1 + ROUNDING).any() for x in limited)
+    return Panel("Share of the limit used (%)", draw, (*key, *([(RED, "above the limit")] if over else [])), (4.8, 2.8))
+
+
+def _bars(sizing: Sizing, quantity: Demand, joints: list[int]) -> Panel:
+    """Peak and RMS of a quantity for these joints, which share a unit."""
+
+    def draw(axes: Axes) -> None:
+        x = np.arange(len(joints))
+        axes.bar(x, quantity.peak[joints], 0.62, color=[joint_colour(i) for i in joints], alpha=0.45)
+        axes.bar(x, quantity.rms[joints], 0.62, color=[joint_colour(i) for i in joints])
+        _ticks(axes, [sizing.joints[i] for i in joints])
+
+    title = f"{quantity.name.capitalize()}: peak, and RMS in full colour ({quantity.units[joints[0]]})"
+    return Panel(title, draw, (), (4.8, 2.8))
+
+
+# -- ellipsoids ----------------------------------------------------------------------------------
+
+
+def plot_ellipsoid(shape: Ellipsoid, exact: Polytope | None = None) -> Figure:
+    """See :meth:`Ellipsoid.plot`."""
+    if shape.arm is None or shape.q is None:
+        raise DalembertError(
+            "this ellipsoid has no arm to be drawn at; take one from a method such as arm.dynamic_manipulability(q)"
+        )
+    return ellipsoid_figure(at_frame(shape.arm, shape.frame), shape.q, shape, exact)
+
+
+def at_frame(arm: Arm, frame: str) -> Arm:
+    """The arm with its tip at a link's frame, where the ellipsoid was asked for."""
+    return arm if frame == "tip" else arm.replace(tip=Frame(frame, frame))

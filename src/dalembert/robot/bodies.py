@@ -1,0 +1,107 @@
+"""Bodies from shapes: the ``shapes`` of a link in a table, and the links of a robot that only have shapes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from dalembert.errors import RobotError
+from dalembert.robot.inertia import Inertia
+from dalembert.robot.materials import density_of
+from dalembert.robot.model import Link, Robot
+from dalembert.robot.parts import INERTIA_KEYS, PLACEMENT_KEYS, read_inertia, read_placement
+from dalembert.robot.shapes import SIZES, Shape
+from dalembert.robot.tables import Table, some, told_at
+
+SHAPE_KEYS = (*SIZES, "scale", *PLACEMENT_KEYS, "name", "material", "colour")
+BODY_KEYS = ("density", "mass", "wall")
+
+
+def read_shape(table: Table) -> Shape:
+    """A shape from a table with the key of its kind, like { cylinder = ["40 mm", "0.3 m"], xyz = [0, 0, 0.15] }."""
+    kinds: list[Any] = [kind for kind in SIZES if kind in table]
+    if len(kinds) != 1:
+        raise RobotError(f"{table.where}: it needs one of the keys {', '.join(SIZES)}, and has {len(kinds)} of them")
+    (kind,) = kinds
+    if kind != "mesh" and "scale" in table:
+        raise RobotError(f"{table.where}: 'scale' is for a mesh, and this is a {kind}; leave it out")
+    key = "scale" if kind == "mesh" else kind
+    value = table.get(key, 1.0) if kind == "mesh" else table.get(key)
+    count = len(SIZES[kind])
+    if isinstance(value, (int, float, str)) and kind in ("mesh", "sphere"):
+        value = [value] * count
+    numbers = table.list(key, value, (count,), f"a list of {count} numbers: {', '.join(SIZES[kind])}")
+    size = tuple(table.scalar(key, x, length=kind != "mesh") for x in numbers)
+    colour: Any = table.get("colour", None)
+    if colour is not None:
+        parts = table.list("colour", colour, (4,), "4 numbers: red, green, blue and opacity")
+        colour = tuple(table.scalar("colour", x) for x in parts)
+    names = table.text("name", ""), table.text("material", "")
+    return Shape(kind, size, read_placement(table), table.text("mesh", ""), *names, colour)
+
+
+def read_body(parent: Table, folder: str | os.PathLike[str] = "") -> tuple[Inertia, tuple[Shape, ...]]:
+    """The inertia of a link by its mass, com and inertia, or by its ``shapes``; and these shapes.
+
+    folder  where relative paths of meshes begin
+    """
+    if "shapes" not in parent:
+        return read_inertia(parent), ()
+    twice = [key for key in INERTIA_KEYS if key in parent]
+    if twice:
+        raise RobotError(
+            f"{parent.where}: '{twice[0]}' is given, and 'shapes', which give it too; leave one of them out (a shape may have a "
+            "mass instead of a density)"
+        )
+    given = parent.get("shapes")
+    shapes, body = [], Inertia()
+    for k, data in enumerate(given if isinstance(given, (list, tuple)) else [given], 1):
+        table = Table(data, f"{parent.where}, shape {k}", (*SHAPE_KEYS, *BODY_KEYS))
+        shape = read_shape(table)
+        mass, wall = table.number("mass", None), table.number("wall", None, length=True)
+        density = table.get("density", None)
+        if mass is None and density is None:
+            raise RobotError(
+                f"{table.where}: a {shape.kind} needs a density, like 2700 (kg/m³) or 'aluminium', or a mass (kg)"
+            )
+        with told_at(table.where):
+            body = body + shape.inertia(density, mass=mass, wall=wall, folder=folder)
+        shapes.append(shape)
+    return body, tuple(shapes)
+
+
+def with_density(robot: Robot, density: float | str, folder: str | os.PathLike[str] = "") -> Robot:
+    """The robot whose links without a mass have that of their shapes: of the collision shapes, or else of the visuals.
+
+    density  kg/m³, or the name of a material;  folder  where relative paths of meshes begin
+    """
+    value, filled = density_of(density), []
+    links = []
+    for link in robot.links:
+        shapes = link.collisions or link.visuals
+        if shapes and link.inertia.is_zero and not link.massless:
+            with told_at(f"link '{link.name}'"):
+                body = _sum([shape.inertia(value, folder=folder) for shape in shapes])
+            link = replace(link, inertia=body)
+            filled.append(f"'{link.name}' {body.mass:.4g} kg ({_count(link)})")
+        links.append(link)
+    note = (
+        f"links without a mass in the file have that of their shapes at {value:g} kg/m³: {some(filled, 50)}"
+        if filled
+        else f"the density {value:g} kg/m³ is not used: no link without a mass has shapes"
+    )
+    return robot.replace(links=tuple(links), notes=(*robot.notes, note))
+
+
+def _sum(bodies: Sequence[Inertia]) -> Inertia:
+    whole = Inertia()
+    for body in bodies:
+        whole = whole + body
+    return whole
+
+
+def _count(link: Link) -> str:
+    shapes, word = (link.collisions, "collision") if link.collisions else (link.visuals, "visual")
+    return f"{len(shapes)} {word} shape{'s' if len(shapes) > 1 else ''}"

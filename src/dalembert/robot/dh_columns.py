@@ -1,0 +1,275 @@
+"""What the columns of a DH table are called, in which units they are, and what their cells say."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dalembert.errors import RobotError
+from dalembert.robot import units as si
+from dalembert.robot.bounds import LONGEST, WIDEST
+from dalembert.robot.tables import parse_angle, shown
+
+# what a column is: spellings, in lower case and without blanks, underscores and signs; Greek letters are spelled out
+SPELLINGS = {
+    "name": "joint name jointname i j k no nr number index row id axis jointno jointi",
+    "link": "link linkname body linki",
+    "type": "type jointtype kind rp sigma",
+    "variable": "q variable jointvariable var",
+    "a": "a ai linklength linklengtha alinklength",
+    "alpha": "alpha alphai twist linktwist twistangle linktwistangle linktwistalpha alphalinktwist",
+    "d": "d di linkoffset linkoffsetd dlinkoffset jointdistance",
+    "theta": "theta thetai th jointangle jointangletheta thetajointangle",
+    "offset": "offset qoffset thetaoffset jointoffset q0 theta0 zerooffset",
+    "mass": "m mass linkmass mi",
+    "com x": "cx comx xc xcom rcx lcx cogx cgx xcog",
+    "com y": "cy comy yc ycom rcy lcy cogy cgy ycog",
+    "com z": "cz comz zc zcom rcz lcz cogz cgz zcog",
+    **{f"inertia {k}": f"i{k} j{k} ic{k} inertia{k}" for k in ("xx", "yy", "zz", "xy", "xz", "yz")},
+    "rotor inertia": "im jm rotorinertia motorinertia inertiarotor inertiamotor jmotor imotor jr",
+    "rotor mass": "rotormass motormass",
+    "gear": "gear gearratio ratio kr n reduction gr",
+    "lower": "min lower qmin lowerlimit minposition minangle thetamin positionmin",
+    "upper": "max upper qmax upperlimit maxposition maxangle thetamax positionmax",
+    "velocity": "maxspeed maxvelocity velocity speed vmax qdmax qdotmax velocitylimit speedlimit",
+    "acceleration": "maxacceleration acceleration accelerationlimit qddmax",
+    "effort": "maxtorque torque effort maxeffort taumax torquelimit effortlimit maxforce forcelimit",
+    "viscous": "viscous fv viscousfriction damping",
+    "coulomb": "coulomb fs fc coulombfriction",
+    "convention": "convention dhconvention",
+    "note": "note",
+}
+MEANING = {word: key for key, words in SPELLINGS.items() for word in words.split()}
+GEOMETRY = ("a", "alpha", "d", "theta")
+RATIO = {"rad/rad": 1.0, "1": 1.0, "-": 1.0}
+# the units of a column for revolute joints, and for prismatic ones
+UNITS = {
+    **dict.fromkeys(("a", "d", "com x", "com y", "com z"), (si.LENGTH, si.LENGTH)),
+    **dict.fromkeys(("alpha", "theta"), (si.ANGLE, si.ANGLE)),
+    **dict.fromkeys(("offset", "lower", "upper"), (si.ANGLE, si.LENGTH)),
+    **dict.fromkeys(("mass", "rotor mass"), (si.MASS, si.MASS)),
+    **dict.fromkeys([key for key in SPELLINGS if "inertia" in key], (si.INERTIA, si.INERTIA)),
+    "gear": (RATIO, {"rad/m": 1.0, "1/m": 1.0}),
+    "velocity": (si.TURNING_SPEED, si.SPEED),
+    "acceleration": (si.TURNING_ACCELERATION, si.ACCELERATION),
+    **dict.fromkeys(("effort", "coulomb"), (si.TORQUE, si.FORCE)),
+    "viscous": (si.TURNING_DAMPING, si.DAMPING),
+}
+# (largest believable number in SI, the unit in which larger ones are usually meant, in words), by the units of a column
+DOUBTS = {
+    "m": (LONGEST, "mm", "millimetres"),
+    "rad": (WIDEST, "deg", "degrees"),
+    "rad/s": (50.0, "deg/s", "degrees per second"),
+}
+
+EMPTY = ("", "-", "–", "—", "n/a", "na", "nan", "none", "null")
+_PREVIOUS = re.compile(r"[_\s]*+[{(\[]?\s*+[inj]\s*+[-−–]\s*+1\s*+[})\]]?|ᵢ₋₁", re.IGNORECASE)
+_BRACKETS = re.compile(r"(?P<name>[^\[(]*+)[\[(](?P<unit>.*)[\])]\s*+")
+_ENDING = re.compile(r"(?P<name>.*?[^\s,/_])(?:\s*[,/_]\s*|\s+in\s+|\s+)(?P<unit>[^\s,_].*)")
+_NUMBER = r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?"
+_WITH_UNIT = re.compile(rf"({_NUMBER})\s*+(\D.*+)")
+_RATIO = re.compile(rf"({_NUMBER})\s*+:\s*+({_NUMBER})")
+_LETTER = r"(?:q|θ|ϑ|theta|th|d)(?:_?\{?(?:[0-9]{1,3}|i)\}?)?(?:\(t\))?\*?"
+_VARIABLE = re.compile(rf"(?:\*|var\.?|variable|free|{_LETTER})\s*+(?P<after>[+-].+)?", re.IGNORECASE)
+_BEFORE = re.compile(rf"(?P<before>.+?)(?:\s*\+\s*{_LETTER}|\*)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class DHColumn:
+    """A column of the table: ``key`` of SPELLINGS, its unit as the header writes it, and where it stands.
+
+    previous  whether the header says that its value is that of the link before: a_{i−1}, as in modified tables
+    """
+
+    key: str
+    header: str
+    at: int
+    unit: str | None = None
+    previous: bool = False
+
+    def units(self, slides: bool) -> dict[str, float]:
+        """The units that it may be in, for a revolute or a prismatic joint."""
+        return UNITS[self.key][slides]
+
+
+def compact(text: str) -> str:
+    """A header as SPELLINGS has it.
+
+    >>> compact(" Link Twist $\\\\alpha_i$"), compact("com_x")
+    ('linktwistalphai', 'comx')
+    """
+    for greek, word in (("α", "alpha"), ("θ", "theta"), ("ϑ", "theta"), ("σ", "sigma"), ("τ", "tau"), ("ᵢ", "i")):
+        text = text.replace(greek, word)
+    return "".join(c for c in text.lower() if c.isalnum() or c == "°")
+
+
+def columns_of(cells: Sequence[str], where: str) -> tuple[list[DHColumn], list[str]]:
+    """The columns that a row of headers names, and the headers that name none."""
+    columns, others = [], []
+    for at, cell in enumerate(cells):
+        column = _column(cell, at, where) if cell else None
+        if column is not None:
+            columns.append(column)
+        elif cell.strip("# %/"):
+            others.append(cell)
+    return columns, others
+
+
+def _column(cell: str, at: int, where: str) -> DHColumn | None:
+    text = cell.lstrip("#%/ ").replace("\u00a0", " ")
+    name, count = _PREVIOUS.subn("", text)
+    for pattern in (_BRACKETS, None, _ENDING):
+        if pattern is None:
+            if key := MEANING.get(compact(name)):
+                return DHColumn(key, cell, at, previous=count > 0)
+            continue
+        match = pattern.fullmatch(name)
+        key = MEANING.get(compact(match["name"])) if match else None
+        if match is None or key is None:
+            continue
+        unit = match["unit"].strip()
+        if known_unit(key, unit):
+            return DHColumn(key, cell, at, unit, count > 0)
+        if pattern is _BRACKETS and key in UNITS:
+            words = (unit, unit + match["name"], match["name"] + unit)  # "a (link length)", "speed (max)"
+            meant = next((MEANING[compact(word)] for word in words if compact(word) in MEANING), None)
+            if not unit or meant is not None:
+                return DHColumn(key if meant in (None, "variable") else meant, cell, at, previous=count > 0)
+            raise RobotError(
+                f"{where}, column '{cell}': the unit '{unit}' is not known; known are {', '.join(all_units(key))}"
+            )
+        if pattern is _BRACKETS:
+            return DHColumn(key, cell, at)
+    return None
+
+
+def all_units(key: str) -> list[str]:
+    """The units of a column, of either kind of joint."""
+    return list(dict.fromkeys(unit for known in UNITS[key] for unit in known))
+
+
+def _parts(key: str, unit: str) -> list[str]:
+    """A header may name two units, such as "deg, mm": one for revolute joints, one for prismatic ones."""
+    whole = any(si.unit_among(known, unit) for known in UNITS[key])
+    return [unit] if whole else [part for part in re.split(r"[,;|]|\bor\b|/", unit) if part.strip()]
+
+
+def known_unit(key: str, unit: str) -> bool:
+    """Whether a column can be in this unit."""
+    return key in UNITS and bool(parts := _parts(key, unit)) and all(
+        any(si.unit_among(known, part) for known in UNITS[key]) for part in parts
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class DHCell:
+    """A cell, and how a sentence names it."""
+
+    text: str
+    column: DHColumn
+    where: str
+    comma: bool  # a comma is a decimal point
+
+    @property
+    def blank(self) -> bool:
+        """Whether it says nothing."""
+        return self.text.lower() in EMPTY
+
+    def wrong(self, sentence: str) -> RobotError:
+        """The sentence about it."""
+        return RobotError(f"{self.where}, column '{self.column.header}': {sentence}")
+
+    def number(self, slides: bool = False) -> float | None:
+        """Its value in SI units, for a revolute or a prismatic joint; None where it is blank."""
+        return None if self.blank else self.number_of(self.text, slides)
+
+    def variable(self) -> tuple[bool, float]:
+        """Whether it says that it is the joint variable, and the number that is added to that.
+
+        "q1", "θ2*" and "variable" are such words, "q1 + 90" and "pi/2 + q3" such sums; "90*" is one too.
+        """
+        text = self._plain(self.text)
+        if self.blank:
+            return False, 0.0
+        if match := _VARIABLE.fullmatch(text):
+            rest = (match["after"] or "").strip()
+            return True, self.number_of(rest[0] + rest[1:].strip()) if rest else 0.0
+        if match := _BEFORE.fullmatch(text):
+            return True, self.number_of(match["before"])
+        return False, self.number_of(text)
+
+    def _plain(self, text: str) -> str:
+        text = text.strip().replace("−", "-").replace("\u00a0", " ")
+        return re.sub(r"(?<=\d),(?=\d)|(?<!\w),(?=\d)", ".", text) if self.comma and "." not in text else text
+
+    def number_of(self, text: str, slides: bool = False) -> float:
+        """A number with its unit, or in the column's."""
+        text, units = self._plain(text), self.column.units(slides)
+        si_unit = next(iter(units))
+        if units is si.ANGLE and any(word in text for word in ("pi", "π", "deg", "rad", "°")):
+            angle = parse_angle(text)
+            if angle is not None:
+                return angle
+        if (ratio := _RATIO.fullmatch(text)) and self.column.key == "gear":
+            slow, fast = sorted((float(ratio[1]), float(ratio[2])), key=abs)
+            if slow:
+                return fast / slow
+        match = _WITH_UNIT.fullmatch(text)
+        if match and (unit := si.unit_among(units, match[2])):
+            return float(match[1]) * units[unit]
+        if re.fullmatch(_NUMBER, text) is None or not math.isfinite(float(text)):
+            raise self.wrong(f"{shown(self.text)} is not a number{self._hint(si_unit)}")
+        value = float(text)
+        unit = self._unit(units, value, slides)
+        value *= units[unit]
+        self._question(value, text, si_unit)
+        return value
+
+    def _hint(self, unit: str) -> str:
+        if re.fullmatch(r"[+-]?[0-9.]*,[0-9]+", self.text):
+            return "; write it with a decimal point, or put semicolons between the columns"
+        return "" if unit in RATIO else f"; write it like 0.5, or with its unit, like '0.5 {unit}'"
+
+    def _unit(self, units: dict[str, float], value: float, slides: bool) -> str:
+        """The unit of the column for this kind of joint."""
+        said = self.column.unit
+        if said is None:
+            return next(iter(units))
+        own = [unit for part in _parts(self.column.key, said) if (unit := si.unit_among(units, part))]
+        if not own and value != 0:
+            kind, usual = ("prismatic", "mm") if slides else ("revolute", "deg")
+            raise self.wrong(
+                f"the joint is {kind} and the column is in {said}; write the unit in the cell, like '{value:g} {usual}'"
+                if units is si.ANGLE or units is si.LENGTH
+                else f"the joint is {kind} and the column is in {said}; known are {', '.join(units)}"
+            )
+        return own[0] if own else next(iter(units))
+
+    def _question(self, value: float, text: str, unit: str) -> None:
+        """Refuse a number that can hardly be in the unit that it would be taken in."""
+        if unit not in DOUBTS or (self.column.unit is not None and unit != "m" and self.column.key != "alpha"):
+            return
+        largest, meant, words = DOUBTS[unit]
+        if abs(value) <= largest or si.unit_among({meant: 1.0}, self.column.unit or ""):
+            return
+        said = f"says {self.column.unit}" if self.column.unit else "says no unit"
+        name = _name(self.column)
+        raise self.wrong(
+            f"{text} looks like {words}, but the header {said}, so it is {value:g} {unit}; write '{name} [{meant}]' in the "
+            f"header if it is, or '{text} {self.column.unit or unit}' in the cell if it is not"
+        )
+
+
+def _name(column: DHColumn) -> str:
+    """The header without its unit."""
+    if column.unit is None:
+        return column.header
+    return column.header.partition(column.unit)[0].rstrip(" [(,/_")
+
+
+def places(columns: Sequence[DHColumn], cells: Sequence[str], where: str, comma: bool) -> Iterator[tuple[str, DHCell]]:
+    """The cells of a row, by what their columns are."""
+    for column in columns:
+        yield column.key, DHCell(cells[column.at] if column.at < len(cells) else "", column, where, comma)

@@ -1,0 +1,366 @@
+"""Robots from DH tables as people write them: CSV files and spreadsheets.
+
+The header names the columns and their units, such as ``joint; a [mm]; alpha (deg); d [mm]; theta; mass [kg]``.
+Whatever had to be assumed (the convention, the types of joints, units) is said in the robot's notes. A number that can
+hardly be in the unit that it would be taken in, such as alpha = -90 without a unit, is refused with both remedies.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dalembert.errors import RobotError
+from dalembert.robot.bounds import LINKS, NAME, at_most
+from dalembert.robot.dh import CONVENTIONS, Row, frame_of, from_dh
+from dalembert.robot.dh_columns import EMPTY, GEOMETRY, MEANING, UNITS, DHCell, DHColumn, columns_of, known_unit, places
+from dalembert.robot.friction import Friction
+from dalembert.robot.inertia import Inertia
+from dalembert.robot.model import LIMIT_KEYS, STANDARD_GRAVITY, Limits, Robot, Rotor
+from dalembert.robot.parts import symmetric
+from dalembert.robot.table_cells import Cells, tables_in
+from dalembert.robot.tables import shown, some, told_at
+
+HEADER_WITHIN = 100  # rows from the top in which the header must stand
+TYPES = {
+    **dict.fromkeys(("r", "rev", "revolute", "rot", "rotational", "rotary", "rotation", "hinge", "0"), "revolute"),
+    **dict.fromkeys(("p", "pris", "prismatic", "t", "translational", "linear", "slide", "slider", "1"), "prismatic"),
+    **dict.fromkeys(("c", "continuous"), "continuous"),
+    **dict.fromkeys(("f", "fix", "fixed", "tool", "flange", "tcp"), "fixed"),
+}
+ENDS = ("flange", "tool", "tcp", "ee", "tip", "end effector", "end-effector")  # names of a row that no joint moves
+TOTALS = ("total", "sum", "summe", "gesamt", "σ", "∑")
+_SETTING = re.compile(r"\W*(?P<key>convention|dh convention|name|gravity)\s*[:=]\s*(?P<value>.+?)\W*", re.IGNORECASE)
+
+
+def read_dh_table(path: str | os.PathLike[str], convention: str | None = None) -> Robot:
+    """The serial arm of a DH table in a .csv, .tsv, .xlsx, .xls or .ods file.
+
+    convention  "standard" or "modified", where the file does not say it or says it wrong
+    """
+    if convention is not None and convention not in CONVENTIONS:
+        raise RobotError(f"the DH convention is '{convention}'; it must be one of {', '.join(CONVENTIONS)}")
+    seen: list[Cells] = []
+    for cells in tables_in(path):
+        head = _header(cells)
+        if head is not None:
+            return _DHTable(cells, head, Path(path), convention).robot()
+        seen.append(cells)
+    raise RobotError(
+        f"{os.fspath(path)}: no row names the columns of a DH table; write a header such as "
+        f"'joint, type, a [mm], alpha [deg], d [mm], theta [deg]', with at least two of {', '.join(GEOMETRY)}"
+    )
+
+
+def _header(cells: Cells) -> int | None:
+    """Which of the rows is the header: the first with two or more of a, alpha, d and theta."""
+    for at, (number, row) in enumerate(cells.rows[:HEADER_WITHIN]):
+        if len(row) > 1:
+            columns, _ = columns_of(row, f"{cells.where}, {cells.row_word} {number}")
+            if len({column.key for column in columns} & set(GEOMETRY)) >= 2:
+                return at
+    return None
+
+
+def _is_comment(row: Sequence[str]) -> bool:
+    return bool(row) and row[0].startswith(("#", "%", "//"))
+
+
+class _DHTable:
+    """A table whose header is found: its columns, its rows, and what was assumed about them."""
+
+    def __init__(self, cells: Cells, head: int, path: Path, convention: str | None) -> None:
+        self.cells, self.path, self.asked = cells, path, convention
+        self.notes = list(cells.notes)
+        number, header = cells.rows[head]
+        where = self.where(number)
+        self.columns, others = columns_of(header, where)
+        self.rows = list(cells.rows[head + 1 :])
+        self._check_columns(where, others)
+        self._take_units()
+        self._share_units()
+        self.settings = self._settings(cells.rows[:head] + tuple(row for row in self.rows if _is_comment(row[1])))
+        self.guessed: list[str] = []
+
+    def where(self, number: int) -> str:
+        return f"{self.cells.where}, {self.cells.row_word} {number}"
+
+    def _check_columns(self, where: str, others: Sequence[str]) -> None:
+        keys = [column.key for column in self.columns]
+        for column in self.columns:
+            if keys.count(column.key) > 1:
+                same = [other.header for other in self.columns if other.key == column.key]
+                raise RobotError(
+                    f"{where}: the columns {' and '.join(map(repr, same))} both mean {column.key}; keep one"
+                )
+        for header in others:
+            word = "".join(c for c in header.lower() if c.isalnum())
+            close = difflib.get_close_matches(word[:60], [w for w in MEANING if len(w) > 3], n=1, cutoff=0.8)
+            if close and len(word) > 3 and MEANING[close[0]] not in keys:
+                raise RobotError(
+                    f"{where}: the column '{header}' is not known; write '{close[0]}' if that is meant, and take the column "
+                    "out if it is not"
+                )
+        if others:
+            self.notes.append(f"columns that a DH table has no use for: {some([shown(x) for x in others])}")
+
+    def _take_units(self) -> None:
+        """The units in a row of their own below the header."""
+        _, row = self.rows[0] if self.rows else (0, ())
+        told = {column.at: _bare(row[column.at]) for column in self.columns if column.at < len(row) and row[column.at]}
+        measured = {c.at: c for c in self.columns if c.key in UNITS}
+        if not told or not any(told.get(at) for at in measured):
+            return
+        if all(at in measured and (not unit or known_unit(measured[at].key, unit)) for at, unit in told.items()):
+            self.rows = self.rows[1:]
+            self.columns = [
+                DHColumn(
+                    c.key, c.header, c.at, (c.unit or told.get(c.at) or None) if c.at in measured else None, c.previous
+                )
+                for c in self.columns
+            ]
+
+    def _share_units(self) -> None:
+        """theta and offset are in the unit of alpha, d in that of a, where only those say one."""
+        by_key = {column.key: column for column in self.columns}
+        for key, other in (("theta", "alpha"), ("alpha", "theta"), ("offset", "alpha"), ("d", "a"), ("a", "d")):
+            column, model = by_key.get(key), by_key.get(other)
+            if column is None or model is None or column.unit or not model.unit:
+                continue
+            by_key[key] = DHColumn(key, column.header, column.at, model.unit, column.previous)
+            self.notes.append(
+                f"column '{column.header}' says no unit and is taken in {model.unit}, as '{model.header}'"
+            )
+        self.columns = sorted(by_key.values(), key=lambda column: column.at)
+
+    def _settings(self, rows: Sequence[tuple[int, Sequence[str]]]) -> dict[str, tuple[str, str]]:
+        """What lines like "# convention: modified" or the cells "Convention", "modified" say: (value, where)."""
+        settings: dict[str, tuple[str, str]] = {}
+        for number, row in rows:
+            told = [cell for cell in row if cell]
+            if not told:
+                continue
+            text = f"{told[0].rstrip(': =')}: {told[1]}" if len(told) == 2 else " ".join(told)
+            if match := _SETTING.fullmatch(text):
+                settings[match["key"].lower().removeprefix("dh ")] = match["value"], self.where(number)
+        return settings
+
+    def convention(self) -> str:
+        """The convention that is asked for, that the file says, or that is usual; a note says which."""
+        told = dict.fromkeys(
+            place.text.lower()
+            for number, row in self._table()
+            for key, place in places(self.columns, row, self.where(number), self.cells.comma)
+            if key == "convention" and not place.blank
+        )
+        value, where = self.settings.get("convention", (next(iter(told), ""), self.cells.where))
+        said = _convention(value, where) if value else None
+        previous = [c.header for c in self.columns if c.previous and c.key in ("a", "alpha")]
+        if self.asked is not None:
+            return self.asked
+        if said == "standard" and previous:
+            raise RobotError(
+                f"{where}: the convention is said to be standard, but the column '{previous[0]}' is that of a modified "
+                "table; change one of them, or load it with convention='standard' or convention='modified'"
+            )
+        if said is None and previous:
+            self.notes.append(f"the DH convention is taken as modified, because a column is called '{previous[0]}'")
+            return "modified"
+        if said is None:
+            self.notes.append(
+                "the DH convention is taken as standard; write '# convention: modified' above the table if it is not"
+            )
+        return said or "standard"
+
+    def _table(self) -> Sequence[tuple[int, Sequence[str]]]:
+        """The rows that say something about joints."""
+        rows = []
+        for number, row in self.rows:
+            told = [cell for cell in row if cell.strip("-: ")]
+            if not told or _is_comment(row):
+                continue
+            if told[0].lower().strip(": ") in TOTALS:
+                self._note_once(f"{self.cells.row_word} {number} ('{told[0]}') is a total and is left out")
+                continue
+            geometry = [c.at for c in self.columns if c.key in (*GEOMETRY, "type")]
+            if not any(at < len(row) and row[at] for at in geometry):
+                self._note_once(f"{self.cells.row_word} {number} has no a, alpha, d or theta and is left out")
+                continue
+            rows.append((number, row))
+        return rows
+
+    def _note_once(self, note: str) -> None:
+        if note not in self.notes:
+            self.notes.append(note)
+
+    def robot(self) -> Robot:
+        """The arm."""
+        convention, table = self.convention(), self._table()
+        where = self.cells.where
+        if not table:
+            raise RobotError(f"{where}: the DH table has no rows; an arm needs at least one joint")
+        at_most(LINKS, len(table), "rows", where)
+        rows, tip = [], None
+        for k, (number, cells) in enumerate(table):
+            at = self.where(number)
+            told = dict(places(self.columns, cells, at, self.cells.comma))
+            with told_at(at):
+                row, kind = self._row(told, k + 1, at)
+                if kind != "fixed":
+                    rows.append(row)
+                elif k + 1 == len(table) and rows:
+                    tip = frame_of(row, convention)
+                    self.notes.append(f"{self.cells.row_word} {number} moves with no joint and is the tip's frame")
+                else:
+                    raise RobotError(
+                        "the row is fixed, and only the last row of a DH table can be; write the arm as a .toml file with "
+                        'convention = "frames"'
+                    )
+        if self.guessed:
+            self.notes.append(f"types of joints by what varies: {some(self.guessed)}")
+        self._note_units()
+        if not any(row.inertia.mass for row in rows):
+            self.notes.append(
+                "the table has no masses, so torques are 0 until links have some: add columns such as mass [kg], com_x [m] "
+                "and Ixx [kg m²], or write the arm to a .toml file and give its links shapes with a density"
+            )
+        name, _ = self.settings.get("name", (self.path.stem or "arm", ""))
+        with told_at(where):
+            return from_dh(
+                rows, convention, name=name[:NAME], gravity=self._gravity(), tip=tip, source=str(self.path),
+                notes=self.notes,
+            )  # fmt: skip
+
+    def _gravity(self) -> Sequence[float]:
+        text, where = self.settings.get("gravity", ("", ""))
+        if not text:
+            return STANDARD_GRAVITY
+        try:
+            x, y, z = map(float, text.strip("[]() ").replace(",", " ").split())
+        except ValueError:
+            raise RobotError(f"{where}: gravity is {shown(text)}; it must be three numbers in m/s²") from None
+        return x, y, z
+
+    def _note_units(self) -> None:
+        """Which columns were brought to SI."""
+        changed = [f"'{c.header}' from {c.unit}" for c in self.columns if c.unit and not _is_si(c)]
+        if changed:
+            self.notes.append(f"columns brought to SI units: {some(changed, 30)}")
+        if self.cells.comma and any(
+            re.search(r"\d,\d", row[c.at])
+            for _, row in self.rows
+            for c in self.columns
+            if c.key in UNITS and c.at < len(row)
+        ):
+            self.notes.append("commas in numbers are taken as decimal points")
+
+    def _row(self, told: Mapping[str, DHCell], count: int, where: str) -> tuple[Row, str]:
+        """The row of a joint, and its type."""
+        theta_varies, theta = told["theta"].variable() if "theta" in told else (False, 0.0)
+        d_varies, d = told["d"].variable() if "d" in told else (False, 0.0)
+        names = _names(told)
+        kind = self._type(told, theta_varies, d_varies, names.get("name") or f"joint{count}")
+        slides = kind == "prismatic"
+        if (d_varies and not slides) or (theta_varies and slides) or (kind == "fixed" and (theta_varies or d_varies)):
+            varying = told["d" if d_varies else "theta"]
+            raise varying.wrong(f"{shown(varying.text)} is a variable, but the joint is {kind}")
+        offset = _number(told, "offset", slides)
+        if offset and (d if slides else theta):
+            raise told["offset"].wrong(
+                f"the joint is {kind} and has both an offset and a {'d' if slides else 'theta'}, which are the same thing"
+            )
+        d, theta = (offset or d, theta) if slides else (d, offset or theta)
+        a, alpha = (_number(told, key) or 0.0 for key in ("a", "alpha"))
+        parts: dict[str, Any] = {
+            "inertia": _inertia(told),
+            "limits": Limits(**{key: _number(told, key, slides) for key in LIMIT_KEYS}),
+            "friction": _friction(told, slides),
+            "rotor": _rotor(told, slides),
+            "note": told["note"].text if "note" in told else "",
+        }
+        if kind == "fixed" and parts["inertia"].mass:
+            raise told["mass"].wrong("a fixed row has no mass of its own here; add it to the link of the row before")
+        return Row(a, alpha, d, theta, "revolute" if kind == "fixed" else kind, **names, **parts), kind  # type: ignore[arg-type]
+
+    def _type(self, told: Mapping[str, DHCell], theta_varies: bool, d_varies: bool, name: str) -> str:
+        """What the type column says, or what varies."""
+        place = told.get("type")
+        if place is not None and not place.blank:
+            kind = TYPES.get(place.text.lower())
+            if kind is None:
+                raise place.wrong(f"the type is {shown(place.text)}; it can be R (revolute), P (prismatic) or fixed")
+            return kind
+        if theta_varies and d_varies:
+            raise told["d"].wrong("both theta and d vary; only one of them can be the joint variable")
+        if name.lower() in ENDS:
+            return "fixed"
+        variable = told["variable"].text.lower().lstrip("*") if "variable" in told else ""
+        blank = {key: key in told and told[key].blank for key in ("theta", "d")}
+        slides = d_varies or (not theta_varies and (variable.startswith("d") or (blank["d"] and not blank["theta"])))
+        if not (theta_varies or d_varies or variable):
+            reason = (
+                "d is blank"
+                if slides
+                else "theta is blank"
+                if blank["theta"]
+                else "neither theta nor d is said to vary"
+            )
+            self.guessed.append(f"'{name}' {'prismatic' if slides else 'revolute'} ({reason})")
+        return "prismatic" if slides else "revolute"
+
+
+def _convention(text: str, where: str) -> str:
+    word = text.lower().strip()
+    known = {"standard": "standard", "classic": "standard", "distal": "standard", "modified": "modified"}
+    known |= {"craig": "modified", "proximal": "modified", "khalil": "modified", "mdh": "modified", "sdh": "standard"}
+    kind = known.get(re.split(r"[\s,;(]", word)[0]) if word else None
+    if kind is None:
+        raise RobotError(f"{where}: the DH convention is {shown(text)}; it must be one of {', '.join(CONVENTIONS)}")
+    return kind
+
+
+def _bare(cell: str) -> str:
+    """A unit without the brackets around it."""
+    return cell.strip(" []()").lower() if cell.lower() not in EMPTY else ""
+
+
+def _is_si(column: DHColumn) -> bool:
+    return column.unit is None or any(
+        next(iter(known)).replace(" ", "") == column.unit.replace(" ", "") for known in UNITS[column.key]
+    )
+
+
+def _names(told: Mapping[str, DHCell]) -> dict[str, str]:
+    """The names of joint and link; numbers count the rows and name nothing."""
+    texts = {key: told[key].text for key in ("name", "link") if key in told and not told[key].blank}
+    for key, text in texts.items():
+        if len(text) > NAME:
+            raise told[key].wrong(f"the name is {shown(text)}; it must have at most {NAME} letters")
+    return {key: text for key, text in texts.items() if not text.isdecimal()}
+
+
+def _number(told: Mapping[str, DHCell], key: str, slides: bool = False) -> float | None:
+    return told[key].number(slides) if key in told else None
+
+
+def _inertia(told: Mapping[str, DHCell]) -> Inertia:
+    mass = _number(told, "mass") or 0.0
+    com = tuple(_number(told, f"com {axis}") or 0.0 for axis in "xyz")
+    tensor = symmetric(*(_number(told, f"inertia {k}") or 0.0 for k in ("xx", "yy", "zz", "xy", "yz", "xz")))
+    return Inertia(mass, com, tensor)
+
+
+def _friction(told: Mapping[str, DHCell], slides: bool) -> Friction:
+    given = {key: _number(told, key, slides) for key in ("viscous", "coulomb")}
+    return Friction(**{key: value for key, value in given.items() if value})
+
+
+def _rotor(told: Mapping[str, DHCell], slides: bool) -> Rotor | None:
+    keys = {"inertia": "rotor inertia", "gear": "gear", "mass": "rotor mass"}
+    given = {key: _number(told, header, slides) for key, header in keys.items()}
+    told_of: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    return Rotor(**told_of) if told_of else None

@@ -1,0 +1,107 @@
+"""Volume, centre of mass and inertia tensor of the bodies that meshes enclose, read by trimesh in the helper process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from dalembert.environment.extras import extra
+from dalembert.errors import RobotError
+from dalembert.files import open_bounded
+from dalembert.files.foreign import ask
+from dalembert.robot.bounds import LONGEST, MESH_BYTES
+from dalembert.robot.inertia import Inertia
+
+MESHES = (".stl", ".obj", ".ply", ".off", ".glb")
+
+
+def mesh_body(file: str, scale: Sequence[float], folder: str | os.PathLike[str] = "") -> Inertia:
+    """The body inside a closed mesh, in the mesh's frame, with a density of 1 kg/m³.
+
+    file    as a robot file writes it: a path, relative to ``folder``, or an address package://NAME/PATH
+    scale   factors of the mesh's coordinates to m: (0.001, 0.001, 0.001) for a mesh in mm
+
+    A mesh whose triangles all look inwards encloses the same body as one whose triangles look outwards.
+    """
+    path = _found(file, Path(folder))
+    if path.suffix.lower() not in MESHES:
+        raise RobotError(
+            f"{path}: meshes are read from {', '.join(MESHES)} files, not from '{path.suffix}'; convert it to .stl"
+        )
+    with open_bounded(path, MESH_BYTES, "mesh", RobotError):  # a file, and one of a size that a mesh has
+        about, arrays = ask(
+            "dalembert.robot.meshes:enclosed", {"path": str(path), "scale": list(map(float, scale))},
+            where=str(path), reader="trimesh", error=RobotError,
+        )  # fmt: skip
+    if about["largest"] > LONGEST:
+        raise RobotError(
+            f"{path}: the mesh is {about['largest']:g} m long, which looks like millimetres; load it with the scale "
+            f"{scale[0] / 1000:g} {scale[1] / 1000:g} {scale[2] / 1000:g}"
+        )
+    if not about["triangles"]:
+        raise RobotError(f"{path}: the mesh has no triangles")
+    if about["open"] or about["uneven"]:
+        fault = (
+            f"it is not closed ({about['open']} edges do not lie between two triangles)"
+            if about["open"]
+            else "some of its triangles look inwards and others outwards"
+        )
+        raise RobotError(
+            f"{path}: the volume inside the mesh is not defined, because {fault}; repair it, or give the link a mass or a box, "
+            "cylinder, sphere or capsule instead"
+        )
+    if not about["volume"] > 0:
+        raise RobotError(f"{path}: the mesh encloses no volume")
+    return Inertia(about["volume"], tuple(arrays["centre"].tolist()), arrays["tensor"].tolist())
+
+
+def enclosed(path: str, scale: list[float]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a mesh encloses, and whether it is closed; run in the helper process."""
+    with extra("meshes", f"{path}: a mesh"):
+        import trimesh
+    import numpy as np
+
+    mesh = trimesh.load_mesh(path)
+    mesh.apply_transform(np.diag([*scale, 1.0]))
+    mesh.merge_vertices(merge_tex=True, merge_norm=True)
+    edges = np.sort(mesh.edges, axis=1)
+    _, counts = np.unique(edges, axis=0, return_counts=True) if len(edges) else (edges, np.zeros(0, int))
+    if mesh.volume < 0:
+        mesh.invert()
+    body = mesh.mass_properties
+    about = {
+        "triangles": len(mesh.faces),
+        "largest": float(np.ptp(mesh.vertices, axis=0).max()) if len(mesh.vertices) else 0.0,
+        "open": int((counts != 2).sum()),
+        "uneven": not bool(mesh.is_winding_consistent),
+        "volume": float(body.volume),
+    }
+    return about, {"centre": np.asarray(body.center_mass, float), "tensor": np.asarray(body.inertia, float)}
+
+
+def _found(file: str, folder: Path) -> Path:
+    """The mesh's file: of an address, in a folder above the robot's file."""
+    scheme, address, rest = file.rpartition("://")
+    if not address:
+        return folder / file
+    if scheme == "file":
+        return Path(rest)
+    places = list(_places(rest, folder.absolute()))
+    path = next((place for place in places if place.is_file()), None)
+    if path is None:
+        raise RobotError(
+            f"the mesh '{file}' is not found: neither {places[0].parents[len(Path(rest).parts) - 1]} nor a folder above it "
+            f"holds {rest}; put the package beside the robot's file, or write the mesh's path"
+        )
+    return path
+
+
+def _places(rest: str, folder: Path) -> Iterator[Path]:
+    """Where the file of package://NAME/PATH may be: in a folder NAME, or in the package's own folder, above the robot's."""
+    inside = Path(*Path(rest).parts[1:])
+    for above in (folder, *folder.parents):
+        yield above / rest
+        if above.name == Path(rest).parts[0]:
+            yield above / inside

@@ -1,0 +1,393 @@
+"""SDF in: the models of a file or a world as one robot, read as Drake and sdformat read them.
+
+Poses and frames are those of :mod:`dalembert.robot.sdf_frames`. A robot without a joint to the world is held fixed by its
+root link, where its pose says; Gazebo and Drake would let it float. ``spring_stiffness`` of a joint is a spring,
+``drake:rotor_inertia`` and ``drake:gear_ratio`` a reflected rotor, ``<mimic>`` a coupling. A universal joint is two revolute
+joints with a massless link between them, a screw a turn and a slide that follows. A link without <inertial> has 1 kg and
+1 kg m², as the format says. What else changes torques is in ``Robot.left_out``.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import replace
+from typing import Any
+
+from dalembert.algebra.vectors import VecLike, Z
+from dalembert.errors import RobotError
+from dalembert.robot.bounds import LINKS, at_most
+from dalembert.robot.couplings import Coupling
+from dalembert.robot.dh import screw
+from dalembert.robot.inertia import Inertia
+from dalembert.robot.model import STANDARD_GRAVITY, Frame, Friction, Joint, Limits, Link, Robot, Rotor
+from dalembert.robot.parts import symmetric
+from dalembert.robot.placement import Placement
+from dalembert.robot.safe_xml import check_format, parse_xml, read_bytes
+from dalembert.robot.sdf_element import SdfElement
+from dalembert.robot.sdf_frames import MODEL, WORLD, SdfFiles, SdfScope, sdf_version
+from dalembert.robot.shapes import Shape
+from dalembert.robot.tables import some, told_at
+
+UNLIMITED = 1e16  # the format's infinity
+TEXT = "SDF text"
+ONE_AXIS = {"revolute": "revolute", "continuous": "continuous", "prismatic": "prismatic", "screw": "revolute"}
+TWO_AXES = ("universal", "revolute2")
+JOINT_KINDS = (*ONE_AXIS, *TWO_AXES, "fixed")
+SHAPES: dict[Any, tuple[str, ...]] = {
+    "box": ("size",),
+    "cylinder": ("radius", "length"),
+    "sphere": ("radius",),
+    "capsule": ("radius", "length"),
+}
+# what exerts forces or ties joints together and is not read, by the element that it stands in
+FORCES = {
+    "model": (
+        *("drake:linear_bushing_rpy", "drake:ball_constraint", "drake:distance_constraint", "drake:tendon_constraint"),
+        *("drake:joint", "gripper"),
+    ),
+    "joint": ("gearbox_ratio", "gearbox_reference_body"),
+    "inertial": ("fluid_added_mass",),
+}
+
+
+def read_sdf(path_or_text: str | os.PathLike[str], tip: str | None = None) -> Robot:
+    """The robot of an SDF file, or of SDF text (anything that begins with ``<``); ``tip`` is a link or a frame.
+
+    >>> text = '''<sdf version="1.7"><model name="pendulum">
+    ... <link name="rod"><inertial><pose>0.5 0 0 0 0 0</pose><mass>2</mass></inertial></link>
+    ... <joint name="hinge" type="revolute"><parent>world</parent><child>rod</child><axis><xyz>0 1 0</xyz></axis></joint>
+    ... </model></sdf>'''
+    >>> robot = read_sdf(text)
+    >>> robot.name, [joint.name for joint in robot.moving_joints], robot.link("rod").inertia.com
+    ('pendulum', ['hinge'], (0.5, 0.0, 0.0))
+    """
+    is_text = isinstance(path_or_text, str) and path_or_text.lstrip("\ufeff \t\r\n").startswith("<")
+    source = TEXT if is_text else os.fspath(path_or_text)
+    content = str(path_or_text).lstrip("\ufeff \t\r\n") if is_text else read_bytes(path_or_text)
+    root = parse_xml(content, source)
+    check_format(root, "sdf", source)
+    files = SdfFiles(source, is_text)
+    files.count(root, source)
+    worlds = root.findall("world")
+    if len(worlds) > 1:
+        raise RobotError(f"{source}: it has {len(worlds)} worlds; a robot is read from a file with one")
+    top = SdfElement(worlds[0] if worlds else root, source)
+    opened = () if is_text else (os.path.join(str(files.folder), os.path.basename(source)),)
+    world = SdfScope(top, sdf_version(root, source), files, source, open_files=opened)
+    return _SdfReader(world, source).robot(tip)
+
+
+class _SdfReader:
+    """Turns the models of a world into a robot."""
+
+    def __init__(self, world: SdfScope, source: str) -> None:
+        self.world, self.source = world, source
+        self.notes: dict[str, dict[str, None]] = {}
+        self.left_out: dict[str, dict[str, None]] = {}
+        self.links: dict[str, Link] = {}
+        self.stands: dict[str, Placement] = {WORLD: Placement()}  # links in the world
+        self.joints: list[Joint] = []
+        self.couplings: list[Coupling] = []
+        self.frames: list[Frame] = []
+        moving = [model for model in world.models.values() if not model.is_static]
+        self.top = moving if moving else list(world.models.values())
+        if not self.top:
+            raise RobotError(f"{source}: it has no <model>; a robot is one")
+        idle = [model.name for model in world.models.values() if model not in self.top]
+        if idle:
+            self.notes["static models are no part of the robot"] = dict.fromkeys(idle)
+
+    def robot(self, tip: str | None) -> Robot:
+        scopes = [scope for model in self.top for scope in model.all()]
+        at_most(LINKS, sum(len(scope.links) for scope in scopes), "links", self.source)
+        at_most(LINKS, sum(len(scope.joints) for scope in scopes), "joints", self.source)
+        for scope in scopes:
+            self._add_links(scope)
+        for scope in (*scopes, self.world):
+            for joint in scope.joints.values():
+                self._add_joint(scope, joint)
+        for scope in scopes:
+            self._add_frames(scope)
+            self._look_for_forces(scope.element)
+        base = self._hold()
+        gravity = self.world.element.numbers("gravity", 3, STANDARD_GRAVITY)
+        name = self.top[0].name if len(self.top) == 1 else self.world.element.get("name", "") or self.top[0].name
+        with told_at(self.source):
+            robot = Robot(
+                name, tuple(self.links.values()), tuple(self.joints), gravity, base, source=self.source,
+                notes=_sentences(self.notes), left_out=_sentences(self.left_out), couplings=tuple(self.couplings),
+            )  # fmt: skip
+            return robot if tip is None else robot.with_tip(tip, self.frames)
+
+    def _called(self, scope: SdfScope, name: str) -> str:
+        """The name of a part in the robot: with the models that it is in, but for the only one."""
+        parts = [name]
+        while scope.parent is not None and not (scope.parent.is_world and len(self.top) == 1):
+            if not scope.is_merged:
+                parts.insert(0, scope.name)
+            scope = scope.parent
+        return "::".join(parts)
+
+    def _note(self, kind: str, which: str) -> None:
+        self.notes.setdefault(kind, {})[which] = None
+
+    def _leave_out(self, kind: str, which: str) -> None:
+        self.left_out.setdefault(kind, {})[which] = None
+
+    # -- links -------------------------------------------------------------------------------------
+
+    def _add_links(self, scope: SdfScope) -> None:
+        at = scope.in_world()
+        for name, link in scope.links.items():
+            called = self._called(scope, name)
+            self.stands[called] = at @ scope.pose_of(name, link.where)
+            decay = link.child("velocity_decay")
+            if any(decay.number(key, 0.0) for key in ("linear", "angular")):
+                self._leave_out("velocity_decay", f"link '{called}'")
+            if link.flag("kinematic", False):
+                self._leave_out("kinematic", f"link '{called}'")
+            visuals, collisions = (self._shapes(scope, name, link, tag) for tag in ("visual", "collision"))
+            with told_at(link.where):
+                self.links[called] = Link(
+                    called, self._inertia(link, called), weight=1.0 if link.flag("gravity", True) else 0.0,
+                    visuals=visuals, collisions=collisions,
+                )  # fmt: skip
+
+    def _inertia(self, link: SdfElement, called: str) -> Inertia:
+        """The inertia in the link's axes."""
+        inertial = link.child("inertial")
+        if not inertial.given:
+            self._note("without <inertial>, so that it has 1 kg and 1 kg m², as SDF says", f"link '{called}'")
+        if inertial.get("auto", "false").lower() in ("true", "1"):
+            raise RobotError(
+                f"{link.where}: <inertial auto='true'> takes the inertia from shapes, which is not supported; write <mass> and "
+                "<inertia>"
+            )
+        for tag in FORCES["inertial"]:
+            if inertial.child(tag).given:
+                self._leave_out(tag, f"link '{called}'")
+        tensor = inertial.child("inertia")
+        xx, yy, zz = (tensor.number(key, 1.0) for key in ("ixx", "iyy", "izz"))
+        xy, xz, yz = (tensor.number(key, 0.0) for key in ("ixy", "ixz", "iyz"))
+        place, relative_to = inertial.pose()
+        if relative_to not in ("", link.name):
+            raise RobotError(
+                f"{link.where}: <pose> of <inertial> is relative to '{relative_to}'; it is given in its link"
+            )
+        return Inertia(inertial.number("mass", 1.0), (0.0, 0.0, 0.0), symmetric(xx, yy, zz, xy, yz, xz)).seen_from(
+            place
+        )
+
+    def _shapes(self, scope: SdfScope, name: str, link: SdfElement, tag: str) -> tuple[Shape, ...]:
+        shapes = []
+        for drawn in link.each(tag):
+            place, relative_to = drawn.pose()
+            if relative_to:
+                own = scope.pose_of(name, link.where).inverse
+                place = own @ scope.pose_of(relative_to, drawn.where) @ place
+            shape = _shape(drawn, place)
+            if shape is None:
+                self._note(
+                    f"a {tag} of a kind that is not known here is left out", f"link '{self._called(scope, name)}'"
+                )
+            else:
+                shapes.append(shape)
+        return tuple(shapes)
+
+    def _add_frames(self, scope: SdfScope) -> None:
+        """The frames that may be the tip."""
+        at = scope.in_world()
+        for name, frame in scope.frames.items():
+            holder = scope.link_of(name, frame.where)
+            if holder is not None:
+                link = self._called(*holder)
+                stands = self.stands[link].inverse @ at @ scope.pose_of(name, frame.where)
+                self.frames.append(Frame(self._called(scope, name), link, stands))
+
+    def _look_for_forces(self, model: SdfElement) -> None:
+        for element in model.element:
+            if element.tag in FORCES["model"]:
+                self._leave_out("not known to this reader", f"{element.tag} '{element.get('name', '')}'")
+
+    # -- joints ------------------------------------------------------------------------------------
+
+    def _add_joint(self, scope: SdfScope, joint: SdfElement) -> None:
+        name, kind, where = self._called(scope, joint.name), joint.get("type", ""), joint.where
+        if kind == "gearbox":
+            self._leave_out("gearbox joints", f"joint '{name}'")
+            return
+        if kind not in JOINT_KINDS:  # ball joints are made of virtual joints elsewhere
+            raise RobotError(
+                f"{where} has type '{kind}', which is not supported; supported are {', '.join(JOINT_KINDS)}"
+            )
+        parent, child = (self._end(scope, joint, tag) for tag in ("parent", "child"))
+        if child == WORLD:
+            raise RobotError(f"{where} has the child 'world', which does not move; make it the parent")
+        if scope.is_static and kind != "fixed":
+            raise RobotError(f"{where} is of type '{kind}' in a static model; set <static> to false, or make it fixed")
+        at = scope.in_world() @ scope.pose_of(joint.name, where)
+        placement, link_frame = self.stands[parent].inverse @ at, at.inverse @ self.stands[child]
+        if parent == WORLD:
+            self.links.setdefault(WORLD, Link(WORLD))
+        with told_at(where):
+            if kind == "fixed":
+                self.joints.append(Joint(name, "fixed", parent, child, placement @ link_frame))
+                return
+            first = self._moving(scope, joint, "axis", kind, name)
+            whole = replace(first, parent=parent, child=child, placement=placement, link_frame=link_frame)
+            if kind in TWO_AXES:
+                self._add_two(scope, joint, kind, whole)
+            elif kind == "screw":
+                turn_and_slide, between, coupling = screw(whole, _pitch(joint))
+                self.joints += turn_and_slide
+                self.links[between.name] = between
+                self.couplings.append(coupling)
+            else:
+                self.joints.append(whole)
+
+    def _add_two(self, scope: SdfScope, joint: SdfElement, kind: str, whole: Joint) -> None:
+        """A universal joint: its first axis on the parent, its second on what that has turned."""
+        between = f"{whole.name}:between"
+        self.links[between] = Link(between, massless=True)
+        second = self._moving(scope, joint, "axis2", kind, f"{whole.name}:2")
+        first = replace(whole, name=f"{whole.name}:1", child=between, link_frame=Placement())
+        self.joints += [first, replace(second, parent=between, child=whole.child, link_frame=whole.link_frame)]
+
+    def _end(self, scope: SdfScope, joint: SdfElement, tag: str) -> str:
+        """The link that a joint begins or ends at."""
+        name = joint.required(tag)
+        holder = scope.link_of(name, joint.where) if name != MODEL else scope.link_of(MODEL, joint.where)
+        called = WORLD if holder is None else self._called(*holder)
+        if called != WORLD and called not in self.links:
+            raise RobotError(
+                f"{joint.where}: its {tag} '{name}' is in a static model, which is no part of the robot; name 'world' instead"
+            )
+        return called
+
+    def _moving(self, scope: SdfScope, joint: SdfElement, tag: str, kind: str, name: str) -> Joint:
+        """The joint about one axis, without its place."""
+        axis = joint.child(tag)
+        if not axis.given:
+            raise RobotError(f"{joint.where} has no <{tag}>; write <{tag}><xyz>0 0 1</xyz></{tag}>")
+        limits, ours = _limits(axis.child("limit")), ONE_AXIS.get(kind, "revolute")
+        if ours == "revolute" and limits.lower is None and limits.upper is None:
+            ours = "continuous"
+        if ours == "continuous":
+            limits = replace(limits, lower=None, upper=None)
+        self._mimic(scope, joint, axis, name)
+        for element in joint.element:
+            if element.tag in FORCES["joint"]:
+                self._leave_out("not known to this reader", f"{element.tag} of joint '{name}'")
+        direction = self._direction(scope, joint, axis)
+        rotor = _rotor(joint) if tag == "axis" else None
+        return Joint(
+            name, ours, "", "", axis=direction, friction=_friction(axis.child("dynamics")), limits=limits, rotor=rotor  # type: ignore[arg-type]
+        )  # fmt: skip
+
+    def _direction(self, scope: SdfScope, joint: SdfElement, axis: SdfElement) -> VecLike:
+        """The axis in the joint's frame."""
+        xyz = axis.numbers("xyz", 3, Z)
+        frame = axis.child("xyz").get("expressed_in", "")
+        in_model = axis.flag("use_parent_model_frame", scope.version < (1, 5))
+        if not frame and scope.version < (1, 7) and in_model:
+            frame = MODEL
+        if not frame or frame == joint.name:
+            return xyz
+        into = scope.pose_of(joint.name, joint.where).inverse @ scope.pose_of(frame, joint.where)
+        return into.direction(Placement(translation=xyz).translation)
+
+    def _mimic(self, scope: SdfScope, joint: SdfElement, axis: SdfElement, name: str) -> None:
+        """<mimic>: q = multiplier (q_leader − reference) + offset; Drake's own has attributes and no reference."""
+        own, drake = axis.child("mimic"), joint.child("drake:mimic")
+        mimic = own if own.given else drake
+        if not mimic.given:
+            return
+        leader = mimic.get("joint", "")
+        holder = scope
+        *models, last = leader.split("::")
+        for part in models:
+            holder = holder.models.get(part, holder)
+        holder = holder.holding(last)
+        if last not in holder.joints:
+            raise RobotError(f"{joint.where}: <{mimic.tag}> follows joint '{leader}', which does not exist")
+        led_by = self._called(holder, last)
+        if holder.joints[last].get("type") in TWO_AXES:
+            led_by += ":2" if mimic.get("axis") == "axis2" else ":1"
+        if own.given:
+            factor, offset = (own.number(key, default) for key, default in (("multiplier", 1.0), ("offset", 0.0)))
+            offset -= factor * own.number("reference", 0.0)
+        else:
+            factor, offset = drake.attribute("multiplier", 1.0), drake.attribute("offset", 0.0)
+        follower = f"{name}:1" if joint.get("type") in TWO_AXES and not name.endswith(":2") else name
+        self.couplings.append(Coupling(follower, led_by, factor, offset))
+
+    # -- the base ----------------------------------------------------------------------------------
+
+    def _hold(self) -> Placement:
+        """Hold fixed whatever no joint holds; where the root link stands in the base frame, the world's."""
+        children = {joint.child for joint in self.joints}
+        roots = [name for name in self.links if name not in children and name != WORLD]
+        static = all(model.is_static for model in self.top)
+        if roots and not static:
+            kind = "no joint holds the model to the world, so this link is held fixed where it stands (others let it float)"
+            self.notes[kind] = {f"link '{root}'": None for root in roots}
+        if len(roots) == 1 and WORLD not in self.links:
+            return self.stands[roots[0]]
+        if roots:
+            self.links.setdefault(WORLD, Link(WORLD))
+        for root in roots:
+            self.joints.append(Joint(f"{root}:fixed", "fixed", WORLD, root, self.stands[root]))
+        return Placement()
+
+
+def _sentences(kinds: dict[str, dict[str, None]]) -> tuple[str, ...]:
+    return tuple(f"{kind}: {some(list(which), 50)}" for kind, which in kinds.items())
+
+
+def _shape(drawn: SdfElement, place: Placement) -> Shape | None:
+    """A shape, or None where it is of no known kind."""
+    geometry = drawn.child("geometry")
+    rgba = drawn.child("material").numbers("diffuse", 4)
+    mesh = geometry.child("mesh")
+    if mesh.given:
+        return Shape("mesh", mesh.numbers("scale", 3, (1.0, 1.0, 1.0)), place, mesh.text("uri"), drawn.name, "", rgba)
+    for kind, keys in SHAPES.items():
+        solid = geometry.child(kind)
+        if solid.given:
+            size = solid.numbers("size", 3, (1.0,) * 3) if kind == "box" else tuple(solid.number(x, 1.0) for x in keys)
+            return Shape(kind, size, place, "", drawn.name, "", rgba)
+    return None
+
+
+def _limits(limit: SdfElement) -> Limits:
+    """Limits; what is as large as the format's infinity, or a negative effort or velocity, is none."""
+    values = {key: limit.number(key, finite=False) for key in ("lower", "upper", "velocity", "effort")}
+    values["acceleration"] = limit.number("drake:acceleration", finite=False)
+    for key, value in values.items():
+        if value is not None and (abs(value) >= UNLIMITED or (key not in ("lower", "upper") and value < 0)):
+            values[key] = None
+    return Limits(**values)
+
+
+def _friction(dynamics: SdfElement) -> Friction:
+    stiffness, rest = dynamics.number("spring_stiffness", 0.0), dynamics.number("spring_reference", 0.0)
+    spring = {"spring": {"stiffness": stiffness, "rest": rest}} if stiffness else {}
+    return Friction(dynamics.number("damping", 0.0), dynamics.number("friction", 0.0), **spring)
+
+
+def _rotor(joint: SdfElement) -> Rotor | None:
+    """Drake's rotor, of which only k_r² I_m counts."""
+    inertia, gear = joint.number("drake:rotor_inertia", 0.0), joint.number("drake:gear_ratio", 1.0)
+    return None if inertia == 0.0 and gear == 1.0 else Rotor(inertia, gear, reflected=True)
+
+
+def _pitch(joint: SdfElement) -> float:
+    """How far a screw advances in a turn (m); the older element is in turns the other way, per metre."""
+    pitch = joint.number("screw_thread_pitch")
+    if pitch is not None:
+        return float(pitch)
+    older = joint.number("thread_pitch")
+    if older == 0.0:
+        raise RobotError("<thread_pitch> is 0; give <screw_thread_pitch>, the advance in m of a turn")
+    return 1.0 if older is None else -2.0 * math.pi / older

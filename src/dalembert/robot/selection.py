@@ -1,0 +1,365 @@
+"""Part of a robot: joints held fixed, a sub-tree taken as a robot of its own, a chain from one link to another.
+
+Every function takes a frozen :class:`Robot` and returns a new one. What was held or left out is said in ``notes``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from dalembert.algebra.vectors import VecLike
+from dalembert.errors import RobotError
+from dalembert.robot.couplings import Coupling, followers, in_order
+from dalembert.robot.loops import Loop, joints_around
+from dalembert.robot.mechanism import rotor_body
+from dalembert.robot.model import TIP_NOTE, Joint, Link, Robot
+from dalembert.robot.placement import Placement
+from dalembert.robot.tables import nearest, shown, some
+from dalembert.robot.virtual import parts_of
+
+CONSISTENT = 1e-9  # rad or m: how far a joint that follows may be given from where it follows to
+
+
+def selected(
+    robot: Robot, *, lock: Mapping[str, Any] | None = None, root: str | None = None, chain: bool = False
+) -> Robot:
+    """The robot with joints held fixed, on another root link; with ``chain``, only the joints from there to its tip move.
+
+    lock   joint: position (rad or m), see :func:`locked`
+    root   the link that becomes the base, see :func:`rooted`
+    chain  True: joints that are not between the root and the tip are held too, see :func:`chained`
+
+    >>> from dalembert.robot.load import load_robot
+    >>> panda = selected(load_robot("panda"), lock={"panda_joint3": 0.4}, root="panda_link1")
+    >>> [joint.name for joint in panda.moving_joints]
+    ['panda_joint2', 'panda_joint4', 'panda_joint5', 'panda_joint6', 'panda_joint7']
+    """
+    positions = _positions(robot, lock or {})
+    assert robot.tip is not None
+    if root is not None and root not in _below(robot, robot.root):
+        links = [link.name for link in robot.links]
+        raise RobotError(
+            f"no link is called '{root}', so it cannot be the root; known are {some(links)}{nearest(root, links)}"
+        )
+    if chain and root is not None and robot.tip.link not in _below(robot, root):
+        raise RobotError(
+            f"the tip is on link '{robot.tip.link}', which does not hang on link '{root}', so that there is no chain from "
+            f"root to tip; a root of that tip is one of {some([joint.parent for joint in _way(robot, robot.tip.link)], 30)}"
+        )
+    if positions:
+        robot = locked(robot, positions)
+    if root is not None and root != robot.root:
+        robot = rooted(robot, root)
+    return chained(robot) if chain else robot
+
+
+# -- lock ------------------------------------------------------------------------------------------
+
+
+def _positions(robot: Robot, lock: Mapping[str, Any]) -> dict[str, float]:
+    """Joint: position, with the parts of planar, floating and ball joints one by one."""
+    if not isinstance(lock, Mapping):
+        raise RobotError(
+            f"lock is {shown(lock)}; it must give joints and their positions, like {{'finger_joint': 0.02}}"
+        )
+    joints = {joint.name: joint for joint in robot.joints}
+    positions: dict[str, float] = {}
+    for name, value in lock.items():
+        parts = [name] if name in joints else parts_of(robot, name)
+        if not parts:
+            known = [joint.name for joint in robot.tree_joints]
+            raise RobotError(
+                f"lock has '{name}', and robot '{robot.name}' has no such joint; the joints that move are "
+                f"{some(known, 30)}{nearest(str(name), known)}"
+            )
+        values = list(value) if hasattr(value, "__iter__") and not isinstance(value, str) else [value]
+        if len(parts) > 1 and len(values) == 1 and values[0] == 0:
+            values = [0.0] * len(parts)
+        if len(values) != len(parts):
+            wanted = "one number" if len(parts) == 1 else f"0 or {len(parts)} numbers, for {', '.join(parts)}"
+            raise RobotError(f"lock gives joint '{name}' the position {shown(value)}; it needs {wanted}")
+        positions |= {part: _finite(part, x) for part, x in zip(parts, values, strict=True)}
+    return positions
+
+
+def _finite(name: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if isinstance(value, (bool, str)) or not math.isfinite(number):
+        raise RobotError(
+            f"lock gives joint '{name}' the position {shown(value)}; it must be a finite number in rad or m"
+        )
+    return number
+
+
+def locked(robot: Robot, positions: Mapping[str, float], why: str = "held fixed") -> Robot:
+    """The robot with joints held fixed at positions (rad or m).
+
+    A joint that is held becomes a fixed joint. Its rotor no longer spins and stays as a mass on the link that carries it.
+    Joints that follow it are held where they follow to.
+    """
+    joints = {joint.name: joint for joint in robot.joints}
+    idle = [name for name in positions if not joints[name].moves]
+    held = {name: x for name, x in positions.items() if joints[name].moves}
+    couplings, held = _held_followers(robot, held)
+    loops = tuple(_loop_without(robot, loop, held) for loop in robot.loops)
+    notes = (
+        [f"{why}: {some([f'{name} at {x:g} {_unit(joints[name])}' for name, x in held.items()], 50)}"] if held else []
+    )
+    outside = [name for name, x in held.items() if not _within(joints[name], x)]
+    if outside:
+        notes.append(f"held outside their position limits: {some(outside, 50)}")
+    if idle:
+        notes.append(f"fixed in the file already, so that the positions given by lock are not used: {some(idle, 50)}")
+    if held.keys() >= {joint.name for joint in robot.tree_joints}:
+        raise RobotError(
+            f"robot '{robot.name}': lock holds every joint ({some(list(held), 5)}), and none is left to move; leave one out"
+        )
+    links, every_joint = list(robot.links), list[Joint]()
+    for joint in robot.joints:
+        if joint.name not in held:
+            every_joint.append(joint)
+            continue
+        placement = joint.placement @ joint.moved(held[joint.name])
+        every_joint.append(
+            Joint(joint.name, "fixed", joint.parent, joint.child, placement, link_frame=joint.link_frame)
+        )
+        rotor = _still_rotor(joint)
+        if rotor is not None:
+            links.append(rotor)
+            every_joint.append(Joint(rotor.name, "fixed", joint.parent, rotor.name))
+    return robot.replace(
+        links=tuple(links), joints=tuple(every_joint), couplings=couplings, loops=loops, notes=(*robot.notes, *notes)
+    )
+
+
+def _unit(joint: Joint) -> str:
+    return "m" if joint.type == "prismatic" else "rad"
+
+
+def _within(joint: Joint, x: float) -> bool:
+    lower, upper = joint.limits.lower, joint.limits.upper
+    return (lower is None or x >= lower - CONSISTENT) and (upper is None or x <= upper + CONSISTENT)
+
+
+def _still_rotor(joint: Joint) -> Link | None:
+    """The rotor of a joint that is held, as a body in the axes of the link that carries it; None where it has no mass."""
+    rotor = joint.rotor
+    if rotor is None:
+        return None
+    axis = joint.placement.direction(joint.axis) if rotor.axis is None else rotor.axis
+    position = joint.placement.translation if rotor.position is None else rotor.position
+    still = (0.0, 0.0) if rotor.reflected else (rotor.inertia, rotor.transverse)
+    body = rotor_body(rotor.mass, position, axis, *still)
+    return None if body.is_zero else Link(f"{joint.name}:rotor", body, physical=body.impossible() is None)
+
+
+def _held_followers(robot: Robot, held: Mapping[str, float]) -> tuple[tuple[Coupling, ...], dict[str, float]]:
+    """The couplings that are left, and the positions with those of the joints that follow from them."""
+    positions, kept, follows = dict(held), [], followers(robot)
+    for name in [name for name in held if name in follows]:
+        leaders = follows[name].of
+        if not leaders or any(leader not in held and leader not in follows for leader in leaders):
+            raise RobotError(
+                f"lock has joint '{name}', which follows {some([repr(x) for x in leaders]) or 'none and stands still'} by a "
+                f"coupling ({follows[name].text}); lock {some([repr(x) for x in leaders]) or 'others'} instead"
+            )
+    for coupling in in_order(robot.couplings):
+        fixed = [k for k, leader in enumerate(coupling.of) if leader in positions]
+        if not fixed:
+            kept.append(coupling)
+            continue
+        if coupling.formulas:
+            raise RobotError(
+                f"lock has joint '{coupling.of[fixed[0]]}', which {some(coupling.joints)} follow by formulas; lock the robot "
+                "before it gets other coordinates"
+            )
+        offset = tuple(
+            shift + sum(row[k] * positions[coupling.of[k]] for k in fixed)
+            for row, shift in zip(coupling.matrix, coupling.offset, strict=True)
+        )
+        if len(fixed) < len(coupling.of):
+            free = [k for k in range(len(coupling.of)) if k not in fixed]
+            rows = tuple(tuple(row[k] for k in free) for row in coupling.matrix)
+            kept.append(replace(coupling, of=tuple(coupling.of[k] for k in free), matrix=rows, offset=offset))
+            continue
+        x = positions[coupling.of[0]]
+        curved = sum(c * x**k for k, c in enumerate(coupling.higher, 2))
+        for name, at in zip(coupling.joints, offset, strict=True):
+            if name in held and abs(held[name] - at - curved) > CONSISTENT:
+                raise RobotError(
+                    f"lock has joint '{name}' at {held[name]:g}, but it follows {some([repr(x) for x in coupling.of])} and "
+                    f"stands at {at + curved:g} then; leave '{name}' out of lock"
+                )
+            positions[name] = at + curved
+    late = [name for name in held if name in follows and any(name in coupling.joints for coupling in kept)]
+    if late:
+        raise RobotError(
+            f"lock has joint '{late[0]}', which follows joints that still move ({follows[late[0]].text}); lock those instead"
+        )
+    return tuple(kept), positions
+
+
+def _loop_without(robot: Robot, loop: Loop, held: Mapping[str, float]) -> Loop:
+    """The loop around which joints are held, as long as its passive joints still follow from one that moves."""
+    around = [joint.name for joint in joints_around(robot, loop) if joint.moves]
+    here = [name for name in around if name in held]
+    left = [name for name in around if name not in held and name not in loop.passive]
+    if any(name in loop.passive for name in here) or (here and not left):
+        passive = next((name for name in here if name in loop.passive), None)
+        reason = f"determines joint '{passive}'" if passive else f"has no other joint with a motor than '{here[0]}'"
+        can_be = [name for name in around if name not in loop.passive]
+        remedy = f"lock fewer than all of {some(can_be)}" if len(can_be) > 1 else "lock joints outside it"
+        raise RobotError(
+            f"lock has joint '{passive or here[0]}' of the closed chain '{loop.name}', which {reason}; {remedy}"
+        )
+    return replace(loop, branch=tuple((name, x) for name, x in loop.branch if name not in held))
+
+
+# -- root and chain ----------------------------------------------------------------------------------
+
+
+def _below(robot: Robot, link: str) -> set[str]:
+    """A link and all that hang on it."""
+    taken = {link}
+    for joint in robot.joints:  # parents come before children
+        if joint.parent in taken:
+            taken.add(joint.child)
+    return taken
+
+
+def _way(robot: Robot, link: str) -> list[Joint]:
+    """The joints from the root to a link."""
+    above, way = {joint.child: joint for joint in robot.joints}, list[Joint]()
+    while link in above:
+        way.append(above[link])
+        link = above[link].parent
+    return way[::-1]
+
+
+def rooted(robot: Robot, root: str) -> Robot:
+    """The sub-tree that hangs on the link ``root``, which becomes the fixed base.
+
+    The base frame is that link's frame. Gravity acts on it as in the whole robot whose other joints stand at 0.
+    """
+    kept = _below(robot, root)
+    out = [joint for joint in robot.joints if joint.child not in kept or joint.child == root]
+    crossing = [loop for loop in robot.loops if (loop.link_a in kept) != (loop.link_b in kept)]
+    if crossing:
+        raise RobotError(
+            f"link '{root}' cannot be the root: the closed chain '{crossing[0].name}' joins '{crossing[0].link_a}' and "
+            f"'{crossing[0].link_b}', and only one of them hangs on it; take a root that both hang on"
+        )
+    loops = tuple(loop for loop in robot.loops if loop.link_a in kept and loop.link_b in kept)
+    follows = followers(robot)
+    moving = [joint.name for joint in out if joint.moves]
+    inside = {joint.name for joint in robot.joints} - {joint.name for joint in out}
+    # what is left out stands at 0, and joints of the sub-tree that follow it are held there
+    still = {name: 0.0 for name in moving if name not in follows}
+    tied = [name for name in moving if name in follows and any(leader in inside for leader in follows[name].of)]
+    whole = robot.replace(loops=loops, couplings=tuple(x for x in robot.couplings if not set(x.joints) & set(tied)))
+    still |= dict.fromkeys(tied, 0.0)
+    gone = len(robot.notes)
+    if still:
+        whole = locked(whole, still, f"left out below the root '{root}', standing at their zero")
+    stands = whole.base
+    for joint in _way(whole, root):
+        stands = stands @ joint.placement @ joint.moved(0.0) @ joint.link_frame
+    gravity = _clean(stands.rotation.T @ whole.gravity)
+    notes = list(whole.notes[:gone]) + [note for note in whole.notes[gone:] if not note.startswith("held outside")]
+    if max(map(abs, gravity - whole.gravity)) > 1e-12:
+        notes.append(f"gravity in the axes of the root '{root}': {' '.join(f'{x:.6g}' for x in gravity)} m/s²")
+    # with its mass lost to the base, a sub-tree has its own links and joints only
+    part: dict[str, Any] = {
+        "links": tuple(link for link in whole.links if link.name in kept or _parent(whole, link.name) in kept),
+        "joints": tuple(joint for joint in whole.joints if joint.parent in kept),
+        "couplings": tuple(x for x in whole.couplings if {*x.joints, *x.of} <= inside),
+    }
+    assert robot.tip is not None
+    tip = robot.tip if robot.tip.link in kept and not _tip_was_chosen(robot) else None
+    notes = [note for note in notes if not note.startswith(TIP_NOTE)]
+    whole = replace(whole, **part, base=Placement(), gravity=gravity, tip=tip, notes=tuple(notes))
+    return whole if tip is not None else whole.with_tip_said()
+
+
+def _parent(robot: Robot, link: str) -> str | None:
+    return next((joint.parent for joint in robot.joints if joint.child == link), None)
+
+
+def _tip_was_chosen(robot: Robot) -> bool:
+    """Whether the tip is a default, of several leaves."""
+    return any(note.startswith(TIP_NOTE) for note in robot.notes)
+
+
+def _clean(v: VecLike) -> VecLike:
+    """A direction without the rounding of rotations where a part of it is 0."""
+    size = max(map(abs, v))
+    return type(v)(0.0 if abs(x) <= 1e-15 * size else x for x in v)
+
+
+def chained(robot: Robot) -> Robot:
+    """The chain from the root to the tip: the joints that are not on it are held, and their links stay as mass.
+
+    A joint is held at 0, or in the middle of its range where 0 is outside its limits. What the chain's joints move by
+    couplings or closed chains goes on moving with them. Branches that hang on the base move nothing and are left out.
+    """
+    assert robot.tip is not None
+    way = _way(robot, robot.tip.link)
+    needed = _that_move(robot, [joint.name for joint in way if joint.moves])
+    free = {joint.name: joint for joint in robot.moving_joints}
+    held = {name: _middle(joint) for name, joint in free.items() if name not in needed}
+    robot = _pruned(robot, held)
+    held = {joint.name: held[joint.name] for joint in robot.joints if joint.name in held}
+    return locked(robot, held, "held fixed, not on the chain from root to tip") if held else robot
+
+
+def _middle(joint: Joint) -> float:
+    """0, or the middle of the range where that is outside."""
+    lower, upper = joint.limits.lower, joint.limits.upper
+    return 0.0 if _within(joint, 0.0) or lower is None or upper is None else 0.5 * (lower + upper)
+
+
+def _that_move(robot: Robot, names: Sequence[str]) -> set[str]:
+    """The joints, and those that they follow by couplings or closed chains."""
+    follows, taken, waiting = followers(robot), set[str](), list(names)
+    around = {name: joints_around(robot, loop) for loop in robot.loops for name in loop.passive}
+    while waiting:
+        name = waiting.pop()
+        if name in taken:
+            continue
+        taken.add(name)
+        waiting += follows[name].of if name in follows else ()
+        waiting += [joint.name for joint in around.get(name, ()) if joint.moves]
+    return taken
+
+
+def _pruned(robot: Robot, held: Mapping[str, float]) -> Robot:
+    """Without the branches on the base that only joints of ``held`` move."""
+    assert robot.tip is not None
+    base, cut = {robot.root}, list[Joint]()
+    for joint in robot.joints:
+        if joint.parent in base and not joint.moves:
+            base.add(joint.child)
+        elif joint.parent in base and joint.name in held:
+            cut.append(joint)
+    tied = {name for loop in robot.loops for name in (loop.link_a, loop.link_b)} | {robot.tip.link}
+    gone: set[str] = set()
+    for joint in cut:
+        branch = _below(robot, joint.child)
+        moving = [x.name for x in robot.tree_joints if x.child in branch]
+        leads = any(name in coupling.of or name in coupling.joints for coupling in robot.couplings for name in moving)
+        if all(name in held for name in moving) and not branch & tied and not leads:
+            gone |= branch
+    if not gone:
+        return robot
+    names = [joint.name for joint in robot.tree_joints if joint.child in gone]
+    return robot.replace(
+        links=tuple(link for link in robot.links if link.name not in gone),
+        joints=tuple(joint for joint in robot.joints if joint.child not in gone),
+        notes=(*robot.notes, f"left out, on the base beside the chain from root to tip: {some(names, 50)}"),
+    )

@@ -1,0 +1,152 @@
+"""The drives of URDF joints: <transmission>, mechanicalReduction and Drake's rotors as :class:`Rotor`.
+
+Drake knows a rotor by ``drake:rotor_inertia`` and ``drake:gear_ratio`` in the <actuator> of a transmission, and has only
+k_r² I_m on the joint's diagonal term: ``Rotor(reflected=True)``. The same two elements are read in a joint. A gear ratio
+without an inertia, by ``drake:gear_ratio`` or ``mechanicalReduction``, is a rotor of no inertia: torque and speed on the
+motor's side follow from it. ``drake:gear_ratio`` beats ``mechanicalReduction``, which Drake does not use.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from xml.etree.ElementTree import Element
+
+from dalembert.errors import RobotError
+from dalembert.robot.model import Rotor
+from dalembert.robot.tables import shown
+
+INERTIA, RATIO, REDUCTION = "drake:rotor_inertia", "drake:gear_ratio", "mechanicalReduction"
+SIMPLE = ("", "SimpleTransmission")
+Note = Callable[[str, str, bool], None]  # kind, which, whether torques depend on it
+
+
+@dataclass(frozen=True)
+class UrdfDrive:
+    """What elements say of a motor; None where they say nothing.
+
+    inertia    of the rotor (kg m²)
+    ratio      of the gear, by Drake's element
+    reduction  of the gear, by ``mechanicalReduction``
+    """
+
+    inertia: float | None = None
+    ratio: float | None = None
+    reduction: float | None = None
+
+    @property
+    def gear(self) -> float:
+        """k_r"""
+        return next((x for x in (self.ratio, self.reduction) if x is not None), 1.0)
+
+    @property
+    def rotor(self) -> Rotor | None:
+        """None where nothing is said, or only that the motor turns as its joint does."""
+        if not self.inertia and self.gear == 1.0:
+            return None
+        return Rotor(self.inertia or 0.0, self.gear, reflected=True)
+
+    def or_else(self, other: UrdfDrive) -> UrdfDrive:
+        """What it does not say, as another says it."""
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return UrdfDrive(*(theirs if mine is None else mine for mine, theirs in pairs))
+
+
+def drive_of(element: Element, where: str) -> UrdfDrive:
+    """What an actuator or a joint holds of Drake's two elements."""
+    return UrdfDrive(_value(element, INERTIA, where), _value(element, RATIO, where))
+
+
+def read_drives(root: Element, source: str, note: Note) -> dict[str, UrdfDrive]:
+    """By joint: what the transmissions of a file say of its motor.
+
+    Two motors at one joint are one with the gear ratio of the first and the reflected inertia of both.
+    """
+    drives: dict[str, UrdfDrive] = {}
+    names = {joint.get("name", "") for joint in root.findall("joint")}
+    for transmission in root.findall("transmission"):
+        drive = _transmission(transmission, source, note)
+        joints = [joint.get("name", "") for joint in transmission.findall("joint")]
+        which = f"transmission '{transmission.get('name', '')}'"
+        if drive == UrdfDrive():
+            continue
+        kind = (transmission.findtext("type") or transmission.get("type") or "").strip().rpartition("/")[2]
+        if len(joints) != 1 or kind not in SIMPLE:
+            what = "drives several joints or is of a type that is not read, so no rotor is made of it"
+            note(what, f"{which} ({kind or 'no type'}, joints: {', '.join(joints) or 'none'})", bool(drive.inertia))
+        elif joints[0] not in names:
+            note("the joint of a transmission does not exist", f"{which} (joint '{joints[0]}')", False)
+        else:
+            drives[joints[0]] = _both(drives[joints[0]], drive) if joints[0] in drives else drive
+    return drives
+
+
+def _both(first: UrdfDrive, second: UrdfDrive) -> UrdfDrive:
+    inertia = (first.inertia or 0.0) + (second.inertia or 0.0) * (second.gear / first.gear) ** 2
+    return replace(first, inertia=inertia or None)
+
+
+def _transmission(transmission: Element, source: str, note: Note) -> UrdfDrive:
+    where = f"{source}: transmission '{transmission.get('name', '')}'"
+    drive = UrdfDrive()
+    for actuator in transmission.findall("actuator"):
+        drive = drive.or_else(drive_of(actuator, where))
+    holders = (*transmission.findall("actuator"), *transmission.findall("joint"), transmission)
+    reductions = [(holder.findtext(REDUCTION) or "").strip() for holder in holders]
+    text = next(filter(None, reductions), "")
+    if not text:
+        return drive
+    gear = _number(text, f"{where}: <{REDUCTION}>")
+    if gear == 0.0:
+        note(f"{REDUCTION} is 0 and not used", f"transmission '{transmission.get('name', '')}'", False)
+        return drive
+    return replace(drive, reduction=gear)
+
+
+def _value(parent: Element, tag: str, where: str) -> float | None:
+    element = parent.find(tag)
+    if element is None:
+        return None
+    text = element.get("value")
+    if text is None:
+        raise RobotError(f"{where}: <{tag}> has no 'value'; write <{tag} value=\"…\"/>")
+    value = _number(text, f"{where}: 'value' of <{tag}>")
+    if (value < 0.0 and tag == INERTIA) or (value == 0.0 and tag == RATIO):
+        allowed = "at least 0" if tag == INERTIA else "other than 0"
+        raise RobotError(f"{where}: 'value' of <{tag}> is {shown(text)}; it must be {allowed}")
+    return value
+
+
+def _number(text: str, what: str) -> float:
+    try:
+        value = float(text.replace("_", "?"))
+    except ValueError:
+        raise RobotError(f"{what} is {shown(text)}, which is not a number") from None
+    if not math.isfinite(value):
+        raise RobotError(f"{what} is {shown(text)}; it must be a finite number")
+    return value
+
+
+def update_drives(transmissions: list[Element], rotors: Mapping[str, Rotor | None]) -> None:
+    """Let kept <transmission>s say what the joints' rotors now are, where they say something of them."""
+    root = Element("robot")
+    root.extend(Element("joint", name=name) for name in rotors)
+    root.extend(transmissions)
+    said = read_drives(root, "transmissions", lambda *_: None)
+    for name, drive in said.items():
+        rotor, read = rotors[name] or Rotor(), drive.rotor or Rotor()
+        if (rotor.inertia, rotor.gear) == (read.inertia, read.gear):
+            continue
+        driving = [x for x in transmissions if [y.get("name") for y in x.findall("joint")] == [name]]
+        for k, transmission in enumerate(driving):  # of several motors the first has all of the inertia
+            _update(transmission, rotor.inertia if k == 0 else 0.0, rotor.gear)
+
+
+def _update(transmission: Element, inertia: float, gear: float) -> None:
+    beaten = any(element.tag == RATIO for element in transmission.iter())
+    for element in transmission.iter():
+        if element.tag in (INERTIA, RATIO):
+            element.set("value", repr(inertia if element.tag == INERTIA else gear))
+        elif element.tag == REDUCTION and not beaten:
+            element.text = repr(gear)

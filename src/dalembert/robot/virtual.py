@@ -1,0 +1,117 @@
+"""Planar, floating and ball joints as one joint after another: virtual joints, with links without mass between them.
+
+So every joint has one variable, and every quantity works unchanged: there are no quaternions in ``q``. The joint called
+``NAME`` becomes these, in this order (prismatic joints in m, revolute ones in rad):
+
+planar     NAME/x, NAME/y in the plane across the axis, NAME/yaw about it
+floating   NAME/x, NAME/y, NAME/z along the axes of the joint's frame, then NAME/yaw, NAME/pitch, NAME/roll:
+           R = Rz(yaw) Ry(pitch) Rx(roll), singular at pitch = ±90°
+ball       NAME/yaw, NAME/pitch, NAME/roll, the same turns
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dalembert.algebra.vectors import IDENTITY, Mat, VecLike, X, Y, Z
+from dalembert.robot.friction import Friction
+from dalembert.robot.model import Joint, JointType, Limits, Link, Robot, Rotor
+from dalembert.robot.placement import Placement
+
+_SLIDES: tuple[tuple[str, JointType, VecLike], ...] = (
+    ("x", "prismatic", X),
+    ("y", "prismatic", Y),
+    ("z", "prismatic", Z),
+)
+_TURNS: tuple[tuple[str, JointType, VecLike], ...] = (
+    ("yaw", "continuous", Z),
+    ("pitch", "continuous", Y),
+    ("roll", "continuous", X),
+)
+VIRTUAL: dict[str, tuple[tuple[str, JointType, VecLike], ...]] = {
+    "planar": (*_SLIDES[:2], _TURNS[0]),
+    "floating": (*_SLIDES, *_TURNS),
+    "ball": _TURNS,
+}
+HERE = Placement()
+SINGULAR = "is singular at pitch = ±90°, where yaw and roll turn about one axis"
+
+
+def virtual_joints(
+    name: str,
+    kind: str,
+    parent: str,
+    child: str,
+    placement: Placement = HERE,
+    *,
+    axis: VecLike = Z,
+    link_frame: Placement = HERE,
+    friction: Sequence[Friction] = (),
+    limits: Sequence[Limits] = (),
+    rotors: Sequence[Rotor | None] = (),
+    at: Sequence[float] = (),
+) -> tuple[tuple[Link, ...], tuple[Joint, ...]]:
+    """The links without mass and the joints that stand for a joint of the kind "planar", "floating" or "ball".
+
+    axis        of a planar joint, the normal of its plane in the joint's frame. Where that is z, x and y are the frame's
+    link_frame  the child's frame as seen from the last joint's
+    friction, limits, rotors   one for each of the joints, in their order, where there are any
+    at          what their variables are where the child stands at ``placement``; 0 unless given
+
+    >>> links, joints = virtual_joints("cart", "planar", "world", "chassis")
+    >>> [(joint.name, joint.type, joint.parent, joint.child) for joint in joints][1:]
+    [('cart/y', 'prismatic', 'cart/x', 'cart/y'), ('cart/yaw', 'continuous', 'cart/y', 'chassis')]
+    """
+    steps = VIRTUAL[kind]
+    turned = Placement(_basis(axis)) if kind == "planar" else Placement()
+    names = [f"{name}/{word}" for word, _, _ in steps]
+    links = tuple(Link(inner, massless=True) for inner in names[:-1])
+    ends = [parent, *names[:-1], child]
+    joints = []
+    for k, (_, type_, direction) in enumerate(steps):
+        given: dict[str, Any] = {
+            key: values[k] for key, values in (("friction", friction), ("limits", limits), ("rotor", rotors)) if values
+        }
+        first, last = k == 0, k == len(steps) - 1
+        joints.append(
+            Joint(
+                names[k],
+                type_,
+                ends[k],
+                ends[k + 1],
+                placement @ turned if first else Placement(),
+                direction,
+                -at[k] if at else 0.0,
+                turned.inverse @ link_frame if last else Placement(),
+                **given,
+            )
+        )
+    return links, tuple(joints)
+
+
+def virtual_note(name: str, kind: str) -> str:
+    """What a reader says about a joint that it made virtual joints of."""
+    words = ", ".join(f"{name}/{word}" for word, _, _ in VIRTUAL[kind])
+    singular = "" if kind == "planar" else f"; it {SINGULAR}"
+    return f"the {kind} joint '{name}' is {words}{singular}"
+
+
+def parts_of(robot: Robot, name: str) -> list[str]:
+    """The virtual joints that stand for the joint ``name``; none where there is no such joint."""
+    present = {joint.name for joint in robot.joints}
+    for kind in ("floating", "planar", "ball"):
+        names = [f"{name}/{word}" for word, _, _ in VIRTUAL[kind]]
+        if present.issuperset(names):
+            return names
+    return []
+
+
+def _basis(normal: VecLike) -> Mat:
+    """The smallest rotation that turns z to the normal: Rodrigues' formula."""
+    across, along = Z.cross(normal), Z.dot(normal)
+    if along < -1.0 + 1e-12:  # half a turn about x
+        return Mat.of(((1.0, 0.0, 0.0), (0.0, -1.0, 0.0), (0.0, 0.0, -1.0)))
+    x, y, _ = across
+    S = Mat.of(((0.0, 0.0, y), (0.0, 0.0, -x), (-y, x, 0.0)))
+    return IDENTITY + S + 1.0 / (1.0 + along) * (S @ S)

@@ -1,0 +1,51 @@
+"""Robots from ``.xacro`` files: the macros are expanded by the ``xacro`` package, and the URDF that results is read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from dalembert.errors import RobotError
+from dalembert.files.foreign import ask
+from dalembert.robot.model import Robot
+from dalembert.robot.safe_xml import read_bytes
+from dalembert.robot.tables import shown
+from dalembert.robot.urdf import parse_urdf
+
+
+def read_xacro(
+    path: str | os.PathLike[str], tip: str | None = None, arguments: Mapping[str, Any] | None = None
+) -> Robot:
+    """The robot of a .xacro file; ``arguments`` are those that the file asks for by ``$(arg NAME)``.
+
+    >>> read_xacro("ur.urdf.xacro", arguments={"name": "ur5e"})
+    Traceback (most recent call last):
+    dalembert.errors.RobotError: ur.urdf.xacro: there is no such file
+    """
+    text, notes = expand_xacro(path, arguments)
+    robot = parse_urdf(text, os.fspath(path), tip)
+    return robot.replace(notes=(*notes, *robot.notes))
+
+
+def expand_xacro(
+    path: str | os.PathLike[str], arguments: Mapping[str, Any] | None = None
+) -> tuple[str, tuple[str, ...]]:
+    """The URDF text that a .xacro file stands for, and what a user should know of how it was found."""
+    source = os.fspath(path)
+    read_bytes(path)  # a missing file is said as for any other
+    answer, _ = ask(
+        "dalembert.robot.xacro_expander:expanded",
+        {"source": source, "arguments": _texts(arguments or {}, source)},
+        where=source,
+        reader="xacro",
+        error=RobotError,
+    )
+    return str(answer["text"]), tuple(map(str, answer["notes"]))
+
+
+def _texts(arguments: Mapping[str, Any], source: str) -> dict[str, str]:
+    """Arguments as xacro takes them; true and false as XML has them."""
+    if not isinstance(arguments, Mapping):
+        raise RobotError(f'{source}: arguments is {shown(arguments)}; it must be a dict, like {{"name": "ur5e"}}')
+    return {str(key): str(x).lower() if isinstance(x, bool) else str(x) for key, x in arguments.items()}

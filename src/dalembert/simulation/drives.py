@@ -1,0 +1,187 @@
+"""What real drives add to the equations: effort limits, and controllers that sample, compute and count."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.arrays import double, shown
+from dalembert.errors import DalembertError, ShapeError
+from dalembert.logs.units import sliding_joints
+
+if TYPE_CHECKING:
+    from dalembert.arm import Arm
+
+Array = NDArray[np.float64]
+MOST_SAMPLES = 1e8
+SAME_INSTANT = 1e-9  # of a period: a torque that arrives so near to a sample arrives with it
+
+
+# -- effort limits -------------------------------------------------------------------------------
+
+
+def effort_of(arm: Arm, limits: Any) -> Array | None:
+    """The most that each drive gives (n,), infinite where it has no limit; None for as much as is asked for."""
+    if limits is False or limits is None:
+        return None
+    if limits is True:
+        own = [joint.limits.effort for joint in arm.robot.moving_joints]
+        if all(limit is None for limit in own):
+            raise DalembertError(
+                f"arm '{arm.name}' has no effort limits for effort_limits=True; give them, as in effort_limits=[…], or in the "
+                "robot file"
+            )
+        return np.array([np.inf if limit is None else limit for limit in own], float)
+    values = double("effort_limits", limits)
+    if values.ndim > 1 or (values.ndim and len(values) != arm.n):
+        raise ShapeError(
+            f"effort_limits has shape {values.shape}, but arm '{arm.name}' has {arm.n} joints: give one number, or {arm.n}"
+        )
+    if not np.all(values > 0):
+        raise DalembertError(f"effort_limits is {shown(limits)}; every limit must be more than 0")
+    return np.broadcast_to(values, (arm.n,)).copy()
+
+
+@dataclass(frozen=True)
+class Saturation:
+    """A joint whose torque was at its effort limit.
+
+    joint     its name
+    start     when it first was (s)
+    duration  for how long altogether (s), in this many ``intervals``
+    """
+
+    joint: str
+    start: float
+    duration: float
+    intervals: int
+
+    def __str__(self) -> str:
+        often = "" if self.intervals == 1 else f" in {self.intervals} intervals"
+        return (
+            f"joint '{self.joint}' is at its effort limit from t = {self.start:.6g} s, for {self.duration:.4g} s altogether"
+            f"{often}"
+        )
+
+
+def saturations(arm: Arm, t: Array, saturated: NDArray[np.bool_]) -> list[Saturation]:
+    """One for each joint that is at its limit at some of the instants t (N,); saturated is (N, n)."""
+    joints = []
+    after = np.append(np.diff(t), 0.0)
+    for joint, limited in zip(arm.joint_names, saturated.T, strict=True):
+        if limited.any():
+            intervals = int(np.count_nonzero(np.diff(limited.astype(int), prepend=0) > 0))
+            joints.append(Saturation(joint, float(t[limited.argmax()]), float(after[limited].sum()), intervals))
+    return joints
+
+
+# -- sampled controllers -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Sampling:
+    """When a controller measures and acts, and what it sees.
+
+    rate    samples a second
+    delay   from a sample to the torque that follows from it (s)
+    counts  (n,) encoder counts per rad or m; None where the state itself is seen
+    filter  cut-off frequency of the low-pass on differences of counts (Hz); None for none
+    """
+
+    rate: float
+    delay: float = 0.0
+    counts: Array | None = None
+    filter: float | None = None
+
+    def instants(self, duration: float) -> tuple[Array, Array]:
+        """When the controller measures, and when the torque of each sample begins to act (s): (K,) each."""
+        samples = np.arange(math.ceil(duration * self.rate * (1 - 1e-12))) / self.rate
+        whole = round(self.delay * self.rate)
+        if abs(self.delay * self.rate - whole) < SAME_INSTANT:
+            return samples, (np.arange(len(samples)) + whole) / self.rate
+        return samples, samples + self.delay
+
+    def upto(self, duration: float) -> Clock:
+        """Its instants as steps are cut at them."""
+        if duration * self.rate > MOST_SAMPLES:
+            raise DalembertError(f"{duration:g} s at a rate of {self.rate:g} Hz are more than {MOST_SAMPLES:g} samples")
+        return Clock(np.unique(np.concatenate(self.instants(duration))))
+
+
+@dataclass(frozen=True, eq=False)
+class Clock:
+    """Instants between which a sampled controller leaves the torque as it is."""
+
+    breaks: Array
+
+
+class Measurement:
+    """What a sampled controller sees of the state, sample after sample."""
+
+    def __init__(self, sampling: Sampling, q0: Array, qd0: Array) -> None:
+        self.sampling = sampling
+        self.last = self._counted(q0 - qd0 / sampling.rate)  # one period before the first sample
+        self.speed: Array | None = None
+
+    def _counted(self, q: Array) -> Array:
+        counts = self.sampling.counts
+        return q if counts is None else np.round(q * counts) / counts
+
+    def __call__(self, q: Array, qd: Array) -> tuple[Array, Array]:
+        """The measured positions and velocities at the next sample: (…, n) each."""
+        sampling = self.sampling
+        if sampling.counts is None:
+            return q, qd
+        seen = self._counted(q)
+        difference = (seen - self.last) * sampling.rate
+        self.last = seen
+        if sampling.filter is None or self.speed is None:
+            self.speed = difference
+        else:
+            self.speed = self.speed - math.expm1(-2 * math.pi * sampling.filter / sampling.rate) * (
+                difference - self.speed
+            )
+        return seen, self.speed
+
+
+def sampling_of(arm: Arm, rate: Any, delay: Any, encoder: Any, velocity_filter: Any) -> Sampling | None:
+    """The sampling that the arguments of a simulation ask for, checked; None for a continuous controller."""
+    late = _number("delay", delay, "s", zero=True)
+    if rate is None:
+        for name, given in (("delay", bool(late)), ("encoder", encoder is not None)):
+            if given:
+                raise DalembertError(
+                    f"{name} is that of a sampled controller: give its rate in Hz too, as in rate=1000"
+                )
+    if encoder is None and velocity_filter is not None:
+        raise DalembertError(
+            "velocity_filter smooths the differences of encoder counts: give encoder too, as in encoder=4096"
+        )
+    if rate is None:
+        return None
+    counts = None
+    if encoder is not None:
+        counts = double("encoder", encoder)
+        if counts.ndim > 1 or (counts.ndim and len(counts) != arm.n) or not np.all(np.isfinite(counts) & (counts > 0)):
+            raise DalembertError(
+                f"encoder is {shown(encoder)}; it must be counts per turn, or per metre for a prismatic joint, above 0: one "
+                f"number, or {arm.n}"
+            )
+        counts = np.where(sliding_joints(arm), counts, counts / (2 * np.pi))
+    cutoff = None if velocity_filter is None else _number("velocity_filter", velocity_filter, "Hz")
+    return Sampling(_number("rate", rate, "Hz"), late, counts, cutoff)
+
+
+def _number(name: str, value: Any, unit: str, zero: bool = False) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise DalembertError(f"{name} is {shown(value)}; it must be a number in {unit}") from None
+    if not (math.isfinite(number) and (number > 0 or (zero and number == 0))):
+        least = "0 or more" if zero else "more than 0"
+        raise DalembertError(f"{name} is {number:g} {unit}; it must be finite and {least}")
+    return number

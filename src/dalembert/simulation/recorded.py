@@ -1,0 +1,108 @@
+"""Torques over time, from a file or an array, as a drive without feedback gives them."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dalembert.arrays import shown
+from dalembert.errors import DalembertError, ShapeError
+from dalembert.simulation.controllers import Controller
+from dalembert.trajectory.checks import finite
+
+if TYPE_CHECKING:
+    from dalembert.arm import Arm
+
+Array = NDArray[np.float64]
+Between = Literal["linear", "held"]
+
+
+class RecordedTorque(Controller):
+    """Torques tau (N, n) in N m (N for prismatic joints) at the instants t (N,) in s, whatever the arm does.
+
+    between  "linear" between the instants, or "held" from each to the next; the first and the last act before and after
+    q0, qd0  the state (n,) that they begin with, where it is known
+
+    >>> import dalembert as da
+    >>> arm, motion = da.load("planar-2r"), da.polynomial([0.2, 0.4], [0.5, 0.0], duration=1.0)
+    >>> t = np.linspace(0.0, 1.0, 1001)
+    >>> torque = RecordedTorque(t, arm.inverse_dynamics(*motion(t)))
+    >>> da.simulate(arm, [0.2, 0.4], None, torque, 1.0).q[-1].round(4) + 0.0
+    array([0.5, 0. ])
+    """
+
+    law, what, tracks = "feedforward", "torque", False
+
+    def __init__(
+        self,
+        t: ArrayLike,
+        tau: ArrayLike,
+        between: Between = "linear",
+        *,
+        q0: ArrayLike | None = None,
+        qd0: ArrayLike | None = None,
+    ) -> None:
+        self.t, self.tau = finite("t", t), finite("tau", tau)
+        if self.t.ndim != 1 or len(self.t) < 2 or np.any(np.diff(self.t) <= 0):
+            raise ShapeError(
+                f"t has shape {self.t.shape}; it must be (N,), at least two instants, each later than the last"
+            )
+        if self.tau.ndim != 2 or len(self.tau) != len(self.t):
+            raise ShapeError(f"tau has shape {self.tau.shape}; it must be ({len(self.t)}, n), a row for each instant")
+        if between not in get_args(Between):
+            raise DalembertError(f"between is {shown(between)}; it can be {' or '.join(map(repr, get_args(Between)))}")
+        n = self.tau.shape[1]
+        self.between = between
+        self.q0 = None if q0 is None else finite("q0", q0)
+        self.qd0 = None if qd0 is None else finite("qd0", qd0)
+        super().__init__(0.0, 0.0, np.zeros(n))
+
+    @property
+    def duration(self) -> float:
+        """Until the last instant (s)."""
+        return float(self.t[-1])
+
+    @property
+    def breaks(self) -> Array:
+        """Where the torque is not smooth: all instants."""
+        return self.t
+
+    def at(self, t: ArrayLike) -> Array:
+        """The torque at the instants t (…): (…, n) in N m."""
+        times = np.asarray(t, float)
+        if self.between == "held":
+            return self.tau[np.clip(np.searchsorted(self.t, times, side="right") - 1, 0, None)]
+        return np.stack([np.interp(times, self.t, column) for column in self.tau.T], axis=-1)
+
+    def reference(self, t: Array, arm: Arm, *, friction: bool = True) -> Array:
+        """[0, 0, τ] at the instants t: (N, 3n)."""
+        if self.tau.shape[1] != arm.n:
+            raise ShapeError(f"tau has shape {self.tau.shape}, but arm '{arm.name}' has {arm.n} joints")
+        return np.concatenate([np.zeros((len(t), 2 * arm.n)), self.at(t)], axis=-1)
+
+    def __repr__(self) -> str:
+        return (
+            f"<RecordedTorque: {self.tau.shape[1]} joints, {len(self.t)} instants, {self.duration:g} s, {self.between}>"
+        )
+
+
+def read_torques(path: str | os.PathLike[str], arm: Arm, between: Between = "linear") -> RecordedTorque:
+    """The torques tau1 … taun over t in a table of text, such as ``dalembert torques -o`` or ``motion.save(arm=…)`` writes.
+
+    between  "linear" or "held", as for :class:`RecordedTorque`
+    The first instant of the file is t = 0. ``.q0`` and ``.qd0`` are the first state, where the file has columns q1 … and qd1 …
+
+    >>> import tempfile, dalembert as da
+    >>> arm = da.load("planar-2r")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     da.polynomial([0.2, 0.4], [0.5, 0.0], duration=1.0).save(f"{folder}/motion.csv", arm=arm)
+    ...     read_torques(f"{folder}/motion.csv", arm).q0
+    array([0.2, 0.4])
+    """
+    from dalembert.trajectory.csv_file import read_torque_table
+
+    table = read_torque_table(path, arm)
+    return RecordedTorque(table.t, table.tau, between, q0=table.q0, qd0=table.qd0)

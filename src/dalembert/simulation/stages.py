@@ -1,0 +1,117 @@
+"""The stages of a simulation whose motion carries something: between two of its events the arm is one and the same.
+
+At an event the state goes on as it is: a payload that is taken up has the velocity of the tip, and one that is let go takes its
+energy with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.errors import DalembertError
+from dalembert.simulation.controllers import Controller
+from dalembert.trajectory.breaks import breaks_of
+from dalembert.trajectory.events import body_of
+from dalembert.trajectory.loads import together
+
+if TYPE_CHECKING:
+    from dalembert.arm import Arm
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """From ``start`` to ``end`` (s): the arm with what it holds, its controller, and what acts on tip and base."""
+
+    start: float
+    end: float
+    arm: Arm
+    controller: Controller
+    tip_wrench: Any
+    base_motion: Any
+
+
+class _Later:
+    """A motion, or another function of time, from ``start`` on."""
+
+    def __init__(self, function: Callable[..., Any], start: float) -> None:
+        self.function, self.start = function, start
+        breaks = breaks_of(function) - start
+        self.breaks = breaks[breaks > 0.0]
+        self.duration = float(getattr(function, "duration", np.inf)) - start
+
+    def __call__(self, t: Any, *state: Array) -> Any:
+        return self.function(np.minimum(t + self.start, self.start + self.duration), *state)
+
+
+def stages_of(
+    arm: Arm, torque: Any, duration: Any, tip_wrench: Any, base_motion: Any, parameters: Any
+) -> list[Stage] | None:
+    """The stages, in order; None where no controller follows a motion that carries something."""
+    motion: Any = torque.motion if isinstance(torque, Controller) else None
+    if motion is None or not getattr(motion, "events", ()):
+        return None
+    if not (np.ndim(duration) == 0 and np.isfinite(duration) and duration > 0):
+        return None  # the simulation itself says what is wrong
+    if parameters is not None:
+        raise DalembertError(
+            "parameters would replace what the motion carries; give da.simulate an arm that has them, or a motion without events"
+        )
+    for name, value in (("tip_wrench", tip_wrench), ("base_motion", base_motion)):
+        if value is not None and not callable(value) and np.ndim(value) > 1 and np.shape(value)[-2] > 1:
+            raise DalembertError(
+                f"{name} has shape {np.shape(value)}, one row for each step, but steps are cut at the events of the motion: give "
+                "a constant or a function of time"
+            )
+    loads = motion.loads
+    if loads.wrench is not None and callable(tip_wrench):
+        raise DalembertError(
+            "tip_wrench is a function, and the motion has tip wrenches of its own: leave out one of them"
+        )
+    arms: dict[bytes, Arm] = {}
+    stages = []
+    edges, rows = _merged(loads, float(duration))
+    for start, end, row in zip(edges[:-1], edges[1:], rows, strict=True):
+        payload = None if loads.payload is None else loads.payload[row]
+        wrench = None if loads.wrench is None or not loads.wrench[row].any() else loads.wrench[row]
+        key = b"" if payload is None else payload.tobytes()
+        if key not in arms:
+            arms[key] = _holding(arm, None if payload is None else body_of(payload))
+        control = copy(torque)
+        control.motion = _Later(motion, start)
+        control.push = wrench
+        if torque.law == "adaptive":
+            control.model = torque.model or arm  # what it learns must not change with the load
+        stages.append(
+            Stage(
+                start, end, arms[key], control,
+                _Later(tip_wrench, start) if callable(tip_wrench) else together(wrench, tip_wrench),
+                _Later(base_motion, start) if callable(base_motion) else base_motion,
+            )
+        )  # fmt: skip
+    return stages
+
+
+def _merged(loads: Any, duration: float) -> tuple[list[float], list[int]]:
+    """The instants between which the loads are constant, and which of their rows hold there; the last holds on."""
+    edges, rows = [0.0], [0]
+    tables = [table for table in (loads.payload, loads.wrench) if table is not None]
+    for k, edge in enumerate(loads.edges[1:-1].tolist(), 1):
+        if edge < duration and any(not np.array_equal(table[k], table[rows[-1]]) for table in tables):
+            edges.append(edge)
+            rows.append(k)
+    return [*edges, duration], rows
+
+
+def _holding(arm: Arm, body: Any) -> Arm:
+    """The arm with a body at its tip, besides the payload that it has."""
+    if body is None:
+        return arm
+    return arm.replace(payload=body if arm.robot.payload is None else arm.robot.payload + body)

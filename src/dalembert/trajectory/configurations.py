@@ -1,0 +1,454 @@
+"""``da.inverse_kinematics``: the joint configurations that bring the tip to a pose, for any arm.
+
+Damped Gauss–Newton steps on the compiled kernels, from many starts at once. Where joints are left over, they come as near
+to the preferred configuration as the task and the joint limits let them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dalembert.algebra.orientations import rotation_vector
+from dalembert.arm import Arm
+from dalembert.arrays import Array, shown, which_state
+from dalembert.errors import DalembertError, ShapeError
+from dalembert.trajectory.checks import finite
+from dalembert.trajectory.inverse_kinematics import IN_LIMITS, TipTask, beyond, place, solve, span, starts
+from dalembert.trajectory.limits import joint_ranges, position_limits
+
+Aim = Literal["pose", "position+axis", "position"]
+Preference = Literal["mid-range", "zero"]
+Booleans = NDArray[np.bool_]
+
+STARTS = 64  # configurations from which a pose is searched at a time
+ROUNDS = 12  # such searches at most, for all solutions
+WITHOUT_NEW = 3  # of them in a row that find nothing new end the search
+ROWS = 1 << 13  # configurations that are moved at a time
+REACHED = 1e-9  # m and rad
+SAME = 1e-5  # rad and m: nearer configurations are one
+SAME_REDUNDANT = 1e-3  # where they come near a preferred one by steps
+REDUNDANT_STEPS = 200
+LONGEST = 0.4  # rad and m, of a step along the self-motion
+
+
+@dataclass(frozen=True, eq=False)
+class AxisTask(TipTask):
+    """The tip's position and the direction of one of its axes; ``orientation`` has rows in the tip's frame."""
+
+    axis: Array = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
+
+    def jacobian(self, q: Array) -> Array:
+        """The prescribed rows of the Jacobian: (…, r, n)."""
+        J, R = self.arm.jacobian(q), self.arm.pose(q)[..., :3, :3]
+        across = self.orientation @ np.swapaxes(R, -1, -2)
+        return np.concatenate([self.position @ J[..., :3, :], across @ J[..., 3:, :]], axis=-2)
+
+    def error(self, q: Array, x: Array, R: Array) -> Array:
+        """How far the tip is from x and its axis from that of R: (…, r) in m and rad."""
+        pose = self.arm.pose(q)
+        moved = (x - pose[..., :3, 3]) @ self.position.T
+        turned = (
+            np.swapaxes(pose[..., :3, :3], -1, -2) @ _between(pose[..., :3, :3] @ self.axis, R @ self.axis)[..., None]
+        )
+        return np.concatenate([moved, turned[..., 0] @ self.orientation.T], axis=-1)
+
+
+def _between(a: Array, b: Array) -> Array:
+    """The rotation vector (…, 3) that turns the unit vector a into b the short way."""
+    normal = np.cross(a, b)
+    sine = np.linalg.norm(normal, axis=-1, keepdims=True)
+    angle = np.arctan2(sine, (a * b).sum(axis=-1, keepdims=True))
+    any_normal = np.cross(a, np.eye(3)[np.abs(a).argmin(axis=-1)])
+    opposite = (sine < 1e-12) & (angle > 1.0)
+    normal = np.where(opposite, any_normal, normal)
+    return normal * (angle / np.maximum(np.linalg.norm(normal, axis=-1, keepdims=True), 1e-300))
+
+
+@dataclass(frozen=True, eq=False)
+class TipSolution:
+    """What :func:`dalembert.inverse_kinematics` found.
+
+    q          (…, n) rad or m: the preferred configuration for each pose
+    solutions  (…, k, n) those asked for, the preferred one first; in a batch, rows of NaN where a pose has fewer
+    error      (…, 2) how far q is from the pose, in m and in rad; the angle is 0 where the task leaves it free
+    reached    (…) whether the pose is reached: False only with ``unreachable="nearest"``
+    task       "pose", "position+axis" or "position"
+    """
+
+    arm: Arm
+    task: Aim
+    q: Array
+    solutions: Array
+    error: Array
+    reached: Booleans
+
+    def __repr__(self) -> str:
+        metres, angle = (float(x) for x in self.error.reshape(-1, 2).max(axis=0))
+        off = f"error at most {metres:.1e} m, {angle:.1e} rad"
+        who = f"task '{self.task}' of arm '{self.arm.name}'"
+        if self.q.ndim > 1:
+            count = self.reached.size
+            return f"<TipSolution: {int(self.reached.sum())} of {count} poses reached, {who}; {off}>"
+        count = len(self.solutions)
+        numbers = ", ".join(f"{x + 0.0:.4g}" for x in self.q)
+        return f"<TipSolution: {count} solution{'s' * (count != 1)}, {who}; {off}>\nq = [{numbers}]"
+
+
+def inverse_kinematics(
+    arm: Arm,
+    pose: ArrayLike,
+    q0: ArrayLike | None = None,
+    *,
+    task: Aim | None = None,
+    axis: ArrayLike = (0.0, 0.0, 1.0),
+    solutions: int | Literal["all"] = 1,
+    prefer: Preference = "mid-range",
+    respect_limits: bool = True,
+    unreachable: Literal["error", "nearest"] = "error",
+) -> TipSolution:
+    """The joint positions q (…, n) in rad or m that bring the tip to a pose, numerically, for any arm.
+
+    pose            (…, 4, 4) homogeneous transforms of the tip in the base frame (m), as :meth:`dalembert.Arm.pose` gives
+                    them; or (…, 3) positions alone, (…, 2) for an arm in the plane of x and y
+    q0              (…, n) the solution nearest to it is the preferred one; without it, ``prefer`` decides
+    task            "pose"; "position+axis", the position and the direction of a tool axis, for five joints; "position".
+                    Unless given, the first of these that the arm has the joints for; the result's ``.task`` says which
+    axis            (3,) the tool axis of "position+axis" in the tip's frame
+    solutions       how many distinct configurations to look for (1), or "all". Whole turns of a joint do not count as
+                    distinct. For an arm with more joints than its task needs, these are the configurations nearest to
+                    the preferred one, one for each branch that is found
+    prefer          "mid-range": the joints near the middle of their ranges, each by its own range; "zero": small values
+    respect_limits  only configurations within the joints' position limits
+    unreachable     "error"; or "nearest": the nearest configuration that is found, with its ``.error``
+
+    Solutions are searched from starts that are the same every time. All eight of a six-joint arm with a spherical wrist
+    are found in practice; nothing proves that no solution was missed.
+
+    >>> import dalembert as da
+    >>> arm = da.load("puma560")
+    >>> pose = arm.pose([0.3, -0.5, 0.8, 0.4, 0.9, -0.2])
+    >>> found = inverse_kinematics(arm, pose, solutions="all", respect_limits=False)
+    >>> found.solutions.shape, bool(abs(arm.pose(found.solutions) - pose).max() < 1e-9)
+    ((8, 6), True)
+    """
+    x, R, batch = _goals(arm, pose)
+    search = _Search.of(arm, "position" if R is None and task is None else task, axis, prefer, respect_limits)
+    if R is None and search.aim != "position":
+        raise ShapeError(
+            f"task '{task}' needs an orientation, and pose has shape {np.shape(pose)}: give transforms of shape (…, 4, 4)"
+        )
+    count = _count(solutions)
+    if unreachable not in ("error", "nearest"):
+        raise DalembertError(f"unreachable is {shown(unreachable)}; it can be 'error' or 'nearest'")
+    near = None if q0 is None else _near(arm, q0, batch)
+    R = np.broadcast_to(np.eye(3), (*x.shape, 3)) if R is None else R
+    rows_of: list[Array] = []
+    if count == 1 and len(x) > 1:  # many poses at a time
+        rows_of = list(search.nearest(x, R, near))
+    left = [k for k in range(len(x)) if k >= len(rows_of) or not len(rows_of[k])]
+    rows_of += [np.empty((0, arm.n))] * (len(x) - len(rows_of))
+    reached = np.ones(len(x), bool)
+    for k in left:
+        result = search.every(x[k], R[k], None if near is None else near[k], count)
+        reached[k] = result.reached
+        if unreachable == "error" and not result.reached:
+            where = which_state(np.unravel_index(k, batch)) if batch else ""
+            raise DalembertError(f"the tip of arm '{arm.name}' cannot be at {place(x[k])}{where}: {result.reason}")
+        rows_of[k] = result.q
+    most = max(map(len, rows_of), default=1)
+    padded = np.full((len(x), most, arm.n), np.nan)
+    for k, rows in enumerate(rows_of):
+        padded[k, : len(rows)] = rows
+    q = padded[:, 0]
+    error = np.stack(search.misses(q, x, R), axis=-1)
+    return TipSolution(
+        arm, search.aim, q.reshape(*batch, arm.n), padded.reshape(*batch, most, arm.n), error.reshape(*batch, 2),
+        reached.reshape(batch),
+    )  # fmt: skip
+
+
+# -- the search ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Configurations (k, n), the preferred one first; or the nearest one, and the reason why there is none."""
+
+    q: Array
+    reason: str = ""
+
+    @property
+    def reached(self) -> bool:
+        return not self.reason
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """A task of an arm, with what is preferred among its solutions."""
+
+    arm: Arm
+    aim: Aim
+    task: TipTask
+    redundant: bool
+    periodic: Booleans  # (n,) joints whose whole turns change nothing
+    lower: Array  # (n,) bounds to keep
+    upper: Array
+    middle: Array  # (n,) what is preferred without q0
+    scale: Array  # (n,) the unit of distance from it
+
+    @classmethod
+    def of(cls, arm: Arm, aim: str | None, axis: ArrayLike, prefer: str, respect_limits: bool) -> _Search:
+        if aim is not None and aim not in get_args(Aim):
+            raise DalembertError(f"task is {shown(aim)}; it can be {', '.join(map(repr, get_args(Aim)))}, or None")
+        if prefer not in get_args(Preference):
+            raise DalembertError(f"prefer is {shown(prefer)}; it can be {' or '.join(map(repr, get_args(Preference)))}")
+        q = starts(arm, 32)
+        ranks = []
+        for name in get_args(Aim) if aim is None else (aim,):
+            task = _task(arm, name, axis, q)
+            if aim is None and name != "position" and not len(task.orientation):
+                continue  # the arm cannot turn its tip
+            ranks.append((name, task, int(np.linalg.matrix_rank(task.jacobian(q), tol=1e-9).max())))
+            if ranks[-1][2] == task.size:
+                break
+        name, task, rank = ranks[-1]
+        if not rank:
+            raise DalembertError(f"no joint of arm '{arm.name}' moves its tip in the task '{name}'")
+        free = np.full(arm.n, np.inf)
+        lower, upper = position_limits(arm) if respect_limits else (-free, free)
+        low, high = joint_ranges(arm)
+        centred = prefer == "mid-range"
+        middle, scale = (0.5 * (low + high), 0.5 * (high - low)) if centred else (np.zeros(arm.n), np.ones(arm.n))
+        return cls(arm, name, task, rank < arm.n, _periodic(arm, q[:4]), lower, upper, middle, np.maximum(scale, 1e-9))
+
+    def every(self, x: Array, R: Array, near: Array | None, count: int | None) -> _Found:
+        """As many distinct solutions as are asked for, or all that are found."""
+        kept: Array = np.empty((0, self.arm.n))
+        nearest, excess, idle = None, None, 0
+        for series in range(ROUNDS):
+            seeds = starts(self.arm, STARTS, series)
+            if near is not None and not series:
+                seeds = np.concatenate([near[None], seeds])
+            q, left = self.moved(x, R, seeds, near)
+            at = self.at(q, x, R)
+            if nearest is None or left.min() < nearest[1]:
+                nearest = q[left.argmin()], float(left.min())
+            fits = at & self.within(q)
+            if excess is None and at.any() and not fits.any():
+                excess = beyond(self.arm, q[at][0])
+            before = len(kept)
+            kept = self.distinct(np.concatenate([kept, self.sorted(q[fits], near)]))
+            idle = 0 if len(kept) > before else idle + 1
+            if idle == WITHOUT_NEW or (count is not None and len(kept) >= count):
+                break
+        if len(kept):
+            return _Found(self.sorted(kept, near)[:count])
+        assert nearest is not None
+        return _Found(nearest[0][None], self.reason(nearest[0], x, R, excess))
+
+    def nearest(self, x: Array, R: Array, near: Array | None) -> Iterator[Array]:
+        """For many poses (m, 3), (m, 3, 3) the preferred solution of each: (1, n), or (0, n) where none is found at once."""
+        seeds = starts(self.arm, STARTS)
+        many = max(1, ROWS // (STARTS + 1))
+        for first in range(0, len(x), many):
+            part = slice(first, first + many)
+            m = len(x[part])
+            each = np.broadcast_to(seeds, (m, *seeds.shape))
+            if near is not None:
+                each = np.concatenate([near[part, None], each], axis=1)
+            k = each.shape[1]
+            goals = np.repeat(x[part], k, axis=0), np.repeat(R[part], k, axis=0)
+            close = None if near is None else np.repeat(near[part], k, axis=0)
+            q, _ = self.moved(*goals, each.reshape(m * k, -1), close)
+            distance = np.where(self.at(q, *goals) & self.within(q), self.distance(q, close), np.inf).reshape(m, k)
+            best = distance.argmin(axis=1)
+            for row, i, d in zip(q.reshape(m, k, -1), best, distance.min(axis=1), strict=True):
+                yield row[i : i + 1] if np.isfinite(d) else row[:0]
+
+    def moved(self, x: Array, R: Array, seeds: Array, near: Array | None) -> tuple[Array, Array]:
+        """From each of the seeds (k, n) to the pose, and to what is preferred; the errors left are (k,)."""
+        q, left = solve(self.task, x, R, seeds)
+        q = self.turned(q, near)
+        if self.redundant:
+            x, R = np.broadcast_to(x, (len(q), 3)), np.broadcast_to(R, (len(q), 3, 3))
+            on = np.flatnonzero(self.at(q, x, R))
+            q[on] = self.settled(x[on], R[on], q[on], near if near is None or near.ndim == 1 else near[on])
+        return q, left
+
+    def settled(self, x: Array, R: Array, q: Array, near: Array | None) -> Array:
+        """Along the self-motion to the configuration nearest to the preferred one that keeps the limits.
+
+        δ = J⁺e + (1 − J⁺J)(q* − q) in units of each joint's scale; a joint at its limit that δ would take beyond it is
+        held there.
+        """
+        target = self.middle if near is None else near
+        scale = self.scale if near is None else np.ones(self.arm.n)
+        q, on = np.clip(q, self.lower, self.upper), np.arange(len(q))
+        target = np.broadcast_to(target, q.shape)
+        eye = 1e-12 * np.eye(self.task.size)
+        for _ in range(REDUNDANT_STEPS):
+            at = q[on]
+            e, J = self.task.error(at, x[on], R[on]), self.task.jacobian(at) * scale
+            wanted = (target[on] - at) / scale
+            held = np.zeros(at.shape, bool)
+            for _ in range(3):
+                free = np.where(held, 0.0, 1.0)
+                Jf = J * free[:, None, :]
+                JfT = np.swapaxes(Jf, -1, -2)
+                pull = wanted * free
+                missing = e - (Jf @ pull[..., None])[..., 0]
+                step = scale * (pull + (JfT @ np.linalg.solve(Jf @ JfT + eye, missing[..., None]))[..., 0])
+                out = ((at <= self.lower) & (step < 0)) | ((at >= self.upper) & (step > 0))
+                if not (out & ~held).any():
+                    break
+                held |= out
+            length = np.linalg.norm(step, axis=-1, keepdims=True)
+            trial = np.clip(at + step * np.minimum(1.0, LONGEST / np.maximum(length, 1e-300)), self.lower, self.upper)
+            trial = np.where(self.arm.closes(trial)[:, None], trial, at)
+            q[on] = trial
+            on = on[(np.abs(trial - at).max(axis=-1) > 1e-11) | (np.linalg.norm(e, axis=-1) > REACHED)]
+            if not len(on):
+                break
+        return q
+
+    def turned(self, q: Array, near: Array | None) -> Array:
+        """The same configurations with whole turns that bring them near to what is preferred, within the limits."""
+        turn = 2 * np.pi
+        target = self.middle if near is None else near
+        close = q - turn * np.round((q - target) / turn)
+        best, fits = close, (close >= self.lower - IN_LIMITS) & (close <= self.upper + IN_LIMITS)
+        for shift in (turn, -turn, 2 * turn, -2 * turn):
+            other = close + shift
+            inside = (other >= self.lower - IN_LIMITS) & (other <= self.upper + IN_LIMITS)
+            best, fits = np.where(~fits & inside, other, best), fits | inside
+        return np.where(self.periodic, best, q)
+
+    def distance(self, q: Array, near: Array | None) -> Array:
+        """How far configurations are from the preferred one: (k,)."""
+        off = (q - self.middle) / self.scale if near is None else q - near
+        return np.linalg.norm(off, axis=-1)
+
+    def sorted(self, q: Array, near: Array | None) -> Array:
+        return q[np.argsort(self.distance(q, near).round(9), kind="stable")]
+
+    def distinct(self, q: Array) -> Array:
+        """The first of each that are the same but for whole turns."""
+        same = SAME_REDUNDANT if self.redundant else SAME
+        kept: list[Array] = []
+        for row in q:
+            off = np.array(kept).reshape(-1, self.arm.n) - row
+            off = np.where(self.periodic, np.mod(off + np.pi, 2 * np.pi) - np.pi, off)
+            if not (np.abs(off).max(axis=-1) < same).any():
+                kept.append(row)
+        return np.array(kept).reshape(-1, self.arm.n)
+
+    def misses(self, q: Array, x: Array, R: Array) -> tuple[Array, Array]:
+        """How far the tip is from its goal: (k,) in m, and (k,) in rad, 0 where the task leaves the angle free."""
+        pose = self.arm.pose(q)
+        away = np.linalg.norm(pose[..., :3, 3] - x, axis=-1)
+        if self.aim == "position":
+            return away, np.zeros(away.shape)
+        if isinstance(self.task, AxisTask):
+            turned = _between(pose[..., :3, :3] @ self.task.axis, R @ self.task.axis)
+        else:
+            turned = rotation_vector(R @ np.swapaxes(pose[..., :3, :3], -1, -2))
+        return away, np.linalg.norm(turned, axis=-1)
+
+    def at(self, q: Array, x: Array, R: Array) -> Booleans:
+        """Which configurations have the tip at its goal: (k,)."""
+        away, angle = self.misses(q, x, R)
+        far = np.linalg.norm(np.broadcast_to(x, (len(q), 3)), axis=-1)
+        return (away < REACHED * np.maximum(1.0, far)) & (angle < REACHED)
+
+    def within(self, q: Array) -> Booleans:
+        """Which configurations keep the limits: (k,)."""
+        inside: Booleans = (q >= self.lower - IN_LIMITS) & (q <= self.upper + IN_LIMITS)
+        return np.all(inside, axis=-1)
+
+    def reason(self, q: Array, x: Array, R: Array, excess: Any) -> str:
+        """Why there is no solution; q is the nearest."""
+        if excess is not None:
+            joint, value, side, limit, unit = excess
+            return f"joint '{joint}' would be at {value:.6g} {unit}, beyond its {side} limit of {limit:.6g} {unit}"
+        away, angle = (float(miss[0]) for miss in self.misses(q[None], x[None], R[None]))
+        if self.aim == "position" or angle < REACHED:
+            return f"out of reach, the nearest it comes is {away:.4g} m away"
+        turned = f"{angle:.4g} rad ({np.degrees(angle):.3g}°)"
+        if away < REACHED * max(1.0, float(np.linalg.norm(x))):
+            return f"not with that orientation, the nearest it comes is turned by {turned}"
+        return f"out of reach with that orientation, the nearest it comes is {away:.4g} m away and turned by {turned}"
+
+
+def _task(arm: Arm, aim: str, axis: ArrayLike, q: Array) -> TipTask:
+    """The rows of a task, in the directions in which the arm can move its tip at all; q are some configurations."""
+    J, pose = arm.jacobian(q), arm.pose(q)
+    position, origin = span(J[:, :3]), pose[0, :3, 3]
+    if aim == "position":
+        return TipTask(arm, position, np.zeros((0, 3)), origin)
+    if aim == "pose":
+        return TipTask(arm, position, span(J[:, 3:]), origin)
+    unit = finite("axis", axis)
+    if unit.shape != (3,) or not np.linalg.norm(unit) > 0:
+        raise DalembertError(f"axis is {unit.tolist()}; it needs a direction in the tip's frame, like (0, 0, 1)")
+    unit = unit / np.linalg.norm(unit)
+    in_tip = np.swapaxes(pose[:, :3, :3], -1, -2) @ J[:, 3:]
+    return AxisTask(arm, position, span((np.eye(3) - np.outer(unit, unit)) @ in_tip), origin, unit)
+
+
+def _periodic(arm: Arm, q: Array) -> Booleans:
+    """Which joints' whole turns leave the tip where it is: not prismatic ones, nor those that others follow at a ratio."""
+    here, periodic = arm.pose(q), np.zeros(arm.n, bool)
+    for i in range(arm.n):
+        turned = q + 2 * np.pi * np.eye(arm.n)[i]
+        periodic[i] = bool(arm.closes(turned).all()) and np.allclose(arm.pose(turned), here, atol=1e-9)
+    return periodic
+
+
+# -- arguments -----------------------------------------------------------------------------------
+
+
+def _goals(arm: Arm, pose: ArrayLike) -> tuple[Array, Array | None, tuple[int, ...]]:
+    """Positions (m, 3), rotations (m, 3, 3) unless positions alone are given, and the shape of the batch."""
+    T = finite("pose", pose)
+    if T.shape[-2:] == (4, 4):
+        R = T[..., :3, :3]
+        right = np.allclose(R @ np.swapaxes(R, -1, -2), np.eye(3), atol=1e-6) and np.all(np.linalg.det(R) > 0)
+        if not right or not np.allclose(T[..., 3, :], (0, 0, 0, 1)):
+            raise DalembertError(
+                "pose is not a homogeneous transform: its first three rows and columns must be a rotation matrix, its last row "
+                "0 0 0 1"
+            )
+        return T[..., :3, 3].reshape(-1, 3), R.reshape(-1, 3, 3), T.shape[:-2]
+    if T.ndim and T.shape[-1] == 2:
+        q = starts(arm, 8)
+        if not np.allclose(arm.jacobian(q)[:, 2], 0, atol=1e-12):
+            raise ShapeError(f"pose has shape {T.shape}, and arm '{arm.name}' moves in z too: give x, y and z")
+        T = np.concatenate([T, np.broadcast_to(arm.pose(q[0])[2, 3], (*T.shape[:-1], 1))], axis=-1)
+    if T.ndim and T.shape[-1] == 3:
+        return T.reshape(-1, 3), None, T.shape[:-1]
+    raise ShapeError(f"pose has shape {T.shape}; it must be (…, 4, 4) transforms, or (…, 3) positions")
+
+
+def _near(arm: Arm, q0: ArrayLike, batch: tuple[int, ...]) -> Array:
+    q = finite("q0", q0)
+    if q.ndim == 0 or q.shape[-1] != arm.n:
+        raise ShapeError(
+            f"q0 has shape {q.shape}, but arm '{arm.name}' has {arm.n} joints: the last axis must be {arm.n}"
+        )
+    try:
+        return np.broadcast_to(q, (*batch, arm.n)).reshape(-1, arm.n)
+    except ValueError:
+        raise ShapeError(f"q0 has shape {q.shape}, which does not fit a batch of poses {batch}") from None
+
+
+def _count(solutions: Any) -> int | None:
+    if solutions == "all":
+        return None
+    if isinstance(solutions, (int, np.integer)) and not isinstance(solutions, bool) and solutions >= 1:
+        return int(solutions)
+    raise DalembertError(f"solutions is {shown(solutions)}; it must be a whole number from 1, or 'all'")

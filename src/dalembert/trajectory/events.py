@@ -1,0 +1,206 @@
+"""Events of a motion: a payload that is carried, or a wrench that the tip exerts, during a part of it.
+
+An event belongs to a place on the path. It begins to count at its ``start`` and no longer counts at its ``end``, but for
+the end of the motion itself. What a timing does to the motion it does to the instants of its events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dalembert.arrays import Array, double, number
+from dalembert.errors import DalembertError, ShapeError
+from dalembert.robot import Inertia
+from dalembert.trajectory.checks import finite
+
+Instants = Callable[[Array], Array]
+BODY = 10  # numbers of a payload: m, m c, I_xx, I_xy, I_xz, I_yy, I_yz, I_zz about the tip's origin
+WRENCH = 6
+SLACK = 1e-9  # of the duration: by how much an event may be outside, by rounding
+
+
+@dataclass(frozen=True)
+class PayloadEvent:
+    """A body that is held at the tip from ``start`` to ``end`` (s): its mass (kg), centre (m) and tensor in the tip's frame.
+
+    It is held in addition to the payload that the arm has already, and to those of other events. Made by
+    :meth:`Trajectory.with_payload`.
+
+    >>> import dalembert as da
+    >>> (event,) = da.polynomial([0.0], [1.0], 1.0).with_payload(2.0, start=0.5).events
+    >>> event.mass, event.start, event.end
+    (2.0, 0.5, 1.0)
+    """
+
+    body: Inertia
+    start: float
+    end: float
+
+    @property
+    def mass(self) -> float:
+        """kg"""
+        return float(self.body.mass)
+
+    @property
+    def values(self) -> Array:
+        """What ``Arm.variants(payload=…)`` takes: (10,)."""
+        I = self.body.tensor_at_origin
+        tensor = (I[0][0], I[0][1], I[0][2], I[1][1], I[1][2], I[2][2])
+        return np.array([self.body.mass, *self.body.first_moments, *tensor], float)
+
+    def __str__(self) -> str:
+        return f"payload of {self.mass:g} kg from {self.start:.6g} to {self.end:.6g} s"
+
+
+@dataclass(frozen=True)
+class WrenchEvent:
+    """A wrench [fx, fy, fz, mx, my, mz] (N, N m) by the tip on its environment, base axes, from ``start`` to ``end`` (s).
+
+    Made by :meth:`Trajectory.with_tip_wrench`.
+
+    >>> import dalembert as da
+    >>> (event,) = da.polynomial([0.0], [1.0], 1.0).with_tip_wrench([0, 0, 5, 0, 0, 0]).events
+    >>> print(event)
+    tip wrench (0, 0, 5, 0, 0, 0) from 0 to 1 s
+    """
+
+    wrench: tuple[float, ...]
+    start: float
+    end: float
+
+    @property
+    def values(self) -> Array:
+        """(6,)"""
+        return np.array(self.wrench)
+
+    def __str__(self) -> str:
+        wrench = ", ".join(f"{x:g}" for x in self.wrench)
+        return f"tip wrench ({wrench}) from {self.start:.6g} to {self.end:.6g} s"
+
+
+Event = PayloadEvent | WrenchEvent
+Kind = TypeVar("Kind", PayloadEvent, WrenchEvent)
+
+
+def payload_event(
+    body: float | Inertia, com: ArrayLike, inertia: ArrayLike | None, start: float, end: float
+) -> PayloadEvent:
+    """A payload by its mass, centre and tensor about the centre, or as an :class:`Inertia`, checked."""
+    if not isinstance(body, Inertia):
+        where, tensor = (
+            finite("the payload's com", com),
+            finite("the payload's inertia", 0.0 if inertia is None else inertia),
+        )
+        if where.shape != (3,):
+            raise ShapeError(f"the payload's com has shape {where.shape}; it must be (3,)")
+        if inertia is not None and tensor.shape != (3, 3):
+            raise ShapeError(f"the payload's inertia has shape {tensor.shape}; it must be (3, 3)")
+        matrix = np.zeros((3, 3)) if inertia is None else tensor
+        body = Inertia(number("the payload's mass", body), tuple(where.tolist()), matrix.tolist())
+    if (problem := body.impossible()) is not None:
+        raise ShapeError(f"no payload can be like this: {problem}")
+    return PayloadEvent(body, start, end)
+
+
+def wrench_event(wrench: ArrayLike, start: float, end: float) -> WrenchEvent:
+    """A constant wrench, checked."""
+    values = finite("the tip wrench", wrench)
+    if values.shape != (WRENCH,):
+        raise ShapeError(f"the tip wrench has shape {values.shape}; it must be (6,): fx, fy, fz, mx, my, mz")
+    return WrenchEvent(tuple(values.tolist()), start, end)
+
+
+def interval(duration: float, start: float | None, end: float | None) -> tuple[float, float]:
+    """From when to when an event of a motion counts, checked: all of it unless given."""
+    first = 0.0 if start is None else number("start", start)
+    last = duration if end is None else number("end", end)
+    slack = SLACK * duration
+    if not (-slack <= first < last <= duration + slack):
+        raise DalembertError(
+            f"an event from {first:g} to {last:g} s does not fit into the motion: 0 ≤ start < end ≤ {duration:g} s must hold"
+        )
+    return max(first, 0.0), min(last, duration)
+
+
+def instants_of(events: Sequence[Event]) -> Array:
+    """When something begins or ends."""
+    return np.unique(np.array([x for event in events for x in (event.start, event.end)], float))
+
+
+def moved(events: Sequence[Event], new: Instants, *, backward: bool = False) -> tuple[Event, ...]:
+    """The events at other instants: ``new`` maps arrays of them; ``backward`` when it decreases."""
+    if not events:
+        return ()
+    start, end = (
+        new(np.array([getattr(event, side) for event in events], float)).tolist() for side in ("start", "end")
+    )
+    if backward:
+        start, end = end, start
+    return tuple(replace(event, start=a, end=b) for event, a, b in zip(events, start, end, strict=True) if b > a)
+
+
+class LoadTable:
+    """What acts at the tip along a motion: piecewise constant.
+
+    edges    (K + 1,) the instants (s) between which nothing changes, 0 and the duration among them
+    payload  (K, 10) the bodies that are held, as one; None where there never is any
+    wrench   (K, 6) None where there never is any
+    """
+
+    def __init__(self, events: Sequence[Event], duration: float) -> None:
+        inner = instants_of(events)
+        self.edges = np.concatenate([[0.0], inner[(inner > 0.0) & (inner < duration)], [duration]])
+        self.payload = self._summed([event for event in events if isinstance(event, PayloadEvent)], BODY)
+        self.wrench = self._summed([event for event in events if isinstance(event, WrenchEvent)], WRENCH)
+
+    def _summed(self, events: Sequence[Event], size: int) -> Array | None:
+        if not events:
+            return None
+        table = np.zeros((len(self.edges) - 1, size))
+        for event in events:
+            first, last = np.searchsorted(self.edges, (event.start, event.end))
+            table[first:last] += event.values
+        return table
+
+    def __bool__(self) -> bool:
+        return self.payload is not None or self.wrench is not None
+
+    def rows(self, t: Array) -> Array:
+        """Which of the intervals the instants are in."""
+        return np.clip(np.searchsorted(self.edges, t, side="right") - 1, 0, len(self.edges) - 2)
+
+    def at(self, t: ArrayLike) -> tuple[Array | None, Array | None]:
+        """Payload (…, 10) and wrench (…, 6) at the instants t; None for what there never is."""
+        rows = self.rows(double("t", t))
+        payload, wrench = (None if table is None else table[rows] for table in (self.payload, self.wrench))
+        return payload, wrench
+
+
+def body_of(values: Array) -> Inertia | None:
+    """The body with these ten numbers; None where there is none."""
+    if not values.any():
+        return None
+    m, x, y, z, xx, xy, xz, yy, yz, zz = values.tolist()
+    return Inertia.from_origin(m, (x, y, z), ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
+
+
+def events_of(t: Array, payload: Array | None, wrench: Array | None) -> tuple[Event, ...]:
+    """The events of a table: payload (N, 10) and wrench (N, 6) count from their own instant of t (N,) to the next one."""
+    events: list[Event] = []
+    for values in (payload, wrench):
+        if values is None or len(t) < 2:
+            continue
+        edges = np.flatnonzero(np.any(np.diff(values[:-1], axis=0) != 0, axis=1)) + 1
+        for first, last in pairwise([0, *edges.tolist(), len(t) - 1]):
+            row, start, end = values[first], float(t[first]), float(t[last])
+            if values is wrench and row.any():
+                events.append(WrenchEvent(tuple(row.tolist()), start, end))
+            elif values is payload and (body := body_of(row)) is not None:
+                events.append(PayloadEvent(body, start, end))
+    return tuple(sorted(events, key=lambda event: event.start))

@@ -1,0 +1,115 @@
+"""Inverse kinematics: forward kinematics undone, for every kind of arm, with limits and with joints to spare."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dalembert as da
+from dalembert.errors import DalembertError, ShapeError
+from dalembert.trajectory.limits import joint_ranges, position_limits, random_poses
+
+AIMS = {
+    "puma560": "pose",
+    "panda": "pose",
+    "planar-3r": "pose",
+    "scara": "pose",
+    "planar-2r": "position",
+    "cartesian-2": "position",
+    "five-bar": "position",
+    "pendulum": "position",
+}
+
+
+@pytest.mark.parametrize("name", AIMS)
+def test_inverse_of_forward_kinematics_is_identity(name: str) -> None:
+    arm = da.load(name)
+    q = random_poses(arm, np.random.default_rng(3), 2)
+    found = da.inverse_kinematics(arm, arm.pose(q))
+    assert found.task == AIMS[name] and found.reached.all() and found.error.max() < 1e-9
+    rows = slice(3) if found.task == "position" else slice(4)
+    assert np.abs((arm.pose(found.q) - arm.pose(q))[:, rows, 3]).max() < 1e-9
+    if found.task == "pose":
+        assert np.abs(arm.pose(found.q) - arm.pose(q)).max() < 2e-9
+    lower, upper = position_limits(arm)
+    assert np.all((found.q >= lower - 1e-9) & (found.q <= upper + 1e-9))
+    assert np.abs(da.inverse_kinematics(arm, arm.pose(q), q).q - q).max() < 1e-8  # the nearest to q is q
+
+
+def test_all_eight_solutions_of_a_spherical_wrist_are_found() -> None:
+    arm = da.load("puma560")
+    for q in random_poses(arm, np.random.default_rng(7), 3):
+        found = da.inverse_kinematics(arm, arm.pose(q), solutions="all", respect_limits=False).solutions
+        assert len(found) == 8 and np.abs(arm.pose(found) - arm.pose(q)).max() < 1e-9
+        apart = np.abs(np.mod(found[:, None] - found + np.pi, 2 * np.pi) - np.pi).max(axis=-1)
+        assert (apart + 10 * np.eye(8)).min() > 1e-3
+        assert (np.abs(np.mod(found - q + np.pi, 2 * np.pi) - np.pi).max(axis=-1) < 1e-8).any()  # q is one of them
+        kept = da.inverse_kinematics(arm, arm.pose(q), solutions="all").solutions
+        lower, upper = position_limits(arm)
+        assert 1 <= len(kept) <= 8 and np.all((kept >= lower - 1e-9) & (kept <= upper + 1e-9))
+
+
+def test_both_elbows_of_two_links_are_those_of_the_cosine_rule() -> None:
+    arm = da.load("planar-2r")
+    found = da.inverse_kinematics(arm, (0.2, 0.0), solutions="all", respect_limits=False).solutions
+    elbow = np.arccos((0.2**2 - 2) / 2)  # both links are 1 m long
+    assert np.allclose(np.sort(found[:, 1]), [-elbow, elbow], atol=1e-9)
+
+
+def test_redundant_arms_come_as_near_as_their_task_lets_them() -> None:
+    """The distance to q0 has no slope left along the self-motion, but for joints at their limits."""
+    arm = da.load("panda")
+    q = random_poses(arm, np.random.default_rng(2), 1)[0]
+    q0 = np.clip(q + 0.2, *joint_ranges(arm))
+    found = da.inverse_kinematics(arm, arm.pose(q), q0).q
+    J = arm.jacobian(found)
+    null = np.linalg.svd(J)[2][6]
+    lower, upper = position_limits(arm)
+    assert np.linalg.norm(found - q0) <= np.linalg.norm(q - q0) + 1e-9
+    assert abs(null @ (found - q0)) < 1e-6 or np.any((found < lower + 1e-9) | (found > upper - 1e-9))
+    assert np.abs(arm.pose(found) - arm.pose(q)).max() < 2e-9
+
+
+def test_the_tool_axis_leaves_the_turn_about_it_free() -> None:
+    arm = da.load("puma560")
+    q = random_poses(arm, np.random.default_rng(4), 1)[0]
+    pose = arm.pose(q)
+    spun = pose.copy()
+    spun[:3, :3] = pose[:3, :3] @ [[0, -1, 0], [1, 0, 0], [0, 0, 1]]
+    one, other = (da.inverse_kinematics(arm, x, q, task="position+axis").q for x in (pose, spun))
+    assert np.abs(one - q).max() < 1e-8 and np.abs(other - q).max() < 1e-8  # the same task
+    assert np.abs(arm.pose(one)[:3, 2:] - pose[:3, 2:]).max() < 1e-9
+
+
+def test_poses_out_of_reach_are_named_with_the_nearest() -> None:
+    arm = da.load("planar-2r")
+    with pytest.raises(
+        DalembertError, match=r"cannot be at \(3, 0, 0\) m: out of reach, the nearest it comes is 1 m away"
+    ):
+        da.inverse_kinematics(arm, (3.0, 0.0))
+    nearest = da.inverse_kinematics(arm, [(3.0, 0.0), (1.0, 0.5)], unreachable="nearest")
+    assert nearest.reached.tolist() == [False, True] and abs(nearest.error[0, 0] - 1.0) < 1e-6
+    tilted = da.load("scara").pose([0.1, 0.2, 0.1, 0.3]) @ np.diag([1.0, -1.0, -1.0, 1.0])
+    with pytest.raises(DalembertError, match=r"not with that orientation, the nearest it comes is turned by 3.142 rad"):
+        da.inverse_kinematics(da.load("scara"), tilted)
+    limited = da.load("puma560")
+    assert limited.robot.moving_joints[0].limits.upper is not None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"pose": np.eye(3)[0, :2]}, ShapeError, "moves in z too"),
+        ({"pose": np.eye(5)}, ShapeError, r"must be \(…, 4, 4\) transforms"),
+        ({"pose": 2 * np.eye(4)}, DalembertError, "not a homogeneous transform"),
+        ({"pose": np.eye(4), "task": "tip"}, DalembertError, "task is 'tip'; it can be 'pose', 'position"),
+        ({"pose": np.eye(4), "solutions": 0}, DalembertError, "whole number from 1, or 'all'"),
+        ({"pose": np.eye(4), "prefer": "q"}, DalembertError, "'mid-range' or 'zero'"),
+        ({"pose": np.zeros(3), "task": "pose"}, ShapeError, "needs an orientation"),
+        ({"pose": np.eye(4), "q0": [0.0]}, ShapeError, "has 6 joints"),
+        ({"pose": np.eye(4), "unreachable": "nan"}, DalembertError, "'error' or 'nearest'"),
+    ],
+)
+def test_wrong_arguments_are_named(arguments: dict, error: type, message: str) -> None:
+    with pytest.raises(error, match=message):
+        da.inverse_kinematics(da.load("puma560"), **arguments)
