@@ -11,10 +11,10 @@ import pytest
 import dalembert as da
 from dalembert.errors import RobotError
 from dalembert.robot.catalogue import parse_catalogue
+from dalembert.robot.drive_units import UNITS, quantity
 from dalembert.robot.drives import DrivePart, of_rotor
 from dalembert.robot.toml_reader import parse_toml
 from dalembert.robot.toml_writer import write_toml
-from dalembert.robot.drive_units import UNITS, quantity
 
 RPM = 2 * math.pi / 60
 DRIVE = """

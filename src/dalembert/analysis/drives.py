@@ -58,6 +58,8 @@ class Moves(Protocol):
     def qd(self) -> Any: ...
     @property
     def qdd(self) -> Any: ...
+    def model(self, arm: Arm) -> Any:
+        """The arm with what it carries at each instant."""
 
 
 # -- formulas of the makers --------------------------------------------------------------------------
@@ -450,7 +452,8 @@ def drives_of(
     if not driven:
         return None
     carrier = carrier_accelerations(arm, at, driven)
-    gravity, B = arm.gravity_torque(at.q), arm.inertia_matrix(at.q)
+    model = at.model(arm)
+    gravity, B = model.gravity_torque(at.q), model.inertia_matrix(at.q)
     out = []
     for place, i in enumerate(driven):
         joint, rotor = joints[i], joints[i].rotor

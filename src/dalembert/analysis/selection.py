@@ -235,10 +235,11 @@ class _Problem:
         tau, f, mu = loads(trial, at, tip_wrench)
         self.bearings = bearing_parts(trial, f, mu)
         self.rest = tau - sum(self.felt(i, TRIAL, 1.0, 0.0) for i in self.which)
-        self.inertia = np.diagonal(trial.inertia_matrix(at.q), axis1=1, axis2=2) - [
+        model = at.model(trial)
+        self.inertia = np.diagonal(model.inertia_matrix(at.q), axis1=1, axis2=2) - [
             TRIAL if i in self.which else 0.0 for i in range(arm.n)
         ]
-        self.gravity = trial.gravity_torque(at.q)
+        self.gravity = model.gravity_torque(at.q)
         self.used: dict[int, Array] = {}
         self.known = _MotorArrays(self.motors)
         self.curves: dict[float, Array] = {}
@@ -427,7 +428,7 @@ class _Problem:
         for i, choice in fitted.items():
             J, k, _ = self.parts_of(i, choice)
             own[i] = k * k * J
-        self.inertia = np.diagonal(arm.inertia_matrix(self.at.q), axis1=1, axis2=2) - own
+        self.inertia = np.diagonal(self.at.model(arm).inertia_matrix(self.at.q), axis1=1, axis2=2) - own
 
     def robot_with(self, fitted: dict[int, tuple[Motor, Gear | None]]) -> Robot:
         """The robot with these drives; its rotors keep their places and their friction."""

@@ -62,8 +62,7 @@ def size(
     tip_wrench: options.WrenchOption = None,
     payload: options.PayloadOption = None,
     payload_com: options.PayloadComOption = None,
-    physical: options.PhysicalOption = "error",
-    tip: options.TipOption = None,
+    loading: options.Loading = options.AS_IT_IS,
 ) -> None:
     """Judge the drives of an arm by a motion, or choose them from catalogues.
 
@@ -79,7 +78,7 @@ def size(
     if out is not None:
         options.not_an_input(out, "the robot would overwrite the file it is", motion, arm, motors, gears)
         check_writable(out, overwrite=force)
-    loaded = options.load(arm, physical, tip, payload, payload_com)
+    loaded = options.load(arm, loading, payload, payload_com)
     table, _ = read(loaded, motion)
     selection = None
     if motors is not None:

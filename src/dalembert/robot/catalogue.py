@@ -15,10 +15,10 @@ from typing import Any, Generic, TypeVar, overload
 
 from dalembert.errors import RobotError
 from dalembert.robot.bounds import TOML_BYTES
+from dalembert.robot.drive_units import factor
 from dalembert.robot.drives import DrivePart, Gear, Motor
 from dalembert.robot.safe_toml import read_text
 from dalembert.robot.tables import shown, some, told_at
-from dalembert.robot.drive_units import factor
 
 Kind = TypeVar("Kind", bound=DrivePart)
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from dalembert.algebra.vectors import NULL, ZERO, MatLike
 from dalembert.errors import RobotError
+from dalembert.robot.drive_units import quantity
 from dalembert.robot.drives import DrivePart, Gear, Motor
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import LIMIT_KEYS, ROTOR_NUMBERS, ROTOR_VECTORS, Friction, Joint, Limits, Robot, Rotor
 from dalembert.robot.placement import Placement, no_rotation
 from dalembert.robot.tables import Table, parse_angle, told_at
-from dalembert.robot.drive_units import quantity
 from dalembert.terms import TERMS, Term
 
 INERTIA_KEYS = ("mass", "com", "inertia")
