@@ -189,7 +189,13 @@ class Check:
         when = "" if math.isnan(self.at) else f" at t = {self.at:.4g} s"
         scale, unit = (1 / RPM, "rpm") if self.unit == "rad/s" else (1.0, self.unit)
         verb = "of required" if self.more else "of"
-        return f"{self.name} {self.value * scale:.4g}{when} {verb} {self.limit * scale:.4g} {unit}, {100 * self.used:.0f} %"
+        value, limit = _figures(self.value * scale), _figures(self.limit * scale)
+        return f"{self.name} {value}{when} {verb} {limit} {unit}, {100 * self.used:.0f} %"
+
+
+def _figures(value: float) -> str:
+    """Four figures, and no powers of ten below a billion."""
+    return f"{value:.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
 
 
 def light_of(margin: float) -> str:
@@ -382,11 +388,18 @@ class Drives:
         """The gear-ratio sweep of one joint: :meth:`DriveSizing.sweep`."""
         return self[joint].sweep(ratios)
 
+    def lights_at(self, quantiles: Mapping[str, ArrayLike]) -> dict[str, str]:
+        """{joint: colour} under tolerances; ``quantiles`` as for :meth:`margins`."""
+        return {
+            joint: light_of(min(own.values())) if own else "unknown" for joint, own in self.margins(quantiles).items()
+        }
+
     def margins(self, quantiles: Mapping[str, ArrayLike] | None = None) -> dict[str, dict[str, float]]:
         """{joint: {check: margin}}.
 
         quantiles  of the arm's joint torques under tolerances, {"peak": (n,), "rms": (n,)}: what motor and gear
-                   torques need is then scaled by them over the nominal ones, joint by joint
+                   torques need is then scaled by them over the nominal ones, joint by joint. Of ``da.monte_carlo``
+                   they are {"peak": drawn.quantile(0.95), "rms": drawn.quantile(0.95, "rms")}
         """
         factors = {"peak": np.ones(len(self.names)), "rms": np.ones(len(self.names))}
         nominal = {"peak": self.peak_torque, "rms": self.rms_torque}

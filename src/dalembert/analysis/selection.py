@@ -366,6 +366,9 @@ class _Problem:
             torque.max(axis=1) / self.known.max_current_torque,
             hold / self.known.brake_torque,
         ]
+        if self.rules.inertia_ratio is not None:
+            most = (max(float(self.inertia[:, i].max()), 0.0) / k**2 + own) / self.rules.inertia_ratio
+            shares.append(_shares(np.full(len(J), most * (1.0 - self.rules.margin)), self.known.inertia))
         used = np.max(shares, axis=0)
         if gear is not None:
             trial = self.judge(i, None, gear, load, gravity)
@@ -415,7 +418,7 @@ class _Problem:
     def _why(self, drive: DriveSizing) -> str:
         limit, most = self.rules.inertia_ratio, drive.inertia_ratio[1]
         if limit is not None and most > limit and most / limit * (1.0 - self.rules.margin) >= 1.0 - drive.margin:
-            return f"inertia ratio {most:.3g} of {limit:.3g}"
+            return f"inertia ratio {most:.4g} of {limit:.4g}"
         return drive.verdict
 
     def update(self, fitted: dict[int, tuple[Motor, Gear | None]]) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dalembert.analysis.selection import DriveSelection
     from dalembert.analysis.sizing import Sizing
 
+TOLERANCES = ("mass", "com", "inertia", "rotor", "viscous", "coulomb")
 CRITICAL = 10.0  # load inertia / motor inertia above which the usual bands warn
 
 
@@ -46,6 +47,16 @@ def size(
     inertia_ratio: Annotated[
         float | None, Option(metavar="RATIO", help="The largest load inertia / motor inertia to choose.")
     ] = None,
+    tolerance: Annotated[
+        list[str] | None,
+        Option(
+            metavar="mass=0.05",
+            help="± share of mass, inertia, rotor, viscous or coulomb, or ± m of com: lights under tolerances, too.",
+        ),
+    ] = None,
+    quantile: Annotated[
+        float, Option(metavar="SHARE", help="Of the robots within --tolerance that keep their light.")
+    ] = 0.95,
     sweep: Annotated[
         str | None,
         Option(metavar="JOINT", help="Draw this joint's motor torque and speed over the gear ratio (--plot)."),
@@ -89,13 +100,15 @@ def size(
             margin=margin, life=life, brake_factor=brake_factor, inertia_ratio=inertia_ratio, tip_wrench=wrench,
         )  # fmt: skip
     sizing = selection.sizing if selection else da.size(loaded, table, wrench, life=life, brake_factor=brake_factor)
+    fitted = selection.arm if selection else loaded
+    wider = _under_tolerances(fitted, table, sizing, tolerance, quantile, wrench) if tolerance else {}
     if as_json:
-        json.dump(as_data(sizing, selection), sys.stdout, indent=2)
+        json.dump(as_data(sizing, selection, wider), sys.stdout, indent=2)
         sys.stdout.write("\n")
     else:
         if selection is not None:
             _print_selection(selection)
-        _print(sizing)
+        _print(sizing, wider, quantile)
     if selection is not None and out is not None:
         from dalembert.robot.toml_writer import save_toml
 
@@ -120,6 +133,22 @@ def _fit_together(motors: Any, gears: Any, joints: Any, out: Any, sweep: Any, pl
         raise DalembertError("--sweep draws a picture, but --plot OUT.png is missing")
 
 
+def _under_tolerances(
+    arm: da.Arm, motion: Any, sizing: Sizing, texts: list[str], share: float, wrench: Any
+) -> dict[str, str]:
+    """{joint: light} with the torques that ``share`` of the robots within their tolerances stay below."""
+    values = {}
+    for text in texts:
+        name, _, number_of = text.partition("=")
+        if name not in TOLERANCES or not number_of:
+            raise DalembertError(f"--tolerance {text}: write NAME=SHARE, where NAME is one of {', '.join(TOLERANCES)}")
+        values[name] = options.numbers_of("--tolerance", number_of, name)[0]
+    if not 0 < share < 1:
+        raise DalembertError(f"--quantile is {share:g}; it must lie between 0 and 1")
+    drawn = da.monte_carlo(arm, motion, da.Tolerances(**values), tip_wrench=wrench)
+    return _drives(sizing).lights_at({"peak": drawn.quantile(share), "rms": drawn.quantile(share, "rms")})
+
+
 def _drives(sizing: Sizing) -> Drives:
     if sizing.drives is None:
         raise DalembertError(
@@ -129,13 +158,15 @@ def _drives(sizing: Sizing) -> Drives:
     return sizing.drives
 
 
-def as_data(sizing: Sizing, selection: DriveSelection | None) -> dict[str, Any]:
+def as_data(sizing: Sizing, selection: DriveSelection | None, wider: dict[str, str]) -> dict[str, Any]:
     """The numbers for programs; what is not known is null."""
     rows = _drives(sizing).table()
     known = [
         {key: None if isinstance(x, float) and not math.isfinite(x) else x for key, x in row.items()} for row in rows
     ]
     data: dict[str, Any] = {"arm": sizing.arm, "drives": known}
+    if wider:
+        data["lights_under_tolerances"] = wider
     if selection is not None:
         data |= {"criterion": selection.criterion, "selection": selection.table(), "reasons": selection.reasons}
     return data
@@ -160,7 +191,7 @@ def _print_selection(selection: DriveSelection) -> None:
     tell("")
 
 
-def _print(sizing: Sizing) -> None:
+def _print(sizing: Sizing, wider: dict[str, str], quantile: float) -> None:
     from dalembert.analysis.drives import RPM
 
     drives = _drives(sizing)
@@ -170,7 +201,7 @@ def _print(sizing: Sizing) -> None:
         peak = float(abs(drive.motor_torque).max())
         rows.append(
             [
-                drive.joint, drive.light, number(peak), number(drive.torque_rms), number(drive.mean_speed / RPM, digits=4),
+                drive.joint, drive.light, wider.get(drive.joint, ""), number(peak), number(drive.torque_rms), number(drive.mean_speed / RPM, digits=4),
                 _known(drive.inertia_ratio[1]), _known(drive.current_rms), _known(drive.temperature), _known(drive.life_10),
                 drive.verdict,
             ]
@@ -178,15 +209,15 @@ def _print(sizing: Sizing) -> None:
     headings = [
         "joint",
         "light",
+        f"at {100 * quantile:g} %",
         ">peak (N m)",
         ">RMS (N m)",
         ">mean rpm",
         ">inertia ratio",
         ">A RMS",
         ">°C",
-        ">L10 (h)",
-        "deciding",
     ]
+    headings += [">L10 (h)", "deciding"]
     print_table(headings, rows)
     for drive in drives.joints:
         if (most := drive.inertia_ratio[1]) > CRITICAL:
