@@ -137,7 +137,7 @@ def _under_tolerances(
     arm: da.Arm, motion: Any, sizing: Sizing, texts: list[str], share: float, wrench: Any
 ) -> dict[str, str]:
     """{joint: light} with the torques that ``share`` of the robots within their tolerances stay below."""
-    values = {}
+    values: dict[str, Any] = {}
     for text in texts:
         name, _, number_of = text.partition("=")
         if name not in TOLERANCES or not number_of:
