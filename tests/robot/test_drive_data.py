@@ -15,6 +15,8 @@ from dalembert.robot.drive_units import UNITS, quantity
 from dalembert.robot.drives import DrivePart, of_rotor
 from dalembert.robot.toml_reader import parse_toml
 from dalembert.robot.toml_writer import write_toml
+from dalembert.robot.urdf import parse_urdf
+from dalembert.robot.urdf_writer import write_urdf
 
 RPM = 2 * math.pi / 60
 DRIVE = """
@@ -76,6 +78,13 @@ def test_every_field_goes_through_a_file(kind: type[DrivePart]) -> None:
         joint = replace(base.joints[0], rotor=None, motor=None, gear=None)
         robot = base.replace(joints=(replace(joint, **{kind.__name__.lower(): part}),))
         assert parse_toml(write_toml(robot)) == robot
+        again = parse_urdf(write_urdf(robot)).joints[0]
+        assert (again.motor, again.gear) == (robot.joints[0].motor, robot.joints[0].gear)
+
+
+def test_curves_go_through_urdf() -> None:
+    robot = parse_toml(FRAMES)
+    assert parse_urdf(write_urdf(robot)).joints[0].motor == robot.joints[0].motor
 
 
 def test_a_motor_and_a_gear_are_a_rotor() -> None:
