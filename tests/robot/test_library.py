@@ -260,7 +260,7 @@ def test_wrong_names_get_one_sentence(asked, sentence):
     [
         ("", "arm.xml: the file is empty"),
         ("<robot", "arm.xml: this is not well-formed XML"),
-        ("<sdf/>", "arm.xml: its root element is <sdf>; MJCF has <mujoco> and URDF has <robot>"),
+        ("<html/>", "arm.xml: its root element is <html>; MJCF has <mujoco>, URDF <robot>, SDF <sdf>"),
     ],
 )
 def test_wrong_xml_gets_one_sentence(tmp_path, text, sentence):
