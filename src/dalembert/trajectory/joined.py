@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arrays import Array, number
+from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.trajectory.events import moved
 from dalembert.trajectory.trajectory import Trajectory
@@ -28,6 +29,7 @@ MOST_PIECES = 1_000_000
 ULPS = 8.0  # of the instant: a knot that is nearer is meant
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Standstill:
     """All joints stand still at q (n,)."""
@@ -90,6 +92,7 @@ class JoinedPiece:
         return q[0], qd[0]
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Joined:
     """The pieces in turn; piece k begins at begins[k], and the last one ends at begins[-1]."""

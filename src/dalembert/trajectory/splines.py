@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.arrays import Array
+from dalembert.environment.brief import brief
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.robot.tables import nearest
@@ -177,6 +178,7 @@ def reconstructed(t: Array, values: Array, cutoff: float | None = None) -> tuple
     return derivatives[1], derivatives[2]
 
 
+@brief
 @dataclass(frozen=True)
 class Reconstruction:
     """First and second derivatives (N, n) of samples, and where their spline leaves their range; ``kept`` when it was taken."""
