@@ -186,7 +186,7 @@ def test_joints_have_colours_of_their_own() -> None:
 def test_strokes_follow_the_kinematics(name: str) -> None:
     """Every joint sits on its cylinder's middle, the tip's axes are those of the pose, at any configuration alike."""
     arm = da.load(name)
-    rows = arm.home + 0.1 * np.arange(3)[:, None]
+    rows = arm.home + 0.1 * np.arange(9)[:, None]
     poses = skeleton(arm, rows)
     drawn = [strokes(arm, pose, size_of(arm, poses)) for pose in poses]
     assert len({tuple((s.colour, s.width) for s in some) for some in drawn}) == 1
