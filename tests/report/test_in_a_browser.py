@@ -57,9 +57,9 @@ def test_the_player_of_a_moving_arm_draws_and_runs(tmp_path: Path) -> None:
     const drawn = () => { draw(); return pen.getImageData(0, 0, canvas.width, canvas.height).data.filter((x, i) => i % 4 == 3 && x).length; };
     canvas.setPointerCapture = () => 0;
     slider.value = 0.5; slider.oninput();
-    const before = drawn();
+    const at_first = drawn();
     canvas.onpointerdown({clientX: 0, clientY: 0}); canvas.onpointermove({clientX: 200, clientY: 30}); canvas.onpointerup();
-    document.title = [clock.textContent, before, drawn()].join(";");
+    document.title = [clock.textContent, at_first, drawn()].join(";");
     </script>"""
     path.write_text(path.read_text().replace("</script>", drag))
     dom = browse(path, "--dump-dom")
