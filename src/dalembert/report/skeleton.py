@@ -77,7 +77,7 @@ def _elbow(start: Array, end: Array, axis: Array) -> Array:
     along = ((end - start) @ axis) * axis
     across = end - start - along
     shorter = min(np.linalg.norm(along), np.linalg.norm(across))
-    if shorter < max(0.02 * np.linalg.norm(end - start), ROUNDING):
+    if shorter < max(0.02 * float(np.linalg.norm(end - start)), ROUNDING):
         return np.array([start, end])
     return np.array([start, start + along, end])
 
