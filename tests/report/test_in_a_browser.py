@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import os
 import re
 import shutil
 import subprocess
@@ -16,7 +17,7 @@ from dalembert.report import report_html, study
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 PHONE = 390  # px
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")
+pytestmark = pytest.mark.skipif(CHROMIUM is None and "CI" not in os.environ, reason="there is no Chromium here")
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,7 @@ def test_no_page_is_wider_than_a_phone(page: str, tmp_path: Path) -> None:
     assert int(width) <= PHONE  # less where a scroll bar takes its share
 
 
-@pytest.mark.skipif(shutil.which("pdftotext") is None, reason="there is no pdftotext here")
+@pytest.mark.skipif(shutil.which("pdftotext") is None and "CI" not in os.environ, reason="there is no pdftotext here")
 def test_the_first_page_of_paper_is_not_left_empty(page: str, tmp_path: Path) -> None:
     (tmp_path / "page.html").write_text(page)
     browse(tmp_path / "page.html", "--no-pdf-header-footer", f"--print-to-pdf={tmp_path / 'page.pdf'}")
