@@ -433,7 +433,7 @@ class _Work:
             varied = self.arm.variants(**sets)
             tau = varied.inverse_dynamics(at.q, at.qd, at.qdd, self.push)
             peak[part] = np.abs(tau).max(axis=1)
-            mean[part] = [rms(at.t, one) for one in tau]
+            mean[part] = [rms(at.t, robot) for robot in tau]
         return peak, mean, drawn
 
     def _slices(self, count: int) -> Iterator[slice]:
