@@ -10,8 +10,8 @@ motor gives, by the direction of the power T2 q̇,
     T_m = J ω̇_m + friction + T2 / (k η)    where the motor drives the load
     T_m = J ω̇_m + friction + T2 η / k      where the load drives the motor
 
-Where the joint stands still the direction is that of T2 q̈, the power as it starts; where it stays at rest the
-gear holds without losses.
+At an instant at which the joint starts or stops, the direction is that of the motion beside it, and where it turns
+round, that which takes more; where it stays at rest the gear holds without losses.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ Array = NDArray[np.floating[Any]]
 
 RPM = 2.0 * math.pi / 60.0
 CHUNK = 1 << 12  # instants whose regressors are computed at a time
+AT_REST = 1e-9  # of the largest speed: what is less is no motion
 BRAKE_FACTOR = 1.5  # that a brake holds, times the worst gravity torque
 GREEN, AMBER = 0.2, 0.0  # least margins of the traffic light's colours
 LIGHTS = ("green", "amber", "red")
@@ -122,15 +123,19 @@ def rms_torque(duration: ArrayLike, torque: ArrayLike) -> float:
     return float(np.sqrt(weights @ np.asarray(torque, float) ** 2 / weights.sum()))
 
 
-def through_gear(gear: Gear | None, load: Array, qd: Array, qdd: Array) -> Array:
-    """T2 as the motor feels it: T2 / (k η) where it drives, T2 η / k where it is driven (N m).
+def through_gear(gear: Gear | None, load: Array, qd: Array) -> Array:
+    """T2 along a motion as the motor feels it: T2 / (k η) where it drives, T2 η / k where it is driven (N m).
 
-    >>> up_and_down = through_gear(Gear(ratio=100.0, efficiency=0.8), np.array([80.0, 80.0]), np.array([1.0, -1.0]), np.zeros(2))
-    >>> up_and_down.round(3)
-    array([1.  , 0.64])
+    >>> gear = Gear(ratio=100.0, efficiency=0.8)
+    >>> through_gear(gear, np.array([80.0, 80.0, 80.0]), np.array([1.0, 0.0, -1.0])).round(3)  # up, and down again
+    array([1.  , 1.  , 0.64])
     """
     k, eta = (gear.ratio, gear.efficiency) if gear is not None else (1.0, 1.0)
-    direction = np.sign(np.where(qd != 0, load * qd, load * qdd))
+    speed = np.where(np.abs(qd) > AT_REST * np.abs(qd).max(initial=0.0), qd, 0.0)
+    before, after = np.append(0.0, speed[:-1]), np.append(speed[1:], 0.0)
+    beside = np.sign(load * before), np.sign(load * after)
+    starting = np.where(np.maximum(*beside) > 0, 1.0, np.minimum(*beside))
+    direction = np.where(speed != 0, np.sign(load * speed), starting)
     return load / k * eta**-direction
 
 
@@ -305,7 +310,7 @@ class DriveSizing:
         if at.ndim != 1 or not len(at) or not (at > 0).all():
             raise DalembertError(f"ratios must be a list of numbers above 0, not {ratios!r}")
         eta = self.gear.efficiency if self.gear is not None else 1.0
-        felt = through_gear(Gear(efficiency=eta), self.load_torque, self.load_speed, self.load_acceleration)
+        felt = through_gear(Gear(efficiency=eta), self.load_torque, self.load_speed)
         spin = at[:, None] * self.load_acceleration + self.carrier
         torque = self.inertia * spin + self.friction + felt / at[:, None]
         rms = np.sqrt(torque**2 @ weights / weights.sum())
@@ -539,7 +544,7 @@ def judged(
     k = gear.ratio if gear is not None else 1.0
     J, weights = _inertia(motor, gear), durations(t)
     speed = k * qd
-    torque = J * (k * qdd + carrier) + friction + through_gear(gear, load, qd, qdd)
+    torque = J * (k * qdd + carrier) + friction + through_gear(gear, load, qd)
     rotor = motor.rotor_inertia if motor is not None else 0.0
     ratios = (
         (inertia / k**2 + (gear.inertia if gear is not None else 0.0)) / rotor if rotor > 0 else np.full(len(t), np.nan)

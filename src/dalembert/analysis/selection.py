@@ -352,7 +352,7 @@ class _Problem:
         qd, qdd = at.qd[:, i], at.qdd[:, i]
         gear = self._signed(i, gear)
         k, own = (gear.ratio, gear.inertia) if gear is not None else (1.0, 0.0)
-        felt, spin, speed = through_gear(gear, load, qd, qdd), k * qdd + self.carrier[i], k * qd
+        felt, spin, speed = through_gear(gear, load, qd), k * qdd + self.carrier[i], k * qd
         rubbing = self._friction(i, speed)
         J = self.known.inertia + own
         torque = J[:, None] * spin + (felt + rubbing)
