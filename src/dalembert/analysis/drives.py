@@ -16,9 +16,11 @@ round, that which takes more; where it stays at rest the gear holds without loss
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from io import StringIO
 from typing import Any, Protocol
 
 import numpy as np
@@ -436,6 +438,16 @@ class Drives:
             row |= {f"{check.name} used": check.used for check in drive.checks}
             rows.append(row)
         return rows
+
+    def csv(self) -> str:
+        """The table as CSV; what is not known is an empty cell."""
+        rows = self.table()
+        text = StringIO()
+        writer = csv.DictWriter(text, list(dict.fromkeys(key for row in rows for key in row)), lineterminator="\n")
+        writer.writeheader()
+        for row in rows:
+            writer.writerow({key: "" if isinstance(x, float) and math.isnan(x) else x for key, x in row.items()})
+        return text.getvalue()
 
 
 SUMMARY = (
