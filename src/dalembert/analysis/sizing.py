@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import StringIO
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -101,16 +101,30 @@ def samples(motion: Motion) -> MotionSamples:
     inner = [k for k in getattr(motion, "knots", ()) if t[0] < k < t[-1]]
     events = getattr(motion, "loads", None)
     if events is None or not callable(motion) or not inner:
-        loads = (
-            (getattr(motion, name, None) for name in ("payload", "wrench")) if events is None else events.at(t - t[0])
-        )
-        return MotionSamples(t, *(np.asarray(x, float) for x in (motion.q, motion.qd, motion.qdd)), *loads)
+        q, qd, qdd = (np.asarray(x, float) for x in (motion.q, motion.qd, motion.qdd))
+        if events is not None:
+            return MotionSamples(t, q, qd, qdd, *events.at(t - t[0]))
+        carried = (getattr(motion, name, None) for name in ("payload", "wrench"))
+        return _on_both_sides(MotionSamples(t, q, qd, qdd, *carried))
     before = np.array(inner) - 1e-9 * (t[-1] - t[0])
     asked = np.sort(np.concatenate([t, before, np.setdiff1d(inner, t)]))
     q, qd, qdd = motion(asked)
     shown = asked.copy()  # the value just before a knot belongs to the knot
     shown[np.searchsorted(asked, before)] = inner
     return MotionSamples(shown, q, qd, qdd, *events.at(asked))
+
+
+def _on_both_sides(at: MotionSamples) -> MotionSamples:
+    """The rows of a table; where what is carried changes, also with what was carried before."""
+    tables = [table for table in (at.payload, at.wrench) if table is not None]
+    if not tables or len(at.t) < 2:
+        return at
+    changes = np.flatnonzero(np.any([np.any(np.diff(table, axis=0) != 0, axis=1) for table in tables], axis=0)) + 1
+    rows = np.insert(np.arange(len(at.t)), changes, changes)  # the row of the change twice
+    load = rows.copy()
+    load[changes + np.arange(len(changes))] -= 1
+    before = at.rows(load)
+    return replace(at.rows(rows), payload=before.payload, wrench=before.wrench)
 
 
 @brief

@@ -328,7 +328,7 @@ def _joint(joint: _UrdfElement, drive: UrdfDrive) -> Joint:
     parent, child = _end(joint, "parent"), _end(joint, "child")
     placement = joint.origin()
     ours, dynamics = joint.ours(), joint.only("dynamics")
-    kept, drive = joint.kept(), drive.or_else(drive_of(joint.element, where))
+    kept, drive = (*joint.kept(), *_unread(joint)), drive.or_else(drive_of(joint.element, where))
     if kind == "fixed":  # some exporters give fixed joints an axis of 0 0 0; nothing turns there
         with told_at(where):
             given = {
@@ -349,6 +349,18 @@ def _joint(joint: _UrdfElement, drive: UrdfDrive) -> Joint:
             "kept": kept,
         }
         return Joint(name, ours.get("type", kind), parent, child, placement, axis, **parts)  # type: ignore[arg-type]
+
+
+def _unread(joint: _UrdfElement) -> Iterator[str]:
+    """What <limit> and <dynamics> say that no field holds, as elements with these attributes alone."""
+    for tag in ("limit", "dynamics"):
+        element = joint.only(tag)
+        known = set() if joint.get("type") == "fixed" else KNOWN[tag]
+        if joint.get("type") == "continuous":
+            known = known - {"lower", "upper"}
+        attributes = {key: value for key, value in element.element.attrib.items() if key not in known}
+        if attributes:
+            yield kept_text(Element(tag, attributes))
 
 
 def _virtual(joint: _UrdfElement) -> tuple[tuple[Link, ...], tuple[Joint, ...]]:

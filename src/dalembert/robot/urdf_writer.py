@@ -31,6 +31,8 @@ from dalembert.terms import Term
 
 # Other readers insist on a number where nothing is known; ours is told to forget it (``unlimited``).
 UNLIMITED = 1e9
+# elements of joints that are kept in part: the attributes without which other readers refuse them
+NEEDED = {"limit": {"effort", "velocity"}, "dynamics": set[str]()}
 NAMESPACES = {"drake": "http://drake.mit.edu", "xacro": "http://www.ros.org/wiki/xacro"}
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -232,8 +234,10 @@ def _write_joint(root: Element, joint: Joint, mimic: tuple[str, float, float] | 
     _write_origin(element, joint.placement, f"the placement of {what}")
     SubElement(element, "parent", link=joint.parent)
     SubElement(element, "child", link=joint.child)
-    element.extend(parse_xml(text, f"what is kept of {what}") for text in joint.kept)
+    kept = [parse_xml(text, f"what is kept of {what}") for text in joint.kept]
+    element.extend(part for part in kept if part.tag not in NEEDED)
     if not joint.moves:
+        element.extend(part for part in kept if part.tag in NEEDED and set(part.keys()) >= NEEDED[part.tag])
         return
     SubElement(element, "axis", xyz=_numbers(f"the axis of {what}", *joint.axis))
     if mimic is not None:
@@ -260,8 +264,12 @@ def _write_joint(root: Element, joint: Joint, mimic: tuple[str, float, float] | 
             _write_term(extension, term, what)
         if joint.rotor is not None:
             _write_rotor(extension, joint.rotor, what)
-        for part in parts:
-            _write_drive_part(extension, part)
+        for drive in parts:
+            _write_drive_part(extension, drive)
+    for part in kept:
+        own = element.find(part.tag) if part.tag in NEEDED else None
+        if own is not None:
+            own.attrib.update({key: value for key, value in part.items() if key not in own.attrib})
 
 
 def _unknown(value: float | None) -> bool:
