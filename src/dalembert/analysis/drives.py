@@ -564,7 +564,8 @@ def judged(
     exponent = gear.life_exponent if gear is not None else 3.0
     T_av, n_av = mean_torque(weights, load, qd, exponent), mean_speed(weights, speed)
     L10 = math.nan if gear is None else gear_life(gear, T_av, n_av)
-    hold = float(np.abs(gravity).max() / abs(k))
+    weight, most = float(np.abs(gravity).max()), float(np.abs(load).max())
+    hold = weight / abs(k) if weight > 1e-12 * most else 0.0  # rounding holds nothing
     stiffness = gear.stiffness if gear is not None and gear.stiffness is not None else math.nan
     backlash = gear.backlash if gear is not None and gear.backlash is not None else math.nan
     electric = _electric(motor, t, weights, torque, speed)
