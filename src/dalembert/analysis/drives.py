@@ -511,16 +511,19 @@ def drives_of(
 def carrier_accelerations(arm: Arm, at: Moves, which: Sequence[int]) -> Array:
     """ω̇_{i−1}·z_m for some joints (N, len(which)): what the carrying link adds to the rotor's spin.
 
-    From the regressor's column of I_m, which is k (k q̈ + ω̇_{i−1}·z_m) in the joint's own row.
+    From the regressor's column of I_m, which is k (k q̈ + ω̇_{i−1}·z_m) in the joint's own row; of closed chains from that
+    of their tree.
     """
+    tree, bodies = arm.tree, arm.mechanism.tree.bodies
     out = np.empty((len(at.t), len(which)))
     for start in range(0, len(at.t), CHUNK):
         part = slice(start, start + CHUNK)
-        Y = arm.regressor(at.q[part], at.qd[part], at.qdd[part])
+        q, qd, qdd = arm.tree_motion(at.q[part], at.qd[part], at.qdd[part])
+        Y = tree.regressor(q, qd, qdd)
         for place, i in enumerate(which):
             body = arm.mechanism.actuated[i]
-            k = arm.mechanism.bodies[body].gear
-            out[part, place] = Y[:, i, body * WIDTH + len(INERTIAL)] / k - k * at.qdd[part, i]
+            k = bodies[body].gear
+            out[part, place] = Y[:, body, body * WIDTH + len(INERTIAL)] / k - k * qdd[:, body]
     return out
 
 
