@@ -477,6 +477,7 @@ def drives_of(
     brake_factor: float = BRAKE_FACTOR,
 ) -> Drives | None:
     """The drives of ``arm`` under torques tau (N, n) and bearing loads (axial, radial, tilting), (N, n) each."""
+    check_rules(life=life, brake_factor=brake_factor)
     joints = arm.robot.moving_joints
     driven = [i for i, joint in enumerate(joints) if joint.motor is not None or joint.gear is not None]
     if not driven:
@@ -506,6 +507,13 @@ def drives_of(
     weights = durations(at.t)
     rms = np.sqrt(weights @ tau**2 / weights.sum())
     return Drives(tuple(out), np.abs(tau).max(axis=0), rms, arm.joint_names)
+
+
+def check_rules(**rules: float | None) -> None:
+    """An error for a requirement that is not a number above 0; None asks for nothing."""
+    for name, value in rules.items():
+        if value is not None and not 0 < value < math.inf:
+            raise DalembertError(f"{name} is {value!r}; it must be a number above 0")
 
 
 def carrier_accelerations(arm: Arm, at: Moves, which: Sequence[int]) -> Array:

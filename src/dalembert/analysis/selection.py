@@ -18,6 +18,7 @@ from dalembert.analysis.drives import (
     BRAKE_FACTOR,
     CHUNK,
     DriveSizing,
+    check_rules,
     curve_at,
     judged,
     mean_speed,
@@ -136,6 +137,9 @@ def select_drives(
     (['L', 'S'], 'mass')
     """
     names = _checked(arm, motors, gears, joints)
+    check_rules(life=life, brake_factor=brake_factor, inertia_ratio=inertia_ratio)
+    if not 0 <= margin < 1:
+        raise DalembertError(f"margin is {margin!r}; it is a share that every check must leave, from 0 to below 1")
     at = samples(motion)
     check_fits(arm, at)
     rules = _Rules(margin, life, brake_factor, inertia_ratio)
