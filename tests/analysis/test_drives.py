@@ -73,7 +73,7 @@ def sizing(arm: da.Arm, motion: da.Trajectory) -> da.analysis.sizing.Sizing:  # 
 
 
 def test_harmonic_drive_example() -> None:
-    """Selection example of the CSF & CSG catalogue (Harmonic Drive LLC, p. 16): CSF-40-120.
+    """The selection example of the CSF & CSG catalogue (Harmonic Drive LLC): CSF-40-120.
 
     400 N m for 0.3 s at 7 rpm, 320 for 3 s at 14, 200 for 0.4 s at 7, 0.2 s of rest; an impulse of 500 N m for 0.15 s
     at 14 rpm. Printed: average torque 319 N m, output speed 12 rpm, input speed 1440 rpm, 1190 impulses,
@@ -96,7 +96,7 @@ def test_fanuc_example() -> None:
 
 
 def test_yaskawa_ball_screw_example() -> None:
-    """Σ-V-MD user's manual (YASKAWA), 2.2.2 Selection Calculations, p. 2-5, as a prismatic arm of one joint.
+    """YASKAWA, Σ-V-MD series user's manual, 2.2.2 Selection Calculations, p. 2-5, as a prismatic arm of one joint.
 
     250 kg at 15 m/min on a screw of 1.0 m × Ø 0.02 m with a lead of 0.01 m behind a gear 1/2, μ = 0.2, η = 0.9; 0.1 s of
     acceleration. Printed: 3000 rpm, load torque 0.43 N m, load inertia 2.29e-4 kg m², moving power 135 W. Yaskawa counts
@@ -119,7 +119,9 @@ def test_yaskawa_ball_screw_example() -> None:
 
 
 def test_yaskawa_acceleration_example() -> None:
-    """Σ-S product manual (YASKAWA), 2.4.1, p. 2-13: 0.474e-4 kg m² and 0.035 N m to 3000 rpm in 0.1 s by SGMSL-A3C.
+    """YASKAWA product manual, 2.4.1 Example of Capacity Selection for Servomotors, p. 2-13: SGMSL-A3C.
+
+    0.474e-4 kg m² and 0.035 N m are taken to 3000 rpm in 0.1 s.
 
     Printed: required acceleration torque 0.186 N m, load moving power 11.0 W.
     """
@@ -302,6 +304,10 @@ def test_what_cannot_be_selected_is_said(motion: da.Trajectory) -> None:
         da.select_drives(bare, motion, [weak], [GEAR])
     with pytest.raises(DalembertError, match=r"there is no joint 'elbow'; the joints are joint1, joint2"):
         da.select_drives(bare, motion, [weak], [GEAR], joints=["elbow"])
+    with pytest.raises(DalembertError, match=r"margin is 1\.5; it is a share"):
+        da.select_drives(bare, motion, [weak], [GEAR], margin=1.5)
+    with pytest.raises(DalembertError, match=r"life is 0; it must be a number above 0"):
+        da.select_drives(bare, motion, [weak], [GEAR], life=0)
     with pytest.raises(DalembertError, match=r"motors must be a list of one or more da\.Motor"):
         da.select_drives(bare, motion, [])
 
@@ -328,6 +334,24 @@ def test_the_command_chooses_and_judges(tmp_path: Path, motion: da.Trajectory) -
     again = run(app, ["size", str(out), str(path), "--json"])
     assert again.exit_code == 0 and '"light"' in again.output
     assert run(app, ["size", str(tmp_path / "arm.toml"), str(path)]).exit_code == 2  # it has no drives
+
+
+def test_drives_of_closed_chains_spin_as_their_carriers_do() -> None:
+    """The motors of a parallelogram arm stand on its base, which does not turn, and τ / k is what they give."""
+    bare = da.load("parallelogram")
+    driven = {bare.joint_names[i] for i in range(bare.n)}
+    gear = da.Gear(ratio=50.0)
+    joints = [replace(j, rotor=None, motor=MOTOR, gear=gear) if j.name in driven else j for j in bare.robot.joints]
+    closed = da.Arm(bare.robot.replace(joints=tuple(joints)))
+    start = np.array([0.2, 1.2])
+    at = samples(da.polynomial(start, start + 0.3, 1.0))
+    drives, tau = size(closed, at).drives, closed.inverse_dynamics(at.q, at.qd, at.qdd)
+    assert drives is not None
+    for i, drive in enumerate(drives):
+        np.testing.assert_allclose(drive.carrier, 0.0, atol=1e-9)
+        np.testing.assert_allclose(drive.motor_torque, tau[:, i] / 50, atol=1e-9)
+    with pytest.raises(DalembertError, match="follow from each other"):
+        da.select_drives(bare, at, [MOTOR])
 
 
 def test_a_motion_that_stands_still_is_judged_by_holding(arm: da.Arm) -> None:

@@ -82,6 +82,16 @@ def test_every_field_goes_through_a_file(kind: type[DrivePart]) -> None:
         assert (again.motor, again.gear) == (robot.joints[0].motor, robot.joints[0].gear)
 
 
+def test_a_fitted_rotor_changes_the_motor_and_not_the_gear() -> None:
+    joint = parse_toml(FRAMES).joints[0]
+    assert joint.rotor is not None and joint.motor is not None
+    fitted = joint.with_rotor(replace(joint.rotor, inertia=0.9e-4, coulomb=(0.1, 0.1)))
+    assert fitted.motor == replace(joint.motor, rotor_inertia=fitted.motor.rotor_inertia) and fitted.gear == joint.gear
+    assert (fitted.rotor.inertia, fitted.rotor.coulomb) == (pytest.approx(0.9e-4), (0.1, 0.1))
+    none = joint.with_rotor(replace(joint.rotor, inertia=0.0))  # no motor has less than its gear
+    assert none.motor is None and none.gear is None and none.rotor.inertia == 0.0
+
+
 def test_curves_go_through_urdf() -> None:
     robot = parse_toml(FRAMES)
     assert parse_urdf(write_urdf(robot)).joints[0].motor == robot.joints[0].motor

@@ -10,15 +10,17 @@ motor gives, by the direction of the power T2 q̇,
     T_m = J ω̇_m + friction + T2 / (k η)    where the motor drives the load
     T_m = J ω̇_m + friction + T2 η / k      where the load drives the motor
 
-Where the joint stands still the direction is that of T2 q̈, the power as it starts; where it stays at rest the
-gear holds without losses.
+At an instant at which the joint starts or stops, the direction is that of the motion beside it, and where it turns
+round, that which takes more; where it stays at rest the gear holds without losses.
 """
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from io import StringIO
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -39,6 +41,7 @@ Array = NDArray[np.floating[Any]]
 
 RPM = 2.0 * math.pi / 60.0
 CHUNK = 1 << 12  # instants whose regressors are computed at a time
+AT_REST = 1e-9  # of the largest speed: what is less is no motion
 BRAKE_FACTOR = 1.5  # that a brake holds, times the worst gravity torque
 GREEN, AMBER = 0.2, 0.0  # least margins of the traffic light's colours
 LIGHTS = ("green", "amber", "red")
@@ -127,15 +130,19 @@ def rms_torque(duration: ArrayLike, torque: ArrayLike) -> float:
     return float(np.sqrt(weights @ np.asarray(torque, float) ** 2 / weights.sum()))
 
 
-def through_gear(gear: Gear | None, load: Array, qd: Array, qdd: Array) -> Array:
-    """T2 as the motor feels it: T2 / (k η) where it drives, T2 η / k where it is driven (N m).
+def through_gear(gear: Gear | None, load: Array, qd: Array) -> Array:
+    """T2 along a motion as the motor feels it: T2 / (k η) where it drives, T2 η / k where it is driven (N m).
 
-    >>> up_and_down = through_gear(Gear(ratio=100.0, efficiency=0.8), np.array([80.0, 80.0]), np.array([1.0, -1.0]), np.zeros(2))
-    >>> up_and_down.round(3)
-    array([1.  , 0.64])
+    >>> gear = Gear(ratio=100.0, efficiency=0.8)
+    >>> through_gear(gear, np.array([80.0, 80.0, 80.0]), np.array([1.0, 0.0, -1.0])).round(3)  # up, and down again
+    array([1.  , 1.  , 0.64])
     """
     k, eta = (gear.ratio, gear.efficiency) if gear is not None else (1.0, 1.0)
-    direction = np.sign(np.where(qd != 0, load * qd, load * qdd))
+    speed = np.where(np.abs(qd) > AT_REST * np.abs(qd).max(initial=0.0), qd, 0.0)
+    before, after = np.append(0.0, speed[:-1]), np.append(speed[1:], 0.0)
+    beside = np.sign(load * before), np.sign(load * after)
+    starting = np.where(np.maximum(*beside) > 0, 1.0, np.minimum(*beside))
+    direction = np.where(speed != 0, np.sign(load * speed), starting)
     return load / k * eta**-direction
 
 
@@ -310,7 +317,7 @@ class DriveSizing:
         if at.ndim != 1 or not len(at) or not (at > 0).all():
             raise DalembertError(f"ratios must be a list of numbers above 0, not {ratios!r}")
         eta = self.gear.efficiency if self.gear is not None else 1.0
-        felt = through_gear(Gear(efficiency=eta), self.load_torque, self.load_speed, self.load_acceleration)
+        felt = through_gear(Gear(efficiency=eta), self.load_torque, self.load_speed)
         spin = at[:, None] * self.load_acceleration + self.carrier
         torque = self.inertia * spin + self.friction + felt / at[:, None]
         rms = np.sqrt(torque**2 @ weights / weights.sum())
@@ -445,6 +452,16 @@ class Drives(DrawnDrives):
             rows.append(row)
         return rows
 
+    def csv(self) -> str:
+        """The table as CSV; what is not known is an empty cell."""
+        rows = self.table()
+        text = StringIO()
+        writer = csv.DictWriter(text, list(dict.fromkeys(key for row in rows for key in row)), lineterminator="\n")
+        writer.writeheader()
+        for row in rows:
+            writer.writerow({key: "" if isinstance(x, float) and math.isnan(x) else x for key, x in row.items()})
+        return text.getvalue()
+
 
 SUMMARY = (
     *("torque_rms", "mean_torque", "mean_speed", "life_10", "life_50", "current_peak", "current_rms", "copper_loss"),
@@ -473,6 +490,7 @@ def drives_of(
     brake_factor: float = BRAKE_FACTOR,
 ) -> Drives | None:
     """The drives of ``arm`` under torques tau (N, n) and bearing loads (axial, radial, tilting), (N, n) each."""
+    check_rules(life=life, brake_factor=brake_factor)
     joints = arm.robot.moving_joints
     driven = [i for i, joint in enumerate(joints) if joint.motor is not None or joint.gear is not None]
     if not driven:
@@ -504,19 +522,29 @@ def drives_of(
     return Drives(tuple(out), np.abs(tau).max(axis=0), rms, arm.joint_names)
 
 
+def check_rules(**rules: float | None) -> None:
+    """An error for a requirement that is not a number above 0; None asks for nothing."""
+    for name, value in rules.items():
+        if value is not None and not 0 < value < math.inf:
+            raise DalembertError(f"{name} is {value!r}; it must be a number above 0")
+
+
 def carrier_accelerations(arm: Arm, at: Moves, which: Sequence[int]) -> Array:
     """ω̇_{i−1}·z_m for some joints (N, len(which)): what the carrying link adds to the rotor's spin.
 
-    From the regressor's column of I_m, which is k (k q̈ + ω̇_{i−1}·z_m) in the joint's own row.
+    From the regressor's column of I_m, which is k (k q̈ + ω̇_{i−1}·z_m) in the joint's own row; of closed chains from that
+    of their tree.
     """
+    tree, bodies = arm.tree, arm.mechanism.tree.bodies
     out = np.empty((len(at.t), len(which)))
     for start in range(0, len(at.t), CHUNK):
         part = slice(start, start + CHUNK)
-        Y = arm.regressor(at.q[part], at.qd[part], at.qdd[part])
+        q, qd, qdd = arm.tree_motion(at.q[part], at.qd[part], at.qdd[part])
+        Y = tree.regressor(q, qd, qdd)
         for place, i in enumerate(which):
             body = arm.mechanism.actuated[i]
-            k = arm.mechanism.bodies[body].gear
-            out[part, place] = Y[:, i, body * WIDTH + len(INERTIAL)] / k - k * at.qdd[part, i]
+            k = bodies[body].gear
+            out[part, place] = Y[:, body, body * WIDTH + len(INERTIAL)] / k - k * qdd[:, body]
     return out
 
 
@@ -552,7 +580,7 @@ def judged(
     k = gear.ratio if gear is not None else 1.0
     J, weights = _inertia(motor, gear), durations(t)
     speed = k * qd
-    torque = J * (k * qdd + carrier) + friction + through_gear(gear, load, qd, qdd)
+    torque = J * (k * qdd + carrier) + friction + through_gear(gear, load, qd)
     rotor = motor.rotor_inertia if motor is not None else 0.0
     ratios = (
         (inertia / k**2 + (gear.inertia if gear is not None else 0.0)) / rotor if rotor > 0 else np.full(len(t), np.nan)
@@ -560,7 +588,8 @@ def judged(
     exponent = gear.life_exponent if gear is not None else 3.0
     T_av, n_av = mean_torque(weights, load, qd, exponent), mean_speed(weights, speed)
     L10 = math.nan if gear is None else gear_life(gear, T_av, n_av)
-    hold = float(np.abs(gravity).max() / abs(k))
+    weight, most = float(np.abs(gravity).max()), float(np.abs(load).max())
+    hold = weight / abs(k) if weight > 1e-12 * most else 0.0  # rounding holds nothing
     stiffness = gear.stiffness if gear is not None and gear.stiffness is not None else math.nan
     backlash = gear.backlash if gear is not None and gear.backlash is not None else math.nan
     electric = _electric(motor, t, weights, torque, speed)

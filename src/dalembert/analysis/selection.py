@@ -18,6 +18,7 @@ from dalembert.analysis.drives import (
     BRAKE_FACTOR,
     CHUNK,
     DriveSizing,
+    check_rules,
     curve_at,
     judged,
     mean_speed,
@@ -138,6 +139,9 @@ def select_drives(
     (['L', 'S'], 'mass')
     """
     names = _checked(arm, motors, gears, joints)
+    check_rules(life=life, brake_factor=brake_factor, inertia_ratio=inertia_ratio)
+    if not 0 <= margin < 1:
+        raise DalembertError(f"margin is {margin!r}; it is a share that every check must leave, from 0 to below 1")
     at = samples(motion)
     check_fits(arm, at)
     rules = _Rules(margin, life, brake_factor, inertia_ratio)
@@ -354,7 +358,7 @@ class _Problem:
         qd, qdd = at.qd[:, i], at.qdd[:, i]
         gear = self._signed(i, gear)
         k, own = (gear.ratio, gear.inertia) if gear is not None else (1.0, 0.0)
-        felt, spin, speed = through_gear(gear, load, qd, qdd), k * qdd + self.carrier[i], k * qd
+        felt, spin, speed = through_gear(gear, load, qd), k * qdd + self.carrier[i], k * qd
         rubbing = self._friction(i, speed)
         J = self.known.inertia + own
         torque = J[:, None] * spin + (felt + rubbing)

@@ -83,7 +83,7 @@ def calibrated_arm(parameters: ParameterSet, phi: Array, note: str) -> tuple[Arm
     terms = _terms(parameters, phi)
     rotors = _rotors(parameters, phi)
     joints = {
-        joint.name: replace(joint, friction=Friction.of(terms.get(k, ())), rotor=_rotor(joint, rotors.get(k, 0.0)))
+        joint.name: replace(joint, friction=Friction.of(terms.get(k, ()))).with_rotor(_rotor(joint, rotors.get(k, 0.0)))
         for k, joint in enumerate(robot.tree_joints)
     }
     links = links_of(parameters)

@@ -231,7 +231,7 @@ def _with_own_load(result: Identification) -> Identification:
 
 
 def _without_rotor_inertias(arm: Arm) -> Arm:
-    joints = (x if x.rotor is None else replace(x, rotor=replace(x.rotor, inertia=0.0)) for x in arm.robot.joints)
+    joints = (x if x.rotor is None else x.with_rotor(replace(x.rotor, inertia=0.0)) for x in arm.robot.joints)
     return arm.replace(joints=tuple(joints))
 
 

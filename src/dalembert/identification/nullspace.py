@@ -347,7 +347,8 @@ def _meant(joint: Joint) -> Joint:
     rotor = joint.rotor
     if rotor is not None and rotor.inertia == 0.0:
         rotor = replace(rotor, inertia=1.0)
-    return replace(joint, rotor=rotor, placement=straight(joint.placement), link_frame=straight(joint.link_frame))
+    joint = joint.with_rotor(rotor)
+    return replace(joint, placement=straight(joint.placement), link_frame=straight(joint.link_frame))
 
 
 def _seats(lettered: Model, field: Field) -> tuple[list[Seat], Vec]:

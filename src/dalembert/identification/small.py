@@ -175,7 +175,7 @@ def _lighter(joint: Joint, name: str) -> Joint:
     """The joint without its rotor's inertia, or without its and its motor's viscous or Coulomb friction."""
     rotor = joint.rotor
     if name == "I_m":
-        return replace(joint, rotor=None if rotor is None else replace(rotor, inertia=0.0))
+        return joint if rotor is None else joint.with_rotor(replace(rotor, inertia=0.0))
     field = {"F_v": "viscous", "F_s": "coulomb"}[name]
     none: Any = 0.0 if field == "viscous" else (0.0, 0.0)
     return replace(

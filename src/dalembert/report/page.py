@@ -605,6 +605,8 @@ def _downloads(study: Study, place: SectionPlace) -> str:
         download(f"{stem}.csv", "Motion, torques, their causes, tip", csv_text(list(columns), list(columns.values()))),
         download(f"{stem}-sizing.csv", "Sizing", study.sizing.csv()),
     ]
+    if study.sizing.drives is not None:
+        items.append(download(f"{stem}-drives.csv", "Drives", study.sizing.drives.csv()))
     if (fastest := study.fastest.study) is not None:
         values = _columns_of_motion(fastest)
         file = f"{stem}-{study.fastest.name.replace(' ', '-')}.csv"

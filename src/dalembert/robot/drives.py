@@ -133,6 +133,11 @@ class Motor(DrivePart):
             raise RobotError(
                 f"{self.kind}: 'peak_torque' is {high:g} N m, below 'rated_torque', {low:g} N m; exchange them"
             )
+        if self.winding_temperature_limit <= REFERENCE_AMBIENT:
+            raise RobotError(
+                f"{self.kind}: 'winding_limit' is {self.winding_limit:g} °C; it must be above {REFERENCE_AMBIENT:g} °C, up to "
+                "which ratings hold"
+            )
         if self.ambient >= self.winding_temperature_limit:
             raise RobotError(
                 f"{self.kind}: 'ambient' is {self.ambient:g} °C, and the winding may have "

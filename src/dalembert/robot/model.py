@@ -239,6 +239,23 @@ class Joint:
                 )
         return replace(given, **derived)
 
+    def with_rotor(self, rotor: Rotor | None) -> Joint:
+        """The joint with another rotor, as a fit finds it; its motor gets the inertia that this says.
+
+        Motor and gear are left out where they cannot make such a rotor.
+
+        >>> elbow = Joint("elbow", "revolute", "upper", "fore", motor=Motor(rotor_inertia=3e-5))
+        >>> elbow.with_rotor(Rotor(inertia=4e-5)).motor.rotor_inertia, elbow.with_rotor(None).motor
+        (4e-05, None)
+        """
+        if rotor is None or (self.motor is None and self.gear is None):
+            return replace(self, rotor=rotor, motor=None, gear=None)
+        inertia = rotor.inertia - (self.gear.inertia if self.gear is not None else 0.0)
+        motor = replace(self.motor or Motor(), rotor_inertia=inertia) if inertia >= 0 else None
+        derived = of_rotor(motor, self.gear)
+        same = motor is not None and abs(rotor.gear) == abs(derived["gear"]) and rotor.mass == derived["mass"]
+        return replace(self, rotor=rotor, motor=motor if same else None, gear=self.gear if same else None)
+
     @property
     def moves(self) -> bool:
         """Whether the joint has a variable."""
