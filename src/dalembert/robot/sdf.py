@@ -120,7 +120,7 @@ class _SdfReader:
                 name, tuple(self.links.values()), tuple(self.joints), gravity, base, source=self.source,
                 notes=(*_sentences(self.notes), *self.virtual), left_out=_sentences(self.left_out), couplings=tuple(self.couplings),
             )  # fmt: skip
-            return robot if tip is None else robot.with_tip(tip, self.frames)
+            return robot.with_tip_said() if tip is None else robot.with_tip(tip, self.frames)
 
     def _called(self, scope: SdfScope, name: str) -> str:
         """The name of a part in the robot: with the models that it is in, but for the only one."""
