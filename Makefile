@@ -9,7 +9,7 @@ DEBIAN := gcc clang libc6-dev nodejs qemu-user qemu-system-arm \
 	gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross \
 	gcc-arm-none-eabi libnewlib-arm-none-eabi
 
-.PHONY: help demo book book-update test test-core test-foreign test-drake test-gpu lint format bench bench-quick soak clean
+.PHONY: help demo book book-update test test-core test-foreign test-drake test-robots test-gpu lint format bench bench-quick soak clean
 .DELETE_ON_ERROR:
 
 help:
@@ -18,6 +18,7 @@ help:
 	@echo "make test       the whole test suite, on WORKERS=$(WORKERS) processes"
 	@echo "make test-core  the core alone, in an environment that has no extra"
 	@echo "make test-foreign  PyTorch and JAX, in an environment that has them, on the CPU"
+	@echo "make test-robots  every URDF and xacro of PyPI's example-robot-data and rtb-data, against Pinocchio"
 	@echo "make test-drake  SDF files and rotors as Drake reads them, in an environment that has it"
 	@echo "make test-gpu   the tests that need a CUDA device, with the libraries that PYTHON has: CuPy, PyTorch, JAX"
 	@echo "make lint       formatting, ruff and mypy, changing nothing"
@@ -67,6 +68,17 @@ out/foreign/venv/.installed: .venv/.python pyproject.toml
 	out/foreign/venv/bin/python -m pip install --quiet --disable-pip-version-check "torch==2.13.0+cpu" || \
 		out/foreign/venv/bin/python -m pip install --quiet --disable-pip-version-check "torch==2.13.0"
 	out/foreign/venv/bin/python -m pip install --quiet --disable-pip-version-check "jax>=0.10" "pytest>=8" "hypothesis>=6.100" -e ".[motion]"
+	@touch $@
+
+# 180 MB of other people's robots, read where they lie
+test-robots: .venv/.installed-dev out/robot-data/.installed
+	DALEMBERT_ROBOT_DATA=$(CURDIR)/out/robot-data PYTHONDONTWRITEBYTECODE= \
+		$(BIN)/python -m pytest tests/robot_files -n $(WORKERS) --dist worksteal
+
+out/robot-data/.installed: .venv/.installed Makefile
+	@rm -rf out/robot-data
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile --target out/robot-data \
+		"example-robot-data==6.0.0" "rtb-data==2.0.0"
 	@touch $@
 
 test-drake: out/drake/venv/.installed

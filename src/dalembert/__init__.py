@@ -233,8 +233,8 @@ def load(
     from dalembert.robot.load import load_robot, part_of
 
     if not isinstance(source, Robot):
-        choices: dict[str, Any] = {"lock": lock, "root": root, "convention": convention, "density": density}
-        return Arm(load_robot(source, physical=physical, tip=tip, arguments=arguments, **choices))
+        options: dict[str, Any] = {"convention": convention, "density": density, "arguments": arguments}
+        return Arm(load_robot(source, physical=physical, tip=tip, lock=lock, root=root, **options))
     robot = source if tip is None else source.with_tip(tip)
     return Arm(part_of(robot, f"robot '{robot.name}'", lock=lock, root=root, chain=tip is not None))
 

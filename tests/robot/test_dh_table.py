@@ -215,3 +215,18 @@ def test_only_tables_take_a_convention(tmp_path):
     da.load("planar-2r").save(tmp_path / "arm.toml")
     with pytest.raises(RobotError, match=r"only DH tables \(\.csv, "):
         da.load(tmp_path / "arm.toml", convention="modified")
+
+
+def test_the_example_is_read_as_it_says():
+    arm = da.load(Path(__file__).parents[2] / "examples" / "scara.csv")
+    assert arm.robot.joint_letters == "RRPR" and arm.joint_names == ("shoulder", "elbow", "quill", "wrist")
+    shoulder, _, quill, _ = arm.robot.joints
+    assert quill.limits == da.Limits(0.0, 0.17, 0.8, effort=160.0) and shoulder.rotor.inertia == pytest.approx(0.42e-4)
+    assert shoulder.limits.upper == pytest.approx(math.radians(130)) and shoulder.limits.velocity == pytest.approx(
+        55 * math.pi / 30
+    )
+    assert any(
+        "moments of inertia that the table does not give are 0: 'link1' (only Izz)" in note for note in arm.robot.notes
+    )
+    holds = arm.gravity_torque([0.3, 0.2, 0.1, 0.0])
+    assert holds == pytest.approx([0, 0, -1.4 * 9.81, 0], abs=1e-12)  # the quill points down, and carries the wrist

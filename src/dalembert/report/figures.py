@@ -599,7 +599,7 @@ def _limits(axes: Axes, limit: float, y: Array, joint: str) -> None:
     axes.margins(y=0.12)
     if not near:
         words = f"limit ±{limit:g}, off the scale"
-        points = 72 * axes.get_position().width * axes.figure.get_figwidth()
+        points = 72 * axes.bbox.width / axes.figure.dpi
         beside = 6.2 * (len(shortened(joint)) + 6) + 4.4 * len(words) < points
         if not beside:
             _headroom(axes, 1)

@@ -20,7 +20,6 @@ from dalembert.algebra.scalars import Scalar, cos, sin
 from dalembert.algebra.vectors import Mat, RotZ, VecLike
 from dalembert.errors import RobotError
 from dalembert.robot.bodies import read_body
-from dalembert.robot.bounds import LONGEST, WIDEST
 from dalembert.robot.check import ModelWarning
 from dalembert.robot.couplings import Coupling, finite
 from dalembert.robot.inertia import Inertia
@@ -29,6 +28,7 @@ from dalembert.robot.parts import INERTIA_KEYS, read_friction, read_limits, read
 from dalembert.robot.placement import Placement
 from dalembert.robot.shapes import Shape
 from dalembert.robot.tables import Table, told_at
+from dalembert.robot.units import LONGEST, WIDEST
 
 CONVENTIONS = ("standard", "modified")
 MOVING_TYPES = ("revolute", "continuous", "prismatic")

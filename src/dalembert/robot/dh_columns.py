@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from dalembert.errors import RobotError
 from dalembert.robot import units as si
-from dalembert.robot.bounds import LONGEST, WIDEST
 from dalembert.robot.tables import parse_angle, shown
+from dalembert.robot.units import LONGEST, WIDEST
 
 # what a column is: spellings, in lower case and without blanks, underscores and signs; Greek letters are spelled out
 SPELLINGS = {
@@ -150,17 +150,18 @@ def all_units(key: str) -> list[str]:
     return list(dict.fromkeys(unit for known in UNITS[key] for unit in known))
 
 
-def _parts(key: str, unit: str) -> list[str]:
-    """A header may name two units, such as "deg, mm": one for revolute joints, one for prismatic ones."""
-    whole = any(si.unit_among(known, unit) for known in UNITS[key])
-    return [unit] if whole else [part for part in re.split(r"[,;|]|\bor\b|/", unit) if part.strip()]
+def unit_parts(key: str, unit: str) -> list[str]:
+    """A header may name two units, such as "deg, mm": one for revolute joints, one for prismatic ones; none if unknown."""
+    for separator in (r"$", r"[,;|]|\bor\b", r"/"):
+        parts = [part for part in re.split(separator, unit) if part.strip()]
+        if parts and all(any(si.unit_among(known, part) for known in UNITS[key]) for part in parts):
+            return parts
+    return []
 
 
 def known_unit(key: str, unit: str) -> bool:
     """Whether a column can be in this unit."""
-    return key in UNITS and bool(parts := _parts(key, unit)) and all(
-        any(si.unit_among(known, part) for known in UNITS[key]) for part in parts
-    )  # fmt: skip
+    return key in UNITS and bool(unit_parts(key, unit))
 
 
 @dataclass(frozen=True)
@@ -237,7 +238,7 @@ class DHCell:
         said = self.column.unit
         if said is None:
             return next(iter(units))
-        own = [unit for part in _parts(self.column.key, said) if (unit := si.unit_among(units, part))]
+        own = [unit for part in unit_parts(self.column.key, said) if (unit := si.unit_among(units, part))]
         if not own and value != 0:
             kind, usual = ("prismatic", "mm") if slides else ("revolute", "deg")
             raise self.wrong(

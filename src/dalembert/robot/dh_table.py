@@ -17,13 +17,25 @@ from typing import Any
 from dalembert.errors import RobotError
 from dalembert.robot.bounds import LINKS, NAME, at_most
 from dalembert.robot.dh import CONVENTIONS, Row, frame_of, from_dh
-from dalembert.robot.dh_columns import EMPTY, GEOMETRY, MEANING, UNITS, DHCell, DHColumn, columns_of, known_unit, places
+from dalembert.robot.dh_columns import (
+    EMPTY,
+    GEOMETRY,
+    MEANING,
+    UNITS,
+    DHCell,
+    DHColumn,
+    columns_of,
+    known_unit,
+    places,
+    unit_parts,
+)
 from dalembert.robot.friction import Friction
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import LIMIT_KEYS, STANDARD_GRAVITY, Limits, Robot, Rotor
 from dalembert.robot.parts import symmetric
 from dalembert.robot.table_cells import Cells, tables_in
 from dalembert.robot.tables import shown, some, told_at
+from dalembert.robot.units import plain
 
 HEADER_WITHIN = 100  # rows from the top in which the header must stand
 TYPES = {
@@ -85,6 +97,7 @@ class _DHTable:
         self._share_units()
         self.settings = self._settings(cells.rows[:head] + tuple(row for row in self.rows if _is_comment(row[1])))
         self.guessed: list[str] = []
+        self.partial: list[str] = []
 
     def where(self, number: int) -> str:
         return f"{self.cells.where}, {self.cells.row_word} {number}"
@@ -222,6 +235,8 @@ class _DHTable:
                     )
         if self.guessed:
             self.notes.append(f"types of joints by what varies: {some(self.guessed)}")
+        if self.partial:
+            self.notes.append(f"moments of inertia that the table does not give are 0: {some(self.partial)}")
         self._note_units()
         if not any(row.inertia.mass for row in rows):
             self.notes.append(
@@ -277,6 +292,7 @@ class _DHTable:
         a, alpha = (_number(told, key) or 0.0 for key in ("a", "alpha"))
         parts: dict[str, Any] = {
             "inertia": _inertia(told),
+            "physical": self._moments_are_whole(told, names.get("link") or f"link{count}"),
             "limits": Limits(**{key: _number(told, key, slides) for key in LIMIT_KEYS}),
             "friction": _friction(told, slides),
             "rotor": _rotor(told, slides),
@@ -285,6 +301,14 @@ class _DHTable:
         if kind == "fixed" and parts["inertia"].mass:
             raise told["mass"].wrong("a fixed row has no mass of its own here; add it to the link of the row before")
         return Row(a, alpha, d, theta, "revolute" if kind == "fixed" else kind, **names, **parts), kind  # type: ignore[arg-type]
+
+    def _moments_are_whole(self, told: Mapping[str, DHCell], link: str) -> bool:
+        """Whether all principal moments are given, or none; tables of planar arms often have Izz alone."""
+        given = [k for k in ("xx", "yy", "zz") if _number(told, f"inertia {k}")]
+        if 0 < len(given) < 3 and _inertia(told).impossible():
+            self.partial.append(f"'{link}' (only {', '.join(f'I{k}' for k in given)})")
+            return False
+        return True
 
     def _type(self, told: Mapping[str, DHCell], theta_varies: bool, d_varies: bool, name: str) -> str:
         """What the type column says, or what varies."""
@@ -329,9 +353,8 @@ def _bare(cell: str) -> str:
 
 
 def _is_si(column: DHColumn) -> bool:
-    return column.unit is None or any(
-        next(iter(known)).replace(" ", "") == column.unit.replace(" ", "") for known in UNITS[column.key]
-    )
+    usual = {plain(next(iter(known))) for known in UNITS[column.key]}
+    return all(plain(part) in usual for part in unit_parts(column.key, column.unit or ""))
 
 
 def _names(told: Mapping[str, DHCell]) -> dict[str, str]:

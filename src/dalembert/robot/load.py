@@ -84,19 +84,16 @@ def _read(path: Path, tip: str | None, convention: str | None, arguments: Mappin
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise RobotError(
-            f"{path}: the suffix '{path.suffix}' is none that robots are read from ({', '.join(SUFFIXES)})"
-            f"{nearest(path.name, arms())}"
+            f"{path}: the suffix '{path.suffix}' is none that robots are read from ({', '.join(SUFFIXES)}){_near(path)}"
         )
     if not os.path.exists(path):
-        raise RobotError(f"{path}: there is no such file{nearest(path.stem, arms())}")
+        raise RobotError(f"{path}: there is no such file{_near(path)}")
     if arguments and suffix != ".xacro":
         raise RobotError(f"{path}: arguments ({', '.join(arguments)}) are for .xacro files, not for '{path.suffix}'")
     if suffix in TABLES:
         from dalembert.robot.dh_table import read_dh_table
 
         return _with_tip(read_dh_table(path, convention), path, tip)
-    if convention is not None:
-        raise RobotError(f"{path}: convention is '{convention}', but only DH tables ({', '.join(TABLES)}) take one")
     if suffix == ".xacro":
         from dalembert.robot.xacro_reader import read_xacro
 
@@ -104,6 +101,20 @@ def _read(path: Path, tip: str | None, convention: str | None, arguments: Mappin
     if suffix == ".xml":
         suffix = _xml_kind(path)
     return _reader(suffix)(path, tip)
+
+
+def _near(path: Path) -> str:
+    """ "; did you mean 'x'?", x being a robot file of the same folder, or the shipped arm with this very name."""
+    if str(path.parent) == "." and path.stem in arms():
+        return f"; did you mean '{path.stem}'?"
+    if not path.parent.is_dir():
+        return ""
+    try:
+        files = sorted(x.name for x in path.parent.iterdir() if x.suffix.lower() in SUFFIXES)
+    except OSError:  # a folder that may not be listed
+        return ""
+    same = [name for name in files if Path(name).stem == path.stem]
+    return f"; did you mean '{same[0]}'?" if same else nearest(path.name, files)
 
 
 def _shipped(name: str) -> Path:

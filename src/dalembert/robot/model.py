@@ -523,24 +523,23 @@ def _hand_of(
 ) -> str:
     """The link behind which only fingers move; where nothing branches into fingers, the leaf behind the most joints."""
 
-    def way(link: str) -> list[str]:
-        links = [link]
-        while links[-1] in above:
-            links.append(above[links[-1]].parent)
-        return links[::-1]
-
     most = max(free.values())
     ends = [name for name in leaves if free[name] == most and not follows[name]] or [
         name for name in free if free[name] == most and not follows[name]
     ][-1:]
     named = [name for name in ends if _tool_rank(name) < len(TOOL_FRAMES)]
     end = ends[0] if not named or _tool_rank(ends[0]) < len(TOOL_FRAMES) else named[0]
-    ways = {leaf: way(leaf) for leaf in leaves}
-    for link in way(end):
-        behind = [leaf for leaf, links in ways.items() if link in links]
-        moving = [leaf for leaf in behind if any(above[x].moves for x in ways[leaf][ways[leaf].index(link) + 1 :])]
-        branches = {ways[leaf][ways[leaf].index(link) + 1] for leaf in moving}
-        if len(branches) > 1 and all(free[leaf] - free[link] < free[link] for leaf in moving):
+    deepest, branches, moves = dict(free), defaultdict[str, list[str]](list), set[str]()
+    for joint in reversed(robot.joints):  # children before their parents
+        deepest[joint.parent] = max(deepest[joint.parent], deepest[joint.child])
+        if joint.moves or joint.child in moves:
+            branches[joint.parent].append(joint.child)
+            moves.add(joint.parent)
+    way = [end]
+    while way[-1] in above:
+        way.append(above[way[-1]].parent)
+    for link in reversed(way):
+        if len(branches[link]) > 1 and all(deepest[child] - free[link] < free[link] for child in branches[link]):
             return _tool_frame(robot, link, above)
     return end
 

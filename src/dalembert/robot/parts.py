@@ -33,7 +33,7 @@ def read_tensor(table: Table) -> MatLike:
         entries = Table(value, f"{table.where}, inertia", TENSOR_KEYS)
         xx, yy, zz = (entries.number(key) for key in ("xx", "yy", "zz"))
         return symmetric(xx, yy, zz, *(entries.number(key, 0.0) for key in ("xy", "yz", "xz")))
-    must = "{xx, yy, zz, xy, xz, yz}, 6 numbers [Ixx, Iyy, Izz, Ixy, Iyz, Ixz], or 3 rows of 3 numbers"
+    must = "{xx, yy, zz, xy, xz, yz} (products are 0 unless given), 6 numbers [Ixx, Iyy, Izz, Ixy, Iyz, Ixz], or 3 rows of 3 numbers"
     values = table.list("inertia", value, (3, 6), must)
     if len(values) == 6:
         return symmetric(*(table.scalar("inertia", v) for v in values))

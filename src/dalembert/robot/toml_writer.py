@@ -13,7 +13,6 @@ from typing import Any
 from dalembert.algebra.vectors import IDENTITY, NULL, ZERO, Z
 from dalembert.errors import RobotError
 from dalembert.files import whole_file
-from dalembert.robot.bounds import LONGEST, WIDEST
 from dalembert.robot.couplings import Coupling
 from dalembert.robot.dh import Row, rows_of
 from dalembert.robot.inertia import Inertia
@@ -22,6 +21,7 @@ from dalembert.robot.model import STANDARD_GRAVITY, Joint, Link, Robot, Rotor
 from dalembert.robot.placement import Placement
 from dalembert.robot.shapes import Shape
 from dalembert.robot.tables import parse_angle, shown
+from dalembert.robot.units import LONGEST, WIDEST
 from dalembert.robot.urdf_shapes import with_meshes_seen_from
 
 Fields = dict[str, Any]  # key: value, in the order of the file; what is None is not written

@@ -56,6 +56,7 @@ WRENCHES = {f"f{axis}": {"N": 1.0, "kN": 1e3} for axis in "xyz"} | {
     f"m{axis}": {"N m": 1.0, "Nm": 1.0, "N*m": 1.0} for axis in "xyz"
 }
 CARRIED = PAYLOADS | WRENCHES
+DERIVED = "report_"  # how columns begin that a report adds to a motion, and that are passed over
 _COLUMN = re.compile(r"t|(q|qd|qdd|tau)([1-9][0-9]{0,3})")
 
 
@@ -351,7 +352,7 @@ def _columns(table: TextTable, arm: Arm | None, torques: bool, needed: str) -> _
             f"{path}, line {table.line}: the file has no header; its first line must name the columns t, q1, …"
         )
     carried = {name: k for k, column in enumerate(table.names) if (name := name_and_unit(column)[0]) in CARRIED}
-    kept = [k for k in range(len(table.names)) if k not in carried.values()]
+    kept = [k for k, x in enumerate(table.names) if k not in carried.values() and not x.startswith(DERIVED)]
     doubled = [name for name, count in Counter(name_and_unit(x)[0] for x in table.names).items() if count > 1]
     if twice := [name for name in doubled if name in CARRIED]:
         raise DalembertError(f"{path}: the column {listed(twice)} stands in the header more than once")
