@@ -792,7 +792,7 @@ def slow(tmp_path: Path) -> Path:
 
 def test_simulate_follows_a_motion_and_says_how_well(slow: Path, tmp_path: Path) -> None:
     out = tmp_path / "run.csv"
-    of = ("simulate", "planar-2r", "--follow", slow, "-o", out, "--force", "--step", "0.002")
+    of = ("simulate", "planar-2r", "--follow", slow, "-o", out, "--force", "--step", "0.002", "--ideal")
     exact = run(*of, width=140)
     assert "RMS error" in exact.stderr and "largest" in exact.stderr and "0.2 s, 101 instants" in exact.stderr
     a, motion = da.load("planar-2r"), da.read_trajectory(slow)

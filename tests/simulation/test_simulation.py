@@ -778,6 +778,7 @@ def test_command_line(tmp_path: Path) -> None:
         "run.csv",
         "--plot",
         "run.png",
+        "--ideal",
         cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr

@@ -209,6 +209,15 @@ LimitsOption = Annotated[
 ]
 
 
+LimitsSourceOption = Annotated[
+    str | None,
+    Option(
+        metavar="LIMITS",
+        help='Limits in place of the robot\'s: a .toml or .csv file, or text like "effort: 87 87 12; velocity: 2".',
+    ),
+]
+
+
 def load(
     arm: str,
     loading: Loading = AS_IT_IS,

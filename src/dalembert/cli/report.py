@@ -30,13 +30,7 @@ def report(
     arm: options.ArmArgument,
     motion: options.MotionArgument = None,
     example: options.ExampleOption = None,
-    limits: Annotated[
-        str | None,
-        Option(
-            metavar="LIMITS",
-            help='Limits in place of the robot\'s: a .toml or .csv file, or text like "effort: 87 87 12; velocity: 2".',
-        ),
-    ] = None,
+    limits: options.LimitsSourceOption = None,
     out: Annotated[Path, Option("--out", "-o", metavar="OUT.html", help="Where to write the page.")] = Path(
         "report.html"
     ),

@@ -18,6 +18,7 @@ from dalembert.arrays import shown
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable, whole_file
 from dalembert.report import figures, tip_figures
+from dalembert.report.drives import drives_section
 from dalembert.report.html import (
     Byline,
     Column,
@@ -470,6 +471,11 @@ def _sizing(study: Study, place: SectionPlace) -> str:
     )
 
 
+def _drives(study: Study, place: SectionPlace) -> str:
+    """Motors and gears, where the robot file has them."""
+    return drives_section(study, place.name, place.about)
+
+
 def _net(given: float, returned: float) -> str:
     net = float(given - returned)
     return number(0.0 if abs(net) < 1e-9 * max(given, returned) else net)
@@ -603,6 +609,7 @@ SECTIONS: tuple[Section, ...] = (
     _tip_motion,
     _reactions,
     _sizing,
+    _drives,
     _ellipsoids,
     _scaling,
     _omissions,

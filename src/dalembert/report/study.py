@@ -174,12 +174,15 @@ class Study:
             return self.motion
         from dalembert.trajectory.hermite import Hermite
 
-        t = self.at.t - self.at.t[0]
+        at = self.at
+        again = (np.diff(at.t, append=np.inf) == 0) & (np.diff(at.q, axis=0, append=np.inf) == 0).all(axis=1)
+        at = at.rows(~again)  # without what only shows that something else is carried from now on
+        t = at.t - at.t[0]
         if len(t) < 2 or not (np.diff(t) > 0).all():
             raise DalembertError("the motion's instants must all differ")
         return Trajectory(
-            float(t[-1]), self.arm.n, Hermite(t, np.array([self.at.q, self.at.qd, self.at.qdd])), sampled_at=t,
-            events=events_of(t, self.at.payload, self.at.wrench),
+            float(t[-1]), self.arm.n, Hermite(t, np.array([at.q, at.qd, at.qdd])), sampled_at=t,
+            events=events_of(t, at.payload, at.wrench),
         )  # fmt: skip
 
 

@@ -88,6 +88,8 @@ def _read(path: Path, tip: str | None, convention: str | None, arguments: Mappin
         )
     if not os.path.exists(path):
         raise RobotError(f"{path}: there is no such file{_near(path)}")
+    if convention is not None and suffix not in TABLES:
+        raise RobotError(f"{path}: convention is '{convention}', but only DH tables ({', '.join(TABLES)}) take one")
     if arguments and suffix != ".xacro":
         raise RobotError(f"{path}: arguments ({', '.join(arguments)}) are for .xacro files, not for '{path.suffix}'")
     if suffix in TABLES:

@@ -17,6 +17,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from dalembert.errors import RobotError
 from dalembert.files import whole_file
+from dalembert.robot.drives import DrivePart
 from dalembert.robot.friction import Friction
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.kept import kept_elements, prefixes
@@ -256,12 +257,15 @@ def _write_joint(root: Element, joint: Joint, mimic: tuple[str, float, float] | 
     if coulomb[0] != coulomb[1]:
         ours["coulomb"] = _numbers(f"the Coulomb friction of {what}", *coulomb)
     further = [term for term in friction if term not in plain.terms]
-    if ours or further or joint.rotor is not None:
+    parts = [part for part in (joint.motor, joint.gear) if part is not None]
+    if ours or further or parts or joint.rotor is not None:
         extension = SubElement(element, "dalembert", ours)
         for term in further:
             _write_term(extension, term, what)
         if joint.rotor is not None:
             _write_rotor(extension, joint.rotor, what)
+        for drive in parts:
+            _write_drive_part(extension, drive)
     for part in kept:
         own = element.find(part.tag) if part.tag in NEEDED else None
         if own is not None:
@@ -292,6 +296,22 @@ def _write_term(parent: Element, term: Term, what: str) -> None:
     values = zip(term.numbers(), term.values, strict=True)
     numbers = {entry.name: _numbers(f"{term.title} of {what}", x) for entry, x in values}
     SubElement(parent, "friction", numbers | ({} if term.physical else {"physical": "false"}), term=term.name)
+
+
+def _write_drive_part(parent: Element, part: DrivePart) -> None:
+    """A motor or gear: the fields that are not what a reader assumes."""
+    default, attributes = type(part)(), {}
+    for key, value in vars(part).items():
+        if value != getattr(default, key):
+            flat = (
+                [x for point in value for x in point]
+                if isinstance(value, tuple)
+                else [float(value)]
+                if not isinstance(value, str)
+                else []
+            )
+            attributes[key] = _text(value, part.kind) if isinstance(value, str) else _numbers(part.kind, *flat)
+    SubElement(parent, type(part).__name__.lower(), attributes)
 
 
 def _write_rotor(parent: Element, rotor: Rotor, what: str) -> None:
