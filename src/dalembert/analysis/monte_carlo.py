@@ -109,6 +109,21 @@ class Tolerances:
         if self.distribution not in ("uniform", "normal"):
             raise DalembertError(f"distribution is {shown(self.distribution)}; it must be 'uniform' or 'normal'")
 
+    @property
+    def text(self) -> str:
+        """What varies, in words."""
+        words = []
+        for name in (*SHARES, *LENGTHS, "payload_com"):
+            value = getattr(self, name)
+            if np.any(value):
+                numbers = value if isinstance(value, tuple) else (value,)
+                unit, scale = (" %", 100) if name in SHARES else (" mm", 1000)
+                title = {"com": "centre of mass", "payload_com": "centre of mass of the payload"}.get(name, name)
+                words.append(f"{title} ± {', '.join(f'{scale * x:.3g}' for x in numbers)}{unit}")
+        if self.payload[1] > 0:
+            words.append(f"payload {self.payload[0]:g} to {self.payload[1]:g} kg")
+        return f"{', '.join(words) or 'nothing varies'} ({self.distribution})"
+
     @staticmethod
     def of(given: Tolerances | Mapping[str, Any]) -> Tolerances:
         """Tolerances, or a dict of them by name."""

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from dalembert.analysis.selection import DriveSelection
     from dalembert.analysis.sizing import Sizing
 
-TOLERANCES = ("mass", "com", "inertia", "rotor", "viscous", "coulomb")
 CRITICAL = 10.0  # load inertia / motor inertia above which the usual bands warn
 
 
@@ -47,13 +46,7 @@ def size(
     inertia_ratio: Annotated[
         float | None, Option(metavar="RATIO", help="The largest load inertia / motor inertia to choose.")
     ] = None,
-    tolerance: Annotated[
-        list[str] | None,
-        Option(
-            metavar="mass=0.05",
-            help="± share of mass, inertia, rotor, viscous or coulomb, or ± m of com: lights under tolerances, too.",
-        ),
-    ] = None,
+    tolerance: options.ToleranceOption = None,
     quantile: Annotated[
         float, Option(metavar="SHARE", help="Of the robots within --tolerance that keep their light.")
     ] = 0.95,
@@ -83,7 +76,7 @@ def size(
 
     Exit status 3 says that a check is exceeded.
     """
-    wrench = options.wrench_of(tip_wrench)
+    wrench, within = options.wrench_of(tip_wrench), options.tolerances_of(tolerance)
     _fit_together(motors, gears, joints, out, sweep, plot)
     options.check_plot(plot, force=force)
     if out is not None:
@@ -101,7 +94,7 @@ def size(
         )  # fmt: skip
     sizing = selection.sizing if selection else da.size(loaded, table, wrench, life=life, brake_factor=brake_factor)
     fitted = selection.arm if selection else loaded
-    wider = _under_tolerances(fitted, table, sizing, tolerance, quantile, wrench) if tolerance else {}
+    wider = _under_tolerances(fitted, table, sizing, within, quantile, wrench) if within is not None else {}
     if as_json:
         json.dump(as_data(sizing, selection, wider), sys.stdout, indent=2)
         sys.stdout.write("\n")
@@ -134,18 +127,12 @@ def _fit_together(motors: Any, gears: Any, joints: Any, out: Any, sweep: Any, pl
 
 
 def _under_tolerances(
-    arm: da.Arm, motion: Any, sizing: Sizing, texts: list[str], share: float, wrench: Any
+    arm: da.Arm, motion: Any, sizing: Sizing, tolerances: da.Tolerances, share: float, wrench: Any
 ) -> dict[str, str]:
     """{joint: light} with the torques that ``share`` of the robots within their tolerances stay below."""
-    values: dict[str, Any] = {}
-    for text in texts:
-        name, _, number_of = text.partition("=")
-        if name not in TOLERANCES or not number_of:
-            raise DalembertError(f"--tolerance {text}: write NAME=SHARE, where NAME is one of {', '.join(TOLERANCES)}")
-        values[name] = options.numbers_of("--tolerance", number_of, name)[0]
     if not 0 < share < 1:
         raise DalembertError(f"--quantile is {share:g}; it must lie between 0 and 1")
-    drawn = da.monte_carlo(arm, motion, da.Tolerances(**values), tip_wrench=wrench)
+    drawn = da.monte_carlo(arm, motion, tolerances, tip_wrench=wrench)
     return _drives(sizing).lights_at({"peak": drawn.quantile(share), "rms": drawn.quantile(share, "rms")})
 
 

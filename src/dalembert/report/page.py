@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.analysis.drives import light_of
+from dalembert.analysis.monte_carlo import MonteCarlo
 from dalembert.analysis.sizing import Demand, joint_units, rms
 from dalembert.arm import Arm
 from dalembert.arrays import shown
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable, whole_file
 from dalembert.report import figures, tip_figures
-from dalembert.report.drives import drives_section
+from dalembert.report.drives import drives_section, light
 from dalembert.report.html import (
     Byline,
     Column,
@@ -34,6 +36,7 @@ from dalembert.report.html import (
     table_of_columns,
     text,
 )
+from dalembert.report.plots import monte_carlo_panels
 from dalembert.report.study import NEGLIGIBLE, Study
 from dalembert.report.svg import formula_svg
 from dalembert.robot.omissions import OMISSIONS
@@ -476,6 +479,51 @@ def _drives(study: Study, place: SectionPlace) -> str:
     return drives_section(study, place.name, place.about)
 
 
+def _tolerances(study: Study, place: SectionPlace) -> str:
+    """Margins of robots within their tolerances, where these are given."""
+    if (drawn := study.drawn) is None:
+        return ""
+    middle, most, nearly_all = drawn.quantile((0.5, 0.95, 0.99))
+    every = range(study.arm.n)
+    known = ~np.isnan(drawn.limit)
+    margin = drawn.margin(0.95)
+    columns: list[Column] = [
+        ("", "joint", [text(name) for name in drawn.joints]),
+        ("peak torque", "nominal", [f"{number(drawn.nominal_peak[i])} {drawn.units[i]}" for i in every]),
+        *(("peak torque", f"{share:.0%} stay below", [number(x) for x in values])
+          for share, values in ((0.5, middle), (0.95, most), (0.99, nearly_all))),
+        ("effort limit", "", [number(drawn.limit[i]) for i in every]),
+        ("effort limit", "margin of 95 %", [light(light_of(margin[i]), f"{margin[i]:.0%}") if known[i] else "–" for i in every]),
+        ("effort limit", "robots above it", [f"{drawn.exceeded[i]:.2%}" if known[i] else "–" for i in every]),
+        ("", "what matters most", [text(_cause(drawn, i)) for i in every]),
+    ]  # fmt: skip
+    return (
+        f"<h3>Tolerances</h3>\n<p>Torques of {len(drawn.peak):,} robots whose numbers were drawn within their tolerances: "
+        f"{text(drawn.tolerances.text)}. A light is green where 95 % of the robots have 20 % of the limit left or more, amber "
+        "where they have less, red where they exceed it.</p>" + table_of_columns(columns)
+        + grid(monte_carlo_panels(drawn), f"{place.name}-tolerances", place.about)
+        + _drives_within(study)
+    )  # fmt: skip
+
+
+def _cause(drawn: MonteCarlo, joint: int) -> str:
+    """The number that moves a joint's peak torque most, and the correlation with it."""
+    (name, correlation), *_ = drawn.causes(joint) or [("", 0.0)]
+    return f"{name} ({correlation:+.2f})" if abs(correlation) > 0.05 else "–"
+
+
+def _drives_within(study: Study) -> str:
+    """The lights of motors and gears for 95 % of the robots."""
+    drawn, drives = study.drawn, study.sizing.drives
+    if drawn is None or drives is None:
+        return ""
+    lights = drives.lights_at({"peak": drawn.quantile(0.95), "rms": drawn.quantile(0.95, "rms")})
+    rows = [[text(drive.joint), light(drive.light), light(lights[drive.joint])] for drive in drives.joints]
+    return "<h4>Drives of 95 % of the robots</h4>\n" + table(
+        ["joint", "as the file has it", "95 % of the robots"], rows
+    )
+
+
 def _net(given: float, returned: float) -> str:
     net = float(given - returned)
     return number(0.0 if abs(net) < 1e-9 * max(given, returned) else net)
@@ -610,6 +658,7 @@ SECTIONS: tuple[Section, ...] = (
     _reactions,
     _sizing,
     _drives,
+    _tolerances,
     _ellipsoids,
     _scaling,
     _omissions,

@@ -181,10 +181,12 @@ def _bars(sizing: Sizing, quantity: Demand, joints: list[int]) -> Panel:
 
 def monte_carlo_figure(study: MonteCarlo) -> Figure:
     """See :meth:`MonteCarlo.plot`."""
-    panels = []
-    for unit in dict.fromkeys(study.units):
-        panels.append(_spread(study, [i for i, u in enumerate(study.units) if u == unit]))
-    return assemble(panels, 2)
+    return assemble(monte_carlo_panels(study), 2)
+
+
+def monte_carlo_panels(study: MonteCarlo) -> list[Panel]:
+    """The peak torques of many robots beside the limits: a panel for the joints of each unit."""
+    return [_spread(study, [i for i, u in enumerate(study.units) if u == unit]) for unit in dict.fromkeys(study.units)]
 
 
 def _spread(study: MonteCarlo, joints: list[int]) -> Panel:

@@ -20,6 +20,7 @@ from dalembert.robot.dh import CONVENTIONS, Row, frame_of, from_dh
 from dalembert.robot.dh_columns import (
     EMPTY,
     GEOMETRY,
+    LONGEST_CELL,
     MEANING,
     UNITS,
     DHCell,
@@ -45,6 +46,7 @@ TYPES = {
     **dict.fromkeys(("f", "fix", "fixed", "tool", "flange", "tcp"), "fixed"),
 }
 ENDS = ("flange", "tool", "tcp", "ee", "tip", "end effector", "end-effector")  # names of a row that no joint moves
+FELT = ("mass", "inertia", "friction", "damping", "spring", "stiffness", "payload", "rotor")  # torques depend on these
 TOTALS = ("total", "sum", "summe", "gesamt", "σ", "∑")
 _SETTING = re.compile(r"\W*(?P<key>convention|dh convention|name|gravity)\s*[:=]\s*(?P<value>.+?)\W*", re.IGNORECASE)
 
@@ -111,15 +113,23 @@ class _DHTable:
                     f"{where}: the columns {' and '.join(map(repr, same))} both mean {column.key}; keep one"
                 )
         for header in others:
-            word = "".join(c for c in header.lower() if c.isalnum())
+            name = re.split(r"[\[(]", header)[0].strip()
+            word = "" if " " in name else "".join(c for c in name.lower() if c.isalnum())
             close = difflib.get_close_matches(word[:60], [w for w in MEANING if len(w) > 3], n=1, cutoff=0.8)
             if close and len(word) > 3 and MEANING[close[0]] not in keys:
                 raise RobotError(
                     f"{where}: the column '{header}' is not known; write '{close[0]}' if that is meant, and take the column "
                     "out if it is not"
                 )
-        if others:
-            self.notes.append(f"columns that a DH table has no use for: {some([shown(x) for x in others])}")
+        if "com" in keys and any(key.startswith("com ") for key in keys):
+            raise RobotError(
+                f"{where}: the centre of mass is given twice, in one column and in several; keep one of them"
+            )
+        felt = [header for header in others if any(word in header.lower() for word in FELT)]
+        self.left_out = [f"the columns {some([shown(x) for x in felt])} of the table"] if felt else []
+        unused = [header for header in others if header not in felt]
+        if unused:
+            self.notes.append(f"columns that a DH table has no use for: {some([shown(x) for x in unused])}")
 
     def _take_units(self) -> None:
         """The units in a row of their own below the header."""
@@ -158,7 +168,7 @@ class _DHTable:
             if not told:
                 continue
             text = f"{told[0].rstrip(': =')}: {told[1]}" if len(told) == 2 else " ".join(told)
-            if match := _SETTING.fullmatch(text):
+            if len(text) <= LONGEST_CELL and (match := _SETTING.fullmatch(text)):
                 settings[match["key"].lower().removeprefix("dh ")] = match["value"], self.where(number)
         return settings
 
@@ -245,10 +255,11 @@ class _DHTable:
             )
         name, _ = self.settings.get("name", (self.path.stem or "arm", ""))
         with told_at(where):
-            return from_dh(
+            robot = from_dh(
                 rows, convention, name=name[:NAME], gravity=self._gravity(), tip=tip, source=str(self.path),
                 notes=self.notes,
             )  # fmt: skip
+        return robot.replace(left_out=tuple(self.left_out)) if self.left_out else robot
 
     def _gravity(self) -> Sequence[float]:
         text, where = self.settings.get("gravity", ("", ""))
@@ -293,7 +304,7 @@ class _DHTable:
         parts: dict[str, Any] = {
             "inertia": _inertia(told),
             "physical": self._moments_are_whole(told, names.get("link") or f"link{count}"),
-            "limits": Limits(**{key: _number(told, key, slides) for key in LIMIT_KEYS}),
+            "limits": _limits(told, slides),
             "friction": _friction(told, slides),
             "rotor": _rotor(told, slides),
             "note": told["note"].text if "note" in told else "",
@@ -370,9 +381,19 @@ def _number(told: Mapping[str, DHCell], key: str, slides: bool = False) -> float
     return told[key].number(slides) if key in told else None
 
 
+def _limits(told: Mapping[str, DHCell], slides: bool) -> Limits:
+    values = {key: _number(told, key, slides) for key in LIMIT_KEYS}
+    ends = told["range"].ends(slides) if "range" in told else None
+    if ends is not None:
+        if values["lower"] is not None or values["upper"] is not None:
+            raise told["range"].wrong("a range is given, and a lower or upper limit; keep one of them")
+        values["lower"], values["upper"] = ends
+    return Limits(**values)
+
+
 def _inertia(told: Mapping[str, DHCell]) -> Inertia:
     mass = _number(told, "mass") or 0.0
-    com = tuple(_number(told, f"com {axis}") or 0.0 for axis in "xyz")
+    com = told["com"].vector() if "com" in told else tuple(_number(told, f"com {axis}") or 0.0 for axis in "xyz")
     tensor = symmetric(*(_number(told, f"inertia {k}") or 0.0 for k in ("xx", "yy", "zz", "xy", "yz", "xz")))
     return Inertia(mass, com, tensor)
 
