@@ -4,8 +4,8 @@ PYTHON ?= python3
 WORKERS ?= 2
 SOAK ?= 1
 BIN := .venv/bin
-# compilers and emulators that tests of emitted code run; what is not there is skipped
-DEBIAN := gcc clang libc6-dev nodejs qemu-user qemu-system-arm \
+# compilers, emulators and a browser that tests run; what is not there is skipped
+DEBIAN := gcc clang libc6-dev nodejs chromium poppler-utils qemu-user qemu-system-arm \
 	gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross \
 	gcc-arm-none-eabi libnewlib-arm-none-eabi
 

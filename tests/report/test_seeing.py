@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,18 @@ def results(arm: da.Arm, motion: da.Trajectory, log: dict[str, np.ndarray]) -> d
     run = da.simulate(arm, [0.3, 0.8], None, None, 0.1)
     fit = da.identify(arm, log, validate=log)
     sizing = da.size(arm, motion)
+    motor, gear = da.Motor(rotor_inertia=1e-4), da.Gear(ratio=100.0)
+    driven = arm.replace(
+        joints=[replace(j, rotor=None, motor=motor, gear=gear) if j.moves else j for j in arm.robot.joints]
+    )
+    with_drives = da.size(driven, motion)
     return {
+        "sizing with drives": with_drives,
+        "motor": motor,
+        "gear": gear,
+        "drives": with_drives.drives,
+        "drive": with_drives.drives[0],
+        "sweep": with_drives.sweep(0),
         "arm": arm,
         "closed chain": da.load("parallelogram"),
         "robot": arm.robot,
@@ -151,7 +162,7 @@ def test_names_are_escaped(arm: da.Arm, motion: da.Trajectory) -> None:
 
 def test_every_plot_is_a_figure_that_shows_itself(results: dict[str, Any], arm: da.Arm, motion: da.Trajectory) -> None:
     plotted = [name for name, x in results.items() if hasattr(x, "plot") and name not in ("batch", "ellipsoids")]
-    assert set(plotted) >= {"arm", "motion", "run", "fit", "ellipsoid", "sizing", "map"}
+    assert set(plotted) >= {"arm", "motion", "run", "fit", "ellipsoid", "sizing", "map", "drives", "sweep"}
     pictures = {name: results[name].plot() for name in plotted}
     pictures |= {
         "ghosts": arm.plot([[0.0, 0.1], [0.2, 0.3]]),
@@ -186,7 +197,7 @@ def test_joints_have_colours_of_their_own() -> None:
 def test_strokes_follow_the_kinematics(name: str) -> None:
     """Every joint sits on its cylinder's middle, the tip's axes are those of the pose, at any configuration alike."""
     arm = da.load(name)
-    rows = arm.home + 0.1 * np.arange(3)[:, None]
+    rows = arm.home + 0.1 * np.arange(9)[:, None]
     poses = skeleton(arm, rows)
     drawn = [strokes(arm, pose, size_of(arm, poses)) for pose in poses]
     assert len({tuple((s.colour, s.width) for s in some) for some in drawn}) == 1

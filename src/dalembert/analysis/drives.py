@@ -19,17 +19,22 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.analysis.integrals import durations, energies
 from dalembert.arm import Arm
+from dalembert.arm.handed_on import handed_on
 from dalembert.equations.regressor import INERTIAL, WIDTH
 from dalembert.errors import DalembertError
 from dalembert.robot.drives import REFERENCE_AMBIENT, Gear, Motor
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+HANDS_ON = {"plot": "report.drives:figure_of"}  # what draws drives: imported when it is first called
 Array = NDArray[np.floating[Any]]
 
 RPM = 2.0 * math.pi / 60.0
@@ -314,8 +319,16 @@ class DriveSizing:
         return GearSweep(self.joint, self.motor, own, at, peak, rms, speed)
 
 
+class DrawnDrives:
+    """What draws itself as drives are drawn: speed–torque diagrams, or a sweep over gear ratios."""
+
+    def plot(self) -> Figure:
+        """A matplotlib Figure: of drives the speed–torque diagrams of motor and load, of a sweep torque and speed by ratio."""
+        return handed_on(HANDS_ON, "plot")(self)
+
+
 @dataclass(frozen=True, eq=False)
-class GearSweep:
+class GearSweep(DrawnDrives):
     """Peak and RMS torque and top speed of a motor over gear ratios: (M,) each."""
 
     joint: str
@@ -350,7 +363,7 @@ class GearSweep:
 
 
 @dataclass(frozen=True, eq=False)
-class Drives:
+class Drives(DrawnDrives):
     """The drives of an arm under a motion: those of its joints that have a motor or gear."""
 
     joints: tuple[DriveSizing, ...]

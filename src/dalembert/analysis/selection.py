@@ -26,6 +26,7 @@ from dalembert.analysis.drives import (
 from dalembert.analysis.integrals import durations
 from dalembert.analysis.sizing import Motion, MotionSamples, Sizing, bearing_parts, check_fits, loads, samples, size
 from dalembert.arm import Arm
+from dalembert.environment.brief import brief
 from dalembert.equations.regressor import INERTIAL, WIDTH
 from dalembert.errors import DalembertError
 from dalembert.robot.drives import Gear, Motor, of_rotor
@@ -36,6 +37,7 @@ Array = NDArray[np.floating[Any]]
 TRIAL = 1e-4  # kg m²: the rotor with which the columns are computed
 
 
+@brief
 @dataclass(frozen=True)
 class DriveChoice:
     """What one joint gets: ``motor`` and ``gear``, its cost by the criterion, and why nothing smaller will do.

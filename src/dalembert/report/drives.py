@@ -42,6 +42,11 @@ def sweep_figure(sweep: GearSweep) -> Figure:
     return assemble(sweep_panels(sweep))
 
 
+def figure_of(drawn: Drives | GearSweep) -> Figure:
+    """What ``.plot()`` draws of drives, or of a sweep over gear ratios."""
+    return drives_figure(drawn) if isinstance(drawn, Drives) else sweep_figure(drawn)
+
+
 def drive_panels(drive: DriveSizing, colour: str = INK) -> list[Panel]:
     """The four quadrants at the motor shaft and at the joint."""
     return [

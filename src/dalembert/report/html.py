@@ -58,7 +58,7 @@ nav { margin-top: 12px; display: flex; flex-wrap: wrap; gap: 4px 18px; font-size
 figure { margin: 0; min-width: 0; break-inside: avoid; }
 figure svg { display: block; width: 100%; height: auto; }
 .byline { margin: 0 0 8px; } .byline b { font-weight: 600; }
-.remark { max-width: 76ch; }
+.remark { max-width: 76ch; } .sources { color: var(--soft); font-size: 0.82rem; max-width: 100ch; margin: 2px 0 6px; }
 figcaption { color: var(--soft); font-size: 0.9rem; }
 .key { display: flex; flex-wrap: wrap; gap: 2px 18px; margin: 6px 0; padding: 0; list-style: none; font-size: 0.9rem; }
 .key i { display: inline-block; width: 20px; height: 4px; border-radius: 2px; margin-right: 7px; vertical-align: 3px; }
@@ -170,12 +170,12 @@ def page(
     byline, parts = byline or Byline(), list(parts)
     entries = "".join(f'<a href="#{place}">{text(word)}</a>' for place, word in links)
     letters = cited(html.unescape(re.sub(r"<[^>]*>", " ", " ".join([about, *parts]))))
-    sources = f"<p>Sources: {text(introduction(letters))}</p>" if letters else ""
+    sources = f'<p class="sources">Sources: {text(introduction(letters))}</p>' if letters else ""
     head = (
-        f'<header><div><h1>{text(title)}</h1>{byline.html()}<p class="soft">{about}</p>'
+        f'<header><div><h1>{text(title)}</h1>{byline.html()}{sources}<p class="soft">{about}</p>'
         f'<nav aria-label="Sections">{entries}</nav></div></header>'
     )
-    foot = f"<footer><div>{sources}Made by dalembert {__version__}. This page needs no network.</div></footer>"
+    foot = f"<footer><div>Made by dalembert {__version__}. This page needs no network.</div></footer>"
     body, sheet = with_classes("\n".join([head, "<main>", *parts, "</main>", foot]))
     author = f'<meta name="author" content="{text(byline.author)}">\n' if byline.author else ""
     return (

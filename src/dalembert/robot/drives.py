@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from dalembert.algebra.records import settle
+from dalembert.environment.brief import brief
 from dalembert.errors import RobotError
 from dalembert.robot.tables import shown
 
@@ -68,6 +69,7 @@ class DrivePart:
         return number
 
 
+@brief
 @dataclass(frozen=True)
 class Motor(DrivePart):
     """A motor as its data sheet describes it; ``None`` is what the sheet does not say.
@@ -206,6 +208,7 @@ class Motor(DrivePart):
         return self.max_speed if self.max_speed is not None else max(ends) if ends else self.rated_speed
 
 
+@brief
 @dataclass(frozen=True)
 class Gear(DrivePart):
     """A gear as its catalogue describes it; torques are at its output, ``None`` is what the catalogue does not say.

@@ -196,7 +196,7 @@ def _follow(move: Move, arm: Arm, keep: JointLimits, intervals: int) -> tuple[li
         return [path], [exact], 0.0
     size = float(np.ptp(move.at(np.linspace(0.0, move.length, 101))[0], axis=0).max())
     for tolerance in SMOOTHING if isinstance(exact, TooRough) else SMOOTHING[:1]:
-        parts, away = smoothed(move, tolerance * size)
+        parts, away = smoothed(move, tolerance * size, loads.edges)
         paths = [LimitedPath(part, arm, keep, loads) for part in parts]
         whole = sum(path.length for path in paths)
         try:
