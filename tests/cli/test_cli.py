@@ -821,3 +821,15 @@ def test_simulate_with_a_controller_says_what_is_missing(slow: Path) -> None:
     assert "--gamma is no gain of --control computed, which takes --kp" in mistake(*of, "--follow", slow, "--gamma", 1)
     assert "leave --torque away" in mistake(*of, "--follow", slow, "--torque", "gravity")
     assert "the model 'pendulum' has 1 joints" in mistake(*of, "--follow", slow, "--model", "pendulum")
+
+
+def test_arguments_of_xacro_files(tmp_path: Path) -> None:
+    pytest.importorskip("xacro")
+    path = tmp_path / "arm.xacro"
+    path.write_text(
+        '<robot name="$(arg name)" xmlns:xacro="http://www.ros.org/wiki/xacro"><link name="base"/><link name="a"/>'
+        '<joint name="j" type="continuous"><parent link="base"/><child link="a"/></joint></robot>'
+    )
+    assert "bob" in run("show", str(path), "--argument", "name=bob").output
+    assert "--argument name=" in mistake("show", str(path))
+    assert "must be a name and a value, like name=ur5e" in mistake("show", str(path), "--argument", "bob")

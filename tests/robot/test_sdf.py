@@ -143,6 +143,8 @@ def test_screws_universal_joints_and_mimics():
     ):
         (coupling,) = lone(link(), joint(kind="screw", inside=pitch + element)).couplings
         assert coupling.matrix[0][0] == pytest.approx(advance / (2 * math.pi), abs=1e-15)
+    behind = joint("k", "revolute", "a", "b")
+    assert lone(link(), link("b"), joint(kind="screw", inside=pitch), behind).tip.link == "b"
     mimic = '<mimic joint="j"><multiplier>2</multiplier><offset>0.5</offset><reference>0.1</reference></mimic>'
     follower = joint("k", "revolute", "a", "b", f"<axis><xyz>0 0 1</xyz>{mimic}</axis>")
     (coupling,) = lone(link(), link("b"), joint(), follower).couplings

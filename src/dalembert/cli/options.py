@@ -37,7 +37,7 @@ def overwriting(name: str) -> Any:
 ArmArgument = Annotated[
     str,
     Argument(
-        metavar="ARM", help="A shipped arm (see 'dalembert arms') or a robot file: .urdf, .toml, .xml (MJCF), or .csv (a DH table).",
+        metavar="ARM", help="A shipped arm (see 'dalembert arms') or a robot file: .urdf, .xacro, .sdf, .toml, .xml (MJCF), or .csv (a DH table).",
         show_default=False,
     ),
 ]  # fmt: skip
@@ -61,6 +61,11 @@ DensityOption = Annotated[
     ),
 ]
 
+ArgumentsOption = Annotated[
+    list[str] | None,
+    Option("--argument", metavar="NAME=VALUE", help="Of a .xacro file, for its $(arg NAME); may be given again."),
+]
+
 
 @dataclass(frozen=True)
 class Loading:
@@ -75,6 +80,7 @@ class Loading:
     root: RootOption = None
     convention: ConventionOption = None
     density: DensityOption = None
+    arguments: ArgumentsOption = None
 
     @property
     def positions(self) -> dict[str, list[float]]:
@@ -86,6 +92,17 @@ class Loading:
                 raise DalembertError(f'--lock "{text}" must be a joint and a position, like finger_joint=0.02')
             positions[joint.strip()] = list_of(f"--lock {joint}=", values)
         return positions
+
+    @property
+    def words(self) -> dict[str, str]:
+        """What ``--argument`` says."""
+        words = {}
+        for text in self.arguments or ():
+            name, equals, value = text.partition("=")
+            if not equals or not name.strip():
+                raise DalembertError(f'--argument "{text}" must be a name and a value, like name=ur5e')
+            words[name.strip()] = value.strip()
+        return words
 
 
 AS_IT_IS = Loading()
@@ -223,7 +240,7 @@ def load(
     with saying_warnings():
         loaded = da.load(
             arm, physical=loading.physical, tip=loading.tip, lock=loading.positions, root=loading.root,
-            convention=loading.convention, density=loading.density,
+            convention=loading.convention, density=loading.density, arguments=loading.words,
         )  # fmt: skip
     say("note", *(note for note in loaded.robot.notes if note.startswith(TIP_NOTE)))
     if payload is not None:

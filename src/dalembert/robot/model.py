@@ -565,9 +565,12 @@ def _hand_of(
     """The link behind which only fingers move; where nothing branches into fingers, the leaf behind the most joints."""
 
     most = max(free.values())
-    ends = [name for name in leaves if free[name] == most and not follows[name]] or [
-        name for name in free if free[name] == most and not follows[name]
-    ][-1:]
+    ends = (
+        [name for name in leaves if free[name] == most and not follows[name]]
+        or [name for name in free if free[name] == most and not follows[name]][-1:]
+        or [name for name in leaves if free[name] == most]  # behind a screw, whose slide follows, all links do
+        or leaves
+    )
     named = [name for name in ends if _tool_rank(name) < len(TOOL_FRAMES)]
     end = ends[0] if not named or _tool_rank(ends[0]) < len(TOOL_FRAMES) else named[0]
     deepest, branches, moves = dict(free), defaultdict[str, list[str]](list), set[str]()

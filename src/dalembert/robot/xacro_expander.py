@@ -148,7 +148,7 @@ class _XacroRun:
         example = ", ".join(f'"{x}": "…"' for x in needed)
         return RobotError(
             f"{self.source}: the xacro argument{'s' * (len(needed) > 1)} {some([shown(x) for x in needed])} "
-            f"{'have' if len(needed) > 1 else 'has'} no value; give it as load(…, arguments={{{example}}})"
+            f"{'have' if len(needed) > 1 else 'has'} no value; give it as load(…, arguments={{{example}}}) (--argument {needed[0]}=…)"
         )
 
 
