@@ -111,6 +111,7 @@ bench: .venv/.installed-dev .venv/.installed-debian
 	$(BIN)/python benchmarks/page.py
 	$(BIN)/python benchmarks/closed_chains.py
 	$(BIN)/python benchmarks/cluster.py
+	$(BIN)/python benchmarks/drives.py
 	$(BIN)/python benchmarks/elementary.py
 	$(BIN)/python benchmarks/formulations.py
 	$(BIN)/python benchmarks/friction.py

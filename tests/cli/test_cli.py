@@ -750,6 +750,29 @@ def test_couplings() -> None:
     assert "no closed form" in mistake("couplings", "five-bar", "--condition", "h112")
 
 
+def test_show_reads_a_table_and_fills_shapes(tmp_path: Path) -> None:
+    table = tmp_path / "arm.csv"
+    table.write_text("a [mm],alpha (deg),d,theta,mass\n500,90,0,q1,2\n")
+    said = " ".join(run("show", table).output.split())
+    assert "the DH convention is taken as standard" in said and "columns brought to SI units: 'a [mm]' from mm" in said
+    assert "is taken as" not in " ".join(run("show", table, "--convention", "modified").output.split())
+    table.write_text("a,alpha,d,theta\n500,90,0,q1\n")
+    assert "column 'a': 500 looks like millimetres" in run("show", table, code=2).stderr
+    urdf = tmp_path / "arm.urdf"
+    urdf.write_text(
+        '<robot name="r"><link name="b"><visual><geometry><box size="1 1 1"/></geometry></visual></link></robot>'
+    )
+    assert "'b' 7850 kg (1 visual shape)" in " ".join(run("show", urdf, "--density", "steel").output.split())
+
+
+def test_an_ellipsoid_away_from_rest_is_one_sentence() -> None:
+    """Not a table of "none"."""
+    said = " ".join(run("ellipsoid", "planar-3r", "--q", "0.5 0.6 0.4", "--limits", "unit").output.split())
+    assert "none" not in said and "torques of this size do not hold the arm's weight; give larger --limits" in said
+    held = run("ellipsoid", "planar-3r", "--q", "0.5 0.6 0.4", "--limits", "unit", "--no-gravity").output
+    assert "from 0 towards" in held and "do not hold" not in held
+
+
 def test_ellipsoid_prints_both_measures() -> None:
     shown = run("ellipsoid", "planar-2r", "--q", "0.3 1.0", width=120).stdout
     assert "w = √det(J Jᵀ) = 0.8415" in shown and "w_d = √det(J (BᵀB)⁻¹ Jᵀ) = 3.182e-05" in shown
@@ -769,7 +792,7 @@ def slow(tmp_path: Path) -> Path:
 
 def test_simulate_follows_a_motion_and_says_how_well(slow: Path, tmp_path: Path) -> None:
     out = tmp_path / "run.csv"
-    of = ("simulate", "planar-2r", "--follow", slow, "-o", out, "--force", "--step", "0.002")
+    of = ("simulate", "planar-2r", "--follow", slow, "-o", out, "--force", "--step", "0.002", "--ideal")
     exact = run(*of, width=140)
     assert "RMS error" in exact.stderr and "largest" in exact.stderr and "0.2 s, 101 instants" in exact.stderr
     a, motion = da.load("planar-2r"), da.read_trajectory(slow)

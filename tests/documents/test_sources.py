@@ -32,7 +32,7 @@ def test_pages_introduce_before_they_cite(path: Path) -> None:
     assert introduced_late(path.read_text(encoding="utf-8")) == []
 
 
-@pytest.mark.parametrize("command", ["", *(command.__name__.rstrip("_") for command in COMMANDS)])
+@pytest.mark.parametrize("command", ["", *(command.__name__.rstrip("_").replace("_", "-") for command in COMMANDS)])
 def test_help_introduces_before_it_cites(command: str) -> None:
     result = CliRunner().invoke(app, [*command.split(), "--help"])
     assert result.exit_code == 0 and introduced_late(result.stdout) == []

@@ -25,13 +25,17 @@ from dalembert.cli.emit import emit
 from dalembert.cli.equations import equations
 from dalembert.cli.excite import excite
 from dalembert.cli.identify import identify
+from dalembert.cli.inverse_kinematics import inverse_kinematics
 from dalembert.cli.map import map_
 from dalembert.cli.options import with_loading
 from dalembert.cli.parameters import parameters
 from dalembert.cli.payload import payload
+from dalembert.cli.plan import plan
 from dalembert.cli.report import report
+from dalembert.cli.scale import scale
 from dalembert.cli.show import show
 from dalembert.cli.simulate import simulate
+from dalembert.cli.size import size
 from dalembert.cli.terminal import say
 from dalembert.cli.torques import torques
 from dalembert.documents.sources import cited, introduction
@@ -40,8 +44,8 @@ from dalembert.errors import DalembertError
 WRONG_INPUT = 2
 # in the order of --help
 COMMANDS = (
-    arms, show, equations, couplings, parameters, identify, compare, ellipsoid, map_, torques, approximate, report,
-    simulate, excite, payload, emit, book, cache,
+    arms, show, equations, couplings, parameters, identify, compare, ellipsoid, map_, inverse_kinematics, plan, torques,
+    scale, approximate, report, size, simulate, excite, payload, emit, book, cache,
 )  # fmt: skip
 
 
@@ -106,7 +110,7 @@ def dalembert(
 
 
 for command in COMMANDS:
-    app.command(command.__name__.rstrip("_"), cls=Command)(with_loading(command))
+    app.command(command.__name__.rstrip("_").replace("_", "-"), cls=Command)(with_loading(command))
 
 
 def _say_warning(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -9,7 +9,7 @@ from typer import Option
 
 import dalembert as da
 from dalembert.cli import options
-from dalembert.cli.terminal import number, plain, print_table, tell
+from dalembert.cli.terminal import number, plain, print_table, say, tell
 from dalembert.cli.torques import write
 from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
 
 Scheme = Literal["rk4", "dop853", "variational"]
-Stops = Literal["error", "contact"]
+Stops = Literal["contact", "error", "none"]
 Control = Literal["computed", "pd", "feedforward", "adaptive"]
+
+TABLES = (".csv", ".tsv", ".txt", ".dat")  # how the names of files end that options take in place of numbers
 
 # of each controller its gains, and what they are unless given; "" where they must be: torques depend on the arm's size
 GAINS: dict[str, dict[str, str]] = {
@@ -40,7 +42,12 @@ def gain(help: str) -> Any:
 def simulate(
     arm: options.ArmArgument,
     q: Annotated[
-        str | None, Option("--q", metavar='"q1 … qn"', help="Initial positions; zero, or the motion's, unless given.")
+        str | None,
+        Option(
+            "--q",
+            metavar='"q1 … qn"|MOTION.csv',
+            help="Initial positions, or a motion whose first state it is; zero, or the motion's, unless given.",
+        ),
     ] = None,
     qd: Annotated[
         str | None,
@@ -58,8 +65,14 @@ def simulate(
     ] = None,
     torque: Annotated[
         str | None,
-        Option(metavar='"tau1 … taun"|gravity|none', help="Constant torques; 'gravity' carries the model's weight."),
+        Option(
+            metavar='"tau1 … taun"|gravity|none|TORQUES.csv',
+            help="Constant torques; 'gravity' carries the model's weight; a file has columns t, tau1 … over time.",
+        ),
     ] = None,
+    held: Annotated[
+        bool, Option("--held", help="Hold each row of TORQUES.csv until the next; linear in between otherwise.")
+    ] = False,
     follow: Annotated[
         Path | None, Option(metavar="MOTION.csv", help="A motion that a controller follows, from its first state.")
     ] = None,
@@ -80,11 +93,31 @@ def simulate(
     every: Annotated[int, Option(metavar="K", help="Write every K-th step.")] = 1,
     friction: Annotated[bool, Option(help="Whether the joints' friction acts.")] = True,
     stops: Annotated[
-        Stops | None, Option(help="Joint limits: an error, or stops to bump into; ignored unless given.")
+        Stops | None,
+        Option(
+            help="Position limits: stops to bump into (where the arm has limits), an error, or none.",
+            show_default=False,
+        ),
     ] = None,
     restitution: Annotated[
         float, Option(metavar="E", help="Of --stops contact, from 0 (plastic) to 1 (elastic).")
     ] = 0.0,
+    effort_limits: Annotated[
+        bool,
+        Option("--effort-limits/--no-effort-limits", help="Whether drives give no more than the arm's effort limits."),
+    ] = True,
+    ideal: Annotated[bool, Option("--ideal", help="The equations alone: --stops none --no-effort-limits.")] = False,
+    rate: Annotated[
+        float | None, Option(metavar="HZ", help="A controller that is computed so often and held in between.")
+    ] = None,
+    delay: Annotated[float, Option(metavar="SECONDS", help="From a sample to its torque; needs --rate.")] = 0.0,
+    encoder: Annotated[
+        str | None,
+        Option(metavar='N|"n1 … nn"', help="Encoder counts per turn (per metre of a prismatic joint); needs --rate."),
+    ] = None,
+    velocity_filter: Annotated[
+        float | None, Option(metavar="HZ", help="Low-pass on velocities from encoder counts.")
+    ] = None,
     tip_wrench: options.WrenchOption = None,
     payload: options.PayloadOption = None,
     payload_com: options.PayloadComOption = None,
@@ -101,7 +134,11 @@ def simulate(
     """Simulate the motion that follows from a state and torques (direct dynamics).
 
     With --follow MOTION.csv a controller drives the arm, and the summary has the tracking error. The controller knows
-    the arm as it is, or as --model has it: without the payload, say, or with other parameters.
+    the arm as it is, or as --model has it: without the payload, say, or with other parameters. --rate, --delay and
+    --encoder make it a sampled one.
+
+    Drives and joints are real unless --ideal is given: torques stay within the arm's effort limits, and joints hit their stops.
+    The summary says when a drive was at its limit, and for how long.
 
     With --states a batch of simulations is run, which --cluster spreads over the workers of a Dask cluster. RUN.npz gets t,
     and q, qd, qdd, tau (states, instants, joints) and the energy.
@@ -114,19 +151,16 @@ def simulate(
     _check_batch(states, cluster, q, qd, output, plot, animate)
 
     given = {"kp": kp, "kd": kd, "lambda": lambda_, "gamma": gamma}
-    applied, motion = _applied(loaded, known, torque, follow, control, given)
-    rest = ((0.0,) * loaded.n,) * 2 if motion is None else (motion.q[0].tolist(), motion.qd[0].tolist())
-
-    def joints(option: str, text: str | None, letter: str, unless: Any) -> Any:
-        return unless if text is None else options.row_of(option, text, letter, loaded.n)
-
-    q0, qd0 = joints("--q", q, "q", rest[0]), joints("--qd", qd, "qd", rest[1])
+    applied, motion = _applied(loaded, known, torque, held, follow, control, given)
+    limited, stopped, notes = _limits(loaded, method, stops, effort_limits, ideal)
+    (q0, qd0), told = _first_state(loaded, q, qd, motion, applied, bool(stopped))
     if states is not None:
         from dalembert.simulation.initial_states import read_states
 
         q0, qd0 = read_states(states, loaded)
     if duration is None:
-        duration = 1.0 if motion is None else motion.duration
+        timed = motion if motion is not None else applied if isinstance(applied, da.RecordedTorque) else None
+        duration = 1.0 if timed is None else timed.duration
     if output != "-":
         check_writable(output, overwrite=force)
     options.check_plot(plot, force=force)
@@ -137,8 +171,9 @@ def simulate(
     with Bar(f"simulating {loaded.name}") as bar:
         run = da.simulate(
             loaded, q0, qd0, applied, duration, method=method, step=step, every=every,
-            tip_wrench=wrench, friction=friction, stops=stops, restitution=restitution,
-            progress=bar, cluster=cluster,
+            tip_wrench=wrench, friction=friction, stops=stopped, restitution=restitution, effort_limits=limited,
+            rate=rate, delay=delay, encoder=None if encoder is None else _gain("--encoder", encoder),
+            velocity_filter=velocity_filter, progress=bar, cluster=cluster,
         )  # fmt: skip
     if states is not None:
         run.save(output, overwrite=force)
@@ -149,7 +184,65 @@ def simulate(
         options.save_plot(run.plot(), plot, force=force)
     if animate is not None:
         run.animate(animate, overwrite=force)
+    say("note", *notes, *told)
     _summary(run, [path for path in (output, plot, animate) if path not in (None, "-")])
+
+
+def _limits(
+    arm: da.Arm, method: Scheme, stops: Stops | None, effort_limits: bool, ideal: bool
+) -> tuple[bool, Literal["error", "contact"] | None, list[str]]:
+    """Whether effort limits count, what position limits are, and what there is to know about it."""
+    from dalembert.motion.methods import METHODS
+
+    if ideal:
+        if stops not in (None, "none"):
+            raise DalembertError(f"--ideal leaves stops out, and --stops {stops} asks for them; choose one")
+        return False, None, []
+    notes: list[str] = []
+    limits = [joint.limits for joint in arm.robot.moving_joints]
+    limited = effort_limits and any(limit.effort is not None for limit in limits)
+    if stops is not None:
+        return limited, None if stops == "none" else stops, notes
+    if all(limit.lower is None and limit.upper is None for limit in limits):
+        return limited, None, notes
+    if "contact" in METHODS[method].refuses:
+        notes.append(f"method '{method}' has no contact, so the joints go past their stops")
+        return limited, None, notes
+    return limited, "contact", notes
+
+
+def _first_state(
+    arm: da.Arm, q: str | None, qd: str | None, motion: da.Trajectory | None, applied: Any, stopped: bool
+) -> tuple[tuple[Any, Any], list[str]]:
+    """The initial state that the options name, and what there is to know about it."""
+    rest: tuple[Any, Any] = [0.0] * arm.n, [0.0] * arm.n
+    notes: list[str] = []
+    if motion is not None:
+        rest = motion.q[0], motion.qd[0]
+    elif isinstance(applied, da.RecordedTorque) and applied.q0 is not None:
+        rest = applied.q0, rest[1] if applied.qd0 is None else applied.qd0
+    elif q is None and stopped:
+        for k, joint in enumerate(arm.robot.moving_joints):
+            for limit, beyond in ((joint.limits.lower, 1), (joint.limits.upper, -1)):
+                if limit is not None and beyond * limit > 0:
+                    rest[0][k] = limit
+                    unit = "m" if joint.type == "prismatic" else "rad"
+                    notes.append(
+                        f"joint '{joint.name}' begins at {limit:g} {unit}, its limit, since 0 is beyond it; --q says otherwise"
+                    )
+    if q is not None and _is_file(q):
+        begun = da.read_trajectory(q, arm)
+        rest, q = (begun.q[0], begun.qd[0]), None
+    first, speed = (
+        unless if text is None else options.row_of(option, text, letter, arm.n)
+        for option, text, letter, unless in (("--q", q, "q", rest[0]), ("--qd", qd, "qd", rest[1]))
+    )
+    return (first, speed), notes
+
+
+def _is_file(text: str) -> bool:
+    """Whether a value that may be numbers names a table of text."""
+    return text.strip().lower().endswith(TABLES)
 
 
 def _check_batch(
@@ -183,12 +276,16 @@ def _applied(
     arm: da.Arm,
     known: da.Arm | None,
     torque: str | None,
+    held: bool,
     follow: Path | None,
     control: str,
     given: dict[str, str | None],
 ) -> tuple[Any, da.Trajectory | None]:
     """The torque or the controller that the options name, and the motion it follows."""
     named = [name for name, text in given.items() if text is not None]
+    recorded = follow is None and torque is not None and _is_file(torque)
+    if held and not recorded:
+        raise DalembertError("--held is for torques over time: add --torque TORQUES.csv")
     if follow is None:
         if named or control != "computed":
             option = f"--{named[0]}" if named else f"--control {control}"
@@ -198,6 +295,8 @@ def _applied(
             raise DalembertError(
                 "--model is what a controller knows of the arm: add --follow MOTION.csv, or --torque gravity"
             )
+        if recorded:
+            return da.read_torques(torque, arm, "held" if held else "linear"), None
         if torque == "gravity":  # the law without its gains: g(q), wherever the arm is
             return da.PD(0.0, 0.0, arm.home, known), None
         return None if torque == "none" else options.row_of("--torque", torque, "tau", arm.n), None
@@ -250,5 +349,6 @@ def _summary(run: Run, files: list[str | None]) -> None:
         learnt = zip(run.parameter_names, run.parameters[0], run.parameters[-1], strict=True)
         adapted = [[plain(name), f"{before:.4g}", f"{after:.4g}"] for name, before, after in learnt]
         print_table(["parameter", ">at first", ">at last"], adapted, "adapted parameters (SI units)", stderr=True)
+    say("warning", *(str(saturation) for saturation in run.saturations))
     first, last = (number(float(run.energy[k]), "J") for k in (0, -1))
     tell(f"energy {first} at first, {last} at last", stderr=True)

@@ -80,7 +80,7 @@ def torques(
     write(output, ["t", *(f"tau{k + 1}" for k in range(loaded.n))], (table.t, tau), force=force)
     beyond = _summary(loaded, table.t, tau, output)
     if stretched is not None:
-        _show_scaling(stretched)
+        show_scaling(stretched)
     if check_limits and beyond:
         say("error", *beyond)
         raise typer.Exit(options.LIMIT_EXCEEDED)
@@ -97,7 +97,7 @@ def _trajectory(path: Path, arm: da.Arm, interpolation: Interpolation) -> da.Tra
         return da.read_trajectory(path, arm, interpolation=interpolation)
 
 
-def _show_scaling(table: ScalingTable) -> None:
+def show_scaling(table: ScalingTable) -> None:
     """What stretching the time of the motion does to its torques, S 7.7, on stderr."""
     first, *others = table.columns
     rows = [[plain(cell) for cell in row] for row in table.rows]
@@ -141,9 +141,10 @@ def _torques(arm: da.Arm, motion: MotionTable, tip_wrench: tuple[float, ...] | N
     """τ for the whole motion."""
     import numpy as np
 
-    from dalembert.analysis.sizing import check_finite, samples
+    from dalembert.analysis.sizing import MotionSamples, check_finite
 
-    tau, whole = np.empty(motion.q.shape), samples(motion)
+    tau = np.empty(motion.q.shape)
+    whole = MotionSamples(motion.t, motion.q, motion.qd, motion.qdd, motion.payload, motion.wrench)
     with Bar("computing") as bar, np.errstate(all="ignore"):
         for start in range(0, len(tau), CHUNK):
             part = slice(start, start + CHUNK)

@@ -99,7 +99,7 @@ footer { margin-top: 60px; border-top: 1px solid var(--line); padding: 16px 0 40
   h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 40px; }
   .cards { grid-template-columns: 1fr 1fr; }
   .grid.two svg text { font-size: 10.5px; }
-  .grid.one figure { overflow-x: auto; } .grid.one svg { min-width: 600px; }
+  .grid.one figure { overflow-x: auto; } .grid.one svg { min-width: 720px; }
   th, td { padding: 5px 9px; }
   dl { grid-template-columns: 1fr; } dd { margin-bottom: 6px; }
 }
@@ -116,7 +116,8 @@ footer { margin-top: 60px; border-top: 1px solid var(--line); padding: 16px 0 40
   figure svg { max-height: 62mm; }
   .scroll, .equations { overflow: visible; } .equations svg { max-width: 100%; height: auto; }
   table { font-size: 7.6pt; } table.wide { font-size: 5.6pt; } th, td { padding: 2px 5px; } .wide th, .wide td { padding: 2px 3px; } th:first-child, td:first-child { position: static; }
-  .grid { gap: 8px 14px; } .grid.two { grid-template-columns: 1fr 1fr; } .grid.three { grid-template-columns: 1fr 1fr 1fr; }
+  .grid { display: block; } .grid > * { display: inline-block; width: 100%; margin: 0 2% 8px 0; vertical-align: top; }
+  .grid.two > * { width: 48%; } .grid.three > * { width: 31.3%; }
   footer { margin-top: 24px; padding-bottom: 0; }
 }
 """

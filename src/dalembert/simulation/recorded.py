@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,8 @@ Between = Literal["linear", "held"]
 
 class RecordedTorque(Controller):
     """Torques tau (N, n) in N m (N for prismatic joints) at the instants t (N,) in s, whatever the arm does.
+
+    An instant may be there twice, where torques jump.
 
     between  "linear" between the instants, or "held" from each to the next; the first and the last act before and after
     q0, qd0  the state (n,) that they begin with, where it is known
@@ -46,9 +48,16 @@ class RecordedTorque(Controller):
         qd0: ArrayLike | None = None,
     ) -> None:
         self.t, self.tau = finite("t", t), finite("tau", tau)
-        if self.t.ndim != 1 or len(self.t) < 2 or np.any(np.diff(self.t) <= 0):
+        steps = np.diff(self.t) if self.t.ndim == 1 else np.zeros(0)
+        if (
+            not len(steps)
+            or np.any(steps < 0)
+            or np.any((steps[1:] == 0) & (steps[:-1] == 0))
+            or not self.t[-1] > self.t[0]
+        ):
             raise ShapeError(
-                f"t has shape {self.t.shape}; it must be (N,), at least two instants, each later than the last"
+                f"t has shape {self.t.shape}; it must be (N,), at least two instants in order, each once, or twice where "
+                "torques jump"
             )
         if self.tau.ndim != 2 or len(self.tau) != len(self.t):
             raise ShapeError(f"tau has shape {self.tau.shape}; it must be ({len(self.t)}, n), a row for each instant")
@@ -68,20 +77,24 @@ class RecordedTorque(Controller):
     @property
     def breaks(self) -> Array:
         """Where the torque is not smooth: all instants."""
-        return self.t
+        instants: Array = np.unique(self.t)
+        return instants
 
     def at(self, t: ArrayLike) -> Array:
         """The torque at the instants t (…): (…, n) in N m."""
         times = np.asarray(t, float)
         if self.between == "held":
-            return self.tau[np.clip(np.searchsorted(self.t, times, side="right") - 1, 0, None)]
-        return np.stack([np.interp(times, self.t, column) for column in self.tau.T], axis=-1)
+            rows: Any = self.tau[np.clip(np.searchsorted(self.t, times, side="right") - 1, 0, None)]
+            return rows
+        tau: Any = np.stack([np.interp(times, self.t, column) for column in self.tau.T], axis=-1)
+        return tau
 
     def reference(self, t: Array, arm: Arm, *, friction: bool = True) -> Array:
         """[0, 0, τ] at the instants t: (N, 3n)."""
         if self.tau.shape[1] != arm.n:
             raise ShapeError(f"tau has shape {self.tau.shape}, but arm '{arm.name}' has {arm.n} joints")
-        return np.concatenate([np.zeros((len(t), 2 * arm.n)), self.at(t)], axis=-1)
+        reference: Array = np.concatenate([np.zeros((len(t), 2 * arm.n)), self.at(t)], axis=-1)
+        return reference
 
     def __repr__(self) -> str:
         return (

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TextIO
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
 from dalembert.arrays import Array
@@ -40,6 +40,7 @@ from dalembert.trajectory.trajectory import Trajectory
 Progress = Callable[[float], None]
 Joints = tuple[str, ...]
 
+BESIDE = 2e-12  # of the duration: how far from a knot its sides are seen
 MOST_ROWS = 100_000_000  # of a file that is written
 CHUNK = 1 << 15  # lines written at a time
 MOST_NUMBERS = 1 << 28  # in the columns that are read: 2 GiB as float64
@@ -56,6 +57,7 @@ WRENCHES = {f"f{axis}": {"N": 1.0, "kN": 1e3} for axis in "xyz"} | {
     f"m{axis}": {"N m": 1.0, "Nm": 1.0, "N*m": 1.0} for axis in "xyz"
 }
 CARRIED = PAYLOADS | WRENCHES
+DERIVED = "report_"  # how columns begin that a report adds to a motion, and that are passed over
 _COLUMN = re.compile(r"t|(q|qd|qdd|tau)([1-9][0-9]{0,3})")
 
 
@@ -122,7 +124,7 @@ def read_motion(
     arm       whose joints they are; without one, there are as many as the file has columns q1 …
     progress  is told the fraction read
     torques   read tau1 … taun too, where they are there; otherwise they are known and ignored
-    strict    every instant must be later than the one before, not the same
+    strict    every instant must be later than the one before; the same only where accelerations, or torques alone, jump
     """
     table, columns, numbers = _numbers(path, arm, progress, torques, strict)
     missing, n = tuple(group for group in GROUPS if group not in columns.groups), columns.n
@@ -141,12 +143,22 @@ def read_motion(
 def read_torque_table(path: str | os.PathLike[str], arm: Arm) -> TorqueTable:
     """Read the columns t and tau1 … taun, in any order, and the first of the positions and velocities where they are there."""
     table, columns, numbers = _numbers(path, arm, None, True, True, needed="tau")
+    _ends(path, numbers[:, 0])
     groups = columns.split(numbers)
     if len(numbers) < 2:
         raise DalembertError(f"{path}: torques over time need at least two rows, and the file has one")
     first = {group: values[0] for group, values in groups.items()}
     t = numbers[:, 0] - numbers[0, 0]
     return TorqueTable(t, groups["tau"], first.get("q"), first.get("qd"), (*table.notes, *columns.notes))
+
+
+def _ends(path: Any, t: Array) -> None:
+    """Nothing can jump at the first and the last instant: nothing is before and after them."""
+    for side in (t[:2], t[-2:]):
+        if len(side) == 2 and side[0] == side[1]:
+            raise DalembertError(
+                f"{path}: the instant {side[0]:g} s is there twice, and it is the first or the last of the file"
+            )
 
 
 def _numbers(
@@ -180,7 +192,8 @@ def read_trajectory(
 
     Missing velocities or accelerations are made from what is there, without phase shift; ``cutoff``
     (Hz) smooths what they are made from. At the file's instants the motion has the file's values,
-    between them quintic pieces; it begins at 0, which is the file's first instant. With ``arm`` the
+    between them quintic pieces; it begins at 0, which is the file's first instant. An instant may stand there twice with the
+    same positions and velocities, where accelerations jump. With ``arm`` the
     number of joints is checked, and the header may name them. Columns tau1, … are not part of a motion and
     are left aside. ``motion.notes`` says what was converted, such as degrees. What is carried, columns ``payload`` and
     ``fx fy fz mx my mz``, becomes the motion's ``events``; each value counts from its own row on.
@@ -200,12 +213,20 @@ def read_trajectory(
         warnings.warn(sentence, InterpolationWarning, stacklevel=2)
     if len(table.t) < 2:
         raise DalembertError(f"{path}: a motion needs at least two rows, and the file has one")
+    _ends(path, table.t)
     t = table.t - table.t[0]
     pieces = Hermite(t, np.array([table.q, table.qd, table.qdd]))
     events = events_of(t, table.payload, table.wrench)
-    knots = tuple(x for x in instants_of(events).tolist() if 0.0 < x < t[-1])
+    jumps = t[1:][np.diff(t) == 0.0]
+    knots = tuple(np.unique([*jumps, *(x for x in instants_of(events).tolist() if 0.0 < x < t[-1])]).tolist())
     return Trajectory(
-        float(t[-1]), table.q.shape[1], pieces, knots, sampled_at=t, notes=(*table.notes, *table.doubts), events=events
+        float(t[-1]),
+        table.q.shape[1],
+        pieces,
+        knots,
+        sampled_at=np.unique(t),
+        notes=(*table.notes, *table.doubts),
+        events=events,
     )
 
 
@@ -218,6 +239,23 @@ def save(
     overwrite: bool,
 ) -> None:
     """:meth:`Trajectory.save`."""
+    names, columns = motion_columns(motion, arm, tip_wrench, rate)
+    with whole_file(path, overwrite=overwrite) as file:
+        write_table(file, names, columns)
+
+
+def motion_columns(
+    motion: Trajectory,
+    arm: Arm | None = None,
+    tip_wrench: ArrayLike | None = None,
+    rate: float | None = None,
+    *,
+    both_sides: bool = False,
+) -> tuple[tuple[str, ...], list[Array]]:
+    """What :meth:`Trajectory.save` writes: the names of the columns, and t (N,) and the groups of columns (N, n).
+
+    both_sides  knots at which accelerations jump are there twice, as :func:`read_trajectory` reads them: before and after
+    """
     t, duration = motion.t, motion.duration
     if rate is not None:
         if not 0 < rate * duration <= MOST_ROWS:
@@ -227,14 +265,30 @@ def save(
             )
         even = np.arange(np.floor(duration * rate * (1 + 1e-12)) + 1) / rate
         t = np.append(even[even < duration * (1 - 1e-12)], duration)
-    q, qd, qdd = motion(t)
+    at = t
+    if both_sides:
+        t, at = _both_sides(motion, t)
+    (q, qd, _), (_, _, qdd) = motion(t), motion(at)
     groups = {"q": q, "qd": qd, "qdd": qdd}
     if arm is not None:
         motion.fits(arm)
-        groups["tau"] = motion.torques(arm, t, tip_wrench=tip_wrench)
-    carried = carried_columns(*motion.loads.at(t))
-    with whole_file(path, overwrite=overwrite) as file:
-        write_table(file, (*column_names(groups, motion.n), *carried), [t, *groups.values(), *carried.values()])
+        groups["tau"] = motion.torques(arm, at, tip_wrench=tip_wrench)
+    carried = carried_columns(*motion.loads.at(at))
+    return (*column_names(groups, motion.n), *carried), [t, *groups.values(), *carried.values()]
+
+
+def _both_sides(motion: Trajectory, t: Array) -> tuple[Array, Array]:
+    """(t, at): the instants with the motion's jumps of acceleration twice among them, and beside which side each is seen."""
+    knots = np.array([k for k in motion.knots if 0.0 < k < motion.duration], float)
+    beside = BESIDE * motion.duration
+    before, after = (motion(np.clip(knots + side, 0.0, motion.duration))[2] for side in (-beside, beside))
+    largest = max(float(np.abs(motion.qdd).max()), 1e-300)
+    jumps = np.unique(knots[(np.abs(after - before) > 1e-9 * largest).any(axis=1)])
+    smooth = t[~np.isin(t, jumps)]
+    instants = np.concatenate([smooth, jumps, jumps])
+    seen = np.concatenate([smooth, jumps - beside, jumps + beside])
+    order = np.argsort(seen, kind="stable")
+    return instants[order], seen[order]
 
 
 def carried_columns(payload: Array | None, wrench: Array | None) -> dict[str, Array]:
@@ -299,21 +353,23 @@ def _complete(
     """
     source = "qd" if "qd" in groups else "q"
     try:
-        made = reconstruction(t, groups[source], cutoff, interpolation)
+        derived = reconstruction(t, groups[source], cutoff, interpolation)
     except MissingExtraError:
         raise
     except DalembertError as error:
         missing = " and ".join(f"{group}1 …" for group in GROUPS if group not in groups)
         raise DalembertError(f"{path}: the columns {missing} are missing and cannot be made: {error}") from None
     if source == "q":
-        groups["qd"] = made.first
-        groups.setdefault("qdd", made.second)
+        groups["qd"] = derived.first
+        groups.setdefault("qdd", derived.second)
     else:
-        groups["qdd"] = made.first
-    if made.excursion is None or (not made.kept and interpolation == "monotone"):
-        return (), made.kept
-    remedy = "interpolation 'monotone' stays between them" if made.kept else "a monotone curve was taken in its place"
-    return (f"{path}: {made.excursion.said_of(source)}: {remedy}",), made.kept
+        groups["qdd"] = derived.first
+    if derived.excursion is None or (not derived.kept and interpolation == "monotone"):
+        return (), derived.kept
+    remedy = (
+        "interpolation 'monotone' stays between them" if derived.kept else "a monotone curve was taken in its place"
+    )
+    return (f"{path}: {derived.excursion.said_of(source)}: {remedy}",), derived.kept
 
 
 def write_table(file: TextIO, names: Sequence[str], columns: Sequence[Array], progress: Progress | None = None) -> None:
@@ -343,6 +399,17 @@ class _Columns:
         n = self.n
         return {group: numbers[:, 1 + k * n : 1 + (k + 1) * n] for k, group in enumerate(self.groups)}
 
+    def jumps(self, rows: Array, last: Array) -> NDArray[np.bool_]:
+        """Which of some rows (N, columns) repeat an instant for the other side of a jump, the state being the same: (N,).
+
+        last  (1, columns) the row before them
+        """
+        if self.groups not in (["q", "qd", "qdd"], ["q", "qd", "qdd", "tau"], ["tau"]):
+            return np.zeros(len(rows), bool)
+        kept = slice(0, 1 if self.groups == ["tau"] else 1 + 2 * self.n)
+        same: NDArray[np.bool_] = np.all(rows[:, kept] == np.concatenate([last, rows[:-1]])[:, kept], axis=1)
+        return same & ~np.append(False, same[:-1])  # twice, and not three times
+
 
 def _columns(table: TextTable, arm: Arm | None, torques: bool, needed: str) -> _Columns:
     path = table.path
@@ -351,7 +418,7 @@ def _columns(table: TextTable, arm: Arm | None, torques: bool, needed: str) -> _
             f"{path}, line {table.line}: the file has no header; its first line must name the columns t, q1, …"
         )
     carried = {name: k for k, column in enumerate(table.names) if (name := name_and_unit(column)[0]) in CARRIED}
-    kept = [k for k in range(len(table.names)) if k not in carried.values()]
+    kept = [k for k, x in enumerate(table.names) if k not in carried.values() and not x.startswith(DERIVED)]
     doubled = [name for name, count in Counter(name_and_unit(x)[0] for x in table.names).items() if count > 1]
     if twice := [name for name in doubled if name in CARRIED]:
         raise DalembertError(f"{path}: the column {listed(twice)} stands in the header more than once")
@@ -475,7 +542,7 @@ def _groups(path: Any, names: list[str | None], arm: Arm | None, torques: bool, 
 
 def _rows(table: TextTable, columns: _Columns, strict: bool) -> Iterator[Array]:
     """The wanted columns, a block of lines at a time; ``strict``: no instant twice."""
-    path, before = table.path, -np.inf
+    path, before, last = table.path, -np.inf, np.full((1, len(columns.wanted)), np.nan)
     converted = np.any(columns.factors != 1.0)
     for lines, block in table.blocks():
         part = block[:, columns.wanted]
@@ -492,7 +559,7 @@ def _rows(table: TextTable, columns: _Columns, strict: bool) -> Iterator[Array]:
             )
         t = part[:, 0]
         steps = np.diff(t, prepend=before)
-        falls = np.flatnonzero(steps <= 0 if strict else steps < 0)
+        falls = np.flatnonzero((steps <= 0) & ~columns.jumps(part, last) if strict else steps < 0)
         if len(falls):
             row = falls[0]
             where = f"{path}, line {lines[row][0]}, column '{table.names[columns.wanted[0]]}'"
@@ -500,5 +567,5 @@ def _rows(table: TextTable, columns: _Columns, strict: bool) -> Iterator[Array]:
             if earlier == t[row]:
                 raise DalembertError(f"{where}: the instant {t[row]:g} s is there twice")
             raise DalembertError(f"{where}: time goes backwards, from {earlier:g} to {t[row]:g} s")
-        before = t[-1]
+        before, last = t[-1], part[-1:].copy()
         yield part

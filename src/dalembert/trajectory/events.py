@@ -145,6 +145,14 @@ def moved(events: Sequence[Event], new: Instants, *, backward: bool = False) -> 
     return tuple(replace(event, start=a, end=b) for event, a, b in zip(events, start, end, strict=True) if b > a)
 
 
+def snapped(t: Array, marks: Array, near: float) -> Array:
+    """The instants t, or the nearest of the ``marks`` (in order), where that is nearer than ``near``."""
+    after = np.clip(np.searchsorted(marks, t), 1, len(marks) - 1)
+    low, high = marks[after - 1], marks[after]
+    nearest = np.where(t - low < high - t, low, high)
+    return np.where(np.abs(nearest - t) <= near, nearest, t)
+
+
 class LoadTable:
     """What acts at the tip along a motion: piecewise constant.
 

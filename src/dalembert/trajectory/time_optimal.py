@@ -475,6 +475,9 @@ class _Timed:
         end = profile.t[-1]
         law = np.empty((3, len(time)))
         within = np.clip(time, 0.0, end)
+        # a grid point from which rounding has moved the instant is meant: the interval that begins there counts
+        point = profile.t[np.minimum(np.searchsorted(profile.t, within), len(profile.t) - 1)]
+        within = np.where(point - within <= 4.0 * np.spacing(self.begins[k] + end), point, within)
         along.law(np.ascontiguousarray(within), profile.t, profile.on.s, profile.x, profile.u, law)
         law[0, time >= end] = path.length
         q, qp, qpp = path.at(law[0])

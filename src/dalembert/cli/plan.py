@@ -1,0 +1,322 @@
+"""``dalembert plan``: points in joint space, a line or a circle of the tip in, a motion file out."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from typer import Option
+
+import dalembert as da
+from dalembert.cli import options
+from dalembert.cli.terminal import number, plain, print_table, say, tell
+from dalembert.cli.torques import write
+from dalembert.errors import DalembertError
+from dalembert.files import check_writable
+
+if TYPE_CHECKING:
+    from dalembert.arrays import Array
+
+Shape = Literal["trapezoidal", "triangular", "cubic", "quintic", "septic", "spline"]
+Orientation = Literal["free", "constant"]
+DEGREES = {"cubic": 3, "quintic": 5, "septic": 7}
+ACCELERATING = 1 / 3  # of the duration of a trapezoidal motion, unless given
+
+
+def plan(
+    arm: options.ArmArgument,
+    start: Annotated[str | None, Option("--from", metavar='"q1 … qn"', help="Where the joints begin.")] = None,
+    to: Annotated[str | None, Option("--to", metavar='"q1 … qn"', help="Where they end.")] = None,
+    via: Annotated[
+        list[str] | None, Option("--via", metavar='"q1 … qn"', help="A point on the way; may be given several times.")
+    ] = None,
+    points: Annotated[
+        Path | None,
+        Option(metavar="POINTS.csv", help="All points, one a row with columns q1 …, instead of --from and --to."),
+    ] = None,
+    from_position: Annotated[
+        str | None, Option(metavar='"x y z"', help="Where the tip begins (m), instead of --from, or near it.")
+    ] = None,
+    to_position: Annotated[
+        str | None,
+        Option(metavar='"x y z"', help="Where the tip ends (m), instead of --to; the joints take the nearest way."),
+    ] = None,
+    line: Annotated[
+        str | None, Option(metavar='"x y z"', help="The tip goes along a straight line to this point (m).")
+    ] = None,
+    circle: Annotated[
+        str | None, Option(metavar='"x y z"', help="The tip goes along a circle about this centre (m).")
+    ] = None,
+    angle: Annotated[float, Option(metavar="DEGREES", help="How far around the circle.")] = 360.0,
+    normal: Annotated[str, Option(metavar='"x y z"', help="The axis of the circle.")] = "0 0 1",
+    orientation: Annotated[
+        Orientation, Option(help="Of --line and --circle: whether the tip keeps its orientation.")
+    ] = "free",
+    profile: Annotated[
+        Shape, Option(help="How the speed goes up and down. 'spline' passes points on the way without stopping.")
+    ] = "trapezoidal",
+    duration: Annotated[
+        float | None,
+        Option(metavar="SECONDS", help="How long the motion takes; as long as the arm's limits need unless given."),
+    ] = None,
+    acceleration_time: Annotated[
+        float | None, Option(metavar="SECONDS", help="Of trapezoidal: a third of the duration unless given.")
+    ] = None,
+    hold: Annotated[
+        float | None, Option(metavar="SECONDS", help="Rest at the end, and at the points on the way.")
+    ] = None,
+    back: Annotated[bool, Option("--back", help="And back again the same way.")] = False,
+    repeat: Annotated[int, Option(metavar="N", help="Run it all so many times; it must end where it begins.")] = 1,
+    deg: Annotated[bool, Option("--deg", help="Angles of revolute joints are given in degrees.")] = False,
+    rate: Annotated[
+        float | None, Option(metavar="HZ", help="Rows a second in the file; the motion's own instants unless given.")
+    ] = None,
+    torques: Annotated[
+        bool, Option("--torques", help="Write tau1 … too, which 'dalembert simulate --torque' takes.")
+    ] = False,
+    limits: options.LimitsSourceOption = None,
+    payload: options.PayloadOption = None,
+    payload_com: options.PayloadComOption = None,
+    output: Annotated[
+        str, Option("--output", "-o", metavar="MOTION.csv", help="Where to write the motion; '-' is the screen.")
+    ] = "-",
+    force: Annotated[bool, options.overwriting("MOTION.csv")] = False,
+    loading: options.Loading = options.AS_IT_IS,
+) -> None:
+    """Plan a motion: from point to point, through points on the way, or the tip along a line or a circle.
+
+    Without --duration the motion is as fast as the arm's velocity and acceleration limits allow, or its effort limits where
+    it has no acceleration limits; what was chosen is said.
+
+    MOTION.csv gets t (s), q, qd and qdd of every joint; 'dalembert torques', 'scale', 'simulate --follow' and 'report' read it.
+    """
+    loaded = options.load(arm, loading, payload, payload_com, limits)
+    if output != "-":
+        options.not_an_input(output, "the motion would overwrite the file it is", points, arm, limits)
+        check_writable(output, overwrite=force)
+    ask = _Points(loaded, deg)
+    if (line is not None) + (circle is not None) + (
+        points is not None or to is not None or to_position is not None
+    ) != 1:
+        raise DalembertError(
+            "a motion needs one goal: give --to, --to-position, --points POINTS.csv, --line or --circle, and only one of them"
+        )
+    timing = _Timing(loaded, profile, duration, acceleration_time)
+    if line is not None or circle is not None:
+        if via:
+            raise DalembertError("--via is for motions from point to point; leave it away with --line and --circle")
+        motion = _of_the_tip(ask, timing, start, from_position, line, circle, angle, normal, orientation)
+        motion = motion if hold is None else motion.hold(hold)
+    else:
+        motion = timing.through(ask.points(start, from_position, via or [], to, to_position, points), hold)
+    if back:
+        motion = motion + motion.reversed()
+        motion = motion if hold is None else motion.hold(hold)
+    if repeat != 1:
+        motion = motion.repeated(repeat)
+    save(motion, loaded, output, rate=rate, torques=torques, force=force)
+    summary(motion, loaded, output)
+    tell(plain(timing.sentence), stderr=True)
+
+
+class _Points:
+    """What the options for points mean."""
+
+    def __init__(self, arm: da.Arm, degrees: bool) -> None:
+        from dalembert.logs.units import sliding_joints
+
+        self.arm, self.degrees = arm, degrees
+        self.unit = [1.0 if slides or not degrees else 0.017453292519943295 for slides in sliding_joints(arm)]
+
+    def row(self, option: str, text: str) -> list[float]:
+        values = options.row_of(option, text, "q", self.arm.n)
+        return [unit * value for unit, value in zip(self.unit, values, strict=True)]
+
+    def at(self, option: str, text: str, near: Any) -> Any:
+        """The joints with the tip at a position."""
+        position = options.numbers_of(option, text, "x y z")
+        return da.inverse_kinematics(self.arm, position, near).q
+
+    def start(self, start: str | None, from_position: str | None) -> Any:
+        near = None if start is None else self.row("--from", start)
+        if from_position is not None:
+            return self.at("--from-position", from_position, near)
+        if near is None:
+            raise DalembertError('a motion needs a start: give --from "q1 … qn", or --from-position "x y z"')
+        return near
+
+    def points(
+        self,
+        start: str | None,
+        from_position: str | None,
+        via: list[str],
+        to: str | None,
+        to_position: str | None,
+        file: Path | None,
+    ) -> Array:
+        """All points of a motion: (k, n)."""
+        import numpy as np
+
+        if file is not None:
+            if start is not None or from_position is not None or to is not None or to_position is not None or via:
+                raise DalembertError("--points has all points; leave --from, --via and --to away")
+            from dalembert.trajectory.points_file import read_points
+
+            return read_points(file, self.arm, degrees=self.degrees)
+        rows = [self.start(start, from_position), *(self.row("--via", text) for text in via)]
+        if to is not None and to_position is not None:
+            raise DalembertError("--to and --to-position are both given; choose one")
+        if to is not None:
+            rows.append(self.row("--to", to))
+        else:
+            assert to_position is not None
+            rows.append(self.at("--to-position", to_position, rows[-1]))
+        return np.array(rows, float)
+
+
+class _Timing:
+    """How long motions take, and the sentence that says why."""
+
+    def __init__(self, arm: da.Arm, profile: Shape, duration: float | None, acceleration_time: float | None) -> None:
+        if acceleration_time is not None and (profile != "trapezoidal" or duration is None):
+            raise DalembertError("--acceleration-time goes with --profile trapezoidal and a --duration")
+        if duration is not None and not 0 < duration < float("inf"):
+            raise DalembertError(f"--duration is {duration:g} s; it must be finite and more than 0")
+        self.arm, self.profile, self.duration, self.accelerating = arm, profile, duration, acceleration_time
+        self.sentence = ""
+        self.limits: dict[str, Array] = {} if duration is not None else _own_limits(arm)
+
+    def through(self, points: Array, hold: float | None) -> da.Trajectory:
+        """From point to point, resting at each but for a spline."""
+        import numpy as np
+
+        if len(points) < 2:
+            raise DalembertError("a motion needs at least two points, and there is one")
+        ways = np.abs(np.diff(points, axis=0)).max(axis=1)
+        if not ways.all():
+            raise DalembertError(
+                f"points {ways.argmin() + 1} and {ways.argmin() + 2} are the same; leave one of them away"
+            )
+        shares = ways / ways.sum()
+        if self.profile == "spline":
+            times = np.concatenate([[0.0], np.cumsum(shares)])
+            motion = self.stretched(lambda T: da.spline(T * times, points, degree=5))
+            return motion if hold is None else motion.hold(hold)
+        legs = []
+        for (a, b), share in zip(pairwise(points), shares.tolist(), strict=True):
+            leg = self.stretched(lambda T, a=a, b=b: self.between(a, b, T), share, (a, b))
+            legs.append(leg if hold is None else leg.hold(hold))
+        motion = legs[0]
+        for leg in legs[1:]:
+            motion = motion + leg
+        return motion
+
+    def between(self, a: Array, b: Array, duration: float) -> da.Trajectory:
+        """From rest to rest in a given time."""
+        if self.profile in DEGREES:
+            return da.polynomial(a, b, duration, DEGREES[self.profile])
+        if self.profile == "triangular":
+            return da.triangular(a, b, duration=duration)
+        given = self.accelerating if self.accelerating is not None else ACCELERATING * duration
+        return da.trapezoidal(a, b, duration=duration, acceleration_time=given)
+
+    def along(self, duration: float) -> dict[str, Any]:
+        """The profile of a path of the tip in a given time, as da.line takes it."""
+        if self.profile == "spline":
+            raise DalembertError("--profile spline is for points on the way; a line or a circle takes the others")
+        if self.profile == "trapezoidal":
+            given = self.accelerating if self.accelerating is not None else ACCELERATING * duration
+            return {"profile": self.profile, "duration": duration, "acceleration_time": given}
+        return {"profile": self.profile, "duration": duration}
+
+    def stretched(self, make: Any, share: float = 1.0, ends: tuple[Array, Array] | None = None) -> da.Trajectory:
+        """The motion ``make(duration)`` in the time that is given, or that the limits need."""
+        if self.duration is not None:
+            self.sentence = f"the duration of {self.duration:g} s was given"
+            return make(share * self.duration)
+        kinds = " and ".join(self.limits)
+        if ends is not None and self.profile == "trapezoidal" and set(self.limits) == {"velocity", "acceleration"}:
+            self.sentence = (
+                f"each part is as fast as the {kinds} limits of arm '{self.arm.name}' allow, all joints together"
+            )
+            return da.trapezoidal(
+                *ends, max_velocity=self.limits["velocity"], acceleration=self.limits["acceleration"], synchronised=True
+            )
+        self.sentence = f"the duration follows from the {kinds} limits of arm '{self.arm.name}'"
+        return make(1.0).scaled(self.arm, dict(self.limits), allow_faster=True)
+
+
+def _own_limits(arm: da.Arm) -> dict[str, Array]:
+    """The limits that decide how long a motion takes: velocity and acceleration, or effort where there is no acceleration."""
+    import numpy as np
+
+    limits = {
+        kind: [getattr(joint.limits, kind) for joint in arm.robot.moving_joints]
+        for kind in ("velocity", "acceleration", "effort")
+    }
+    complete = {kind: np.array(values, float) for kind, values in limits.items() if None not in values}
+    if "acceleration" in complete:
+        complete.pop("effort", None)
+    if not {"acceleration", "effort"} & set(complete):
+        raise DalembertError(
+            f"arm '{arm.name}' has neither acceleration nor effort limits for all joints, from which a duration would follow; "
+            "give --duration, or --limits"
+        )
+    return complete
+
+
+def _of_the_tip(
+    ask: _Points,
+    timing: _Timing,
+    start: str | None,
+    from_position: str | None,
+    line: str | None,
+    circle: str | None,
+    angle: float,
+    normal: str,
+    orientation: Orientation,
+) -> da.Trajectory:
+    """The tip along a line or a circle, from the pose in which the joints begin."""
+    import math
+
+    q0 = ask.start(start, from_position)
+
+    def make(duration: float) -> da.Trajectory:
+        along = timing.along(duration)
+        if line is not None:
+            end = options.numbers_of("--line", line, "x y z")
+            return da.line(ask.arm, end=end, q0=q0, orientation=orientation, **along)
+        assert circle is not None
+        centre, axis = options.numbers_of("--circle", circle, "x y z"), options.numbers_of("--normal", normal, "x y z")
+        return da.circle(
+            ask.arm, centre, angle=math.radians(angle), normal=axis, q0=q0, orientation=orientation, **along
+        )
+
+    return timing.stretched(make)
+
+
+def save(motion: da.Trajectory, arm: da.Arm, output: str, *, rate: float | None, torques: bool, force: bool) -> None:
+    """A motion to a file or to the screen, with its torques if asked for."""
+    from dalembert.trajectory.csv_file import motion_columns
+
+    write(output, *motion_columns(motion, arm if torques else None, rate=rate, both_sides=True), force=force)
+
+
+def summary(motion: da.Trajectory, arm: da.Arm, output: str) -> None:
+    """A table on stderr: from where to where, and how fast; and a sentence for each limit that is exceeded."""
+    from dalembert.analysis.sizing import joint_units
+
+    units, (q, qd, qdd) = joint_units(arm), (motion.q, motion.qd, motion.qdd)
+    rows = []
+    for i, name in enumerate(arm.joint_names):
+        places = (q[0, i], q[:, i].min(), q[:, i].max(), q[-1, i])
+        rows.append([
+            plain(name), *(number(float(x), units["position"][i]) for x in places),
+            number(float(abs(qd[:, i]).max()), units["speed"][i]),
+            number(float(abs(qdd[:, i]).max()), units["acceleration"][i]),
+        ])  # fmt: skip
+    where = "" if output == "-" else f" → {plain(output)}"
+    columns = ["joint", ">from", ">least", ">most", ">to", ">peak speed", ">peak acceleration"]
+    print_table(columns, rows, f"{plain(arm.name)}: {motion.duration:.6g} s{where}", stderr=True)
+    say("warning", *(str(excess) for excess in motion.limits_report(arm)))

@@ -1,0 +1,75 @@
+"""``dalembert scale``: a motion file in, the same motion as fast as the limits allow out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
+
+import dalembert as da
+from dalembert.cli import options
+from dalembert.cli.plan import save, summary
+from dalembert.cli.terminal import plain, tell
+from dalembert.cli.torques import show_scaling
+from dalembert.errors import DalembertError
+from dalembert.files import check_writable
+
+
+def scale(
+    arm: options.ArmArgument,
+    motion: Annotated[Path, Argument(metavar="MOTION.csv", help=options.MotionHelp, show_default=False)],
+    time_optimal: Annotated[
+        bool,
+        Option("--time-optimal", help="The least time along the same path, instead of stretching all of it evenly."),
+    ] = False,
+    faster: Annotated[
+        bool,
+        Option("--faster", help="Speed the motion up, too, where the limits leave room; --time-optimal always does."),
+    ] = False,
+    duration: Annotated[
+        float | None, Option(metavar="SECONDS", help="Of --time-optimal: a longer time than the least.")
+    ] = None,
+    limits: options.LimitsSourceOption = None,
+    rate: Annotated[
+        float | None, Option(metavar="HZ", help="Rows a second in the file; the motion's own instants unless given.")
+    ] = None,
+    torques: Annotated[
+        bool, Option("--torques", help="Write tau1 … too, which 'dalembert simulate --torque' takes.")
+    ] = False,
+    payload: options.PayloadOption = None,
+    payload_com: options.PayloadComOption = None,
+    output: Annotated[
+        str, Option("--output", "-o", metavar="OUT.csv", help="Where to write the motion; '-' is the screen.")
+    ] = "-",
+    force: Annotated[bool, options.overwriting("OUT.csv")] = False,
+    loading: options.Loading = options.AS_IT_IS,
+) -> None:
+    """Scale a motion in time so that it keeps the arm's limits, S 7.7; or find its least time.
+
+    Time is stretched by one factor, r = ct, until no effort, velocity or acceleration limit is exceeded. With --time-optimal
+    the motion keeps its path and takes the least time that the limits allow.
+
+    OUT.csv gets t (s), q, qd and qdd of every joint, as MOTION.csv has them. A summary goes to stderr.
+    """
+    loaded = options.load(arm, loading, payload, payload_com, limits)
+    if duration is not None and not time_optimal:
+        raise DalembertError(
+            "--duration goes with --time-optimal; without it the limits decide how long the motion takes"
+        )
+    if faster and time_optimal:
+        raise DalembertError("--time-optimal takes the least time anyway; leave --faster away")
+    if output != "-":
+        options.not_an_input(output, "the motion would overwrite the file it is", motion, arm, limits)
+        check_writable(output, overwrite=force)
+    given = da.read_trajectory(motion, loaded)
+    if time_optimal:
+        scaled = given.time_optimal(loaded, duration=duration)
+    else:
+        scaled = given.scaled(loaded, allow_faster=faster)
+        table = given.scaling_table(loaded)
+    save(scaled, loaded, output, rate=rate, torques=torques, force=force)
+    summary(scaled, loaded, output)
+    if not time_optimal:
+        show_scaling(table)
+    tell(plain(str(scaled.scaling)), stderr=True)
