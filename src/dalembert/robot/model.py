@@ -493,7 +493,8 @@ def _in_order(robot: Robot) -> tuple[Joint, ...]:
                 )
         if joint.child in moved_by:
             raise RobotError(
-                f"{where}: link '{joint.child}' is the child of two joints, '{moved_by[joint.child]}' and '{joint.name}'"
+                f"{where}: link '{joint.child}' is the child of two joints, '{moved_by[joint.child]}' and '{joint.name}'; take one "
+                "out of the file, and where it closes a chain add it as a loop (Robot.with_loop)"
             )
         moved_by[joint.child] = joint.name
     roots = [name for name in links if name not in moved_by]

@@ -286,9 +286,13 @@ def rooted(robot: Robot, root: str) -> Robot:
         "couplings": tuple(x for x in whole.couplings if {*x.joints, *x.of} <= inside),
     }
     assert robot.tip is not None
-    tip = robot.tip if robot.tip.link in kept and not _tip_was_chosen(robot) else None
-    notes = [note for note in notes if not note.startswith(TIP_NOTE)]
-    whole = replace(whole, **part, base=Placement(), gravity=gravity, tip=tip, notes=tuple(notes))
+    held_here = robot.tip.link in kept
+    tip = robot.tip if held_here and (robot.payload is not None or not _tip_was_chosen(robot)) else None
+    notes = [note for note in notes if tip is not None or not note.startswith(TIP_NOTE)]
+    if robot.payload is not None and not held_here:
+        notes.append(f"left out with link '{robot.tip.link}', which does not hang on the root '{root}': the payload")
+    payload = robot.payload if held_here else None
+    whole = replace(whole, **part, base=Placement(), gravity=gravity, tip=tip, payload=payload, notes=tuple(notes))
     return whole if tip is not None else whole.with_tip_said()
 
 

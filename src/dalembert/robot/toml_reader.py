@@ -61,7 +61,10 @@ def parse_toml(text: str, where: str = "robot.toml") -> Robot:
     frames = convention == "frames"
     table = Table(data, where, (*FILE_KEYS, "link") if frames else FILE_KEYS)
     table.choice("convention", options)
-    return with_unused_said(_coupled(table, _frames(table) if frames else _dh(table, str(convention))))
+    robot = _coupled(table, _frames(table) if frames else _dh(table, str(convention)))
+    if frames and "tip" not in table:  # what couplings move is no tip
+        robot = robot.replace(tip=None).with_tip_said()
+    return with_unused_said(robot)
 
 
 def _coupled(table: Table, robot: Robot) -> Robot:
