@@ -267,7 +267,7 @@ def _gears(drives: Drives) -> str:
         ("", "joint", [text(d.joint) for d in own]),
         ("", "ratio", [number(d.gear.ratio) for d in own if d.gear is not None]),
         ("", "η", [number(d.gear.efficiency, 3) for d in own if d.gear is not None]),
-        ("torque (N m)", "peak", [number(float(np.abs(d.load_torque).max())) for d in own]),
+        ("torque (N m)", "peak", [number(float(np.abs(d.output_torque).max())) for d in own]),
         ("torque (N m)", "mean", [number(d.mean_torque) for d in own]),
         ("life (h)", "L10", [_hours(d.life_10) for d in own]),
         ("life (h)", "L50", [_hours(d.life_50) for d in own]),
