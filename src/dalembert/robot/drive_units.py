@@ -43,7 +43,7 @@ UNITS: dict[str, dict[str, float]] = {
 _QUANTITY = re.compile(r"\s*([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*(.*?)\s*")
 _SAME = str.maketrans(
     {"·": "", "×": "", "*": "", " ": "", "^": "", "⁻": "-", "−": "-", "\u00b5": "μ"}
-    | {raised: plain for raised, plain in zip("¹²³⁴⁵⁶⁷", "1234567", strict=True)}
+    | dict(zip("¹²³⁴⁵⁶⁷", "1234567", strict=True))
 )
 
 
