@@ -216,8 +216,18 @@ def test_quantiles_scale_margins(sizing: da.analysis.sizing.Sizing) -> None:  # 
         assert 1 - wider[joint]["motor peak torque"] == pytest.approx(1.2 * (1 - own["motor peak torque"]))
         assert 1 - wider[joint]["motor RMS torque"] == pytest.approx(1.1 * (1 - own["motor RMS torque"]))
         assert wider[joint]["motor speed"] == own["motor speed"]
+        assert 1 - wider[joint]["winding temperature rise"] == pytest.approx(1.21 * (1 - own["winding temperature rise"]))
+        assert 1 - wider[joint]["gear life L10"] == pytest.approx(1.1**3 * (1 - own["gear life L10"]))
     with pytest.raises(DalembertError, match=r"quantiles\['peak'\] has shape \(3,\)"):
         drives.margins({"peak": np.ones(3)})
+
+
+def test_brakes_hold_what_all_robots_carry(arm: da.Arm, motion: da.Trajectory) -> None:
+    """Where every robot has the same payload, a brake's margin is that of the arm which holds it."""
+    drawn = da.monte_carlo(arm, motion, {"payload": (40.0, 40.0)}, samples=2)
+    margins = size(arm, motion).drives.margins(drawn.quantiles(0.95))  # type: ignore[union-attr]
+    for drive in size(arm, motion, payload=40.0).drives:  # type: ignore[union-attr]
+        assert margins[drive.joint]["holding brake"] == pytest.approx(drive.check("holding brake").margin)
 
 
 def test_a_sweep_passes_through_the_fitted_ratio(sizing: da.analysis.sizing.Sizing) -> None:  # type: ignore[name-defined]

@@ -447,24 +447,32 @@ class Drives(DrawnDrives):
     def margins(self, quantiles: Mapping[str, ArrayLike] | None = None) -> dict[str, dict[str, float]]:
         """{joint: {check: margin}}.
 
-        quantiles  of the arm's joint torques under tolerances, {"peak": (n,), "rms": (n,)}: what motor and gear
-                   torques need is then scaled by them over the nominal ones, joint by joint. Of ``da.monte_carlo``
-                   they are {"peak": drawn.quantile(0.95), "rms": drawn.quantile(0.95, "rms")}
+        quantiles  of the arm's joint torques under tolerances, {"peak": (n,), "rms": (n,), "holding": (n,)}, the last of
+                   gravity alone, as ``da.monte_carlo(…).quantiles(0.95)`` has them: what torque, heat, life and brakes need
+                   is scaled by them over the nominal ones, joint by joint. Speeds, bearing loads and emergency torques are
+                   those of the file
         """
-        factors = {"peak": np.ones(len(self.names)), "rms": np.ones(len(self.names))}
-        nominal = {"peak": self.peak_torque, "rms": self.rms_torque}
+        hold = [0.0] * len(self.names)
+        for drive in self.joints:
+            k = drive.gear.reduction if drive.gear is not None else 1.0
+            hold[self.names.index(drive.joint)] = drive.holding_torque * abs(k)
+        nominal = {"peak": self.peak_torque, "rms": self.rms_torque, "holding": np.array(hold)}
+        factors = {key: np.ones(len(self.names)) for key in nominal}
         for key, value in (quantiles or {}).items():
             if key not in nominal or np.shape(value) != nominal[key].shape:
                 raise DalembertError(
-                    f"quantiles['{key}'] has shape {np.shape(value)}; quantiles are {{'peak': (n,), 'rms': (n,)}} with n = "
-                    f"{len(self.names)} joints"
+                    f"quantiles['{key}'] has shape {np.shape(value)}; quantiles are {', '.join(map(repr, nominal))}, each of shape "
+                    f"({len(self.names)},), one for each joint"
                 )
             factors[key] = np.asarray(value, float) / np.where(nominal[key] > 0, nominal[key], 1.0)
+            factors[key] = np.where(nominal[key] > 0, factors[key], 1.0)
         out = {}
         for drive in self.joints:
             i = self.names.index(drive.joint)
+            grown = {key: float(values[i]) for key, values in factors.items()}
+            powers = {"gear life L10": drive.gear.life_exponent if drive.gear is not None else 1.0} | POWERS
             out[drive.joint] = {
-                check.name: 1.0 - check.used * float(factors[SCALED[check.name]][i] if check.name in SCALED else 1.0)
+                check.name: 1.0 - check.used * grown.get(SCALED.get(check.name, ""), 1.0) ** powers.get(check.name, 1.0)
                 for check in drive.checks
             }
         return out
@@ -504,7 +512,11 @@ SCALED = {
     "peak current": "peak",
     "gear acceleration torque": "peak",
     "gear mean torque": "rms",
+    "winding temperature rise": "rms",
+    "gear life L10": "rms",
+    "holding brake": "holding",
 }
+POWERS = {"winding temperature rise": 2.0}  # of the torque, where it is not the first
 
 
 # -- from an arm and its motion ----------------------------------------------------------------------

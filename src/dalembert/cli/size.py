@@ -133,7 +133,7 @@ def _under_tolerances(
     if not 0 < share < 1:
         raise DalembertError(f"--quantile is {share:g}; it must lie between 0 and 1")
     drawn = da.monte_carlo(arm, motion, tolerances, tip_wrench=wrench)
-    return _drives(sizing).lights_at({"peak": drawn.quantile(share), "rms": drawn.quantile(share, "rms")})
+    return _drives(sizing).lights_at(drawn.quantiles(share))
 
 
 def _drives(sizing: Sizing) -> Drives:

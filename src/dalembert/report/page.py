@@ -517,7 +517,7 @@ def _drives_within(study: Study) -> str:
     drawn, drives = study.drawn, study.sizing.drives
     if drawn is None or drives is None:
         return ""
-    lights = drives.lights_at({"peak": drawn.quantile(0.95), "rms": drawn.quantile(0.95, "rms")})
+    lights = drives.lights_at(drawn.quantiles(0.95))
     rows = [[text(drive.joint), light(drive.light), light(lights[drive.joint])] for drive in drives.joints]
     return "<h4>Drives of 95 % of the robots</h4>\n" + table(
         ["joint", "as the file has it", "95 % of the robots"], rows
