@@ -216,7 +216,9 @@ def test_quantiles_scale_margins(sizing: da.analysis.sizing.Sizing) -> None:  # 
         assert 1 - wider[joint]["motor peak torque"] == pytest.approx(1.2 * (1 - own["motor peak torque"]))
         assert 1 - wider[joint]["motor RMS torque"] == pytest.approx(1.1 * (1 - own["motor RMS torque"]))
         assert wider[joint]["motor speed"] == own["motor speed"]
-        assert 1 - wider[joint]["winding temperature rise"] == pytest.approx(1.21 * (1 - own["winding temperature rise"]))
+        assert 1 - wider[joint]["winding temperature rise"] == pytest.approx(
+            1.21 * (1 - own["winding temperature rise"])
+        )
         assert 1 - wider[joint]["gear life L10"] == pytest.approx(1.1**3 * (1 - own["gear life L10"]))
     with pytest.raises(DalembertError, match=r"quantiles\['peak'\] has shape \(3,\)"):
         drives.margins({"peak": np.ones(3)})

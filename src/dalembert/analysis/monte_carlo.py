@@ -183,7 +183,9 @@ class MonteCarlo:
         """The torque that this share of the robots stays below: (…, n)."""
         values = getattr(self, of)
         if values is None:
-            raise DalembertError(f"arm '{self.arm}' has no holding brakes, so that its holding torques were not computed")
+            raise DalembertError(
+                f"arm '{self.arm}' has no holding brakes, so that its holding torques were not computed"
+            )
         return np.quantile(values, double("share", share), axis=0)
 
     def quantiles(self, share: float = 0.95) -> dict[str, Array]:

@@ -363,10 +363,12 @@ class _Problem:
                 return self.motors[m], gears[g]
         g, m = divmod(int(np.argmin(used)), len(self.motors))
         drive = self.judge(i, self.motors[m], gears[g], load, gravity)
+        remedy = "add larger ones, or slow the motion down"
+        if gears == (None,):
+            remedy = "the joint has no gear: give a catalogue of gears, or [joint.gear] in its file"
         raise DalembertError(
             f"no motor and gear of the catalogues can drive joint '{self.arm.joint_names[i]}': the nearest of "
-            f"{used.size} combinations is {_label(self.motors[m], gears[g])}, and it fails by its {self._why(drive)}; add larger ones, or "
-            "slow the motion down"
+            f"{used.size} combinations is {_label(self.motors[m], gears[g])}, and it fails by its {self._why(drive)}; {remedy}"
         )
 
     def _quick(self, i: int, gear: Gear | None, load: Array, gravity: Array) -> Array:

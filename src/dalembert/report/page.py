@@ -461,7 +461,7 @@ def _sizing(study: Study, place: SectionPlace) -> str:
         torque, speed = ("motor torque τ / k_r", s.motor_torque), ("motor speed k_r q̇", s.motor_speed)
         watts: Column = ("power", "peak (W)", [number(s.motor_power.peak[i]) for i in driven])
         columns = [joints(driven), gears, *demand(*torque, driven), *demand(*speed, driven), watts]
-        motors = "<h4>Motors, through their gears</h4>\n" + table_of_columns(columns)
+        motors = "<h4>Motors, through gears without losses</h4>\n" + table_of_columns(columns)
     bearings = [joints()]
     for word, x in (("force |f|", s.force), ("along the axis", s.axial), ("across it", s.radial),
                     ("moment |μ|", s.moment), ("tilting", s.tilting)):  # fmt: skip
