@@ -713,7 +713,7 @@ def _gear_checks(
     life: float | None,
 ) -> list[Check]:
     checks = []
-    average = gear.average_torque if gear.average_torque is not None else gear.rated_torque
+    average = gear.mean_torque_limit
     for name, x, limit, unit in (
         ("gear acceleration torque", np.abs(output), gear.acceleration_torque, "N m"),
         ("gear input speed", np.abs(speed), gear.max_input_speed, "rad/s"),

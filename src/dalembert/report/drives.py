@@ -33,7 +33,7 @@ MOTOR_KEY: tuple[Key, ...] = (
 GEAR_KEY: tuple[Key, ...] = (
     MOTION,
     (PEAK, "T2B and largest speed of the gear"),
-    (CONTINUOUS, "T2N"),
+    (CONTINUOUS, "limit of the mean torque (T2N or TA)"),
     (POINT, "mean torque at mean speed"),
 )
 
@@ -94,7 +94,7 @@ def _load_side(axes: Axes, drive: DriveSizing) -> None:
         reach = top if top is not None else WIDE_ENOUGH * float(np.abs(drive.load_speed).max()) or 1.0
         lines = [
             _Limit([(0.0, level / gear.arm), (reach, level / gear.arm)], colour, top, scale)
-            for level, colour in ((gear.acceleration_torque, PEAK), (gear.rated_torque, CONTINUOUS))
+            for level, colour in ((gear.acceleration_torque, PEAK), (gear.mean_torque_limit, CONTINUOUS))
             if level is not None
         ]
         point = drive.mean_speed / k / scale, drive.mean_torque / gear.arm

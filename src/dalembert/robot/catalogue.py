@@ -9,6 +9,7 @@ import csv
 import io
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, overload
@@ -173,8 +174,8 @@ def parse_catalogue(text: str, kind: type[Kind], where: str = "catalogue.csv") -
             )
         with told_at(place):
             parts.append(kind(**values))
-    names = [part.name for part in parts]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
+    counts = Counter(part.name for part in parts)
+    if twice := sorted(name for name, count in counts.items() if count > 1):
         raise RobotError(f"{where}: two parts are called {shown(twice[0])}; names must be unique")
     return Catalogue(tuple(parts), tuple(notes), where)
 

@@ -280,6 +280,11 @@ class Gear(DrivePart):
             )
 
     @property
+    def mean_torque_limit(self) -> float | None:
+        """What the mean torque may be (N m): ``average_torque``, or T2N where that is not given."""
+        return self.rated_torque if self.average_torque is None else self.average_torque
+
+    @property
     def arm(self) -> float:
         """What a unit of the joint's force is at the gear's output: lead / 2π of a screw (m), otherwise 1."""
         return 1.0 if self.lead is None else self.lead / (2.0 * math.pi)
