@@ -69,6 +69,7 @@ def results(arm: da.Arm, motion: da.Trajectory, log: dict[str, np.ndarray]) -> d
         "motor": motor,
         "gear": gear,
         "drives": with_drives.drives,
+        "selection": da.select_drives(arm, motion, [replace(motor, name="M", rated_torque=20.0, mass=1.0)], [gear]),
         "drive": with_drives.drives[0],
         "sweep": with_drives.sweep(0),
         "arm": arm,
@@ -146,6 +147,7 @@ def test_no_record_of_arrays_has_the_repr_of_a_dataclass() -> None:
 def test_what_a_notebook_shows_is_small_whole_and_without_scripts(results: dict[str, Any]) -> None:
     shown = {name: x._repr_html_() for name, x in results.items() if hasattr(x, "_repr_html_")}
     assert shown.keys() >= {"arm", "closed chain", "motion", "run", "batch", "fit", "log", "sizing", "ellipsoid"}
+    assert shown.keys() >= {"drives", "selection"}
     for name, words in shown.items():
         tree = ElementTree.fromstring(words)
         assert len(words) < 40_000, name

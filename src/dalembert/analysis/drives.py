@@ -36,7 +36,10 @@ from dalembert.robot.drives import REFERENCE_AMBIENT, Gear, Motor
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-HANDS_ON = {"plot": "report.drives:figure_of"}  # what draws drives: imported when it is first called
+HANDS_ON = {
+    "plot": "report.drives:figure_of",
+    "_repr_html_": "report.notebook:drives_html",
+}  # what draws drives: imported when it is first called
 Array = NDArray[np.floating[Any]]
 
 RPM = 2.0 * math.pi / 60.0
@@ -428,6 +431,9 @@ class Drives(DrawnDrives):
         raise DalembertError(
             f"no drive of joint '{joint}'; there are those of {', '.join(x.joint for x in self.joints)}"
         )
+
+    def _repr_html_(self) -> str:
+        return handed_on(HANDS_ON, "_repr_html_")(self)
 
     @property
     def lights(self) -> dict[str, str]:

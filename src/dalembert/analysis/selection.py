@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,12 +27,17 @@ from dalembert.analysis.drives import (
 from dalembert.analysis.integrals import durations
 from dalembert.analysis.sizing import Motion, MotionSamples, Sizing, bearing_parts, check_fits, loads, samples, size
 from dalembert.arm import Arm
+from dalembert.arm.handed_on import handed_on
 from dalembert.environment.brief import brief
 from dalembert.equations.regressor import INERTIAL, WIDTH
 from dalembert.errors import DalembertError
 from dalembert.robot.drives import Gear, Motor, of_rotor
 from dalembert.robot.model import Joint, Robot, Rotor
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+HANDS_ON = {"_repr_html_": "report.notebook:selection_html"}  # what shows a selection: imported when it is first called
 Array = NDArray[np.floating[Any]]
 
 TRIAL = 1e-4  # kg m²: the rotor with which the columns are computed
@@ -43,7 +48,8 @@ TRIAL = 1e-4  # kg m²: the rotor with which the columns are computed
 class DriveChoice:
     """What one joint gets: ``motor`` and ``gear``, its cost by the criterion, and why nothing smaller will do.
 
-    tried, possible   combinations, and those that do everything the motion asks
+    tried, possible   combinations, and those that no check excludes; of dearer ones than the choice, winding temperature and
+                      emergency torque are not checked
     reasons           a sentence for each smaller neighbour that fails
     """
 
@@ -79,6 +85,14 @@ class DriveSelection:
         total = sum(choice.cost for choice in self.choices)
         unit = " kg" if self.criterion == "mass" else ""
         return f"<DriveSelection for {len(self.choices)} joints of {self.arm.name}: {self.criterion} {total:.4g}{unit}>"
+
+    def plot(self) -> Figure:
+        """A matplotlib Figure: the speed–torque diagrams of the drives that were chosen."""
+        assert self.sizing.drives is not None
+        return self.sizing.drives.plot()
+
+    def _repr_html_(self) -> str:
+        return handed_on(HANDS_ON, "_repr_html_")(self)
 
     @property
     def reasons(self) -> dict[str, tuple[str, ...]]:
