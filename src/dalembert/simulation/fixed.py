@@ -37,7 +37,7 @@ def from_python(task: Task) -> bool:
 
 
 def fixed_steps(
-    task: Task, progress: Progress | None, threads: int | None = None, loop: Loop | None = None
+    task: Task, progress: Progress | None, threads: int | None = None, loop: CompiledLoop | None = None
 ) -> tuple[Array, ...]:
     """(q, qd) at the records, (*batch, records, n) each, and what a law has learnt, where it does: (*batch, records, p).
 
@@ -83,7 +83,7 @@ class _Records:
         self.done = rows.stop
 
 
-class Loop:
+class CompiledLoop:
     """The compiled loop with what is given for all steps."""
 
     def __init__(self, task: Task, threads: int | None) -> None:
@@ -118,10 +118,10 @@ def compiled(
     state: list[Array],
     progress: Progress | None,
     threads: int | None = None,
-    loop: Loop | None = None,
+    loop: CompiledLoop | None = None,
 ) -> tuple[Array, ...]:
     """One compiled loop over all states and steps, in a few pieces so that it can be watched."""
-    loop, records = loop or Loop(task, threads), _Records(task, state)
+    loop, records = loop or CompiledLoop(task, threads), _Records(task, state)
     states = int(np.prod(task.batch, dtype=int)) or 1
     watched = task.limits is not None and not task.plan.stops
     every = 1 if watched or len(task.grid.cuts) else task.every

@@ -84,8 +84,7 @@ class RecordedTorque(Controller):
         """The torque at the instants t (…): (…, n) in N m."""
         times = np.asarray(t, float)
         if self.between == "held":
-            rows: Array = self.tau[np.clip(np.searchsorted(self.t, times, side="right") - 1, 0, None)]
-            return rows
+            return np.asarray(self.tau[np.clip(np.searchsorted(self.t, times, side="right") - 1, 0, None)], np.float64)
         tau: Array = np.stack([np.interp(times, self.t, column) for column in self.tau.T], axis=-1)
         return tau
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dalembert.simulation.adaptive import ContactDynamics, adaptive
 from dalembert.simulation.closing import Place
 from dalembert.simulation.drives import Measurement
-from dalembert.simulation.fixed import Loop, fixed_steps, from_python
+from dalembert.simulation.fixed import CompiledLoop, fixed_steps, from_python
 from dalembert.simulation.task import Task
 
 Array = NDArray[np.float64]
@@ -65,7 +65,7 @@ def _mover(task: Task, solver: str, rtol: float, atol: float, threads: int | Non
     """A function that moves the arm over the task's grid as it is then: (q, qd) at all its instants."""
     if solver:
         return partial(adaptive, task, solver, rtol, atol, None, ContactDynamics(task))
-    return partial(fixed_steps, task, None, threads, None if from_python(task) else Loop(task, threads))
+    return partial(fixed_steps, task, None, threads, None if from_python(task) else CompiledLoop(task, threads))
 
 
 def _indices(t: Array, instants: Array) -> NDArray[np.intp]:
