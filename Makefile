@@ -4,12 +4,12 @@ PYTHON ?= python3
 WORKERS ?= 2
 SOAK ?= 1
 BIN := .venv/bin
-# compilers and emulators that tests of emitted code run; what is not there is skipped
-DEBIAN := gcc clang libc6-dev nodejs qemu-user qemu-system-arm \
+# compilers, emulators and a browser that tests run; what is not there is skipped
+DEBIAN := gcc clang libc6-dev nodejs chromium poppler-utils qemu-user qemu-system-arm \
 	gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross \
 	gcc-arm-none-eabi libnewlib-arm-none-eabi
 
-.PHONY: help demo book book-update test test-core test-foreign test-drake test-gpu lint format bench bench-quick soak clean
+.PHONY: help demo book book-update test test-core test-foreign test-drake test-robots test-gpu lint format bench bench-quick soak clean
 .DELETE_ON_ERROR:
 
 help:
@@ -18,6 +18,7 @@ help:
 	@echo "make test       the whole test suite, on WORKERS=$(WORKERS) processes"
 	@echo "make test-core  the core alone, in an environment that has no extra"
 	@echo "make test-foreign  PyTorch and JAX, in an environment that has them, on the CPU"
+	@echo "make test-robots  every URDF and xacro of PyPI's example-robot-data and rtb-data, against Pinocchio"
 	@echo "make test-drake  SDF files and rotors as Drake reads them, in an environment that has it"
 	@echo "make test-gpu   the tests that need a CUDA device, with the libraries that PYTHON has: CuPy, PyTorch, JAX"
 	@echo "make lint       formatting, ruff and mypy, changing nothing"
@@ -69,6 +70,17 @@ out/foreign/venv/.installed: .venv/.python pyproject.toml
 	out/foreign/venv/bin/python -m pip install --quiet --disable-pip-version-check "jax>=0.10" "pytest>=8" "hypothesis>=6.100" -e ".[motion]"
 	@touch $@
 
+# 180 MB of other people's robots, read where they lie
+test-robots: .venv/.installed-dev out/robot-data/.installed
+	DALEMBERT_ROBOT_DATA=$(CURDIR)/out/robot-data PYTHONDONTWRITEBYTECODE= \
+		$(BIN)/python -m pytest tests/robot_files -n $(WORKERS) --dist worksteal
+
+out/robot-data/.installed: .venv/.installed Makefile
+	@rm -rf out/robot-data
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile --target out/robot-data \
+		"example-robot-data==6.0.0" "rtb-data==2.0.0"
+	@touch $@
+
 test-drake: out/drake/venv/.installed
 	out/drake/venv/bin/python -m pytest tests/drake
 
@@ -99,6 +111,7 @@ bench: .venv/.installed-dev .venv/.installed-debian
 	$(BIN)/python benchmarks/page.py
 	$(BIN)/python benchmarks/closed_chains.py
 	$(BIN)/python benchmarks/cluster.py
+	$(BIN)/python benchmarks/drives.py
 	$(BIN)/python benchmarks/elementary.py
 	$(BIN)/python benchmarks/formulations.py
 	$(BIN)/python benchmarks/friction.py

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     from dalembert.analysis.monte_carlo import MonteCarlo, Tolerances, monte_carlo
+    from dalembert.analysis.selection import select_drives
     from dalembert.analysis.sizing import size
     from dalembert.analysis.workspace import workspace_map
     from dalembert.arm import Arm
@@ -48,16 +49,19 @@ if TYPE_CHECKING:
         Coupling,
         Frame,
         Friction,
+        Gear,
         Inertia,
         Joint,
         Limits,
         Link,
         Loop,
+        Motor,
         Placement,
         Robot,
         Rotor,
         Shape,
     )
+    from dalembert.robot.catalogue import read_gears, read_motors
     from dalembert.robot.check import ModelWarning, PhysicalWarning
     from dalembert.simulation.controllers import PD, Adaptive, ComputedTorque, Feedforward
     from dalembert.simulation.recorded import RecordedTorque, read_torques
@@ -79,6 +83,7 @@ _LATER = {
     name: module
     for module, names in {
         "analysis.monte_carlo": "MonteCarlo Tolerances monte_carlo",
+        "analysis.selection": "select_drives",
         "analysis.sizing": "size",
         "analysis.workspace": "workspace_map",
         "arm": "Arm",
@@ -89,7 +94,8 @@ _LATER = {
         "kernel.cache": "CacheWarning",
         "report.page": "write_report",
         "report.study": "study",
-        "robot": "Coupling Frame Friction Inertia Joint Limits Link Loop Placement Robot Rotor Shape",
+        "robot": "Coupling Frame Friction Gear Inertia Joint Limits Link Loop Motor Placement Robot Rotor Shape",
+        "robot.catalogue": "read_gears read_motors",
         "robot.check": "ModelWarning PhysicalWarning",
         "simulation.controllers": "PD Adaptive ComputedTorque Feedforward",
         "simulation.recorded": "RecordedTorque read_torques",
@@ -121,6 +127,7 @@ __all__ = [
     "Feedforward",
     "Frame",
     "Friction",
+    "Gear",
     "IdentificationWarning",
     "Inertia",
     "InterpolationWarning",
@@ -132,6 +139,7 @@ __all__ = [
     "MissingExtraError",
     "ModelWarning",
     "MonteCarlo",
+    "Motor",
     "OperationalController",
     "ParameterSet",
     "PathError",
@@ -164,8 +172,11 @@ __all__ = [
     "load",
     "monte_carlo",
     "polynomial",
+    "read_gears",
+    "read_motors",
     "read_torques",
     "read_trajectory",
+    "select_drives",
     "simulate",
     "size",
     "spline",
@@ -233,8 +244,8 @@ def load(
     from dalembert.robot.load import load_robot, part_of
 
     if not isinstance(source, Robot):
-        choices: dict[str, Any] = {"lock": lock, "root": root, "convention": convention, "density": density}
-        return Arm(load_robot(source, physical=physical, tip=tip, arguments=arguments, **choices))
+        options: dict[str, Any] = {"convention": convention, "density": density, "arguments": arguments}
+        return Arm(load_robot(source, physical=physical, tip=tip, lock=lock, root=root, **options))
     robot = source if tip is None else source.with_tip(tip)
     return Arm(part_of(robot, f"robot '{robot.name}'", lock=lock, root=root, chain=tip is not None))
 

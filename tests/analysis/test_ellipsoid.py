@@ -352,3 +352,17 @@ def test_empty_batches_and_nan(redundancy) -> None:
         made = make(q, "arm")
         assert np.isnan(made.radii[1]).all() and np.allclose(made.radii[0], make(q[0], "arm").radii)
         assert np.isfinite(made.radii[0]).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "limits", "words"),
+    [
+        ("planar-2r", "arm", "largest share of a torque limit that holding still takes"),
+        ("planar-2r", None, "largest joint torque that holding still takes (N m)"),
+        ("cartesian-2", None, "largest joint torque that holding still takes (N)"),
+        ("pr-arm", None, "largest joint torque that holding still takes (N m; N at prismatic joints)"),
+    ],
+)
+def test_a_gravity_load_without_limits_is_no_share(name, limits, words):
+    arm = da.load(name)
+    assert workspace_map(arm, "gravity-load", poses=500, cells=5, limits=limits).words == words

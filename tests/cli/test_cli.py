@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 import dalembert as da
@@ -149,6 +150,45 @@ def test_show_json_is_json_of_the_whole_robot() -> None:
     assert len(data["links"][1]["principal_moments"]) == 3
     for name in da.arms():
         json.loads(run("show", name, "--json").stdout, parse_constant=lambda word: pytest.fail(word))
+
+
+def test_commands_take_part_of_a_robot(tmp_path: Path) -> None:
+    """--lock, --root and --tip, on every command that loads an arm."""
+    part = (
+        "--lock",
+        "panda_joint3=0.4",
+        "--lock",
+        "panda_joint5 = -1",
+        "--root",
+        "panda_link1",
+        "--tip",
+        "panda_link7",
+    )
+    facts = run("show", "panda", *part, width=160).stdout
+    assert "RRRR (4 moving" in facts and "panda_joint3 at 0.4 rad, panda_joint5 at -1 rad" in facts
+    (tmp_path / "m.csv").write_text("t,q1,qd1,qdd1\n0,0.5,0,0\n")
+    rows = read_back(run("torques", "planar-2r", tmp_path / "m.csv", "--lock", "joint2=0.3").stdout)[1]
+    assert rows[0][1] == pytest.approx(da.load("planar-2r").gravity_torque([0.5, 0.3])[0])
+    loading = {
+        name for name, command in get_command(app).commands.items() if any(x.name == "tip" for x in command.params)
+    }
+    assert len(loading) >= 15
+    for name in loading:
+        assert {"physical", "tip", "lock", "root"} <= {x.name for x in get_command(app).commands[name].params}
+    assert '--lock "joint2" must be a joint and a position' in mistake("show", "planar-2r", "--lock", "joint2")
+    assert "'x' is not a number" in mistake("show", "planar-2r", "--lock", "joint2=x")
+    assert "no such joint; the joints that move are joint1, joint2" in mistake("show", "planar-2r", "--lock", "j=1")
+
+
+def test_choice_of_a_tip_is_said(tmp_path: Path) -> None:
+    link = "<link name='{}'/><joint name='j{}' type='continuous'><parent link='{}'/><child link='{}'/></joint>"
+    links = "".join(link.format(child, child, parent, child) for child, parent in (("a", "b"), ("l", "a"), ("r", "a")))
+    (tmp_path / "r.urdf").write_text(f"<robot name='r'><link name='b'/>{links}</robot>")
+    assert (
+        "note: the file names no tip, which is link 'l' of l, r; tip= (--tip) takes another"
+        in run("show", tmp_path / "r.urdf").stderr
+    )
+    assert run("show", tmp_path / "r.urdf", "--tip", "r").stderr == ""
 
 
 def test_show_reads_files_and_takes_a_tip(tmp_path: Path) -> None:
@@ -708,6 +748,29 @@ def test_couplings() -> None:
     assert "--condition is 'k1'" in mistake("couplings", "planar-2r", "--condition", "k1")
     assert "there is no coefficient" in mistake("couplings", "planar-2r", "--condition", "b17")
     assert "no closed form" in mistake("couplings", "five-bar", "--condition", "h112")
+
+
+def test_show_reads_a_table_and_fills_shapes(tmp_path: Path) -> None:
+    table = tmp_path / "arm.csv"
+    table.write_text("a [mm],alpha (deg),d,theta,mass\n500,90,0,q1,2\n")
+    said = " ".join(run("show", table).output.split())
+    assert "the DH convention is taken as standard" in said and "columns brought to SI units: 'a [mm]' from mm" in said
+    assert "is taken as" not in " ".join(run("show", table, "--convention", "modified").output.split())
+    table.write_text("a,alpha,d,theta\n500,90,0,q1\n")
+    assert "column 'a': 500 looks like millimetres" in run("show", table, code=2).stderr
+    urdf = tmp_path / "arm.urdf"
+    urdf.write_text(
+        '<robot name="r"><link name="b"><visual><geometry><box size="1 1 1"/></geometry></visual></link></robot>'
+    )
+    assert "'b' 7850 kg (1 visual shape)" in " ".join(run("show", urdf, "--density", "steel").output.split())
+
+
+def test_an_ellipsoid_away_from_rest_is_one_sentence() -> None:
+    """Not a table of "none"."""
+    said = " ".join(run("ellipsoid", "planar-3r", "--q", "0.5 0.6 0.4", "--limits", "unit").output.split())
+    assert "none" not in said and "torques of this size do not hold the arm's weight; give larger --limits" in said
+    held = run("ellipsoid", "planar-3r", "--q", "0.5 0.6 0.4", "--limits", "unit", "--no-gravity").output
+    assert "from 0 towards" in held and "do not hold" not in held
 
 
 def test_ellipsoid_prints_both_measures() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import itertools
 import json
 import re
 import warnings
@@ -24,6 +26,7 @@ from dalembert.identification.parameters import ParameterSet
 from dalembert.identification.physical import entries, links_of, shape_forms
 from dalembert.logs.conditioning import condition
 from dalembert.logs.log import Log, read_log
+from dalembert.report.identification import remarks
 
 LOGS = SHARED / "data" / "logs"
 GAINS = [10.0, 10.6956, 8.4566, 9.0029, 9.48, 10.1232]
@@ -604,12 +607,13 @@ def test_motor_side_and_coupled_gears() -> None:
 
 def test_command(tmp_path: Path) -> None:
     arm, log = planar_log(2.0)
+    log = log | {"tau": log["tau"] - 3.0 * log["qd"]}  # friction that drives: no mechanism has it
     np.savez(tmp_path / "run.npz", **log)
     arm.save(tmp_path / "arm.toml")
     out, page, numbers = (tmp_path / n for n in ("cal.toml", "page.html", "fit.json"))
     words = ["identify", str(tmp_path / "arm.toml"), str(tmp_path / "run.npz"), "--validate", str(tmp_path / "run.npz")]
     words += ["--cutoff", "5", "-o", str(out), "--report", str(page), "--json", str(numbers)]
-    run = CliRunner().invoke(app, words)
+    run = CliRunner(env={"COLUMNS": "1000"}).invoke(app, words)
     assert run.exit_code == 0, run.output
     words_said = " ".join(run.output.split())  # narrow screens break lines anywhere
     assert "Relative torque error" in words_said and "positive definite" in words_said
@@ -617,7 +621,17 @@ def test_command(tmp_path: Path) -> None:
     assert found["runs"][0]["relative_error"] < 0.05 and len(found["names"]) == len(found["std"])
     assert da.load(out).n == 2
     shown = page.read_text()
-    assert "http" not in shown.replace("http-equiv", "") and shown.count("<svg") >= 6 and "mx_2" in shown
+    assert "http" not in shown.replace("http-equiv", "") and shown.count("<svg") >= 15 and "mx_2" in shown
+    # the page has every sentence of the terminal, and axes have words with their units
+    said = [line.partition(": ")[2] for line in run.stderr.splitlines() if line.startswith(("note: ", "warning: "))]
+    own = [sentence for sentence in said if " is in " not in sentence]  # of the fit, not of files that were written
+    assert any("physical = false" in sentence for sentence in own)
+    assert [sentence for sentence in own if html.escape(sentence) not in shown] == []
+    assert set(remarks(da.identify(arm, log, cutoff=5.0))) & set(own)
+    for label in ("torque (N m)", "residual (N m)", "q (rad)", "q̇ (rad/s)", "frequency (Hz)", "density ((N m)²/Hz)"):
+        assert f">{label}</text>" in shown, label
+    levels = [int(level) for level in re.findall(r"<h([1-6])", shown)]
+    assert levels[0] == 1 and all(b <= a + 1 for a, b in itertools.pairwise(levels))
     again = CliRunner().invoke(app, words)
     assert again.exit_code == 2 and "--force" in again.output
     link = arm.robot.moving_joints[1].child

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import csv
+import datetime
 import io
+import itertools
 import os
 import re
 import subprocess
@@ -14,7 +15,9 @@ from dataclasses import fields, replace
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import unquote
 
+import html5lib
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -25,9 +28,12 @@ import dalembert as da
 from dalembert.analysis.workspace import workspace_map
 from dalembert.arm.terms import TorqueTerms
 from dalembert.cli.main import app
-from dalembert.cli.terminal import plain
+from dalembert.cli.options import date_of
 from dalembert.report import figures, report_html, study, tip_figures, write_report
-from dalembert.report.html import csv_text
+from dalembert.report.colours import in_the_dark, joint_colour, oklab
+from dalembert.report.html import Byline, csv_text, page
+from dalembert.report.page import SECTIONS
+from dalembert.report.svg import DEVIATION, _fewer
 from dalembert.report.words import _drawn_by, _families, escaped, literal
 from dalembert.robot.limits_file import with_limits
 from dalembert.trajectory.csv_file import MotionTable, read_motion
@@ -76,12 +82,25 @@ def check_page(page: str) -> Tags:
     assert tags.open == []
     assert len(set(tags.ids)) == len(tags.ids)
     assert set(tags.links) <= set(tags.ids)
+    check_reading(page)
     return tags
 
 
+def check_reading(page: str) -> None:
+    """Headings skip no level, tables say what their heads head, every figure has words, and in a key a colour means one
+    thing."""
+    levels = [int(level) for level in re.findall(r"<h([1-6])", page)]
+    assert levels[0] == 1 and levels.count(1) == 1 and all(b <= a + 1 for a, b in itertools.pairwise(levels))
+    assert not re.search(r"<th(?![^>]*scope=)[ >]", page)
+    assert not re.search(r"<svg(?![^>]*aria-label=\"[^\"])", page.replace("<svg></svg>", ""))
+    for entries in re.findall(r'<ul class="key[^"]*">(.*?)</ul>', page, re.DOTALL):
+        pairs = re.findall(r'<i class="(\w+)"></i>(.*?)</li>', entries)
+        assert pairs and len(pairs) == len(dict(pairs)) == len({word for _, word in pairs}), entries
+
+
 def downloads(page: str) -> dict[str, str]:
-    found = re.findall(r'download="([^"]+)" href="data:text/csv;charset=utf-8;base64,([^"]+)"', page)
-    return {name: base64.b64decode(data).decode() for name, data in found}
+    found = re.findall(r'download="([^"]+)" href="data:text/csv;charset=utf-8,([^"]+)"', page)
+    return {name: unquote(data, errors="strict") for name, data in found}
 
 
 def run(*args: object, code: int = 0):
@@ -102,7 +121,15 @@ def motion(tmp_path: Path) -> Path:
 @pytest.fixture(scope="module")
 def example(tmp_path_factory: pytest.TempPathFactory) -> str:
     out = tmp_path_factory.mktemp("report") / "r.html"
-    said = run("report", "planar-2r", "--example", "7.2", "--out", out)
+    words = [
+        "--author",
+        "A. <Engineer>",
+        "--note",
+        "First line.\nSecond line.\n\nAnother & last.",
+        "--date",
+        "3 May 2026",
+    ]
+    said = run("report", "planar-2r", "--example", "7.2", *words, "--out", out)
     assert str(out) in said.stdout
     return out.read_text()
 
@@ -121,46 +148,118 @@ def test_the_page_of_example_7_2(example: str) -> None:
     for words in ("Equal duration", "Different duration", "Straight line", "Figs 7.9–7.11", "Position (rad)",
                   "Velocity (rad/s)", "Acceleration (rad/s²)", "Tip: acceleration (m/s²)", "Inertia at joint2",
                   "Velocities at joint1", "Gravity at joint1", "Time-optimal", "Bearings", "Motors", "Equations of motion",
-                  "What the tip can be accelerated with", "On the way", "needs a torque of",
+                  "Acceleration capability of the tip", "On the way", "needs a torque of",
                   "What can be neglected", "− coriolis + centrifugal", "− small parameters", "terms stay below 1 % at every joint"):  # fmt: skip
         assert words in example, words
-    assert example.count("<svg") > 50 and len(example) < 8_000_000
+    assert example.count("<svg") > 50 and len(example.encode()) < 1_600_000
+    assert example.index("<h3>Sizing") < example.index("<h3>Acceleration capability")
+
+
+def test_who_made_a_report_and_when_stands_at_its_top(example: str) -> None:
+    assert '<meta name="author" content="A. &lt;Engineer&gt;">' in example
+    assert '<p class="byline"><b>A. &lt;Engineer&gt;</b> · 3 May 2026</p>' in example
+    assert '<p class="remark">First line.<br>Second line.</p><p class="remark">Another &amp; last.</p>' in example
+    bare, dated = (page("A title", "", [], [], Byline(date=date)) for date in (None, datetime.date(2026, 5, 3)))
+    assert "<h1>A title</h1>" in bare and "byline" not in bare.partition("</style>")[2]
+    assert '<time datetime="2026-05-03">2026-05-03</time>' in dated
+    for wrong in ({"author": 3}, {"date": 20260503}, {"note": ["a"]}):
+        with pytest.raises(da.DalembertError, match=f"the {next(iter(wrong))} of a report is "):
+            report_html([], **wrong)
+    assert (date_of("today"), date_of("none"), date_of("May")) == (datetime.date.today().isoformat(), None, "May")
+
+
+def test_a_page_is_html_and_its_colours_have_dark_ones(example: str) -> None:
+    html5lib.HTMLParser(strict=True).parse(drawn_reach("pendulum"))
+    sheet, _, body = example.partition("</style>")
+    assert not re.search(r"#[0-9a-f]{6}\b", body)  # every colour of a figure is a variable
+    used = set(re.findall(r"var\(--c([0-9a-f]{6})\)", sheet))
+    light, dark = (re.search(rule + r":root{(.*?)}", sheet, re.DOTALL)[1] for rule in ("", r"dark\){"))
+    assert used and used == set(re.findall("--c(.{6}):", light)) == set(re.findall("--c(.{6}):", dark))
+    for colour in used:  # what can be seen on white can be seen in the dark
+        paper, ink = oklab(in_the_dark("#ffffff")), oklab(in_the_dark(f"#{colour}"))
+        assert np.linalg.norm(ink - paper) >= 0.5 * min(np.linalg.norm(oklab(f"#{colour}") - oklab("#ffffff")), 0.5)
+
+
+def test_colours_of_many_joints_differ() -> None:
+    for seen, least in ((str, 0.07), (in_the_dark, 0.05)):
+        colours = np.array([oklab(seen(joint_colour(i))) for i in range(20)])
+        apart = np.linalg.norm(colours[:, None] - colours, axis=-1) + np.eye(20)
+        assert apart.min() > least
+    assert len({joint_colour(i) for i in range(40)}) == 40
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_line_with_fewer_points_stays_where_it_was(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    line = np.column_stack([np.linspace(0, 300, 500), np.cumsum(rng.normal(size=500))])
+    fewer = _fewer(line, DEVIATION)
+    assert len(fewer) <= len(line) and np.array_equal(fewer[[0, -1]], line[[0, -1]])
+    between = np.interp(line[:, 0], fewer[:, 0], fewer[:, 1])
+    steepest = np.abs(np.diff(line[:, 1]) / np.diff(line[:, 0])).max()
+    assert np.abs(between - line[:, 1]).max() <= DEVIATION * np.hypot(1, steepest) + 1e-12
+    straight = np.column_stack([np.linspace(0, 1, 50), np.linspace(2, 3, 50)])
+    assert len(_fewer(straight, DEVIATION)) == 2
+
+
+def test_sections_are_a_list_that_can_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [section.__name__ for section in SECTIONS].index("_sizing") < len(SECTIONS) - 1
+    more = (lambda study, place: f"<h3>{place.name} of {study.title}</h3>",)
+    monkeypatch.setattr("dalembert.report.page.SECTIONS", more)
+    assert "<h3>m1 of Swing</h3>" in report_html(
+        study(da.load("pendulum"), da.polynomial([0], [1], 1.0), title="Swing")
+    )
+
+
+def test_events_are_shaded_listed_and_in_the_table(tmp_path: Path, undrawn: None) -> None:
+    arm = da.load("pendulum")
+    motion = da.polynomial([0.2], [1.0], 1.0).with_payload(2.0, start=0.25, end=0.5)
+    carried = study(arm, motion.with_tip_wrench([0, 5, 0, 0, 0, 0], start=0.6), title="carry")
+    shown = report_html(carried)
+    assert "<li>payload of 2 kg from 0.25 to 0.5\u00a0s</li>" in shown
+    (axes,) = figures.alone(figures.torque_panels(carried)[0]).axes
+    shaded = sorted((p.get_x(), p.get_x() + p.get_width()) for p in axes.patches)
+    np.testing.assert_allclose(shaded, [(0.25, 0.5), (0.6, 1.0)])
+    path = tmp_path / "carry.csv"
+    path.write_text(downloads(shown)["pendulum-carry.csv"])
+    again = study(arm, read_motion(path, arm))
+    for name, tolerance in (("peak", 1e-6), ("rms", 1e-5)):
+        np.testing.assert_allclose(getattr(again.sizing.torque, name), getattr(carried.sizing.torque, name), tolerance)
+    assert [type(event) for event in again.events] == [type(event) for event in carried.events]
 
 
 def test_its_numbers_are_the_arms(example: str, tmp_path: Path) -> None:
+    """One table for each motion, which is a motion file: torques, their causes, the tip and its ellipsoids."""
     files = downloads(example)
-    wanted = {"equal-duration.csv", "straight-line-contributions.csv", "straight-line-ellipsoids.csv"}
-    assert {f"planar-2r-{name}" for name in wanted} <= set(files)
+    names = ("equal-duration", "different-duration", "straight-line")
+    kinds = ("", "-sizing", "-time-optimal")
+    assert set(files) == {f"planar-2r-{name}{kind}.csv" for name in names for kind in kinds}
     arm = da.load("planar-2r")
     for name, text in files.items():
-        table = np.genfromtxt(text.splitlines(), delimiter=",", names=True, dtype=None, encoding=None)
-        if name.endswith("duration.csv") or name.endswith("line.csv"):
-            (tmp_path / name).write_text(text)
-            read = read_motion(tmp_path / name, da.load("planar-2r"))  # and the file is a motion file
-            tau = arm.inverse_dynamics(read.q, read.qd, read.qdd)
-            np.testing.assert_allclose(np.column_stack([table["tau1"], table["tau2"]]), tau, rtol=1e-7, atol=1e-5)
-        if name.endswith("ellipsoids.csv"):
-            motion = np.genfromtxt(files[name.replace("-ellipsoids", "")].splitlines(), delimiter=",", names=True)
-            shape = arm.dynamic_manipulability(np.column_stack([motion["q1"], motion["q2"]]), "arm", redundancy="exact")
-            np.testing.assert_allclose(table["centre_y"], shape.center[:, 1], rtol=1e-6, atol=1e-5)
-            np.testing.assert_allclose(table["radius2"], shape.radii[:, 1], rtol=1e-6, atol=1e-5)
-        if name.endswith("contributions.csv"):
-            motion = np.genfromtxt(
-                files[name.replace("-contributions", "")].splitlines(), delimiter=",", names=True, dtype=float
-            )
-            for joint in "12":
-                parts = [table[c] for c in table.dtype.names if re.match(rf"[a-z]+{joint}(_|$)", c)]
-                np.testing.assert_allclose(np.sum(parts, axis=0), motion[f"tau{joint}"], rtol=1e-7, atol=1e-5)
+        if name.endswith("sizing.csv"):
+            continue
+        table = np.genfromtxt(text.splitlines(), delimiter=",", names=True)
+        (tmp_path / name).write_text(text)
+        read = read_motion(tmp_path / name, arm)
+        tau = arm.inverse_dynamics(read.q, read.qd, read.qdd)
+        np.testing.assert_allclose(np.column_stack([table["tau1"], table["tau2"]]), tau, rtol=1e-7, atol=1e-5)
+        if name.endswith("time-optimal.csv"):
+            continue
+        for joint in "12":
+            causes = "inertia|rotor|products|gravity|viscous|coulomb|other|contact|base"
+            parts = [table[c] for c in table.dtype.names if re.match(rf"report_({causes}){joint}(_|$)", c)]
+            np.testing.assert_allclose(np.sum(parts, axis=0), table[f"tau{joint}"], rtol=1e-7, atol=1e-5)
+        np.testing.assert_allclose(table["report_tip_y"], arm.pose(read.q)[:, 1, 3], atol=1e-9)
+        shape = arm.dynamic_manipulability(read.q, "arm", redundancy="exact")
+        np.testing.assert_allclose(table["report_centre_y"], shape.center[:, 1], rtol=1e-6, atol=1e-5)
+        np.testing.assert_allclose(table["report_radius2"], shape.radii[:, 1], rtol=1e-6, atol=1e-5)
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_problem_7_7_is_one_option_away(tmp_path: Path) -> None:
+def test_a_wrench_at_the_tip_is_one_option_away(motion: Path, tmp_path: Path) -> None:
     out = tmp_path / "p.html"
-    run("report", "planar-2r", "--example", "7.2", "--tip-wrench", "500 500 0 0 0 0", "--out", out)
-    page = out.read_text()
-    assert (
-        "force (500, 500, 0) N" in page and "contact1" in downloads(page)["planar-2r-equal-duration-contributions.csv"]
-    )
+    run("report", "planar-2r", motion, "--tip-wrench", "500 500 0 0 0 0", "--out", out)
+    shown = out.read_text()
+    assert "force (500, 500, 0) N" in shown and "report_contact1" in downloads(shown)["planar-2r-motion.csv"]
 
 
 def test_examples_belong_to_two_link_arms() -> None:
@@ -171,45 +270,40 @@ def test_examples_belong_to_two_link_arms() -> None:
 # -- every arm -----------------------------------------------------------------------------------
 
 
-def a_reach(name: str) -> str:
-    arm = da.load(name)
+def a_reach(arm: da.Arm) -> da.report.Study:
     motion = da.polynomial(np.zeros(arm.n), np.full(arm.n, 0.1), duration=1.0)
-    return report_html([study(arm, motion, title="A <small> reach & back")])
+    return study(arm, motion, title="A <small> reach & back")
 
 
-drawn_reach = cache(a_reach)
+@cache
+def drawn_reach(name: str) -> str:
+    return report_html(a_reach(da.load(name)))
 
 
 def test_the_same_input_gives_the_same_page() -> None:
-    assert a_reach("pendulum") == drawn_reach("pendulum")
-
-
-@pytest.mark.parametrize("name", ["pendulum", "kr300"])
-def test_pages_of_other_arms(name: str) -> None:
-    page = drawn_reach(name)
-    check_page(page)
-    assert "A &lt;small&gt; reach &amp; back" in page
-    assert ("Equations of motion" in page) == (da.load(name).n <= 3)
-    assert ("Effort limits are missing at joint1" in page) == (name == "kr300")
-    assert "no rotors and gears" not in page
-    assert ("by torques of 1 N m (or N) each" in page) == (name == "kr300")
+    swing = a_reach(da.load("pendulum"))
+    shown = report_html(swing)
+    assert shown == drawn_reach("pendulum")
+    check_page(shown)
+    assert "A &lt;small&gt; reach &amp; back" in shown and "Equations of motion" in shown
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_the_page_of_a_redundant_arm_without_rotors() -> None:
-    page = a_reach("panda")
-    check_page(page)
-    assert "no rotors and gears" in page
-    for words in ("Equations of motion", "Effort limits are missing", "by torques of 1 N m (or N) each"):
-        assert words not in page
+def test_the_page_of_an_arm_with_more_joints_than_have_equations() -> None:
+    arm = da.from_dh([{"a": 0.3, "mass": 1.0, "com": (-0.15, 0, 0)}] * 4, gravity=(0, -9.81, 0))
+    shown = report_html(a_reach(da.Arm(with_limits(arm.robot, "effort: 60 40 20 10"))))
+    check_page(shown)
+    for words in ("Equations of motion", "Effort limits are missing", "with torques of 1 N m (or N) each"):
+        assert words not in shown
+    assert "no rotors and gears" in shown
 
 
 @pytest.mark.usefixtures("undrawn")
 def test_an_arm_without_ellipsoids_says_why() -> None:
     arm = da.from_dh([{"a": 0.5, "mass": 1.0, "com": (-0.25, 0, 0)}, {"a": 0.4}])  # nothing to accelerate at joint 2
-    page = report_html([study(arm, da.polynomial([0, 0], [0.1, 0.1], duration=1.0))])
-    check_page(page)
-    assert "There is no dynamic manipulability ellipsoid: " in page
+    shown = report_html([study(arm, da.polynomial([0, 0], [0.1, 0.1], duration=1.0))])
+    check_page(shown)
+    assert "There is no dynamic manipulability ellipsoid: " in shown
 
 
 def test_figures_are_matplotlib_figures() -> None:
@@ -240,23 +334,24 @@ def test_scaling_is_told_with_its_factor() -> None:
     assert pushed.evenly.study is None and "tip" in pushed.evenly.why_not
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_long_motions_are_thinned_and_keep_their_peaks() -> None:
-    arm = da.load("planar-2r")
+    arm = da.load("pendulum")
     t = np.linspace(0, 10, 50_001)
-    q = np.column_stack([np.sin(t), np.cos(t)])
+    q = np.sin(t)[:, None]
     qdd = -q.copy()
     qdd[12_345, 0] = 40.0  # a spike at one instant only
-    made = study(arm, MotionTable(t, q, np.column_stack([np.cos(t), -np.sin(t)]), qdd))
+    made = study(arm, MotionTable(t, q, np.cos(t)[:, None], qdd))
     assert made.thinned and len(made.rows) < 1100 and 12_345 in made.rows
     assert made.sizing.torque.at[0] == t[12_345]
-    page = report_html([made])
-    assert "Of 50,001 instants" in page and len(page) < 5_000_000
+    shown = report_html([made])
+    assert "Of 50,001 instants" in shown and len(shown) < 1_000_000
 
 
 def test_one_instant_is_a_motion_too(tmp_path: Path) -> None:
     path = tmp_path / "one.csv"
-    path.write_text("\n".join(GOOD[:2]))
-    run("report", "planar-2r", path, "--out", tmp_path / "one.html")
+    path.write_text("t,q1,qd1,qdd1\n0,0,0,0\n")
+    run("report", "pendulum", path, "--out", tmp_path / "one.html")
     check_page((tmp_path / "one.html").read_text())
 
 
@@ -309,12 +404,16 @@ def test_limits_missing_are_named(motion: Path, tmp_path: Path) -> None:
     free.save(arm)
     said = run("report", arm, motion, "--out", out).stderr
     assert said.startswith("note: ") and "no effort limits at joint1, joint2" in said
-    assert "Effort limits are missing at joint1, joint2" in out.read_text()
+    shown = out.read_text()
+    for words in (
+        "Effort limits are missing at joint1, joint2",
+        "with torques of 1 N m (or N) each",
+        "no rotors and gears",
+    ):
+        assert words in shown
     out.unlink()
     said = run("report", arm, motion, "--check-limits", "--out", out, code=2).stderr
     assert "limits missing at joints joint1, joint2; --limits gives them" in said and not out.exists()
-    run("report", arm, motion, "--check-limits", "--limits", "effort: 1e4", "--out", out)
-    assert "are missing" not in out.read_text()
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -398,9 +497,8 @@ HOSTILE = (
 )  # fmt: skip
 
 
-def renamed(name: str, words: tuple[str, ...]) -> da.Arm:
+def renamed(original: da.Arm, words: tuple[str, ...]) -> da.Arm:
     """The arm with these names for its joints, its loops and itself; kernels have no names, and are those of the arm."""
-    original = da.load(name)
     robot = original.robot
     new = {j.name: f"{words[k % len(words)]}{'·' * (k // len(words))}" for k, j in enumerate(robot.joints)}
     joints = tuple(replace(j, name=new[j.name]) for j in robot.joints)
@@ -426,28 +524,30 @@ def test_names_are_shown_as_they_are_in_every_figure(many: tuple[str, ...]) -> N
     """Nothing in a name is mathematics, is left out, or makes matplotlib warn."""
     half = len(many) // 2
     names = "".join(many[:half]), "".join(many[half:])
-    arm = renamed("planar-2r", names)
+    arm = renamed(da.load("planar-2r"), names)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         made = study(arm, da.polynomial([0.2, 0.9], [1, 0.5], 1.0))
-        for make in (figures.motion_figure, figures.torque_figure, figures.contribution_figures):
-            many = make(made)
-            for figure in many if isinstance(many, list) else [many]:
+        everything = many == HOSTILE[:6]  # the words of all figures go through one function
+        for make in (
+            figures.torque_figure,
+            *((figures.contribution_figures, figures.motion_figure) if everything else ()),
+        ):
+            drawn = make(made)
+            for figure in drawn if isinstance(drawn, list) else [drawn]:
                 found = " ".join(written(figure))
                 whole = make is figures.motion_figure  # names by themselves; in longer titles, how they begin
                 assert all(in_a_picture(name)[: None if whole else 20] in found for name in names), make.__name__
-        for figure in (figures.draw_arm(made), figures.tip_figure(made), figures.scaling_figure(made)):
-            assert written(figure)
-        shape = arm.dynamic_manipulability([0.4, 0.7], task="xy")
-        assert any(
-            in_a_picture(arm.name)[:20] in x for x in written(tip_figures.ellipsoid_figure(arm, [0.4, 0.7], shape))
-        )
-        assert any(
-            in_a_picture(arm.name)[:20] in x for x in written(tip_figures.map_figure(workspace_map(arm, poses=999)))
-        )
-        whole = da.simulate(arm, [0.1, 0.2], None, None, 0.01).plot()
-        shown = written(whole)
-        assert all(in_a_picture(plain(name)) in shown for name in names)
+        if not everything:
+            return
+        q = [0.4, 0.7]
+        pictures = [
+            tip_figures.ellipsoid_figure(arm, q, arm.dynamic_manipulability(q, task="xy")),
+            tip_figures.map_figure(workspace_map(arm, poses=999)),
+        ]
+        assert all(any(in_a_picture(arm.name)[:20] in x for x in written(picture)) for picture in pictures)
+        whole = da.simulate(arm, q, None, None, 0.01).plot()
+        assert all(in_a_picture(name) in written(whole) for name in names)
         for kind in ("pdf", "svg"):
             whole.savefig(io.BytesIO(), format=kind)
 
@@ -466,20 +566,19 @@ def test_a_character_without_a_font_is_written_out_and_none_is_lost(monkeypatch:
         assert {r"\u5173\u8282 q̈ α \$x\$", r"_\u5173"} <= written(figure)
 
 
-@pytest.mark.parametrize("name", ["parallelogram"])
-def test_pages_have_the_real_characters(name: str, tmp_path: Path) -> None:
+def test_pages_have_the_real_characters(tmp_path: Path) -> None:
     words = ("关节 $x_1$", "<b>&\"'</b>", "bell\a\x00 \ud800", "12px Arial; 🤖")
-    arm = renamed(name, words)
+    arm = renamed(da.load("parallelogram"), words)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        page = report_html([study(arm, da.polynomial(arm.home, arm.home + 0.3, 1.0))])
-    tags = check_page(page)
+        shown = report_html([study(arm, da.polynomial(arm.home, arm.home + 0.3, 1.0))])
+    tags = check_page(shown)
     assert tags.ids
-    (tmp_path / "page.html").write_text(page, encoding="utf-8")
-    assert "关节 $x_1$ (N m)</text>" in page  # a title in a picture, where a browser finds the glyphs
-    assert "&lt;b&gt;&amp;" in page and "<b>&" not in page
-    assert not re.search("[\x00-\x08\x0b-\x1f\ud800]", page)
-    assert "\n\n" not in "".join(downloads(page).values())
+    (tmp_path / "page.html").write_text(shown, encoding="utf-8")
+    assert "关节 $x_1$ (N m)</text>" in shown  # a title in a picture, where a browser finds the glyphs
+    assert "&lt;b&gt;&amp;" in shown and "<b>&" not in shown
+    assert not re.search("[\x00-\x08\x0b-\x1f\ud800]", shown)
+    assert "\n\n" not in "".join(downloads(shown).values())
 
 
 def test_names_with_commas_stay_one_column() -> None:
@@ -488,19 +587,15 @@ def test_names_with_commas_stay_one_column() -> None:
     assert len(text.splitlines()) == 3
 
 
-def test_reports_from_the_terminal_say_nothing_of_glyphs(tmp_path: Path) -> None:
+def test_pictures_from_the_terminal_say_nothing_of_glyphs(tmp_path: Path) -> None:
     """A whole process, as a user runs it: nothing of glyphs, fonts or source lines on its stderr."""
-    robot = tmp_path / "arm.toml"
-    renamed("pendulum", ("关节一 $x$ $\\frac",)).save(robot)
-    da.polynomial([0.1], [0.5], 2.0).save(tmp_path / "m.csv", rate=20)
-    for command in (["report", robot, tmp_path / "m.csv"], ["simulate", robot, "--q", "0.1", "--duration", "0.01"]):
-        picture = tmp_path / ("page.html" if command[0] == "report" else "run.png")
-        done = subprocess.run(
-            [sys.executable, "-m", "dalembert", *map(str, command), "-o" if command[0] == "report" else "--plot", picture],
-            capture_output=True, text=True, timeout=120,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        assert picture.exists() and not re.search("glyph|Warning|font|\\.py", done.stderr, re.IGNORECASE), done.stderr
+    robot, picture = tmp_path / "arm.toml", tmp_path / "run.png"
+    renamed(da.load("pendulum"), ("关节一 $x$ $\\frac",)).save(robot)
+    command = ["simulate", robot, "--q", "0.1", "--duration", "0.01", "--plot", picture]
+    words = [sys.executable, "-m", "dalembert", *map(str, command)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert picture.exists() and not re.search("glyph|Warning|font|\\.py", done.stderr, re.IGNORECASE), done.stderr
 
 
 @pytest.mark.parametrize(

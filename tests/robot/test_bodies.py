@@ -261,3 +261,36 @@ def test_materials_have_densities_of_solids():
         for name, value in MATERIALS.items()
     )
     assert density_of("2.7 g/cm^3") == density_of("2700 kg/m3") == 2700
+
+
+URDF = """<robot name="r"><link name="base"/>
+<link name="upper"><inertial><mass value="3"/><inertia ixx="1" iyy="1" izz="1"/></inertial>
+  <collision><geometry><sphere radius="0.1"/></geometry></collision></link>
+<link name="fore"><visual><geometry><sphere radius="1"/></geometry></visual>
+  <collision><origin xyz="0.25 0 0" rpy="0 1.5 0"/><geometry><cylinder radius="0.05" length="0.5"/></geometry></collision>
+  <collision><geometry><mesh filename="package://arm_description/meshes/box.stl" scale="0.001 0.001 0.001"/></geometry></collision></link>
+<joint name="j1" type="continuous"><parent link="base"/><child link="upper"/></joint>
+<joint name="j2" type="continuous"><parent link="upper"/><child link="fore"/></joint></robot>"""
+
+
+def test_a_density_fills_the_links_of_a_urdf_file(tmp_path):
+    package = tmp_path / "arm_description"
+    for folder in ("urdf", "meshes"):
+        (package / folder).mkdir(parents=True)
+    (package / "urdf" / "arm.urdf").write_text(URDF)
+    write_stl(package / "meshes" / "box.stl", box_triangles(SOLIDS["box"]) * 1000, text=True)
+    filled = da.load(package / "urdf" / "arm.urdf", density="aluminium").robot
+    tube = Shape("cylinder", (0.05, 0.5), Placement.rpy(0.0, 1.5, 0.0, (0.25, 0.0, 0.0))).inertia(2700)
+    whole = tube + Shape("box", SOLIDS["box"]).inertia(2700)
+    np.testing.assert_allclose(values(filled.link("fore").inertia), values(whole), rtol=1e-9, atol=1e-12)
+    assert filled.link("upper").inertia.mass == 3.0 and filled.link("base").inertia.is_zero
+    assert "'fore' 37.6 kg (2 collision shapes)" in filled.notes[-1]
+    (package / "meshes" / "box.stl").unlink()
+    with pytest.raises(RobotError, match=r"arm\.urdf: link 'fore': the mesh 'package://.*box\.stl' is not found"):
+        da.load(package / "urdf" / "arm.urdf", density="aluminium")
+
+
+def test_an_arm_of_shapes_survives_a_file(tmp_path):
+    arm = da.from_dh([{"a": 0.5, "shapes": {"capsule": ("50 mm", 0.4), "density": "steel", "xyz": (-0.2, 0, 0)}}])
+    arm.save(tmp_path / "arm.toml")
+    assert da.load(tmp_path / "arm.toml").robot == arm.robot

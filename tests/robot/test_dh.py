@@ -151,6 +151,11 @@ def test_what_is_not_used_is_said():
         ({"type": "screw"}, "'type' is 'screw'; it must be one of 'revolute'"),
         ({"theta": 1, "offset": 1}, "'offset' and 'theta' are both given"),
         ({"inertia": [1, 2]}, "'inertia' is [1, 2]; it must be {xx, yy, zz, xy, xz, yz}"),
+        (
+            {"inertia": [1, 1, 1]},
+            "'inertia' is [1, 1, 1]; it must be {xx, yy, zz, xy, xz, yz} (products are 0 unless given)",
+        ),
+        ({"inertia": [[1, 0, 0], 1, [0, 0, 1]]}, "'inertia' is [[1, 0, 0], 1, [0, 0, 1]]; it must be"),
         ({"inertia": {"xx": 1}}, "inertia: the key 'yy' is missing"),
         ({"com": [1, 2]}, "'com' is [1, 2]; it must be a list of 3 numbers"),
         ({"inertia": Inertia(1.0), "mass": 2}, "'mass' is given twice"),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -215,3 +217,56 @@ def test_only_tables_take_a_convention(tmp_path):
     da.load("planar-2r").save(tmp_path / "arm.toml")
     with pytest.raises(RobotError, match=r"only DH tables \(\.csv, "):
         da.load(tmp_path / "arm.toml", convention="modified")
+
+
+def test_the_example_is_read_as_it_says():
+    arm = da.load(Path(__file__).parents[2] / "examples" / "scara.csv")
+    assert arm.robot.joint_letters == "RRPR" and arm.joint_names == ("shoulder", "elbow", "quill", "wrist")
+    shoulder, _, quill, _ = arm.robot.joints
+    assert quill.limits == da.Limits(0.0, 0.17, 0.8, effort=160.0) and shoulder.rotor.inertia == pytest.approx(0.42e-4)
+    assert shoulder.limits.upper == pytest.approx(math.radians(130)) and shoulder.limits.velocity == pytest.approx(
+        55 * math.pi / 30
+    )
+    assert any(
+        "moments of inertia that the table does not give are 0: 'link1' (only Izz)" in note for note in arm.robot.notes
+    )
+    holds = arm.gravity_torque([0.3, 0.2, 0.1, 0.0])
+    assert holds == pytest.approx([0, 0, -1.4 * 9.81, 0], abs=1e-12)  # the quill points down, and carries the wrist
+
+
+UNIVERSAL = """Kinematics,theta [rad],a [m],d [m],alpha [rad],Dynamics,Mass [kg],Center of Mass [m],Inertia Matrix
+Joint 1,0,0,0.089159,π/2,Link 1,3.7,"[0, -0.02561, 0.00193]",0
+Joint 2,0,-0.425,0,0,Link 2,8.393,"[0.2125, 0, 0.11336]",0
+"""
+
+
+def test_a_makers_table_with_vectors_in_cells(tmp_path):
+    """As UR publishes it; a column that torques depend on and that is not read is a warning."""
+    (tmp_path / "ur.csv").write_text(UNIVERSAL)
+    with pytest.warns(da.ModelWarning, match="left out of the model, .*: the columns 'Inertia Matrix' of the table"):
+        robot = da.load(tmp_path / "ur.csv").robot
+    assert [link.inertia.com for link in robot.links[1:]] == [(0, -0.02561, 0.00193), (0.2125, 0, 0.11336)]
+
+
+@pytest.mark.parametrize(
+    ("cell", "ends"),
+    [("±170", (-170, 170)), ("-20 to 200", (-20, 200)), ("-20..200", (-20, 200)), ('"[-20, 200]"', (-20, 200)),
+     ("-20 / +200", (-20, 200)), ("-20° … 200°", (-20, 200)), ("+/-90 deg", (-90, 90))],
+)  # fmt: skip
+def test_ranges_in_one_cell(table, cell, ends):
+    limits = table(f"a,alpha,d,theta,range [deg]\n1,0,0,q1,{cell}\n").joints[0].limits
+    assert (limits.lower, limits.upper) == pytest.approx(tuple(map(math.radians, ends)))
+
+
+@pytest.mark.parametrize("filler", [" ", "\u00a0", "+", "(", "_", ",", "q1 + ", "1 "])
+def test_endless_cells_take_no_time(table, filler):
+    endless = filler * (100_000 // len(filler))
+    for text in (
+        f'"{endless}x";a;alpha;d;theta\n1;1;0;0;q1\n',
+        f'a;alpha;d;theta\n"x{endless}y";0;0;q1\n',
+        f'# name: x{endless}y\na;alpha\n1;"1{endless}+"\n',
+    ):
+        began = time.process_time()
+        with contextlib.suppress(RobotError):
+            table(text)
+        assert time.process_time() - began < 1.0

@@ -242,7 +242,7 @@ def test_loader_checks_what_bodies_can_be(tmp_path):
         ("panda.urdf", "panda.urdf: there is no such file; did you mean 'panda'?"),
         (
             "arm.step",
-            "arm.step: the suffix '.step' is none that robots are read from (.toml, .urdf, .xml, .mjcf, .csv, ",
+            "arm.step: the suffix '.step' is none that robots are read from (.toml, .urdf, ",
         ),
         ("nowhere/arm", "nowhere/arm: the suffix '' is none that robots are read from"),
         (str(LIBRARY), "library: the suffix '' is none"),
@@ -260,7 +260,7 @@ def test_wrong_names_get_one_sentence(asked, sentence):
     [
         ("", "arm.xml: the file is empty"),
         ("<robot", "arm.xml: this is not well-formed XML"),
-        ("<sdf/>", "arm.xml: its root element is <sdf>; MJCF has <mujoco> and URDF has <robot>"),
+        ("<html/>", "arm.xml: its root element is <html>; MJCF has <mujoco>, URDF <robot>, SDF <sdf>"),
     ],
 )
 def test_wrong_xml_gets_one_sentence(tmp_path, text, sentence):
@@ -279,3 +279,16 @@ def test_folders_are_no_files(tmp_path):
     (tmp_path / "arm.toml").mkdir()
     with pytest.raises(RobotError, match="this is a folder"):
         load_robot(tmp_path / "arm.toml")
+
+
+def test_a_missing_file_is_near_to_files_of_its_folder(tmp_path, monkeypatch):
+    """Not to shipped arms, which are no files: arm5.urdf is no pr-arm."""
+    with pytest.raises(RobotError, match=r"arm5\.urdf: there is no such file$"):
+        load_robot(tmp_path / "arm5.urdf")
+    for name in ("arm6.urdf", "arm6.txt", "gripper.urdf"):
+        (tmp_path / name).write_text("")
+    with pytest.raises(RobotError, match=r"arm5\.urdf: there is no such file; did you mean 'arm6\.urdf'\?$"):
+        load_robot(tmp_path / "arm5.urdf")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RobotError, match=r"^arm6\.step: .* did you mean 'arm6\.urdf'\?$"):
+        load_robot("arm6.step")

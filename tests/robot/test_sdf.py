@@ -132,6 +132,9 @@ def test_screws_universal_joints_and_mimics():
     robot = lone(link(), joint(kind="universal", inside=axes))
     assert [(x.name, tuple(x.axis)) for x in robot.joints] == [("j:1", (1, 0, 0)), ("j:2", (0, 1, 0))]
     assert robot.link("j:between").massless
+    robot = lone(link("a", "<pose>1 2 3 0 0 0</pose>"), joint(kind="ball", inside=""))
+    assert [x.name for x in robot.moving_joints] == ["j/yaw", "j/pitch", "j/roll"]
+    assert robot.joints[0].placement.translation == (1, 2, 3) and "the ball joint 'j' is" in robot.notes[0]
     pitch = "<axis><xyz>0 0 1</xyz></axis>"
     for element, advance in (
         ("<screw_thread_pitch>0.5</screw_thread_pitch>", 0.5),
@@ -240,7 +243,8 @@ def test_what_changes_torques_and_is_not_read_is_a_warning(tmp_path: Path):
     [
         (sdf(), "it has no <model>"),
         (sdf(model(link(), joint()), version="x"), "the version of <sdf> is 'x'"),
-        (sdf(model(link(), joint(kind="ball", inside=""))), "joint 'j' has type 'ball', which is not supported"),
+        (sdf(model(link(), joint(kind="slide", inside=""))), "joint 'j' has type 'slide', which is not supported"),
+        (sdf(model(link(), joint(), '<drake:joint name="p" type="planar"/>')), "joint 'p' is a <drake:joint> of type 'planar'"),
         (sdf(model(link(), joint(inside=""))), "joint 'j' has no <axis>"),
         (sdf(model(link(), joint(parent="b"))), "joint 'j': there is no link, joint, frame or model 'b' in its model"),
         (sdf(model(link(), joint(child="world"))), "joint 'j' has the child 'world', which does not move"),

@@ -5,6 +5,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 import dalembert as da
 from dalembert.errors import RobotError
@@ -13,6 +15,7 @@ from dalembert.robot.model import TIP_NOTE
 from dalembert.robot.selection import locked, selected
 from dalembert.robot.urdf import parse_urdf
 from plain_mechanics import PlainMechanics
+from test_urdf import robots
 
 BODY = (
     '<inertial><origin xyz="0.02 0.01 0.1" rpy="0.3 0 0.1"/><mass value="{m}"/>'
@@ -83,6 +86,28 @@ def test_locked_arm_is_the_whole_arm_with_those_joints_at_rest(case):
     )
     assert part.robot.mass == pytest.approx(robot.mass, rel=1e-12)
     assert any(note.startswith("held fixed: ") for note in part.robot.notes)
+
+
+@settings(max_examples=25, deadline=None)
+@given(robots(), st.data())
+def test_any_robot_with_joints_held_or_on_another_root_is_part_of_the_whole(robot, data):
+    """B and g are those rows and columns of the whole robot's, rotors, payload and fixed joints included."""
+    names = [x.name for x in robot.tree_joints]
+    assume(len(names) > 1)
+    held = data.draw(st.dictionaries(st.sampled_from(names), st.floats(-2, 2), max_size=len(names) - 1))
+    behind = [x.parent for x in robot.tree_joints if x.name not in held]
+    part = selected(robot, lock=held, root=data.draw(st.sampled_from([robot.root, *behind])))
+    left = [x.name for x in part.tree_joints]
+    q = np.linspace(-0.9, 1.2, len(left))
+    at = held | dict(zip(left, q, strict=True))
+    rows = [names.index(name) for name in left]
+    whole, ours = (
+        PlainMechanics(mechanism(robot), [at.get(name, 0.0) for name in names]),
+        PlainMechanics(mechanism(part), q),
+    )
+    size = np.abs(whole.B).max()
+    np.testing.assert_allclose(ours.B, whole.B[np.ix_(rows, rows)], rtol=1e-9, atol=1e-10 * size)
+    np.testing.assert_allclose(ours.g, whole.g[rows], rtol=1e-9, atol=1e-9 * (1 + np.abs(whole.g).max()))
 
 
 def reduced(text, hold):
@@ -161,8 +186,14 @@ def test_root_that_is_the_root_and_no_lock_change_nothing():
         (GRIPPER, {"lock": {"grip": float("nan")}}, "the position nan; it must be a finite number"),
         (GRIPPER, {"lock": {"grip": [1, 2]}}, r"the position \[1, 2\]; it needs one number"),
         (GRIPPER, {"lock": ["grip"]}, r"lock is \['grip'\]; it must give joints"),
-        (GRIPPER, {"lock": dict.fromkeys(["grip", "j_a1", "j_a2", "j_a3", "j_a4"], 0.0)}, "lock holds every joint"),
+        (
+            GRIPPER,
+            {"lock": dict.fromkeys(["grip", "j_a1", "j_a2", "j_a3", "j_a4"], 0.0)},
+            "every joint is held .* leave one out of lock",
+        ),
         (GRIPPER, {"root": "hnd"}, "no link is called 'hnd', so it cannot be the root; .*did you mean 'hand'"),
+        (GRIPPER, {"root": "left", "tip": "left"}, "link 'left' cannot be the root: no joint moves behind it"),
+        (GRIPPER, {"root": "a4", "tip": "hand"}, "no joint moves between the root 'a4' and the tip on link 'hand'"),
         (TWO_ARMS, {"root": "r1", "tip": "tool"}, "link 'tool', which does not hang on link 'r1'"),
     ],
 )
@@ -182,6 +213,17 @@ def test_closed_chains_that_cannot_be_held_are_refused():
         locked(five_bar, {"motor1": 0.1, "motor2": 0.2})
     with pytest.raises(RobotError, match=r"link 'base1' cannot be the root|cannot be the root"):
         selected(five_bar, root=five_bar.links[1].name)
+
+
+def test_part_of_a_robot_goes_through_files(tmp_path):
+    for case in ("rotors", "mimic"):
+        robot, lock = CASES[case]
+        part = da.load(robot, lock=lock)
+        for name in ("part.toml", "part.urdf"):
+            part.save(tmp_path / name)
+            again = da.load(tmp_path / name)
+            q = np.linspace(0.1, 0.5, part.n)
+            np.testing.assert_allclose(again.gravity_torque(q), part.gravity_torque(q), rtol=1e-12, atol=1e-12)
 
 
 def test_lock_says_what_it_does_not_use_and_what_is_outside_limits():

@@ -105,7 +105,7 @@ def test_writer_prefers_dh_rows_and_words_for_angles():
 def test_documented_examples_read():
     text = (Path(__file__).parents[2] / "docs" / "robot-files.md").read_text()
     examples = re.findall(r"```toml\n(.*?)```", text, re.S)
-    assert [parse_toml(example).name for example in examples] == ["hand", "elbow", "slider"]
+    assert [parse_toml(example).name for example in examples] == ["hand", "tubes", "post", "elbow", "slider"]
 
 
 def test_save_is_atomic_and_ordinary(tmp_path):

@@ -230,11 +230,13 @@ def files(draw: st.DrawFn) -> str:
         [
             '<safety_controller k_velocity="10" soft_lower_limit="-0.9"/>',
             '<calibration rising="0.1"/>',
-            '<dynamics damping="0.5" friction="0.1"/>',
             "<hardwareInterface>PositionJointInterface</hardwareInterface>",
         ]
     )
     top, joint = draw(st.lists(tops, max_size=4, unique=True)), draw(st.lists(inner, max_size=3, unique=True))
+    joint.append(
+        draw(st.sampled_from(["", '<dynamics damping="0.5" friction="0.1"/>', '<dynamics damping="1" mu="3"/>']))
+    )
     return urdf(*top, joint="".join(joint), link="".join(draw(st.lists(shapes(), max_size=3))))
 
 

@@ -6,8 +6,10 @@ import pytest
 import dalembert as da
 from dalembert.errors import RobotError
 from dalembert.robot.load import load_robot
+from dalembert.robot.mechanism import mechanism
 from dalembert.robot.selection import selected
 from dalembert.robot.urdf import parse_urdf
+from plain_mechanics import PlainMechanics
 
 BODY = (
     '<inertial><origin xyz="0.02 0.01 0.1" rpy="0.3 0 0.1"/><mass value="{m}"/>'
@@ -150,6 +152,21 @@ def test_free_and_ball_joints_are_mujoco_s(tmp_path, states, joint, T_of, n):
         data.qvel[:], data.qacc[:] = v, a
         mujoco.mj_inverse(model, data)
         np.testing.assert_allclose(arm.inverse_dynamics(q, qd, qdd), T.T @ data.qfrc_inverse, rtol=1e-9, atol=1e-9)
+
+
+def test_ball_joint_of_sdf_is_a_floating_joint_that_does_not_slide(tmp_path):
+    body = "<inertial><pose>0.02 0.01 0.1 0.3 0 0.1</pose><mass>10</mass><inertia><ixx>0.2</ixx><iyy>0.3</iyy><izz>0.25</izz><ixy>0.01</ixy><ixz>0.02</ixz></inertia></inertial>"
+    (tmp_path / "r.sdf").write_text(
+        f'<sdf version="1.9"><model name="r"><link name="chassis"><pose>0.3 -0.2 0.5 0.4 -0.3 0.8</pose>{body}</link>'
+        '<joint name="free" type="ball"><parent>world</parent><child>chassis</child></joint></model></sdf>'
+    )
+    ball = load_robot(tmp_path / "r.sdf")
+    whole = parse_urdf(urdf("floating").replace('<link name="l0">', "<!--").replace("</robot>", "--></robot>"))
+    held = selected(whole, lock=dict.fromkeys(("free/x", "free/y", "free/z"), 0.0))
+    ours, theirs = (PlainMechanics(mechanism(robot), [0.4, -0.7, 0.2]) for robot in (ball, held))
+    assert [x.name for x in ball.moving_joints] == ["free/yaw", "free/pitch", "free/roll"]
+    np.testing.assert_allclose(ours.B, theirs.B, atol=1e-13)
+    np.testing.assert_allclose(ours.g, theirs.g, atol=1e-12)
 
 
 def test_mobile_base_is_welded_by_the_name_of_its_joint():

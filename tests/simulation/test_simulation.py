@@ -696,6 +696,27 @@ def test_leaving_the_numbers_names_time_and_joint(every: int, method: str) -> No
         da.simulate(arm, [0.0, 0.5], [[0.0, 0.0], [1.0, 0.0], [1e4, -1e5]], None, 20.0, step=0.02, every=every)
 
 
+def test_the_joint_that_began_to_diverge_is_named() -> None:
+    """It moves the others, and lighter links faster than its own: here by damping that is too large for the step."""
+    step = 0.01
+    for name in ("planar-3r", "pr-arm"):
+        arm = da.Arm(da.load(name).robot.replace(gravity=(0.0, 0.0, 0.0)))
+        q0, n = np.full(arm.n, 0.1), arm.n
+        mobility = np.linalg.inv(arm.inertia_matrix(q0))
+        for j, joint in enumerate(arm.joint_names):
+            damping = np.zeros(n)
+            damping[j] = 8.0 / step / mobility[j, j]
+            with pytest.raises(SimulationError, match=f"the motion of joint '{joint}' is no longer finite"):
+                da.simulate(arm, q0, [0.01] * n, lambda t, q, qd, c=damping: -c * qd, 2.0, step=step)  # type: ignore[misc]
+    moved = [
+        replace(x, friction=da.Friction(viscous=8.0 / step / m))
+        for x, m in zip(arm.robot.joints, mobility.diagonal(), strict=True)
+    ]
+    stiff = da.Arm(arm.robot.replace(joints=(arm.robot.joints[0], moved[1])))
+    with pytest.raises(SimulationError, match=f"the motion of joint '{arm.joint_names[1]}' is no longer finite"):
+        da.simulate(stiff, q0, [0.01, 0.01], None, 2.0, step=step, method="rk4")
+
+
 def test_memory_is_bounded() -> None:
     """A long run that records little stays small."""
     code = (

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,11 +28,17 @@ from dalembert.analysis.sizing import (
     samples,
 )
 from dalembert.arm import Arm
+from dalembert.arm.handed_on import handed_on
 from dalembert.arrays import double, shown
 from dalembert.environment.cluster import connected, spread
 from dalembert.equations.regressor import WIDTH
 from dalembert.errors import DalembertError
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# what the methods of a study hand on to, by the modules that draw it: imported when it is first called
+HANDS_ON = {"plot": "report.plots:monte_carlo_figure", "_repr_html_": "report.notebook:monte_carlo_html"}
 Array = NDArray[np.floating[Any]]
 Distribution = Literal["uniform", "normal"]
 
@@ -103,6 +109,21 @@ class Tolerances:
         if self.distribution not in ("uniform", "normal"):
             raise DalembertError(f"distribution is {shown(self.distribution)}; it must be 'uniform' or 'normal'")
 
+    @property
+    def text(self) -> str:
+        """What varies, in words."""
+        words = []
+        for name in (*SHARES, *LENGTHS, "payload_com"):
+            value = getattr(self, name)
+            if np.any(value):
+                numbers = value if isinstance(value, tuple) else (value,)
+                unit, scale = (" %", 100) if name in SHARES else (" mm", 1000)
+                title = {"com": "centre of mass", "payload_com": "centre of mass of the payload"}.get(name, name)
+                words.append(f"{title} ± {', '.join(f'{scale * x:.3g}' for x in numbers)}{unit}")
+        if self.payload[1] > 0:
+            words.append(f"payload {self.payload[0]:g} to {self.payload[1]:g} kg")
+        return f"{', '.join(words) or 'nothing varies'} ({self.distribution})"
+
     @staticmethod
     def of(given: Tolerances | Mapping[str, Any]) -> Tolerances:
         """Tolerances, or a dict of them by name."""
@@ -127,6 +148,11 @@ class MonteCarlo:
     limit       (n,) the effort limits, NaN where there is none
     nominal_peak, nominal_rms   (n,) of the robot as its file has it
     drawn       (samples, k) the factors and additions that were drawn, named in ``names``: 1.03 is a mass 3 % above
+
+    >>> import dalembert as da
+    >>> motion = da.triangular([0.0, 0.0], [1.0, -2.0], duration=2.0)
+    >>> da.monte_carlo(da.load("planar-2r"), motion, {"mass": 0.05}, samples=100)
+    <MonteCarlo of 'planar-2r': 100 robots; the smallest margin that 99 % keep is 87.7%, of joint1>
     """
 
     arm: str
@@ -186,6 +212,13 @@ class MonteCarlo:
             row |= {"exceeded": float(self.exceeded[i]), "rms_0.95": float(self.quantile(0.95, "rms")[i])}
             rows.append(row)
         return rows
+
+    def plot(self) -> Figure:
+        """A matplotlib Figure: for every joint the peak torques from the 1 % to the 99 % quantile, nominal, and its limit."""
+        return handed_on(HANDS_ON, "plot")(self)
+
+    def _repr_html_(self) -> str:
+        return handed_on(HANDS_ON, "_repr_html_")(self)
 
     def __str__(self) -> str:
         heads = ["joint", "nominal", *(f"{share:.0%}" for share in QUANTILES), "limit", "margin at 95 %", "above it"]
@@ -400,7 +433,7 @@ class _Work:
             varied = self.arm.variants(**sets)
             tau = varied.inverse_dynamics(at.q, at.qd, at.qdd, self.push)
             peak[part] = np.abs(tau).max(axis=1)
-            mean[part] = [rms(at.t, one) for one in tau]
+            mean[part] = [rms(at.t, robot) for robot in tau]
         return peak, mean, drawn
 
     def _slices(self, count: int) -> Iterator[slice]:

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import StringIO
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dalembert.analysis.drives import BRAKE_FACTOR, Drives, GearSweep, drives_of
+from dalembert.analysis.integrals import energies, rms
 from dalembert.arm import Arm
 from dalembert.arm.handed_on import handed_on
 from dalembert.arm.variants import Variants
@@ -99,16 +101,30 @@ def samples(motion: Motion) -> MotionSamples:
     inner = [k for k in getattr(motion, "knots", ()) if t[0] < k < t[-1]]
     events = getattr(motion, "loads", None)
     if events is None or not callable(motion) or not inner:
-        loads = (
-            (getattr(motion, name, None) for name in ("payload", "wrench")) if events is None else events.at(t - t[0])
-        )
-        return MotionSamples(t, *(np.asarray(x, float) for x in (motion.q, motion.qd, motion.qdd)), *loads)
+        q, qd, qdd = (np.asarray(x, float) for x in (motion.q, motion.qd, motion.qdd))
+        if events is not None:
+            return MotionSamples(t, q, qd, qdd, *events.at(t - t[0]))
+        carried = (getattr(motion, name, None) for name in ("payload", "wrench"))
+        return _on_both_sides(MotionSamples(t, q, qd, qdd, *carried))
     before = np.array(inner) - 1e-9 * (t[-1] - t[0])
     asked = np.sort(np.concatenate([t, before, np.setdiff1d(inner, t)]))
     q, qd, qdd = motion(asked)
     shown = asked.copy()  # the value just before a knot belongs to the knot
     shown[np.searchsorted(asked, before)] = inner
     return MotionSamples(shown, q, qd, qdd, *events.at(asked))
+
+
+def _on_both_sides(at: MotionSamples) -> MotionSamples:
+    """The rows of a table; where what is carried changes, also with what was carried before."""
+    tables = [table for table in (at.payload, at.wrench) if table is not None]
+    if not tables or len(at.t) < 2:
+        return at
+    changes = np.flatnonzero(np.any([np.any(np.diff(table, axis=0) != 0, axis=1) for table in tables], axis=0)) + 1
+    rows = np.insert(np.arange(len(at.t)), changes, changes)  # the row of the change twice
+    load = rows.copy()
+    load[changes + np.arange(len(changes))] -= 1
+    before = at.rows(load)
+    return replace(at.rows(rows), payload=before.payload, wrench=before.wrench)
 
 
 @brief
@@ -156,6 +172,7 @@ class Sizing:
     force, moment                              sizes of f_i and μ_i, S (7.112), (7.113)
     axial, radial, tilting                     f_i along and across the axis, μ_i across it
     lowest, highest, lower, upper              (n,) positions reached, and their limits (NaN: none)
+    drives      what it asks of the motors and gears that the joints have, or None where they have none
     """
 
     arm: str
@@ -180,6 +197,7 @@ class Sizing:
     lower: Array
     upper: Array
     position_units: tuple[str, ...]
+    drives: Drives | None = None
 
     @property
     def quantities(self) -> tuple[Demand, ...]:
@@ -212,6 +230,15 @@ class Sizing:
                     unit = self.position_units[i]
                     out.append(f"joint '{name}' goes to {reached:.4g} {unit}, {word} its limit of {limit:.4g} {unit}")
         return out
+
+    def sweep(self, joint: str | int, ratios: ArrayLike | None = None) -> GearSweep:
+        """What the motor of one joint would have to give with other gear ratios: peak and RMS torque, and speed."""
+        if self.drives is None:
+            raise DalembertError(
+                f"robot '{self.arm}' has no motors, so there are no gear ratios to compare; give [joint.motor] in its file, or "
+                "choose motors by da.select_drives"
+            )
+        return self.drives.sweep(joint, ratios)
 
     def table(self) -> list[dict[str, Any]]:
         """One row for each joint, {column: value}.
@@ -281,12 +308,18 @@ def size(
     payload: float | None = None,
     payload_com: ArrayLike = (0.0, 0.0, 0.0),
     progress: Progress | None = None,
+    life: float | None = None,
+    brake_factor: float = BRAKE_FACTOR,
 ) -> Sizing:
     """What ``motion`` asks of ``arm``.
 
     motion      a Trajectory, whose events count, or anything with .t (N,), .q, .qd, .qdd (N, n)
     tip_wrench  (6,) or (N, 6) exerted by the tip on its environment, as in ``arm.inverse_dynamics``
     payload     a mass held at the tip (kg), its centre at ``payload_com`` in the tip's frame (m)
+    life        that the gears must reach (h, L10); unless given it is computed and not judged
+    brake_factor  how much more than the worst gravity torque of the motion a holding brake must hold
+
+    Joints with a ``motor`` or ``gear`` in their robot file are judged by these: ``.drives``, docs/sizing.md.
 
     Means and energies are integrals by trapezoids between the sample instants; the values on both
     sides of a jump count.
@@ -308,8 +341,7 @@ def size(
     effort, velocity = limits_of(arm, "effort"), limits_of(arm, "velocity")
     k_r = np.array([np.nan if joint.rotor is None else joint.rotor.gear for joint in arm.robot.moving_joints])
     given, returned = energies(t, power)
-    axial, radial = _along_and_across(arm, f)
-    _, tilting = _along_and_across(arm, mu)
+    axial, radial, tilting = bearing_parts(arm, f, mu)
     with np.errstate(divide="ignore", invalid="ignore"):
         motor_effort, motor_velocity = effort / np.abs(k_r), velocity * np.abs(k_r)
     return Sizing(
@@ -335,6 +367,7 @@ def size(
         lower=limits_of(arm, "lower"),
         upper=limits_of(arm, "upper"),
         position_units=units["position"],
+        drives=drives_of(arm, at, tau, (axial, radial, tilting), life=life, brake_factor=brake_factor),
     )
 
 
@@ -371,6 +404,12 @@ def _along_and_across(arm: Arm, x: Array) -> tuple[Array, Array]:
     z = np.einsum("kji,kj->ki", to_link, np.array([body.axis for body in arm.mechanism.bodies], float))
     along = np.einsum("tki,ki->tk", x, z)
     return along, np.linalg.norm(x - along[..., None] * z, axis=-1)
+
+
+def bearing_parts(arm: Arm, f: Array, mu: Array) -> tuple[Array, Array, Array]:
+    """Axial and radial force and tilting moment (N, n) of bearing loads f and μ (N, n, 3)."""
+    axial, radial = _along_and_across(arm, f)
+    return axial, radial, _along_and_across(arm, mu)[1]
 
 
 def check_fits(arm: Arm, at: MotionSamples) -> None:
@@ -420,28 +459,3 @@ def check_finite(arm: Arm, t: Array, tau: Array) -> None:
             f"the torque of joint '{arm.joint_names[joint]}' at t = {t[row]:g} s is not a finite number; "
             "the motion has values far too large there"
         )
-
-
-def rms(t: Array, x: Array) -> Array:
-    """The root mean square over time of x (N, n): (n,); of what stands there when no time passes."""
-    if t[-1] == t[0]:
-        return np.sqrt(np.mean(x**2, axis=0))
-    share = np.diff(t, prepend=t[0]) + np.diff(t, append=t[-1])  # an instant stands for the half steps beside it
-    return np.sqrt(share @ x**2 / (2 * (t[-1] - t[0])))
-
-
-def energies(t: Array, power: Array) -> tuple[Array, Array]:
-    """(given, returned), each (n,) and ≥ 0: the integrals of the positive and the negative power.
-
-    The power is taken to be straight between samples, so that given − returned is the integral by
-    trapezoids exactly.
-
-    >>> energies(np.array([0.0, 2.0]), np.array([[1.0], [-1.0]]))
-    (array([0.5]), array([0.5]))
-    """
-    dt, a, b = np.diff(t)[:, None], power[:-1], power[1:]
-    plain, crossing = dt * (a + b) / 2, a * b < 0
-    width = np.where(crossing, np.abs(a - b), 1.0)
-    up = np.where(crossing, dt * np.maximum(a, b) ** 2 / (2 * width), np.maximum(plain, 0.0))
-    down = np.where(crossing, dt * np.minimum(a, b) ** 2 / (2 * width), np.maximum(-plain, 0.0))
-    return up.sum(axis=0), down.sum(axis=0)

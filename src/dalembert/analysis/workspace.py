@@ -40,6 +40,7 @@ QUANTITIES = {
     "force-manipulability": ("mean radius of the force ellipsoid", "N", "effort"),
     "gravity-load": ("largest share of a torque limit that holding still takes", "", "effort"),
 }
+HOLDING = "largest joint torque that holding still takes"  # the gravity load of arms whose torque limits are not known
 KERNELS = {  # of dynamic manipulability, by what redundant joints do
     "pseudo-inverse": "dynamic_manipulability",
     "dynamic": "consistent_manipulability",
@@ -78,7 +79,12 @@ class WorkspaceMap:
     def words(self) -> str:
         """What is shown, with its unit."""
         what, unit, _ = QUANTITIES[self.quantity]
-        if self.quantity != "gravity-load" and any(row not in "xyz" for row in self.rows):
+        if self.quantity == "gravity-load":
+            if not self.limited:
+                letters = set(self.arm.robot.joint_letters)
+                unit = {"R": "N m", "P": "N"}[letters.pop()] if len(letters) == 1 else "N m; N at prismatic joints"
+                what = HOLDING
+        elif any(row not in "xyz" for row in self.rows):
             unit = "mixed units"
         return f"{what} ({unit})" if unit else what
 

@@ -6,12 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from dalembert.arrays import is_lazy, real, shown
+from dalembert.arrays import real, shown
 from dalembert.coordinates.chain import AnyMechanism
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.foreign.libraries import common_library
+from dalembert.foreign.libraries import common_library, joined_last
 from dalembert.robot.mechanism import places
 from dalembert.robot.model import Frame, Robot
 
@@ -72,20 +70,4 @@ def side_by_side(wrenches: Mapping[str, Any]) -> Any:
                 f"the wrench at '{name}' has shape {tuple(array.shape)}; it must be (…, 6): force and moment, "
                 "[fx fy fz mx my mz]"
             )
-    given: list[Any] = list(arrays.values())
-    if library == "torch":
-        import torch
-
-        device = next(x.device for x in given if isinstance(x, torch.Tensor))
-        return torch.cat(torch.broadcast_tensors(*(torch.as_tensor(x, device=device) for x in given)), dim=-1)
-    if library == "jax":
-        import jax.numpy as numbers
-    elif library == "cupy":
-        import cupy as numbers
-
-        given = [numbers.asarray(x) for x in given]
-    elif any(map(is_lazy, given)):
-        import dask.array as numbers
-    else:
-        numbers = np
-    return numbers.concatenate(numbers.broadcast_arrays(*given), axis=-1)
+    return joined_last(list(arrays.values()))

@@ -353,8 +353,8 @@ class ArmDynamics(Compiled):
         """
         state = [double(name, value) for name, value in (("q", q), ("qd", qd), ("tau", tau))]
         dq, dqd, dtau = self.forward_derivatives(*state, threads=threads)
-        one, none = np.broadcast_to(np.eye(self.n), dq.shape), np.zeros(dq.shape)
-        A = np.concatenate([np.concatenate([none, one], -1), np.concatenate([dq, dqd], -1)], -2)
+        eye, none = np.broadcast_to(np.eye(self.n), dq.shape), np.zeros(dq.shape)
+        A = np.concatenate([np.concatenate([none, eye], -1), np.concatenate([dq, dqd], -1)], -2)
         B = np.concatenate([none, dtau], -2)
         return (A, B) if dt is None else _held_over_steps(A, B, dt)
 

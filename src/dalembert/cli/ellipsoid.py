@@ -106,7 +106,6 @@ def measures(arm: da.Arm, q: tuple[float, ...], shape: Ellipsoid) -> tuple[float
 
 
 def _print(arm: da.Arm, q: tuple[float, ...], shape: Ellipsoid, exact: Polytope | None, kind: Kind, size: Any) -> None:
-    import numpy as np
 
     unit = shape.units[0] if len(set(shape.units)) == 1 else ""
     bound = (
@@ -125,15 +124,34 @@ def _print(arm: da.Arm, q: tuple[float, ...], shape: Ellipsoid, exact: Polytope 
     tell(f"manipulability measure w = √det(J Jᵀ) = {w}, dynamic w_d = √det(J (BᵀB)⁻¹ Jᵀ) = {w_d} (without limits)\n")
     rows = [[str(k + 1), number(float(r), unit), numbers(shape.axes[:, k], 3)] for k, r in enumerate(shape.radii)]
     print_table(["axis", ">radius", "direction"], rows)
-    cells = []
-    for sign, way in (("+", 1.0), ("−", -1.0)):
-        for row, d in zip(shape.rows, way * np.eye(m), strict=True):
-            most = (_known(x.max_acceleration(d), unit) if x is not None else "" for x in (shape, exact))
-            cells.append([f"{sign}{row}", *most])
     tell("")
-    print_table(["from 0 towards", ">ellipsoid", ">each joint within its limit"], cells)
+    _print_reaches(shape, exact, unit)
     if sum(row in "xyz" for row in shape.rows) >= 2:
         tell("\n".join(["", *drawing(shape, exact)]))
+
+
+def _print_reaches(shape: Ellipsoid, exact: Polytope | None, unit: str) -> None:
+    """How far each direction reaches from 0; one sentence where gravity leaves none of them."""
+    import numpy as np
+
+    ways = [(f"{sign}{row}", d) for sign, way in (("+", 1.0), ("−", -1.0)) for row, d in _axes(shape, way)]
+    columns = {">ellipsoid": shape, ">each joint within its limit": exact}
+    reaches = {head: [float(x.max_acceleration(d)) for _, d in ways] for head, x in columns.items() if x is not None}
+    some = {head: values for head, values in reaches.items() if not np.isnan(values).all()}
+    if ">ellipsoid" not in some:
+        tell(
+            "no axis meets the ellipsoid from 0, the tip at rest: torques of this size do not hold the arm's weight; give larger "
+            "--limits, or leave the weight out with --no-gravity"
+        )
+    if some:
+        rows = [[way, *(_known(values[k], unit) for values in some.values())] for k, (way, _) in enumerate(ways)]
+        print_table(["from 0 towards", *some], rows)
+
+
+def _axes(shape: Ellipsoid, way: float) -> list[tuple[str, Any]]:
+    import numpy as np
+
+    return list(zip(shape.rows, way * np.eye(len(shape.rows)), strict=True))
 
 
 def _known(value: Any, unit: str) -> str:

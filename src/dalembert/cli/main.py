@@ -35,6 +35,7 @@ from dalembert.cli.report import report
 from dalembert.cli.scale import scale
 from dalembert.cli.show import show
 from dalembert.cli.simulate import simulate
+from dalembert.cli.size import size
 from dalembert.cli.terminal import say
 from dalembert.cli.torques import torques
 from dalembert.documents.sources import cited, introduction
@@ -44,7 +45,7 @@ WRONG_INPUT = 2
 # in the order of --help
 COMMANDS = (
     arms, show, equations, couplings, parameters, identify, compare, ellipsoid, map_, inverse_kinematics, plan, torques,
-    scale, approximate, report, simulate, excite, payload, emit, book, cache,
+    scale, approximate, report, size, simulate, excite, payload, emit, book, cache,
 )  # fmt: skip
 
 

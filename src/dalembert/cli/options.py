@@ -173,6 +173,14 @@ ClusterOption = Annotated[
     str | None,
     Option(metavar="ADDRESS", help="Work on a Dask cluster: its scheduler's address, such as tcp://127.0.0.1:8786."),
 ]
+ToleranceOption = Annotated[
+    list[str] | None,
+    Option(
+        metavar="mass=5%",
+        help="± share of mass, inertia, rotor, viscous or coulomb, ± m of com, or payload=0..2 kg: margins of robots within "
+        "these tolerances, too. Repeatable.",
+    ),
+]
 PayloadOption = Annotated[float | None, Option(metavar="MASS", help="Mass held at the tip, in kg.")]
 PayloadComOption = Annotated[str | None, Option(metavar='"x y z"', help="Its centre of mass in the tip's frame, in m.")]
 
@@ -267,6 +275,32 @@ def row_of(option: str, text: str, letter: str, count: int) -> tuple[float, ...]
 def wrench_of(text: str | None) -> tuple[float, ...] | None:
     """What ``--tip-wrench`` says."""
     return None if text is None else numbers_of("--tip-wrench", text, "fx fy fz mx my mz")
+
+
+def tolerances_of(texts: list[str] | None) -> da.Tolerances | None:
+    """What ``--tolerance`` says, given once or several times."""
+    if not texts:
+        return None
+    values: dict[str, Any] = {}
+    known = ("mass", "inertia", "rotor", "viscous", "coulomb", "com", "payload", "payload_com")
+    for text in texts:
+        name, _, given = (part.strip() for part in text.partition("="))
+        if name not in known or not given:
+            raise DalembertError(
+                f'--tolerance "{text}": write NAME=SHARE, such as mass=5%, or payload=0..2; NAME is one of {", ".join(known)}'
+            )
+        if name == "payload":
+            least, dots, most = given.partition("..")
+            if not dots:
+                raise DalembertError(f'--tolerance "{text}": the payload is a range in kg, such as payload=0..2')
+            values[name] = tuple(numbers_of("--tolerance", part, "kg")[0] for part in (least, most))
+        else:
+            scale = 0.01 if given.endswith("%") else 1.0
+            numbers = list_of("--tolerance", given.replace("%", " "))
+            values[name] = (
+                [scale * x for x in numbers] if len(numbers) > 1 else scale * numbers[0] if numbers else given
+            )
+    return da.Tolerances(**values)
 
 
 def payload_com_of(text: str | None, mass: float | None) -> tuple[float, ...] | None:

@@ -43,6 +43,7 @@ def report(
         bool, Option("--check-limits", help="Exit with status 3 when the motion exceeds a limit.")
     ] = False,
     interpolation: options.InterpolationOption = "auto",
+    tolerance: options.ToleranceOption = None,
     tip_wrench: options.WrenchOption = None,
     payload: options.PayloadOption = None,
     payload_com: options.PayloadComOption = None,
@@ -55,7 +56,7 @@ def report(
 
     MOTION.csv has the columns t (s), q1 … qn, qd1 … qdn, qdd1 … qddn, as for 'dalembert torques'.
     """
-    wrench = options.wrench_of(tip_wrench)
+    wrench, within = options.wrench_of(tip_wrench), options.tolerances_of(tolerance)
     if (motion is None) == (example is None):
         raise DalembertError(
             "a report is about a motion: give MOTION.csv, or --example 7.2 for the motions of the book's example"
@@ -80,7 +81,7 @@ def report(
     heading: dict[str, str | None] = {"title": title, "author": author, "note": note, "date": options.date_of(date)}
     with Bar(f"report on {loaded.name}") as bar:
         for k, (name, about, moving) in enumerate(motions):
-            studies.append(study(loaded, moving, title=name, note=about, tip_wrench=wrench))
+            studies.append(study(loaded, moving, title=name, note=about, tip_wrench=wrench, tolerances=within))
             bar(0.2 * (k + 1) / len(motions))
         write_report(out, studies, **heading, overwrite=force, progress=lambda fraction: bar(0.2 + 0.8 * fraction))
     print(f"the report is in {out.resolve()} ({out.stat().st_size // 1000} kB)")

@@ -141,9 +141,10 @@ def _torques(arm: da.Arm, motion: MotionTable, tip_wrench: tuple[float, ...] | N
     """τ for the whole motion."""
     import numpy as np
 
-    from dalembert.analysis.sizing import check_finite, samples
+    from dalembert.analysis.sizing import MotionSamples, check_finite
 
-    tau, whole = np.empty(motion.q.shape), samples(motion)
+    tau = np.empty(motion.q.shape)
+    whole = MotionSamples(motion.t, motion.q, motion.qd, motion.qdd, motion.payload, motion.wrench)
     with Bar("computing") as bar, np.errstate(all="ignore"):
         for start in range(0, len(tau), CHUNK):
             part = slice(start, start + CHUNK)

@@ -8,10 +8,11 @@ from typing import Any, TypeVar
 Record = TypeVar("Record", bound=type)
 LONGEST = 150  # characters
 FEW = 4  # numbers of an array that are shown
+PLAIN = (bool, int, float, str, tuple)  # what is left out where it is the default
 
 
 def brief(record: Record) -> Record:
-    """The dataclass with a ``repr`` of one line, of at most about 200 characters.
+    """The dataclass with a ``repr`` of one line, of at most about 200 characters, without fields that have their default.
 
     >>> from dataclasses import dataclass
     >>> @brief
@@ -29,9 +30,10 @@ def brief(record: Record) -> Record:
 def _brief(self: Any) -> str:
     out = ""
     for field in fields(self):
-        if not field.repr:
+        value = getattr(self, field.name)
+        if not field.repr or value is field.default or (isinstance(value, PLAIN) and value == field.default):
             continue
-        word = f"{field.name}={_value(getattr(self, field.name))}"
+        word = f"{field.name}={_value(value)}"
         if len(out) + len(word) > LONGEST:
             out += ", …" if out else "…"
             break

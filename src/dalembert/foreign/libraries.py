@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from typing import Any, TypeVar
 
 import numpy as np
 
+from dalembert.arrays import is_lazy
+from dalembert.environment.extras import extra
 from dalembert.errors import ShapeError
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -87,3 +90,31 @@ def where(mask: Sequence[Any], array: Any) -> Any:
 
         return cupy.where(cupy.array(mask), array, 0.0)
     return np.where(np.array(mask), array, 0.0)
+
+
+def joined_last(arrays: Sequence[Any]) -> Any:
+    """Arrays of one library, NumPy and Dask among them, joined along the last axis; their leading axes broadcast.
+
+    >>> joined_last([np.zeros((2, 3)), np.ones(1)])
+    array([[0., 0., 0., 1.],
+           [0., 0., 0., 1.]])
+    """
+    library = common_library(arrays)
+    if library == "torch":
+        import torch
+
+        like = next(x for x in arrays if isinstance(x, torch.Tensor))
+        leading = torch.broadcast_shapes(*(tuple(x.shape[:-1]) for x in arrays))
+        spread = (torch.as_tensor(x, device=like.device).expand(*leading, x.shape[-1]) for x in arrays)
+        return torch.cat(list(spread), dim=-1)
+    leading = np.broadcast_shapes(*(x.shape[:-1] for x in arrays))
+    module: Any = np
+    if library is not None:
+        module = import_module({"jax": "jax.numpy"}.get(library, library))
+        arrays = [module.asarray(x) for x in arrays]
+    elif any(map(is_lazy, arrays)):
+        with extra("cluster", "a Dask array"):
+            import dask.array
+
+        module = dask.array
+    return module.concatenate([module.broadcast_to(x, (*leading, x.shape[-1])) for x in arrays], axis=-1)

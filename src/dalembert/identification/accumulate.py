@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dalembert.environment.brief import brief
 from dalembert.environment.extras import extra
 
 Array = NDArray[np.float64]
@@ -24,6 +25,7 @@ PANEL = 8  # columns that tpqrt handles together: the fastest for 20 to 90 colum
 RANK = 1e-11  # singular values of R (columns of length one), beside the largest, that are rounding
 
 
+@brief
 @dataclass(frozen=True)
 class TriangularSystem:
     """What least squares needs of any number of equations Yπ = τ.

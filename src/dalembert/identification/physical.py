@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
+from dalembert.environment.brief import brief
 from dalembert.environment.extras import extra
 from dalembert.equations.regressor import INERTIAL
 from dalembert.errors import DalembertError
@@ -57,6 +58,7 @@ def ten(inertia: Inertia) -> Array:
     return np.array([inertia.mass, *inertia.first_moments, *np.array(inertia.tensor_at_origin, float)[UPPER]], float)
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Links:
     """Which part of the augmented links' parameters is the links themselves, without rotors and payload.

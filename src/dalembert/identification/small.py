@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from dalembert.analysis.sizing import check_fits, rms, samples
 from dalembert.arm import Arm
 from dalembert.arrays import number
+from dalembert.environment.brief import brief
 from dalembert.equations.regressor import WIDTH
 from dalembert.equations.regrouping import LeanLink, lean_links
 from dalembert.errors import DalembertError
@@ -33,6 +34,7 @@ DRIVE = ("I_m", "F_v", "F_s")  # in the order of the regressor, after the ten of
 MOST = 4000  # instants that are looked at
 
 
+@brief
 @dataclass(frozen=True)
 class DroppedPart:
     """A parameter of joint i of the tree: its name, and what it adds to the columns of Y."""

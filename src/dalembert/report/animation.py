@@ -5,6 +5,7 @@ The instants of the pictures are evenly spread over the motion, so that it plays
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
@@ -26,6 +27,7 @@ from dalembert.errors import DalembertError
 from dalembert.files import check_writable, whole_binary_file
 from dalembert.report import arm_figures, figures
 from dalembert.report.arm_figures import draw_plate, draw_strokes
+from dalembert.report.colours import in_the_dark
 from dalembert.report.html import text
 from dalembert.report.plots import chosen
 from dalembert.report.skeleton import Pose, View, skeleton
@@ -35,7 +37,7 @@ from dalembert.simulation.simulate import Run
 from dalembert.trajectory.trajectory import Trajectory
 
 Array = NDArray[np.floating[Any]]
-MOST = 20_000  # pictures of a film
+MOST = 5_000  # pictures of a film
 SIZE, DPI = (6.0, 5.0), 100  # inches, and pixels to each: even numbers of pixels, as video needs them
 
 
@@ -160,7 +162,7 @@ def pictures(film: Film, progress: Callable[[float], None]) -> Iterator[NDArray[
         for k, (t, pose) in enumerate(zip(film.t, film.poses, strict=True)):
             canvas.restore_region(still)
             before = len(axes.lines)
-            axes.plot(*tips[: k + 1].T, color=arm_figures.TIP, lw=1.3, zorder=2.5)
+            axes.plot(*tips[: k + 1].T, color=arm_figures.TIP, lw=1.2, zorder=2.5)
             draw_strokes(axes, by_depth(strokes(arm, pose, size), view), view)
             for line in sorted(axes.lines[before:], key=lambda line: line.get_zorder()):
                 line.draw(renderer)
@@ -177,15 +179,12 @@ def write_gif(film: Film, file: Any, progress: Callable[[float], None]) -> None:
     with extra("plot", "a GIF"):
         from PIL import Image
 
-    palette = None
-    frames = []
-    for picture in pictures(film, progress):
-        image = Image.fromarray(picture)
-        if palette is None:
-            palette = image.quantize(64, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
-        frames.append(image.quantize(palette=palette, dither=Image.Dither.NONE))
-    shown = round(1000 * film.each)
-    frames[0].save(file, "GIF", save_all=True, append_images=frames[1:], duration=shown, loop=0, optimize=False)
+    drawn = (Image.fromarray(picture) for picture in pictures(film, progress))
+    image = next(drawn)
+    palette = image.quantize(128, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    frames = (x.quantize(palette=palette, dither=Image.Dither.NONE) for x in itertools.chain([image], drawn))
+    look: dict[str, Any] = {"duration": round(1000 * film.each), "loop": 0, "optimize": False}
+    next(frames).save(file, "GIF", save_all=True, append_images=frames, **look)
 
 
 def _ffmpeg(path: str | os.PathLike[str]) -> str:
@@ -252,7 +251,10 @@ def write_html(film: Film, file: Any, progress: Callable[[float], None]) -> None
         "each": film.each,
         "step": round(float(film.t[1] - film.t[0]), 9),
         "end": round(float(film.t[-1]), 9),
-        "look": [[s.colour, s.width, int(s.round), int(s.outlined), round(s.lift / unit)] for s in drawn],
+        "look": [
+            [[s.colour, in_the_dark(s.colour)], s.width, int(s.round), int(s.outlined), round(s.lift / unit)]
+            for s in drawn
+        ],
         "frames": steps.tolist(),
         "plate": np.round((plate(film.arm, size) - middle) / unit).astype(int).ravel().tolist(),
         "view": np.round([*view.matrix, np.cross(*view.matrix)], 6).tolist(),
@@ -315,10 +317,12 @@ function draw() {
   pen.beginPath();
   for (let i = 0; i <= k; i++) pen.lineTo(...at(F[i].slice(3 * D.tip, 3 * D.tip + 3)).slice(0, 2));
   pen.lineTo(...point(D.tip).slice(0, 2));
-  pen.strokeStyle = "#d1702a"; pen.lineWidth = 1.4; pen.stroke();
+  pen.strokeStyle = ink; pen.lineWidth = 1.3; pen.stroke();
   const strokes = D.look.map((look, i) => [look, point(2 * i), point(2 * i + 1), i >= D.look.length - 3 ? 1e9 : 0]);
   strokes.sort((a, b) => a[1][2] + a[2][2] + 2 * a[0][4] + a[3] - b[1][2] - b[2][2] - 2 * b[0][4] - b[3]);
-  for (const [[colour, width, round, outlined], a, b] of strokes) {
+  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+  for (const [[colours, width, round, outlined], a, b] of strokes) {
+    const colour = colours[+dark];
     pen.lineCap = round ? "round" : "butt";
     const end = Math.hypot(a[0] - b[0], a[1] - b[1]) < 0.4;
     for (const [c, more] of outlined ? [[page, 2.5], [colour, 0]] : [[colour, 0]]) {

@@ -24,7 +24,7 @@ Array = NDArray[np.floating[Any]]
 GHOSTS = 7  # configurations that are drawn of a motion
 MOST = 24  # of those that are given
 PATH = 400  # points of the tip's path
-TIP, SHEET = "#d1702a", "#dfe4e9"
+TIP, SHEET = figures.INK, "#dfe4e9"
 
 
 def resting(arm: Arm) -> Array:
@@ -84,7 +84,7 @@ def draw(axes: Axes, arm: Arm, poses: list[Pose], view: View, path: Array | None
             share = 0.30 + 0.40 * k / max(len(poses) - 2, 1)
             axes.plot(*(view.matrix @ line.T), color="#9fb0c0", lw=3.0, alpha=share, zorder=2)
     if path is not None:
-        axes.plot(*(view.matrix @ path.T), color=TIP, lw=1.3, zorder=2.5)
+        axes.plot(*(view.matrix @ path.T), color=TIP, lw=1.2, ls=(0, (4, 1.5)), zorder=2.5)
     draw_strokes(axes, by_depth(strokes(arm, poses[-1], size), view), view)
     label_tip(axes, poses[-1], view, size)
     figures.draw_surroundings(axes, arm, view, triad=0.16 * size, base_size=0, margin=0.09)

@@ -146,20 +146,20 @@ def assemble(panels: Sequence[Panel], columns: int = 2) -> Figure:
     columns = min(columns, len(panels))
     lines = -(-len(panels) // columns)
     width, height = panels[0].size
+    key = dict.fromkeys(pair for panel in panels for pair in panel.key)
+    room = int(14 * width * columns) // (6 + max((len(shortened(visible(word))) for _, word in key), default=0))
+    across = max(1, min(len(key), 4 * columns, room))
+    more = 0.19 * max(0, -(-len(key) // across) - 2)  # inches for a legend of more than two lines
     with matplotlib.rc_context(STYLE):
-        figure = new_figure(figsize=(width * columns, height * lines), layout="constrained")
+        figure = new_figure(figsize=(width * columns, height * lines + more), layout="constrained")
         for k, panel in enumerate(panels, 1):
             axes = figure.add_subplot(lines, columns, k)
             panel.draw(axes)
             axes.set_title(literal(panel.title))
-        key = dict.fromkeys(pair for panel in panels for pair in panel.key)
         if key:
             # a label that begins with "_" means none to matplotlib, so that the words are set afterwards
             handles = [Line2D([], [], color=colour, lw=3, label="word") for colour, _ in key]
-            room = int(14 * width * columns) // (6 + max(len(shortened(visible(word))) for _, word in key))
-            legend = figure.legend(
-                handles=handles, loc="outside upper left", ncols=max(1, min(len(handles), 4 * columns, room))
-            )
+            legend = figure.legend(handles=handles, loc="outside upper left", ncols=across)
             for piece, (_, word) in zip(legend.get_texts(), key, strict=True):
                 piece.set_text(literal(word))
     return with_glyphs(figure)
@@ -599,7 +599,7 @@ def _limits(axes: Axes, limit: float, y: Array, joint: str) -> None:
     axes.margins(y=0.12)
     if not near:
         words = f"limit ±{limit:g}, off the scale"
-        points = 72 * axes.get_position().width * axes.figure.get_figwidth()
+        points = 72 * axes.bbox.width / axes.figure.dpi
         beside = 6.2 * (len(shortened(joint)) + 6) + 4.4 * len(words) < points
         if not beside:
             _headroom(axes, 1)

@@ -58,7 +58,7 @@ nav { margin-top: 12px; display: flex; flex-wrap: wrap; gap: 4px 18px; font-size
 figure { margin: 0; min-width: 0; break-inside: avoid; }
 figure svg { display: block; width: 100%; height: auto; }
 .byline { margin: 0 0 8px; } .byline b { font-weight: 600; }
-.remark { max-width: 76ch; }
+.remark { max-width: 76ch; } .sources { color: var(--soft); font-size: 0.82rem; max-width: 100ch; margin: 2px 0 6px; }
 figcaption { color: var(--soft); font-size: 0.9rem; }
 .key { display: flex; flex-wrap: wrap; gap: 2px 18px; margin: 6px 0; padding: 0; list-style: none; font-size: 0.9rem; }
 .key i { display: inline-block; width: 20px; height: 4px; border-radius: 2px; margin-right: 7px; vertical-align: 3px; }
@@ -99,7 +99,7 @@ footer { margin-top: 60px; border-top: 1px solid var(--line); padding: 16px 0 40
   h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 40px; }
   .cards { grid-template-columns: 1fr 1fr; }
   .grid.two svg text { font-size: 10.5px; }
-  .grid.one figure { overflow-x: auto; } .grid.one svg { min-width: 600px; }
+  .grid.one figure { overflow-x: auto; } .grid.one svg { min-width: 720px; }
   th, td { padding: 5px 9px; }
   dl { grid-template-columns: 1fr; } dd { margin-bottom: 6px; }
 }
@@ -116,7 +116,8 @@ footer { margin-top: 60px; border-top: 1px solid var(--line); padding: 16px 0 40
   figure svg { max-height: 62mm; }
   .scroll, .equations { overflow: visible; } .equations svg { max-width: 100%; height: auto; }
   table { font-size: 7.6pt; } table.wide { font-size: 5.6pt; } th, td { padding: 2px 5px; } .wide th, .wide td { padding: 2px 3px; } th:first-child, td:first-child { position: static; }
-  .grid { gap: 8px 14px; } .grid.two { grid-template-columns: 1fr 1fr; } .grid.three { grid-template-columns: 1fr 1fr 1fr; }
+  .grid { display: block; } .grid > * { display: inline-block; width: 100%; margin: 0 2% 8px 0; vertical-align: top; }
+  .grid.two > * { width: 48%; } .grid.three > * { width: 31.3%; }
   footer { margin-top: 24px; padding-bottom: 0; }
 }
 """
@@ -169,12 +170,12 @@ def page(
     byline, parts = byline or Byline(), list(parts)
     entries = "".join(f'<a href="#{place}">{text(word)}</a>' for place, word in links)
     letters = cited(html.unescape(re.sub(r"<[^>]*>", " ", " ".join([about, *parts]))))
-    sources = f"<p>Sources: {text(introduction(letters))}</p>" if letters else ""
+    sources = f'<p class="sources">Sources: {text(introduction(letters))}</p>' if letters else ""
     head = (
-        f'<header><div><h1>{text(title)}</h1>{byline.html()}<p class="soft">{about}</p>'
+        f'<header><div><h1>{text(title)}</h1>{byline.html()}{sources}<p class="soft">{about}</p>'
         f'<nav aria-label="Sections">{entries}</nav></div></header>'
     )
-    foot = f"<footer><div>{sources}Made by dalembert {__version__}. This page needs no network.</div></footer>"
+    foot = f"<footer><div>Made by dalembert {__version__}. This page needs no network.</div></footer>"
     body, sheet = with_classes("\n".join([head, "<main>", *parts, "</main>", foot]))
     author = f'<meta name="author" content="{text(byline.author)}">\n' if byline.author else ""
     return (

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.analysis.ellipsoid import Ellipsoid, components
+from dalembert.analysis.monte_carlo import QUANTILES, MonteCarlo
 from dalembert.analysis.sizing import ROUNDING, Sizing, joint_units
 from dalembert.arm import Arm
 from dalembert.arrays import is_lazy
@@ -109,7 +110,7 @@ def arm_html(arm: Arm) -> str:
 
 def _arm_picture(arm: Arm, motion: Any) -> str:
     q, path = configurations(arm, motion)
-    poses = skeleton(arm, q)
+    poses = skeleton(arm, q if arm.n <= 12 else q[[0, -1]])
     return arm_svg(arm, poses, views_of(arm, poses)[0], path=path)
 
 
@@ -129,7 +130,7 @@ def motion_html(motion: Trajectory) -> str:
     title = f"motion of {motion.n} joint{'s' * (motion.n != 1)}, {number(motion.duration)} s"
     columns = ["joint", "from (rad, m)", "to", "peak speed (/s)", "peak acceleration (/s²)"]
     picture = curves_svg(motion.t, _curves(names, motion.q), "positions (rad, m)")
-    return shown(title, [picture], columns, rows, "; ".join(motion.notes))
+    return shown(title, [picture], columns, rows, "; ".join([*map(str, motion.events), *motion.notes]))
 
 
 def run_html(run: Run) -> str:
@@ -239,6 +240,20 @@ def sizing_html(sizing: Sizing) -> str:
     picture = bars_svg(sizing.joints, shares, colours, "largest share of a limit")
     title = f"sizing of {sizing.arm}: {number(sizing.duration)} s"
     return shown(title, [picture], columns, rows, "; ".join(sizing.exceeded[:3]))
+
+
+def monte_carlo_html(study: MonteCarlo) -> str:
+    """Robots of one design: what 99 % of them use of each limit, and the quantiles of the peak torques."""
+    rows = []
+    for i, row in enumerate(study.table()):
+        numbers = [row["nominal_peak"], *(row[f"peak_{share:g}"] for share in QUANTILES), row["limit"]]
+        above = "–" if np.isnan(row["exceeded"]) else f"{row['exceeded']:.2%}"
+        rows.append([_name(i, f"{row['joint']} ({row['unit']})"), *(number(x) for x in numbers), above])
+    columns = ["peak torque of", "nominal", *(f"{share:.0%}" for share in QUANTILES), "limit", "above it"]
+    shares = 1.0 - study.margin(0.99)
+    colours = [RED if share > 1 + ROUNDING else joint_colour(i) for i, share in enumerate(shares)]
+    picture = bars_svg(study.joints, shares, colours, "share of the limit that 99 % stay below")
+    return shown(f"{len(study.peak):,} robots of the design {study.arm}", [picture], columns, rows)
 
 
 def fit_html(fit: Identification) -> str:

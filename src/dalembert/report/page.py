@@ -12,12 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.analysis.drives import light_of
+from dalembert.analysis.monte_carlo import MonteCarlo
 from dalembert.analysis.sizing import Demand, joint_units, rms
 from dalembert.arm import Arm
 from dalembert.arrays import shown
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable, whole_file
 from dalembert.report import figures, tip_figures
+from dalembert.report.drives import drives_section, light
 from dalembert.report.html import (
     Byline,
     Column,
@@ -33,10 +36,11 @@ from dalembert.report.html import (
     table_of_columns,
     text,
 )
+from dalembert.report.plots import monte_carlo_panels
 from dalembert.report.study import NEGLIGIBLE, Study
 from dalembert.report.svg import formula_svg
 from dalembert.robot.omissions import OMISSIONS
-from dalembert.trajectory.csv_file import carried_columns
+from dalembert.trajectory.csv_file import DERIVED, carried_columns
 
 Array = NDArray[np.floating[Any]]
 Progress = Callable[[float], None]
@@ -45,7 +49,7 @@ SMALL = 3  # joints up to which an arm gets its equations and every torque term 
 
 
 @dataclass(frozen=True)
-class Place:
+class SectionPlace:
     """Where a section stands: ``name`` begins its identifiers, ``about`` ends the words of its figures, ``across`` is how
     many panels of joints stand side by side."""
 
@@ -54,7 +58,7 @@ class Place:
     across: str
 
 
-Section = Callable[[Study, Place], str]  # HTML about a motion; empty where there is nothing to say
+Section = Callable[[Study, SectionPlace], str]  # HTML about a motion; empty where there is nothing to say
 
 
 def write_report(
@@ -118,7 +122,7 @@ def report_html(
     steps = len(SECTIONS) * len(studies)
     for index, study in enumerate(studies):
         parts.append(_motion_head(study, index, len(studies)))
-        place = Place(f"m{index + 1}", f"of {arm.name}, {study.title}", "two" if arm.n <= 4 else "three")
+        place = SectionPlace(f"m{index + 1}", f"of {arm.name}, {study.title}", "two" if arm.n <= 4 else "three")
         for done, section in enumerate(SECTIONS, 1):
             parts.append(section(study, place))
             if progress is not None:
@@ -286,17 +290,17 @@ def _motion_head(study: Study, index: int, count: int) -> str:
     return f'<h2 id="motion-{index + 1}">{text(head)}</h2>\n{note}'
 
 
-def _start_and_end(study: Study, place: Place) -> str:
+def _start_and_end(study: Study, place: SectionPlace) -> str:
     drawn = grid(figures.arm_panels(study), f"{place.name}-arm", place.about, beside=_ends(study))
     return f"<h3>Start and end</h3>\n{drawn}"
 
 
-def _joint_motion(study: Study, place: Place) -> str:
+def _joint_motion(study: Study, place: SectionPlace) -> str:
     drawn = grid(figures.motion_panels(study), f"{place.name}-motion", place.about, across="three")
     return f"<h3>Motion of the joints</h3>\n{drawn}"
 
 
-def _torques(study: Study, place: Place) -> str:
+def _torques(study: Study, place: SectionPlace) -> str:
     """Every joint against its limits; for arms of many joints also all in one picture."""
     limited = not np.isnan(study.sizing.torque.limit).all()
     whole = ""
@@ -311,7 +315,7 @@ def _torques(study: Study, place: Place) -> str:
     )
 
 
-def _causes(study: Study, place: Place) -> str:
+def _causes(study: Study, place: SectionPlace) -> str:
     """Where the torques come from; for small arms term by term."""
     out = (
         "<h3>Where the torques come from</h3>\n<p>Causes that push the same way are stacked; the line is their sum.</p>"
@@ -326,12 +330,12 @@ def _causes(study: Study, place: Place) -> str:
     return out
 
 
-def _tip_motion(study: Study, place: Place) -> str:
+def _tip_motion(study: Study, place: SectionPlace) -> str:
     drawn = grid(figures.tip_panels(study), f"{place.name}-tip", place.about, across="three")
     return f"<h3>Motion of the tip</h3>\n{drawn}"
 
 
-def _rotation_and_translation(study: Study, place: Place) -> str:
+def _rotation_and_translation(study: Study, place: SectionPlace) -> str:
     """What turning the links costs, and what moving their masses costs: M's two parts of D q̈ and of h."""
     split, units = study.split, study.sizing.torque.units
     columns: list[Column] = [
@@ -352,7 +356,7 @@ def _rotation_and_translation(study: Study, place: Place) -> str:
     )
 
 
-def _ellipsoids(study: Study, place: Place) -> str:
+def _ellipsoids(study: Study, place: SectionPlace) -> str:
     """What the tip could be accelerated with along the way."""
     head = "<h3>Acceleration capability of the tip</h3>\n"
     shapes = study.ellipsoids
@@ -374,7 +378,7 @@ def _ellipsoids(study: Study, place: Place) -> str:
     )
 
 
-def _reactions(study: Study, place: Place) -> str:
+def _reactions(study: Study, place: SectionPlace) -> str:
     """Of closed chains: what the joints at which they were cut must bear."""
     if not study.arm.loops:
         return ""
@@ -411,7 +415,7 @@ def _ends(study: Study) -> str:
     return f"<div>{table(['', 'start', 'end', 'travel', 'unit'], rows)}</div>"
 
 
-def _sizing(study: Study, place: Place) -> str:
+def _sizing(study: Study, place: SectionPlace) -> str:
     """Four tables: joints, power, motors, bearings."""
     s = study.sizing
     every = range(len(s.joints))
@@ -470,6 +474,56 @@ def _sizing(study: Study, place: Place) -> str:
     )
 
 
+def _drives(study: Study, place: SectionPlace) -> str:
+    """Motors and gears, where the robot file has them."""
+    return drives_section(study, place.name, place.about)
+
+
+def _tolerances(study: Study, place: SectionPlace) -> str:
+    """Margins of robots within their tolerances, where these are given."""
+    if (drawn := study.drawn) is None:
+        return ""
+    middle, most, nearly_all = drawn.quantile((0.5, 0.95, 0.99))
+    every = range(study.arm.n)
+    known = ~np.isnan(drawn.limit)
+    margin = drawn.margin(0.95)
+    columns: list[Column] = [
+        ("", "joint", [text(name) for name in drawn.joints]),
+        ("peak torque", "nominal", [f"{number(drawn.nominal_peak[i])} {drawn.units[i]}" for i in every]),
+        *(("peak torque", f"{share:.0%} stay below", [number(x) for x in values])
+          for share, values in ((0.5, middle), (0.95, most), (0.99, nearly_all))),
+        ("effort limit", "", [number(drawn.limit[i]) for i in every]),
+        ("effort limit", "margin of 95 %", [light(light_of(margin[i]), f"{margin[i]:.0%}") if known[i] else "–" for i in every]),
+        ("effort limit", "robots above it", [f"{drawn.exceeded[i]:.2%}" if known[i] else "–" for i in every]),
+        ("", "what matters most", [text(_cause(drawn, i)) for i in every]),
+    ]  # fmt: skip
+    return (
+        f"<h3>Tolerances</h3>\n<p>Torques of {len(drawn.peak):,} robots whose numbers were drawn within their tolerances: "
+        f"{text(drawn.tolerances.text)}. A light is green where 95 % of the robots have 20 % of the limit left or more, amber "
+        "where they have less, red where they exceed it.</p>" + table_of_columns(columns)
+        + grid(monte_carlo_panels(drawn), f"{place.name}-tolerances", place.about)
+        + _drives_within(study)
+    )  # fmt: skip
+
+
+def _cause(drawn: MonteCarlo, joint: int) -> str:
+    """The number that moves a joint's peak torque most, and the correlation with it."""
+    (name, correlation), *_ = drawn.causes(joint) or [("", 0.0)]
+    return f"{name} ({correlation:+.2f})" if abs(correlation) > 0.05 else "–"
+
+
+def _drives_within(study: Study) -> str:
+    """The lights of motors and gears for 95 % of the robots."""
+    drawn, drives = study.drawn, study.sizing.drives
+    if drawn is None or drives is None:
+        return ""
+    lights = drives.lights_at({"peak": drawn.quantile(0.95), "rms": drawn.quantile(0.95, "rms")})
+    rows = [[text(drive.joint), light(drive.light), light(lights[drive.joint])] for drive in drives.joints]
+    return "<h4>Drives of 95 % of the robots</h4>\n" + table(
+        ["joint", "as the file has it", "95 % of the robots"], rows
+    )
+
+
 def _net(given: float, returned: float) -> str:
     net = float(given - returned)
     return number(0.0 if abs(net) < 1e-9 * max(given, returned) else net)
@@ -485,7 +539,7 @@ def _inside(study: Study, i: int) -> str:
     return f'<span class="{kind}">{number(float(min(left)), 3)}</span>'
 
 
-def _scaling(study: Study, place: Place) -> str:
+def _scaling(study: Study, place: SectionPlace) -> str:
     """What slowing down or hurrying up would do."""
     head = "<h3>What scaling would do</h3>\n"
     variants = [study.evenly, study.fastest]
@@ -515,7 +569,7 @@ def _scaling(study: Study, place: Place) -> str:
     )  # fmt: skip
 
 
-def _omissions(study: Study, place: Place) -> str:
+def _omissions(study: Study, place: SectionPlace) -> str:
     """What an approximate model of the arm could leave out along this motion."""
     judged = study.omissions
     ((first, *_), errors), (headings, costs) = judged.tables(direct=False)
@@ -542,10 +596,11 @@ def _tightest(study: Study) -> list[str]:
     return [share(float(x.margin[i])), f"{text(x.name)} of {text(study.sizing.joints[i])}", number(float(x.at[i]))]
 
 
-def _downloads(study: Study, place: Place) -> str:
+def _downloads(study: Study, place: SectionPlace) -> str:
     """One table with everything over the motion's time, the sizing, and the motion in the least time."""
     stem = re.sub(r"[^A-Za-z0-9._-]+", "-", f"{study.arm.name}-{study.title}").strip("-").lower()
-    columns = _columns_of_motion(study) | _contributions(study) | _columns_of_tip(study)
+    derived = _contributions(study) | _columns_of_tip(study)
+    columns = _columns_of_motion(study) | {f"{DERIVED}{name}": x for name, x in derived.items()}
     items = [
         download(f"{stem}.csv", "Motion, torques, their causes, tip", csv_text(list(columns), list(columns.values()))),
         download(f"{stem}-sizing.csv", "Sizing", study.sizing.csv()),
@@ -602,6 +657,8 @@ SECTIONS: tuple[Section, ...] = (
     _tip_motion,
     _reactions,
     _sizing,
+    _drives,
+    _tolerances,
     _ellipsoids,
     _scaling,
     _omissions,

@@ -9,15 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.analysis.ellipsoid import Ellipsoid, Polytope
+from dalembert.analysis.monte_carlo import MonteCarlo
 from dalembert.analysis.sizing import ROUNDING, Demand, Sizing, joint_units
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.report.colours import INK, RED, SOFT, joint_colour
-from dalembert.report.figures import Curve, Panel, assemble
+from dalembert.report.figures import EVENTS, Curve, Panel, assemble
 from dalembert.report.tip_figures import ellipsoid_figure
 from dalembert.report.words import literal
 from dalembert.robot.model import Frame
 from dalembert.simulation.simulate import Run
+from dalembert.trajectory.events import Event
 from dalembert.trajectory.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -40,9 +42,12 @@ def motion_figure(motion: Trajectory, arm: Arm | None = None) -> Figure:
     shown = [("Position", "position", motion.q), ("Velocity", "speed", motion.qd)]
     shown.append(("Acceleration", "acceleration", motion.qdd))
     if arm is not None:
-        shown.append(("Torque", "torque", np.asarray(arm.inverse_dynamics(motion.q, motion.qd, motion.qdd))))
+        shown.append(("Torque", "torque", motion.torques(arm)))
     units = _units(arm)
-    panels = [_over_time(f"{title} ({units[what]})", motion.t, _curves(names, x)) for title, what, x in shown]
+    panels = [
+        _over_time(f"{title} ({units[what]})", motion.t, _curves(names, x), events=motion.events)
+        for title, what, x in shown
+    ]
     return assemble(panels, 2 if arm is not None else 3)
 
 
@@ -91,12 +96,14 @@ def _curves(names: Sequence[str], x: Array) -> list[Curve]:
     return [(joint_colour(i), name, x[:, i]) for i, name in enumerate(names)]
 
 
-def _over_time(title: str, t: Array, curves: list[Curve], inside: bool = False) -> Panel:
+def _over_time(title: str, t: Array, curves: list[Curve], inside: bool = False, events: Sequence[Event] = ()) -> Panel:
     """Curves over time; a curve that covers an earlier one is dashed. With ``inside`` the legend stands in the axes."""
     few = slice(None) if len(t) <= MOST else np.unique(np.linspace(0, len(t) - 1, MOST).round().astype(int))
     same = 1e-6 * max((float(np.ptp(y)) for _, _, y in curves if len(y)), default=0.0)
 
     def draw(axes: Axes) -> None:
+        for event in events:
+            axes.axvspan(event.start, event.end, color=EVENTS[type(event)][0], alpha=0.13, lw=0, zorder=0.3)
         for k, (colour, word, y) in enumerate(curves):
             covers = any(np.allclose(y, below, rtol=0, atol=same) for _, _, below in curves[:k])
             axes.plot(t[few], y[few], color=colour, ls=(0, (4, 4)) if covers else "-", label=literal(word))
@@ -109,7 +116,9 @@ def _over_time(title: str, t: Array, curves: list[Curve], inside: bool = False) 
             axes.set_ylim(low, high + 0.2 * (high - low))
             axes.legend(loc="upper left", ncols=len(curves))
 
-    return Panel(title, draw, () if inside else tuple((colour, word) for colour, word, _ in curves), (4.8, 2.6))
+    key = () if inside else tuple((colour, word) for colour, word, _ in curves)
+    shaded = dict.fromkeys(EVENTS[type(event)] for event in events)
+    return Panel(title, draw, (*key, *shaded), (4.8, 2.6))
 
 
 # -- sizing --------------------------------------------------------------------------------------
@@ -129,9 +138,10 @@ def _ticks(axes: Axes, names: Sequence[str]) -> None:
     """The joints' names below the bars, turned where they would run into each other."""
     axes.set_xticks(range(len(names)), [literal(name) for name in names])
     if sum(map(len, names)) + 2 * len(names) > 44:
-        axes.tick_params(axis="x", labelrotation=40, length=0)
+        crowded = len(names) > 12
+        axes.tick_params(axis="x", labelrotation=90 if crowded else 40, labelsize=7.0 if crowded else 8.5)
         for label in axes.get_xticklabels():
-            label.set(ha="right", rotation_mode="anchor")
+            label.set(ha="center" if crowded else "right", rotation_mode="default" if crowded else "anchor")
     axes.tick_params(axis="x", length=0)
     axes.grid(False, axis="x")
 
@@ -167,6 +177,34 @@ def _bars(sizing: Sizing, quantity: Demand, joints: list[int]) -> Panel:
 
     title = f"{quantity.name.capitalize()}: peak, and RMS in full colour ({quantity.units[joints[0]]})"
     return Panel(title, draw, (), (4.8, 2.8))
+
+
+def monte_carlo_figure(study: MonteCarlo) -> Figure:
+    """See :meth:`MonteCarlo.plot`."""
+    return assemble(monte_carlo_panels(study), 2)
+
+
+def monte_carlo_panels(study: MonteCarlo) -> list[Panel]:
+    """The peak torques of many robots beside the limits: a panel for the joints of each unit."""
+    return [_spread(study, [i for i, u in enumerate(study.units) if u == unit]) for unit in dict.fromkeys(study.units)]
+
+
+def _spread(study: MonteCarlo, joints: list[int]) -> Panel:
+    """For these joints, which share a unit: the peaks of most robots as bars, the middle one, the file's, and the limit."""
+    low, middle, high = study.quantile((0.01, 0.5, 0.99))[:, joints]
+    colours = [joint_colour(i) for i in joints]
+
+    def draw(axes: Axes) -> None:
+        x = np.arange(len(joints))
+        axes.bar(x, high - low, 0.5, bottom=low, color=colours, alpha=0.55)
+        axes.hlines(middle, x - 0.25, x + 0.25, color=colours, lw=2.0)
+        axes.plot(x, study.nominal_peak[joints], "o", ms=4.5, mfc="white", mec=INK, zorder=4)
+        axes.hlines(study.limit[joints], x - 0.36, x + 0.36, color=RED, lw=1.2, linestyles="dashed")
+        axes.set_ylim(bottom=0)
+        _ticks(axes, [study.joints[i] for i in joints])
+
+    title = f"Peak torque: 1 % to 99 % of {len(study.peak):,} robots ({study.units[joints[0]]})"
+    return Panel(title, draw, ((INK, "○ as its file has it"), (RED, "limit")), (6.4, 3.2))
 
 
 # -- ellipsoids ----------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from dalembert.arm import Arm
 from dalembert.environment.brief import brief
 
 Array = NDArray[np.floating[Any]]
+ROUNDING = 1e-9  # m: links that are shorter have no direction
 
 
 @brief
@@ -75,7 +76,8 @@ def _elbow(start: Array, end: Array, axis: Array) -> Array:
     """A link from its joint to the next: along the joint's axis first, then across, as DH measures d and a."""
     along = ((end - start) @ axis) * axis
     across = end - start - along
-    if min(np.linalg.norm(along), np.linalg.norm(across)) < 0.02 * np.linalg.norm(end - start):
+    shorter = min(np.linalg.norm(along), np.linalg.norm(across))
+    if shorter < max(0.02 * float(np.linalg.norm(end - start)), ROUNDING):
         return np.array([start, end])
     return np.array([start, start + along, end])
 

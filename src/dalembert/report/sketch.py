@@ -21,7 +21,7 @@ from dalembert.report.words import shortened, visible
 
 Array = NDArray[np.floating[Any]]
 POINTS, FINE = 800, 130  # of all curves of a picture together, and of each
-TIP, SHAPE = "#d1702a", "#3f7fc4"
+SHAPE, LINE = "#3f7fc4", "currentColor"
 
 
 def arm_svg(
@@ -41,10 +41,11 @@ def arm_svg(
         f'<polygon points="{_points(to_page(disc))}" fill="currentColor" fill-opacity=".12" stroke="currentColor" stroke-opacity=".45"/>'
     ]
     for pose in poses[:-1]:
-        for line in pose.lines:
-            out.append(_polyline(to_page(line @ view.matrix.T), LINE, 2.5, 'stroke-opacity=".22"'))
+        lines = "".join(f"M{_points(to_page(line @ view.matrix.T))}" for line in pose.lines)
+        out.append(f'<path d="{lines}" fill="none" stroke="{LINE}" stroke-width="2.5" stroke-opacity=".22"/>')
     if path is not None:
-        out.append(_polyline(to_page(path @ view.matrix.T), TIP, 1.3))
+        path = path[np.unique(np.linspace(0, len(path) - 1, FINE).round().astype(int))]
+        out.append(_polyline(to_page(path @ view.matrix.T), LINE, 1.2, 'stroke-dasharray="5 2"'))
     for stroke in drawn:
         ends = to_page(stroke.ends @ view.matrix.T)
         cap = "round" if stroke.round else "butt"
@@ -111,9 +112,6 @@ def bars_svg(names: Sequence[str], shares: Array, colours: Sequence[str], title:
         out.append(f'<rect x="{left}" y="{y}" width="{long:.1f}" height="{step - 6}" fill="{colour}"/>')
         out.append(_word(left + long + 4, y + step - 7, f"{100 * share:.3g} %" if known else "no limit", "start"))
     return _svg(width, height, title, out)
-
-
-LINE = "currentColor"
 
 
 def _fitted(points: Array, width: float, height: float, margin: float) -> Any:

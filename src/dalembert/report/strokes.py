@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
+from dalembert.environment.brief import brief
 from dalembert.report.colours import joint_colour
 from dalembert.report.figures import AXES
 from dalembert.report.skeleton import Pose, View, skeleton, views
@@ -22,6 +23,7 @@ Array = NDArray[np.floating[Any]]
 LINK, ROD, PASSIVE = "#8795a3", "#a9b5c0", "#b4bec8"  # of links, of what prismatic joints extend, of passive joints
 
 
+@brief
 @dataclass(frozen=True)
 class Stroke:
     """A straight stroke: ``ends`` (2, 3) in base axes (m), its width (points), and whether its ends are round."""

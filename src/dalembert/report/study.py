@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.analysis.ellipsoid import Ellipsoid, dynamic_manipulability
+from dalembert.analysis.monte_carlo import MonteCarlo, Tolerances, monte_carlo
 from dalembert.analysis.omissions import Omissions
 from dalembert.analysis.sizing import (
     Motion,
@@ -54,6 +55,7 @@ class Study:
     at: MotionSamples
     torque: Array
     rows: NDArray[np.intp]
+    tolerances: Tolerances | None = None
 
     @property
     def thinned(self) -> bool:
@@ -107,6 +109,13 @@ class Study:
     def sizing(self) -> Sizing:
         """What the motion asks of joints, motors and bearings."""
         return size(self.arm, self.at, self.tip_wrench)
+
+    @cached_property
+    def drawn(self) -> MonteCarlo | None:
+        """The torques of robots within the tolerances; None where none are given."""
+        if self.tolerances is None:
+            return None
+        return monte_carlo(self.arm, self.at, self.tolerances, tip_wrench=self.tip_wrench)
 
     @cached_property
     def tip(self) -> tuple[Array, Array, Array]:
@@ -174,12 +183,15 @@ class Study:
             return self.motion
         from dalembert.trajectory.hermite import Hermite
 
-        t = self.at.t - self.at.t[0]
+        at = self.at
+        again = (np.diff(at.t, append=np.inf) == 0) & (np.diff(at.q, axis=0, append=np.inf) == 0).all(axis=1)
+        at = at.rows(~again)  # without what only shows that something else is carried from now on
+        t = at.t - at.t[0]
         if len(t) < 2 or not (np.diff(t) > 0).all():
             raise DalembertError("the motion's instants must all differ")
         return Trajectory(
-            float(t[-1]), self.arm.n, Hermite(t, np.array([self.at.q, self.at.qd, self.at.qdd])), sampled_at=t,
-            events=events_of(t, self.at.payload, self.at.wrench),
+            float(t[-1]), self.arm.n, Hermite(t, np.array([at.q, at.qd, at.qdd])), sampled_at=t,
+            events=events_of(t, at.payload, at.wrench),
         )  # fmt: skip
 
 
@@ -200,6 +212,7 @@ def study(
     title: str = "",
     note: str = "",
     tip_wrench: tuple[float, ...] | None = None,
+    tolerances: Tolerances | Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Study:
     """Compute what a report says about a motion of an arm.
@@ -207,6 +220,7 @@ def study(
     motion      a Trajectory, or anything with .t (N,), .q, .qd, .qdd (N, n)
     title, note one line and one paragraph about the motion, for its reader
     tip_wrench  constant [fx fy fz mx my mz] by the tip on its environment, in base axes
+    tolerances  of masses, friction and payload, as for :func:`dalembert.monte_carlo`: margins are given with quantiles
 
     >>> import dalembert as da
     >>> swing = study(da.load("pendulum"), da.polynomial([0.0], [1.0], 1.0), title="Swing")
@@ -216,8 +230,9 @@ def study(
     at = samples(motion)
     check_fits(arm, at)
     wrench = None if tip_wrench is None else tuple(float(x) for x in tip_wrench)
+    within = None if tolerances is None else Tolerances.of(tolerances)
     tau, _, _ = loads(arm, at, wrench, progress)
-    return Study(arm, motion, title or "Motion", note, wrench, at, tau, _drawn(tau))
+    return Study(arm, motion, title or "Motion", note, wrench, at, tau, _drawn(tau), within)
 
 
 def _drawn(tau: Array) -> NDArray[np.intp]:

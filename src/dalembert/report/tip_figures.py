@@ -234,8 +234,10 @@ def map_figure(workspace: WorkspaceMap) -> Figure:
         axes.set_xlabel(workspace.axes[0])
         axes.set_ylabel(workspace.axes[1])
         moved = "speeds" if workspace.quantity == "velocity-manipulability" else "torques"
-        limits = f"{moved} relative to their limits" if workspace.limited else f"{moved} of unit size"
-        words = f"{literal(workspace.arm.name)}\n{workspace.take} of {workspace.poses:,} configurations, {limits}"
+        limits = f", {moved} relative to their limits" if workspace.limited else f", {moved} of unit size"
+        if workspace.quantity == "gravity-load":
+            limits = ""  # its words say it
+        words = f"{literal(workspace.arm.name)}\n{workspace.take} of {workspace.poses:,} configurations{limits}"
         axes.set_title(words, loc="left", fontweight="normal", fontsize=9.0, linespacing=1.35)
     return with_glyphs(figure)
 

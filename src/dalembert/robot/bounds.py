@@ -6,8 +6,6 @@ docs/robot-files.md states the same numbers.
 
 from __future__ import annotations
 
-import math
-
 from dalembert.errors import RobotError
 
 XML_BYTES = 16 * 2**20
@@ -34,9 +32,6 @@ NAME = 1_000  # letters
 TABLE_BYTES = 4 * 2**20  # of a DH table in a text file or a spreadsheet
 TABLE_CELLS = 200_000
 MESH_BYTES = 256 * 2**20
-# beyond these a number without a unit is questioned, because it is nearly always one in degrees or millimetres
-LONGEST = 20.0  # m, between two joints or along a link
-WIDEST = 1.01 * 2 * math.pi  # rad; some arms have limits a little beyond a whole turn
 
 
 def at_most(most: int, count: float, what: str, where: str) -> None:

@@ -276,7 +276,7 @@ def with_motors(
             }
             every_joint[place : place + 1] = [
                 replace(joint, name=motor, child=body, **own),
-                replace(joint, rotor=None),
+                replace(joint, rotor=None, motor=None, gear=None),
             ]
         on_motors.append(replace(coupling, of=coupling.motors, motors=(), limits=()) if coupling.motors else coupling)
     return tuple(every_link), tuple(every_joint), tuple(on_motors)

@@ -20,15 +20,24 @@ from dalembert.algebra.scalars import Scalar, cos, sin
 from dalembert.algebra.vectors import Mat, RotZ, VecLike
 from dalembert.errors import RobotError
 from dalembert.robot.bodies import read_body
-from dalembert.robot.bounds import LONGEST, WIDEST
 from dalembert.robot.check import ModelWarning
 from dalembert.robot.couplings import Coupling, finite
+from dalembert.robot.drives import Gear, Motor
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import STANDARD_GRAVITY, Frame, Friction, Joint, JointType, Limits, Link, Robot, Rotor
-from dalembert.robot.parts import INERTIA_KEYS, read_friction, read_limits, read_rotor, with_unused_said
+from dalembert.robot.parts import (
+    INERTIA_KEYS,
+    read_friction,
+    read_gear,
+    read_limits,
+    read_motor,
+    read_rotor,
+    with_unused_said,
+)
 from dalembert.robot.placement import Placement
 from dalembert.robot.shapes import Shape
 from dalembert.robot.tables import Table, told_at
+from dalembert.robot.units import LONGEST, WIDEST
 
 CONVENTIONS = ("standard", "modified")
 MOVING_TYPES = ("revolute", "continuous", "prismatic")
@@ -38,7 +47,7 @@ NO_INERTIA, NO_FRICTION, NO_LIMITS, HERE = Inertia(), Friction(), Limits(), Plac
 ROW_KEYS = (
     *("type", "name", "link", "a", "alpha", "d", "theta", "offset"),
     *INERTIA_KEYS,
-    *("shapes", "physical", "weight", "note", "friction", "limits", "rotor", "pitch"),
+    *("shapes", "physical", "weight", "note", "friction", "limits", "rotor", "motor", "gear", "pitch"),
 )
 
 
@@ -65,6 +74,8 @@ class Row:
     friction: Friction = NO_FRICTION
     limits: Limits = NO_LIMITS
     rotor: Rotor | None = None
+    motor: Motor | None = None
+    gear: Gear | None = None
     pitch: float | None = None
     visuals: tuple[Shape, ...] = ()
 
@@ -119,6 +130,8 @@ def read_row(value: object, where: str, folder: str | os.PathLike[str] = "") -> 
         "friction": read_friction(table, turns=not slides),
         "limits": read_limits(table, turns=not slides),
         "rotor": read_rotor(table),
+        "motor": read_motor(table),
+        "gear": read_gear(table),
     }
     with told_at(where):
         return Row(**numbers, **parts, pitch=pitch)
@@ -204,6 +217,8 @@ def joint_of(row: Row, convention: str, name: str, parent: str, child: str) -> J
         friction=row.friction,
         limits=row.limits,
         rotor=row.rotor,
+        motor=row.motor,
+        gear=row.gear,
     )
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from dalembert.errors import RobotError
 from dalembert.robot import units as si
-from dalembert.robot.bounds import LONGEST, WIDEST
 from dalembert.robot.tables import parse_angle, shown
+from dalembert.robot.units import LONGEST, WIDEST
 
 # what a column is: spellings, in lower case and without blanks, underscores and signs; Greek letters are spelled out
 SPELLINGS = {
@@ -24,6 +24,7 @@ SPELLINGS = {
     "theta": "theta thetai th jointangle jointangletheta thetajointangle",
     "offset": "offset qoffset thetaoffset jointoffset q0 theta0 zerooffset",
     "mass": "m mass linkmass mi",
+    "com": "com centerofmass centreofmass cog cg centerofgravity centreofgravity",
     "com x": "cx comx xc xcom rcx lcx cogx cgx xcog",
     "com y": "cy comy yc ycom rcy lcy cogy cgy ycog",
     "com z": "cz comz zc zcom rcz lcz cogz cgz zcog",
@@ -33,9 +34,10 @@ SPELLINGS = {
     "gear": "gear gearratio ratio kr n reduction gr",
     "lower": "min lower qmin lowerlimit minposition minangle thetamin positionmin",
     "upper": "max upper qmax upperlimit maxposition maxangle thetamax positionmax",
+    "range": "range jointrange limits jointlimits workingrange motionrange",
     "velocity": "maxspeed maxvelocity velocity speed vmax qdmax qdotmax velocitylimit speedlimit",
     "acceleration": "maxacceleration acceleration accelerationlimit qddmax",
-    "effort": "maxtorque torque effort maxeffort taumax torquelimit effortlimit maxforce forcelimit",
+    "effort": "maxtorque torque effort maxeffort taumax torquelimit effortlimit maxforce forcelimit peaktorque",
     "viscous": "viscous fv viscousfriction damping",
     "coulomb": "coulomb fs fc coulombfriction",
     "convention": "convention dhconvention",
@@ -46,9 +48,9 @@ GEOMETRY = ("a", "alpha", "d", "theta")
 RATIO = {"rad/rad": 1.0, "1": 1.0, "-": 1.0}
 # the units of a column for revolute joints, and for prismatic ones
 UNITS = {
-    **dict.fromkeys(("a", "d", "com x", "com y", "com z"), (si.LENGTH, si.LENGTH)),
+    **dict.fromkeys(("a", "d", "com", "com x", "com y", "com z"), (si.LENGTH, si.LENGTH)),
     **dict.fromkeys(("alpha", "theta"), (si.ANGLE, si.ANGLE)),
-    **dict.fromkeys(("offset", "lower", "upper"), (si.ANGLE, si.LENGTH)),
+    **dict.fromkeys(("offset", "lower", "upper", "range"), (si.ANGLE, si.LENGTH)),
     **dict.fromkeys(("mass", "rotor mass"), (si.MASS, si.MASS)),
     **dict.fromkeys([key for key in SPELLINGS if "inertia" in key], (si.INERTIA, si.INERTIA)),
     "gear": (RATIO, {"rad/m": 1.0, "1/m": 1.0}),
@@ -64,6 +66,7 @@ DOUBTS = {
     "rad/s": (50.0, "deg/s", "degrees per second"),
 }
 
+LONGEST_CELL = 200  # letters of a header or a number: patterns take time with the square of them
 EMPTY = ("", "-", "–", "—", "n/a", "na", "nan", "none", "null")
 _PREVIOUS = re.compile(r"[_\s]*+[{(\[]?\s*+[inj]\s*+[-−–]\s*+1\s*+[})\]]?|ᵢ₋₁", re.IGNORECASE)
 _BRACKETS = re.compile(r"(?P<name>[^\[(]*+)[\[(](?P<unit>.*)[\])]\s*+")
@@ -71,6 +74,9 @@ _ENDING = re.compile(r"(?P<name>.*?[^\s,/_])(?:\s*[,/_]\s*|\s+in\s+|\s+)(?P<unit
 _NUMBER = r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?"
 _WITH_UNIT = re.compile(rf"({_NUMBER})\s*+(\D.*+)")
 _RATIO = re.compile(rf"({_NUMBER})\s*+:\s*+({_NUMBER})")
+_RANGE = re.compile(
+    rf"\[?\s*+(?P<lower>{_NUMBER}[^+\-0-9.]*?)\s*(?:to|\.\.+|…|,|;|/|bis|(?=\+))\s*(?P<upper>{_NUMBER}[^\]]*?)\s*\]?"
+)
 _LETTER = r"(?:q|θ|ϑ|theta|th|d)(?:_?\{?(?:[0-9]{1,3}|i)\}?)?(?:\(t\))?\*?"
 _VARIABLE = re.compile(rf"(?:\*|var\.?|variable|free|{_LETTER})\s*+(?P<after>[+-].+)?", re.IGNORECASE)
 _BEFORE = re.compile(rf"(?P<before>.+?)(?:\s*\+\s*{_LETTER}|\*)", re.IGNORECASE)
@@ -109,7 +115,7 @@ def columns_of(cells: Sequence[str], where: str) -> tuple[list[DHColumn], list[s
     """The columns that a row of headers names, and the headers that name none."""
     columns, others = [], []
     for at, cell in enumerate(cells):
-        column = _column(cell, at, where) if cell else None
+        column = _column(cell, at, where) if 0 < len(cell) <= LONGEST_CELL else None
         if column is not None:
             columns.append(column)
         elif cell.strip("# %/"):
@@ -150,17 +156,18 @@ def all_units(key: str) -> list[str]:
     return list(dict.fromkeys(unit for known in UNITS[key] for unit in known))
 
 
-def _parts(key: str, unit: str) -> list[str]:
-    """A header may name two units, such as "deg, mm": one for revolute joints, one for prismatic ones."""
-    whole = any(si.unit_among(known, unit) for known in UNITS[key])
-    return [unit] if whole else [part for part in re.split(r"[,;|]|\bor\b|/", unit) if part.strip()]
+def unit_parts(key: str, unit: str) -> list[str]:
+    """A header may name two units, such as "deg, mm": one for revolute joints, one for prismatic ones; none if unknown."""
+    for separator in (r"$", r"[,;|]|\bor\b", r"/"):
+        parts = [part for part in re.split(separator, unit) if part.strip()]
+        if parts and all(any(si.unit_among(known, part) for known in UNITS[key]) for part in parts):
+            return parts
+    return []
 
 
 def known_unit(key: str, unit: str) -> bool:
     """Whether a column can be in this unit."""
-    return key in UNITS and bool(parts := _parts(key, unit)) and all(
-        any(si.unit_among(known, part) for known in UNITS[key]) for part in parts
-    )  # fmt: skip
+    return key in UNITS and bool(unit_parts(key, unit))
 
 
 @dataclass(frozen=True)
@@ -185,6 +192,34 @@ class DHCell:
         """Its value in SI units, for a revolute or a prismatic joint; None where it is blank."""
         return None if self.blank else self.number_of(self.text, slides)
 
+    def check_length(self) -> None:
+        """Refuse a cell that is far too long for what its column holds."""
+        if self.column.key in UNITS and len(self.text) > LONGEST_CELL:
+            raise self.wrong(f"{shown(self.text)} is not a number: it has {len(self.text)} letters")
+
+    def vector(self) -> tuple[float, ...]:
+        """Three numbers in one cell, such as "[0, -0.026, 0.002]"; 0 where it is blank."""
+        if self.blank:
+            return 0.0, 0.0, 0.0
+        words = self.text.strip("[]() ").replace(";", " ").replace(",", " ").split()
+        if len(words) != 3:
+            raise self.wrong(f"{shown(self.text)} is not a vector; write three numbers, like '[0, -0.026, 0.002]'")
+        return tuple(map(self.number_of, words))
+
+    def ends(self, slides: bool) -> tuple[float, float] | None:
+        """A range in one cell, such as "±170" or "-20 to 200"; None where it is blank."""
+        if self.blank:
+            return None
+        text = self.text.replace("−", "-").replace("+/-", "±").replace("+-", "±").strip()
+        if text.startswith("±"):
+            size = self.number_of(text[1:], slides)
+            return -size, size
+        match = _RANGE.fullmatch(text)
+        if match is None:
+            raise self.wrong(f"{shown(self.text)} is not a range; write it like '±170' or '-20 to 200'")
+        lower, upper = match["lower"].strip(), match["upper"].strip().removeprefix("+")
+        return self.number_of(lower, slides), self.number_of(upper, slides)
+
     def variable(self) -> tuple[bool, float]:
         """Whether it says that it is the joint variable, and the number that is added to that.
 
@@ -201,7 +236,7 @@ class DHCell:
         return False, self.number_of(text)
 
     def _plain(self, text: str) -> str:
-        text = text.strip().replace("−", "-").replace("\u00a0", " ")
+        text = text.strip("$ \t").replace("−", "-").replace("\u00a0", " ").replace("\\", "")
         return re.sub(r"(?<=\d),(?=\d)|(?<!\w),(?=\d)", ".", text) if self.comma and "." not in text else text
 
     def number_of(self, text: str, slides: bool = False) -> float:
@@ -237,7 +272,7 @@ class DHCell:
         said = self.column.unit
         if said is None:
             return next(iter(units))
-        own = [unit for part in _parts(self.column.key, said) if (unit := si.unit_among(units, part))]
+        own = [unit for part in unit_parts(self.column.key, said) if (unit := si.unit_among(units, part))]
         if not own and value != 0:
             kind, usual = ("prismatic", "mm") if slides else ("revolute", "deg")
             raise self.wrong(
@@ -272,4 +307,6 @@ def _name(column: DHColumn) -> str:
 def places(columns: Sequence[DHColumn], cells: Sequence[str], where: str, comma: bool) -> Iterator[tuple[str, DHCell]]:
     """The cells of a row, by what their columns are."""
     for column in columns:
-        yield column.key, DHCell(cells[column.at] if column.at < len(cells) else "", column, where, comma)
+        cell = DHCell(cells[column.at] if column.at < len(cells) else "", column, where, comma)
+        cell.check_length()
+        yield column.key, cell

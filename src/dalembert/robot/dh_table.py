@@ -17,13 +17,26 @@ from typing import Any
 from dalembert.errors import RobotError
 from dalembert.robot.bounds import LINKS, NAME, at_most
 from dalembert.robot.dh import CONVENTIONS, Row, frame_of, from_dh
-from dalembert.robot.dh_columns import EMPTY, GEOMETRY, MEANING, UNITS, DHCell, DHColumn, columns_of, known_unit, places
+from dalembert.robot.dh_columns import (
+    EMPTY,
+    GEOMETRY,
+    LONGEST_CELL,
+    MEANING,
+    UNITS,
+    DHCell,
+    DHColumn,
+    columns_of,
+    known_unit,
+    places,
+    unit_parts,
+)
 from dalembert.robot.friction import Friction
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import LIMIT_KEYS, STANDARD_GRAVITY, Limits, Robot, Rotor
 from dalembert.robot.parts import symmetric
 from dalembert.robot.table_cells import Cells, tables_in
 from dalembert.robot.tables import shown, some, told_at
+from dalembert.robot.units import plain
 
 HEADER_WITHIN = 100  # rows from the top in which the header must stand
 TYPES = {
@@ -33,6 +46,7 @@ TYPES = {
     **dict.fromkeys(("f", "fix", "fixed", "tool", "flange", "tcp"), "fixed"),
 }
 ENDS = ("flange", "tool", "tcp", "ee", "tip", "end effector", "end-effector")  # names of a row that no joint moves
+FELT = ("mass", "inertia", "friction", "damping", "spring", "stiffness", "payload", "rotor")  # torques depend on these
 TOTALS = ("total", "sum", "summe", "gesamt", "σ", "∑")
 _SETTING = re.compile(r"\W*(?P<key>convention|dh convention|name|gravity)\s*[:=]\s*(?P<value>.+?)\W*", re.IGNORECASE)
 
@@ -85,6 +99,7 @@ class _DHTable:
         self._share_units()
         self.settings = self._settings(cells.rows[:head] + tuple(row for row in self.rows if _is_comment(row[1])))
         self.guessed: list[str] = []
+        self.partial: list[str] = []
 
     def where(self, number: int) -> str:
         return f"{self.cells.where}, {self.cells.row_word} {number}"
@@ -98,15 +113,23 @@ class _DHTable:
                     f"{where}: the columns {' and '.join(map(repr, same))} both mean {column.key}; keep one"
                 )
         for header in others:
-            word = "".join(c for c in header.lower() if c.isalnum())
+            name = re.split(r"[\[(]", header)[0].strip()
+            word = "" if " " in name else "".join(c for c in name.lower() if c.isalnum())
             close = difflib.get_close_matches(word[:60], [w for w in MEANING if len(w) > 3], n=1, cutoff=0.8)
             if close and len(word) > 3 and MEANING[close[0]] not in keys:
                 raise RobotError(
                     f"{where}: the column '{header}' is not known; write '{close[0]}' if that is meant, and take the column "
                     "out if it is not"
                 )
-        if others:
-            self.notes.append(f"columns that a DH table has no use for: {some([shown(x) for x in others])}")
+        if "com" in keys and any(key.startswith("com ") for key in keys):
+            raise RobotError(
+                f"{where}: the centre of mass is given twice, in one column and in several; keep one of them"
+            )
+        felt = [header for header in others if any(word in header.lower() for word in FELT)]
+        self.left_out = [f"the columns {some([shown(x) for x in felt])} of the table"] if felt else []
+        unused = [header for header in others if header not in felt]
+        if unused:
+            self.notes.append(f"columns that a DH table has no use for: {some([shown(x) for x in unused])}")
 
     def _take_units(self) -> None:
         """The units in a row of their own below the header."""
@@ -145,7 +168,7 @@ class _DHTable:
             if not told:
                 continue
             text = f"{told[0].rstrip(': =')}: {told[1]}" if len(told) == 2 else " ".join(told)
-            if match := _SETTING.fullmatch(text):
+            if len(text) <= LONGEST_CELL and (match := _SETTING.fullmatch(text)):
                 settings[match["key"].lower().removeprefix("dh ")] = match["value"], self.where(number)
         return settings
 
@@ -222,6 +245,8 @@ class _DHTable:
                     )
         if self.guessed:
             self.notes.append(f"types of joints by what varies: {some(self.guessed)}")
+        if self.partial:
+            self.notes.append(f"moments of inertia that the table does not give are 0: {some(self.partial)}")
         self._note_units()
         if not any(row.inertia.mass for row in rows):
             self.notes.append(
@@ -230,10 +255,11 @@ class _DHTable:
             )
         name, _ = self.settings.get("name", (self.path.stem or "arm", ""))
         with told_at(where):
-            return from_dh(
+            robot = from_dh(
                 rows, convention, name=name[:NAME], gravity=self._gravity(), tip=tip, source=str(self.path),
                 notes=self.notes,
             )  # fmt: skip
+        return robot.replace(left_out=tuple(self.left_out)) if self.left_out else robot
 
     def _gravity(self) -> Sequence[float]:
         text, where = self.settings.get("gravity", ("", ""))
@@ -277,7 +303,8 @@ class _DHTable:
         a, alpha = (_number(told, key) or 0.0 for key in ("a", "alpha"))
         parts: dict[str, Any] = {
             "inertia": _inertia(told),
-            "limits": Limits(**{key: _number(told, key, slides) for key in LIMIT_KEYS}),
+            "physical": self._moments_are_whole(told, names.get("link") or f"link{count}"),
+            "limits": _limits(told, slides),
             "friction": _friction(told, slides),
             "rotor": _rotor(told, slides),
             "note": told["note"].text if "note" in told else "",
@@ -285,6 +312,14 @@ class _DHTable:
         if kind == "fixed" and parts["inertia"].mass:
             raise told["mass"].wrong("a fixed row has no mass of its own here; add it to the link of the row before")
         return Row(a, alpha, d, theta, "revolute" if kind == "fixed" else kind, **names, **parts), kind  # type: ignore[arg-type]
+
+    def _moments_are_whole(self, told: Mapping[str, DHCell], link: str) -> bool:
+        """Whether all principal moments are given, or none; tables of planar arms often have Izz alone."""
+        given = [k for k in ("xx", "yy", "zz") if _number(told, f"inertia {k}")]
+        if 0 < len(given) < 3 and _inertia(told).impossible():
+            self.partial.append(f"'{link}' (only {', '.join(f'I{k}' for k in given)})")
+            return False
+        return True
 
     def _type(self, told: Mapping[str, DHCell], theta_varies: bool, d_varies: bool, name: str) -> str:
         """What the type column says, or what varies."""
@@ -329,9 +364,8 @@ def _bare(cell: str) -> str:
 
 
 def _is_si(column: DHColumn) -> bool:
-    return column.unit is None or any(
-        next(iter(known)).replace(" ", "") == column.unit.replace(" ", "") for known in UNITS[column.key]
-    )
+    usual = {plain(next(iter(known))) for known in UNITS[column.key]}
+    return all(plain(part) in usual for part in unit_parts(column.key, column.unit or ""))
 
 
 def _names(told: Mapping[str, DHCell]) -> dict[str, str]:
@@ -347,9 +381,19 @@ def _number(told: Mapping[str, DHCell], key: str, slides: bool = False) -> float
     return told[key].number(slides) if key in told else None
 
 
+def _limits(told: Mapping[str, DHCell], slides: bool) -> Limits:
+    values = {key: _number(told, key, slides) for key in LIMIT_KEYS}
+    ends = told["range"].ends(slides) if "range" in told else None
+    if ends is not None:
+        if values["lower"] is not None or values["upper"] is not None:
+            raise told["range"].wrong("a range is given, and a lower or upper limit; keep one of them")
+        values["lower"], values["upper"] = ends
+    return Limits(**values)
+
+
 def _inertia(told: Mapping[str, DHCell]) -> Inertia:
     mass = _number(told, "mass") or 0.0
-    com = tuple(_number(told, f"com {axis}") or 0.0 for axis in "xyz")
+    com = told["com"].vector() if "com" in told else tuple(_number(told, f"com {axis}") or 0.0 for axis in "xyz")
     tensor = symmetric(*(_number(told, f"inertia {k}") or 0.0 for k in ("xx", "yy", "zz", "xy", "yz", "xz")))
     return Inertia(mass, com, tensor)
 

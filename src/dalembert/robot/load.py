@@ -38,14 +38,15 @@ def load_robot(
     density: float | str | None = None,
     arguments: Mapping[str, Any] | None = None,
 ) -> Robot:
-    """A shipped arm, or the robot in a .toml, .urdf, .xacro, .xml (MJCF, URDF or SDF), .mjcf or .sdf file or a DH table, checked.
+    """A shipped arm, or the robot in a .toml, .urdf, .xacro, .xml (MJCF, URDF or SDF), .mjcf or .sdf file or a DH table.
 
     A word with neither a folder nor a suffix is the name of a shipped arm. ``physical`` says what an
     inertia that no body can have is: an "error" or a "warn"ing. ``tip`` names the link (or MJCF site)
     that carries the end effector. ``lock`` holds joints fixed, and ``root`` names the link that becomes the base;
     with ``root`` and ``tip`` the joints between them are what moves (:mod:`dalembert.robot.selection`).
     ``convention`` is that of a DH table. ``density`` (kg/m³ or a material) gives links without a mass that of their
-    shapes. ``arguments`` are those of a .xacro file. What the file says about torques and the model leaves out is a :class:`ModelWarning`.
+    shapes. ``arguments`` are those of a .xacro file. The robot is checked. What the file says about torques and the
+    model leaves out is a :class:`ModelWarning`.
     """
     from dalembert.robot.check import ModelWarning, check
 
@@ -79,32 +80,43 @@ def part_of(
         return selected(robot, lock=lock, root=root, chain=chain and root is not None)
 
 
-def _read(
-    path: Path, tip: str | None, convention: str | None = None, arguments: Mapping[str, Any] | None = None
-) -> Robot:
+def _read(path: Path, tip: str | None, convention: str | None, arguments: Mapping[str, Any] | None) -> Robot:
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise RobotError(
-            f"{path}: the suffix '{path.suffix}' is none that robots are read from ({', '.join(SUFFIXES)})"
-            f"{nearest(path.name, arms())}"
+            f"{path}: the suffix '{path.suffix}' is none that robots are read from ({', '.join(SUFFIXES)}){_near(path)}"
         )
     if not os.path.exists(path):
-        raise RobotError(f"{path}: there is no such file{nearest(path.stem, arms())}")
+        raise RobotError(f"{path}: there is no such file{_near(path)}")
+    if convention is not None and suffix not in TABLES:
+        raise RobotError(f"{path}: convention is '{convention}', but only DH tables ({', '.join(TABLES)}) take one")
+    if arguments and suffix != ".xacro":
+        raise RobotError(f"{path}: arguments ({', '.join(arguments)}) are for .xacro files, not for '{path.suffix}'")
     if suffix in TABLES:
         from dalembert.robot.dh_table import read_dh_table
 
         return _with_tip(read_dh_table(path, convention), path, tip)
-    if convention is not None:
-        raise RobotError(f"{path}: convention is '{convention}', but only DH tables ({', '.join(TABLES)}) take one")
     if suffix == ".xacro":
         from dalembert.robot.xacro_reader import read_xacro
 
         return read_xacro(path, tip, arguments)
-    if arguments:
-        raise RobotError(f"{path}: arguments ({', '.join(arguments)}) are for .xacro files, not for '{path.suffix}'")
     if suffix == ".xml":
         suffix = _xml_kind(path)
     return _reader(suffix)(path, tip)
+
+
+def _near(path: Path) -> str:
+    """ "; did you mean 'x'?", x being a robot file of the same folder, or the shipped arm with this very name."""
+    if str(path.parent) == "." and path.stem in arms():
+        return f"; did you mean '{path.stem}'?"
+    if not path.parent.is_dir():
+        return ""
+    try:
+        files = sorted(x.name for x in path.parent.iterdir() if x.suffix.lower() in SUFFIXES)
+    except OSError:  # a folder that may not be listed
+        return ""
+    same = [name for name in files if Path(name).stem == path.stem]
+    return f"; did you mean '{same[0]}'?" if same else nearest(path.name, files)
 
 
 def _shipped(name: str) -> Path:

@@ -11,8 +11,9 @@ from dalembert.environment.extras import extra
 from dalembert.errors import RobotError
 from dalembert.files import open_bounded
 from dalembert.files.foreign import ask
-from dalembert.robot.bounds import LONGEST, MESH_BYTES
+from dalembert.robot.bounds import MESH_BYTES
 from dalembert.robot.inertia import Inertia
+from dalembert.robot.units import LONGEST
 
 MESHES = (".stl", ".obj", ".ply", ".off", ".glb")
 

@@ -27,6 +27,7 @@ from dalembert.robot.couplings import (
     with_led_limits,
     with_motors,
 )
+from dalembert.robot.drives import Gear, Motor, of_rotor
 from dalembert.robot.friction import Friction
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.loops import Loop, check_loops, loop_of
@@ -183,6 +184,8 @@ class Joint:
     offset      added to the joint variable (rad or m): the DH offset
     link_frame  the child's link frame as seen from the joint's frame once that has moved; standard
                 DH puts it at the far end of the link, URDF leaves it at the joint (the default)
+    motor, gear what drives it, as their makers describe them; the ``rotor`` follows from them. One that is given
+                beside them says where it sits and which friction it has
     kept        XML elements of a URDF joint that carry no dynamics (safety_controller, calibration), as text
 
     >>> elbow = Joint("elbow", "revolute", "upper", "fore", Placement(translation=(0.4, 0.0, 0.0)))
@@ -202,9 +205,13 @@ class Joint:
     limits: Limits = Limits()
     rotor: Rotor | None = None
     kept: tuple[str, ...] = ()
+    motor: Motor | None = None
+    gear: Gear | None = None
 
     def __post_init__(self) -> None:
         settle(self, kept=tuple(self.kept))
+        if self.motor is not None or self.gear is not None:
+            settle(self, rotor=self._driven_rotor())
         if self.type not in JOINT_TYPES:
             raise RobotError(f"joint '{self.name}' has type '{self.type}'; known types are {', '.join(JOINT_TYPES)}")
         settle(self, axis=unit(self.axis, f"the axis of joint '{self.name}'"), offset=number(self.offset))
@@ -214,6 +221,23 @@ class Joint:
                 f"joint '{self.name}' is prismatic and has {term.title} ('{term.name}'), which acts on a joint that turns; "
                 "a spring along a prismatic joint is 'spring' and 'offset'"
             )
+
+    def _driven_rotor(self) -> Rotor:
+        """The rotor with inertia, ratio and mass of motor and gear; one that is given must not contradict them."""
+        given = self.rotor or Rotor()
+        derived: dict[str, Any] = {**of_rotor(self.motor, self.gear)}
+        for name, value in derived.items():
+            said = getattr(given, name)
+            if said in (getattr(Rotor, name), value):
+                continue
+            if name == "gear" and said == -value:  # the same gear, turning the other way
+                derived["gear"] = said
+            elif not isinstance(said, float) or abs(said - value) > 1e-9 * abs(value):
+                raise RobotError(
+                    f"joint '{self.name}' has a rotor with {name} = {said:g}, and its motor and gear make it {value:g}; leave "
+                    f"'{name}' out of the rotor, or correct one of them"
+                )
+        return replace(given, **derived)
 
     @property
     def moves(self) -> bool:
@@ -523,24 +547,23 @@ def _hand_of(
 ) -> str:
     """The link behind which only fingers move; where nothing branches into fingers, the leaf behind the most joints."""
 
-    def way(link: str) -> list[str]:
-        links = [link]
-        while links[-1] in above:
-            links.append(above[links[-1]].parent)
-        return links[::-1]
-
     most = max(free.values())
     ends = [name for name in leaves if free[name] == most and not follows[name]] or [
         name for name in free if free[name] == most and not follows[name]
     ][-1:]
     named = [name for name in ends if _tool_rank(name) < len(TOOL_FRAMES)]
     end = ends[0] if not named or _tool_rank(ends[0]) < len(TOOL_FRAMES) else named[0]
-    ways = {leaf: way(leaf) for leaf in leaves}
-    for link in way(end):
-        behind = [leaf for leaf, links in ways.items() if link in links]
-        moving = [leaf for leaf in behind if any(above[x].moves for x in ways[leaf][ways[leaf].index(link) + 1 :])]
-        branches = {ways[leaf][ways[leaf].index(link) + 1] for leaf in moving}
-        if len(branches) > 1 and all(free[leaf] - free[link] < free[link] for leaf in moving):
+    deepest, branches, moves = dict(free), defaultdict[str, list[str]](list), set[str]()
+    for joint in reversed(robot.joints):  # children before their parents
+        deepest[joint.parent] = max(deepest[joint.parent], deepest[joint.child])
+        if joint.moves or joint.child in moves:
+            branches[joint.parent].append(joint.child)
+            moves.add(joint.parent)
+    way = [end]
+    while way[-1] in above:
+        way.append(above[way[-1]].parent)
+    for link in reversed(way):
+        if len(branches[link]) > 1 and all(deepest[child] - free[link] < free[link] for child in branches[link]):
             return _tool_frame(robot, link, above)
     return end
 
@@ -570,11 +593,13 @@ __all__ = [
     "Coupling",
     "Frame",
     "Friction",
+    "Gear",
     "Inertia",
     "Joint",
     "Limits",
     "Link",
     "Loop",
+    "Motor",
     "Placement",
     "Robot",
     "Rotor",

@@ -8,6 +8,8 @@ from typing import Any
 
 from dalembert.algebra.vectors import NULL, ZERO, MatLike
 from dalembert.errors import RobotError
+from dalembert.robot.drive_units import quantity
+from dalembert.robot.drives import DrivePart, Gear, Motor
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import LIMIT_KEYS, ROTOR_NUMBERS, ROTOR_VECTORS, Friction, Joint, Limits, Robot, Rotor
 from dalembert.robot.placement import Placement, no_rotation
@@ -33,7 +35,7 @@ def read_tensor(table: Table) -> MatLike:
         entries = Table(value, f"{table.where}, inertia", TENSOR_KEYS)
         xx, yy, zz = (entries.number(key) for key in ("xx", "yy", "zz"))
         return symmetric(xx, yy, zz, *(entries.number(key, 0.0) for key in ("xy", "yz", "xz")))
-    must = "{xx, yy, zz, xy, xz, yz}, 6 numbers [Ixx, Iyy, Izz, Ixy, Iyz, Ixz], or 3 rows of 3 numbers"
+    must = "{xx, yy, zz, xy, xz, yz} (products are 0 unless given), 6 numbers [Ixx, Iyy, Izz, Ixy, Iyz, Ixz], or 3 rows of 3 numbers"
     values = table.list("inertia", value, (3, 6), must)
     if len(values) == 6:
         return symmetric(*(table.scalar("inertia", v) for v in values))
@@ -141,6 +143,48 @@ def read_rotor(parent: Table) -> Rotor | None:
     return _part(parent, Rotor, None, read)
 
 
+def read_motor(parent: Table) -> Motor | None:
+    """The ``motor`` that drives a joint."""
+
+    def read(table: Table) -> dict[str, Any]:
+        curves = {key: _curve(table, key) for key in ("continuous_curve", "peak_curve")}
+        others = {key: table.get(key) for key in ("thermal_class", "phases") if key in table}
+        return {"name": table.name("name", ""), **_quantities(table, Motor), **others, **curves}
+
+    return _part(parent, Motor, None, read)
+
+
+def read_gear(parent: Table) -> Gear | None:
+    """The ``gear`` between a motor and its joint."""
+    return _part(parent, Gear, None, lambda table: {"name": table.name("name", ""), **_quantities(table, Gear)})
+
+
+def _quantities(table: Table, kind: type[DrivePart]) -> dict[str, Any]:
+    """The numbers of a motor or gear, each in its own unit or as a text with another one."""
+    return {
+        entry.name: _quantity(table, entry.name, table.get(entry.name), entry.metadata["unit"])
+        for entry in kind.numbers()
+        if entry.name in table
+    }
+
+
+def _quantity(table: Table, key: str, value: object, unit: str) -> float:
+    if isinstance(value, str):
+        with told_at(table.where):
+            return quantity(value, unit, f"'{key}'")
+    return table.scalar(key, value)
+
+
+def _curve(table: Table, key: str) -> tuple[tuple[float, float], ...]:
+    """Points [speed, torque]; in rad/s and N m, or texts with units."""
+    must = 'a list of points [speed, torque], like [["0 rpm", "1.4 N m"], ["3000 rpm", "1.27 N m"]]'
+    value = table.get(key, ())
+    if not isinstance(value, list | tuple):
+        raise table.wrong(key, value, must)
+    points = [table.list(key, point, (2,), must) for point in value]
+    return tuple((_quantity(table, key, n, "rad/s"), _quantity(table, key, T, "N m")) for n, T in points)
+
+
 def _unused(joint: Joint) -> list[str]:
     """What was said about a joint that has no effect on anything."""
     rotor = joint.rotor
@@ -150,7 +194,9 @@ def _unused(joint: Joint) -> list[str]:
             "offset": joint.offset != 0,
             "friction": joint.friction != Friction(),
             "limits": joint.limits != Limits(),
-            "rotor": rotor is not None,
+            "rotor": rotor is not None and joint.motor is None and joint.gear is None,
+            "motor": joint.motor is not None,
+            "gear": joint.gear is not None,
         }
     elif rotor is not None and rotor.reflected:
         which = f"the rotor of joint '{joint.name}' is reflected (only k_r² I_m counts)"

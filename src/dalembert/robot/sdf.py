@@ -3,7 +3,7 @@
 Poses and frames are those of :mod:`dalembert.robot.sdf_frames`. A robot without a joint to the world is held fixed by its
 root link, where its pose says; Gazebo and Drake would let it float. ``spring_stiffness`` of a joint is a spring,
 ``drake:rotor_inertia`` and ``drake:gear_ratio`` a reflected rotor, ``<mimic>`` a coupling. A universal joint is two revolute
-joints with a massless link between them, a screw a turn and a slide that follows. A link without <inertial> has 1 kg and
+joints with a massless link between them, a screw a turn and a slide that follows, a ball joint three turns. A link without <inertial> has 1 kg and
 1 kg m², as the format says. What else changes torques is in ``Robot.left_out``.
 """
 
@@ -28,12 +28,13 @@ from dalembert.robot.sdf_element import SdfElement
 from dalembert.robot.sdf_frames import MODEL, WORLD, SdfFiles, SdfScope, sdf_version
 from dalembert.robot.shapes import Shape
 from dalembert.robot.tables import some, told_at
+from dalembert.robot.virtual import virtual_joints, virtual_note
 
 UNLIMITED = 1e16  # the format's infinity
 TEXT = "SDF text"
 ONE_AXIS = {"revolute": "revolute", "continuous": "continuous", "prismatic": "prismatic", "screw": "revolute"}
 TWO_AXES = ("universal", "revolute2")
-JOINT_KINDS = (*ONE_AXIS, *TWO_AXES, "fixed")
+JOINT_KINDS = (*ONE_AXIS, *TWO_AXES, "ball", "fixed")
 SHAPES: dict[Any, tuple[str, ...]] = {
     "box": ("size",),
     "cylinder": ("radius", "length"),
@@ -44,7 +45,7 @@ SHAPES: dict[Any, tuple[str, ...]] = {
 FORCES = {
     "model": (
         *("drake:linear_bushing_rpy", "drake:ball_constraint", "drake:distance_constraint", "drake:tendon_constraint"),
-        *("drake:joint", "gripper"),
+        "gripper",
     ),
     "joint": ("gearbox_ratio", "gearbox_reference_body"),
     "inertial": ("fluid_added_mass",),
@@ -90,6 +91,7 @@ class _SdfReader:
         self.joints: list[Joint] = []
         self.couplings: list[Coupling] = []
         self.frames: list[Frame] = []
+        self.virtual: list[str] = []
         moving = [model for model in world.models.values() if not model.is_static]
         self.top = moving if moving else list(world.models.values())
         if not self.top:
@@ -116,9 +118,9 @@ class _SdfReader:
         with told_at(self.source):
             robot = Robot(
                 name, tuple(self.links.values()), tuple(self.joints), gravity, base, source=self.source,
-                notes=_sentences(self.notes), left_out=_sentences(self.left_out), couplings=tuple(self.couplings),
+                notes=(*_sentences(self.notes), *self.virtual), left_out=_sentences(self.left_out), couplings=tuple(self.couplings),
             )  # fmt: skip
-            return robot if tip is None else robot.with_tip(tip, self.frames)
+            return robot.with_tip_said() if tip is None else robot.with_tip(tip, self.frames)
 
     def _called(self, scope: SdfScope, name: str) -> str:
         """The name of a part in the robot: with the models that it is in, but for the only one."""
@@ -207,6 +209,11 @@ class _SdfReader:
 
     def _look_for_forces(self, model: SdfElement) -> None:
         for element in model.element:
+            if element.tag == "drake:joint":
+                raise RobotError(
+                    f"{model.where}: joint '{element.get('name', '')}' is a <drake:joint> of type '{element.get('type', '')}', "
+                    f"which is not supported; supported are joints of the types {', '.join(JOINT_KINDS)}"
+                )
             if element.tag in FORCES["model"]:
                 self._leave_out("not known to this reader", f"{element.tag} '{element.get('name', '')}'")
 
@@ -217,7 +224,7 @@ class _SdfReader:
         if kind == "gearbox":
             self._leave_out("gearbox joints", f"joint '{name}'")
             return
-        if kind not in JOINT_KINDS:  # ball joints are made of virtual joints elsewhere
+        if kind not in JOINT_KINDS:
             raise RobotError(
                 f"{where} has type '{kind}', which is not supported; supported are {', '.join(JOINT_KINDS)}"
             )
@@ -234,6 +241,9 @@ class _SdfReader:
             if kind == "fixed":
                 self.joints.append(Joint(name, "fixed", parent, child, placement @ link_frame))
                 return
+            if kind == "ball":
+                self._add_ball(joint, name, parent, child, placement, link_frame)
+                return
             first = self._moving(scope, joint, "axis", kind, name)
             whole = replace(first, parent=parent, child=child, placement=placement, link_frame=link_frame)
             if kind in TWO_AXES:
@@ -245,6 +255,17 @@ class _SdfReader:
                 self.couplings.append(coupling)
             else:
                 self.joints.append(whole)
+
+    def _add_ball(
+        self, joint: SdfElement, name: str, parent: str, child: str, placement: Placement, link_frame: Placement
+    ) -> None:
+        """A ball joint: three turns, without friction."""
+        if _friction(joint.child("axis").child("dynamics")) != Friction():
+            self._leave_out("friction of ball joints", f"joint '{name}'")
+        between, turns = virtual_joints(name, "ball", parent, child, placement, link_frame=link_frame)
+        self.links |= {link.name: link for link in between}
+        self.joints += turns
+        self.virtual.append(virtual_note(name, "ball"))
 
     def _add_two(self, scope: SdfScope, joint: SdfElement, kind: str, whole: Joint) -> None:
         """A universal joint: its first axis on the parent, its second on what that has turned."""

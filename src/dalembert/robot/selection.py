@@ -118,7 +118,7 @@ def locked(robot: Robot, positions: Mapping[str, float], why: str = "held fixed"
         notes.append(f"fixed in the file already, so that the positions given by lock are not used: {some(idle, 50)}")
     if held.keys() >= {joint.name for joint in robot.tree_joints}:
         raise RobotError(
-            f"robot '{robot.name}': lock holds every joint ({some(list(held), 5)}), and none is left to move; leave one out"
+            f"robot '{robot.name}': every joint is held ({some(list(held), 5)}), and none is left to move; leave one out of lock"
         )
     links, every_joint = list(robot.links), list[Joint]()
     for joint in robot.joints:
@@ -197,7 +197,8 @@ def _held_followers(robot: Robot, held: Mapping[str, float]) -> tuple[tuple[Coup
                     f"stands at {at + curved:g} then; leave '{name}' out of lock"
                 )
             positions[name] = at + curved
-    late = [name for name in held if name in follows and any(name in coupling.joints for coupling in kept)]
+    moving = {name for coupling in kept for name in coupling.joints}
+    late = [name for name in held if name in moving]
     if late:
         raise RobotError(
             f"lock has joint '{late[0]}', which follows joints that still move ({follows[late[0]].text}); lock those instead"
@@ -249,6 +250,10 @@ def rooted(robot: Robot, root: str) -> Robot:
     """
     kept = _below(robot, root)
     out = [joint for joint in robot.joints if joint.child not in kept or joint.child == root]
+    if not any(joint.moves for joint in robot.joints if joint.parent in kept):
+        raise RobotError(
+            f"link '{root}' cannot be the root: no joint moves behind it; take a link nearer to '{robot.root}'"
+        )
     crossing = [loop for loop in robot.loops if (loop.link_a in kept) != (loop.link_b in kept)]
     if crossing:
         raise RobotError(
@@ -274,9 +279,9 @@ def rooted(robot: Robot, root: str) -> Robot:
     notes = list(whole.notes[:gone]) + [note for note in whole.notes[gone:] if not note.startswith("held outside")]
     if max(map(abs, gravity - whole.gravity)) > 1e-12:
         notes.append(f"gravity in the axes of the root '{root}': {' '.join(f'{x:.6g}' for x in gravity)} m/s²")
-    # with its mass lost to the base, a sub-tree has its own links and joints only
+    parents = {joint.child: joint.parent for joint in whole.joints}  # rotors that stand still are links now
     part: dict[str, Any] = {
-        "links": tuple(link for link in whole.links if link.name in kept or _parent(whole, link.name) in kept),
+        "links": tuple(link for link in whole.links if link.name in kept or parents.get(link.name) in kept),
         "joints": tuple(joint for joint in whole.joints if joint.parent in kept),
         "couplings": tuple(x for x in whole.couplings if {*x.joints, *x.of} <= inside),
     }
@@ -285,10 +290,6 @@ def rooted(robot: Robot, root: str) -> Robot:
     notes = [note for note in notes if not note.startswith(TIP_NOTE)]
     whole = replace(whole, **part, base=Placement(), gravity=gravity, tip=tip, notes=tuple(notes))
     return whole if tip is not None else whole.with_tip_said()
-
-
-def _parent(robot: Robot, link: str) -> str | None:
-    return next((joint.parent for joint in robot.joints if joint.child == link), None)
 
 
 def _tip_was_chosen(robot: Robot) -> bool:
@@ -310,7 +311,12 @@ def chained(robot: Robot) -> Robot:
     """
     assert robot.tip is not None
     way = _way(robot, robot.tip.link)
-    needed = _that_move(robot, [joint.name for joint in way if joint.moves])
+    moving = [joint.name for joint in way if joint.moves]
+    if not moving:
+        raise RobotError(
+            f"no joint moves between the root '{robot.root}' and the tip on link '{robot.tip.link}'; name links farther apart"
+        )
+    needed = _that_move(robot, moving)
     free = {joint.name: joint for joint in robot.moving_joints}
     held = {name: _middle(joint) for name, joint in free.items() if name not in needed}
     robot = _pruned(robot, held)
@@ -341,20 +347,22 @@ def _that_move(robot: Robot, names: Sequence[str]) -> set[str]:
 def _pruned(robot: Robot, held: Mapping[str, float]) -> Robot:
     """Without the branches on the base that only joints of ``held`` move."""
     assert robot.tip is not None
-    base, cut = {robot.root}, list[Joint]()
+    base, branch = (
+        {robot.root},
+        dict[str, str](),
+    )  # the links of the base; link: the first joint of the branch that it is in
     for joint in robot.joints:
-        if joint.parent in base and not joint.moves:
+        if joint.parent in branch:
+            branch[joint.child] = branch[joint.parent]
+        elif joint.parent in base and not joint.moves:
             base.add(joint.child)
         elif joint.parent in base and joint.name in held:
-            cut.append(joint)
+            branch[joint.child] = joint.name
     tied = {name for loop in robot.loops for name in (loop.link_a, loop.link_b)} | {robot.tip.link}
-    gone: set[str] = set()
-    for joint in cut:
-        branch = _below(robot, joint.child)
-        moving = [x.name for x in robot.tree_joints if x.child in branch]
-        leads = any(name in coupling.of or name in coupling.joints for coupling in robot.couplings for name in moving)
-        if all(name in held for name in moving) and not branch & tied and not leads:
-            gone |= branch
+    coupled = {name for coupling in robot.couplings for name in (*coupling.joints, *coupling.of)}
+    tied |= {joint.child for joint in robot.tree_joints if joint.name not in held or joint.name in coupled}
+    kept = {branch[link] for link in tied if link in branch}
+    gone = {link for link, first in branch.items() if first not in kept}
     if not gone:
         return robot
     names = [joint.name for joint in robot.tree_joints if joint.child in gone]

@@ -208,7 +208,9 @@ class Table:
 
     def rows(self, key: str, value: object, must: str) -> Mat:
         """``value`` as three rows of three numbers."""
-        rows = [self.list(key, row, (3,), must) for row in self.list(key, value, (3,), must)]
+        rows = self.list(key, value, (3,), must)
+        if not all(isinstance(row, (list, tuple)) and len(row) == 3 for row in rows):
+            raise self.wrong(key, value, must)
         return Mat([Vec([self.scalar(key, v) for v in row]) for row in rows])
 
     def table(self, key: str, allowed: Sequence[str]) -> Table | None:

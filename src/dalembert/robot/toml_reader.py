@@ -20,7 +20,9 @@ from dalembert.robot.parts import (
     INERTIA_KEYS,
     PLACEMENT_KEYS,
     read_friction,
+    read_gear,
     read_limits,
+    read_motor,
     read_placement,
     read_placement_at,
     read_rotor,
@@ -40,7 +42,7 @@ LOOP_KEYS = ("name", "kind", "link_a", "a", "link_b", "b", "axis", "passive", "b
 LINK_KEYS = ("name", *INERTIA_KEYS, "shapes", "physical", "massless", "weight", "note", "visuals", "collisions", "kept")
 JOINT_KEYS = (
     *("name", "type", "parent", "child", "xyz", "rpy", "rotation", "axis", "offset", "link_frame"),
-    *("friction", "limits", "rotor", "pitch", "kept"),
+    *("friction", "limits", "rotor", "motor", "gear", "pitch", "kept"),
 )
 
 
@@ -241,6 +243,8 @@ def _joint(table: Table) -> Joint:
         "friction": read_friction(table, turns=turns),
         "limits": read_limits(table, turns=turns),
         "rotor": read_rotor(table),
+        "motor": read_motor(table),
+        "gear": read_gear(table),
         "kept": table.texts("kept"),
     }
     with told_at(table.where):

@@ -13,15 +13,16 @@ from typing import Any
 from dalembert.algebra.vectors import IDENTITY, NULL, ZERO, Z
 from dalembert.errors import RobotError
 from dalembert.files import whole_file
-from dalembert.robot.bounds import LONGEST, WIDEST
 from dalembert.robot.couplings import Coupling
 from dalembert.robot.dh import Row, rows_of
+from dalembert.robot.drives import DrivePart, Gear
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.loops import Loop
 from dalembert.robot.model import STANDARD_GRAVITY, Joint, Link, Robot, Rotor
 from dalembert.robot.placement import Placement
 from dalembert.robot.shapes import Shape
 from dalembert.robot.tables import parse_angle, shown
+from dalembert.robot.units import LONGEST, WIDEST
 from dalembert.robot.urdf_shapes import with_meshes_seen_from
 
 Fields = dict[str, Any]  # key: value, in the order of the file; what is None is not written
@@ -146,6 +147,17 @@ def _joint_parts(joint: Joint | Row) -> Lines:
         yield from _section(
             "[joint.rotor]", {key: always.get(key, value) for key, value in _changed(joint.rotor, Rotor()).items()}
         )
+    for header, part in (("[joint.motor]", joint.motor), ("[joint.gear]", joint.gear)):
+        if part is not None:
+            yield from _section(header, _drive_part(part))
+
+
+def _drive_part(part: DrivePart) -> Fields:
+    """The fields of a motor or gear that are not what a reader assumes; its name even when it has none to give."""
+    default = type(part)()
+    changed = {key: value for key, value in vars(part).items() if value != getattr(default, key)}
+    changed = {key: float(value) if key == "phases" else value for key, value in changed.items()}
+    return changed or {"ratio" if isinstance(part, Gear) else "derating": 1.0}
 
 
 def _changed(part: Rotor, default: Rotor) -> Fields:

@@ -19,6 +19,10 @@ INERTIA = {"kg m²": 1.0, "kg cm²": 1e-4, "kg mm²": 1e-6, "g cm²": 1e-7, "g m
 DAMPING = {"N s/m": 1.0}
 TURNING_DAMPING = {"N m s/rad": 1.0, "N m s": 1.0, "N m/(rad/s)": 1.0, "N m s/deg": 1 / DEGREE, "N m/rpm": 30 / math.pi}
 
+# beyond these a number without a unit is questioned, because it is nearly always one in degrees or millimetres
+LONGEST = 20.0  # m, between two joints or along a link
+WIDEST = 1.01 * 2 * math.pi  # rad; some arms have limits a little beyond a whole turn
+
 _LENGTH_IN_WORDS = re.compile(r"\s*+([+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?)\s*+(mm|cm|m)\s*+")
 
 

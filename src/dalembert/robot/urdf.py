@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
 from typing import Any
 from xml.etree.ElementTree import Element
 
@@ -21,6 +22,7 @@ from dalembert.algebra.vectors import ZERO, X, Z
 from dalembert.errors import RobotError
 from dalembert.robot.bounds import LINKS, NAME, at_most
 from dalembert.robot.couplings import Coupling
+from dalembert.robot.drives import DrivePart, Gear, Motor
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.kept import kept_text
 from dalembert.robot.model import (
@@ -79,8 +81,10 @@ TYPES = (*JOINT_TYPES, *VIRTUAL_TYPES)
 OURS = {
     "robot": {"gravity", "tip", "tip_name"},
     "link": {"physical", "massless", "weight"},
-    "joint": {"type", "coulomb", "unlimited", "acceleration", "friction", "rotor"},
+    "joint": {"type", "coulomb", "unlimited", "acceleration", "friction", "rotor", "motor", "gear"},
     "rotor": {*ROTOR_NUMBERS, *ROTOR_VECTORS, "coulomb", "reflected", "physical"},
+    "motor": {entry.name for entry in fields(Motor)},
+    "gear": {entry.name for entry in fields(Gear)},
 }
 
 # elements that exert forces or close chains, which this reader does not know
@@ -324,7 +328,7 @@ def _joint(joint: _UrdfElement, drive: UrdfDrive) -> Joint:
     parent, child = _end(joint, "parent"), _end(joint, "child")
     placement = joint.origin()
     ours, dynamics = joint.ours(), joint.only("dynamics")
-    kept, drive = joint.kept(), drive.or_else(drive_of(joint.element, where))
+    kept, drive = (*joint.kept(), *_unread(joint)), drive.or_else(drive_of(joint.element, where))
     if kind == "fixed":  # some exporters give fixed joints an axis of 0 0 0; nothing turns there
         with told_at(where):
             given = {
@@ -340,9 +344,23 @@ def _joint(joint: _UrdfElement, drive: UrdfDrive) -> Joint:
             "friction": _friction(dynamics, ours),
             "limits": _limits(joint.only("limit"), ours, kind),
             "rotor": _rotor(ours.only("rotor").with_known(OURS["rotor"]), drive),
+            "motor": _drive_part(ours.only("motor").with_known(OURS["motor"]), Motor),
+            "gear": _drive_part(ours.only("gear").with_known(OURS["gear"]), Gear),
             "kept": kept,
         }
         return Joint(name, ours.get("type", kind), parent, child, placement, axis, **parts)  # type: ignore[arg-type]
+
+
+def _unread(joint: _UrdfElement) -> Iterator[str]:
+    """What <limit> and <dynamics> say that no field holds, as elements with these attributes alone."""
+    for tag in ("limit", "dynamics"):
+        element = joint.only(tag)
+        known = set() if joint.get("type") == "fixed" else KNOWN[tag]
+        if joint.get("type") == "continuous":
+            known = known - {"lower", "upper"}
+        attributes = {key: value for key, value in element.element.attrib.items() if key not in known}
+        if attributes:
+            yield kept_text(Element(tag, attributes))
 
 
 def _virtual(joint: _UrdfElement) -> tuple[tuple[Link, ...], tuple[Joint, ...]]:
@@ -428,6 +446,19 @@ def _rotor(rotor: _UrdfElement, drive: UrdfDrive) -> Rotor | None:
     coulomb = rotor.numbers("coulomb", 2, (0.0, 0.0))
     flags = {"reflected": rotor.flag("reflected", False), "physical": rotor.flag("physical", True)}
     return Rotor(**scalars, **vectors, coulomb=coulomb, **flags)
+
+
+def _drive_part(part: _UrdfElement, kind: type[DrivePart]) -> Any:
+    """A motor or gear as our own writer's extension says it."""
+    if not part.given:
+        return None
+    values: dict[str, Any] = {entry.name: part.number(entry.name) for entry in kind.numbers()}
+    values |= {key: part.get(key) for key in ("name", "thermal_class")} | {"phases": part.number("phases")}
+    for key in ("continuous_curve", "peak_curve"):
+        if (text := part.get(key)) is not None:
+            numbers = part.numbers(key, 2 * (-(-len(text.split()) // 2)))  # speed, torque, speed, torque …
+            values[key] = tuple(zip(numbers[::2], numbers[1::2], strict=True))
+    return kind(**{key: value for key, value in values.items() if value is not None})
 
 
 def _top_level(root: Element, whole: _UrdfElement) -> None:

@@ -17,6 +17,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from dalembert.errors import RobotError
 from dalembert.files import whole_file
+from dalembert.robot.drives import DrivePart
 from dalembert.robot.friction import Friction
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.kept import kept_elements, prefixes
@@ -30,6 +31,8 @@ from dalembert.terms import Term
 
 # Other readers insist on a number where nothing is known; ours is told to forget it (``unlimited``).
 UNLIMITED = 1e9
+# elements of joints that are kept in part: the attributes without which other readers refuse them
+NEEDED = {"limit": {"effort", "velocity"}, "dynamics": set[str]()}
 NAMESPACES = {"drake": "http://drake.mit.edu", "xacro": "http://www.ros.org/wiki/xacro"}
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -231,8 +234,10 @@ def _write_joint(root: Element, joint: Joint, mimic: tuple[str, float, float] | 
     _write_origin(element, joint.placement, f"the placement of {what}")
     SubElement(element, "parent", link=joint.parent)
     SubElement(element, "child", link=joint.child)
-    element.extend(parse_xml(text, f"what is kept of {what}") for text in joint.kept)
+    kept = [parse_xml(text, f"what is kept of {what}") for text in joint.kept]
+    element.extend(part for part in kept if part.tag not in NEEDED)
     if not joint.moves:
+        element.extend(part for part in kept if part.tag in NEEDED and set(part.keys()) >= NEEDED[part.tag])
         return
     SubElement(element, "axis", xyz=_numbers(f"the axis of {what}", *joint.axis))
     if mimic is not None:
@@ -252,12 +257,19 @@ def _write_joint(root: Element, joint: Joint, mimic: tuple[str, float, float] | 
     if coulomb[0] != coulomb[1]:
         ours["coulomb"] = _numbers(f"the Coulomb friction of {what}", *coulomb)
     further = [term for term in friction if term not in plain.terms]
-    if ours or further or joint.rotor is not None:
+    parts = [part for part in (joint.motor, joint.gear) if part is not None]
+    if ours or further or parts or joint.rotor is not None:
         extension = SubElement(element, "dalembert", ours)
         for term in further:
             _write_term(extension, term, what)
         if joint.rotor is not None:
             _write_rotor(extension, joint.rotor, what)
+        for drive in parts:
+            _write_drive_part(extension, drive)
+    for part in kept:
+        own = element.find(part.tag) if part.tag in NEEDED else None
+        if own is not None:
+            own.attrib.update({key: value for key, value in part.items() if key not in own.attrib})
 
 
 def _unknown(value: float | None) -> bool:
@@ -284,6 +296,22 @@ def _write_term(parent: Element, term: Term, what: str) -> None:
     values = zip(term.numbers(), term.values, strict=True)
     numbers = {entry.name: _numbers(f"{term.title} of {what}", x) for entry, x in values}
     SubElement(parent, "friction", numbers | ({} if term.physical else {"physical": "false"}), term=term.name)
+
+
+def _write_drive_part(parent: Element, part: DrivePart) -> None:
+    """A motor or gear: the fields that are not what a reader assumes."""
+    default, attributes = type(part)(), {}
+    for key, value in vars(part).items():
+        if value != getattr(default, key):
+            flat = (
+                [x for point in value for x in point]
+                if isinstance(value, tuple)
+                else [float(value)]
+                if not isinstance(value, str)
+                else []
+            )
+            attributes[key] = _text(value, part.kind) if isinstance(value, str) else _numbers(part.kind, *flat)
+    SubElement(parent, type(part).__name__.lower(), attributes)
 
 
 def _write_rotor(parent: Element, rotor: Rotor, what: str) -> None:

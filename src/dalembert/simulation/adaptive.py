@@ -261,7 +261,8 @@ class _Flight:
         lower, upper = np.array(self.dynamics.setting.stops).T
         new[:, : self.n] = np.clip(new[:, : self.n], lower, upper)
         self.states[self.done : last] = new
-        check_numbers(self.task, new[:, : self.n], new[:, self.n :], self.times[self.done : last], self.index)
+        before = self.states[: self.done, : self.n], self.states[: self.done, self.n :]
+        check_numbers(self.task, new[:, : self.n], new[:, self.n :], self.times[self.done : last], self.index, before)
         self.done = last
 
     # -- events ----------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arrays import double, shown
+from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.logs.units import sliding_joints
 
@@ -82,6 +83,7 @@ def saturations(arm: Arm, t: Array, saturated: NDArray[np.bool_]) -> list[Satura
 # -- sampled controllers -------------------------------------------------------------------------
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Sampling:
     """When a controller measures and acts, and what it sees.
@@ -112,6 +114,7 @@ class Sampling:
         return Clock(np.unique(np.concatenate(self.instants(duration))))
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Clock:
     """Instants between which a sampled controller leaves the torque as it is."""

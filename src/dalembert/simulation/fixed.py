@@ -3,6 +3,7 @@ function, and for closed chains whose closure is found by Newton's method."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from math import prod
@@ -23,6 +24,8 @@ from dalembert.simulation.task import Task, check_limits, check_numbers
 from dalembert.tip.controller import OperationalController, flown_over
 
 Array = NDArray[np.float64]
+Motion = tuple[Array, Array]  # q, qd
+LATEST = 100  # states that are kept to say which joint began to diverge
 Progress = Callable[[float], None]
 
 STATE_STEPS = 1 << 20  # states × steps between two looks at the progress bar and at Ctrl-C
@@ -101,16 +104,25 @@ class CompiledLoop:
 
     def complain(self, state: list[Array], start: int, stop: int) -> None:
         """Take the same steps one by one, to say when it happened."""
-        task, positions = self.task, [state[0]]
+        task, positions, speeds = self.task, [state[0]], [_speeds(self.task, state)]
         for k in range(start, stop):
             after = [x[..., 0, :].copy() for x in self.run(state, k, k + 1)]
             try:
-                _check(task, k, state[0], state[0], _speeds(task, state), after)
+                _check(
+                    task,
+                    k,
+                    state[0],
+                    state[0],
+                    speeds[-1],
+                    after,
+                    lambda: (np.stack(positions, axis=-2), np.stack(speeds, axis=-2)),
+                )
             except SimulationError:
                 _look_back(task, task.t[start:], np.stack(positions, axis=-2))
                 raise
             state = after
             positions.append(state[0])
+            speeds.append(_speeds(task, state))
 
 
 def compiled(
@@ -148,15 +160,19 @@ def compiled(
     return records.kept
 
 
-def _check(task: Task, k: int, x: Array, q: Array, qd: Array, state: list[Array]) -> None:
-    """An error where step k, taken from (q, qd), has left the numbers; the equations took x for q."""
+def _check(task: Task, k: int, x: Array, q: Array, qd: Array, state: list[Array], motion: Callable[[], Motion]) -> None:
+    """An error where step k, taken from (q, qd), has left the numbers; the equations took x for q.
+
+    motion  gives (q, qd) up to then: (*batch, instants, n) each
+    """
     bad = ~np.all([np.isfinite(part).all(axis=-1) for part in state[:2]], axis=0)
     for index in np.argwhere(bad) if bad.any() else ():
         at = tuple(int(i) for i in index)
         if task.tip is not None and np.isfinite(q[at]).all() and np.isfinite(qd[at]).all():
             _again_from_python(task, k, q[at], qd[at], at)
         came_to_an_end(task.arm, float(task.t[k]), x[at], q[at], qd[at], float(task.grid.h[k]), at)
-    check_numbers(task, state[0][..., None, :], state[1][..., None, :], task.t[k + 1 : k + 2])
+    if bad.any():
+        check_numbers(task, state[0][..., None, :], state[1][..., None, :], task.t[k + 1 : k + 2], before=motion())
 
 
 def _again_from_python(task: Task, k: int, q: Array, qd: Array, at: tuple[int, ...]) -> None:
@@ -198,11 +214,18 @@ def stepped(task: Task, state: list[Array], progress: Progress | None, threads: 
     memory: dict[str, Any] = {x: np.zeros((*batch, size)) for x, size in program.sizes.items()}
     memory |= {x: np.broadcast_to(task.constants[x], (*batch, program.sizes[x])) for x in program.constant}
     memory |= dict(zip(program.state, state, strict=True))
+
+    latest: deque[list[Array]] = deque(maxlen=LATEST)
+
+    def motion() -> Motion:
+        return np.stack([x[0] for x in latest], -2), np.stack([_speeds(task, x) for x in latest], -2)
+
     with np.errstate(all="ignore"):
         for k in range(task.steps):
             given = task.given(k, k + 1)
             memory |= {x: np.broadcast_to(given[x][..., 0, :], (*batch, program.sizes[x])) for x in program.stepwise}
             before = [memory[x] for x in program.state]
+            latest.append(before)
             try:
                 perform(
                     program, functions, memory, lambda size: np.zeros((*batch, size)), lambda x: bool(np.any(x != 0))
@@ -211,7 +234,7 @@ def stepped(task: Task, state: list[Array], progress: Progress | None, threads: 
                 raise at_instant(problem, float(task.t[k])) from None
             after = [memory[x] for x in program.state]
             try:
-                _check(task, k, memory.get("tree_q", before[0]), before[0], _speeds(task, before), after)
+                _check(task, k, memory.get("tree_q", before[0]), before[0], _speeds(task, before), after, motion)
             except SimulationError:
                 if task.every == 1:
                     _look_back(task, task.t[task.records], records.kept[0][..., : records.done, :])

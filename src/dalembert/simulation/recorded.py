@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -84,8 +84,9 @@ class RecordedTorque(Controller):
         """The torque at the instants t (…): (…, n) in N m."""
         times = np.asarray(t, float)
         if self.between == "held":
-            return np.asarray(self.tau[np.clip(np.searchsorted(self.t, times, side="right") - 1, 0, None)], np.float64)
-        tau: Array = np.stack([np.interp(times, self.t, column) for column in self.tau.T], axis=-1)
+            rows: Any = self.tau[np.clip(np.searchsorted(self.t, times, side="right") - 1, 0, None)]
+            return rows
+        tau: Any = np.stack([np.interp(times, self.t, column) for column in self.tau.T], axis=-1)
         return tau
 
     def reference(self, t: Array, arm: Arm, *, friction: bool = True) -> Array:

@@ -36,6 +36,8 @@ def sampled(
     bounds = np.unique(np.concatenate([[0], inner[inner < len(whole.h)], [len(whole.h)]]))
     measure, place = Measurement(task.sampling, task.q0, task.qd0), Place(task.arm, task.q0)
     learned = np.zeros((*task.batch, len(task.plan.columns)))
+    if task.learned is not None:  # in a stage before
+        learned = np.broadcast_to(task.learned, learned.shape).copy()
     kept = [np.empty((*task.batch, len(whole.t), size)) for size in (task.arm.n, task.arm.n, learned.shape[-1])]
     q, qd = task.q0, task.qd0
     for part, first in zip(kept, (q, qd, learned), strict=True):

@@ -58,7 +58,7 @@ def stages_of(
     motion: Any = torque.motion if isinstance(torque, Controller) else None
     if motion is None or not getattr(motion, "events", ()):
         return None
-    if not (np.ndim(duration) == 0 and np.isfinite(duration) and duration > 0):
+    if not (isinstance(duration, (int, float, np.number)) and np.isfinite(duration) and duration > 0):
         return None  # the simulation itself says what is wrong
     if parameters is not None:
         raise DalembertError(

@@ -543,13 +543,41 @@ def beyond(task: Task, joint: int, value: float, t: float, index: Any) -> Simula
     )
 
 
-def check_numbers(task: Task, q: Array, qd: Array, t: Array, index: tuple[int, ...] = ()) -> None:
-    """An error for the first instant at which the state, or state ``index`` of the batch, is no longer finite."""
+def check_numbers(
+    task: Task,
+    q: Array,
+    qd: Array,
+    t: Array,
+    index: tuple[int, ...] = (),
+    before: tuple[Array, Array] | None = None,
+) -> None:
+    """An error for the first instant at which the state, or state ``index`` of the batch, is no longer finite.
+
+    Once one joint has diverged, its coupling with the others makes all of them infinite in the same step; ``before``,
+    (q, qd) up to then (*batch, instants, n), tells which one it was.
+    """
     bad = np.argwhere(~(np.isfinite(q) & np.isfinite(qd)))
     if len(bad):
         first = bad[np.argmin(bad[:, -2])]
+        joint, at = int(first[-1]), tuple(first[:-2])
+        if before is not None and before[0].shape[-2]:
+            joint = grew_first(task.arm, before[0][at], before[1][at])
         raise SimulationError(
             f"the simulation diverged at t = {float(t[first[-2]]):.6g} s: the motion of joint "
-            f"'{task.arm.joint_names[int(first[-1])]}' is no longer finite{which_state((*index, *first[:-2]))}; use a "
+            f"'{task.arm.joint_names[joint]}' is no longer finite{which_state((*index, *first[:-2]))}; use a "
             "smaller step"
         )
+
+
+def grew_first(arm: Arm, q: Array, qd: Array) -> int:
+    """The joint that began to diverge in a motion (instants, n): the largest momentum when all of them began to grow.
+
+    A torque at one joint changes the momentum p = B q̇ of that joint alone, while it moves them all. Momenta are relative
+    to √b_ii, so that those of revolute and prismatic joints compare. What diverges at least doubles with every instant.
+    """
+    B = arm.inertia_matrix(q)
+    sizes = np.abs((B @ qd[..., None])[..., 0]) / np.sqrt(np.einsum("kii->ki", B))
+    largest = sizes.max(axis=1)
+    steady = np.flatnonzero(~(largest[1:] >= 2.0 * largest[:-1]))
+    begin = int(steady[-1]) + 1 if len(steady) else 0
+    return int(np.argmax(sizes[min(begin + 1, len(sizes) - 1)]))

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from dalembert.arm import Arm
 from dalembert.arrays import Array
+from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError, PathError, ShapeError
 from dalembert.trajectory.checks import finite
 from dalembert.trajectory.inverse_kinematics import (
@@ -33,6 +34,7 @@ Profile = Literal["trapezoidal", "triangular", "cubic", "quintic", "septic"] | T
 DEGREES = {"cubic": 3, "quintic": 5, "septic": 7}
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class LinePath:
     """x(s) = start + s u."""
@@ -46,6 +48,7 @@ class LinePath:
         return x, np.broadcast_to(self.direction, x.shape), np.zeros_like(x)
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class ArcPath:
     """x(s) = centre + ρ (cos(s/ρ) u + sin(s/ρ) v), with orthogonal unit vectors u, v."""

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.algebra.orientations import rotation_vector
 from dalembert.arm import Arm
 from dalembert.arrays import Array, shown, which_state
+from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.trajectory.checks import finite
 from dalembert.trajectory.inverse_kinematics import IN_LIMITS, TipTask, beyond, place, solve, span, starts
@@ -36,6 +37,7 @@ REDUNDANT_STEPS = 200
 LONGEST = 0.4  # rad and m, of a step along the self-motion
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class AxisTask(TipTask):
     """The tip's position and the direction of one of its axes; ``orientation`` has rows in the tip's frame."""

@@ -57,6 +57,7 @@ WRENCHES = {f"f{axis}": {"N": 1.0, "kN": 1e3} for axis in "xyz"} | {
     f"m{axis}": {"N m": 1.0, "Nm": 1.0, "N*m": 1.0} for axis in "xyz"
 }
 CARRIED = PAYLOADS | WRENCHES
+DERIVED = "report_"  # how columns begin that a report adds to a motion, and that are passed over
 _COLUMN = re.compile(r"t|(q|qd|qdd|tau)([1-9][0-9]{0,3})")
 
 
@@ -352,21 +353,23 @@ def _complete(
     """
     source = "qd" if "qd" in groups else "q"
     try:
-        made = reconstruction(t, groups[source], cutoff, interpolation)
+        derived = reconstruction(t, groups[source], cutoff, interpolation)
     except MissingExtraError:
         raise
     except DalembertError as error:
         missing = " and ".join(f"{group}1 …" for group in GROUPS if group not in groups)
         raise DalembertError(f"{path}: the columns {missing} are missing and cannot be made: {error}") from None
     if source == "q":
-        groups["qd"] = made.first
-        groups.setdefault("qdd", made.second)
+        groups["qd"] = derived.first
+        groups.setdefault("qdd", derived.second)
     else:
-        groups["qdd"] = made.first
-    if made.excursion is None or (not made.kept and interpolation == "monotone"):
-        return (), made.kept
-    remedy = "interpolation 'monotone' stays between them" if made.kept else "a monotone curve was taken in its place"
-    return (f"{path}: {made.excursion.said_of(source)}: {remedy}",), made.kept
+        groups["qdd"] = derived.first
+    if derived.excursion is None or (not derived.kept and interpolation == "monotone"):
+        return (), derived.kept
+    remedy = (
+        "interpolation 'monotone' stays between them" if derived.kept else "a monotone curve was taken in its place"
+    )
+    return (f"{path}: {derived.excursion.said_of(source)}: {remedy}",), derived.kept
 
 
 def write_table(file: TextIO, names: Sequence[str], columns: Sequence[Array], progress: Progress | None = None) -> None:
@@ -415,7 +418,7 @@ def _columns(table: TextTable, arm: Arm | None, torques: bool, needed: str) -> _
             f"{path}, line {table.line}: the file has no header; its first line must name the columns t, q1, …"
         )
     carried = {name: k for k, column in enumerate(table.names) if (name := name_and_unit(column)[0]) in CARRIED}
-    kept = [k for k in range(len(table.names)) if k not in carried.values()]
+    kept = [k for k, x in enumerate(table.names) if k not in carried.values() and not x.startswith(DERIVED)]
     doubled = [name for name, count in Counter(name_and_unit(x)[0] for x in table.names).items() if count > 1]
     if twice := [name for name in doubled if name in CARRIED]:
         raise DalembertError(f"{path}: the column {listed(twice)} stands in the header more than once")

@@ -105,7 +105,13 @@ def payload_event(
         body = Inertia(number("the payload's mass", body), tuple(where.tolist()), matrix.tolist())
     if (problem := body.impossible()) is not None:
         raise ShapeError(f"no payload can be like this: {problem}")
-    return PayloadEvent(body, start, end)
+    event = PayloadEvent(body, start, end)
+    returned = None if body.mass == 0 else body_of(event.values)
+    if returned is not None and not np.isfinite([*event.values, *returned.com, *np.ravel(returned.tensor)]).all():
+        raise ShapeError(
+            f"a payload of {body.mass:g} kg centred at ({', '.join(f'{x:g}' for x in body.com)}) m has moments beyond float64"
+        )
+    return event
 
 
 def wrench_event(wrench: ArrayLike, start: float, end: float) -> WrenchEvent:
@@ -143,6 +149,14 @@ def moved(events: Sequence[Event], new: Instants, *, backward: bool = False) -> 
     if backward:
         start, end = end, start
     return tuple(replace(event, start=a, end=b) for event, a, b in zip(events, start, end, strict=True) if b > a)
+
+
+def snapped(t: Array, marks: Array, near: float) -> Array:
+    """The instants t, or the nearest of the ``marks`` (in order), where that is nearer than ``near``."""
+    after = np.clip(np.searchsorted(marks, t), 1, len(marks) - 1)
+    low, high = marks[after - 1], marks[after]
+    nearest = np.where(t - low < high - t, low, high)
+    return np.where(np.abs(nearest - t) <= near, nearest, t)
 
 
 class LoadTable:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from dalembert.arm import Arm
 from dalembert.arm.terms import TorqueTerms
 from dalembert.arrays import Array
+from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError
 from dalembert.robot.load import load_robot
 from dalembert.trajectory.cartesian import line
@@ -34,6 +35,7 @@ MAX_VELOCITY = 5.0  # rad/s, and m/s on the straight line
 PROBLEM_7_7 = (500.0, 500.0)  # N: the tip force of Problem 7.7
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Example:
     """One motion of the example: the arm, the trajectory, and the torques at its sample instants."""

@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.arrays import Array
+from dalembert.environment.brief import brief
 from dalembert.errors import ShapeError
 from dalembert.trajectory.checks import finite, joints, positive
 from dalembert.trajectory.trajectory import Trajectory
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Series:
     """q = q_0 + Σ_l a_l sin(l ω t) + b_l cos(l ω t); offset (n,), sine and cosine (n, L), omega in rad/s."""

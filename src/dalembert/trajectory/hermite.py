@@ -15,6 +15,7 @@ from math import comb, factorial, perm
 import numpy as np
 
 from dalembert.arrays import Array
+from dalembert.environment.brief import brief
 
 SINGULAR = 1e-13  # a smaller reciprocal condition number: the boundary conditions depend on each other
 Conditions = Callable[["Hermite"], Array]
@@ -38,6 +39,7 @@ def _stiffness(m: int) -> Array:
     return H.T @ np.array(G) @ H
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Hermite:
     """Between nodes x (N,), the polynomial of degree 2m − 1 with the values and derivatives y (m, N, n) of both ends.

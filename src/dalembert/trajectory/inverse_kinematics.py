@@ -54,6 +54,7 @@ class TipPath(Protocol):
 # -- the task ------------------------------------------------------------------------------------
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class TipTask:
     """Which directions of the tip are prescribed: rows (p, 3) of position, (o, 3) of orientation, base axes."""

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arrays import Array, number
+from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.trajectory.events import moved
 from dalembert.trajectory.trajectory import Trajectory
@@ -23,10 +24,12 @@ from dalembert.trajectory.trajectory import Trajectory
 MEETS = 1e-6  # rad, m: how far the end of one motion may be from the start of the next
 KEEPS = 1e-6  # of the largest speed of both: how much their velocities may differ there
 NO_SPEED = 1e-12  # rad/s, m/s
+STILL_SAMPLES = 51  # of a rest
 MOST_PIECES = 1_000_000
 ULPS = 8.0  # of the instant: a knot that is nearer is meant
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Standstill:
     """All joints stand still at q (n,)."""
@@ -36,8 +39,8 @@ class Standstill:
 
     @property
     def instants(self) -> Array:
-        """Sample instants: both ends are enough."""
-        return np.array([0.0, self.duration])
+        """Sample instants."""
+        return np.linspace(0.0, self.duration, STILL_SAMPLES)
 
     def __call__(self, t: Array) -> tuple[Array, Array, Array]:
         rest = np.zeros((len(t), len(self.q)))
@@ -89,6 +92,7 @@ class JoinedPiece:
         return q[0], qd[0]
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Joined:
     """The pieces in turn; piece k begins at begins[k], and the last one ends at begins[-1]."""

@@ -57,9 +57,7 @@ def monotone(t: Array, values: Array, spline: Hermite | None = None) -> Hermite:
     while True:
         curve = Hermite(t, np.array([values, *_limited(h, d, v, a, smooth)]))
         outside = _beyond(curve)[1].max(axis=1)
-        both = smooth[:-1] & smooth[1:]
-        allowed = np.where(both, PARABOLA * h**2 * np.maximum(np.abs(at.D[:-1]), np.abs(at.D[1:])), 0.0)
-        bad = (outside > allowed + 1e-12 * np.abs(values).max()) & (smooth[:-1] | smooth[1:])
+        bad = (outside > at.turning(h, smooth) + 1e-12 * np.abs(values).max()) & (smooth[:-1] | smooth[1:])
         if not bad.any():
             return curve
         smooth = smooth.copy()
@@ -92,6 +90,11 @@ class _Slopes:
         one_sign = np.abs(np.sign(three).sum(axis=0)) == 3
         self.smooth = one_sign & (sizes.max(axis=0) <= ALIKE * sizes.min(axis=0))
         self.reach = 0.5 * (np.concatenate([h[:1], h]) + np.concatenate([h, h[-1:]]))
+
+    def turning(self, h: Array, smooth: Any) -> Array:
+        """By how much a smooth turning point may go beyond the samples in each piece: 0 where the motion is not smooth."""
+        bend = np.maximum(np.abs(self.D[:-1]), np.abs(self.D[1:]))
+        return np.where(smooth[:-1] & smooth[1:], PARABOLA * h**2 * bend, 0.0)
 
 
 def _limited(h: Array, d: Array, v: Array, a: Array, smooth: Any) -> tuple[Array, Array]:
@@ -152,9 +155,12 @@ def excursion(curve: Hermite, substantial: float = SUBSTANTIAL) -> Excursion | N
     substantial  as a share of the joint's whole range, where the two samples differ; ``SUBSTANTIAL`` where they are the same
     """
     q, (looks, beyond, values) = curve.y[0], _beyond(curve)
-    total = np.ptp(q, axis=0)
+    total, h = np.ptp(q, axis=0), np.diff(curve.x)[:, None]
+    at = _Slopes(h, np.diff(q, axis=0) / h)
+    turning = at.turning(h, at.smooth)  # a smooth turning point between two samples is none of them held
+    beyond = beyond - turning[:, None]
     shares = np.where(total > LEAST, beyond / np.where(total > 0, total, 1.0), 0.0)
-    held = np.abs(q[1:] - q[:-1]) <= 1e-9 * np.maximum(total, LEAST)
+    held = (np.abs(q[1:] - q[:-1]) <= 1e-9 * np.maximum(total, LEAST)) & (turning == 0)
     shares = shares / np.where(held, SUBSTANTIAL, substantial)[:, None]
     if not shares.max(initial=0.0) > 1.0:
         return None

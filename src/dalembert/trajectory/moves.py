@@ -32,6 +32,7 @@ STILL = 1e-9  # of the largest speed: all joints stand still
 RESTING = 1e-16  # of the largest speed: no speed at all but for rounding
 DWELL = 1e-3  # of the duration: stillness that lasts longer is a dwell
 SHORT_DWELL = 1e-5  # of the duration: the same of stillness without any speed at all, such as a motion that is held has
+NEARLY = 1e-6  # of the duration: how far from the end of a move its speed may be lost in rounding
 SLOW = 0.05  # of the largest speed: a minimum of the speed below this may be a rest
 REST = 1e-6  # of the largest speed: what is left of the speed at a rest
 CORNER = 1e-4  # rad: a change of direction that asks for a stop; a change of speed that counts, as a share of it
@@ -283,12 +284,18 @@ class _Look:
 
     def _edge(self, moving: float, still: float, level: float) -> float:
         """Where the speed falls to the level of stillness, between an instant that moves and one that does not."""
+        first = float(still)
         for _ in range(60):
             middle = 0.5 * (moving + still)
             if self._speed(np.array([middle]))[0] <= level:
                 still = middle
             else:
                 moving = middle
+        if (
+            abs(first - still) < NEARLY * self.motion.duration
+            and np.abs(self.knots - first).min(initial=np.inf) < self.tiny
+        ):
+            return first  # the last of the speed is lost in rounding just before the knot at which it ends
         return self._on_knot(still)
 
     def _on_knot(self, t: float) -> float:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.arrays import Array
+from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError, LimitError
 from dalembert.trajectory import along
 from dalembert.trajectory.events import LoadTable
@@ -146,6 +147,7 @@ def _with_turns(path: LimitedPath, s: Array) -> Array:
     return np.unique(np.concatenate([kept, turns]))
 
 
+@brief
 @dataclass(frozen=True)
 class PathSamples:
     """The path and the arm at all points of a grid: its N + 1 points, left of its knots, and N middles.
@@ -204,6 +206,7 @@ def sample(path: LimitedPath, s: Array) -> PathSamples:
 # -- the limits on it ------------------------------------------------------------------------------
 
 
+@brief
 @dataclass(frozen=True)
 class PathProblem:
     """The limits on a grid, as the passes take them."""

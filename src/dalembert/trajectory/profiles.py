@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arrays import Array
+from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError
 from dalembert.trajectory.checks import both_ends, joints, positive
 from dalembert.trajectory.hermite import Hermite
@@ -17,6 +18,7 @@ from dalembert.trajectory.trajectory import Trajectory
 ROUNDING = 1e-9  # relative: times and speeds that agree to this are the same
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Trapezoids:
     """Each joint speeds up evenly, cruises, slows down evenly, then stands still.

@@ -26,8 +26,11 @@ APART = 30.0  # tolerances between one point and the next, at least
 SHARP = 0.5  # rad between two chords: a corner, which stays one
 
 
-def smoothed(move: Move, tolerance: float) -> tuple[list[Move], float]:
-    """Moves along a path within about ``tolerance`` of this one, and how far it is away at most."""
+def smoothed(move: Move, tolerance: float, marks: Array) -> tuple[list[Move], float]:
+    """Moves along a path within about ``tolerance`` of this one, and how far it is away at most.
+
+    marks  instants of the motion as it was given at which its loads change: knots of the new path, too
+    """
     r = np.unique(np.concatenate([np.linspace(0.0, move.length, 4 * POINTS + 1), move.knots]))
     q, t = move.at(r)[0], move.given_time(r)
     chosen = _thinned(q, tolerance)
@@ -40,9 +43,10 @@ def smoothed(move: Move, tolerance: float) -> tuple[list[Move], float]:
     curves = [_fit(s[a : b + 1], q[chosen[a : b + 1]], tolerance) for a, b in pairwise(ends)]
     spline = _Splines(s[ends], curves)
     knots = np.unique(np.concatenate([s[ends[1:-1]], *(curve.breaks for joints in curves for curve in joints)]))
-    motion = Trajectory(float(s[-1]), q.shape[1], spline, tuple(knots[(knots > 0) & (knots < s[-1])]))
     nearest, away = _nearest(spline, q, np.interp(t, t[chosen], s), float(s[-1]))
     clock = np.maximum.accumulate(nearest), t
+    knots = np.append(knots, np.interp(marks[(marks > t[0]) & (marks < t[-1])], t, clock[0]))
+    motion = Trajectory(float(s[-1]), q.shape[1], spline, tuple(knots[(knots > 0) & (knots < s[-1])]))
     return [replace(part, clock=clock) for part in moves_of(motion)[0]], away
 
 

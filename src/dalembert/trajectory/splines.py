@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.arrays import Array
+from dalembert.environment.brief import brief
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.robot.tables import nearest
@@ -25,7 +26,9 @@ from dalembert.trajectory.trajectory import Trajectory
 BOUNDARIES = ("clamped", "natural", "periodic", "not-a-knot")
 CONDITIONS = {"velocity": 1, "acceleration": 2, "jerk": 3}
 INTERPOLATIONS = ("auto", "spline", "monotone")
-WAYPOINTS = 0.25  # of a joint's range: how far a spline through waypoints may leave that of the two beside it unsaid
+WAYPOINTS = (
+    np.inf
+)  # of a joint's range: a spline through chosen waypoints may leave that of the two beside it, but for holds
 SIDES = ("start", "end")
 
 
@@ -97,9 +100,9 @@ def spline(
         raise DalembertError(
             f"{len(t)} waypoints with these boundary values do not determine a spline of degree {degree}"
         ) from None
-    if (found := excursion(curve, WAYPOINTS)) is not None:
+    if (worst := excursion(curve, WAYPOINTS)) is not None:
         remedy = 'give interpolation="monotone", or more waypoints'
-        warnings.warn(f"{found.said_of('joint ')}: {remedy}", InterpolationWarning, stacklevel=2)
+        warnings.warn(f"{worst.said_of('joint ')}: {remedy}", InterpolationWarning, stacklevel=2)
     return Trajectory(float(t[-1]), n, curve)
 
 
@@ -175,6 +178,7 @@ def reconstructed(t: Array, values: Array, cutoff: float | None = None) -> tuple
     return derivatives[1], derivatives[2]
 
 
+@brief
 @dataclass(frozen=True)
 class Reconstruction:
     """First and second derivatives (N, n) of samples, and where their spline leaves their range; ``kept`` when it was taken."""
@@ -202,11 +206,11 @@ def reconstruction(t: Array, values: Array, cutoff: float | None, interpolation:
         curve = monotone(t, values)
         return Reconstruction(curve.y[1], curve.y[2], None, False)
     spline = Hermite(t, np.array([values, first, second]))
-    found = excursion(spline)
-    if interpolation == "spline" or (interpolation == "auto" and not (found is not None and found.held)):
-        return Reconstruction(first, second, found, True)
+    worst = excursion(spline)
+    if interpolation == "spline" or (interpolation == "auto" and not (worst is not None and worst.held)):
+        return Reconstruction(first, second, worst, True)
     curve = monotone(t, values, spline)
-    return Reconstruction(curve.y[1], curve.y[2], found, False)
+    return Reconstruction(curve.y[1], curve.y[2], worst, False)
 
 
 def _low_pass(t: Array, values: Array, cutoff: float) -> Array:

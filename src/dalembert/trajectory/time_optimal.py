@@ -196,7 +196,7 @@ def _follow(move: Move, arm: Arm, keep: JointLimits, intervals: int) -> tuple[li
         return [path], [exact], 0.0
     size = float(np.ptp(move.at(np.linspace(0.0, move.length, 101))[0], axis=0).max())
     for tolerance in SMOOTHING if isinstance(exact, TooRough) else SMOOTHING[:1]:
-        parts, away = smoothed(move, tolerance * size)
+        parts, away = smoothed(move, tolerance * size, loads.edges)
         paths = [LimitedPath(part, arm, keep, loads) for part in parts]
         whole = sum(path.length for path in paths)
         try:
@@ -475,6 +475,9 @@ class _Timed:
         end = profile.t[-1]
         law = np.empty((3, len(time)))
         within = np.clip(time, 0.0, end)
+        # a grid point from which rounding has moved the instant is meant: the interval that begins there counts
+        point = profile.t[np.minimum(np.searchsorted(profile.t, within), len(profile.t) - 1)]
+        within = np.where(point - within <= 4.0 * np.spacing(self.begins[k] + end), point, within)
         along.law(np.ascontiguousarray(within), profile.t, profile.on.s, profile.x, profile.u, law)
         law[0, time >= end] = path.length
         q, qp, qpp = path.at(law[0])

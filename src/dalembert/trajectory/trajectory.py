@@ -16,7 +16,7 @@ from dalembert.arm.handed_on import handed_on
 from dalembert.arrays import Array, double
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.robot import Inertia
-from dalembert.trajectory.events import Event, LoadTable
+from dalembert.trajectory.events import Event, LoadTable, moved, snapped
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -90,7 +90,12 @@ class Trajectory:
         if not (np.isfinite(self.duration) and self.duration > 0):
             raise DalembertError(f"a motion must last some time; its duration is {self.duration:g} s")
         object.__setattr__(self, "duration", float(self.duration))
-        object.__setattr__(self, "knots", tuple(self._apart(np.array(self.knots, float)).tolist()))
+        knots = self._apart(np.array(self.knots, float))
+        object.__setattr__(self, "knots", tuple(knots.tolist()))
+        if self.events:  # at the knots that they are, to the last digit
+            edges = np.unique(np.concatenate([[0.0], knots, [self.duration]]))
+            same = SAME_INSTANT * self.duration
+            object.__setattr__(self, "events", moved(self.events, lambda t: snapped(t, edges, same)))
 
     def _apart(self, instants: Array) -> Array:
         """The instants in order; of those at the same instant the later one: by then every piece has begun."""
@@ -232,8 +237,8 @@ class Trajectory:
         >>> print(lift.events[0])
         payload of 10 kg from 0.4 to 1 s
         >>> lift.torques(da.load("planar-2r"), [0.39, 0.4]).round(0)
-        array([[1031.,  202.],
-               [1215.,  287.]])
+        array([[1192.,  318.],
+               [1394.,  420.]])
         """
         return handed_on(HANDS_ON, "with_payload")(self, mass, com, inertia, start, end)
 

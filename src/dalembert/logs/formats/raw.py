@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError
 from dalembert.robot.tables import some
 
@@ -101,6 +102,7 @@ class Later:
     read: Callable[[], Any]
 
 
+@brief
 @dataclass
 class Raw:
     """What a file holds.

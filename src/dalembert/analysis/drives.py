@@ -1,0 +1,730 @@
+"""Motors and gears under a motion: utilisation, heat, life, brakes, and a traffic light for every joint.
+
+The torque τ of a joint is what the load takes at the gear's output, T2, and what the rotor takes to spin:
+
+    τ = T2 + k (J ω̇_m + rotor friction),   ω̇_m = k q̈ + ω̇_{i−1}·z_m,   S (7.111), (7.114)
+
+J is the motor's and the gear's inertia at the motor shaft and k the ratio. Through a gear with efficiency η the
+motor gives, by the direction of the power T2 q̇,
+
+    T_m = J ω̇_m + friction + T2 / (k η)    where the motor drives the load
+    T_m = J ω̇_m + friction + T2 η / k      where the load drives the motor
+
+Where the joint stands still the direction is that of T2 q̈, the power as it starts; where it stays at rest the
+gear holds without losses.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dalembert.analysis.integrals import durations, energies
+from dalembert.arm import Arm
+from dalembert.arm.handed_on import handed_on
+from dalembert.equations.regressor import INERTIAL, WIDTH
+from dalembert.errors import DalembertError
+from dalembert.robot.drives import REFERENCE_AMBIENT, Gear, Motor
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+HANDS_ON = {"plot": "report.drives:figure_of"}  # what draws drives: imported when it is first called
+Array = NDArray[np.floating[Any]]
+
+RPM = 2.0 * math.pi / 60.0
+CHUNK = 1 << 12  # instants whose regressors are computed at a time
+BRAKE_FACTOR = 1.5  # that a brake holds, times the worst gravity torque
+GREEN, AMBER = 0.2, 0.0  # least margins of the traffic light's colours
+LIGHTS = ("green", "amber", "red")
+# the usual bands of load inertia / motor inertia: (up to, word)
+INERTIA_BANDS = (
+    (1.0, "very high dynamics"),
+    (3.0, "high dynamics"),
+    (5.0, "good"),
+    (10.0, "usable"),
+    (math.inf, "critical"),
+)
+
+
+class Moves(Protocol):
+    """What drives read of a motion."""
+
+    @property
+    def t(self) -> Any: ...
+    @property
+    def q(self) -> Any: ...
+    @property
+    def qd(self) -> Any: ...
+    @property
+    def qdd(self) -> Any: ...
+    def model(self, arm: Arm) -> Any:
+        """The arm with what it carries at each instant."""
+
+
+# -- formulas of the makers --------------------------------------------------------------------------
+
+
+def mean_torque(duration: ArrayLike, torque: ArrayLike, speed: ArrayLike, exponent: float = 3.0) -> float:
+    """T_av = (Σ |n| t |T|^p / Σ |n| t)^(1/p): the torque (N m) that wears a gear as the load pattern does.
+
+    Harmonic Drive has p = 3, Nabtesco (RV) p = 10/3. Where nothing turns it is 0: nothing wears.
+
+    >>> round(mean_torque([0.3, 3.0, 0.4], [400.0, 320.0, 200.0], [7.0, 14.0, 7.0]), 1)  # printed as 319 in its example
+    319.7
+    """
+    turns = np.abs(np.asarray(speed, float)) * np.asarray(duration, float)
+    total = float(turns.sum())
+    return (
+        float((turns @ np.abs(np.asarray(torque, float)) ** exponent / total) ** (1.0 / exponent)) if total > 0 else 0.0
+    )
+
+
+def mean_speed(duration: ArrayLike, speed: ArrayLike) -> float:
+    """n_av = Σ |n| t / Σ t, pauses included; in the unit of ``speed``."""
+    weights = np.asarray(duration, float)
+    return float(weights @ np.abs(np.asarray(speed, float)) / weights.sum())
+
+
+def gear_life(gear: Gear, torque: float, input_speed: float) -> float:
+    """L10 (h) at a mean torque (N m) and a mean input speed (rad/s): L (T2N / T_av)^p (n_N / n_av).
+
+    NaN where the gear does not say its rated life, torque and speed; infinite where it does not turn.
+
+    >>> csf = Gear("CSF-40-120", ratio=120.0, rated_torque=294.0, rated_speed=2000 * RPM, life=7000.0)
+    >>> round(gear_life(csf, 319.0, 1440 * RPM), -1)  # Harmonic Drive's example
+    7610.0
+    """
+    if gear.life is None or gear.rated_torque is None or gear.rated_speed is None:
+        return math.nan
+    if torque == 0 or input_speed == 0:
+        return math.inf
+    return gear.life * (gear.rated_torque / torque) ** gear.life_exponent * (gear.rated_speed / input_speed)
+
+
+def momentary_peaks(ratio: float, output_speed: float, duration: float) -> float:
+    """How many momentary peaks of a strain wave gear are allowed: 10⁴ / (2 n i t), n in turns/s of the output.
+
+    >>> round(momentary_peaks(120.0, 14 * RPM, 0.15))  # Harmonic Drive's example
+    1190
+    """
+    return 1e4 / (2.0 * output_speed / (2.0 * math.pi) * abs(ratio) * duration)
+
+
+def rms_torque(duration: ArrayLike, torque: ArrayLike) -> float:
+    """√(Σ T² t / Σ t): of torques that each last their time.
+
+    >>> steps = [0.08, 2.0, 0.08, 3.0], [86.2, 3.0, -80.2, 3.0]
+    >>> round(rms_torque(*steps), 1)  # FANUC's example for the α30/4000iS, B-65262EN/03, p. 59: 15.0 N m
+    15.0
+    """
+    weights = np.asarray(duration, float)
+    return float(np.sqrt(weights @ np.asarray(torque, float) ** 2 / weights.sum()))
+
+
+def through_gear(gear: Gear | None, load: Array, qd: Array, qdd: Array) -> Array:
+    """T2 as the motor feels it: T2 / (k η) where it drives, T2 η / k where it is driven (N m).
+
+    >>> up_and_down = through_gear(Gear(ratio=100.0, efficiency=0.8), np.array([80.0, 80.0]), np.array([1.0, -1.0]), np.zeros(2))
+    >>> up_and_down.round(3)
+    array([1.  , 0.64])
+    """
+    k, eta = (gear.ratio, gear.efficiency) if gear is not None else (1.0, 1.0)
+    direction = np.sign(np.where(qd != 0, load * qd, load * qdd))
+    return load / k * eta**-direction
+
+
+def inertia_band(ratio: float) -> str:
+    """What the usual bands say of load inertia / motor inertia.
+
+    >>> inertia_band(2.0), inertia_band(12.0)
+    ('high dynamics', 'critical')
+    """
+    return next(word for most, word in INERTIA_BANDS if ratio <= most)
+
+
+def curve_at(points: Sequence[tuple[float, float]], speed: ArrayLike) -> Array:
+    """A speed–torque curve at some speeds (rad/s): its last torque beyond its end."""
+    n, T = np.array(points, float).T
+    return np.interp(np.abs(np.asarray(speed, float)), n, T)
+
+
+# -- what is judged ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that a drive must do, against what it may: ``value`` of ``limit``, both in ``unit``.
+
+    at      the instant (s) of a peak; NaN for means
+    more    True where more is better, as for life and a brake's torque
+    """
+
+    name: str
+    value: float
+    limit: float
+    unit: str
+    at: float = math.nan
+    more: bool = False
+
+    @property
+    def used(self) -> float:
+        """The utilisation: 1 is all that is allowed."""
+        need, have = (self.limit, self.value) if self.more else (self.value, self.limit)
+        return need / have if have > 0 else (math.inf if need > 0 else 0.0)
+
+    @property
+    def margin(self) -> float:
+        """What is left, as a share: negative where it is exceeded."""
+        return 1.0 - self.used
+
+    @property
+    def light(self) -> str:
+        """green (20 % or more is left), amber, or red."""
+        return light_of(self.margin)
+
+    @property
+    def sentence(self) -> str:
+        """What is needed, and what is allowed."""
+        when = "" if math.isnan(self.at) else f" at t = {self.at:.4g} s"
+        scale, unit = (1 / RPM, "rpm") if self.unit == "rad/s" else (1.0, self.unit)
+        verb = "of required" if self.more else "of"
+        value, limit = _figures(self.value * scale), _figures(self.limit * scale)
+        return f"{self.name} {value}{when} {verb} {limit} {unit}, {100 * self.used:.0f} %"
+
+
+def _figures(value: float) -> str:
+    """Four figures, and no powers of ten below a billion."""
+    return f"{value:.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
+
+
+def light_of(margin: float) -> str:
+    """The traffic light's colour of a margin.
+
+    >>> light_of(0.3), light_of(0.1), light_of(-0.01)
+    ('green', 'amber', 'red')
+    """
+    return LIGHTS[0] if margin >= GREEN else LIGHTS[1] if margin >= AMBER else LIGHTS[2]
+
+
+@dataclass(frozen=True, eq=False)
+class DriveSizing:
+    """What a motion asks of the motor and the gear of one joint; arrays are over its instants (N,).
+
+    load_torque, load_speed      T2 and q̇ at the gear's output
+    motor_torque, motor_speed    at the shaft, the gear's losses and the rotor's inertia counted in
+    inertia_ratio                (least, largest) load inertia / motor inertia over the motion
+    mean_torque, mean_speed      of the gear: T_av (N m) and the mean input speed (rad/s)
+    life_10, life_50             (h)
+    current_peak, current_rms    (A); copper_loss the mean heat of the winding (W); temperature its peak (°C)
+    regenerated                  energy that returns to the supply in one cycle (J)
+    holding_torque               at the shaft, the worst of gravity along the motion (N m)
+    twist, lost_motion           of the gear under the peak load, and half its backlash (rad)
+    checks                       everything that its data sheets allow to judge
+    """
+
+    joint: str
+    motor: Motor | None
+    gear: Gear | None
+    t: Array
+    load_torque: Array
+    load_speed: Array
+    load_acceleration: Array
+    carrier: Array
+    friction: Array
+    motor_torque: Array
+    motor_speed: Array
+    inertia_ratio: tuple[float, float]
+    mean_torque: float
+    mean_speed: float
+    life_10: float
+    life_50: float
+    current_peak: float
+    current_rms: float
+    copper_loss: float
+    temperature: float
+    regenerated: float
+    holding_torque: float
+    twist: float
+    lost_motion: float
+    torque_rms: float
+    checks: tuple[Check, ...]
+    slides: bool = False
+
+    def __repr__(self) -> str:
+        return f"<DriveSizing of {self.joint}: {self.light}, {self.verdict}>"
+
+    @property
+    def deciding(self) -> Check | None:
+        """The check with the least margin."""
+        return min(self.checks, key=lambda check: check.margin, default=None)
+
+    @property
+    def margin(self) -> float:
+        """The least margin of all checks; NaN where nothing could be judged."""
+        return math.nan if self.deciding is None else self.deciding.margin
+
+    @property
+    def light(self) -> str:
+        """The joint's traffic light; "unknown" where nothing could be judged."""
+        return "unknown" if self.deciding is None else self.deciding.light
+
+    @property
+    def verdict(self) -> str:
+        """The deciding check in a sentence."""
+        return "the data of motor and gear allow no judgement" if self.deciding is None else self.deciding.sentence
+
+    @property
+    def inertia(self) -> float:
+        """J at the motor shaft: motor and gear (kg m²)."""
+        return _inertia(self.motor, self.gear)
+
+    def check(self, name: str) -> Check:
+        """The check of that name."""
+        for check in self.checks:
+            if check.name == name:
+                return check
+        known = ", ".join(check.name for check in self.checks)
+        raise DalembertError(f"joint '{self.joint}' has no check '{name}'; it has {known}")
+
+    def sweep(self, ratios: ArrayLike | None = None) -> GearSweep:
+        """What the motor would have to give with other gear ratios, the efficiency the same.
+
+        The torque that the load takes at this joint stays the same; what the rotor's spin does to other joints is
+        not counted here (``da.select_drives`` counts it).
+        """
+        if self.inertia <= 0:
+            raise DalembertError(
+                f"joint '{self.joint}' has a motor without rotor inertia, so no gear ratio is the best; give it"
+            )
+        own = abs(self.gear.ratio) if self.gear is not None else 1.0
+        weights = durations(self.t)
+        pull, swing = rms_torque(weights, self.load_torque), self.inertia * rms_torque(weights, self.load_acceleration)
+        near = [own, math.sqrt(pull / swing)] if pull > 0 and swing > 0 else [own]  # where the optimum would be
+        at = np.geomspace(min(near) / 4, max(near) * 4, 201) if ratios is None else np.asarray(ratios, float)
+        if at.ndim != 1 or not len(at) or not (at > 0).all():
+            raise DalembertError(f"ratios must be a list of numbers above 0, not {ratios!r}")
+        eta = self.gear.efficiency if self.gear is not None else 1.0
+        felt = through_gear(Gear(efficiency=eta), self.load_torque, self.load_speed, self.load_acceleration)
+        spin = at[:, None] * self.load_acceleration + self.carrier
+        torque = self.inertia * spin + self.friction + felt / at[:, None]
+        rms = np.sqrt(torque**2 @ weights / weights.sum())
+        peak = np.abs(torque).max(axis=1)
+        speed = at * np.abs(self.load_speed).max()
+        return GearSweep(self.joint, self.motor, own, at, peak, rms, speed)
+
+
+class DrawnDrives:
+    """What draws itself as drives are drawn: speed–torque diagrams, or a sweep over gear ratios."""
+
+    def plot(self) -> Figure:
+        """A matplotlib Figure: of drives the speed–torque diagrams of motor and load, of a sweep torque and speed by ratio."""
+        return handed_on(HANDS_ON, "plot")(self)
+
+
+@dataclass(frozen=True, eq=False)
+class GearSweep(DrawnDrives):
+    """Peak and RMS torque and top speed of a motor over gear ratios: (M,) each."""
+
+    joint: str
+    motor: Motor | None
+    fitted: float
+    ratio: Array
+    peak: Array
+    rms: Array
+    speed: Array
+
+    def __repr__(self) -> str:
+        return f"<GearSweep of {self.joint}: least RMS torque {self.rms.min():.4g} N m at ratio {self.optimum:.4g}>"
+
+    @property
+    def allowed(self) -> NDArray[np.bool_]:
+        """Where the motor's speed and peak torque suffice, as far as they are known: (M,)."""
+        top, points = (self.motor.top_speed, self.motor.peak_points) if self.motor is not None else (None, ())
+        fast = np.ones(len(self.ratio), bool) if top is None else self.speed <= top
+        return fast & (self.peak <= curve_at(points, 0.0)) if points else fast
+
+    @property
+    def optimum(self) -> float:
+        """The ratio with the least RMS torque."""
+        return float(self.ratio[np.argmin(self.rms)])
+
+    @property
+    def best(self) -> float:
+        """The ratio with the least RMS torque among those that the motor's speed and peak torque allow; NaN: none."""
+        return (
+            float(self.ratio[np.argmin(np.where(self.allowed, self.rms, np.inf))]) if self.allowed.any() else math.nan
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Drives(DrawnDrives):
+    """The drives of an arm under a motion: those of its joints that have a motor or gear."""
+
+    joints: tuple[DriveSizing, ...]
+    peak_torque: Array = field(repr=False)  # of every joint of the arm, for quantiles
+    rms_torque: Array = field(repr=False)
+    names: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        lights = [drive.light for drive in self.joints]
+        shown = ", ".join(f"{lights.count(x)} {x}" for x in (*LIGHTS, "unknown") if x in lights)
+        return f"<Drives of {len(self.joints)} joints: {shown}>"
+
+    def __iter__(self) -> Any:
+        return iter(self.joints)
+
+    def __len__(self) -> int:
+        return len(self.joints)
+
+    def __getitem__(self, joint: str | int) -> DriveSizing:
+        if isinstance(joint, int):
+            return self.joints[joint]
+        for drive in self.joints:
+            if drive.joint == joint:
+                return drive
+        raise DalembertError(
+            f"no drive of joint '{joint}'; there are those of {', '.join(x.joint for x in self.joints)}"
+        )
+
+    @property
+    def lights(self) -> dict[str, str]:
+        """{joint: colour}."""
+        return {drive.joint: drive.light for drive in self.joints}
+
+    def sweep(self, joint: str | int, ratios: ArrayLike | None = None) -> GearSweep:
+        """The gear-ratio sweep of one joint: :meth:`DriveSizing.sweep`."""
+        return self[joint].sweep(ratios)
+
+    def lights_at(self, quantiles: Mapping[str, ArrayLike]) -> dict[str, str]:
+        """{joint: colour} under tolerances; ``quantiles`` as for :meth:`margins`."""
+        return {
+            joint: light_of(min(own.values())) if own else "unknown" for joint, own in self.margins(quantiles).items()
+        }
+
+    def margins(self, quantiles: Mapping[str, ArrayLike] | None = None) -> dict[str, dict[str, float]]:
+        """{joint: {check: margin}}.
+
+        quantiles  of the arm's joint torques under tolerances, {"peak": (n,), "rms": (n,)}: what motor and gear
+                   torques need is then scaled by them over the nominal ones, joint by joint. Of ``da.monte_carlo``
+                   they are {"peak": drawn.quantile(0.95), "rms": drawn.quantile(0.95, "rms")}
+        """
+        factors = {"peak": np.ones(len(self.names)), "rms": np.ones(len(self.names))}
+        nominal = {"peak": self.peak_torque, "rms": self.rms_torque}
+        for key, value in (quantiles or {}).items():
+            if key not in nominal or np.shape(value) != nominal[key].shape:
+                raise DalembertError(
+                    f"quantiles['{key}'] has shape {np.shape(value)}; quantiles are {{'peak': (n,), 'rms': (n,)}} with n = "
+                    f"{len(self.names)} joints"
+                )
+            factors[key] = np.asarray(value, float) / np.where(nominal[key] > 0, nominal[key], 1.0)
+        out = {}
+        for drive in self.joints:
+            i = self.names.index(drive.joint)
+            out[drive.joint] = {
+                check.name: 1.0 - check.used * float(factors[SCALED[check.name]][i] if check.name in SCALED else 1.0)
+                for check in drive.checks
+            }
+        return out
+
+    def table(self) -> list[dict[str, Any]]:
+        """One row for each joint with a drive, {column: value}, for data frames and CSV."""
+        rows = []
+        for drive in self.joints:
+            row: dict[str, Any] = {"joint": drive.joint, "light": drive.light, "deciding": drive.verdict}
+            row |= {"motor": drive.motor.name if drive.motor else "", "gear": drive.gear.name if drive.gear else ""}
+            for name in SUMMARY:
+                row[name] = getattr(drive, name)
+            row["inertia_ratio_least"], row["inertia_ratio_most"] = drive.inertia_ratio
+            row |= {f"{check.name} used": check.used for check in drive.checks}
+            rows.append(row)
+        return rows
+
+
+SUMMARY = (
+    *("torque_rms", "mean_torque", "mean_speed", "life_10", "life_50", "current_peak", "current_rms", "copper_loss"),
+    *("temperature", "regenerated", "holding_torque", "twist", "lost_motion"),
+)
+# which quantile of the joint's torque scales a check
+SCALED = {
+    "motor peak torque": "peak",
+    "motor RMS torque": "rms",
+    "peak current": "peak",
+    "gear acceleration torque": "peak",
+    "gear mean torque": "rms",
+}
+
+
+# -- from an arm and its motion ----------------------------------------------------------------------
+
+
+def drives_of(
+    arm: Arm,
+    at: Moves,
+    tau: Array,
+    bearings: tuple[Array, Array, Array],
+    *,
+    life: float | None = None,
+    brake_factor: float = BRAKE_FACTOR,
+) -> Drives | None:
+    """The drives of ``arm`` under torques tau (N, n) and bearing loads (axial, radial, tilting), (N, n) each."""
+    joints = arm.robot.moving_joints
+    driven = [i for i, joint in enumerate(joints) if joint.motor is not None or joint.gear is not None]
+    if not driven:
+        return None
+    carrier = carrier_accelerations(arm, at, driven)
+    model = at.model(arm)
+    gravity, B = model.gravity_torque(at.q), model.inertia_matrix(at.q)
+    out = []
+    for place, i in enumerate(driven):
+        joint, rotor = joints[i], joints[i].rotor
+        assert rotor is not None
+        motor, gear, k = joint.motor, joint.gear, rotor.gear
+        gear = None if gear is None else gear if gear.ratio == k else replace(gear, ratio=k)  # with the rotor's sign
+        qd, qdd = at.qd[:, i], at.qdd[:, i]
+        rubbing = _motor_friction(rotor, k * qd)
+        spin = k * qdd + carrier[:, place]
+        load = tau[:, i] - k * (rotor.inertia * spin + rubbing)
+        reflected = k * k * rotor.inertia
+        out.append(
+            judged(
+                joint.name, motor, gear, at.t, load, qd, qdd, carrier[:, place], rubbing,
+                inertia=np.maximum(B[:, i, i] - reflected, 0.0), gravity=gravity[:, i],
+                bearings=tuple(np.abs(x[:, i]) for x in bearings), life=life, brake_factor=brake_factor,
+                slides=joint.type == "prismatic",
+            )
+        )  # fmt: skip
+    weights = durations(at.t)
+    rms = np.sqrt(weights @ tau**2 / weights.sum())
+    return Drives(tuple(out), np.abs(tau).max(axis=0), rms, arm.joint_names)
+
+
+def carrier_accelerations(arm: Arm, at: Moves, which: Sequence[int]) -> Array:
+    """ω̇_{i−1}·z_m for some joints (N, len(which)): what the carrying link adds to the rotor's spin.
+
+    From the regressor's column of I_m, which is k (k q̈ + ω̇_{i−1}·z_m) in the joint's own row.
+    """
+    out = np.empty((len(at.t), len(which)))
+    for start in range(0, len(at.t), CHUNK):
+        part = slice(start, start + CHUNK)
+        Y = arm.regressor(at.q[part], at.qd[part], at.qdd[part])
+        for place, i in enumerate(which):
+            body = arm.mechanism.actuated[i]
+            k = arm.mechanism.bodies[body].gear
+            out[part, place] = Y[:, i, body * WIDTH + len(INERTIAL)] / k - k * at.qdd[part, i]
+    return out
+
+
+def _motor_friction(rotor: Any, speed: Array) -> Array:
+    """Viscous and Coulomb friction of the rotor at the motor shaft (N,)."""
+    forward, backward = rotor.coulomb
+    return rotor.viscous * speed + np.where(speed > 0, forward, np.where(speed < 0, -backward, 0.0))
+
+
+def _inertia(motor: Motor | None, gear: Gear | None) -> float:
+    return (motor.rotor_inertia if motor is not None else 0.0) + (gear.inertia if gear is not None else 0.0)
+
+
+def judged(
+    joint: str,
+    motor: Motor | None,
+    gear: Gear | None,
+    t: Array,
+    load: Array,
+    qd: Array,
+    qdd: Array,
+    carrier: Array,
+    friction: Array,
+    *,
+    inertia: Array,
+    gravity: Array,
+    bearings: tuple[Array, ...],
+    life: float | None,
+    brake_factor: float,
+    slides: bool = False,
+) -> DriveSizing:
+    """One joint's drive; ``inertia`` and ``gravity`` (N,) are those of the load at the joint."""
+    k = gear.ratio if gear is not None else 1.0
+    J, weights = _inertia(motor, gear), durations(t)
+    speed = k * qd
+    torque = J * (k * qdd + carrier) + friction + through_gear(gear, load, qd, qdd)
+    rotor = motor.rotor_inertia if motor is not None else 0.0
+    ratios = (
+        (inertia / k**2 + (gear.inertia if gear is not None else 0.0)) / rotor if rotor > 0 else np.full(len(t), np.nan)
+    )
+    exponent = gear.life_exponent if gear is not None else 3.0
+    T_av, n_av = mean_torque(weights, load, qd, exponent), mean_speed(weights, speed)
+    L10 = math.nan if gear is None else gear_life(gear, T_av, n_av)
+    hold = float(np.abs(gravity).max() / abs(k))
+    stiffness = gear.stiffness if gear is not None and gear.stiffness is not None else math.nan
+    backlash = gear.backlash if gear is not None and gear.backlash is not None else math.nan
+    electric = _electric(motor, t, weights, torque, speed)
+    values: dict[str, Any] = {
+        "inertia_ratio": (float(ratios.min()), float(ratios.max())),
+        "mean_torque": T_av,
+        "mean_speed": n_av,
+        "life_10": L10,
+        "life_50": L10 * gear.life_ratio if gear is not None else math.nan,
+        "holding_torque": hold,
+        "twist": float(np.abs(load).max()) / stiffness,
+        "lost_motion": backlash / 2,
+        "torque_rms": rms_torque(weights, torque),
+        **electric,
+    }
+    checks = []
+    if motor is not None:
+        checks += _motor_checks(motor, t, torque, speed, n_av, values, hold * brake_factor)
+    if gear is not None:
+        stop = _emergency_torque(motor, k, J, inertia, gravity)
+        checks += _gear_checks(gear, t, load, speed, values, bearings, stop, life)
+    return DriveSizing(
+        joint,
+        motor,
+        gear,
+        t,
+        load,
+        qd,
+        qdd,
+        carrier,
+        friction,
+        torque,
+        speed,
+        checks=tuple(checks),
+        slides=slides,
+        **values,
+    )
+
+
+def _motor_checks(
+    motor: Motor, t: Array, torque: Array, speed: Array, n_av: float, values: Mapping[str, Any], hold: float
+) -> list[Check]:
+    checks = []
+    if motor.peak_points:
+        allowed = curve_at(motor.peak_points, speed)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            used = np.where(np.abs(torque) > 0, np.abs(torque) / allowed, 0.0)
+        at = int(np.argmax(used))
+        checks.append(Check("motor peak torque", float(abs(torque[at])), float(allowed[at]), "N m", float(t[at])))
+    if motor.continuous_points:
+        continuous = float(curve_at(motor.continuous_points, n_av)) * motor.torque_factor
+        checks.append(Check("motor RMS torque", values["torque_rms"], continuous, "N m"))
+    if motor.top_speed is not None:
+        at = int(np.argmax(np.abs(speed)))
+        checks.append(Check("motor speed", float(abs(speed[at])), motor.top_speed, "rad/s", float(t[at])))
+    if motor.max_current is not None and motor.torque_constant is not None:
+        at = int(np.argmax(np.abs(torque)))
+        checks.append(Check("peak current", values["current_peak"], motor.max_current, "A", float(t[at])))
+    own_heat = motor.thermal_resistance is not None and not math.isnan(values["copper_loss"])
+    if own_heat or (motor.thermal_time_constant is not None and motor.continuous_points):
+        # without thermal data of its own the temperature says what the RMS torque says
+        rise, most = values["temperature"] - motor.ambient, motor.winding_temperature_limit - motor.ambient
+        checks.append(Check("winding temperature rise", rise, most, "K"))
+    if motor.brake_torque is not None:
+        checks.append(Check("holding brake", hold, motor.brake_torque, "N m"))
+    return checks
+
+
+def _gear_checks(
+    gear: Gear,
+    t: Array,
+    load: Array,
+    speed: Array,
+    values: Mapping[str, Any],
+    bearings: tuple[Array, ...],
+    stop: float,
+    life: float | None,
+) -> list[Check]:
+    checks = []
+    average = gear.average_torque if gear.average_torque is not None else gear.rated_torque
+    for name, x, limit, unit in (
+        ("gear acceleration torque", np.abs(load), gear.acceleration_torque, "N m"),
+        ("gear input speed", np.abs(speed), gear.max_input_speed, "rad/s"),
+        ("gear axial force", bearings[0], gear.axial_force, "N"),
+        ("gear radial force", bearings[1], gear.radial_force, "N"),
+        ("gear tilting moment", bearings[2], gear.tilting_moment, "N m"),
+    ):
+        if limit is not None:
+            at = int(np.argmax(x))
+            checks.append(Check(name, float(x[at]), limit, unit, float(t[at])))
+    if average is not None:
+        checks.append(Check("gear mean torque", values["mean_torque"], average, "N m"))
+    if gear.mean_input_speed is not None:
+        checks.append(Check("gear mean input speed", values["mean_speed"], gear.mean_input_speed, "rad/s"))
+    if gear.emergency_torque is not None:
+        checks.append(
+            Check("gear emergency torque", max(stop, float(np.abs(load).max())), gear.emergency_torque, "N m")
+        )
+    if life is not None and not math.isnan(values["life_10"]):
+        checks.append(Check("gear life L10", values["life_10"], life, "h", more=True))
+    return checks
+
+
+def _emergency_torque(motor: Motor | None, k: float, J: float, inertia: Array, gravity: Array) -> float:
+    """The torque at the gear's output when the holding brake stops the joint (N m): the largest along the motion, of
+    this joint alone, whose rotor takes its share of it. The drive's own stop is limited by its current."""
+    if motor is None or motor.brake_torque is None:
+        return 0.0
+    own = k * k * J
+    share = inertia / (inertia + own) if own > 0 else np.ones(len(inertia))
+    return float((share * abs(k) * motor.brake_torque + (1 - share) * np.abs(gravity)).max())
+
+
+def _electric(motor: Motor | None, t: Array, weights: Array, torque: Array, speed: Array) -> dict[str, float]:
+    """Current, heat and regenerated energy, as far as the motor's data tell."""
+    out = dict.fromkeys(("current_peak", "current_rms", "copper_loss", "temperature"), math.nan)
+    loss: Array = np.zeros(len(t))
+    if motor is not None and motor.torque_constant is not None:
+        current = torque / motor.torque_constant
+        out |= {"current_peak": float(np.abs(current).max()), "current_rms": rms_torque(weights, current)}
+        if motor.resistance is not None:
+            # between two terminals of a star lie two phases: 3 I² R/2
+            loss = (1.5 if motor.phases == 3 else 1.0) * motor.resistance * current**2
+            out["copper_loss"] = float(weights @ loss / weights.sum())
+    if motor is not None:
+        out["temperature"] = _temperature(motor, t, weights, torque, speed, loss if loss.any() else None)
+    # mechanical power that comes back through the shaft, less what the winding turns into heat on its way
+    _, returned = energies(t, (torque * speed + loss)[:, None])
+    return out | {"regenerated": float(returned[0])}
+
+
+def _temperature(motor: Motor, t: Array, weights: Array, torque: Array, speed: Array, loss: Array | None) -> float:
+    """The highest winding temperature (°C) of the cycle that repeats for ever."""
+    if motor.thermal_resistance is not None and loss is not None:
+        rise = motor.thermal_resistance * loss
+    elif motor.continuous_points:
+        # the continuous torque brings the winding to its limit at 40 °C, and heat grows with the torque's square
+        allowed = np.maximum(curve_at(motor.continuous_points, mean_speed(weights, speed)), 1e-300) * motor.derating
+        rise = (motor.winding_temperature_limit - REFERENCE_AMBIENT) * (torque / allowed) ** 2
+    else:
+        return math.nan
+    mean = float(weights @ rise / weights.sum())
+    if motor.thermal_time_constant is None or t[-1] == t[0]:
+        return motor.ambient + mean
+    return motor.ambient + periodic_peak(t, rise, motor.thermal_time_constant)
+
+
+def periodic_peak(t: Array, rise: Array, constant: float) -> float:
+    """The peak of θ with constant · θ' = rise − θ once the cycle has repeated for ever.
+
+    >>> t = np.linspace(0.0, 10.0, 1001)
+    >>> round(periodic_peak(t, np.full(1001, 50.0), 30.0), 6)
+    50.0
+    """
+    decay = np.exp(-np.diff(t) / constant)
+    middle = (rise[:-1] + rise[1:]) / 2
+
+    def run(start: float) -> tuple[float, float]:
+        value = most = start
+        for a, x in zip(decay.tolist(), middle.tolist(), strict=True):
+            value = a * value + (1 - a) * x
+            most = max(most, value)
+        return value, most
+
+    whole = math.exp(-float(t[-1] - t[0]) / constant)
+    start = run(0.0)[0] / (1.0 - whole)
+    return run(start)[1]

@@ -1,0 +1,512 @@
+"""Choosing motors and gears from catalogues: the smallest that every joint needs, all joints coupled.
+
+The rotor of joint j, with inertia J about its axis, ratio k and mass m, sits on the link that carries the joint. The
+torques of the other joints are linear in J, J k and m, and that of its own joint in J k² and J k: S (7.81). One
+regressor along the motion gives all the columns, so that a candidate costs a few multiplications and no compiling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dalembert.analysis.drives import (
+    BRAKE_FACTOR,
+    CHUNK,
+    DriveSizing,
+    curve_at,
+    judged,
+    mean_speed,
+    through_gear,
+)
+from dalembert.analysis.integrals import durations
+from dalembert.analysis.sizing import Motion, MotionSamples, Sizing, bearing_parts, check_fits, loads, samples, size
+from dalembert.arm import Arm
+from dalembert.environment.brief import brief
+from dalembert.equations.regressor import INERTIAL, WIDTH
+from dalembert.errors import DalembertError
+from dalembert.robot.drives import Gear, Motor, of_rotor
+from dalembert.robot.model import Robot, Rotor
+
+Array = NDArray[np.floating[Any]]
+
+TRIAL = 1e-4  # kg m²: the rotor with which the columns are computed
+
+
+@brief
+@dataclass(frozen=True)
+class DriveChoice:
+    """What one joint gets: ``motor`` and ``gear``, its cost by the criterion, and why nothing smaller will do.
+
+    tried, possible   combinations, and those that do everything the motion asks
+    reasons           a sentence for each smaller neighbour that fails
+    """
+
+    joint: str
+    motor: Motor
+    gear: Gear | None
+    cost: float
+    tried: int
+    possible: int
+    reasons: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        """Motor and gear by their names."""
+        return _label(self.motor, self.gear)
+
+
+@dataclass(frozen=True, eq=False)
+class DriveSelection:
+    """What :func:`select_drives` chose: the arm with its drives fitted, and its sizing.
+
+    criterion  what "smallest" means: "price" where every part has one, else "mass"
+    passes     how often all joints were solved, the last one without a change
+    """
+
+    arm: Arm
+    sizing: Sizing
+    choices: tuple[DriveChoice, ...]
+    criterion: str
+    passes: int
+
+    def __repr__(self) -> str:
+        total = sum(choice.cost for choice in self.choices)
+        unit = " kg" if self.criterion == "mass" else ""
+        return f"<DriveSelection for {len(self.choices)} joints of {self.arm.name}: {self.criterion} {total:.4g}{unit}>"
+
+    @property
+    def reasons(self) -> dict[str, tuple[str, ...]]:
+        """{joint: why its next smaller drives fail}."""
+        return {choice.joint: choice.reasons for choice in self.choices}
+
+    def table(self) -> list[dict[str, Any]]:
+        """One row for each joint that was fitted, {column: value}."""
+        drives = self.sizing.drives
+        assert drives is not None
+        return [
+            {
+                "joint": choice.joint,
+                "motor": choice.motor.name,
+                "gear": choice.gear.name if choice.gear is not None else "",
+                "ratio": choice.gear.ratio if choice.gear is not None else 1.0,
+                self.criterion: choice.cost,
+                "light": drives[choice.joint].light,
+                "deciding": drives[choice.joint].verdict,
+                "tried": choice.tried,
+                "possible": choice.possible,
+            }
+            for choice in self.choices
+        ]
+
+
+def select_drives(
+    arm: Arm,
+    motion: Motion,
+    motors: Sequence[Motor],
+    gears: Sequence[Gear] | None = None,
+    *,
+    joints: Sequence[str] | None = None,
+    margin: float = 0.0,
+    life: float | None = None,
+    brake_factor: float = BRAKE_FACTOR,
+    inertia_ratio: float | None = None,
+    tip_wrench: ArrayLike | None = None,
+) -> DriveSelection:
+    """The smallest motor and gear for every joint, from catalogues, so that all of them do what ``motion`` asks.
+
+    motors, gears   of ``da.read_motors`` and ``da.read_gears``, or lists; without gears every joint keeps its own
+    joints          the names of those to fit; all unless given
+    margin          that every check must leave, as a share: 0.2 for green lights
+    life            that the gears must reach (h, L10)
+    inertia_ratio   the largest load inertia / motor inertia to allow
+
+    Smallest is cheapest where all parts have a price, else lightest. The joints are solved from the tip to the base,
+    each candidate with its own rotor inertia, ratio and mass in all torques, and again until nothing changes.
+
+    >>> import dalembert as da
+    >>> small = da.Motor("S", rated_torque=5.0, peak_torque=15.0, max_speed=600.0, rotor_inertia=2e-4, mass=4.0)
+    >>> large = da.Motor("L", rated_torque=20.0, peak_torque=60.0, max_speed=600.0, rotor_inertia=2e-3, mass=15.0)
+    >>> gear = da.Gear("G", ratio=100.0, efficiency=0.8, rated_torque=2000.0, mass=3.0)
+    >>> up = da.polynomial([0.0, 0.0], [0.5, 0.5], 1.0)
+    >>> selection = da.select_drives(da.load("planar-2r"), up, [small, large], [gear])
+    >>> [row["motor"] for row in selection.table()], selection.criterion
+    (['L', 'S'], 'mass')
+    """
+    names = _checked(arm, motors, gears, joints)
+    at = samples(motion)
+    check_fits(arm, at)
+    rules = _Rules(margin, life, brake_factor, inertia_ratio)
+    problem = _Problem(arm, at, names, motors, gears, rules, tip_wrench)
+    fitted: dict[int, tuple[Motor, Gear | None]] = {}
+    before, passes = None, 0
+    while fitted != before:  # what a joint needs depends on those behind it alone, so that n + 1 passes are the most
+        before, passes = dict(fitted), passes + 1
+        for i in sorted(problem.which, reverse=True):
+            fitted[i] = problem.best(i, fitted)
+        if fitted != before:
+            problem.update(fitted)
+    choices = tuple(problem.explained(i, fitted) for i in problem.which)
+    whole = problem.robot_with(fitted)
+    final = Arm(whole)
+    sizing = size(final, at, tip_wrench, life=life, brake_factor=brake_factor)
+    return DriveSelection(final, sizing, choices, problem.criterion, passes)
+
+
+@dataclass(frozen=True)
+class _Rules:
+    margin: float
+    life: float | None
+    brake_factor: float
+    inertia_ratio: float | None
+
+
+def _checked(
+    arm: Arm, motors: Sequence[Motor], gears: Sequence[Gear] | None, joints: Sequence[str] | None
+) -> list[str]:
+    """The names of the joints to fit; an error for what cannot be solved here."""
+    if arm.loops or arm.robot.couplings:
+        raise DalembertError(
+            f"drives can be selected for chains and trees, and the joints of arm '{arm.name}' follow from each other (loops or "
+            "couplings); give [joint.motor] and [joint.gear] in its file and judge them by da.size"
+        )
+    for word, parts, kind in (("motors", motors, Motor), ("gears", gears, Gear)):
+        if parts is not None and (not len(parts) or not all(isinstance(part, kind) for part in parts)):
+            raise DalembertError(
+                f"{word} must be a list of one or more da.{kind.__name__}, or what da.read_{word} gives"
+            )
+    names = list(arm.joint_names) if joints is None else [joints] if isinstance(joints, str) else list(joints)
+    for name in names:
+        if name not in arm.joint_names:
+            raise DalembertError(f"there is no joint '{name}'; the joints are {', '.join(arm.joint_names)}")
+    return names
+
+
+class _MotorArrays:
+    """What a catalogue says of its motors, as arrays (motors,); what is not known is infinite."""
+
+    def __init__(self, motors: Sequence[Motor]) -> None:
+        self.motors = motors
+        self.inertia = np.array([motor.rotor_inertia for motor in motors])
+        self.top_speed = np.array([motor.top_speed or np.inf for motor in motors])
+        self.brake_torque = np.array([motor.brake_torque or np.inf for motor in motors])
+        self.max_current_torque = np.array(
+            [(motor.torque_constant or np.inf) * (motor.max_current or np.inf) for motor in motors]
+        )
+
+    def continuous_at(self, speed: float) -> Array:
+        """The continuous torque at a speed, derated."""
+        return np.array(
+            [
+                float(curve_at(motor.continuous_points, speed)) * motor.torque_factor
+                if motor.continuous_points
+                else np.inf
+                for motor in self.motors
+            ]
+        )
+
+    def one_over_peak(self, speed: Array) -> Array:
+        """1 / peak torque at some speeds: (motors, N)."""
+        out = np.zeros((len(self.motors), len(speed)))
+        for row, motor in zip(out, self.motors, strict=True):
+            if motor.peak_points:
+                peak = curve_at(motor.peak_points, speed)
+                row[:] = np.where(peak > 0, 1.0 / np.maximum(peak, 1e-300), 1e300)
+        return out
+
+
+class _Problem:
+    """Torques of an arm whose rotors are still open, and candidates for them."""
+
+    def __init__(
+        self, arm: Arm, at: MotionSamples, names: Sequence[str], motors: Sequence[Motor], gears: Sequence[Gear] | None,
+        rules: _Rules, tip_wrench: ArrayLike | None,
+    ) -> None:  # fmt: skip
+        self.arm, self.at, self.rules, self.tip_wrench = arm, at, rules, tip_wrench
+        self.which = [i for i, name in enumerate(arm.joint_names) if name in names]
+        self.motors, self.gears = tuple(motors), tuple(gears) if gears is not None else None
+        parts: list[Motor | Gear] = [*self.motors, *(self.gears or ())]
+        self.criterion = "price" if all(part.price is not None for part in parts) else "mass"
+        self.weights = durations(at.t)
+        trial = Arm(_with_rotors(arm.robot, {arm.joint_names[i]: self._open_rotor(i) for i in self.which}))
+        self._columns(trial)
+        tau, f, mu = loads(trial, at, tip_wrench)
+        self.bearings = bearing_parts(trial, f, mu)
+        self.rest = tau - sum(self.felt(i, TRIAL, 1.0, 0.0) for i in self.which)
+        model = at.model(trial)
+        self.inertia = np.diagonal(model.inertia_matrix(at.q), axis1=1, axis2=2) - [
+            TRIAL if i in self.which else 0.0 for i in range(arm.n)
+        ]
+        self.gravity = model.gravity_torque(at.q)
+        self.used: dict[int, Array] = {}
+        self.known = _MotorArrays(self.motors)
+        self.curves: dict[float, Array] = {}
+        self.levels: dict[float, Array] = {}
+
+    def _open_rotor(self, i: int) -> Rotor:
+        """A trial rotor where the joint's own sits: its friction is counted apart, since ratios change what it does."""
+        own = self.arm.robot.moving_joints[i].rotor or Rotor()
+        return replace(own, inertia=TRIAL, gear=1.0, mass=0.0, viscous=0.0, coulomb=(0.0, 0.0))
+
+    def _columns(self, trial: Arm) -> None:
+        """For every open rotor what it does to all torques: by J k, by J and by m, (N, n) each; and ω̇_{i−1}·z_m."""
+        at, n, N = self.at, trial.n, len(self.at.t)
+        self.by_spin = {i: np.empty((N, n)) for i in self.which}
+        self.by_inertia = {i: np.zeros((N, n)) for i in self.which}
+        self.by_mass = {i: np.zeros((N, n)) for i in self.which}
+        self.gravity_by_mass = {i: np.zeros((N, n)) for i in self.which}
+        self.carrier = {i: np.empty(N) for i in self.which}
+        bodies = trial.mechanism.bodies
+        for start in range(0, N, CHUNK):
+            part = slice(start, start + CHUNK)
+            still = np.zeros_like(at.q[part])
+            Y, Y_still = (
+                trial.regressor(at.q[part], at.qd[part], at.qdd[part]),
+                trial.regressor(at.q[part], still, still),
+            )
+            for i in self.which:
+                body = bodies[i]
+                spin = Y[:, :, i * WIDTH + len(INERTIAL)]
+                self.by_spin[i][part] = spin
+                self.carrier[i][part] = spin[:, i] - at.qdd[part, i]
+                if body.parent >= 0:
+                    link = slice(body.parent * WIDTH, body.parent * WIDTH + len(INERTIAL))
+                    if not body.reflected:
+                        self.by_inertia[i][part] = Y[:, :, link] @ _about_axis(body.rotor_axis)
+                    self.by_mass[i][part] = Y[:, :, link] @ _point(body.rotor_position)
+                    self.gravity_by_mass[i][part] = Y_still[:, :, link] @ _point(body.rotor_position)
+
+    def felt(self, i: int, J: float, k: float, m: float) -> Array:
+        """What a rotor at joint i adds to all torques: (N, n), friction left out."""
+        out = J * k * self.by_spin[i] + J * self.by_inertia[i] + m * self.by_mass[i]
+        out[:, i] = J * k * (k * self.at.qdd[:, i] + self.carrier[i])
+        return out
+
+    def parts_of(self, i: int, choice: tuple[Motor, Gear | None]) -> tuple[float, float, float]:
+        """J, k and m of a choice for joint i."""
+        rotor = of_rotor(*choice)
+        return rotor["inertia"], rotor["gear"] * self._sign(i, choice[1]), rotor["mass"]
+
+    def _sign(self, i: int, gear: Gear | None) -> float:
+        """The direction in which the joint's own gear turns."""
+        own = self.arm.robot.moving_joints[i].rotor
+        return -1.0 if own is not None and own.gear < 0 and (gear is None or gear.ratio > 0) else 1.0
+
+    def load(self, i: int, fitted: dict[int, tuple[Motor, Gear | None]]) -> tuple[Array, Array]:
+        """The torque at the output of joint i's gear, and gravity's part of it, with all other rotors fitted: (N,) each."""
+        tau, gravity = self.rest[:, i].copy(), self.gravity[:, i].copy()
+        for j, choice in fitted.items():
+            if j != i:
+                J, k, m = self.parts_of(j, choice)
+                tau += J * k * self.by_spin[j][:, i] + J * self.by_inertia[j][:, i] + m * self.by_mass[j][:, i]
+                gravity += m * self.gravity_by_mass[j][:, i]
+        return tau, gravity
+
+    def candidates(self, i: int) -> Sequence[Gear | None]:
+        """The gears that joint i may get: of the catalogue, or its own."""
+        if self.gears is not None:
+            return self.gears
+        joint = self.arm.robot.moving_joints[i]
+        if joint.gear is not None or joint.rotor is None:
+            return (joint.gear,)
+        return (Gear("own", ratio=joint.rotor.gear),)
+
+    def cost(self, motor: Motor | None, gear: Gear | None) -> float:
+        """By the criterion."""
+        return sum(float(getattr(part, self.criterion) or 0.0) for part in (motor, gear) if part is not None)
+
+    def best(self, i: int, fitted: dict[int, tuple[Motor, Gear | None]]) -> tuple[Motor, Gear | None]:
+        """The smallest combination that does everything at joint i."""
+        load, gravity = self.load(i, fitted)
+        gears = self.candidates(i)
+        self.curves, self.levels = {}, {}
+        used = np.stack([self._quick(i, gear, load, gravity) for gear in gears])  # (gears, motors)
+        allowed = 1.0 - self.rules.margin
+        costs = np.array([self.cost(None, gear) for gear in gears])[:, None] + [
+            self.cost(motor, None) for motor in self.motors
+        ]
+        order = np.lexsort((used.ravel(), costs.ravel()))
+        self.used[i] = used
+        for place in order:
+            g, m = divmod(int(place), len(self.motors))
+            if used[g, m] > allowed:
+                continue
+            drive = self.judge(i, self.motors[m], gears[g], load, gravity)
+            worst = self._worst(drive)
+            used[g, m] = max(used[g, m], worst)
+            if worst <= allowed:
+                return self.motors[m], gears[g]
+        g, m = divmod(int(np.argmin(used)), len(self.motors))
+        drive = self.judge(i, self.motors[m], gears[g], load, gravity)
+        raise DalembertError(
+            f"no motor and gear of the catalogues can drive joint '{self.arm.joint_names[i]}': the nearest of "
+            f"{used.size} combinations is {_label(self.motors[m], gears[g])}, and it fails by its {self._why(drive)}; add larger ones, or "
+            "slow the motion down"
+        )
+
+    def _quick(self, i: int, gear: Gear | None, load: Array, gravity: Array) -> Array:
+        """The largest utilisation of every motor behind a gear, by the checks that cost least: (motors,)."""
+        at, w = self.at, self.weights
+        qd, qdd = at.qd[:, i], at.qdd[:, i]
+        gear = self._signed(i, gear)
+        k, own = (gear.ratio, gear.inertia) if gear is not None else (1.0, 0.0)
+        felt, spin, speed = through_gear(gear, load, qd, qdd), k * qdd + self.carrier[i], k * qd
+        rubbing = self._friction(i, speed)
+        J = self.known.inertia + own
+        torque = J[:, None] * spin + (felt + rubbing)
+        rms, n_av, top = np.sqrt(torque**2 @ w / w.sum()), mean_speed(w, speed), float(np.abs(speed).max())
+        np.abs(torque, out=torque)
+        hold = self.rules.brake_factor * float(np.abs(gravity).max()) / abs(k)
+        shares = [
+            (torque * self._peak_curves(k, speed)).max(axis=1),
+            _shares(rms, self._continuous(k, n_av)),
+            top / self.known.top_speed,
+            torque.max(axis=1) / self.known.max_current_torque,
+            hold / self.known.brake_torque,
+        ]
+        if self.rules.inertia_ratio is not None:
+            most = (max(float(self.inertia[:, i].max()), 0.0) / k**2 + own) / self.rules.inertia_ratio
+            shares.append(_shares(np.full(len(J), most * (1.0 - self.rules.margin)), self.known.inertia))
+        used = np.max(shares, axis=0)
+        if gear is not None:
+            trial = self.judge(i, None, gear, load, gravity)
+            used = np.maximum(used, max((check.used for check in trial.checks), default=0.0))
+        return used
+
+    def _peak_curves(self, k: float, speed: Array) -> Array:
+        """1 / peak torque of every motor at the speeds that a ratio gives: (motors, N); 0 where none is known."""
+        if abs(k) not in self.curves:
+            self.curves[abs(k)] = self.known.one_over_peak(speed)
+        return self.curves[abs(k)]
+
+    def _continuous(self, k: float, n_av: float) -> Array:
+        """The continuous torque of every motor at the mean speed that a ratio gives: (motors,)."""
+        if abs(k) not in self.levels:
+            self.levels[abs(k)] = self.known.continuous_at(n_av)
+        return self.levels[abs(k)]
+
+    def _signed(self, i: int, gear: Gear | None) -> Gear | None:
+        return gear if gear is None or self._sign(i, gear) > 0 else replace(gear, ratio=-gear.ratio)
+
+    def _friction(self, i: int, speed: Array) -> Array:
+        """Of the joint's own rotor, as far as its file says, at the motor shaft."""
+        rotor = self.arm.robot.moving_joints[i].rotor
+        if rotor is None:
+            return np.zeros(len(speed))
+        forward, backward = rotor.coulomb
+        return rotor.viscous * speed + np.where(speed > 0, forward, np.where(speed < 0, -backward, 0.0))
+
+    def judge(self, i: int, motor: Motor | None, gear: Gear | None, load: Array, gravity: Array) -> DriveSizing:
+        """Every check of one combination, as ``da.size`` has them."""
+        at, signed = self.at, self._signed(i, gear)
+        k = signed.ratio if signed is not None else 1.0
+        return judged(
+            self.arm.joint_names[i], motor, signed, at.t, load, at.qd[:, i], at.qdd[:, i], self.carrier[i],
+            self._friction(i, k * at.qd[:, i]), inertia=np.maximum(self.inertia[:, i], 0.0), gravity=gravity,
+            bearings=tuple(np.abs(x[:, i]) for x in self.bearings), life=self.rules.life, brake_factor=self.rules.brake_factor,
+        )  # fmt: skip
+
+    def _worst(self, drive: DriveSizing) -> float:
+        """The largest utilisation, that of the inertia ratio included where one is asked for."""
+        shares = [check.used for check in drive.checks]
+        if self.rules.inertia_ratio is not None:
+            shares.append(drive.inertia_ratio[1] / self.rules.inertia_ratio * (1.0 - self.rules.margin))
+        return max(shares, default=0.0)
+
+    def _why(self, drive: DriveSizing) -> str:
+        limit, most = self.rules.inertia_ratio, drive.inertia_ratio[1]
+        if limit is not None and most > limit and most / limit * (1.0 - self.rules.margin) >= 1.0 - drive.margin:
+            return f"inertia ratio {most:.4g} of {limit:.4g}"
+        return drive.verdict
+
+    def update(self, fitted: dict[int, tuple[Motor, Gear | None]]) -> None:
+        """Bearing loads and inertias with the drives that are fitted now; torques need no update."""
+        arm = Arm(self.robot_with(fitted))
+        tau, f, mu = loads(arm, self.at, self.tip_wrench)
+        del tau
+        self.bearings = bearing_parts(arm, f, mu)
+        own = np.zeros(arm.n)
+        for i, choice in fitted.items():
+            J, k, _ = self.parts_of(i, choice)
+            own[i] = k * k * J
+        self.inertia = np.diagonal(self.at.model(arm).inertia_matrix(self.at.q), axis1=1, axis2=2) - own
+
+    def robot_with(self, fitted: dict[int, tuple[Motor, Gear | None]]) -> Robot:
+        """The robot with these drives; its rotors keep their places and their friction."""
+        joints: dict[str, dict[str, Any]] = {}
+        for i, (motor, gear) in fitted.items():
+            joint = self.arm.robot.moving_joints[i]
+            kept = replace(joint.rotor, inertia=0.0, gear=self._sign(i, gear), mass=0.0) if joint.rotor else None
+            if kept is not None and kept.gear < 0:
+                kept = replace(kept, gear=-abs(gear.ratio) if gear is not None else -1.0)
+            joints[joint.name] = {"rotor": kept, "motor": motor, "gear": gear}
+        return self.arm.robot.replace(
+            joints=tuple(replace(joint, **joints.get(joint.name, {})) for joint in self.arm.robot.joints)
+        )
+
+    def explained(self, i: int, fitted: dict[int, tuple[Motor, Gear | None]]) -> DriveChoice:
+        """The choice for joint i, and why its smaller neighbours fail."""
+        motor, gear = fitted[i]
+        load, gravity = self.load(i, fitted)
+        gears, cost = self.candidates(i), self.cost(motor, gear)
+        used = self.used[i]
+        # (cost, −utilisation, motor, gear) of all that are smaller: of equal ones that which fails least
+        pairs = [
+            (self.cost(m, g), -float(used[y, x]), m, g)
+            for y, g in enumerate(gears)
+            for x, m in enumerate(self.motors)
+            if self.cost(m, g) < cost
+        ]
+        smaller = {
+            "of all smaller combinations the nearest": max(pairs, key=lambda pair: pair[1], default=None),
+            "the next smaller motor with the same gear": max(
+                (pair for pair in pairs if pair[3] is gear), key=lambda pair: pair[:2], default=None
+            ),
+            "the next smaller gear with the same motor": max(
+                (pair for pair in pairs if pair[2] is motor), key=lambda pair: pair[:2], default=None
+            ),
+        }
+        reasons, said = [], set()
+        for words, pair in smaller.items():
+            if pair is not None and (label := _label(*pair[2:])) not in said:
+                said.add(label)
+                reasons.append(f"{words}, {label}, fails: {self._why(self.judge(i, *pair[2:], load, gravity))}")
+        if not pairs:
+            reasons.append("no combination of the catalogues is smaller")
+        possible = int((used <= 1.0 - self.rules.margin).sum())
+        return DriveChoice(self.arm.joint_names[i], motor, gear, cost, used.size, possible, tuple(reasons))
+
+
+def _with_rotors(robot: Robot, rotors: dict[str, Rotor]) -> Robot:
+    """The robot with other rotors at some joints, and no motors and gears there."""
+    return robot.replace(
+        joints=tuple(
+            replace(joint, rotor=rotors[joint.name], motor=None, gear=None) if joint.name in rotors else joint
+            for joint in robot.joints
+        )
+    )
+
+
+def _about_axis(axis: Any) -> Array:
+    """INERTIAL of a rotor of 1 kg m² about ``axis`` and no mass: z zᵀ."""
+    x, y, z = (float(v) for v in axis)
+    return np.array([0, 0, 0, 0, x * x, x * y, x * z, y * y, y * z, z * z])
+
+
+def _point(position: Any) -> Array:
+    """INERTIAL of 1 kg at ``position``, about the frame's origin."""
+    x, y, z = (float(v) for v in position)
+    return np.array([1, x, y, z, y * y + z * z, -x * y, -x * z, x * x + z * z, -y * z, x * x + y * y])
+
+
+def _shares(need: Array, have: Array) -> Array:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(have > 0, need / have, np.inf)
+
+
+def _label(motor: Motor, gear: Gear | None) -> str:
+    return f"{motor.name} with {gear.name}" if gear is not None and gear.name else motor.name

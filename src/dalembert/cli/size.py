@@ -1,0 +1,219 @@
+"""``dalembert size``: a motion in, the drives that it needs out."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer import Argument, Option
+
+import dalembert as da
+from dalembert.cli import options
+from dalembert.cli.terminal import number, plain, print_table, say, tell
+from dalembert.cli.torques import read
+from dalembert.errors import DalembertError
+from dalembert.files import check_writable
+
+if TYPE_CHECKING:
+    from dalembert.analysis.drives import Drives
+    from dalembert.analysis.selection import DriveSelection
+    from dalembert.analysis.sizing import Sizing
+
+CRITICAL = 10.0  # load inertia / motor inertia above which the usual bands warn
+
+
+def size(
+    arm: options.ArmArgument,
+    motion: Annotated[Path, Argument(metavar="MOTION.csv", help=options.MotionHelp, show_default=False)],
+    motors: Annotated[
+        Path | None, Option(metavar="MOTORS.csv", help="A catalogue: choose the smallest motor for each joint.")
+    ] = None,
+    gears: Annotated[
+        Path | None, Option(metavar="GEARS.csv", help="A catalogue of gears; without it joints keep their own.")
+    ] = None,
+    joints: Annotated[
+        str | None, Option(metavar='"j1 j2 …"', help="The joints to fit from the catalogues; all unless given.")
+    ] = None,
+    margin: Annotated[float, Option(metavar="SHARE", help="That every check must leave: 0.2 for green lights.")] = 0.0,
+    life: Annotated[float | None, Option(metavar="HOURS", help="Life L10 that the gears must reach.")] = None,
+    brake_factor: Annotated[
+        float, Option(metavar="FACTOR", help="A brake holds the worst gravity torque times this.")
+    ] = 1.5,
+    inertia_ratio: Annotated[
+        float | None, Option(metavar="RATIO", help="The largest load inertia / motor inertia to choose.")
+    ] = None,
+    tolerance: options.ToleranceOption = None,
+    quantile: Annotated[
+        float, Option(metavar="SHARE", help="Of the robots within --tolerance that keep their light.")
+    ] = 0.95,
+    sweep: Annotated[
+        str | None,
+        Option(metavar="JOINT", help="Draw this joint's motor torque and speed over the gear ratio (--plot)."),
+    ] = None,
+    plot: Annotated[
+        str | None,
+        Option("--plot", metavar="OUT.png", help="Write the speed–torque diagrams, or the sweep: .png, .svg or .pdf."),
+    ] = None,
+    out: Annotated[
+        Path | None, Option("--out", "-o", metavar="FITTED.toml", help="Write the robot with the chosen drives.")
+    ] = None,
+    as_json: Annotated[bool, Option("--json", help="Print the numbers as JSON, for programs.")] = False,
+    force: options.ForceFlag = False,
+    tip_wrench: options.WrenchOption = None,
+    payload: options.PayloadOption = None,
+    payload_com: options.PayloadComOption = None,
+    loading: options.Loading = options.AS_IT_IS,
+) -> None:
+    """Judge the drives of an arm by a motion, or choose them from catalogues.
+
+    Without --motors the motors and gears of the robot file are judged: utilisation, heat, life, brakes. With it the
+    smallest motor and gear of the catalogues is chosen for every joint, with all joints coupled, and what the next
+    smaller ones fail by is shown.
+
+    Exit status 3 says that a check is exceeded.
+    """
+    wrench, within = options.wrench_of(tip_wrench), options.tolerances_of(tolerance)
+    _fit_together(motors, gears, joints, out, sweep, plot)
+    options.check_plot(plot, force=force)
+    if out is not None:
+        options.not_an_input(out, "the robot would overwrite the file it is", motion, arm, motors, gears)
+        check_writable(out, overwrite=force)
+    loaded = options.load(arm, loading, payload, payload_com)
+    table, _ = read(loaded, motion)
+    selection = None
+    if motors is not None:
+        some_motors, some_gears = da.read_motors(motors), da.read_gears(gears) if gears is not None else None
+        say("note", *some_motors.notes, *(some_gears.notes if some_gears is not None else ()))
+        selection = da.select_drives(
+            loaded, table, some_motors, some_gears, joints=joints.split() if joints is not None else None,
+            margin=margin, life=life, brake_factor=brake_factor, inertia_ratio=inertia_ratio, tip_wrench=wrench,
+        )  # fmt: skip
+    sizing = selection.sizing if selection else da.size(loaded, table, wrench, life=life, brake_factor=brake_factor)
+    fitted = selection.arm if selection else loaded
+    wider = _under_tolerances(fitted, table, sizing, within, quantile, wrench) if within is not None else {}
+    if as_json:
+        json.dump(as_data(sizing, selection, wider), sys.stdout, indent=2)
+        sys.stdout.write("\n")
+    else:
+        if selection is not None:
+            _print_selection(selection)
+        _print(sizing, wider, quantile)
+    if selection is not None and out is not None:
+        from dalembert.robot.toml_writer import save_toml
+
+        save_toml(selection.arm.robot, out)
+        tell(f"the robot with its drives is in {plain(str(out))}", stderr=True)
+    if plot is not None:
+        from dalembert.report.drives import drives_figure, sweep_figure
+
+        figure = sweep_figure(sizing.sweep(sweep)) if sweep is not None else drives_figure(_drives(sizing))
+        options.save_plot(figure, plot, force=force)
+        tell(f"the picture is in {plain(plot)}", stderr=True)
+    if sizing.drives is not None and "red" in sizing.drives.lights.values():
+        raise typer.Exit(options.LIMIT_EXCEEDED)
+
+
+def _fit_together(motors: Any, gears: Any, joints: Any, out: Any, sweep: Any, plot: Any) -> None:
+    """Options that need another one."""
+    for value, option in ((gears, "--gears"), (joints, "--joints"), (out, "--out")):
+        if value is not None and motors is None:
+            raise DalembertError(f"{option} is about choosing drives, but --motors MOTORS.csv is missing")
+    if sweep is not None and plot is None:
+        raise DalembertError("--sweep draws a picture, but --plot OUT.png is missing")
+
+
+def _under_tolerances(
+    arm: da.Arm, motion: Any, sizing: Sizing, tolerances: da.Tolerances, share: float, wrench: Any
+) -> dict[str, str]:
+    """{joint: light} with the torques that ``share`` of the robots within their tolerances stay below."""
+    if not 0 < share < 1:
+        raise DalembertError(f"--quantile is {share:g}; it must lie between 0 and 1")
+    drawn = da.monte_carlo(arm, motion, tolerances, tip_wrench=wrench)
+    return _drives(sizing).lights_at({"peak": drawn.quantile(share), "rms": drawn.quantile(share, "rms")})
+
+
+def _drives(sizing: Sizing) -> Drives:
+    if sizing.drives is None:
+        raise DalembertError(
+            f"robot '{sizing.arm}' has no motors and gears; give [joint.motor] and [joint.gear] in its file, or choose them with "
+            "--motors MOTORS.csv"
+        )
+    return sizing.drives
+
+
+def as_data(sizing: Sizing, selection: DriveSelection | None, wider: dict[str, str]) -> dict[str, Any]:
+    """The numbers for programs; what is not known is null."""
+    rows = _drives(sizing).table()
+    known = [
+        {key: None if isinstance(x, float) and not math.isfinite(x) else x for key, x in row.items()} for row in rows
+    ]
+    data: dict[str, Any] = {"arm": sizing.arm, "drives": known}
+    if wider:
+        data["lights_under_tolerances"] = wider
+    if selection is not None:
+        data |= {"criterion": selection.criterion, "selection": selection.table(), "reasons": selection.reasons}
+    return data
+
+
+def _print_selection(selection: DriveSelection) -> None:
+    unit = "kg" if selection.criterion == "mass" else ""
+    words = {"mass": "lightest", "price": "cheapest"}[selection.criterion]
+    tell(f"The {words} motor and gear for each joint of {plain(selection.arm.name)}", "bold")
+    rows = [
+        [
+            choice.joint, choice.motor.name, choice.gear.name if choice.gear is not None else "–",
+            number(choice.gear.ratio) if choice.gear is not None else "1", number(choice.cost, unit), f"{choice.possible} of {choice.tried}",
+        ]
+        for choice in selection.choices
+    ]  # fmt: skip
+    print_table(["joint", "motor", "gear", ">ratio", f">{selection.criterion}", ">possible"], rows)
+    tell("\nWhy nothing smaller will do", "bold")
+    for choice in selection.choices:
+        for reason in choice.reasons:
+            tell(f"{plain(choice.joint)}: {plain(reason)}")
+    tell("")
+
+
+def _print(sizing: Sizing, wider: dict[str, str], quantile: float) -> None:
+    from dalembert.analysis.drives import RPM
+
+    drives = _drives(sizing)
+    tell(f"Drives of {plain(sizing.arm)} under this motion ({number(sizing.duration)} s, repeated for ever)", "bold")
+    rows = []
+    for drive in drives.joints:
+        peak = float(abs(drive.motor_torque).max())
+        rows.append(
+            [
+                drive.joint, drive.light, wider.get(drive.joint, ""), number(peak), number(drive.torque_rms), number(drive.mean_speed / RPM, digits=4),
+                _known(drive.inertia_ratio[1]), _known(drive.current_rms), _known(drive.temperature), _known(drive.life_10),
+                drive.verdict,
+            ]
+        )  # fmt: skip
+    headings = [
+        "joint",
+        "light",
+        f"at {100 * quantile:g} %",
+        ">peak (N m)",
+        ">RMS (N m)",
+        ">mean rpm",
+        ">inertia ratio",
+        ">A RMS",
+        ">°C",
+    ]
+    headings += [">L10 (h)", "deciding"]
+    print_table(headings, rows)
+    for drive in drives.joints:
+        if (most := drive.inertia_ratio[1]) > CRITICAL:
+            say(
+                "note",
+                f"joint '{drive.joint}' has a load inertia of {most:.3g} times its motor's, above {CRITICAL:g}, which is hard to "
+                "control; --inertia-ratio chooses larger motors or ratios",
+            )
+
+
+def _known(value: float) -> str:
+    return "–" if math.isnan(value) else "> 1e6" if value > 1e6 else f"{value:.3g}" if value < 1000 else f"{value:.0f}"

@@ -1,0 +1,74 @@
+"""Quantities as people write them, "0.32 kg cm2" or "3000 rpm", in the units that the model has.
+
+The model is in SI with three exceptions that every data sheet shares: temperatures are in °C, gear life is in
+hours, and a price is in whatever currency the catalogue has.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from dalembert.errors import RobotError
+from dalembert.robot.tables import shown
+
+_TURN, _DEGREE = 2.0 * math.pi, math.pi / 180.0
+_MINUTE = _DEGREE / 60.0  # of arc
+
+# {the model's unit: {unit as written, without blanks and points: factor to the model's unit}}
+UNITS: dict[str, dict[str, float]] = {
+    "N m": {"Nm": 1.0, "mNm": 1e-3, "kNm": 1e3, "Ncm": 1e-2, "ozin": 0.0070615518333, "lbin": 0.112984829, "lbft": 1.3558179483},
+    "rad/s": {"rad/s": 1.0, "rpm": _TURN / 60, "r/min": _TURN / 60, "1/min": _TURN / 60, "min-1": _TURN / 60,
+              "U/min": _TURN / 60, "rev/min": _TURN / 60, "rps": _TURN, "rev/s": _TURN, "deg/s": _DEGREE, "°/s": _DEGREE},
+    "kg m²": {"kgm2": 1.0, "kgcm2": 1e-4, "kgmm2": 1e-6, "gcm2": 1e-7, "gmm2": 1e-9, "gm2": 1e-3},
+    "kg": {"kg": 1.0, "g": 1e-3, "lb": 0.45359237},
+    "A": {"A": 1.0, "Arms": 1.0, "mA": 1e-3},
+    "ohm": {"ohm": 1.0, "Ω": 1.0, "mohm": 1e-3, "mΩ": 1e-3},
+    "N m/A": {"Nm/A": 1.0, "Nm/Arms": 1.0, "mNm/A": 1e-3},
+    "K/W": {"K/W": 1.0, "°C/W": 1.0},
+    "°C": {"°C": 1.0, "C": 1.0, "degC": 1.0},
+    "s": {"s": 1.0, "ms": 1e-3, "min": 60.0, "h": 3600.0},
+    "h": {"h": 1.0, "hr": 1.0, "hours": 1.0},
+    "m": {"m": 1.0, "km": 1e3},
+    "N": {"N": 1.0, "kN": 1e3},
+    "rad": {"rad": 1.0, "deg": _DEGREE, "°": _DEGREE, "arcmin": _MINUTE, "'": _MINUTE, "arcsec": _MINUTE / 60},
+    "N m/rad": {"Nm/rad": 1.0, "kNm/rad": 1e3, "Nm/arcmin": 1.0 / _MINUTE, "Nm/deg": 1.0 / _DEGREE},
+    "1": {"": 1.0, "1": 1.0, "-": 1.0, ":1": 1.0, "%": 1e-2},
+    "price": {"": 1.0, "EUR": 1.0, "€": 1.0, "USD": 1.0, "$": 1.0, "CHF": 1.0, "GBP": 1.0, "JPY": 1.0},
+}  # fmt: skip
+
+_QUANTITY = re.compile(r"\s*([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*(.*?)\s*")
+_SAME = str.maketrans({"²": "2", "·": "", "*": "", " ": "", "^": "", "⁻": "-", "¹": "1", "−": "-", "\u00b5": "μ"})
+
+
+def factor(written: str, unit: str, what: str) -> float:
+    """What one ``written`` unit is in ``unit``, the model's.
+
+    >>> factor("kg cm²", "kg m²", "J"), factor("Nm", "N m", "Mn")
+    (0.0001, 1.0)
+    """
+    known = UNITS[unit]
+    compact = written.translate(_SAME)
+    lower = {name.lower(): name for name in known}
+    name = compact if compact in known else lower.get(compact.lower())
+    if name is None:
+        raise RobotError(f"{what} is in '{written}'; it can be in {', '.join(x for x in known if x)}")
+    return known[name]
+
+
+def quantity(value: str, unit: str, what: str) -> float:
+    """A number with its unit, in ``unit``, the model's.
+
+    >>> quantity("3000 rpm", "rad/s", "rated_speed")
+    314.1592653589793
+    >>> quantity("1.27 N m", "N m", "rated_torque"), quantity("50 %", "1", "efficiency")
+    (1.27, 0.5)
+    """
+    match = _QUANTITY.fullmatch(value)
+    if match is None:
+        raise RobotError(f"{what} is {shown(value)}; it must be a number with a unit, like '1.5 {unit}'")
+    if not match[2] and "" not in UNITS[unit]:
+        raise RobotError(
+            f"{what} is {shown(value)}, a text without a unit; write '{match[1]} {unit}', or a number in {unit}"
+        )
+    return float(match[1]) * factor(match[2], unit, what)

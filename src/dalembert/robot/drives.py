@@ -1,0 +1,269 @@
+"""Motors and gears with the quantities that drive makers print, and the rotor that follows from them.
+
+Every field has a unit; a table in a robot file takes a number in that unit, or a text with another one:
+``rotor_inertia = "0.32 kg cm2"``. A field that is not given is not known: what needs it is left out.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import Field, dataclass, field, fields
+from itertools import pairwise
+from typing import Any
+
+from dalembert.algebra.records import settle
+from dalembert.environment.brief import brief
+from dalembert.errors import RobotError
+from dalembert.robot.tables import shown
+
+THERMAL_CLASSES = {"A": 105.0, "E": 120.0, "B": 130.0, "F": 155.0, "H": 180.0}  # °C, IEC 60085
+REFERENCE_AMBIENT = 40.0  # °C, and
+REFERENCE_ALTITUDE = 1000.0  # m: what ratings hold up to, IEC 60034-1
+PER_100_M = 0.01  # of the continuous torque, above that: the usual rule of makers
+
+Points = tuple[tuple[float, float], ...]
+
+
+def _known(unit: str, default: Any = None, *, zero: bool = False) -> Any:
+    """A field with its unit; ``zero`` where 0 is a value that a part can have."""
+    return field(default=default, metadata={"unit": unit, "zero": zero})
+
+
+@dataclass(frozen=True)
+class DrivePart:
+    """What motors and gears have in common: a name, numbers with units, and checks of them."""
+
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise RobotError(f"{self.kind}: the name is {shown(self.name)}; it must be a string")
+        for entry in self.numbers():
+            value = getattr(self, entry.name)
+            if value is not None:
+                settle(self, **{entry.name: self._number(entry, value)})
+
+    @property
+    def kind(self) -> str:
+        """How a sentence names it."""
+        word = type(self).__name__.lower()
+        return f"{word} '{self.name}'" if self.name else f"the {word}"
+
+    @classmethod
+    def numbers(cls) -> list[Field[Any]]:
+        """The fields that are numbers, with their units."""
+        return [entry for entry in fields(cls) if "unit" in entry.metadata]
+
+    def _number(self, entry: Field[Any], value: Any) -> float:
+        if isinstance(value, bool) or not (isinstance(value, int | float) or hasattr(value, "dtype")):
+            raise RobotError(
+                f"{self.kind}: '{entry.name}' is {shown(value)}; it must be a number in {entry.metadata['unit']}"
+            )
+        number = float(value)
+        signed = entry.metadata["unit"] == "°C" or entry.name == "ratio"
+        if not math.isfinite(number) or (number < 0 and not signed) or (number == 0 and not entry.metadata["zero"]):
+            allowed = "a finite number" if signed else "a finite number ≥ 0" if entry.metadata["zero"] else "above 0"
+            raise RobotError(
+                f"{self.kind}: '{entry.name}' is {number:g} {entry.metadata['unit']}; it must be {allowed}"
+            )
+        return number
+
+
+@brief
+@dataclass(frozen=True)
+class Motor(DrivePart):
+    """A motor as its data sheet describes it; ``None`` is what the sheet does not say.
+
+    stall_torque, rated_torque, peak_torque   M0, Mn and Mmax (N m)
+    rated_speed, max_speed                    (rad/s)
+    continuous_curve, peak_curve              ((speed, torque), …) in rad/s and N m; unless given, straight from M0
+                                              through (rated_speed, Mn), and Mmax at every speed
+    rotor_inertia (kg m²), mass (kg)
+    torque_constant                           N m per A (RMS of a phase; the current of a DC motor)
+    resistance                                between two terminals (Ω); ``phases`` is 3, or 1 for a DC motor
+    max_current                               of the motor or its amplifier (A, RMS)
+    thermal_class                             A, E, B, F or H: winding limit of 105, 120, 130, 155 or 180 °C
+    winding_limit                             (°C) in place of the class's
+    thermal_resistance                        winding to ambient (K/W)
+    thermal_time_constant                     of the winding (s)
+    ambient, altitude                         where it works (°C, m): above 40 °C and 1000 m it is derated
+    derating                                  a further factor of the continuous torque, such as a seal's
+    brake_torque                              of the holding brake, at the shaft (N m)
+    price                                     in any currency
+
+    >>> motor = Motor("M1", stall_torque=1.4, rated_torque=1.27, rated_speed=314.0, rotor_inertia=3.2e-5)
+    >>> motor.winding_temperature_limit, round(motor.torque_factor, 3)
+    (155.0, 1.0)
+    """
+
+    stall_torque: float | None = _known("N m")
+    rated_torque: float | None = _known("N m")
+    peak_torque: float | None = _known("N m")
+    rated_speed: float | None = _known("rad/s")
+    max_speed: float | None = _known("rad/s")
+    continuous_curve: Points = ()
+    peak_curve: Points = ()
+    rotor_inertia: float = _known("kg m²", 0.0, zero=True)
+    mass: float = _known("kg", 0.0, zero=True)
+    torque_constant: float | None = _known("N m/A")
+    resistance: float | None = _known("ohm")
+    phases: int = 3
+    max_current: float | None = _known("A")
+    thermal_class: str = "F"
+    winding_limit: float | None = _known("°C")
+    thermal_resistance: float | None = _known("K/W")
+    thermal_time_constant: float | None = _known("s")
+    ambient: float = _known("°C", REFERENCE_AMBIENT, zero=True)
+    altitude: float = _known("m", 0.0, zero=True)
+    derating: float = _known("1", 1.0)
+    brake_torque: float | None = _known("N m")
+    price: float | None = _known("price", zero=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for key, allowed in (("thermal_class", tuple(THERMAL_CLASSES)), ("phases", (1, 3))):
+            if getattr(self, key) not in allowed:
+                raise RobotError(
+                    f"{self.kind}: '{key}' is {shown(getattr(self, key))}; it must be one of {', '.join(map(str, allowed))}"
+                )
+        for key in ("continuous_curve", "peak_curve"):
+            settle(self, **{key: self._points(key, getattr(self, key))})
+        low, high = self.rated_torque, self.peak_torque
+        if low is not None and high is not None and high < low:
+            raise RobotError(
+                f"{self.kind}: 'peak_torque' is {high:g} N m, below 'rated_torque', {low:g} N m; exchange them"
+            )
+        if self.ambient >= self.winding_temperature_limit:
+            raise RobotError(
+                f"{self.kind}: 'ambient' is {self.ambient:g} °C, and the winding may have "
+                f"{self.winding_temperature_limit:g} °C; the ambient must be below"
+            )
+        if self.torque_factor <= 0:
+            raise RobotError(
+                f"{self.kind}: 'altitude' is {self.altitude:g} m, where nothing is left of the torque; it is in m"
+            )
+
+    def _points(self, key: str, value: Any) -> Points:
+        """A curve: at least two points at rising speeds."""
+        try:
+            points = tuple((float(n), float(T)) for n, T in value)
+        except (TypeError, ValueError):
+            points = ((math.nan, math.nan),)
+        flat = [x for point in points for x in point]
+        rising = all(a[0] < b[0] for a, b in pairwise(points))
+        if points and (len(points) < 2 or not rising or not all(math.isfinite(x) and x >= 0 for x in flat)):
+            raise RobotError(
+                f"{self.kind}: '{key}' is {shown(value)}; it must be two or more points [speed in rad/s, torque in N m] at "
+                "rising speeds"
+            )
+        return points
+
+    @property
+    def winding_temperature_limit(self) -> float:
+        """(°C): the given one, or the thermal class's."""
+        return THERMAL_CLASSES[self.thermal_class] if self.winding_limit is None else self.winding_limit
+
+    @property
+    def torque_factor(self) -> float:
+        """What ambient, altitude and ``derating`` leave of the continuous torque: a share.
+
+        Heat that the winding may lose falls with its rise above the ambient, and the torque with the root of that;
+        above 1000 m the torque falls by 1 % in every 100 m.
+
+        >>> round(Motor(ambient=55.0, altitude=2000.0).torque_factor, 4)
+        0.8393
+        """
+        limit = self.winding_temperature_limit
+        warm = math.sqrt((limit - max(self.ambient, REFERENCE_AMBIENT)) / (limit - REFERENCE_AMBIENT))
+        high = 1.0 - PER_100_M * max(self.altitude - REFERENCE_ALTITUDE, 0.0) / 100.0
+        return self.derating * warm * high
+
+    @property
+    def continuous_points(self) -> Points:
+        """The continuous curve, ((speed, torque), …), before derating; empty where nothing is known of it."""
+        if self.continuous_curve:
+            return self.continuous_curve
+        M0, Mn, nn = self.stall_torque, self.rated_torque, self.rated_speed
+        if M0 is None and Mn is None:
+            return ()
+        if M0 is None or Mn is None or nn is None:
+            level = min(M for M in (M0, Mn) if M is not None)
+            return ((0.0, level), (self.max_speed or nn or 1.0, level))
+        points = [(0.0, M0), (nn, Mn)]
+        if self.max_speed is not None and self.max_speed > nn:  # on along the same line, as far as torque is left
+            points.append((self.max_speed, max(Mn + (Mn - M0) / nn * (self.max_speed - nn), 0.0)))
+        return tuple(points)
+
+    @property
+    def peak_points(self) -> Points:
+        """The peak curve, ((speed, torque), …); empty where nothing is known of it."""
+        if self.peak_curve or self.peak_torque is None:
+            return self.peak_curve
+        return ((0.0, self.peak_torque), (self.top_speed or 1.0, self.peak_torque))
+
+    @property
+    def top_speed(self) -> float | None:
+        """The largest speed that it may have (rad/s): max_speed, or where its curves end, or rated_speed."""
+        ends = [curve[-1][0] for curve in (self.peak_curve, self.continuous_curve) if curve]
+        return self.max_speed if self.max_speed is not None else max(ends) if ends else self.rated_speed
+
+
+@brief
+@dataclass(frozen=True)
+class Gear(DrivePart):
+    """A gear as its catalogue describes it; torques are at its output, ``None`` is what the catalogue does not say.
+
+    ratio               i: motor turns for one turn of the joint, with sign (rad/m for a prismatic joint)
+    efficiency          of the gear under load, beyond the friction that the joint has: 0 … 1
+    rated_torque        T2N (N m); average_torque is the limit of the mean torque where it is another (Harmonic Drive)
+    acceleration_torque T2B: the repeated peak
+    emergency_torque    T2Not: the momentary peak of an emergency stop
+    rated_speed         input speed at which rated torque and life hold (rad/s)
+    mean_input_speed, max_input_speed   (rad/s)
+    backlash (rad), stiffness (N m/rad), tilting_moment (N m), axial_force, radial_force (N)
+    life                L10 (h) at rated torque and rated speed: 7000 for Harmonic Drive's CSF, 6000 for RV gears
+    life_exponent       3, or 10/3 for RV gears
+    life_ratio          L50 / L10: 5 for strain wave gears
+    inertia             at the input (kg m²); mass (kg); price in any currency
+
+    >>> Gear("G120", ratio=120.0, efficiency=0.75, rated_torque=294.0).efficiency
+    0.75
+    """
+
+    ratio: float = _known("1", 1.0)
+    efficiency: float = _known("1", 1.0)
+    rated_torque: float | None = _known("N m")
+    average_torque: float | None = _known("N m")
+    acceleration_torque: float | None = _known("N m")
+    emergency_torque: float | None = _known("N m")
+    rated_speed: float | None = _known("rad/s")
+    mean_input_speed: float | None = _known("rad/s")
+    max_input_speed: float | None = _known("rad/s")
+    backlash: float | None = _known("rad", zero=True)
+    stiffness: float | None = _known("N m/rad")
+    tilting_moment: float | None = _known("N m")
+    axial_force: float | None = _known("N")
+    radial_force: float | None = _known("N")
+    life: float | None = _known("h")
+    life_exponent: float = _known("1", 3.0)
+    life_ratio: float = _known("1", 5.0)
+    inertia: float = _known("kg m²", 0.0, zero=True)
+    mass: float = _known("kg", 0.0, zero=True)
+    price: float | None = _known("price", zero=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.efficiency > 1:
+            raise RobotError(
+                f"{self.kind}: 'efficiency' is {self.efficiency:g}; it must be above 0 and at most 1 (or '70 %')"
+            )
+
+
+def of_rotor(motor: Motor | None, gear: Gear | None) -> dict[str, float]:
+    """Inertia, gear and mass of the rotor that a motor and a gear make: {field of Rotor: value}.
+
+    >>> of_rotor(Motor(rotor_inertia=3e-5, mass=1.5), Gear(ratio=100.0, inertia=1e-5, mass=0.5))
+    {'inertia': 4e-05, 'gear': 100.0, 'mass': 2.0}
+    """
+    motor, gear = motor or Motor(), gear or Gear()
+    return {"inertia": motor.rotor_inertia + gear.inertia, "gear": gear.ratio, "mass": motor.mass + gear.mass}

@@ -1,0 +1,339 @@
+"""Drives under a motion: makers' worked examples, energy through gears, and selections that nothing smaller beats."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from typer.testing import CliRunner
+
+import dalembert as da
+from dalembert.analysis.drives import RPM, gear_life, mean_speed, mean_torque, momentary_peaks, rms_torque
+from dalembert.analysis.selection import _Problem, _Rules
+from dalembert.analysis.sizing import samples, size
+from dalembert.cli.main import app
+from dalembert.errors import DalembertError
+from dalembert.trajectory.csv_file import MotionTable, write_table
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "drives"
+Array = NDArray[np.float64]
+
+MOTOR = da.Motor(
+    "M", stall_torque=5.0, rated_torque=4.0, peak_torque=15.0, rated_speed=300.0, max_speed=600.0, rotor_inertia=4e-4, mass=4.0,
+    torque_constant=0.6, resistance=0.8, max_current=30.0, brake_torque=6.0, thermal_time_constant=900.0,
+)  # fmt: skip
+GEAR = da.Gear(
+    "G", ratio=80.0, efficiency=0.8, rated_torque=300.0, acceleration_torque=900.0, emergency_torque=2000.0,
+    rated_speed=2000 * RPM, mean_input_speed=3500 * RPM, max_input_speed=6000 * RPM, backlash=3e-4, stiffness=1e5,
+    tilting_moment=2000.0, axial_force=1e4, radial_force=1e4, life=7000.0, inertia=1e-4, mass=2.0,
+)  # fmt: skip
+
+
+def fitted(arm: da.Arm, motor: da.Motor | None, gear: da.Gear | None) -> da.Arm:
+    """The arm with the same drive at every joint."""
+    joints = [replace(j, rotor=None, motor=motor, gear=gear) if j.moves else j for j in arm.robot.joints]
+    return da.Arm(arm.robot.replace(joints=tuple(joints)))
+
+
+@pytest.fixture(scope="module")
+def arm() -> da.Arm:
+    return fitted(da.load("planar-2r"), MOTOR, GEAR)
+
+
+@pytest.fixture(scope="module")
+def spatial() -> da.Arm:
+    """Three crossed axes, one gear that turns backwards, one rotor that sits aside, and friction of the motors."""
+    link = {"mass": 3.0, "com": (-0.2, 0.05, 0.1), "inertia": np.diag([0.05, 0.08, 0.06])}
+    rotors: list[dict[str, object]] = [
+        {"inertia": 3e-4, "gear": 80.0, "mass": 3.0, "viscous": 1e-3},
+        {"inertia": 2e-4, "gear": -60.0, "mass": 2.0, "position": (-0.3, 0.1, 0.0), "coulomb": 0.05},
+        {"inertia": 1e-4, "gear": 50.0, "mass": 1.0, "axis": (0.6, 0.0, 0.8)},
+    ]
+    angles = (math.pi / 2, 0.4, -math.pi / 3)
+    return da.from_dh(
+        [{"a": 0.4, "alpha": x, "d": 0.1, "rotor": r, **link} for x, r in zip(angles, rotors, strict=True)]
+    )
+
+
+@pytest.fixture(scope="module")
+def motion() -> da.Trajectory:
+    return da.trapezoidal([0.0, 0.3], [0.9, -0.4], duration=1.2, acceleration_time=0.3)
+
+
+@pytest.fixture(scope="module")
+def sizing(arm: da.Arm, motion: da.Trajectory) -> da.analysis.sizing.Sizing:  # type: ignore[name-defined]
+    return size(arm, motion, life=1000.0)
+
+
+# -- worked examples of makers -----------------------------------------------------------------------
+
+
+def test_harmonic_drive_example() -> None:
+    """Selection example of the CSF & CSG catalogue (Harmonic Drive LLC, p. 16): CSF-40-120.
+
+    400 N m for 0.3 s at 7 rpm, 320 for 3 s at 14, 200 for 0.4 s at 7, 0.2 s of rest; an impulse of 500 N m for 0.15 s
+    at 14 rpm. Printed: average torque 319 N m, output speed 12 rpm, input speed 1440 rpm, 1190 impulses,
+    L10 = 7610 h. It rounds on the way, so that 1 % is left.
+    """
+    t, T, n = np.array([0.3, 3.0, 0.4, 0.2]), np.array([400.0, 320.0, 200.0, 0.0]), np.array([7.0, 14.0, 7.0, 0.0])
+    csf = da.Gear("CSF-40-120", ratio=120.0, rated_torque=294.0, rated_speed=2000 * RPM, life=7000.0)
+    T_av, n_av = mean_torque(t, T, n), mean_speed(t, n)
+    assert T_av == pytest.approx(319, rel=0.01) and n_av == pytest.approx(12, rel=0.01)
+    assert 120 * n_av == pytest.approx(1440, rel=0.01)
+    assert momentary_peaks(120.0, 14 * RPM, 0.15) == pytest.approx(1190, rel=0.01)
+    assert gear_life(csf, T_av, 120 * n_av * RPM) == pytest.approx(7610, rel=0.01)
+    assert csf.life_ratio * gear_life(csf, 294.0, 2000 * RPM) == 35_000  # L50 at the rating: the catalogue's
+
+
+def test_fanuc_example() -> None:
+    """RMS torque of the α30/4000iS, "Specifications for the αiS/αi series" (FANUC B-65262EN/03), p. 59: 15.0 N m."""
+    T_a, T_m, t_1, t_2, t_3 = 83.2, 3.0, 0.08, 2.0, 3.0
+    assert rms_torque([t_1, t_2, t_1, t_3], [T_a + T_m, T_m, T_a - T_m, T_m]) == pytest.approx(15.0, rel=0.01)
+
+
+def test_yaskawa_ball_screw_example() -> None:
+    """Σ-V-MD user's manual (YASKAWA), 2.2.2 Selection Calculations, p. 2-5, as a prismatic arm of one joint.
+
+    250 kg at 15 m/min on a screw of 1.0 m × Ø 0.02 m with a lead of 0.01 m behind a gear 1/2, μ = 0.2, η = 0.9; 0.1 s of
+    acceleration. Printed: 3000 rpm, load torque 0.43 N m, load inertia 2.29e-4 kg m², moving power 135 W. Yaskawa counts
+    the efficiency in the friction and not in the inertia, so it is in the friction here.
+    """
+    screw = math.pi / 32 * 7.87e3 * 1.0 * 0.02**4 / 2**2
+    gear = da.Gear(ratio=2 * math.pi * 2 / 0.01, inertia=screw + 0.40e-4)
+    motor = da.Motor(rotor_inertia=1e-4)
+    rubbing = {"coulomb": 0.2 * 9.8 * 250 / 0.9}
+    table = da.from_dh(
+        [{"type": "prismatic", "mass": 250.0, "friction": rubbing, "motor": motor, "gear": gear}], gravity=(0, 0, 0)
+    )
+    drives = size(table, da.trapezoidal([0.0], [0.275], acceleration_time=0.1, max_velocity=0.25)).drives
+    assert drives is not None
+    drive, middle = drives[0], len(drives[0].t) // 2
+    assert drive.motor_speed.max() / RPM == pytest.approx(3000, rel=0.01)
+    assert drive.motor_torque[middle] == pytest.approx(0.43, rel=0.01)
+    assert drive.inertia_ratio[1] * 1e-4 == pytest.approx(2.29e-4, rel=0.01)
+    assert drive.motor_torque[middle] * drive.motor_speed[middle] == pytest.approx(135, rel=0.01)
+
+
+def test_yaskawa_acceleration_example() -> None:
+    """Σ-S product manual (YASKAWA), 2.4.1, p. 2-13: 0.474e-4 kg m² and 0.035 N m to 3000 rpm in 0.1 s by SGMSL-A3C.
+
+    Printed: required acceleration torque 0.186 N m, load moving power 11.0 W.
+    """
+    motor = da.Motor(
+        "SGMSL-A3C", rated_torque=0.0955, peak_torque=0.286, rated_speed=3000 * RPM, rotor_inertia=0.00629e-4
+    )
+    row = {"inertia": np.diag([1e-4, 1e-4, 0.474e-4]), "mass": 1e-9, "friction": {"coulomb": 0.035}, "motor": motor}
+    axis = da.from_dh([row], gravity=(0, 0, 0))
+    drives = size(
+        axis, da.trapezoidal([0.0], [3000 * RPM * 0.3], acceleration_time=0.1, max_velocity=3000 * RPM)
+    ).drives
+    assert drives is not None
+    drive, middle = drives[0], len(drives[0].t) // 2
+    assert np.abs(drive.motor_torque).max() == pytest.approx(0.186, rel=0.01)
+    assert drive.motor_torque[middle] * drive.motor_speed[middle] == pytest.approx(11.0, rel=0.01)
+    assert drive.check("motor peak torque").limit == 0.286 and drive.check("motor speed").used == pytest.approx(1.0)
+
+
+# -- identities --------------------------------------------------------------------------------------
+
+
+def test_without_losses_the_motor_gives_the_joint_torque_through_its_gear(spatial: da.Arm) -> None:
+    """T_m = τ / k, S (7.22): the rotor's inertia and friction are part of both, and a gear may turn backwards."""
+    parts = [da.Gear(ratio=abs(j.rotor.gear), inertia=j.rotor.inertia, mass=j.rotor.mass) for j in spatial.robot.joints]
+    joints = [replace(j, gear=gear) for j, gear in zip(spatial.robot.joints, parts, strict=True)]
+    lossless = da.Arm(spatial.robot.replace(joints=tuple(joints)))
+    assert lossless.mechanism == spatial.mechanism
+    moves = da.polynomial(np.zeros(3), np.full(3, 0.4), 1.0)
+    at, drives = samples(moves), size(lossless, moves).drives
+    tau = lossless.inverse_dynamics(at.q, at.qd, at.qdd)
+    assert drives is not None and len(drives) == 3
+    for i, drive in enumerate(drives):
+        np.testing.assert_allclose(drive.motor_torque, tau[:, i] / lossless.mechanism.bodies[i].gear, atol=1e-12)
+        assert drive.motor_torque @ drive.motor_speed == pytest.approx(tau[:, i] @ at.qd[:, i])
+
+
+def test_a_gear_takes_power_in_both_directions(sizing: da.analysis.sizing.Sizing) -> None:  # type: ignore[name-defined]
+    """What the motor gives and the load does not get is never negative: (1 − η) of the input, whichever side that is."""
+    for drive in sizing.drives:
+        passed = drive.motor_torque - drive.inertia * (80 * drive.load_acceleration + drive.carrier)
+        lost = passed * drive.motor_speed - drive.load_torque * drive.load_speed
+        given = np.maximum(passed * drive.motor_speed, -drive.load_torque * drive.load_speed)
+        assert (lost >= -1e-9).all()
+        np.testing.assert_allclose(lost, 0.2 * given, atol=1e-9)
+
+
+def test_every_field_of_motor_and_gear_is_judged(sizing: da.analysis.sizing.Sizing) -> None:  # type: ignore[name-defined]
+    names = {check.name for check in sizing.drives[0].checks}
+    assert names == {
+        *(
+            "motor peak torque",
+            "motor RMS torque",
+            "motor speed",
+            "peak current",
+            "winding temperature rise",
+            "holding brake",
+        ),
+        *(
+            "gear acceleration torque",
+            "gear input speed",
+            "gear axial force",
+            "gear radial force",
+            "gear tilting moment",
+        ),
+        *("gear mean torque", "gear mean input speed", "gear emergency torque", "gear life L10"),
+    }
+    drive = sizing.drives["joint1"]
+    assert drive.light in ("green", "amber", "red") and drive.deciding.margin == min(c.margin for c in drive.checks)
+    weights = 1.5 * 0.8 * drive.current_rms**2
+    assert drive.copper_loss == pytest.approx(weights) and drive.current_rms == pytest.approx(drive.torque_rms / 0.6)
+    assert drive.lost_motion == 1.5e-4 and drive.twist == np.abs(drive.load_torque).max() / 1e5
+    assert drive.life_50 == 5 * drive.life_10
+    worst = np.abs(da.load("planar-2r").gravity_torque([0.0, 0.3])[0]) / 80
+    assert drive.holding_torque > worst * 0.99  # the motors' own weight is carried, too
+    assert drive.check("holding brake").value == 1.5 * drive.holding_torque
+
+
+def test_lights_follow_margins(arm: da.Arm, motion: da.Trajectory) -> None:
+    need = size(arm, motion).drives[1].torque_rms  # type: ignore[index]
+    for factor, light in ((2.0, "green"), (1.1, "amber"), (0.9, "red")):
+        motor = da.Motor(stall_torque=factor * need, rotor_inertia=4e-4, mass=4.0)
+        drive = size(fitted(da.load("planar-2r"), motor, GEAR), motion).drives["joint2"]  # type: ignore[index]
+        assert drive.check("motor RMS torque").light == light
+        assert drive.check("motor RMS torque").used == pytest.approx(1 / factor)
+
+
+def test_quantiles_scale_margins(sizing: da.analysis.sizing.Sizing) -> None:  # type: ignore[name-defined]
+    drives = sizing.drives
+    plain = drives.margins()
+    wider = drives.margins({"peak": 1.2 * drives.peak_torque, "rms": 1.1 * drives.rms_torque})
+    for joint, own in plain.items():
+        assert 1 - wider[joint]["motor peak torque"] == pytest.approx(1.2 * (1 - own["motor peak torque"]))
+        assert 1 - wider[joint]["motor RMS torque"] == pytest.approx(1.1 * (1 - own["motor RMS torque"]))
+        assert wider[joint]["motor speed"] == own["motor speed"]
+    with pytest.raises(DalembertError, match=r"quantiles\['peak'\] has shape \(3,\)"):
+        drives.margins({"peak": np.ones(3)})
+
+
+def test_a_sweep_passes_through_the_fitted_ratio(sizing: da.analysis.sizing.Sizing) -> None:  # type: ignore[name-defined]
+    drive = sizing.drives["joint1"]
+    sweep = sizing.sweep("joint1", [40.0, 80.0, 160.0])
+    assert sweep.rms[1] == pytest.approx(drive.torque_rms) and sweep.peak[1] == pytest.approx(
+        np.abs(drive.motor_torque).max()
+    )
+    np.testing.assert_allclose(sweep.speed, np.array([0.5, 1, 2]) * np.abs(drive.motor_speed).max())
+
+
+def test_the_best_ratio_of_an_inertia_matches_it() -> None:
+    """k = √(J_load / J_motor) needs least torque: the textbook's rule."""
+    row = {
+        "inertia": np.diag([1.0, 1.0, 0.9]),
+        "mass": 1e-9,
+        "motor": da.Motor(rotor_inertia=1e-4),
+        "gear": da.Gear(ratio=20.0),
+    }
+    axis = da.from_dh([row], gravity=(0, 0, 0))
+    sweep = size(axis, da.polynomial([0.0], [1.0], 1.0)).sweep(0)
+    assert sweep.optimum == pytest.approx(math.sqrt(0.9 / 1e-4), rel=0.03)
+    with pytest.raises(DalembertError, match="'planar-2r' has no motors"):
+        size(da.load("planar-2r"), da.polynomial([0.0, 0.0], [1.0, 0.0], 1.0)).sweep(0)
+
+
+# -- selection ---------------------------------------------------------------------------------------
+
+
+def test_columns_give_the_torques_of_the_fitted_arm(spatial: da.Arm) -> None:
+    """With drives that differ from joint to joint, all torques are what the arm that has them computes."""
+    bare = spatial
+    at = samples(da.polynomial(np.zeros(bare.n), np.linspace(0.3, -0.8, bare.n), 0.7))
+    rng = np.random.default_rng(1)
+    motors = [
+        replace(MOTOR, name=str(i), rotor_inertia=x, mass=5e3 * x)
+        for i, x in enumerate(rng.uniform(1e-4, 9e-4, bare.n))
+    ]
+    gears = [replace(GEAR, name=str(i), ratio=x) for i, x in enumerate(rng.uniform(30, 150, bare.n))]
+    problem = _Problem(bare, at, bare.joint_names, motors, gears, _Rules(0.0, None, 1.5, None), None)
+    chosen = {i: (motors[i], gears[i]) for i in range(bare.n)}
+    exact = size(da.Arm(problem.robot_with(chosen)), at)
+    problem.update(chosen)
+    for i, drive in enumerate(exact.drives):  # type: ignore[arg-type]
+        load, gravity = problem.load(i, chosen)
+        scale = float(np.abs(drive.load_torque).max())
+        np.testing.assert_allclose(load, drive.load_torque, atol=1e-9 * scale)
+        foreseen = problem.judge(i, *chosen[i], load, gravity)
+        np.testing.assert_allclose(foreseen.motor_torque, drive.motor_torque, atol=1e-9 * scale)
+        for own, other in zip(foreseen.checks, drive.checks, strict=True):
+            assert (own.name, own.value) == (other.name, pytest.approx(other.value, rel=1e-6))
+
+
+def test_nothing_smaller_than_the_choice_will_do(motion: da.Trajectory) -> None:
+    """Every cheaper combination at the last joint is red on the arm that has it, and its reasons say so."""
+    bare = da.load("planar-2r")
+    motors = [
+        da.Motor(f"M{s}", rated_torque=s, peak_torque=3 * s, max_speed=600.0, rotor_inertia=1e-4 * s, mass=2 * s)
+        for s in (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+    ]
+    strong = {"rated_torque": 3e3, "acceleration_torque": 9e3, "emergency_torque": 2e4, "tilting_moment": 1e4}
+    gears = [replace(GEAR, name="G80", **strong), replace(GEAR, name="G120", ratio=120.0, mass=9.0, **strong)]
+    selection = da.select_drives(bare, motion, motors, gears)
+    assert selection.criterion == "mass" and set(selection.sizing.drives.lights.values()) <= {"green", "amber"}  # type: ignore[union-attr]
+    choice = selection.choices[1]
+    first = selection.choices[0]
+    smaller = [(m, g) for m in motors for g in gears if m.mass + g.mass < choice.cost]
+    assert smaller
+    for motor, gear in smaller:
+        joints = [replace(bare.robot.joints[0], rotor=None, motor=first.motor, gear=first.gear)]
+        joints.append(replace(bare.robot.joints[1], rotor=None, motor=motor, gear=gear))
+        assert size(da.Arm(bare.robot.replace(joints=tuple(joints))), motion).drives["joint2"].light == "red"  # type: ignore[index]
+    assert all("fails" in reason for reason in selection.reasons["joint2"])
+    wide = da.select_drives(bare, motion, motors, gears, margin=0.2)
+    assert set(wide.sizing.drives.lights.values()) == {"green"} and wide.choices[0].cost >= first.cost  # type: ignore[union-attr]
+
+
+def test_what_cannot_be_selected_is_said(motion: da.Trajectory) -> None:
+    bare = da.load("planar-2r")
+    weak = da.Motor("W", rated_torque=0.1, peak_torque=0.3, max_speed=600.0, rotor_inertia=1e-5, mass=0.2)
+    with pytest.raises(
+        DalembertError, match=r"can drive joint 'joint2': the nearest of 1 combinations is W with G, and it fails by"
+    ):
+        da.select_drives(bare, motion, [weak], [GEAR])
+    with pytest.raises(DalembertError, match=r"there is no joint 'elbow'; the joints are joint1, joint2"):
+        da.select_drives(bare, motion, [weak], [GEAR], joints=["elbow"])
+    with pytest.raises(DalembertError, match=r"motors must be a list of one or more da\.Motor"):
+        da.select_drives(bare, motion, [])
+
+
+def test_the_command_chooses_and_judges(tmp_path: Path, motion: da.Trajectory) -> None:
+    at = samples(motion)
+    path, out = tmp_path / "motion.csv", tmp_path / "fitted.toml"
+    light = da.from_dh(
+        [{"a": 0.3, "mass": 2.0, "com": (-0.15, 0, 0)}, {"a": 0.2, "mass": 1.0, "com": (-0.1, 0, 0)}],
+        gravity=(0, -9.81, 0),
+    )
+    from dalembert.robot.toml_writer import save_toml
+
+    save_toml(light.robot, tmp_path / "arm.toml")
+    keep = np.append(np.diff(at.t) > 0, True)
+    names = ["t", *(f"{x}{k}" for x in ("q", "qd", "qdd") for k in (1, 2))]
+    with path.open("w") as file:
+        write_table(file, names, [x[keep] for x in (at.t, at.q, at.qd, at.qdd)])
+    run = CliRunner().invoke
+    catalogues = ["--motors", str(EXAMPLES / "motors.csv"), "--gears", str(EXAMPLES / "gears.csv")]
+    done = run(app, ["size", str(tmp_path / "arm.toml"), str(path), *catalogues, "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    assert "cheapest motor and gear" in done.output and "Why nothing smaller will do" in done.output
+    again = run(app, ["size", str(out), str(path), "--json"])
+    assert again.exit_code == 0 and '"light"' in again.output
+    assert run(app, ["size", str(tmp_path / "arm.toml"), str(path)]).exit_code == 2  # it has no drives
+
+
+def test_a_motion_that_stands_still_is_judged_by_holding(arm: da.Arm) -> None:
+    still = np.zeros((2, 2))
+    drives = size(arm, MotionTable(np.array([0.0, 1.0]), still, still, still)).drives
+    assert drives is not None
+    drive = drives[0]
+    assert drive.mean_torque == 0 and drive.life_10 == math.inf and drive.regenerated == 0
+    np.testing.assert_allclose(drive.motor_torque, drive.load_torque / 80)
