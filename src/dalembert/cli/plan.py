@@ -200,8 +200,9 @@ class _Timing:
             )
         shares = ways / ways.sum()
         if self.profile == "spline":
-            times = np.concatenate([[0.0], np.cumsum(shares)])
-            motion = self.stretched(lambda T: da.spline(T * times, points, degree=5))
+            # the square roots of the ways: short ways beside long ones would make the curve swing out
+            times = np.concatenate([[0.0], np.cumsum(np.sqrt(ways) / np.sqrt(ways).sum())])
+            motion = self.stretched(lambda T: da.spline(T * times, points))
             return motion if hold is None else motion.hold(hold)
         legs = []
         for (a, b), share in zip(pairwise(points), shares.tolist(), strict=True):
