@@ -152,7 +152,7 @@ def through_gear(gear: Gear | None, load: Array, qd: Array) -> Array:
 def at_output(gear: Gear | None, load: Array, *, slides: bool) -> Array:
     """The torque (N m) at the gear's output of a joint's load; of a prismatic joint NaN where no lead is known."""
     lead = None if gear is None else gear.lead
-    return load * math.nan if slides and lead is None else load * (1.0 if gear is None else gear.arm)
+    return load * math.nan if slides and lead is None else load * (1.0 if gear is None else gear.lever)
 
 
 def inertia_band(ratio: float) -> str:
@@ -335,17 +335,17 @@ class DriveSizing:
             raise DalembertError(
                 f"joint '{self.joint}' has a motor without rotor inertia, so no gear ratio is the best; give it"
             )
-        own, arm = (abs(self.gear.ratio), self.gear.arm) if self.gear is not None else (1.0, 1.0)
+        own, lever = (abs(self.gear.ratio), self.gear.lever) if self.gear is not None else (1.0, 1.0)
         weights = durations(self.t)
         pull, swing = rms_torque(weights, self.load_torque), self.inertia * rms_torque(weights, self.load_acceleration)
-        near = [own, arm * math.sqrt(pull / swing)] if pull > 0 and swing > 0 else [own]  # where the optimum would be
+        near = [own, lever * math.sqrt(pull / swing)] if pull > 0 and swing > 0 else [own]  # where the optimum would be
         at = np.geomspace(min(near) / 4, max(near) * 4, 201) if ratios is None else np.asarray(ratios, float)
         if at.ndim != 1 or not len(at) or not (at > 0).all():
             raise DalembertError(f"ratios must be a list of numbers above 0, not {ratios!r}")
         eta = self.gear.efficiency if self.gear is not None else 1.0
         felt = through_gear(Gear(efficiency=eta), self.load_torque, self.load_speed)
         backwards = self.gear is not None and self.gear.ratio < 0
-        k = (-at if backwards else at)[:, None] / arm
+        k = (-at if backwards else at)[:, None] / lever
         torque = self.inertia * (k * self.load_acceleration + self.carrier) + self.friction + felt / k
         speed = k * self.load_speed
         rms = np.sqrt(torque**2 @ weights / weights.sum())
@@ -671,7 +671,7 @@ def judged(
     if motor is not None:
         checks += _motor_checks(motor, t, torque, speed, n_av, values, hold * brake_factor)
     if gear is not None:
-        stop = gear.arm * _emergency_torque(motor, k, J, inertia, gravity)
+        stop = gear.lever * _emergency_torque(motor, k, J, inertia, gravity)
         checks += _gear_checks(gear, t, output, speed, values, bearings, stop, life)
     return DriveSizing(
         joint,

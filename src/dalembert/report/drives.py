@@ -93,11 +93,11 @@ def _load_side(axes: Axes, drive: DriveSizing) -> None:
         top = None if gear.max_input_speed is None else gear.max_input_speed / k
         reach = top if top is not None else WIDE_ENOUGH * float(np.abs(drive.load_speed).max()) or 1.0
         lines = [
-            _Limit([(0.0, level / gear.arm), (reach, level / gear.arm)], colour, top, scale)
+            _Limit([(0.0, level / gear.lever), (reach, level / gear.lever)], colour, top, scale)
             for level, colour in ((gear.acceleration_torque, PEAK), (gear.mean_torque_limit, CONTINUOUS))
             if level is not None
         ]
-        point = drive.mean_speed / k / scale, drive.mean_torque / gear.arm
+        point = drive.mean_speed / k / scale, drive.mean_torque / gear.lever
     _diagram(axes, drive.load_speed / scale, drive.load_torque, lines, point)
 
 

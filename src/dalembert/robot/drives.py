@@ -285,7 +285,7 @@ class Gear(DrivePart):
         return self.rated_torque if self.average_torque is None else self.average_torque
 
     @property
-    def arm(self) -> float:
+    def lever(self) -> float:
         """What a unit of the joint's force is at the gear's output: lead / 2π of a screw (m), otherwise 1."""
         return 1.0 if self.lead is None else self.lead / (2.0 * math.pi)
 
@@ -296,7 +296,7 @@ class Gear(DrivePart):
         >>> round(Gear(ratio=2.0, lead=0.01).reduction, 1)  # a screw of 10 mm behind a belt 2 : 1
         1256.6
         """
-        return self.ratio / self.arm
+        return self.ratio / self.lever
 
 
 def of_rotor(motor: Motor | None, gear: Gear | None) -> dict[str, float]:
