@@ -47,6 +47,7 @@ CHUNK = 1 << 12  # instants whose regressors are computed at a time
 AT_REST = 1e-9  # of the largest speed: what is less is no motion
 BRAKE_FACTOR = 1.5  # that a brake holds, times the worst gravity torque
 GREEN, AMBER = 0.2, 0.0  # least margins of the traffic light's colours
+ROUNDING = 1e-6  # of a limit: what just reaches it is within it
 LIGHTS = ("green", "amber", "red")
 # the usual bands of load inertia / motor inertia: (up to, word)
 INERTIA_BANDS = (
@@ -214,7 +215,9 @@ class Check:
         if not math.isfinite(self.used):
             return "∞"
         rounded = round(100 * self.used)
-        return f"{math.ceil(1000 * self.used) / 10:.1f}" if rounded <= 100 < 100 * self.used else f"{rounded}"
+        return (
+            f"{math.ceil(1000 * self.used) / 10:.1f}" if rounded <= 100 and self.used > 1 + ROUNDING else f"{rounded}"
+        )
 
     @property
     def sentence(self) -> str:
@@ -234,10 +237,10 @@ def _figures(value: float) -> str:
 def light_of(margin: float) -> str:
     """The traffic light's colour of a margin.
 
-    >>> light_of(0.3), light_of(0.1), light_of(-0.01)
-    ('green', 'amber', 'red')
+    >>> light_of(0.3), light_of(0.1), light_of(-1e-12), light_of(-0.01)
+    ('green', 'amber', 'amber', 'red')
     """
-    return LIGHTS[0] if margin >= GREEN else LIGHTS[1] if margin >= AMBER else LIGHTS[2]
+    return LIGHTS[0] if margin >= GREEN - ROUNDING else LIGHTS[1] if margin >= AMBER - ROUNDING else LIGHTS[2]
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalembert.analysis.drives import BRAKE_FACTOR, Drives, GearSweep, drives_of
+from dalembert.analysis.drives import BRAKE_FACTOR, ROUNDING, Drives, GearSweep, drives_of
 from dalembert.analysis.integrals import energies, rms
 from dalembert.arm import Arm
 from dalembert.arm.handed_on import handed_on
@@ -42,7 +42,6 @@ UNITS = {  # of what a joint does: (revolute, prismatic)
     "torque": ("N m", "N"),
 }
 CHUNK = 1 << 14  # instants computed at a time
-ROUNDING = 1e-6  # of a limit: a motion that just reaches it is within it
 
 
 class Motion(Protocol):

@@ -73,6 +73,7 @@ tbody th { font-weight: 400; vertical-align: top; }
 th:first-child, td:first-child { text-align: left; padding-left: 8px; position: sticky; left: 0; background: var(--paper); }
 th.start, td.start { border-left: 1px solid var(--line); }
 table.words td:last-child, table.words th:last-child { text-align: left; white-space: normal; }
+table.words td { vertical-align: top; } table.words td:last-child { min-width: 15em; }
 .good { color: var(--green); } .tight { color: var(--amber); font-weight: 600; }
 .bad { color: var(--red); font-weight: 600; }
 .notice { border-left: 4px solid var(--line); background: var(--wash); padding: 8px 14px; margin: 12px 0; max-width: 80ch; }
