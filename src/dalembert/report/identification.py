@@ -322,7 +322,7 @@ def _downloads(fit: Identification, runs: list[PredictedRun]) -> str:
     for k, run in enumerate(runs):
         torques = csv_text(names, (run.t, run.measured, run.predicted))
         items += download(f"torques-{k}.csv", f"torques of {os.path.basename(run.name)}", torques)
-    return f'<h3>Numbers</h3><ul class="downloads">{items}</ul>'
+    return f'<h3 class="for-screen">Numbers</h3><ul class="downloads">{items}</ul>'
 
 
 def identification_figure(fit: Identification, run: PredictedRun | None = None) -> Figure:
