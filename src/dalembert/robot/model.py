@@ -541,13 +541,18 @@ def _default_tip(robot: Robot) -> str:
     there is another.
     """
     root = robot.root
-    led = {name for coupling in robot.couplings for name in coupling.joints}
+    led = {name: coupling.of for coupling in robot.couplings for name in coupling.joints}
     above = {joint.child: joint for joint in robot.joints}
     count, follows, free = {root: 0}, {root: False}, {root: 0}
     bodies = {link.name for link in robot.links if not link.massless}
+    moving_bodies = {joint.name for joint in robot.joints if joint.child in bodies}
+    before: dict[str, frozenset[str]] = {root: frozenset()}  # the joints on the way to a link
     for joint in robot.joints:
+        before[joint.child] = before[joint.parent] | {joint.name}
         count[joint.child] = count[joint.parent] + joint.moves
-        follows[joint.child] = follows[joint.parent] or joint.name in led
+        # a joint that follows one of another branch is a finger's; one that follows a joint before it, as in a screw, is not
+        aside = moving_bodies.intersection(led.get(joint.name, ())) - before[joint.child]
+        follows[joint.child] = follows[joint.parent] or bool(aside)
         free[joint.child] = free[joint.parent] + (joint.moves and joint.name not in led and joint.child in bodies)
     leaves = _leaves(robot)
     most = max(count[name] for name in leaves)
