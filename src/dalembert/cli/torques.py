@@ -59,7 +59,7 @@ def torques(
     A payload (columns payload in kg, payload_x … payload_z in m) and a wrench at the tip (fx … fz, mx … mz) may change
     along the motion: each value counts from its own row on.
 
-    OUT.csv gets t (s) and tau1 … taun (N m; N for sliding joints). A summary goes to stderr.
+    OUT.csv gets t (s), tau1 … taun (N m; N for sliding joints), and what MOTION.csv carries. A summary goes to stderr.
     """
     wrench = options.wrench_of(tip_wrench)
     if scaling is not None and wrench is not None:
@@ -70,6 +70,8 @@ def torques(
     if output != "-":
         options.not_an_input(output, "the torques would overwrite the file they are", motion, arm)
         check_writable(output, overwrite=force)
+    from dalembert.trajectory.csv_file import carried_columns
+
     table, _ = read(loaded, motion, interpolation)
     stretched = None
     if scaling is not None:
@@ -77,7 +79,9 @@ def torques(
             loaded, options.list_of("--scaling", scaling)
         )
     tau = _torques(loaded, table, wrench)
-    write(output, ["t", *(f"tau{k + 1}" for k in range(loaded.n))], (table.t, tau), force=force)
+    carried = carried_columns(table.payload, table.wrench)
+    names = ["t", *(f"tau{k + 1}" for k in range(loaded.n)), *carried]
+    write(output, names, (table.t, tau, *carried.values()), force=force)
     beyond = _summary(loaded, table.t, tau, output)
     if stretched is not None:
         show_scaling(stretched)
