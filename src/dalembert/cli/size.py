@@ -133,7 +133,7 @@ def _under_tolerances(
     if not 0 < share < 1:
         raise DalembertError(f"--quantile is {share:g}; it must lie between 0 and 1")
     drawn = da.monte_carlo(arm, motion, tolerances, tip_wrench=wrench)
-    return _drives(sizing).lights_at({"peak": drawn.quantile(share), "rms": drawn.quantile(share, "rms")})
+    return _drives(sizing).lights_at(drawn.quantiles(share))
 
 
 def _drives(sizing: Sizing) -> Drives:
@@ -206,13 +206,14 @@ def _print(sizing: Sizing, wider: dict[str, str], quantile: float) -> None:
     ]
     headings += [">L10 (h)", "deciding"]
     print_table(headings, rows)
-    for drive in drives.joints:
-        if (most := drive.inertia_ratio[1]) > CRITICAL:
-            say(
-                "note",
-                f"joint '{drive.joint}' has a load inertia of {most:.3g} times its motor's, above {CRITICAL:g}, which is hard to "
-                "control; --inertia-ratio chooses larger motors or ratios",
-            )
+    heavy = {drive.joint: drive.inertia_ratio[1] for drive in drives.joints if drive.inertia_ratio[1] > CRITICAL}
+    if heavy:
+        ratios = ", ".join(f"{most:.3g} at '{joint}'" for joint, most in heavy.items())
+        say(
+            "note",
+            f"load inertia over motor inertia is above {CRITICAL:g}, which is hard to control without a stiff gear: {ratios}; with --motors, "
+            f"--inertia-ratio {CRITICAL:g} chooses larger motors or ratios",
+        )
 
 
 def _known(value: float) -> str:

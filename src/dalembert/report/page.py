@@ -461,7 +461,7 @@ def _sizing(study: Study, place: SectionPlace) -> str:
         torque, speed = ("motor torque τ / k_r", s.motor_torque), ("motor speed k_r q̇", s.motor_speed)
         watts: Column = ("power", "peak (W)", [number(s.motor_power.peak[i]) for i in driven])
         columns = [joints(driven), gears, *demand(*torque, driven), *demand(*speed, driven), watts]
-        motors = "<h4>Motors, through their gears</h4>\n" + table_of_columns(columns)
+        motors = "<h4>Motors, through gears without losses</h4>\n" + table_of_columns(columns)
     bearings = [joints()]
     for word, x in (("force |f|", s.force), ("along the axis", s.axial), ("across it", s.radial),
                     ("moment |μ|", s.moment), ("tilting", s.tilting)):  # fmt: skip
@@ -517,7 +517,7 @@ def _drives_within(study: Study) -> str:
     drawn, drives = study.drawn, study.sizing.drives
     if drawn is None or drives is None:
         return ""
-    lights = drives.lights_at({"peak": drawn.quantile(0.95), "rms": drawn.quantile(0.95, "rms")})
+    lights = drives.lights_at(drawn.quantiles(0.95))
     rows = [[text(drive.joint), light(drive.light), light(lights[drive.joint])] for drive in drives.joints]
     return "<h4>Drives of 95 % of the robots</h4>\n" + table(
         ["joint", "as the file has it", "95 % of the robots"], rows

@@ -214,6 +214,11 @@ class Joint:
             settle(self, rotor=self._driven_rotor())
         if self.type not in JOINT_TYPES:
             raise RobotError(f"joint '{self.name}' has type '{self.type}'; known types are {', '.join(JOINT_TYPES)}")
+        if self.gear is not None and self.gear.lead is not None and self.type != "prismatic":
+            raise RobotError(
+                f"joint '{self.name}' is {self.type}, and its gear has a lead of {self.gear.lead:g} m, which is for prismatic joints; "
+                "leave 'lead' out"
+            )
         settle(self, axis=unit(self.axis, f"the axis of joint '{self.name}'"), offset=number(self.offset))
         term = next((term for term in self.friction if term.turns), None)
         if self.type == "prismatic" and term is not None:
