@@ -21,6 +21,7 @@ COLOURS = {"green": "#2e7d4f", "amber": "#c77700", "red": RED, "unknown": SOFT}
 KINDS = {"green": "good", "amber": "tight", "red": "bad", "unknown": "soft"}
 PEAK, CONTINUOUS, POINT = RED, "#2e7d4f", "#c77700"
 TALL = (5.2, 3.4)
+BESIDE = 0.01  # of the diagonal of the axes: how near to each other instants are marked
 MOTOR_KEY: tuple[Key, ...] = (
     (PEAK, "peak torque"),
     (CONTINUOUS, "continuous torque"),
@@ -101,7 +102,7 @@ def _four_quadrants(axes: Axes, points: Any, colour: str, top: float | None, sca
 def _points(axes: Axes, speed: Any, torque: Any, colour: str) -> None:
     """The motion as a line with its instants, the axes through zero, room for both."""
     axes.plot(speed, torque, color=colour, lw=0.7, alpha=0.5, zorder=4)
-    axes.plot(speed, torque, ".", color=colour, ms=2.6, zorder=4)
+    axes.plot(speed, torque, ".", color=colour, ms=2.6, zorder=4, markevery=BESIDE)  # each is an element of the page
     for line in (axes.axhline, axes.axvline):
         line(0.0, color=SOFT, lw=0.8, zorder=1)
     for get, put in ((axes.get_xlim, axes.set_xlim), (axes.get_ylim, axes.set_ylim)):

@@ -84,7 +84,7 @@ def _read(path: Path, tip: str | None, convention: str | None, arguments: Mappin
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise RobotError(
-            f"{path}: the suffix '{path.suffix}' is none that robots are read from ({', '.join(SUFFIXES)}){_near(path)}"
+            f"{path}: the suffix '{path.suffix}' is not that of a robot file ({', '.join(SUFFIXES)}){_near(path)}"
         )
     if not os.path.exists(path):
         raise RobotError(f"{path}: there is no such file{_near(path)}")
