@@ -62,6 +62,9 @@ def test_plans_of_every_kind(tmp_path: Path) -> None:
     assert "the duration follows from the velocity and effort limits of arm 'planar-2r'" in told
     timed = run("plan", "scara", "-o", out, "--force", "--from", "0 0 0.1 0", "--to", "1 -0.5 0.15 0.4").stderr
     assert "as fast as the velocity and acceleration limits of arm 'scara' allow" in timed and "warning" not in timed
+    assert 'warning: --to "90 -30" is in rad and looks like degrees; give --deg' in run(
+        *of, "--from", "0 0", "--to", "90 -30", "--duration", 3
+    ).stderr  # fmt: skip
     for profile in ("triangular", "cubic", "quintic", "septic", "spline"):
         run(*of, "--from", "0 0", "--via", "0.5 0.1", "--to", "90 -30", "--deg", "--duration", 3, "--profile", profile)
         motion = da.read_trajectory(out)
