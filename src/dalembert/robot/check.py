@@ -58,8 +58,8 @@ def check_numbers(robot: Robot) -> None:
             raise RobotError(f"{where}: {what} has a negative mass ({inertia.mass:g} kg)")
 
 
-def check_physical(robot: Robot, physical: str = "error", remedy: str = WARN) -> None:
-    """Refuse links with impossible inertias, or warn of them, in one message."""
+def check_physical(robot: Robot, physical: str = "error", remedy: str = WARN, level: int = 3) -> None:
+    """Refuse links with impossible inertias, or warn of them, in one message; ``level`` is that of the line it points at."""
     if physical not in PHYSICAL:
         raise RobotError(f"physical is {physical!r}; it can be {' or '.join(map(repr, PHYSICAL))}")
     where = robot.source or f"robot '{robot.name}'"
@@ -76,7 +76,7 @@ def check_physical(robot: Robot, physical: str = "error", remedy: str = WARN) ->
     message = f"{where} has inertias that no body can have: {some(impossible, separator='; ')}"
     if physical == "error":
         raise RobotError(f"{message}; correct them, or {remedy}")
-    warnings.warn(message, PhysicalWarning, stacklevel=4)  # at the line that calls da.load or da.from_dh
+    warnings.warn(message, PhysicalWarning, stacklevel=level)
 
 
 def _is_number(x: Any) -> bool:

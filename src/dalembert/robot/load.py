@@ -66,7 +66,8 @@ def load_robot(
             f"{path}: left out of the model, and torques depend on it: {left_out}", ModelWarning, stacklevel=3
         )
     part = part_of(robot, str(path), lock=lock, root=root, chain=tip is not None)
-    check_physical(part.replace(source=str(path)), physical)  # of what is left: an antenna of the base stops no arm
+    # of what is left: an antenna of the base stops no arm
+    check_physical(part.replace(source=str(path)), physical, level=4)
     return part
 
 
