@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dalembert.arm import Arm
-from dalembert.arrays import Array
+from dalembert.arrays import Array, brief
 from dalembert.errors import DalembertError
 from dalembert.logs import units as si
 from dalembert.logs.formats.raw import listed, name_and_unit
@@ -21,6 +21,7 @@ from dalembert.trajectory.events import payload_event
 HOLDS = {"hold": {"s": 1.0, "ms": 1e-3}}
 
 
+@brief
 @dataclass(frozen=True)
 class Points:
     """Points in joint space, and what happens at each of them.
