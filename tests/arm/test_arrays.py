@@ -31,7 +31,7 @@ def methods(name: str) -> dict[str, tuple[str, ...]]:
     """Every public method of the arm that takes arrays of its joints, with the names of these arrays."""
     found = {}
     for method in dir(type(arm(name))):
-        if method.startswith("_") or isinstance(getattr(type(arm(name)), method), property):
+        if method.startswith("_") or method == "plot" or isinstance(getattr(type(arm(name)), method), property):
             continue
         if method == "rollout" and arm(name).mechanism.by_newton:  # of which there is none
             continue

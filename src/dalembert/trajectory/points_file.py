@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dalembert.arm import Arm
-from dalembert.arrays import Array, brief
+from dalembert.arrays import Array
+from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError
 from dalembert.logs import units as si
 from dalembert.logs.formats.raw import listed, name_and_unit
