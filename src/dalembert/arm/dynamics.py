@@ -359,7 +359,9 @@ class ArmDynamics(Compiled):
         eye, none = np.broadcast_to(np.eye(self.n, dtype=dq.dtype), dq.shape), np.zeros_like(dq)
         A = np.concatenate([np.concatenate([none, eye], -1), np.concatenate([dq, dqd], -1)], -2)
         B = np.concatenate([none, dtau], -2)
-        return (A, B) if dt is None else _held_over_steps(A, B, dt)
+        A, B = (A, B) if dt is None else _held_over_steps(A, B, dt)
+        singles = all(getattr(x, "dtype", None) in (np.dtype("<f4"), np.dtype(">f4")) for x in (q, qd, tau))
+        return (A.astype(np.float32), B.astype(np.float32)) if singles else (A, B)
 
     @quick
     def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, threads: int | None = None) -> Array:

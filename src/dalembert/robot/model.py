@@ -416,8 +416,9 @@ class Robot:
         for link in self.links:
             if link.name == name:
                 return link
+        names = [link.name for link in self.links]
         raise RobotError(
-            f"robot '{self.name}' has no link '{name}'; its links are {some([x.name for x in self.links])}"
+            f"robot '{self.name}' has no link '{name}'{nearest(name, names)} (its links are {some(names)})"
         )
 
     def with_coordinates(self, names: Sequence[str], angles: Sequence[bool], coupling: Coupling) -> Robot:
@@ -460,7 +461,7 @@ class Robot:
         """The robot, its notes naming the tip that was chosen where its file names none and has several leaves."""
         assert self.tip is not None
         leaves = _leaves(self)
-        note = f"{TIP_NOTE} '{self.tip.link}' of {some(leaves, 30)}; tip= (--tip) takes another"
+        note = f"{TIP_NOTE} '{self.tip.link}' of {some(leaves)}; tip= (--tip) takes another"
         return self if len(leaves) == 1 else self.replace(notes=(*self.notes, note))
 
     def with_loop(self, loop: Any) -> Robot:
