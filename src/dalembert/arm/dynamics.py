@@ -354,7 +354,9 @@ class ArmDynamics(Compiled):
         True
         """
         if (library := common_library((q, qd, tau))) is not None:
-            raise ShapeError(f"a linearisation is of NumPy arrays, and this is {TITLES[library]}: ask forward_derivatives")
+            raise ShapeError(
+                f"a linearisation is of NumPy arrays, and this is {TITLES[library]}: ask forward_derivatives"
+            )
         dq, dqd, dtau = self.forward_derivatives(q, qd, tau, threads=threads)
         eye, none = np.broadcast_to(np.eye(self.n, dtype=dq.dtype), dq.shape), np.zeros_like(dq)
         A = np.concatenate([np.concatenate([none, eye], -1), np.concatenate([dq, dqd], -1)], -2)

@@ -266,9 +266,7 @@ def _drives_shown(title: str, drives: Drives, costs: dict[str, str], criterion: 
     for drive in drives:
         parts = [text(part.name or "given") if part is not None else "–" for part in (drive.motor, drive.gear)]
         own = [costs.get(drive.joint, "–")] if costs else []
-        rows.append(
-            [text(shortened(drive.joint)), light(drive.light), *parts, *own, text(drive.verdict)]
-        )
+        rows.append([text(shortened(drive.joint)), light(drive.light), *parts, *own, text(drive.verdict)])
     columns = ["joint", "light", "motor", "gear", *([criterion] if costs else []), "deciding"]
     shares = np.array([min(1.0 - drive.margin, 99.0) for drive in drives])
     picture = bars_svg(
