@@ -242,10 +242,10 @@ def test_loader_checks_what_bodies_can_be(tmp_path):
         ("panda.urdf", "panda.urdf: there is no such file; did you mean 'panda'?"),
         (
             "arm.step",
-            "arm.step: the suffix '.step' is none that robots are read from (.toml, .urdf, ",
+            "arm.step: '.step' is not a supported robot format; use one of .toml, .urdf, ",
         ),
-        ("nowhere/arm", "nowhere/arm: the suffix '' is none that robots are read from"),
-        (str(LIBRARY), "library: the suffix '' is none"),
+        ("nowhere/arm", "nowhere/arm: '' is not a supported robot format; use one of"),
+        (str(LIBRARY), "library: '' is not a supported"),
     ],
 )
 def test_wrong_names_get_one_sentence(asked, sentence):

@@ -179,7 +179,12 @@ class MonteCarlo:
 
     def quantile(self, share: ArrayLike, of: Literal["peak", "rms"] = "peak") -> Array:
         """The torque that this share of the robots stays below: (…, n)."""
-        return np.quantile(getattr(self, of), double("share", share), axis=0)
+        shares = double("share", share)
+        if not np.all((shares >= 0.0) & (shares <= 1.0)):
+            raise DalembertError(f"share is {shown(share)}; it must be from 0 to 1: 0.95 is 95 % of the robots")
+        if of not in ("peak", "rms"):
+            raise DalembertError(f"of is {shown(of)}; it can be 'peak' or 'rms'")
+        return np.quantile(getattr(self, of), shares, axis=0)
 
     def margin(self, share: ArrayLike = 0.95) -> Array:
         """What at least this share of the robots have left of the effort limit, as a share of it: (…, n), NaN without limit."""

@@ -26,8 +26,8 @@ from dalembert.simulation.controllers import Adaptive, Controller
 from dalembert.simulation.drives import Saturation, sampling_of, saturations
 from dalembert.simulation.fixed import fixed_steps
 from dalembert.simulation.pieces import in_pieces
-from dalembert.simulation.sampled import sampled
 from dalembert.simulation.recorded import RecordedTorque
+from dalembert.simulation.sampled import sampled
 from dalembert.simulation.stages import stages_of
 from dalembert.simulation.task import Task, make_task
 
