@@ -103,7 +103,7 @@ def test_mistakes_are_named(arm, tolerances, says):
 
 @pytest.mark.parametrize(("share", "of"), [(1.5, "peak"), (float("nan"), "peak"), (0.5, "mean")])
 def test_quantiles_of_what_was_drawn_only(drawn, share, of):
-    with pytest.raises(da.DalembertError, match="share is|of is"):
+    with pytest.raises(da.DalembertError, match=r"share is|of is"):
         drawn.quantile(share, of)
 
 

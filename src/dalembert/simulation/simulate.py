@@ -187,7 +187,7 @@ class Run:
         with whole_file(path, overwrite=overwrite) as file:
             write_table(file, *self.table())
 
-    def table(self) -> tuple[tuple[str, ...], tuple[Array, ...]]:
+    def table(self) -> tuple[tuple[str, ...], tuple[Any, ...]]:
         """What a CSV file of one run gets: the names of its columns, and the columns, with what its motion carries."""
         from dalembert.trajectory.csv_file import carried_columns, column_names
 
@@ -390,7 +390,7 @@ def simulate(
         if task.sampling is not None:
             torques, *adapted = adapted
             task = replace(task.driven(), torques=torques)
-        return Run(of, task.t[task.records], q, qd, task, *adapted)
+        return Run(of, task.t[task.records], q, qd, task, adapted[0] if adapted else None)
 
     stages = stages_of(arm, torque, duration, tip_wrench, base_motion, parameters)
     if stages is None:
