@@ -38,8 +38,9 @@ def test_torques_of_a_cycle_move_an_arm_that_carries_what_the_cycle_does(tmp_pat
     invoke("torques", "planar-2r", motion, "-o", torques)
     said = invoke("simulate", "planar-2r", "--torque", torques, "--q", motion, "-o", out)
     assert "has no columns q1" not in said
-    ends = da.read_trajectory(out).q[-1]
-    assert np.abs(ends - [0.0, 0.2]).max() < 1e-3  # 0.6 rad away, were the load left out
+    run = da.read_trajectory(out)
+    assert np.abs(run.q[-1] - [0.0, 0.2]).max() < 1e-3  # 0.6 rad away, were the load left out
+    assert [str(event) for event in run.events] == [str(event) for event in cycle.events]
     assert "has no columns q1" in invoke("simulate", "planar-2r", "--torque", torques, "--duration", 0.1, "-o", "-")
 
 

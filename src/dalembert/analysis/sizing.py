@@ -218,9 +218,11 @@ class Sizing:
         out = []
         for quantity in (self.torque, self.speed, self.acceleration):
             for i in np.flatnonzero(quantity.used > 1 + ROUNDING).tolist():
+                unit, peak, limit = quantity.units[i], f"{quantity.peak[i]:.4g}", f"{quantity.limit[i]:.4g}"
+                slightly = f"{100 * (quantity.used[i] - 1):.2g} % " if peak == limit else ""
                 out.append(
-                    f"joint '{self.joints[i]}' needs a {quantity.name} of {quantity.peak[i]:.4g} {quantity.units[i]} "
-                    f"at t = {quantity.at[i]:.4g} s, above its limit of {quantity.limit[i]:.4g} {quantity.units[i]}"
+                    f"joint '{self.joints[i]}' needs {'an' if quantity.name[0] in 'aeiou' else 'a'} {quantity.name} of {peak} "
+                    f"{unit} at t = {quantity.at[i]:.4g} s, {slightly}above its limit of {limit} {unit}"
                 )
         for i, name in enumerate(self.joints):
             for sign, reached, limit, word in (

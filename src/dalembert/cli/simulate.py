@@ -179,7 +179,7 @@ def simulate(
         run.save(output, overwrite=force)
         tell(f"{plain(loaded.name)}: {len(run.q):,} simulations of {run.t[-1]:g} s → {plain(output)}", stderr=True)
         return
-    write(output, run.columns(), (run.t, run.q, run.qd, run.qdd, run.tau), force=force)
+    write(output, *run.table(), force=force)
     if plot is not None:
         options.save_plot(run.plot(), plot, force=force)
     if animate is not None:

@@ -183,7 +183,7 @@ def _summary(arm: da.Arm, t: Array, tau: Array, output: str) -> list[str]:
     """A table on stderr: what each joint needs, and how much of its limit is left; a sentence for each that needs more."""
     from rich.text import Text
 
-    from dalembert.analysis.sizing import demand, joint_units
+    from dalembert.analysis.sizing import ROUNDING, demand, joint_units
 
     torque = demand(t, "torque", joint_units(arm)["torque"], tau)
     rows: list[list[str] | list[Text]] = []
@@ -198,13 +198,15 @@ def _summary(arm: da.Arm, t: Array, tau: Array, output: str) -> list[str]:
             number(float(torque.rms[i]), unit),
             number(limit, unit),
         ]
-        if limit is not None and peak > limit:
+        if limit is not None and peak > limit * (1 + ROUNDING):
             rows.append([Text(cell, "red") for cell in (*row, "exceeded")])
             exceeded.append(
                 f"joint '{joint.name}' needs {number(peak, unit)} at t = {when:g} s, above its limit of {limit:g} {unit}"
             )
         else:
-            rows.append([*row, "–" if limit is None or math.isinf(limit) else f"{100 * (1 - peak / limit):.0f} %"])
+            rows.append(
+                [*row, "–" if limit is None or math.isinf(limit) else f"{max(0.0, 100 * (1 - peak / limit)):.0f} %"]
+            )
     where = "" if output == "-" else f" → {plain(output)}"
     instants = f"{len(t):,} {'instants' if len(t) > 1 else 'instant'}, t = {t[0]:g} … {t[-1]:g} s"
     columns = ["joint", ">peak |τ|", ">at t", ">RMS", ">limit", ">left"]

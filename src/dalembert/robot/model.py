@@ -454,15 +454,19 @@ class Robot:
             raise RobotError(
                 f"no {what} is called '{name}', so it cannot be the tip; known are {some(known)}{nearest(name, known)}"
             )
-        notes = tuple(note for note in self.notes if not note.startswith(TIP_NOTE))
-        return self.replace(tip=frames[name], notes=notes)
+        notes = [note for note in self.notes if not note.startswith(TIP_NOTE)]
+        old, new = self.tip, frames[name]
+        moves = old is not None and (old.link, old.placement) != (new.link, new.placement)
+        if self.payload is not None and old is not None and moves:
+            notes.append(f"the payload is held at the new tip, '{name}', and no longer at '{old.name}'")
+        return self.replace(tip=new, notes=tuple(notes))
 
     def with_tip_said(self) -> Robot:
-        """The robot, its notes naming the tip that was chosen where its file names none and has several leaves."""
+        """The robot, its notes naming the tip that was chosen where its file names none and it might be another link."""
         assert self.tip is not None
         leaves = _leaves(self)
-        note = f"{TIP_NOTE} '{self.tip.link}' of {some(leaves)}; tip= (--tip) takes another"
-        return self if len(leaves) == 1 else self.replace(notes=(*self.notes, note))
+        note = f"{TIP_NOTE} '{self.tip.link}' of {some(leaves, 30)}; tip= (--tip) takes another"
+        return self if leaves == [self.tip.link] else self.replace(notes=(*self.notes, note))
 
     def with_loop(self, loop: Any) -> Robot:
         """A new robot with one more closed chain: a :class:`Loop`, or its fields by name."""
@@ -484,7 +488,7 @@ def _in_order(robot: Robot) -> tuple[Joint, ...]:
     """
     where = f"robot '{robot.name}'"
     if not robot.links:
-        raise RobotError(f"{where} has no links")
+        raise RobotError(f"{where} has no links; if its file was made from a .xacro file, expand or load that one")
     links = [link.name for link in robot.links]
     names = [joint.name for joint in robot.joints]
     for kind, listed in (("link", links), ("joint", names)):
@@ -566,9 +570,15 @@ def _default_tip(robot: Robot) -> str:
     unique = len(last) == 1 and not follows[last[0]]
     chosen = last[0] if unique else _hand_of(robot, leaves, above, free, follows)
     hand = chosen
-    while FINGER.search(hand.lower()) and hand in above:
+    while hand in above and (FINGER.search(hand.lower()) or (above[hand].moves and _grips(above[hand].name))):
         hand = above[hand].parent
     return _tool_frame(robot, hand, above) if count[hand] < count[chosen] and free[hand] >= ARM else chosen
+
+
+def _grips(joint: str) -> bool:
+    """Whether a joint is called a gripper and nothing else, such as "jointGripper"; "gripper_yaw" turns the whole of one."""
+    words = {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", joint)}
+    return "gripper" in words and words <= {"gripper", "joint", "left", "right", "motor", "servo"}
 
 
 def _hand_of(
