@@ -383,6 +383,8 @@ def test_the_command_chooses_and_judges(tmp_path: Path, motion: da.Trajectory) -
     again = run(app, ["size", str(out), str(path), "--json"])
     assert again.exit_code == 0 and '"light"' in again.output
     assert run(app, ["size", str(tmp_path / "arm.toml"), str(path)]).exit_code == 2  # it has no drives
+    wrong = run(app, ["size", str(out), str(path), "--sweep", "jiont1", "--plot", str(tmp_path / "sweep.png")])
+    assert wrong.exit_code == 2 and "did you mean 'joint1'?" in wrong.output
 
 
 def test_drives_of_closed_chains_spin_as_their_carriers_do() -> None:

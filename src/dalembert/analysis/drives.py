@@ -205,13 +205,25 @@ class Check:
         return light_of(self.margin)
 
     @property
+    def per_cent(self) -> str:
+        """The utilisation in per cent; never 100 for what is above the limit.
+
+        >>> Check("speed", 3000.4, 3000.0, "rpm").per_cent, Check("speed", 3000.0, 3000.0, "rpm").per_cent
+        ('100.1', '100')
+        """
+        if not math.isfinite(self.used):
+            return "∞"
+        rounded = round(100 * self.used)
+        return f"{math.ceil(1000 * self.used) / 10:.1f}" if rounded <= 100 < 100 * self.used else f"{rounded}"
+
+    @property
     def sentence(self) -> str:
         """What is needed, and what is allowed."""
         when = "" if math.isnan(self.at) else f" at t = {self.at:.4g} s"
         scale, unit = (1 / RPM, "rpm") if self.unit == "rad/s" else (1.0, self.unit)
         verb = "of required" if self.more else "of"
         value, limit = _figures(self.value * scale), _figures(self.limit * scale)
-        return f"{self.name} {value}{when} {verb} {limit} {unit}, {100 * self.used:.0f} %"
+        return f"{self.name} {value}{when} {verb} {limit} {unit}, {self.per_cent} %"
 
 
 def _figures(value: float) -> str:

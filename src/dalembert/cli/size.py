@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -83,6 +84,10 @@ def size(
         options.not_an_input(out, "the robot would overwrite the file it is", motion, arm, motors, gears)
         check_writable(out, overwrite=force)
     loaded = options.load(arm, loading, payload, payload_com)
+    if sweep is not None and sweep not in loaded.joint_names:
+        near = get_close_matches(sweep, loaded.joint_names, 1)
+        hint = f"did you mean '{near[0]}'?" if near else f"the joints are {', '.join(loaded.joint_names)}"
+        raise DalembertError(f"--sweep is '{sweep}', and there is no such joint; {hint}")
     table, _ = read(loaded, motion)
     selection = None
     if motors is not None:

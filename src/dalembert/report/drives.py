@@ -271,8 +271,7 @@ def _utilisation(drives: Drives) -> str:
 def _used(check: Check | None) -> str:
     if check is None:
         return '<span class="soft">–</span>'
-    shown = f"{100 * check.used:.0f}" if math.isfinite(check.used) else "∞"
-    return f'<span class="{KINDS[check.light]}" title="{text(check.sentence)}">{shown}</span>'
+    return f'<span class="{KINDS[check.light]}" title="{text(check.sentence)}">{check.per_cent}</span>'
 
 
 def _motors(drives: Drives) -> str:
