@@ -14,7 +14,6 @@ from dalembert.cli.terminal import number, plain, print_table, say, tell
 from dalembert.cli.torques import write
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable
-from dalembert.robot.units import WIDEST
 
 if TYPE_CHECKING:
     from dalembert.arrays import Array
@@ -135,6 +134,8 @@ class _Points:
         self.unit = [1.0 if slides or not degrees else 0.017453292519943295 for slides in sliding_joints(arm)]
 
     def row(self, option: str, text: str) -> list[float]:
+        from dalembert.robot.units import WIDEST
+
         values = options.row_of(option, text, "q", self.arm.n)
         radians = [
             value
