@@ -134,6 +134,8 @@ class _Points:
         self.unit = [1.0 if slides or not degrees else 0.017453292519943295 for slides in sliding_joints(arm)]
 
     def row(self, option: str, text: str) -> list[float]:
+        from dalembert.robot.units import WIDEST
+
         values = options.row_of(option, text, "q", self.arm.n)
         radians = [
             value
