@@ -142,8 +142,6 @@ class _Points:
             for value, joint in zip(values, self.arm.robot.moving_joints, strict=True)
             if joint.type != "prismatic"
         ]
-        from dalembert.robot.units import WIDEST
-
         if not self.degrees and max(map(abs, radians), default=0.0) > WIDEST:
             say("warning", f'{option} "{text}" is in rad and looks like degrees; give --deg if it is')
         return [unit * value for unit, value in zip(self.unit, values, strict=True)]
