@@ -285,6 +285,9 @@ def test_a_missing_file_is_near_to_files_of_its_folder(tmp_path, monkeypatch):
     """Not to shipped arms, which are no files: arm5.urdf is no pr-arm."""
     with pytest.raises(RobotError, match=r"arm5\.urdf: there is no such file$"):
         load_robot(tmp_path / "arm5.urdf")
+    (tmp_path / "mobile.urdf").write_text("")  # alike by its ending alone
+    with pytest.raises(RobotError, match=r"arm5\.urdf: there is no such file$"):
+        load_robot(tmp_path / "arm5.urdf")
     for name in ("arm6.urdf", "arm6.txt", "gripper.urdf"):
         (tmp_path / name).write_text("")
     with pytest.raises(RobotError, match=r"arm5\.urdf: there is no such file; did you mean 'arm6\.urdf'\?$"):

@@ -181,12 +181,17 @@ class MonteCarlo:
 
     def quantile(self, share: ArrayLike, of: Literal["peak", "rms", "holding"] = "peak") -> Array:
         """The torque that this share of the robots stays below: (…, n)."""
+        shares = double("share", share)
+        if not np.all((shares >= 0.0) & (shares <= 1.0)):
+            raise DalembertError(f"share is {shown(share)}; it must be from 0 to 1: 0.95 is 95 % of the robots")
+        if of not in ("peak", "rms", "holding"):
+            raise DalembertError(f"of is {shown(of)}; it can be 'peak', 'rms' or 'holding'")
         values = getattr(self, of)
         if values is None:
             raise DalembertError(
                 f"arm '{self.arm}' has no holding brakes, so that its holding torques were not computed"
             )
-        return np.quantile(values, double("share", share), axis=0)
+        return np.quantile(values, shares, axis=0)
 
     def quantiles(self, share: float = 0.95) -> dict[str, Array]:
         """What ``Drives.margins`` takes, {"peak": (n,), "rms": (n,)} and of arms with holding brakes "holding"."""

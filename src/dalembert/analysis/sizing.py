@@ -119,6 +119,7 @@ def _on_both_sides(at: MotionSamples) -> MotionSamples:
     if not tables or len(at.t) < 2:
         return at
     changes = np.flatnonzero(np.any([np.any(np.diff(table, axis=0) != 0, axis=1) for table in tables], axis=0)) + 1
+    changes = changes[at.t[changes] > at.t[changes - 1]]  # where an instant is there twice, both sides are
     rows = np.insert(np.arange(len(at.t)), changes, changes)  # the row of the change twice
     load = rows.copy()
     load[changes + np.arange(len(changes))] -= 1
@@ -159,6 +160,16 @@ class Demand:
     def margin(self) -> Array:
         """What is left of the limit as a share of it: (n,); negative where the limit is exceeded."""
         return 1.0 - self.used
+
+
+def _told_apart(value: float, limit: float) -> tuple[str, str]:
+    """Both with as many digits as tell them apart, four or more.
+
+    >>> _told_apart(7.50023, 7.5), _told_apart(20.0, 15.0)
+    (('7.5002', '7.5'), ('20', '15'))
+    """
+    digits = next((k for k in range(4, 16) if f"{value:.{k}g}" != f"{limit:.{k}g}"), 16)
+    return f"{value:.{digits}g}", f"{limit:.{digits}g}"
 
 
 @dataclass(frozen=True)
@@ -216,9 +227,11 @@ class Sizing:
         out = []
         for quantity in (self.torque, self.speed, self.acceleration):
             for i in np.flatnonzero(quantity.used > 1 + ROUNDING).tolist():
+                peak, limit = _told_apart(quantity.peak[i], quantity.limit[i])
+                article = "an" if quantity.name[0] in "aeiou" else "a"
                 out.append(
-                    f"joint '{self.joints[i]}' needs a {quantity.name} of {quantity.peak[i]:.4g} {quantity.units[i]} "
-                    f"at t = {quantity.at[i]:.4g} s, above its limit of {quantity.limit[i]:.4g} {quantity.units[i]}"
+                    f"joint '{self.joints[i]}' needs {article} {quantity.name} of {peak} {quantity.units[i]} "
+                    f"at t = {quantity.at[i]:.4g} s, above its limit of {limit} {quantity.units[i]}"
                 )
         for i, name in enumerate(self.joints):
             for sign, reached, limit, word in (
@@ -227,7 +240,8 @@ class Sizing:
             ):
                 if sign * (reached - limit) > ROUNDING * max(1.0, abs(limit)):
                     unit = self.position_units[i]
-                    out.append(f"joint '{name}' goes to {reached:.4g} {unit}, {word} its limit of {limit:.4g} {unit}")
+                    beyond, allowed = _told_apart(reached, limit)
+                    out.append(f"joint '{name}' goes to {beyond} {unit}, {word} its limit of {allowed} {unit}")
         return out
 
     def sweep(self, joint: str | int, ratios: ArrayLike | None = None) -> GearSweep:

@@ -120,7 +120,7 @@ footer { margin-top: 60px; border-top: 1px solid var(--line); padding: 16px 0 40
   .key { display: block; } .key li { display: inline-block; margin-right: 14px; }
   .grid { display: flex; flex-wrap: wrap; gap: 0; } .grid > * { width: 100%; margin: 0 2% 8px 0; }
   .grid.two > * { width: 48%; } .grid.three > * { width: 31.3%; }
-  footer { margin-top: 24px; padding-bottom: 0; }
+  footer { margin-top: 8px; padding: 4px 0 0; break-before: avoid; break-inside: avoid; }
 }
 """
 

@@ -103,10 +103,11 @@ def arm_html(arm: Arm) -> str:
             for key, what in (("speed", "speed"), ("effort", "torque"))
         )
         rows.append([_name(i, joint.name), text(joint.type), both, speed, effort])
-    mass = sum(float(link.inertia.mass) for link in arm.robot.links)
     also = f", {len(arm.passive_names)} passive" if arm.passive_names else ""
     assert arm.robot.tip is not None
-    title = f"{arm.name}: {arm.n} joint{'s' * (arm.n != 1)}{also}, {number(mass)} kg, tip {arm.robot.tip.link}"
+    title = (
+        f"{arm.name}: {arm.n} joint{'s' * (arm.n != 1)}{also}, {number(arm.robot.mass)} kg, tip {arm.robot.tip.link}"
+    )
     pictures, note = _drawn(lambda: _arm_picture(arm, None))
     return shown(title, pictures, ["joint", "type", "range", "speed limit", "effort limit"], rows, note)
 

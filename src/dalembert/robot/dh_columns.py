@@ -29,6 +29,7 @@ SPELLINGS = {
     "com y": "cy comy yc ycom rcy lcy cogy cgy ycog",
     "com z": "cz comz zc zcom rcz lcz cogz cgz zcog",
     **{f"inertia {k}": f"i{k} j{k} ic{k} inertia{k}" for k in ("xx", "yy", "zz", "xy", "xz", "yz")},
+    "shapes": "shapes shape linkshapes linkshape",
     "rotor inertia": "im jm rotorinertia motorinertia inertiarotor inertiamotor jmotor imotor jr",
     "rotor mass": "rotormass motormass",
     "gear": "gear gearratio ratio kr n reduction gr",
@@ -67,7 +68,7 @@ DOUBTS = {
 }
 
 LONGEST_CELL = 200  # letters of a header or a number: patterns take time with the square of them
-EMPTY = ("", "-", "–", "—", "n/a", "na", "nan", "none", "null")
+EMPTY = ("", "-", "–", "—", "n/a", "na", "none", "null")
 _PREVIOUS = re.compile(r"[_\s]*+[{(\[]?\s*+[inj]\s*+[-−–]\s*+1\s*+[})\]]?|ᵢ₋₁", re.IGNORECASE)
 _BRACKETS = re.compile(r"(?P<name>[^\[(]*+)[\[(](?P<unit>.*)[\])]\s*+")
 _ENDING = re.compile(r"(?P<name>.*?[^\s,/_])(?:\s*[,/_]\s*|\s+in\s+|\s+)(?P<unit>[^\s,_].*)")
