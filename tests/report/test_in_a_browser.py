@@ -48,6 +48,10 @@ def test_the_first_page_of_paper_is_not_left_empty(page: str, tmp_path: Path) ->
     sheets = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout.split("\f")
     words = ("At a glance", "The arm", "The motion: Swing", "Start and end")
     assert all(word in sheets[0] for word in words) and 2 < len(sheets) < 10
+    alone = set(re.findall(r"<h[234][^>]*>([^<]*)<", page) + re.findall(r"<li><i [^>]*></i>([^<]*)<", page))
+    for sheet in sheets:  # headings and legends stay with what they are about
+        last = sheet.strip().splitlines()[-1:]
+        assert not last or not set(re.split(r"\s{2,}", last[0].strip())) <= alone
 
 
 def test_the_player_of_a_moving_arm_draws_and_runs(tmp_path: Path) -> None:
