@@ -93,6 +93,12 @@ def size(
     if motors is not None:
         some_motors, some_gears = da.read_motors(motors), da.read_gears(gears) if gears is not None else None
         say("note", *some_motors.notes, *(some_gears.notes if some_gears is not None else ()))
+        without = [part.name for part in (*some_motors, *(some_gears or ())) if part.price is None]
+        if without and len(without) < len(some_motors) + len(some_gears or ()):
+            count = (
+                f"'{without[0]}' has" if len(without) == 1 else f"{len(without)} parts, such as '{without[0]}', have"
+            )
+            say("note", f"{count} no price, so that the lightest drives are chosen and not the cheapest")
         selection = da.select_drives(
             loaded, table, some_motors, some_gears, joints=joints.split() if joints is not None else None,
             margin=margin, life=life, brake_factor=brake_factor, inertia_ratio=inertia_ratio, tip_wrench=wrench,
