@@ -101,6 +101,12 @@ def test_mistakes_are_named(arm, tolerances, says):
         da.monte_carlo(arm, MOTION, tolerances, samples=10)
 
 
+@pytest.mark.parametrize(("share", "of"), [(1.5, "peak"), (float("nan"), "peak"), (0.5, "mean")])
+def test_quantiles_of_what_was_drawn_only(drawn, share, of):
+    with pytest.raises(da.DalembertError, match=r"share is|of is"):
+        drawn.quantile(share, of)
+
+
 def test_closed_chains_are_drawn_too():
     arm = da.load("parallelogram")
     motion = da.triangular(arm.home, arm.home + 0.2, duration=1.0)

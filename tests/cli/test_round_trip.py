@@ -138,6 +138,12 @@ def test_accelerations_that_jump_survive_files(tmp_path: Path) -> None:
         assert np.abs(mine - theirs).max() < 1e-9
 
 
+def test_a_plan_at_the_limits_is_within_them(tmp_path: Path) -> None:
+    out = tmp_path / "motion.csv"
+    run("plan", "planar-2r", "-o", out, "--from", "0 0", "--to", "1 1")  # as fast as effort limits allow
+    run("torques", "planar-2r", out, "-o", tmp_path / "torques.csv", "--check-limits")
+
+
 def test_what_plans_and_scales_need_is_said(tmp_path: Path) -> None:
     plan = ("plan", "planar-2r", "-o", tmp_path / "x.csv")
     assert "a motion needs one goal" in mistake(*plan, "--from", START)

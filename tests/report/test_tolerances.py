@@ -6,7 +6,9 @@ import pytest
 
 import dalembert as da
 from dalembert.cli.options import tolerances_of
+from dalembert.report.figures import alone
 from dalembert.report.page import SectionPlace, _tolerances
+from dalembert.report.plots import monte_carlo_panels
 
 MOTION = da.triangular([0.1, 0.2], [0.6, -0.3], duration=1.0)
 
@@ -41,3 +43,13 @@ def test_the_page_shows_quantiles_and_lights():
     drawn = da.monte_carlo(arm, MOTION, {"mass": 0.1, "payload": (0.0, 50.0)})
     for words in ("10,000 robots", "payload 0 to 50 kg", f"{drawn.margin(0.95)[0]:.0%}", "payload (kg)", "<svg"):
         assert words in page, words
+
+
+def test_long_joint_names_stand_whole_below_the_bars():
+    arm = da.load("panda")
+    drawn = da.monte_carlo(arm, da.polynomial([0.1] * 7, [0.3] * 7, 1.0), {"mass": 0.1}, samples=4)
+    (panel,) = monte_carlo_panels(drawn)
+    figure = alone(panel)
+    figure.canvas.draw()
+    lowest = min(label.get_window_extent().y0 for label in figure.axes[0].get_xticklabels())
+    assert lowest >= 0

@@ -45,6 +45,12 @@ def test_a_link_that_says_so_itself_passes():
     check(arm(THIN, THIN, physical=False))
 
 
+def test_a_point_is_one_whatever_rounding_leaves_of_its_moments():
+    noise = Inertia(1.3, (0.1, 0, 0), ((0, 0, 2.4e-35), (0, 5e-20, 0), (2.4e-35, 0, 0)))
+    assert noise.impossible() is None
+    assert Inertia(1.3, (0, 0, 0), ((0, 0, 0), (0, 0, 0), (0, 0, 3e-6))).impossible()
+
+
 def test_the_payload_is_checked_too():
     with pytest.raises(RobotError, match="the payload"):
         check(arm().replace(payload=THIN))

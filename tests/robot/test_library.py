@@ -242,10 +242,10 @@ def test_loader_checks_what_bodies_can_be(tmp_path):
         ("panda.urdf", "panda.urdf: there is no such file; did you mean 'panda'?"),
         (
             "arm.step",
-            "arm.step: the suffix '.step' is not that of a robot file (.toml, .urdf, ",
+            "arm.step: the suffix '.step' is not a supported robot format (.toml, .urdf, ",
         ),
-        ("nowhere/arm", "nowhere/arm: the suffix '' is not that of a robot file"),
-        (str(LIBRARY), "library: the suffix '' is not"),
+        ("nowhere/arm", "nowhere/arm: the suffix '' is not a supported robot format"),
+        (str(LIBRARY), "library: the suffix '' is not a supported robot format"),
     ],
 )
 def test_wrong_names_get_one_sentence(asked, sentence):

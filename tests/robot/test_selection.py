@@ -203,6 +203,19 @@ def test_mistakes_get_one_sentence(text, options, sentence):
         selected(robot, **options, chain=True)
 
 
+@pytest.mark.parametrize("option", ["tip", "root"])
+def test_a_link_is_given_by_its_name(option):
+    with pytest.raises(RobotError, match=f"{option} is 3; it must be the name of a link"):
+        da.load("panda", **{option: 3})
+
+
+def test_a_payload_moves_with_the_tip_and_that_is_said(tmp_path):
+    da.load("panda").with_payload(2.0).save(tmp_path / "arm.toml")
+    moved = da.load(tmp_path / "arm.toml", tip="panda_link5")
+    assert "the payload is held at the new tip, 'panda_link5', and no longer at 'panda_link8'" in moved.robot.notes
+    assert not da.load(tmp_path / "arm.toml", tip="panda_link8").robot.notes
+
+
 def test_closed_chains_that_cannot_be_held_are_refused():
     five_bar = da.load("five-bar").robot
     with pytest.raises(
@@ -249,6 +262,8 @@ TIPS = {
     "fingers beside a camera": (GRIPPER.replace("</robot>", link("camera", 0) + joint("cam", "hand", "camera", kind="fixed") + "</robot>"), "hand"),
     "a tool frame before the hand": (GRIPPER.replace("</robot>", link("tool0", 0) + joint("t0", "a4", "tool0", kind="fixed") + "</robot>"), "tool0"),
     "one jaw": (f'<robot name="r">{link("base")}{chain("a", "base", 4)}{link("jaw")}{joint("j", "a4", "jaw")}</robot>', "a4"),
+    "one jaw that its joint names": (f'<robot name="r">{link("base")}{chain("a", "base", 4)}{link("mover")}{joint("jointGripper", "a4", "mover")}</robot>', "a4"),
+    "a wrist that turns the gripper": (f'<robot name="r">{link("base")}{chain("a", "base", 4)}{link("palm")}{joint("GripperYaw", "a4", "palm")}</robot>', "palm"),
     "two arms": (TWO_ARMS.replace("claw", "lance"), "lance"),
     "two equal arms": (f'<robot name="r">{link("base")}{chain("l", "base", 3)}{chain("r", "base", 3)}</robot>', "l3"),
     "a camera and a tool frame": (f'<robot name="r">{link("base")}{chain("a", "base", 2)}{link("cam", 0)}{joint("c", "a2", "cam", kind="fixed")}{link("tool0", 0)}{joint("t", "a2", "tool0", kind="fixed")}</robot>', "tool0"),
@@ -262,5 +277,5 @@ def test_default_tip_is_the_hand_and_never_a_finger(case):
     robot = parse_urdf(text)
     assert robot.tip.link == tip
     leaves = {x.name for x in robot.links} - {x.parent for x in robot.joints}
-    assert sum(note.startswith(TIP_NOTE) for note in robot.notes) == (len(leaves) > 1)
+    assert sum(note.startswith(TIP_NOTE) for note in robot.notes) == (leaves != {tip})
     assert not any(note.startswith(TIP_NOTE) for note in parse_urdf(text, tip=tip).notes)

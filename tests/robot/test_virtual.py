@@ -198,3 +198,11 @@ def test_mobile_robots_go_through_files_and_no_parameter_is_looked_for_on_links_
         assert [x.massless for x in again.links] == [x.massless for x in robot.links]
     names = da.Arm(robot).base_parameters().names
     assert names and not any("free/x" in name for name in names)
+
+
+def test_a_simulation_that_comes_to_the_singular_pitch_says_so():
+    arm = da.Arm(parse_urdf(urdf("floating")))
+    q, qd = np.zeros(8), np.zeros(8)
+    q[4], qd[4] = 1.4, 3.0
+    with pytest.raises(da.SimulationError, match=r"'free/pitch' came to ±90°, where its three angles are singular"):
+        da.simulate(arm, q, qd, None, 0.2)

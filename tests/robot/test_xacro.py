@@ -47,6 +47,11 @@ def test_macros_arguments_and_packages(folder: Path) -> None:
     assert load_robot(arm(folder), arguments={"name": "r"}).replace(source=expected.source) == expected
 
 
+def test_an_argument_that_nothing_asks_for_is_refused(folder: Path) -> None:
+    with pytest.raises(RobotError, match=r"it asks for no argument 'mas'; it asks for .*did you mean 'mass'"):
+        load_robot(arm(folder), arguments={"name": "r", "mas": 3})
+
+
 def test_renamed_package_folders_are_found_and_said(folder: Path) -> None:
     (folder / "arm_description" / "urdf" / "link.xacro").write_text(LINK)
     robot = load_robot(arm(folder, "arm"), arguments={"name": "r"})
@@ -67,6 +72,7 @@ def test_renamed_package_folders_are_found_and_said(folder: Path) -> None:
         ("parts", "<xacro:nothing/>", "xacro cannot expand it: unknown macro name: xacro:nothing"),
         ("parts", '<xacro:include filename="no.xacro"/>', "there is no file '.*no.xacro'"),
         ("parts", "${().__class__.__base__}", "xacro cannot expand it: Use of invalid name"),
+        ("parts", '<xacro:arg name="len"/>', "xacro cannot expand it: xacro:arg: missing attribute 'default'"),
         ("parts", "<limit", "arm.urdf.xacro: this is not well-formed XML"),
         ("parts", '<xacro:macro name="m"><xacro:m/></xacro:macro><xacro:m/>', "calls itself without end"),
     ],

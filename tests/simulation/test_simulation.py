@@ -740,7 +740,7 @@ def test_save_and_read_back(tmp_path: Path) -> None:
     path = tmp_path / "run.csv"
     run.save(path)
     table = np.genfromtxt(path, delimiter=",", names=True)
-    assert table.dtype.names == run.columns()
+    assert table.dtype.names == run.table()[0]
     assert np.array_equal(table["q2"], run.q[:, 1]) and np.array_equal(table["tau1"], run.tau[:, 0])
     with pytest.raises(DalembertError, match="is there already"):
         run.save(path)

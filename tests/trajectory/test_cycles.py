@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -215,6 +216,22 @@ def test_a_motion_file_has_what_is_carried(tmp_path: Path) -> None:
         assert relative(got.peak, wanted.peak) < 1e-6 and relative(got.rms, wanted.rms) < 1e-6
     there().save(path)
     assert "payload" not in path.read_text() and da.read_trajectory(path).events == ()
+
+
+@pytest.mark.parametrize(
+    "make", [uneven, lambda: there(3).hold(0.2) + there(3).reversed()], ids=["trapezoidal", "cycle"]
+)
+def test_a_motion_that_is_saved_and_read_has_its_torques_between_its_rows_too(make: Callable, tmp_path: Path) -> None:
+    a, motion = arm("planar-2r"), make().with_payload(5.0, start=0.3)
+    for known in (motion, motion.time_optimal(a)):  # accelerations and loads jump in both
+        known.save(tmp_path / "motion.csv", arm=a)
+        read = da.read_trajectory(tmp_path / "motion.csv", a)
+        t = np.linspace(0.0, min(known.duration, read.duration), 3333)
+        away = np.abs(np.subtract.outer(t, known.knots)).min(axis=1) > 1e-9 * known.duration
+        wanted = known.torques(a, t[away])
+        assert relative(read.torques(a, t[away]), wanted) < 1e-3
+        assert relative(da.size(a, read).torque.peak, da.size(a, known).torque.peak) < 1e-6
+        assert relative(da.study(a, read).sizing.torque.peak, da.size(a, known).torque.peak) < 1e-6
 
 
 @pytest.mark.parametrize(

@@ -120,6 +120,7 @@ def _on_both_sides(at: MotionSamples) -> MotionSamples:
     if not tables or len(at.t) < 2:
         return at
     changes = np.flatnonzero(np.any([np.any(np.diff(table, axis=0) != 0, axis=1) for table in tables], axis=0)) + 1
+    changes = changes[at.t[changes] > at.t[changes - 1]]  # where an instant is there twice, both sides are
     rows = np.insert(np.arange(len(at.t)), changes, changes)  # the row of the change twice
     load = rows.copy()
     load[changes + np.arange(len(changes))] -= 1

@@ -179,7 +179,7 @@ def simulate(
         run.save(output, overwrite=force)
         tell(f"{plain(loaded.name)}: {len(run.q):,} simulations of {run.t[-1]:g} s → {plain(output)}", stderr=True)
         return
-    write(output, run.columns(), (run.t, run.q, run.qd, run.qdd, run.tau), force=force)
+    write(output, *run.table(), force=force)
     if plot is not None:
         options.save_plot(run.plot(), plot, force=force)
     if animate is not None:
@@ -230,6 +230,11 @@ def _first_state(
                     notes.append(
                         f"joint '{joint.name}' begins at {limit:g} {unit}, its limit, since 0 is beyond it; --q says otherwise"
                     )
+    if isinstance(applied, da.RecordedTorque) and applied.q0 is None and q is None:
+        notes.append(
+            "the torque file has no columns q1 …, so the arm begins at 0 where its limits allow; --q MOTION.csv begins where a "
+            "motion does"
+        )
     if q is not None and _is_file(q):
         begun = da.read_trajectory(q, arm)
         rest, q = (begun.q[0], begun.qd[0]), None

@@ -59,7 +59,7 @@ def torques(
     A payload (columns payload in kg, payload_x … payload_z in m) and a wrench at the tip (fx … fz, mx … mz) may change
     along the motion: each value counts from its own row on.
 
-    OUT.csv gets t (s) and tau1 … taun (N m; N for sliding joints). A summary goes to stderr.
+    OUT.csv gets t (s), tau1 … taun (N m; N for sliding joints), and what MOTION.csv carries. A summary goes to stderr.
     """
     wrench = options.wrench_of(tip_wrench)
     if scaling is not None and wrench is not None:
@@ -70,6 +70,8 @@ def torques(
     if output != "-":
         options.not_an_input(output, "the torques would overwrite the file they are", motion, arm)
         check_writable(output, overwrite=force)
+    from dalembert.trajectory.csv_file import carried_columns
+
     table, _ = read(loaded, motion, interpolation)
     stretched = None
     if scaling is not None:
@@ -77,7 +79,9 @@ def torques(
             loaded, options.list_of("--scaling", scaling)
         )
     tau = _torques(loaded, table, wrench)
-    write(output, ["t", *(f"tau{k + 1}" for k in range(loaded.n))], (table.t, tau), force=force)
+    carried = carried_columns(table.payload, table.wrench)
+    names = ["t", *(f"tau{k + 1}" for k in range(loaded.n)), *carried]
+    write(output, names, (table.t, tau, *carried.values()), force=force)
     beyond = _summary(loaded, table.t, tau, output)
     if stretched is not None:
         show_scaling(stretched)
@@ -179,7 +183,7 @@ def _summary(arm: da.Arm, t: Array, tau: Array, output: str) -> list[str]:
     """A table on stderr: what each joint needs, and how much of its limit is left; a sentence for each that needs more."""
     from rich.text import Text
 
-    from dalembert.analysis.sizing import demand, joint_units
+    from dalembert.analysis.sizing import ROUNDING, demand, joint_units
 
     torque = demand(t, "torque", joint_units(arm)["torque"], tau)
     rows: list[list[str] | list[Text]] = []
@@ -194,13 +198,15 @@ def _summary(arm: da.Arm, t: Array, tau: Array, output: str) -> list[str]:
             number(float(torque.rms[i]), unit),
             number(limit, unit),
         ]
-        if limit is not None and peak > limit:
+        if limit is not None and peak > limit * (1 + ROUNDING):
             rows.append([Text(cell, "red") for cell in (*row, "exceeded")])
             exceeded.append(
                 f"joint '{joint.name}' needs {number(peak, unit)} at t = {when:g} s, above its limit of {limit:g} {unit}"
             )
         else:
-            rows.append([*row, "–" if limit is None or math.isinf(limit) else f"{100 * (1 - peak / limit):.0f} %"])
+            rows.append(
+                [*row, "–" if limit is None or math.isinf(limit) else f"{max(0.0, 100 * (1 - peak / limit)):.0f} %"]
+            )
     where = "" if output == "-" else f" → {plain(output)}"
     instants = f"{len(t):,} {'instants' if len(t) > 1 else 'instant'}, t = {t[0]:g} … {t[-1]:g} s"
     columns = ["joint", ">peak |τ|", ">at t", ">RMS", ">limit", ">left"]

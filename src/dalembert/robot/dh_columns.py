@@ -68,7 +68,7 @@ DOUBTS = {
 }
 
 LONGEST_CELL = 200  # letters of a header or a number: patterns take time with the square of them
-EMPTY = ("", "-", "–", "—", "n/a", "na", "nan", "none", "null")
+EMPTY = ("", "-", "–", "—", "n/a", "na", "none", "null")
 _PREVIOUS = re.compile(r"[_\s]*+[{(\[]?\s*+[inj]\s*+[-−–]\s*+1\s*+[})\]]?|ᵢ₋₁", re.IGNORECASE)
 _BRACKETS = re.compile(r"(?P<name>[^\[(]*+)[\[(](?P<unit>.*)[\])]\s*+")
 _ENDING = re.compile(r"(?P<name>.*?[^\s,/_])(?:\s*[,/_]\s*|\s+in\s+|\s+)(?P<unit>[^\s,_].*)")

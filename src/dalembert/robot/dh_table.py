@@ -96,6 +96,7 @@ class _DHTable:
         number, header = cells.rows[head]
         where = self.where(number)
         self.columns, others = columns_of(header, where)
+        self.width = max((at + 1 for at, cell in enumerate(header) if cell), default=0)
         self.rows = list(cells.rows[head + 1 :])
         self._check_columns(where, others)
         self._take_units()
@@ -216,8 +217,18 @@ class _DHTable:
             if not any(at < len(row) and row[at] for at in geometry):
                 self._note_once(f"{self.cells.row_word} {number} has no a, alpha, d or theta and is left out")
                 continue
+            self._check_width(number, row)
             rows.append((number, row))
         return rows
+
+    def _check_width(self, number: int, row: Sequence[str]) -> None:
+        """A number or variable to the right of the header was moved there by a decimal comma, or has no name."""
+        beyond = next((cell for cell in row[self.width :] if re.fullmatch(r"[-+]?[\d.,]+|\*|[qθ].{0,9}", cell)), None)
+        if beyond is not None:
+            raise RobotError(
+                f"{self.where(number)}: {shown(beyond)} stands to the right of all {self.width} columns of the header; name its "
+                "column there, or put semicolons between the columns if commas are decimal points"
+            )
 
     def _note_once(self, note: str) -> None:
         if note not in self.notes:

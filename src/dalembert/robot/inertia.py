@@ -11,6 +11,8 @@ from dalembert.algebra.scalars import Scalar, select
 from dalembert.algebra.vectors import IDENTITY, NULL, ZERO, Mat, MatLike, Vec, VecLike
 from dalembert.robot.placement import Placement, matrix, vector
 
+ROUNDING = 1e-15  # m²: moments below this times the mass are those of a point
+
 
 def steiner(mass: Scalar, r: VecLike) -> Mat:
     """m Sᵀ(r) S(r), the Steiner term of S (7.60), (7.71): m (rᵀr 1 − r rᵀ)."""
@@ -115,6 +117,8 @@ class Inertia:
             return "its inertia tensor is not symmetric"
         if self.mass == 0 and size > 0:
             return "it has an inertia tensor but no mass"
+        if size <= ROUNDING * self.mass:
+            return None  # a point, with what rounding leaves of its moments
         a, b, c = (float(x) for x in np.linalg.eigvalsh(I))
         if a < -1e-9 * size:
             return f"its inertia tensor has a negative principal moment ({a:.4g} kg m²)"

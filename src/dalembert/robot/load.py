@@ -11,7 +11,7 @@ from typing import Any, Literal
 from dalembert.errors import RobotError
 from dalembert.robot.model import Robot
 from dalembert.robot.table_cells import TEXT_TABLES, WORKBOOKS
-from dalembert.robot.tables import nearest, some, told_at
+from dalembert.robot.tables import nearest, shown, some, told_at
 
 LIBRARY = Path(__file__).parent / "library"
 TABLES = (*TEXT_TABLES, *WORKBOOKS)  # of DH rows
@@ -50,6 +50,9 @@ def load_robot(
     """
     from dalembert.robot.check import ModelWarning, check_numbers, check_physical
 
+    for option, value in (("tip", tip), ("root", root)):
+        if value is not None and not isinstance(value, str):
+            raise RobotError(f"{option} is {shown(value)}; it must be the name of a link, like 'tool0'")
     path = Path(name_or_path)
     is_name = isinstance(name_or_path, str) and path.name == name_or_path and not path.suffix
     path = _shipped(str(name_or_path)) if is_name else path
@@ -87,7 +90,7 @@ def _read(path: Path, tip: str | None, convention: str | None, arguments: Mappin
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise RobotError(
-            f"{path}: the suffix '{path.suffix}' is not that of a robot file ({', '.join(SUFFIXES)}){_near(path)}"
+            f"{path}: the suffix '{path.suffix}' is not a supported robot format ({', '.join(SUFFIXES)}){_near(path)}"
         )
     if not os.path.exists(path):
         raise RobotError(f"{path}: there is no such file{_near(path)}")

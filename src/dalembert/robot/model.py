@@ -214,6 +214,11 @@ class Joint:
             settle(self, rotor=self._driven_rotor())
         if self.type not in JOINT_TYPES:
             raise RobotError(f"joint '{self.name}' has type '{self.type}'; known types are {', '.join(JOINT_TYPES)}")
+        if self.gear is not None and self.gear.lead is not None and self.type != "prismatic":
+            raise RobotError(
+                f"joint '{self.name}' is {self.type}, and its gear has a lead of {self.gear.lead:g} m, which is for prismatic joints; "
+                "leave 'lead' out"
+            )
         settle(self, axis=unit(self.axis, f"the axis of joint '{self.name}'"), offset=number(self.offset))
         term = next((term for term in self.friction if term.turns), None)
         if self.type == "prismatic" and term is not None:
@@ -449,15 +454,19 @@ class Robot:
             raise RobotError(
                 f"no {what} is called '{name}', so it cannot be the tip; known are {some(known)}{nearest(name, known)}"
             )
-        notes = tuple(note for note in self.notes if not note.startswith(TIP_NOTE))
-        return self.replace(tip=frames[name], notes=notes)
+        notes = [note for note in self.notes if not note.startswith(TIP_NOTE)]
+        old, new = self.tip, frames[name]
+        moves = old is not None and (old.link, old.placement) != (new.link, new.placement)
+        if self.payload is not None and old is not None and moves:
+            notes.append(f"the payload is held at the new tip, '{name}', and no longer at '{old.name}'")
+        return self.replace(tip=new, notes=tuple(notes))
 
     def with_tip_said(self) -> Robot:
-        """The robot, its notes naming the tip that was chosen where its file names none and has several leaves."""
+        """The robot, its notes naming the tip that was chosen where its file names none and it might be another link."""
         assert self.tip is not None
         leaves = _leaves(self)
-        note = f"{TIP_NOTE} '{self.tip.link}' of {some(leaves)}; tip= (--tip) takes another"
-        return self if len(leaves) == 1 else self.replace(notes=(*self.notes, note))
+        note = f"{TIP_NOTE} '{self.tip.link}' of {some(leaves, 30)}; tip= (--tip) takes another"
+        return self if leaves == [self.tip.link] else self.replace(notes=(*self.notes, note))
 
     def with_loop(self, loop: Any) -> Robot:
         """A new robot with one more closed chain: a :class:`Loop`, or its fields by name."""
@@ -479,7 +488,7 @@ def _in_order(robot: Robot) -> tuple[Joint, ...]:
     """
     where = f"robot '{robot.name}'"
     if not robot.links:
-        raise RobotError(f"{where} has no links")
+        raise RobotError(f"{where} has no links; if its file was made from a .xacro file, expand or load that one")
     links = [link.name for link in robot.links]
     names = [joint.name for joint in robot.joints]
     for kind, listed in (("link", links), ("joint", names)):
@@ -542,13 +551,18 @@ def _default_tip(robot: Robot) -> str:
     there is another.
     """
     root = robot.root
-    led = {name for coupling in robot.couplings for name in coupling.joints}
+    led = {name: coupling.of for coupling in robot.couplings for name in coupling.joints}
     above = {joint.child: joint for joint in robot.joints}
     count, follows, free = {root: 0}, {root: False}, {root: 0}
     bodies = {link.name for link in robot.links if not link.massless}
+    moving_bodies = {joint.name for joint in robot.joints if joint.child in bodies}
+    before: dict[str, frozenset[str]] = {root: frozenset()}  # the joints on the way to a link
     for joint in robot.joints:
+        before[joint.child] = before[joint.parent] | {joint.name}
         count[joint.child] = count[joint.parent] + joint.moves
-        follows[joint.child] = follows[joint.parent] or joint.name in led
+        # a joint that follows one of another branch is a finger's; one that follows a joint before it, as in a screw, is not
+        aside = moving_bodies.intersection(led.get(joint.name, ())) - before[joint.child]
+        follows[joint.child] = follows[joint.parent] or bool(aside)
         free[joint.child] = free[joint.parent] + (joint.moves and joint.name not in led and joint.child in bodies)
     leaves = _leaves(robot)
     most = max(count[name] for name in leaves)
@@ -556,9 +570,15 @@ def _default_tip(robot: Robot) -> str:
     unique = len(last) == 1 and not follows[last[0]]
     chosen = last[0] if unique else _hand_of(robot, leaves, above, free, follows)
     hand = chosen
-    while FINGER.search(hand.lower()) and hand in above:
+    while hand in above and (FINGER.search(hand.lower()) or (above[hand].moves and _grips(above[hand].name))):
         hand = above[hand].parent
     return _tool_frame(robot, hand, above) if count[hand] < count[chosen] and free[hand] >= ARM else chosen
+
+
+def _grips(joint: str) -> bool:
+    """Whether a joint is called a gripper and nothing else, such as "jointGripper"; "gripper_yaw" turns the whole of one."""
+    words = {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", joint)}
+    return "gripper" in words and words <= {"gripper", "joint", "left", "right", "motor", "servo"}
 
 
 def _hand_of(

@@ -22,7 +22,7 @@ from dalembert.errors import RobotError
 from dalembert.files import read_bounded
 from dalembert.robot.bounds import XML_BYTES
 from dalembert.robot.safe_xml import parse_xml
-from dalembert.robot.tables import shown, some
+from dalembert.robot.tables import nearest, shown, some
 
 PACKAGE = re.compile(r"[A-Za-z0-9][\w.\-]*")
 ARGUMENT = re.compile(r"\$\(arg\s+(\w+)\s*\)")
@@ -45,6 +45,9 @@ def expanded(source: str, arguments: dict[str, str]) -> tuple[dict[str, Any], di
         raise RobotError(f"{state.file}: this is not well-formed XML ({problem})") from None
     except (xacro.XacroException, xacro.substitution_args.SubstitutionException) as problem:
         raise state.sentence(problem) from None
+    except RuntimeError as problem:  # of elements that lack an attribute
+        raise RobotError(f"{state.file}: xacro cannot expand it: {' '.join(str(problem).split())}") from None
+    state.check_used(arguments)
     root = document.documentElement
     if root.tagName == "robot" and not any(x.parentNode is root for x in root.getElementsByTagName("link")):
         names = sorted(set(re.findall(r"<xacro:macro\s[^>]*?name\s*=\s*[\"']([^\"']+)[\"']", state.text(source))))
@@ -123,6 +126,17 @@ class _XacroRun:
             f"{self.file}: the package of $(find {package}) is not in {starts[0]} or a folder above it; put the folder "
             f"'{package}' there, or its place into ROS_PACKAGE_PATH"
         )
+
+    def check_used(self, arguments: dict[str, str]) -> None:
+        """An argument that no file asks for is a mistake in its name."""
+        text = "\n".join(self.opened.values())
+        asked = dict.fromkeys((*DEFAULT.findall(text), *ARGUMENT.findall(text)))
+        for name in arguments:
+            if name not in asked and not re.search(rf"[\"']{re.escape(name)}[\"']", text):
+                raise RobotError(
+                    f"{self.source}: it asks for no argument '{name}'"
+                    f"{f'; it asks for {some(list(asked))}' if asked else ''}{nearest(name, list(asked))}"
+                )
 
     def sentence(self, problem: BaseException) -> RobotError:
         """One sentence, which names the file and the cause."""

@@ -158,7 +158,7 @@ def sampling_of(arm: Arm, rate: Any, delay: Any, encoder: Any, velocity_filter: 
         for name, given in (("delay", bool(late)), ("encoder", encoder is not None)):
             if given:
                 raise DalembertError(
-                    f"{name} is that of a sampled controller: give its rate in Hz too, as in rate=1000"
+                    f"{name} is that of a sampled controller: give its rate in Hz too, as in rate=1000 (--rate 1000)"
                 )
     if encoder is None and velocity_filter is not None:
         raise DalembertError(

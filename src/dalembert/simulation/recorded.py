@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -12,6 +13,7 @@ from dalembert.arrays import shown
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.simulation.controllers import Controller
 from dalembert.trajectory.checks import finite
+from dalembert.trajectory.events import Event, LoadTable
 
 if TYPE_CHECKING:
     from dalembert.arm import Arm
@@ -27,6 +29,7 @@ class RecordedTorque(Controller):
 
     between  "linear" between the instants, or "held" from each to the next; the first and the last act before and after
     q0, qd0  the state (n,) that they begin with, where it is known
+    events   the payloads and tip wrenches that the arm carries meanwhile: those of a motion, ``motion.events``
 
     >>> import dalembert as da
     >>> arm, motion = da.load("planar-2r"), da.polynomial([0.2, 0.4], [0.5, 0.0], duration=1.0)
@@ -46,6 +49,7 @@ class RecordedTorque(Controller):
         *,
         q0: ArrayLike | None = None,
         qd0: ArrayLike | None = None,
+        events: Sequence[Event] = (),
     ) -> None:
         self.t, self.tau = finite("t", t), finite("tau", tau)
         steps = np.diff(self.t) if self.t.ndim == 1 else np.zeros(0)
@@ -67,12 +71,22 @@ class RecordedTorque(Controller):
         self.between = between
         self.q0 = None if q0 is None else finite("q0", q0)
         self.qd0 = None if qd0 is None else finite("qd0", qd0)
+        self.events = tuple(events)
         super().__init__(0.0, 0.0, np.zeros(n))
 
     @property
     def duration(self) -> float:
         """Until the last instant (s)."""
         return float(self.t[-1])
+
+    @property
+    def loads(self) -> LoadTable:
+        """What acts at the tip meanwhile, by the events."""
+        return LoadTable(self.events, self.duration)
+
+    def later(self, start: float) -> RecordedTorque:
+        """The same torques, with time counted from ``start`` on."""
+        return RecordedTorque(self.t - start, self.tau, self.between)
 
     @property
     def breaks(self) -> Array:
@@ -107,6 +121,7 @@ def read_torques(path: str | os.PathLike[str], arm: Arm, between: Between = "lin
 
     between  "linear" or "held", as for :class:`RecordedTorque`
     The first instant of the file is t = 0. ``.q0`` and ``.qd0`` are the first state, where the file has columns q1 … and qd1 …
+    What it carries, columns payload and fx …, acts in a simulation with these torques.
 
     >>> import tempfile, dalembert as da
     >>> arm = da.load("planar-2r")
@@ -118,4 +133,4 @@ def read_torques(path: str | os.PathLike[str], arm: Arm, between: Between = "lin
     from dalembert.trajectory.csv_file import read_torque_table
 
     table = read_torque_table(path, arm)
-    return RecordedTorque(table.t, table.tau, between, q0=table.q0, qd0=table.qd0)
+    return RecordedTorque(table.t, table.tau, between, q0=table.q0, qd0=table.qd0, events=table.events)

@@ -26,6 +26,7 @@ from dalembert.simulation.controllers import Adaptive, Controller
 from dalembert.simulation.drives import Saturation, sampling_of, saturations
 from dalembert.simulation.fixed import fixed_steps
 from dalembert.simulation.pieces import in_pieces
+from dalembert.simulation.recorded import RecordedTorque
 from dalembert.simulation.sampled import sampled
 from dalembert.simulation.stages import stages_of
 from dalembert.simulation.task import Task, make_task
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from dalembert.arm import Arm
+    from dalembert.trajectory.events import LoadTable
 
 # what the methods of a run hand on to, by the modules that draw it: imported when it is first called
 HANDS_ON = {
@@ -57,6 +59,7 @@ class Run:
     qd: Array
     task: Task = field(repr=False)
     learned: Array | None = field(default=None, repr=False)
+    loads: LoadTable | None = field(default=None, repr=False)
 
     @cached_property
     def tau(self) -> Array:
@@ -182,13 +185,15 @@ class Run:
         if self.q.ndim != 2:
             raise ShapeError(f"{path}: a CSV file holds one run and this is a batch of {self.q.shape[:-2]}; use .npz")
         with whole_file(path, overwrite=overwrite) as file:
-            write_table(file, self.columns(), (self.t, self.q, self.qd, self.qdd, self.tau))
+            write_table(file, *self.table())
 
-    def columns(self) -> tuple[str, ...]:
-        """The names of the columns of a CSV file."""
-        from dalembert.trajectory.csv_file import column_names
+    def table(self) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+        """What a CSV file of one run gets: the names of its columns, and the columns, with what its motion carries."""
+        from dalembert.trajectory.csv_file import carried_columns, column_names
 
-        return column_names(("q", "qd", "qdd", "tau"), self.arm.n)
+        carried = {} if self.loads is None else carried_columns(*self.loads.at(self.t))
+        names = column_names(("q", "qd", "qdd", "tau"), self.arm.n)
+        return (*names, *carried), (self.t, self.q, self.qd, self.qdd, self.tau, *carried.values())
 
     # -- seeing it -------------------------------------------------------------------------------
 
@@ -248,14 +253,14 @@ class StagedRun(Run):
     stages: tuple[Run, ...]
 
     @staticmethod
-    def of(arm: Arm, runs: list[Run], starts: list[float]) -> StagedRun:
-        """The runs one after the other."""
+    def of(arm: Arm, runs: list[Run], starts: list[float], loads: LoadTable) -> StagedRun:
+        """The runs one after the other, and what is carried meanwhile."""
         t = [run.t + start for run, start in zip(runs, starts, strict=True)]
         learned = (
             None if runs[0].learned is None else _one_after_the_other([np.asarray(run.learned) for run in runs], -2)
         )
         q, qd = (_one_after_the_other([getattr(run, name) for run in runs], -2) for name in ("q", "qd"))
-        whole = StagedRun(arm, _one_after_the_other(t, -1), q, qd, runs[0].task, learned)
+        whole = StagedRun(arm, _one_after_the_other(t, -1), q, qd, runs[0].task, learned, loads)
         object.__setattr__(whole, "stages", tuple(runs))
         return whole
 
@@ -385,7 +390,7 @@ def simulate(
         if task.sampling is not None:
             torques, *adapted = adapted
             task = replace(task.driven(), torques=torques)
-        return Run(of, task.t[task.records], q, qd, task, *adapted)
+        return Run(of, task.t[task.records], q, qd, task, adapted[0] if adapted else None)
 
     stages = stages_of(arm, torque, duration, tip_wrench, base_motion, parameters)
     if stages is None:
@@ -407,7 +412,8 @@ def simulate(
             raise SimulationError(
                 f"after the event of the motion at t = {stage.start:g} s, from which t counts: {problem}"
             ) from None
-    return StagedRun.of(arm, runs, [stage.start for stage in stages])
+    carrier: Any = torque if isinstance(torque, RecordedTorque) else getattr(torque, "motion", None)
+    return StagedRun.of(arm, runs, [stage.start for stage in stages], carrier.loads)
 
 
 def _part_of(progress: Callable[[float], None], start: float, end: float) -> Callable[[float], None]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dalembert.errors import DalembertError
 from dalembert.simulation.controllers import Controller
+from dalembert.simulation.recorded import RecordedTorque
 from dalembert.trajectory.breaks import breaks_of
 from dalembert.trajectory.events import body_of
 from dalembert.trajectory.loads import together
@@ -54,8 +55,9 @@ class _Later:
 def stages_of(
     arm: Arm, torque: Any, duration: Any, tip_wrench: Any, base_motion: Any, parameters: Any
 ) -> list[Stage] | None:
-    """The stages, in order; None where no controller follows a motion that carries something."""
-    motion: Any = torque.motion if isinstance(torque, Controller) else None
+    """The stages, in order; None where no controller follows a motion, or has torques, that carry something."""
+    recorded = isinstance(torque, RecordedTorque)
+    motion: Any = torque if recorded else torque.motion if isinstance(torque, Controller) else None
     if motion is None or not getattr(motion, "events", ()):
         return None
     if not (isinstance(duration, (int, float, np.number)) and np.isfinite(duration) and duration > 0):
@@ -84,8 +86,9 @@ def stages_of(
         key = b"" if payload is None else payload.tobytes()
         if key not in arms:
             arms[key] = _holding(arm, None if payload is None else body_of(payload))
-        control = copy(torque)
-        control.motion = _Later(motion, start)
+        control = torque.later(start) if recorded else copy(torque)
+        if not recorded:
+            control.motion = _Later(motion, start)
         control.push = wrench
         if torque.law == "adaptive":
             control.model = torque.model or arm  # what it learns must not change with the load

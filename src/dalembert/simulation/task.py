@@ -35,6 +35,8 @@ Array = NDArray[np.float64]
 Function = Callable[[float, Array, Array], Any]
 WRENCH = "a wrench has 6 components"
 BASE_PARTS = "a base_motion has 9 components [ω, ω̇, p̈]"
+UPRIGHT = 0.05  # the cosine of a pitch nearer to ±90° than 3°
+NEAR_THE_END = 50  # instants before a motion diverged
 Index = tuple[int, ...] | None  # one state of the batch, or all
 
 
@@ -567,9 +569,17 @@ def check_numbers(
             joint = grew_first(task.arm, before[0][at], before[1][at])
         raise SimulationError(
             f"the simulation diverged at t = {float(t[first[-2]]):.6g} s: the motion of joint "
-            f"'{task.arm.joint_names[joint]}' is no longer finite{which_state((*index, *first[:-2]))}; use a "
-            "smaller step"
+            f"'{task.arm.joint_names[joint]}' is no longer finite{which_state((*index, *first[:-2]))}; "
+            f"{_remedy(task.arm, None if before is None else before[0][at])}"
         )
+
+
+def _remedy(arm: Arm, q: Array | None) -> str:
+    """What to do about a motion (instants, n) that diverged: virtual joints have a pose at which no step is small enough."""
+    for k, name in enumerate(arm.joint_names):
+        if name.endswith("/pitch") and q is not None and np.any(np.abs(np.cos(q[-NEAR_THE_END:, k])) < UPRIGHT):
+            return f"'{name}' came to ±90°, where its three angles are singular: begin elsewhere, or lock that joint (lock=, --lock)"
+    return "use a smaller step"
 
 
 def grew_first(arm: Arm, q: Array, qd: Array) -> int:

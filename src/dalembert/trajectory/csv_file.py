@@ -31,7 +31,7 @@ from dalembert.logs.formats.raw import counted, gathered, listed, name_and_unit
 from dalembert.logs.formats.text import TextTable, open_table
 from dalembert.logs.meaning import joint_order, meant
 from dalembert.robot.tables import nearest, shown
-from dalembert.trajectory.events import BODY, body_of, events_of, instants_of, payload_event
+from dalembert.trajectory.events import BODY, Event, body_of, events_of, instants_of, payload_event
 from dalembert.trajectory.hermite import Hermite
 from dalembert.trajectory.monotone import InterpolationWarning
 from dalembert.trajectory.splines import reconstruction
@@ -41,6 +41,7 @@ Progress = Callable[[float], None]
 Joints = tuple[str, ...]
 
 BESIDE = 2e-12  # of the duration: how far from a knot its sides are seen
+ROUNDING = 1e-12  # of the largest position of a joint: how far positions in a file are rounded
 MOST_ROWS = 100_000_000  # of a file that is written
 CHUNK = 1 << 15  # lines written at a time
 MOST_NUMBERS = 1 << 28  # in the columns that are read: 2 GiB as float64
@@ -66,7 +67,8 @@ _COLUMN = re.compile(r"t|(q|qd|qdd|tau)([1-9][0-9]{0,3})")
 class TorqueTable:
     """The torques in a file: t (N,) in s, tau (N, n) in N m (N), and the state (n,) it begins with, where it has columns q.
 
-    notes  what was found and converted, one sentence each
+    notes   what was found and converted, one sentence each
+    events  what is carried meanwhile, where it has columns payload or fx …
     """
 
     t: Array
@@ -74,6 +76,7 @@ class TorqueTable:
     q0: Array | None = None
     qd0: Array | None = None
     notes: tuple[str, ...] = ()
+    events: tuple[Event, ...] = ()
 
 
 @brief
@@ -127,13 +130,13 @@ def read_motion(
     strict    every instant must be later than the one before; the same only where accelerations, or torques alone, jump
     """
     table, columns, numbers = _numbers(path, arm, progress, torques, strict)
-    missing, n = tuple(group for group in GROUPS if group not in columns.groups), columns.n
+    missing = tuple(group for group in GROUPS if group not in columns.groups)
     t, groups = numbers[:, 0], columns.split(numbers)
     doubts, spline = _complete(path, t, groups, cutoff, interpolation) if missing else ((), True)
     used = set(columns.wanted)
     ignored = tuple(name for k, name in enumerate(table.names) if k not in used)
     notes = (*table.notes, *columns.notes)
-    carried = dict(zip(columns.carried, numbers[:, 1 + len(columns.groups) * n :].T, strict=True))
+    carried = _carried(columns, numbers)
     return MotionTable(
         t, groups["q"], groups["qd"], groups["qdd"], ignored, missing, groups.get("tau"), notes,
         _payload(path, t, carried), _wrench(carried), doubts, spline,
@@ -149,7 +152,14 @@ def read_torque_table(path: str | os.PathLike[str], arm: Arm) -> TorqueTable:
         raise DalembertError(f"{path}: torques over time need at least two rows, and the file has one")
     first = {group: values[0] for group, values in groups.items()}
     t = numbers[:, 0] - numbers[0, 0]
-    return TorqueTable(t, groups["tau"], first.get("q"), first.get("qd"), (*table.notes, *columns.notes))
+    carried = _carried(columns, numbers)
+    events = events_of(t, _payload(path, t, carried), _wrench(carried))
+    return TorqueTable(t, groups["tau"], first.get("q"), first.get("qd"), (*table.notes, *columns.notes), events)
+
+
+def _carried(columns: _Columns, numbers: Array) -> dict[str, Array]:
+    """The columns of what is carried, by name."""
+    return dict(zip(columns.carried, numbers[:, 1 + len(columns.groups) * columns.n :].T, strict=True))
 
 
 def _ends(path: Any, t: Array) -> None:
@@ -215,7 +225,7 @@ def read_trajectory(
         raise DalembertError(f"{path}: a motion needs at least two rows, and the file has one")
     _ends(path, table.t)
     t = table.t - table.t[0]
-    pieces = Hermite(t, np.array([table.q, table.qd, table.qdd]))
+    pieces = Hermite(t, np.array([table.q, table.qd, table.qdd]), ROUNDING * np.abs(table.q).max(axis=0))
     events = events_of(t, table.payload, table.wrench)
     jumps = t[1:][np.diff(t) == 0.0]
     knots = tuple(np.unique([*jumps, *(x for x in instants_of(events).tolist() if 0.0 < x < t[-1])]).tolist())
@@ -239,7 +249,7 @@ def save(
     overwrite: bool,
 ) -> None:
     """:meth:`Trajectory.save`."""
-    names, columns = motion_columns(motion, arm, tip_wrench, rate)
+    names, columns = motion_columns(motion, arm, tip_wrench, rate, both_sides=rate is None)
     with whole_file(path, overwrite=overwrite) as file:
         write_table(file, names, columns)
 
@@ -281,12 +291,14 @@ def _both_sides(motion: Trajectory, t: Array) -> tuple[Array, Array]:
     """(t, at): the instants with the motion's jumps of acceleration twice among them, and beside which side each is seen."""
     knots = np.array([k for k in motion.knots if 0.0 < k < motion.duration], float)
     beside = BESIDE * motion.duration
-    before, after = (motion(np.clip(knots + side, 0.0, motion.duration))[2] for side in (-beside, beside))
+    before, after = motion(np.clip(knots - beside, 0.0, None))[2], motion(knots)[2]
     largest = max(float(np.abs(motion.qdd).max()), 1e-300)
-    jumps = np.unique(knots[(np.abs(after - before) > 1e-9 * largest).any(axis=1)])
+    jumps = (np.abs(after - before) > 1e-9 * largest).any(axis=1)
+    loaded = np.isin(knots, instants_of(motion.events))  # torques jump there
+    jumps = np.unique(knots[jumps | loaded])
     smooth = t[~np.isin(t, jumps)]
     instants = np.concatenate([smooth, jumps, jumps])
-    seen = np.concatenate([smooth, jumps - beside, jumps + beside])
+    seen = np.concatenate([smooth, jumps - beside, jumps])  # at a knot a motion has the values of what begins there
     order = np.argsort(seen, kind="stable")
     return instants[order], seen[order]
 

@@ -45,10 +45,14 @@ class Hermite:
     """Between nodes x (N,), the polynomial of degree 2m − 1 with the values and derivatives y (m, N, n) of both ends.
 
     Its Bernstein form loses no digits where it leaves an end at rest.
+
+    rounding  (n,): how far values are rounded. In a quintic piece of h seconds this would show as 60/h² times as much
+              acceleration, so that a displacement which is that of the derivatives at both ends, but for this, is theirs
     """
 
     x: Array
     y: Array
+    rounding: Array | float = 0.0
 
     @property
     def breaks(self) -> Array:
@@ -62,6 +66,9 @@ class Hermite:
         left, right = scale * self.y[:, :-1][:, pieces], scale * self.y[:, 1:][:, pieces]
         right[0] -= left[0]
         left[0] = 0.0
+        if m == 3 and np.any(self.rounding):
+            smooth = (left[1] + right[1]) / 2 + (left[2] - right[2]) / 6
+            right[0] = np.where(np.abs(right[0] - smooth) <= self.rounding, smooth, right[0])
         return np.einsum("jk,kin->ijn", _basis(m), np.concatenate([left, right]))
 
     @cached_property

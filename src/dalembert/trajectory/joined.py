@@ -283,6 +283,6 @@ def repeated(motion: Trajectory, times: int) -> Trajectory:
         j = int(away.argmax())
         raise DalembertError(
             f"joint {j + 1} begins at {first[j]:.9g} and ends at {last[j]:.9g}; a motion that is repeated must end where it "
-            "begins: join it with a way back, such as its reversed()"
+            "begins: join it with a way back, such as its reversed() (--back)"
         )
     return join([motion] * int(times))

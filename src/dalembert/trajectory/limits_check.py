@@ -13,7 +13,7 @@ from dalembert.arrays import Array
 from dalembert.trajectory.loads import torques
 from dalembert.trajectory.trajectory import Trajectory
 
-ROUNDING = 1e-9  # of the limit: a motion that just reaches it is within it
+ROUNDING = 1e-6  # of the limit: a motion that just reaches it is within it
 UNITS = {
     "position": ("rad", "m"),
     "velocity": ("rad/s", "m/s"),

@@ -51,6 +51,7 @@ HANDS_ON = {
     "with_payload": "trajectory.loads:with_payload",
     "with_tip_wrench": "trajectory.loads:with_tip_wrench",
 }
+NEAR = 0.1  # of the mean distance of sample instants: closer ones to a knot say nothing new
 SAMPLES = 501  # how many instants .t has unless the motion came with its own
 SAME_INSTANT = 1e-12  # of the duration: knots nearer to each other are one
 
@@ -147,7 +148,9 @@ class Trajectory:
             return instants
         after = np.clip(np.searchsorted(knots, instants), 0, len(knots) - 1)
         distance = np.minimum(np.abs(knots[after] - instants), np.abs(knots[np.maximum(after - 1, 0)] - instants))
-        return np.sort(np.concatenate([instants[distance > SAME_INSTANT * self.duration], knots]))
+        apart = distance > max(SAME_INSTANT * self.duration, NEAR * self.duration / len(instants))
+        apart[[0, -1]] = True
+        return np.sort(np.concatenate([instants[apart], knots]))
 
     @cached_property
     def _samples(self) -> tuple[Array, Array, Array]:
@@ -400,7 +403,8 @@ class Trajectory:
     ) -> None:
         """Write a CSV file: t (s), q1 …, qd1 …, qdd1 … (rad, m), and tau1 … (N m, N) if ``arm`` is given.
 
-        rate  samples a second; the sample instants ``.t`` unless given. The end is always written.
+        rate  samples a second, evenly spaced. Unless it is given, rows are at the sample instants ``.t``, and where
+              accelerations or loads jump there are two: before and after. The end is always written
         The file is written whole or not at all, every number to the last bit.
         """
         handed_on(HANDS_ON, "save")(self, path, arm, tip_wrench, rate, overwrite)
