@@ -660,7 +660,10 @@ def test_mistakes_are_one_sentence() -> None:
         ),
         ({"tip_wrench": np.zeros((200, 6))}, r"must be 1000 .* each of 200 simulations, pass shape \(200, 1, 6\)$"),
         ({"tip_wrench": np.zeros((4, 7, 6))}, r"must be 1000 .* each of 4 × 7 simulations, pass shape \(4, 7, 1, 6\)$"),
-        ({"tip_wrench": lambda t, q, qd: np.zeros(3)}, r"the tip_wrench function must give numbers of shape \(6,\)"),
+        (
+            {"tip_wrench": lambda t, q, qd: np.zeros(3)},
+            r"the tip_wrench function must give numbers of shape \(6,\) at t = 0 s, and gives \(3,\)$",
+        ),
         ({"tip_wrench": [np.nan] * 6}, "tip_wrench holds a value that is not a finite number"),
         ({"tip_wrench": "much"}, "tip_wrench is not an array of numbers"),
         ({"q0": np.zeros((3, 2)), "tip_wrench": np.zeros((4, 1, 6))}, "do not broadcast"),

@@ -96,6 +96,17 @@ def test_poses_out_of_reach_are_named_with_the_nearest() -> None:
     assert limited.robot.moving_joints[0].limits.upper is not None
 
 
+def test_an_axis_that_no_task_uses_is_refused() -> None:
+    arm = da.load("puma560")
+    pose = arm.pose([0.3, -0.5, 0.8, 0.4, 0.9, -0.2])
+    for goal, task in ((pose, "pose"), (pose[:3, 3], "position")):
+        with pytest.raises(
+            DalembertError, match=rf"but the task is '{task}': an axis of the tip is for task='position\+axis'"
+        ):
+            da.inverse_kinematics(arm, goal, axis=(0, 0, -1))
+    assert da.inverse_kinematics(arm, pose, task="position+axis", axis=(0, 0, -1)).reached
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [

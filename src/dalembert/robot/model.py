@@ -465,7 +465,7 @@ class Robot:
         """The robot, its notes naming the tip that was chosen where its file names none and it might be another link."""
         assert self.tip is not None
         leaves = _leaves(self)
-        note = f"{TIP_NOTE} '{self.tip.link}' of {some(leaves, 30)}; tip= (--tip) takes another"
+        note = f"{TIP_NOTE} '{self.tip.link}' of {some(leaves)}; tip= (--tip) takes another"
         return self if leaves == [self.tip.link] else self.replace(notes=(*self.notes, note))
 
     def with_loop(self, loop: Any) -> Robot:

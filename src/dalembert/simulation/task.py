@@ -296,7 +296,8 @@ def _told_of(sentence: str) -> Iterator[None]:
     except (TypeError, ValueError) as problem:
         if isinstance(problem, DalembertError):
             raise
-        raise ShapeError(f"{sentence}: {problem}") from problem
+        why = "" if "broadcast" in str(problem) else f": {problem}"  # the sentence has the shapes
+        raise ShapeError(f"{sentence}{why}") from problem
 
 
 def _called(name: str, function: Function, t: Any, q: Array, qd: Array, size: int) -> Array:
@@ -306,7 +307,9 @@ def _called(name: str, function: Function, t: Any, q: Array, qd: Array, size: in
         return np.stack(list(each), axis=-2)
     shape = (*q.shape[:-1], size)
     with _told_of(f"the {name} function must give numbers of shape {shape} at t = {t:g} s"):
-        return np.broadcast_to(double(f"the {name}", function(t, q, qd)), shape)
+        value = double(f"the {name}", function(t, q, qd))
+    with _told_of(f"the {name} function must give numbers of shape {shape} at t = {t:g} s, and gives {value.shape}"):
+        return np.broadcast_to(value, shape)
 
 
 def _base_at(function: Callable[[float], Any], t: float) -> Array:

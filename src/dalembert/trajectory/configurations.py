@@ -97,7 +97,7 @@ class TipSolution:
             count = self.reached.size
             return f"<TipSolution: {int(self.reached.sum())} of {count} poses reached, {who}; {off}>"
         count = len(self.solutions)
-        numbers = ", ".join(f"{x + 0.0:.4g}" for x in self.q)
+        numbers = ", ".join(f"{x:.4g}" for x in self.q.round(9) + 0.0)
         return f"<TipSolution: {count} solution{'s' * (count != 1)}, {who}; {off}>\nq = [{numbers}]"
 
 
@@ -107,7 +107,7 @@ def inverse_kinematics(
     q0: ArrayLike | None = None,
     *,
     task: Aim | None = None,
-    axis: ArrayLike = (0.0, 0.0, 1.0),
+    axis: ArrayLike | None = None,
     solutions: int | Literal["all"] = 1,
     prefer: Preference = "mid-range",
     respect_limits: bool = True,
@@ -120,7 +120,7 @@ def inverse_kinematics(
     q0              (…, n) the solution nearest to it is the preferred one; without it, ``prefer`` decides
     task            "pose"; "position+axis", the position and the direction of a tool axis, for five joints; "position".
                     Unless given, the first of these that the arm has the joints for; the result's ``.task`` says which
-    axis            (3,) the tool axis of "position+axis" in the tip's frame
+    axis            (3,) the tool axis of "position+axis" in the tip's frame, (0, 0, 1) unless given
     solutions       how many distinct configurations to look for (1), or "all". Whole turns of a joint do not count as
                     distinct. For an arm with more joints than its task needs, these are the configurations nearest to
                     the preferred one, one for each branch that is found
@@ -140,6 +140,11 @@ def inverse_kinematics(
     """
     x, R, batch = _goals(arm, pose)
     search = _Search.of(arm, "position" if R is None and task is None else task, axis, prefer, respect_limits)
+    if axis is not None and search.aim != "position+axis":
+        raise DalembertError(
+            f"axis is {shown(axis)}, but the task is '{search.aim}': an axis of the tip is for task='position+axis', and the "
+            "rotation of a pose (…, 4, 4) says where it points"
+        )
     if R is None and search.aim != "position":
         raise ShapeError(
             f"task '{task}' needs an orientation, and pose has shape {np.shape(pose)}: give transforms of shape (…, 4, 4)"
@@ -204,7 +209,7 @@ class _Search:
     scale: Array  # (n,) the unit of distance from it
 
     @classmethod
-    def of(cls, arm: Arm, aim: str | None, axis: ArrayLike, prefer: str, respect_limits: bool) -> _Search:
+    def of(cls, arm: Arm, aim: str | None, axis: ArrayLike | None, prefer: str, respect_limits: bool) -> _Search:
         if aim is not None and aim not in get_args(Aim):
             raise DalembertError(f"task is {shown(aim)}; it can be {', '.join(map(repr, get_args(Aim)))}, or None")
         if prefer not in get_args(Preference):
@@ -386,7 +391,7 @@ class _Search:
         return f"out of reach with that orientation, the nearest it comes is {away:.4g} m away and turned by {turned}"
 
 
-def _task(arm: Arm, aim: str, axis: ArrayLike, q: Array) -> TipTask:
+def _task(arm: Arm, aim: str, axis: ArrayLike | None, q: Array) -> TipTask:
     """The rows of a task, in the directions in which the arm can move its tip at all; q are some configurations."""
     J, pose = arm.jacobian(q), arm.pose(q)
     position, origin = span(J[:, :3]), pose[0, :3, 3]
@@ -394,7 +399,7 @@ def _task(arm: Arm, aim: str, axis: ArrayLike, q: Array) -> TipTask:
         return TipTask(arm, position, np.zeros((0, 3)), origin)
     if aim == "pose":
         return TipTask(arm, position, span(J[:, 3:]), origin)
-    unit = finite("axis", axis)
+    unit = finite("axis", (0.0, 0.0, 1.0) if axis is None else axis)
     if unit.shape != (3,) or not np.linalg.norm(unit) > 0:
         raise DalembertError(f"axis is {unit.tolist()}; it needs a direction in the tip's frame, like (0, 0, 1)")
     unit = unit / np.linalg.norm(unit)
