@@ -63,6 +63,7 @@ def size(
     ] = None,
     as_json: Annotated[bool, Option("--json", help="Print the numbers as JSON, for programs.")] = False,
     force: options.ForceFlag = False,
+    interpolation: options.InterpolationOption = "auto",
     tip_wrench: options.WrenchOption = None,
     payload: options.PayloadOption = None,
     payload_com: options.PayloadComOption = None,
@@ -83,7 +84,7 @@ def size(
         options.not_an_input(out, "the robot would overwrite the file it is", motion, arm, motors, gears)
         check_writable(out, overwrite=force)
     loaded = options.load(arm, loading, payload, payload_com)
-    table, _ = read(loaded, motion)
+    table, _ = read(loaded, motion, interpolation)
     selection = None
     if motors is not None:
         some_motors, some_gears = da.read_motors(motors), da.read_gears(gears) if gears is not None else None
