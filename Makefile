@@ -9,13 +9,18 @@ DEBIAN := gcc clang libc6-dev nodejs chromium poppler-utils qemu-user qemu-syste
 	gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross \
 	gcc-arm-none-eabi libnewlib-arm-none-eabi
 
-.PHONY: help demo book book-update test test-core test-foreign test-drake test-robots test-gpu lint format bench bench-quick soak clean
+# tests that run what is not Python: compilers, emulators, Node, a browser
+MACHINES := tests/emit/test_c99.py tests/emit/test_control_loop.py tests/emit/test_own_functions.py tests/emit/test_objects.py \
+	tests/emit/test_wasm.py tests/report/test_in_a_browser.py
+
+.PHONY: help demo book book-update test test-machines test-core test-foreign test-drake test-robots test-gpu lint format bench bench-quick soak clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo       a report on the motions of a two-link arm, as one page: out/demo/example-7.2.html"
 	@echo "make book       execute the notebooks of examples/book and compare, and show every object in a kernel; make book-update writes them"
-	@echo "make test       the whole test suite, on WORKERS=$(WORKERS) processes"
+	@echo "make test       all tests that Python alone can run, on WORKERS=$(WORKERS) processes"
+	@echo "make test-machines  emitted code on compilers and emulators, pages in a browser: installs them on Debian"
 	@echo "make test-core  the core alone, in an environment that has no extra"
 	@echo "make test-foreign  PyTorch and JAX, in an environment that has them, on the CPU"
 	@echo "make test-robots  every URDF and xacro of PyPI's example-robot-data and rtb-data, against Pinocchio"
@@ -47,8 +52,11 @@ book-update: .venv/.installed-book
 
 # the tests start hundreds of processes: bytecode is kept for them, and assertions need not be rewritten in every run;
 # each worker begins with its own half and takes from the other's end, so that what a file shares is made once
-test: .venv/.installed-dev .venv/.installed-debian
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+test: .venv/.installed-dev
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(addprefix --ignore=,$(MACHINES))
+
+test-machines: .venv/.installed-dev .venv/.installed-debian
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(MACHINES)
 
 # the checkout is copied before it is built: pip would leave its build folder in it
 test-core: .venv/.python

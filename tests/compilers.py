@@ -1,4 +1,4 @@
-"""The C compilers of this machine, for tests of generated code; `make test` installs them."""
+"""The C compilers of this machine, for tests of generated code; `make test-machines` installs them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def compiler(name: str) -> str:
     """Its path; where there is none the test is skipped, but never in CI."""
     path = shutil.which(name)
     if path is None and "CI" not in os.environ:
-        pytest.skip(f"there is no {name} here; make test installs it on Debian")
+        pytest.skip(f"there is no {name} here; make test-machines installs it on Debian")
     assert path is not None, f"there is no {name}; on Debian: apt-get install {name}"
     return path
 

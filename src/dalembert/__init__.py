@@ -190,11 +190,24 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
-        raise AttributeError(f"module 'dalembert' has no attribute '{name}'")
+        raise AttributeError(f"module 'dalembert' has no attribute '{name}'{_elsewhere(name)}")
     from importlib import import_module
 
     globals()[name] = value = getattr(import_module(f"dalembert.{_LATER[name]}"), name)
     return value
+
+
+def _elsewhere(name: str) -> str:
+    """Where a name that is not here may be meant: in an arm, or in a motion."""
+    if name.startswith("_"):
+        return ""
+    from dalembert.arm import Arm
+    from dalembert.trajectory.trajectory import Trajectory
+
+    for owner, example in ((Arm, "arm = dalembert.load('panda'); arm"), (Trajectory, "motion")):
+        if hasattr(owner, name):
+            return f"; it is a method of {'an arm' if owner is Arm else 'a motion'}: {example}.{name}(…)"
+    return ""
 
 
 def __dir__() -> list[str]:

@@ -78,6 +78,8 @@ def number(name: str, value: Any) -> float:
     >>> number("mass", np.float32(2))
     2.0
     """
+    if isinstance(value, str):
+        raise ShapeError(f"{name} is {shown(value)}; it must be a number in SI units")
     array = double(name, value)
     if array.ndim:
         raise ShapeError(f"{name} has shape {array.shape}; it must be one number")

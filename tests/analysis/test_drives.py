@@ -216,8 +216,20 @@ def test_quantiles_scale_margins(sizing: da.analysis.sizing.Sizing) -> None:  # 
         assert 1 - wider[joint]["motor peak torque"] == pytest.approx(1.2 * (1 - own["motor peak torque"]))
         assert 1 - wider[joint]["motor RMS torque"] == pytest.approx(1.1 * (1 - own["motor RMS torque"]))
         assert wider[joint]["motor speed"] == own["motor speed"]
+        assert 1 - wider[joint]["winding temperature rise"] == pytest.approx(
+            1.21 * (1 - own["winding temperature rise"])
+        )
+        assert 1 - wider[joint]["gear life L10"] == pytest.approx(1.1**3 * (1 - own["gear life L10"]))
     with pytest.raises(DalembertError, match=r"quantiles\['peak'\] has shape \(3,\)"):
         drives.margins({"peak": np.ones(3)})
+
+
+def test_brakes_hold_what_all_robots_carry(arm: da.Arm, motion: da.Trajectory) -> None:
+    """Where every robot has the same payload, a brake's margin is that of the arm which holds it."""
+    drawn = da.monte_carlo(arm, motion, {"payload": (40.0, 40.0)}, samples=2)
+    margins = size(arm, motion).drives.margins(drawn.quantiles(0.95))  # type: ignore[union-attr]
+    for drive in size(arm, motion, payload=40.0).drives:  # type: ignore[union-attr]
+        assert margins[drive.joint]["holding brake"] == pytest.approx(drive.check("holding brake").margin)
 
 
 def test_a_sweep_passes_through_the_fitted_ratio(sizing: da.analysis.sizing.Sizing) -> None:  # type: ignore[name-defined]
@@ -227,6 +239,43 @@ def test_a_sweep_passes_through_the_fitted_ratio(sizing: da.analysis.sizing.Sizi
         np.abs(drive.motor_torque).max()
     )
     np.testing.assert_allclose(sweep.speed, np.array([0.5, 1, 2]) * np.abs(drive.motor_speed).max())
+
+
+def test_a_sweep_knows_gears_that_turn_backwards(spatial: da.Arm) -> None:
+    """At the fitted ratio the sweep has the drive's own torques, with the spin of the carrying link and friction."""
+    motor = replace(MOTOR, rotor_inertia=2e-4, mass=2.0)
+    joints = [replace(j, motor=None if k != 1 else motor, gear=None if k != 1 else da.Gear(ratio=60.0, efficiency=0.8))
+              for k, j in enumerate(spatial.robot.joints)]  # fmt: skip
+    drive = size(
+        da.Arm(spatial.robot.replace(joints=tuple(joints))), da.polynomial(np.zeros(3), np.ones(3), 1.0)
+    ).drives[0]  # type: ignore[index]
+    assert drive.gear.ratio == -60.0
+    sweep = drive.sweep([60.0])
+    assert sweep.rms[0] == pytest.approx(drive.torque_rms)
+    checks = ("motor peak torque", "motor RMS torque", "motor speed")
+    assert sweep.used[0] == pytest.approx(max(drive.check(name).used for name in checks))
+
+
+def test_a_screw_is_judged_by_the_torque_at_its_gear() -> None:
+    """F = m g on a screw of 16 mm: T2 = F lead / 2π, and the motor feels T2 / (i η) on its way up, T2 η / i down."""
+    gear = da.Gear("belt", ratio=2.0, lead=0.016, efficiency=0.8, rated_torque=1.0, acceleration_torque=2.0)
+    lift = da.from_dh([{"type": "prismatic", "mass": 10.0, "motor": MOTOR, "gear": gear}], gravity=(0, 0, -9.81))
+    at = samples(da.trapezoidal([0.0], [0.3], duration=2.0, acceleration_time=0.2))
+    drive = size(lift, at).drives[0]  # type: ignore[index]
+    middle, T2 = len(drive.t) // 2, 10 * 9.81 * 0.016 / (2 * math.pi)
+    assert drive.output_torque[middle] == pytest.approx(T2)
+    assert drive.motor_torque[middle] == pytest.approx(T2 / (2 * 0.8))
+    assert drive.motor_speed[middle] == pytest.approx(2 * 2 * math.pi / 0.016 * at.qd[middle, 0])
+    assert drive.check("gear mean torque").used == pytest.approx(drive.mean_torque) == pytest.approx(T2, rel=0.01)
+    assert drive.holding_torque == pytest.approx(T2 / 2)
+    chosen = da.select_drives(lift, at, [MOTOR], [replace(gear, lead=None), replace(gear, name="b", lead=0.02)])
+    assert chosen.choices[0].gear.lead in (0.016, 0.02)  # type: ignore[union-attr]
+    bare = da.from_dh([{"type": "prismatic", "mass": 10.0}], gravity=(0, 0, -9.81))
+    with pytest.raises(DalembertError, match=r"joint 'joint1': a prismatic joint needs the lead of its screw"):
+        da.select_drives(bare, at, [MOTOR], [GEAR])
+    unknown = replace(lift.robot.joints[0], rotor=None, gear=replace(gear, ratio=800.0, lead=None))
+    drive = size(da.Arm(lift.robot.replace(joints=(unknown,))), at).drives[0]  # type: ignore[index]
+    assert "gear mean torque" not in {check.name for check in drive.checks} and math.isnan(drive.mean_torque)
 
 
 def test_the_best_ratio_of_an_inertia_matches_it() -> None:
@@ -334,6 +383,8 @@ def test_the_command_chooses_and_judges(tmp_path: Path, motion: da.Trajectory) -
     again = run(app, ["size", str(out), str(path), "--json"])
     assert again.exit_code == 0 and '"light"' in again.output
     assert run(app, ["size", str(tmp_path / "arm.toml"), str(path)]).exit_code == 2  # it has no drives
+    wrong = run(app, ["size", str(out), str(path), "--sweep", "jiont1", "--plot", str(tmp_path / "sweep.png")])
+    assert wrong.exit_code == 2 and "did you mean 'joint1'?" in wrong.output
 
 
 def test_drives_of_closed_chains_spin_as_their_carriers_do() -> None:

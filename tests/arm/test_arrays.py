@@ -31,7 +31,7 @@ def methods(name: str) -> dict[str, tuple[str, ...]]:
     """Every public method of the arm that takes arrays of its joints, with the names of these arrays."""
     found = {}
     for method in dir(type(arm(name))):
-        if method.startswith("_") or isinstance(getattr(type(arm(name)), method), property):
+        if method.startswith("_") or method == "plot" or isinstance(getattr(type(arm(name)), method), property):
             continue
         if method == "rollout" and arm(name).mechanism.by_newton:  # of which there is none
             continue
@@ -315,3 +315,10 @@ def test_quick_calls_keep_the_rules() -> None:
     five_bar.inertia_matrix([1.0, 2.0])
     with pytest.raises(da.ClosureError):  # closed chains are always looked at
         five_bar.inertia_matrix(np.array([np.pi, 0.0]))
+
+
+def test_names_of_methods_are_found_where_they_are():
+    for name, owner in (("inverse_dynamics", "an arm"), ("hold", "a motion")):
+        with pytest.raises(AttributeError, match=f"no attribute '{name}'; it is a method of {owner}: "):
+            getattr(da, name)
+    assert not hasattr(da, "no_such_thing") and not hasattr(da, "__wrapped__")

@@ -40,7 +40,7 @@ def parts(value: Any) -> list[Any]:
         value = [getattr(value, f.name) for f in fields(value)]
     if isinstance(value, (tuple, list)):
         return [x for part in value for x in parts(part)]
-    return [] if isinstance(value, str) else [value]
+    return [] if isinstance(value, (str, da.Arm)) else [value]
 
 
 def inputs(name: str, arrays: tuple[str, ...], count: int = 40) -> dict[str, np.ndarray]:

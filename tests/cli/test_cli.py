@@ -750,6 +750,17 @@ def test_couplings() -> None:
     assert "no closed form" in mistake("couplings", "five-bar", "--condition", "h112")
 
 
+def test_show_writes_the_robot_as_it_was_loaded(tmp_path: Path) -> None:
+    for name in ("part.toml", "part.urdf"):
+        out = tmp_path / name
+        asked = ("show", "scara", "--lock", "joint4=0.3", "-o", out)
+        assert f"the robot is in {out}" in " ".join(run(*asked).stderr.split("\n"))
+        assert da.load(out).joint_names == da.load("scara", lock={"joint4": 0.3}).joint_names
+        assert "--force" in run(*asked, code=2).stderr
+        run(*asked, "--force")
+        assert "made from; name another" in run("show", out, "-o", out, "--force", code=2).stderr
+
+
 def test_show_reads_a_table_and_fills_shapes(tmp_path: Path) -> None:
     table = tmp_path / "arm.csv"
     table.write_text("a [mm],alpha (deg),d,theta,mass\n500,90,0,q1,2\n")

@@ -62,6 +62,9 @@ def test_plans_of_every_kind(tmp_path: Path) -> None:
     assert "the duration follows from the velocity and effort limits of arm 'planar-2r'" in told
     timed = run("plan", "scara", "-o", out, "--force", "--from", "0 0 0.1 0", "--to", "1 -0.5 0.15 0.4").stderr
     assert "as fast as the velocity and acceleration limits of arm 'scara' allow" in timed and "warning" not in timed
+    assert 'warning: --to "90 -30" is in rad and looks like degrees; give --deg' in run(
+        *of, "--from", "0 0", "--to", "90 -30", "--duration", 3
+    ).stderr  # fmt: skip
     for profile in ("triangular", "cubic", "quintic", "septic", "spline"):
         run(*of, "--from", "0 0", "--via", "0.5 0.1", "--to", "90 -30", "--deg", "--duration", 3, "--profile", profile)
         motion = da.read_trajectory(out)
@@ -85,6 +88,44 @@ def test_plans_of_every_kind(tmp_path: Path) -> None:
     assert np.allclose(np.linalg.norm(tips - [1, 0.2], axis=1), 0.3, atol=1e-9)
     run(*of, "--from", START, "--to-position", "0.8 1.1 0", "--duration", 1)
     assert np.allclose(arm.pose(da.read_trajectory(out).q[-1])[:2, 3], [0.8, 1.1], atol=1e-9)
+
+
+def test_points_with_rests_and_payloads_are_a_cycle(tmp_path: Path) -> None:
+    points, out = tmp_path / "points.csv", tmp_path / "motion.csv"
+    of = ("plan", "planar-2r", "--points", points, "-o", out, "--force", "--profile", "quintic")
+    points.write_text("q1 [deg],q2 [deg],hold [ms],payload,payload_x [mm]\n0,0,100,0,0\n30,10,300,5,50\n60,-20,0,5,50\n"
+                      "60,-20,200,0,0\n0,0,0,0,0\n")  # fmt: skip
+    told = run(*of, "--duration", 4).stderr
+    ways = np.radians([30, 30, 60]) * 4 / np.radians(120)
+    ends = np.cumsum([0.1, ways[0], 0.3, ways[1], 0.2, ways[2]])
+    motion = da.read_trajectory(out)
+    (event,) = motion.events
+    assert motion.duration == pytest.approx(ends[-1]) and (event.mass, event.body.com[0]) == (5.0, pytest.approx(0.05))
+    assert (event.start, event.end) == (pytest.approx(ends[1]), pytest.approx(ends[3]))
+    assert "payload of 5 kg from 1.1 to 2.4 s" in told
+    assert (
+        "carries a payload of 5 kg from 1.1 to 2.4 s"
+        in run("torques", "planar-2r", out, "-o", tmp_path / "t.csv").stderr
+    )
+    run(*of)  # limits decide, with the payload
+    excesses = da.read_trajectory(out).limits_report(da.load("planar-2r"), torque=True)
+    assert all(excess.value <= 1.001 * excess.limit for excess in excesses)
+    assert "has a column 'hold', and --hold is given too" in mistake(*of, "--hold", 1)
+    assert "passes its points without stopping" in mistake(*of[:-1], "spline", "--duration", 1)
+    for header, message in (
+        ("hlod", "the column 'hlod' means nothing here; beside the joints a point has hold, payload, "),
+        ("hold [h]", "hold is in 'h'; known are s, ms"),
+        ("payload_x", "the column payload_x needs a column 'payload'"),
+    ):
+        points.write_text(f"q1,q2,{header}\n0,0,0\n1,1,0\n")
+        assert message in mistake(*of)
+
+
+def test_torques_of_an_arm_without_masses_are_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "arm.csv").write_text("a,alpha,d,theta\n0.5,0,0,q1\n")
+    (tmp_path / "motion.csv").write_text("t,q1,qd1,qdd1\n0,0,0,0\n1,1,0,0\n")
+    told = run("torques", tmp_path / "arm.csv", tmp_path / "motion.csv", "-o", tmp_path / "t.csv").stderr
+    assert "warning: arm 'arm' has no masses" in told
 
 
 def test_accelerations_that_jump_survive_files(tmp_path: Path) -> None:

@@ -234,7 +234,7 @@ def test_mjcf_joint_equalities_on_mujocos_tree() -> None:
     """M, bias and damping of MuJoCo's unconstrained tree, projected with Γ and Γ̇ of the polynomials by hand."""
     a = da.Arm(read_mjcf(POLYNOMIALS.format(equality=EQUALITY)))
     assert a.joint_names == ("j1", "j4")
-    assert a.robot.notes == ("equality constraints that are not active are ignored: off",)
+    assert a.robot.notes[0] == "equality constraints that are not active are ignored: off"
     model = mujoco.MjModel.from_xml_string(POLYNOMIALS.format(equality=""))
     data = mujoco.MjData(model)
     y = np.polynomial.Polynomial([0.1, 1.0, 0.3, -0.2, 0.05])

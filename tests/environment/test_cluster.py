@@ -241,3 +241,19 @@ def test_pieces_cover_everything_once() -> None:
     for count in (1, 7, 256, 1000):
         ends = shares(count, 256)
         assert [k for first, last in ends for k in range(first, last)] == list(range(count)) and len(ends) <= 256
+
+
+def test_the_workers_draw_the_same_robots(client: Client) -> None:
+    arm, motion = da.load("planar-2r"), da.triangular([0.1, 0.2], [0.6, -0.3], duration=1.0)
+    within: dict[str, Any] = {"mass": 0.1, "com": 0.01, "payload": (0.0, 5.0)}
+    here, there = (da.monte_carlo(arm, motion, within, samples=700, cluster=on) for on in (None, client))
+    assert np.array_equal(here.peak, there.peak) and np.array_equal(here.rms, there.rms)
+
+
+def test_wrenches_at_links_are_lazy_too() -> None:
+    arm, x = da.load("planar-2r"), RNG.uniform(-2, 2, (3, 40, 2))
+    push = RNG.uniform(-9, 9, (40, 6))
+    later = arm.inverse_dynamics(
+        *(dk.from_array(a, chunks=(10, 2)) for a in x), wrenches={"link1": dk.from_array(push, chunks=(20, 6))}
+    )
+    assert np.array_equal(later.compute(), arm.inverse_dynamics(*x, wrenches={"link1": push}))

@@ -53,6 +53,19 @@ def test_float32_stays_and_strides_broadcasting_and_lists_are_as_in_numpy() -> N
     same(a.velocity_products(torch.tensor(qd)), a.velocity_products(qd))
 
 
+def test_wrenches_and_frames_of_links_are_as_in_numpy() -> None:
+    a, rng = arm("planar-2r"), np.random.default_rng(2)
+    (q, qd, qdd), push = rng.normal(size=(3, 4, 2)), rng.normal(size=(4, 6))
+    for other in ([1.0, 2.0, 0.0, 0.0, 0.0, 3.0], torch.tensor(push[0])):
+        given = {"link1": push, "tip": np.asarray(other)}
+        tau = a.inverse_dynamics(torch.tensor(q), qd, qdd, wrenches={"link1": torch.tensor(push), "tip": other})
+        same(tau, a.inverse_dynamics(q, qd, qdd, wrenches=given))
+    same(a.jacobian(torch.tensor(q), frame="link1"), a.jacobian(q, frame="link1"))
+    pushing = torch.tensor(push, requires_grad=True)
+    a.inverse_dynamics(torch.tensor(q), qd, qdd, wrenches={"link1": pushing}).sum().backward()
+    np.testing.assert_allclose(pushing.grad, a.jacobian(q, frame="link1").sum(axis=-1), atol=1e-14)
+
+
 @pytest.mark.parametrize("name", ARMS)
 def test_gradients_pass_pytorchs_checks_forwards_and_backwards_twice(name: str) -> None:
     for quantity in flowing(name):

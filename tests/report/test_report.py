@@ -381,7 +381,10 @@ def test_bad_motions_get_a_sentence_and_nothing_is_written(lines: list[str], sen
 def test_nothing_is_written_over(motion: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.html"
     out.write_text("precious")
-    assert "left as it is; --force overwrites it" in run("report", "planar-2r", motion, "--out", out, code=2).stderr
+    assert (
+        "left as it is; --force (overwrite=True) overwrites it"
+        in run("report", "planar-2r", motion, "--out", out, code=2).stderr
+    )
     said = run("report", "planar-2r", motion, "--out", motion, "--force", code=2).stderr
     assert "would overwrite the file it is made from" in said and motion.read_text().startswith(HEADER)
     assert "does not exist" in run("report", "planar-2r", motion, "--out", tmp_path / "no" / "x.html", code=2).stderr

@@ -18,6 +18,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 import dalembert as da
+from dalembert.analysis.drives import RPM
 from dalembert.arm import terms
 from dalembert.cli.main import app
 from dalembert.logs.log import read_log
@@ -57,7 +58,8 @@ def results(arm: da.Arm, motion: da.Trajectory, log: dict[str, np.ndarray]) -> d
     run = da.simulate(arm, [0.3, 0.8], None, None, 0.1)
     fit = da.identify(arm, log, validate=log)
     sizing = da.size(arm, motion)
-    motor, gear = da.Motor(rotor_inertia=1e-4), da.Gear(ratio=100.0)
+    motor = da.Motor(stall_torque=20.0, peak_torque=600.0, max_speed=1e4, rotor_inertia=1e-4)
+    gear = da.Gear(ratio=100.0)
     driven = arm.replace(
         joints=[replace(j, rotor=None, motor=motor, gear=gear) if j.moves else j for j in arm.robot.joints]
     )
@@ -67,6 +69,7 @@ def results(arm: da.Arm, motion: da.Trajectory, log: dict[str, np.ndarray]) -> d
         "motor": motor,
         "gear": gear,
         "drives": with_drives.drives,
+        "selection": da.select_drives(arm, motion, [replace(motor, name="M", rated_torque=20.0, mass=1.0)], [gear]),
         "drive": with_drives.drives[0],
         "sweep": with_drives.sweep(0),
         "arm": arm,
@@ -144,6 +147,7 @@ def test_no_record_of_arrays_has_the_repr_of_a_dataclass() -> None:
 def test_what_a_notebook_shows_is_small_whole_and_without_scripts(results: dict[str, Any]) -> None:
     shown = {name: x._repr_html_() for name, x in results.items() if hasattr(x, "_repr_html_")}
     assert shown.keys() >= {"arm", "closed chain", "motion", "run", "batch", "fit", "log", "sizing", "ellipsoid"}
+    assert shown.keys() >= {"drives", "selection"}
     for name, words in shown.items():
         tree = ElementTree.fromstring(words)
         assert len(words) < 40_000, name
@@ -277,3 +281,18 @@ def test_the_command_writes_a_film(tmp_path: Path) -> None:
     assert CliRunner().invoke(app, given).exit_code == 0 and "<canvas" in film.read_text()
     refused = CliRunner().invoke(app, given)
     assert refused.exit_code != 0
+
+
+def test_limits_far_from_a_motion_are_told_at_the_edge(results: dict[str, Any]) -> None:
+    """Motion and continuous torque fill the diagram; a limit that is not in sight stands there as a number."""
+    drives = results["drives"]
+    figure = drives.plot()
+    assert "the motion" in [piece.get_text() for piece in figure.legends[0].get_texts()]
+    for drive, axes in zip(drives, figure.axes[::2], strict=True):
+        words = " ".join(piece.get_text() for piece in axes.texts)
+        right, top = axes.get_xlim()[1], axes.get_ylim()[1]
+        assert np.abs(drive.motor_torque).max() < top and np.abs(drive.motor_speed / RPM).max() < right
+        if drive.motor.peak_torque > top:
+            assert f"limit {drive.motor.peak_torque:.3g}" in words
+        if drive.motor.top_speed / RPM > right:
+            assert f"limit {drive.motor.top_speed / RPM:.4g}" in words

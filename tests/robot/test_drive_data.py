@@ -71,11 +71,13 @@ def test_every_field_goes_through_a_file(kind: type[DrivePart]) -> None:
     """Also a part of which nothing is said."""
     numbers = {entry.name: 0.5 + k / 7 for k, entry in enumerate(kind.numbers())}
     numbers |= (
-        {"efficiency": 0.5} if kind is da.Gear else {"rated_torque": 0.1, "derating": 0.9, "winding_limit": 140.0}
+        {"efficiency": 0.5}
+        if kind is da.Gear
+        else {"stall_torque": 0.2, "rated_torque": 0.1, "derating": 0.9, "winding_limit": 140.0}
     )
     base = parse_toml(FRAMES)
     for part in (kind("all", **numbers), kind()):
-        joint = replace(base.joints[0], rotor=None, motor=None, gear=None)
+        joint = replace(base.joints[0], type="prismatic", rotor=None, motor=None, gear=None)
         robot = base.replace(joints=(replace(joint, **{kind.__name__.lower(): part}),))
         assert parse_toml(write_toml(robot)) == robot
         again = parse_urdf(write_urdf(robot)).joints[0]
@@ -132,8 +134,10 @@ def test_a_rotor_that_contradicts_its_motor_is_said(change: dict[str, da.Rotor],
         ({"rated_torque": "1.2"}, "'rated_torque' is '1.2', a text without a unit; write '1.2 N m'"),
         ({"rated_torque": "1.2 kg"}, "'rated_torque' is in 'kg'; it can be in Nm, mNm"),
         ({"rated_torque": "strong"}, "must be a number with a unit"),
-        ({"rated_torque": -1.0}, "'rated_torque' is -1 N m; it must be above 0"),
+        ({"rated_torque": -1.0}, "'rated_torque' is -1 N m; it must be a finite number above 0"),
         ({"rated_torque": 2.0, "peak_torque": 1.0}, "'peak_torque' is 1 N m, below 'rated_torque'"),
+        ({"stall_torque": 2.0, "peak_torque": 1.0}, "'peak_torque' is 1 N m, below 'stall_torque', 2 N m"),
+        ({"rated_speed": 300.0, "max_speed": 200.0}, "'max_speed' is 200 rad/s, below 'rated_speed', 300 rad/s"),
         ({"thermal_class": "Q"}, "'thermal_class' is 'Q'; it must be one of A, E, B, F, H"),
         ({"peak_curve": [[10.0, 1.0], [5.0, 1.0]]}, "at rising speeds"),
         ({"peak_curve": [3.0, 1.0]}, "a list of points"),
@@ -146,9 +150,26 @@ def test_impossible_motors_are_one_sentence(fields: dict[str, object], sentence:
         da.from_dh([{"a": 1.0, "mass": 1.0, "motor": fields}])
 
 
-def test_efficiencies_above_one_are_refused() -> None:
-    with pytest.raises(RobotError, match="'efficiency' is 75; it must be above 0 and at most 1"):
-        da.Gear(efficiency=75.0)
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"efficiency": 75.0}, "'efficiency' is 75; it must be above 0 and at most 1"),
+        ({"ratio": 0.0}, "'ratio' is 0; it must be a finite number other than 0"),
+        ({"ratio": "100"}, "'ratio' is '100'; it must be a number$"),
+    ],
+)
+def test_impossible_gears_are_one_sentence(fields: dict[str, float], sentence: str) -> None:
+    with pytest.raises(RobotError, match=sentence):
+        da.Gear(**fields)
+
+
+def test_a_lead_belongs_to_a_prismatic_joint() -> None:
+    """A screw of 10 mm behind a belt 2 : 1 turns the motor by 2 · 2π / 0.01 rad/m."""
+    screw = da.Gear(ratio=-2.0, lead=0.01)
+    joint = da.Joint("z", "prismatic", "a", "b", gear=screw)
+    assert joint.rotor is not None and joint.rotor.gear == pytest.approx(-400 * math.pi)
+    with pytest.raises(RobotError, match=r"joint 'z' is revolute, and its gear has a lead of 0\.01 m"):
+        replace(joint, type="revolute", rotor=None)
 
 
 def test_every_unit_of_the_model_is_one_of_its_spellings() -> None:
@@ -172,6 +193,8 @@ def test_a_catalogue_is_read_as_people_write_it() -> None:
     assert [motor.name for motor in motors] == ["A", "B"]
     assert (motors[0].rated_torque, motors[0].rotor_inertia) == pytest.approx((1.2, 3e-5))
     assert motors[1].max_speed == pytest.approx(5000 * RPM)
+    japanese = parse_catalogue(MOTORS.replace("J [kg cm²]", "J [×10⁻⁴ kg·m²]"), da.Motor)
+    assert japanese[0].rotor_inertia == pytest.approx(3e-5)
     assert motors.notes == ("catalogue.csv: the columns colour are not known and were not used",)
 
 
@@ -181,10 +204,15 @@ def test_a_catalogue_is_read_as_people_write_it() -> None:
         (MOTORS.replace("J [kg cm²]", "inert"), "needs 'rotor_inertia'; its columns are Type"),
         (MOTORS.replace("n max [min⁻¹]", "n max"), "the column 'n max' has no unit; write 'n max \\[rad/s\\]'"),
         (MOTORS.replace("[kg cm²]", "[kg]"), "the column 'J \\[kg\\]' is in 'kg'; it can be in kgm2"),
-        (MOTORS.replace("B;2,4", "B;strong"), "row 3, 'Mn \\[Nm\\]' is 'strong'; it must be a number"),
+        (MOTORS.replace("B;2,4", "B;strong"), "line 3, 'Mn \\[Nm\\]' is 'strong'; it must be a number"),
         (MOTORS.replace("B;", "A;"), "two parts are called 'A'"),
         (MOTORS.replace("colour", "mass [g]"), "two columns are 'mass'"),
-        (MOTORS.replace(";red", ""), "row 2 has 6 cells, and the headings are 7"),
+        (MOTORS.replace(";red", ""), "line 2 has 6 cells, and the headings are 7"),
+        (
+            "# two motors\n\n" + MOTORS.replace("2,4;8", "2,4;"),
+            "line 5 has no value for 'peak_torque', without which the motor",
+        ),
+        (MOTORS.replace("0,3;1,5", "0,3;"), "line 2 has no value for 'mass'"),
         ("", "it has no rows"),
     ],
 )

@@ -242,10 +242,10 @@ def test_loader_checks_what_bodies_can_be(tmp_path):
         ("panda.urdf", "panda.urdf: there is no such file; did you mean 'panda'?"),
         (
             "arm.step",
-            "arm.step: '.step' is not a supported robot format; use one of .toml, .urdf, ",
+            "arm.step: the suffix '.step' is not a supported robot format (.toml, .urdf, ",
         ),
-        ("nowhere/arm", "nowhere/arm: '' is not a supported robot format; use one of"),
-        (str(LIBRARY), "library: '' is not a supported"),
+        ("nowhere/arm", "nowhere/arm: the suffix '' is not a supported robot format"),
+        (str(LIBRARY), "library: the suffix '' is not a supported robot format"),
     ],
 )
 def test_wrong_names_get_one_sentence(asked, sentence):
@@ -283,6 +283,9 @@ def test_folders_are_no_files(tmp_path):
 
 def test_a_missing_file_is_near_to_files_of_its_folder(tmp_path, monkeypatch):
     """Not to shipped arms, which are no files: arm5.urdf is no pr-arm."""
+    with pytest.raises(RobotError, match=r"arm5\.urdf: there is no such file$"):
+        load_robot(tmp_path / "arm5.urdf")
+    (tmp_path / "mobile.urdf").write_text("")  # alike by its ending alone
     with pytest.raises(RobotError, match=r"arm5\.urdf: there is no such file$"):
         load_robot(tmp_path / "arm5.urdf")
     for name in ("arm6.urdf", "arm6.txt", "gripper.urdf"):

@@ -239,6 +239,16 @@ def test_part_of_a_robot_goes_through_files(tmp_path):
             np.testing.assert_allclose(again.gravity_torque(q), part.gravity_torque(q), rtol=1e-12, atol=1e-12)
 
 
+def test_inertias_that_no_body_can_have_stop_only_the_part_that_has_them(tmp_path):
+    antenna = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="9" ixy="0" ixz="0" iyz="0"/></inertial>'
+    antenna = f'<link name="antenna">{antenna}</link>{joint("screws", "base", "antenna", kind="fixed")}'
+    path = tmp_path / "two.urdf"
+    path.write_text(TWO_ARMS.replace("</robot>", f"{antenna}</robot>"))
+    with pytest.raises(RobotError, match=r"link 'antenna'.* load it with physical="):
+        da.load(path)
+    assert da.load(path, root="torso", tip="r3").n == 3
+
+
 def test_lock_says_what_it_does_not_use_and_what_is_outside_limits():
     robot = locked(parse_urdf(GRIPPER), {"mount": 1.0, "grip": 0.1})
     assert "held outside their position limits: grip, follow" in robot.notes

@@ -316,7 +316,7 @@ def test_a_motion_takes_the_duration_asked_for(name: str, factor: float) -> None
 
 
 @pytest.mark.parametrize("duration, said", [
-    ("soon", "duration is not an array of numbers"), (10**400, "duration holds a number beyond"),
+    ("soon", "duration is 'soon'; it must be a number"), (10**400, "duration holds a number beyond"),
     (np.nan, "duration is nan; it must be a finite number of seconds"), (0.0, "the motion cannot take 0 s"),
 ])  # fmt: skip
 def test_an_impossible_duration_is_one_sentence(duration: Any, said: str) -> None:

@@ -104,7 +104,7 @@ def test_knots_are_where_the_law_reaches_them_and_where_it_has_its_own() -> None
         (np.array([0.0, 1.0, 0.5, T]), 1.0, "must increase strictly"),
         (lambda t: t, -1.0, "the duration is -1 s; it must be above zero"),
         (lambda t: t, [T], r"duration has shape \(1,\); it must be one number"),
-        (da.polynomial([0.0], [T], 1.0), "1", "duration is not an array of numbers: '1'"),
+        (da.polynomial([0.0], [T], 1.0), "1", "duration is '1'; it must be a number"),
         (lambda t: "t", T, r"r\(t\) is not an array of numbers: 't'"),
         (lambda t: None, T, r"r\(t\) is not an array of numbers"),
     ],

@@ -36,7 +36,10 @@ from dalembert.robot.drives import REFERENCE_AMBIENT, Gear, Motor
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-HANDS_ON = {"plot": "report.drives:figure_of"}  # what draws drives: imported when it is first called
+HANDS_ON = {
+    "plot": "report.drives:figure_of",
+    "_repr_html_": "report.notebook:drives_html",
+}  # what draws drives: imported when it is first called
 Array = NDArray[np.floating[Any]]
 
 RPM = 2.0 * math.pi / 60.0
@@ -137,13 +140,19 @@ def through_gear(gear: Gear | None, load: Array, qd: Array) -> Array:
     >>> through_gear(gear, np.array([80.0, 80.0, 80.0]), np.array([1.0, 0.0, -1.0])).round(3)  # up, and down again
     array([1.  , 1.  , 0.64])
     """
-    k, eta = (gear.ratio, gear.efficiency) if gear is not None else (1.0, 1.0)
+    k, eta = (gear.reduction, gear.efficiency) if gear is not None else (1.0, 1.0)
     speed = np.where(np.abs(qd) > AT_REST * np.abs(qd).max(initial=0.0), qd, 0.0)
     before, after = np.append(0.0, speed[:-1]), np.append(speed[1:], 0.0)
     beside = np.sign(load * before), np.sign(load * after)
     starting = np.where(np.maximum(*beside) > 0, 1.0, np.minimum(*beside))
     direction = np.where(speed != 0, np.sign(load * speed), starting)
     return load / k * eta**-direction
+
+
+def at_output(gear: Gear | None, load: Array, *, slides: bool) -> Array:
+    """The torque (N m) at the gear's output of a joint's load; of a prismatic joint NaN where no lead is known."""
+    lead = None if gear is None else gear.lead
+    return load * math.nan if slides and lead is None else load * (1.0 if gear is None else gear.arm)
 
 
 def inertia_band(ratio: float) -> str:
@@ -196,13 +205,25 @@ class Check:
         return light_of(self.margin)
 
     @property
+    def per_cent(self) -> str:
+        """The utilisation in per cent; never 100 for what is above the limit.
+
+        >>> Check("speed", 3000.4, 3000.0, "rpm").per_cent, Check("speed", 3000.0, 3000.0, "rpm").per_cent
+        ('100.1', '100')
+        """
+        if not math.isfinite(self.used):
+            return "∞"
+        rounded = round(100 * self.used)
+        return f"{math.ceil(1000 * self.used) / 10:.1f}" if rounded <= 100 < 100 * self.used else f"{rounded}"
+
+    @property
     def sentence(self) -> str:
         """What is needed, and what is allowed."""
         when = "" if math.isnan(self.at) else f" at t = {self.at:.4g} s"
         scale, unit = (1 / RPM, "rpm") if self.unit == "rad/s" else (1.0, self.unit)
         verb = "of required" if self.more else "of"
         value, limit = _figures(self.value * scale), _figures(self.limit * scale)
-        return f"{self.name} {value}{when} {verb} {limit} {unit}, {100 * self.used:.0f} %"
+        return f"{self.name} {value}{when} {verb} {limit} {unit}, {self.per_cent} %"
 
 
 def _figures(value: float) -> str:
@@ -226,7 +247,7 @@ class DriveSizing:
     load_torque, load_speed      T2 and q̇ at the gear's output
     motor_torque, motor_speed    at the shaft, the gear's losses and the rotor's inertia counted in
     inertia_ratio                (least, largest) load inertia / motor inertia over the motion
-    mean_torque, mean_speed      of the gear: T_av (N m) and the mean input speed (rad/s)
+    mean_torque, mean_speed      of the gear: T_av at its output (N m) and the mean input speed (rad/s)
     life_10, life_50             (h)
     current_peak, current_rms    (A); copper_loss the mean heat of the winding (W); temperature its peak (°C)
     regenerated                  energy that returns to the supply in one cycle (J)
@@ -262,6 +283,11 @@ class DriveSizing:
     torque_rms: float
     checks: tuple[Check, ...]
     slides: bool = False
+
+    @property
+    def output_torque(self) -> Array:
+        """T2 at the gear's output (N,): of a prismatic joint by the lead of its screw, NaN where that is not known."""
+        return at_output(self.gear, self.load_torque, slides=self.slides)
 
     def __repr__(self) -> str:
         return f"<DriveSizing of {self.joint}: {self.light}, {self.verdict}>"
@@ -300,7 +326,7 @@ class DriveSizing:
         raise DalembertError(f"joint '{self.joint}' has no check '{name}'; it has {known}")
 
     def sweep(self, ratios: ArrayLike | None = None) -> GearSweep:
-        """What the motor would have to give with other gear ratios, the efficiency the same.
+        """What the motor would have to give with other gear ratios; efficiency and motor friction stay the same.
 
         The torque that the load takes at this joint stays the same; what the rotor's spin does to other joints is
         not counted here (``da.select_drives`` counts it).
@@ -309,21 +335,41 @@ class DriveSizing:
             raise DalembertError(
                 f"joint '{self.joint}' has a motor without rotor inertia, so no gear ratio is the best; give it"
             )
-        own = abs(self.gear.ratio) if self.gear is not None else 1.0
+        own, arm = (abs(self.gear.ratio), self.gear.arm) if self.gear is not None else (1.0, 1.0)
         weights = durations(self.t)
         pull, swing = rms_torque(weights, self.load_torque), self.inertia * rms_torque(weights, self.load_acceleration)
-        near = [own, math.sqrt(pull / swing)] if pull > 0 and swing > 0 else [own]  # where the optimum would be
+        near = [own, arm * math.sqrt(pull / swing)] if pull > 0 and swing > 0 else [own]  # where the optimum would be
         at = np.geomspace(min(near) / 4, max(near) * 4, 201) if ratios is None else np.asarray(ratios, float)
         if at.ndim != 1 or not len(at) or not (at > 0).all():
             raise DalembertError(f"ratios must be a list of numbers above 0, not {ratios!r}")
         eta = self.gear.efficiency if self.gear is not None else 1.0
         felt = through_gear(Gear(efficiency=eta), self.load_torque, self.load_speed)
-        spin = at[:, None] * self.load_acceleration + self.carrier
-        torque = self.inertia * spin + self.friction + felt / at[:, None]
+        backwards = self.gear is not None and self.gear.ratio < 0
+        k = (-at if backwards else at)[:, None] / arm
+        torque = self.inertia * (k * self.load_acceleration + self.carrier) + self.friction + felt / k
+        speed = k * self.load_speed
         rms = np.sqrt(torque**2 @ weights / weights.sum())
-        peak = np.abs(torque).max(axis=1)
-        speed = at * np.abs(self.load_speed).max()
-        return GearSweep(self.joint, self.motor, own, at, peak, rms, speed)
+        mean = np.abs(speed) @ weights / weights.sum()
+        shares = _shares_of(self.motor, torque, speed, rms, mean)
+        return GearSweep(
+            self.joint, self.motor, own, at, np.abs(torque).max(axis=1), rms, np.abs(speed).max(axis=1), shares
+        )
+
+
+def _shares_of(motor: Motor | None, torque: Array, speed: Array, rms: Array, mean: Array) -> Array:
+    """The largest of what is used of a motor's speed, peak and continuous torque, as far as they are known: (M,)."""
+    shares = [np.zeros(len(rms))]
+    if motor is not None:
+        if motor.top_speed is not None:
+            shares.append(np.abs(speed).max(axis=1) / motor.top_speed)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if motor.peak_points:
+                peak = np.abs(torque) / curve_at(motor.peak_points, speed)
+                shares.append(np.where(torque == 0, 0.0, peak).max(axis=1))
+            if motor.continuous_points:
+                level = curve_at(motor.continuous_points, mean) * motor.torque_factor
+                shares.append(np.where(rms == 0, 0.0, rms / level))
+    return np.asarray(np.max(shares, axis=0))
 
 
 class DrawnDrives:
@@ -336,7 +382,7 @@ class DrawnDrives:
 
 @dataclass(frozen=True, eq=False)
 class GearSweep(DrawnDrives):
-    """Peak and RMS torque and top speed of a motor over gear ratios: (M,) each."""
+    """Peak and RMS torque and top speed of a motor over gear ratios, and what of its limits is used: (M,) each."""
 
     joint: str
     motor: Motor | None
@@ -345,16 +391,15 @@ class GearSweep(DrawnDrives):
     peak: Array
     rms: Array
     speed: Array
+    used: Array
 
     def __repr__(self) -> str:
         return f"<GearSweep of {self.joint}: least RMS torque {self.rms.min():.4g} N m at ratio {self.optimum:.4g}>"
 
     @property
     def allowed(self) -> NDArray[np.bool_]:
-        """Where the motor's speed and peak torque suffice, as far as they are known: (M,)."""
-        top, points = (self.motor.top_speed, self.motor.peak_points) if self.motor is not None else (None, ())
-        fast = np.ones(len(self.ratio), bool) if top is None else self.speed <= top
-        return fast & (self.peak <= curve_at(points, 0.0)) if points else fast
+        """Where the motor's speed, peak torque and continuous torque suffice, as far as they are known: (M,)."""
+        return self.used <= 1.0
 
     @property
     def optimum(self) -> float:
@@ -363,7 +408,7 @@ class GearSweep(DrawnDrives):
 
     @property
     def best(self) -> float:
-        """The ratio with the least RMS torque among those that the motor's speed and peak torque allow; NaN: none."""
+        """The ratio with the least RMS torque among those that the motor allows; NaN: none."""
         return (
             float(self.ratio[np.argmin(np.where(self.allowed, self.rms, np.inf))]) if self.allowed.any() else math.nan
         )
@@ -399,6 +444,9 @@ class Drives(DrawnDrives):
             f"no drive of joint '{joint}'; there are those of {', '.join(x.joint for x in self.joints)}"
         )
 
+    def _repr_html_(self) -> str:
+        return handed_on(HANDS_ON, "_repr_html_")(self)
+
     @property
     def lights(self) -> dict[str, str]:
         """{joint: colour}."""
@@ -417,24 +465,32 @@ class Drives(DrawnDrives):
     def margins(self, quantiles: Mapping[str, ArrayLike] | None = None) -> dict[str, dict[str, float]]:
         """{joint: {check: margin}}.
 
-        quantiles  of the arm's joint torques under tolerances, {"peak": (n,), "rms": (n,)}: what motor and gear
-                   torques need is then scaled by them over the nominal ones, joint by joint. Of ``da.monte_carlo``
-                   they are {"peak": drawn.quantile(0.95), "rms": drawn.quantile(0.95, "rms")}
+        quantiles  of the arm's joint torques under tolerances, {"peak": (n,), "rms": (n,), "holding": (n,)}, the last of
+                   gravity alone, as ``da.monte_carlo(…).quantiles(0.95)`` has them: what torque, heat, life and brakes need
+                   is scaled by them over the nominal ones, joint by joint. Speeds, bearing loads and emergency torques are
+                   those of the file
         """
-        factors = {"peak": np.ones(len(self.names)), "rms": np.ones(len(self.names))}
-        nominal = {"peak": self.peak_torque, "rms": self.rms_torque}
+        hold = [0.0] * len(self.names)
+        for drive in self.joints:
+            k = drive.gear.reduction if drive.gear is not None else 1.0
+            hold[self.names.index(drive.joint)] = drive.holding_torque * abs(k)
+        nominal = {"peak": self.peak_torque, "rms": self.rms_torque, "holding": np.array(hold)}
+        factors = {key: np.ones(len(self.names)) for key in nominal}
         for key, value in (quantiles or {}).items():
             if key not in nominal or np.shape(value) != nominal[key].shape:
                 raise DalembertError(
-                    f"quantiles['{key}'] has shape {np.shape(value)}; quantiles are {{'peak': (n,), 'rms': (n,)}} with n = "
-                    f"{len(self.names)} joints"
+                    f"quantiles['{key}'] has shape {np.shape(value)}; quantiles are {', '.join(map(repr, nominal))}, each of shape "
+                    f"({len(self.names)},), one for each joint"
                 )
             factors[key] = np.asarray(value, float) / np.where(nominal[key] > 0, nominal[key], 1.0)
+            factors[key] = np.where(nominal[key] > 0, factors[key], 1.0)
         out = {}
         for drive in self.joints:
             i = self.names.index(drive.joint)
+            grown = {key: float(values[i]) for key, values in factors.items()}
+            powers = {"gear life L10": drive.gear.life_exponent if drive.gear is not None else 1.0} | POWERS
             out[drive.joint] = {
-                check.name: 1.0 - check.used * float(factors[SCALED[check.name]][i] if check.name in SCALED else 1.0)
+                check.name: 1.0 - check.used * grown.get(SCALED.get(check.name, ""), 1.0) ** powers.get(check.name, 1.0)
                 for check in drive.checks
             }
         return out
@@ -474,7 +530,11 @@ SCALED = {
     "peak current": "peak",
     "gear acceleration torque": "peak",
     "gear mean torque": "rms",
+    "winding temperature rise": "rms",
+    "gear life L10": "rms",
+    "holding brake": "holding",
 }
+POWERS = {"winding temperature rise": 2.0}  # of the torque, where it is not the first
 
 
 # -- from an arm and its motion ----------------------------------------------------------------------
@@ -503,7 +563,7 @@ def drives_of(
         joint, rotor = joints[i], joints[i].rotor
         assert rotor is not None
         motor, gear, k = joint.motor, joint.gear, rotor.gear
-        gear = None if gear is None else gear if gear.ratio == k else replace(gear, ratio=k)  # with the rotor's sign
+        gear = None if gear is None else replace(gear, ratio=math.copysign(gear.ratio, k))  # with the rotor's sign
         qd, qdd = at.qd[:, i], at.qdd[:, i]
         rubbing = _motor_friction(rotor, k * qd)
         spin = k * qdd + carrier[:, place]
@@ -577,7 +637,9 @@ def judged(
     slides: bool = False,
 ) -> DriveSizing:
     """One joint's drive; ``inertia`` and ``gravity`` (N,) are those of the load at the joint."""
-    k = gear.ratio if gear is not None else 1.0
+    k = gear.reduction if gear is not None else 1.0
+    # a prismatic joint whose screw is not known has a force, and no torque at the gear's output
+    output = at_output(gear, load, slides=slides)
     J, weights = _inertia(motor, gear), durations(t)
     speed = k * qd
     torque = J * (k * qdd + carrier) + friction + through_gear(gear, load, qd)
@@ -586,7 +648,7 @@ def judged(
         (inertia / k**2 + (gear.inertia if gear is not None else 0.0)) / rotor if rotor > 0 else np.full(len(t), np.nan)
     )
     exponent = gear.life_exponent if gear is not None else 3.0
-    T_av, n_av = mean_torque(weights, load, qd, exponent), mean_speed(weights, speed)
+    T_av, n_av = mean_torque(weights, output, qd, exponent), mean_speed(weights, speed)
     L10 = math.nan if gear is None else gear_life(gear, T_av, n_av)
     weight, most = float(np.abs(gravity).max()), float(np.abs(load).max())
     hold = weight / abs(k) if weight > 1e-12 * most else 0.0  # rounding holds nothing
@@ -600,7 +662,7 @@ def judged(
         "life_10": L10,
         "life_50": L10 * gear.life_ratio if gear is not None else math.nan,
         "holding_torque": hold,
-        "twist": float(np.abs(load).max()) / stiffness,
+        "twist": float(np.abs(output).max()) / stiffness,
         "lost_motion": backlash / 2,
         "torque_rms": rms_torque(weights, torque),
         **electric,
@@ -609,8 +671,8 @@ def judged(
     if motor is not None:
         checks += _motor_checks(motor, t, torque, speed, n_av, values, hold * brake_factor)
     if gear is not None:
-        stop = _emergency_torque(motor, k, J, inertia, gravity)
-        checks += _gear_checks(gear, t, load, speed, values, bearings, stop, life)
+        stop = gear.arm * _emergency_torque(motor, k, J, inertia, gravity)
+        checks += _gear_checks(gear, t, output, speed, values, bearings, stop, life)
     return DriveSizing(
         joint,
         motor,
@@ -661,7 +723,7 @@ def _motor_checks(
 def _gear_checks(
     gear: Gear,
     t: Array,
-    load: Array,
+    output: Array,
     speed: Array,
     values: Mapping[str, Any],
     bearings: tuple[Array, ...],
@@ -669,24 +731,25 @@ def _gear_checks(
     life: float | None,
 ) -> list[Check]:
     checks = []
-    average = gear.average_torque if gear.average_torque is not None else gear.rated_torque
+    average = gear.mean_torque_limit
     for name, x, limit, unit in (
-        ("gear acceleration torque", np.abs(load), gear.acceleration_torque, "N m"),
+        ("gear acceleration torque", np.abs(output), gear.acceleration_torque, "N m"),
         ("gear input speed", np.abs(speed), gear.max_input_speed, "rad/s"),
         ("gear axial force", bearings[0], gear.axial_force, "N"),
         ("gear radial force", bearings[1], gear.radial_force, "N"),
         ("gear tilting moment", bearings[2], gear.tilting_moment, "N m"),
     ):
-        if limit is not None:
+        if limit is not None and not np.isnan(x).any():
             at = int(np.argmax(x))
             checks.append(Check(name, float(x[at]), limit, unit, float(t[at])))
-    if average is not None:
+    known = not np.isnan(output).any()
+    if average is not None and known:
         checks.append(Check("gear mean torque", values["mean_torque"], average, "N m"))
     if gear.mean_input_speed is not None:
         checks.append(Check("gear mean input speed", values["mean_speed"], gear.mean_input_speed, "rad/s"))
-    if gear.emergency_torque is not None:
+    if gear.emergency_torque is not None and known:
         checks.append(
-            Check("gear emergency torque", max(stop, float(np.abs(load).max())), gear.emergency_torque, "N m")
+            Check("gear emergency torque", max(stop, float(np.abs(output).max())), gear.emergency_torque, "N m")
         )
     if life is not None and not math.isnan(values["life_10"]):
         checks.append(Check("gear life L10", values["life_10"], life, "h", more=True))

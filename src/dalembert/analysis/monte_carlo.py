@@ -147,6 +147,7 @@ class MonteCarlo:
     peak, rms   (samples, n) largest size and root mean square of each joint's torque over the motion, N m or N
     limit       (n,) the effort limits, NaN where there is none
     nominal_peak, nominal_rms   (n,) of the robot as its file has it
+    holding     (samples, n) the largest torque of gravity along the motion, where motors have holding brakes; or None
     drawn       (samples, k) the factors and additions that were drawn, named in ``names``: 1.03 is a mass 3 % above
 
     >>> import dalembert as da
@@ -166,6 +167,7 @@ class MonteCarlo:
     drawn: Array = field(repr=False)
     names: tuple[str, ...] = field(repr=False)
     tolerances: Tolerances = field(repr=False)
+    holding: Array | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         worst = "no effort limits are known"
@@ -177,14 +179,24 @@ class MonteCarlo:
                 worst = f"the smallest margin that 99 % keep is {self.margin(0.99)[i]:.1%}, of {self.joints[i]}"
         return f"<MonteCarlo of '{self.arm}': {len(self.peak):,} robots; {worst}>"
 
-    def quantile(self, share: ArrayLike, of: Literal["peak", "rms"] = "peak") -> Array:
+    def quantile(self, share: ArrayLike, of: Literal["peak", "rms", "holding"] = "peak") -> Array:
         """The torque that this share of the robots stays below: (…, n)."""
         shares = double("share", share)
         if not np.all((shares >= 0.0) & (shares <= 1.0)):
             raise DalembertError(f"share is {shown(share)}; it must be from 0 to 1: 0.95 is 95 % of the robots")
-        if of not in ("peak", "rms"):
-            raise DalembertError(f"of is {shown(of)}; it can be 'peak' or 'rms'")
-        return np.quantile(getattr(self, of), shares, axis=0)
+        if of not in ("peak", "rms", "holding"):
+            raise DalembertError(f"of is {shown(of)}; it can be 'peak', 'rms' or 'holding'")
+        values = getattr(self, of)
+        if values is None:
+            raise DalembertError(
+                f"arm '{self.arm}' has no holding brakes, so that its holding torques were not computed"
+            )
+        return np.quantile(values, shares, axis=0)
+
+    def quantiles(self, share: float = 0.95) -> dict[str, Array]:
+        """What ``Drives.margins`` takes, {"peak": (n,), "rms": (n,)} and of arms with holding brakes "holding"."""
+        kinds: tuple[Literal["peak", "rms", "holding"], ...] = ("peak", "rms", "holding")
+        return {of: self.quantile(share, of) for of in kinds if getattr(self, of) is not None}
 
     def margin(self, share: ArrayLike = 0.95) -> Array:
         """What at least this share of the robots have left of the effort limit, as a share of it: (…, n), NaN without limit."""
@@ -293,11 +305,11 @@ def monte_carlo(
     else:
         with connected(cluster) as client, closing(spread(client, _Work.piece, work, pieces, done)) as taken:
             results = list(taken)
-    peak, mean, drawn = (np.concatenate(part) for part in zip(*results, strict=True))
-    nominal_peak, nominal_rms, _ = work.nominal()
+    peak, mean, holding, drawn = (np.concatenate(part) for part in zip(*results, strict=True))
+    nominal_peak, nominal_rms, *_ = work.nominal()
     return MonteCarlo(
         arm.name, arm.joint_names, joint_units(arm)["torque"], peak, mean, limits_of(arm, "effort"), nominal_peak[0],
-        nominal_rms[0], drawn, work.names, tolerances,
+        nominal_rms[0], drawn, work.names, tolerances, holding if work.brakes else None,
     )  # fmt: skip
 
 
@@ -352,14 +364,19 @@ class _Work:
     def _varied(self, keys: Sequence[str]) -> list[str]:
         return [name for name in keys if np.any(getattr(self.tolerances, name))]
 
-    def piece(self, ends: tuple[int, int]) -> tuple[Array, Array, Array]:
-        """(peak, rms, drawn) of the samples from first to before last."""
+    @property
+    def brakes(self) -> bool:
+        """Whether motors have holding brakes, so that gravity alone matters, too."""
+        return any(j.motor is not None and j.motor.brake_torque is not None for j in self.arm.robot.moving_joints)
+
+    def piece(self, ends: tuple[int, int]) -> tuple[Array, ...]:
+        """(peak, rms, holding, drawn) of the samples from first to before last."""
         first, last = ends
         random = np.random.default_rng([self.seed, first // PIECE])
         drawn = self._drawn(random)[: last - first]
         return self._torques(drawn)
 
-    def nominal(self) -> tuple[Array, Array, Array]:
+    def nominal(self) -> tuple[Array, ...]:
         """The same of the robot as its file has it."""
         return self._torques(None)
 
@@ -422,15 +439,15 @@ class _Work:
             numbers["payload"] = held
         return numbers
 
-    def _torques(self, drawn: Array | None) -> tuple[Array, Array, Array]:
-        """Peak and RMS torques of the samples, and what was drawn."""
+    def _torques(self, drawn: Array | None) -> tuple[Array, ...]:
+        """Peak, RMS and largest gravity torques of the samples, and what was drawn."""
         at, rows = self.at, [] if drawn is None else list(self._slices(len(drawn)))
         if drawn is None:
             tau = at.model(self.arm).inverse_dynamics(at.q, at.qd, at.qdd, self.push)
             check_finite(self.arm, at.t, tau)
-            return np.abs(tau).max(axis=0)[None], rms(at.t, tau)[None], np.empty((1, 0))
+            return np.abs(tau).max(axis=0)[None], rms(at.t, tau)[None], np.empty((1, 0)), np.empty((1, 0))
         numbers = self._numbers(drawn)
-        peak, mean = np.empty((2, len(drawn), self.arm.n))
+        peak, mean, holding = np.zeros((3, len(drawn), self.arm.n))
         for part in rows:
             sets = {name: value[part, None] for name, value in numbers.items()}
             if at.payload is not None:
@@ -439,7 +456,9 @@ class _Work:
             tau = varied.inverse_dynamics(at.q, at.qd, at.qdd, self.push)
             peak[part] = np.abs(tau).max(axis=1)
             mean[part] = [rms(at.t, robot) for robot in tau]
-        return peak, mean, drawn
+            if self.brakes:
+                holding[part] = np.abs(varied.gravity_torque(at.q)).max(axis=1)
+        return peak, mean, holding, drawn
 
     def _slices(self, count: int) -> Iterator[slice]:
         """Samples that are computed at once."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,12 +27,17 @@ from dalembert.analysis.drives import (
 from dalembert.analysis.integrals import durations
 from dalembert.analysis.sizing import Motion, MotionSamples, Sizing, bearing_parts, check_fits, loads, samples, size
 from dalembert.arm import Arm
+from dalembert.arm.handed_on import handed_on
 from dalembert.environment.brief import brief
 from dalembert.equations.regressor import INERTIAL, WIDTH
 from dalembert.errors import DalembertError
 from dalembert.robot.drives import Gear, Motor, of_rotor
-from dalembert.robot.model import Robot, Rotor
+from dalembert.robot.model import Joint, Robot, Rotor
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+HANDS_ON = {"_repr_html_": "report.notebook:selection_html"}  # what shows a selection: imported when it is first called
 Array = NDArray[np.floating[Any]]
 
 TRIAL = 1e-4  # kg m²: the rotor with which the columns are computed
@@ -43,7 +48,8 @@ TRIAL = 1e-4  # kg m²: the rotor with which the columns are computed
 class DriveChoice:
     """What one joint gets: ``motor`` and ``gear``, its cost by the criterion, and why nothing smaller will do.
 
-    tried, possible   combinations, and those that do everything the motion asks
+    tried, possible   combinations, and those that no check excludes; of dearer ones than the choice, winding temperature and
+                      emergency torque are not checked
     reasons           a sentence for each smaller neighbour that fails
     """
 
@@ -79,6 +85,14 @@ class DriveSelection:
         total = sum(choice.cost for choice in self.choices)
         unit = " kg" if self.criterion == "mass" else ""
         return f"<DriveSelection for {len(self.choices)} joints of {self.arm.name}: {self.criterion} {total:.4g}{unit}>"
+
+    def plot(self) -> Figure:
+        """A matplotlib Figure: the speed–torque diagrams of the drives that were chosen."""
+        assert self.sizing.drives is not None
+        return self.sizing.drives.plot()
+
+    def _repr_html_(self) -> str:
+        return handed_on(HANDS_ON, "_repr_html_")(self)
 
     @property
     def reasons(self) -> dict[str, tuple[str, ...]]:
@@ -231,6 +245,7 @@ class _Problem:
         rules: _Rules, tip_wrench: ArrayLike | None,
     ) -> None:  # fmt: skip
         self.arm, self.at, self.rules, self.tip_wrench = arm, at, rules, tip_wrench
+        self.gears_of: dict[int, Sequence[Gear | None]] = {}
         self.which = [i for i, name in enumerate(arm.joint_names) if name in names]
         self.motors, self.gears = tuple(motors), tuple(gears) if gears is not None else None
         parts: list[Motor | Gear] = [*self.motors, *(self.gears or ())]
@@ -312,12 +327,28 @@ class _Problem:
 
     def candidates(self, i: int) -> Sequence[Gear | None]:
         """The gears that joint i may get: of the catalogue, or its own."""
-        if self.gears is not None:
-            return self.gears
-        joint = self.arm.robot.moving_joints[i]
-        if joint.gear is not None or joint.rotor is None:
-            return (joint.gear,)
-        return (Gear("own", ratio=joint.rotor.gear),)
+        if i not in self.gears_of:
+            self.gears_of[i] = self._gears_for(self.arm.robot.moving_joints[i])
+        return self.gears_of[i]
+
+    def _gears_for(self, joint: Joint) -> Sequence[Gear | None]:
+        if self.gears is None:
+            own = joint.gear is not None or joint.rotor is None
+            return (joint.gear if own else Gear("own", ratio=joint.rotor.gear),)  # type: ignore[union-attr]
+        if joint.type != "prismatic":
+            gears = tuple(gear for gear in self.gears if gear.lead is None)
+            remedy = "they have a lead, for prismatic joints; add some without"
+        else:
+            lead = joint.gear.lead if joint.gear is not None else None
+            with_lead = (replace(gear, lead=lead if gear.lead is None else gear.lead) for gear in self.gears)
+            gears = tuple(gear for gear in with_lead if gear.lead is not None)
+            remedy = (
+                "a prismatic joint needs the lead of its screw: give lead = '10 mm' in its [joint.gear], a column 'lead [mm]' in the "
+                "catalogue, or leave the joint out of 'joints'"
+            )
+        if not gears:
+            raise DalembertError(f"no gear of the catalogue fits joint '{joint.name}': {remedy}")
+        return gears
 
     def cost(self, motor: Motor | None, gear: Gear | None) -> float:
         """By the criterion."""
@@ -346,10 +377,12 @@ class _Problem:
                 return self.motors[m], gears[g]
         g, m = divmod(int(np.argmin(used)), len(self.motors))
         drive = self.judge(i, self.motors[m], gears[g], load, gravity)
+        remedy = "add larger ones, or slow the motion down"
+        if gears == (None,):
+            remedy = "the joint has no gear: give a catalogue of gears, or [joint.gear] in its file"
         raise DalembertError(
             f"no motor and gear of the catalogues can drive joint '{self.arm.joint_names[i]}': the nearest of "
-            f"{used.size} combinations is {_label(self.motors[m], gears[g])}, and it fails by its {self._why(drive)}; add larger ones, or "
-            "slow the motion down"
+            f"{used.size} combinations is {_label(self.motors[m], gears[g])}, and it fails by its {self._why(drive)}; {remedy}"
         )
 
     def _quick(self, i: int, gear: Gear | None, load: Array, gravity: Array) -> Array:
@@ -357,7 +390,7 @@ class _Problem:
         at, w = self.at, self.weights
         qd, qdd = at.qd[:, i], at.qdd[:, i]
         gear = self._signed(i, gear)
-        k, own = (gear.ratio, gear.inertia) if gear is not None else (1.0, 0.0)
+        k, own = (gear.reduction, gear.inertia) if gear is not None else (1.0, 0.0)
         felt, spin, speed = through_gear(gear, load, qd), k * qdd + self.carrier[i], k * qd
         rubbing = self._friction(i, speed)
         J = self.known.inertia + own
@@ -407,11 +440,12 @@ class _Problem:
     def judge(self, i: int, motor: Motor | None, gear: Gear | None, load: Array, gravity: Array) -> DriveSizing:
         """Every check of one combination, as ``da.size`` has them."""
         at, signed = self.at, self._signed(i, gear)
-        k = signed.ratio if signed is not None else 1.0
+        k = signed.reduction if signed is not None else 1.0
         return judged(
             self.arm.joint_names[i], motor, signed, at.t, load, at.qd[:, i], at.qdd[:, i], self.carrier[i],
             self._friction(i, k * at.qd[:, i]), inertia=np.maximum(self.inertia[:, i], 0.0), gravity=gravity,
             bearings=tuple(np.abs(x[:, i]) for x in self.bearings), life=self.rules.life, brake_factor=self.rules.brake_factor,
+            slides=self.arm.robot.moving_joints[i].type == "prismatic",
         )  # fmt: skip
 
     def _worst(self, drive: DriveSizing) -> float:
@@ -446,7 +480,7 @@ class _Problem:
             joint = self.arm.robot.moving_joints[i]
             kept = replace(joint.rotor, inertia=0.0, gear=self._sign(i, gear), mass=0.0) if joint.rotor else None
             if kept is not None and kept.gear < 0:
-                kept = replace(kept, gear=-abs(gear.ratio) if gear is not None else -1.0)
+                kept = replace(kept, gear=-abs(gear.reduction) if gear is not None else -1.0)
             joints[joint.name] = {"rotor": kept, "motor": motor, "gear": gear}
         return self.arm.robot.replace(
             joints=tuple(replace(joint, **joints.get(joint.name, {})) for joint in self.arm.robot.joints)

@@ -163,6 +163,16 @@ class Demand:
         return 1.0 - self.used
 
 
+def _told_apart(value: float, limit: float) -> tuple[str, str]:
+    """Both with as many digits as tell them apart, four or more.
+
+    >>> _told_apart(7.50023, 7.5), _told_apart(20.0, 15.0)
+    (('7.5002', '7.5'), ('20', '15'))
+    """
+    digits = next((k for k in range(4, 16) if f"{value:.{k}g}" != f"{limit:.{k}g}"), 16)
+    return f"{value:.{digits}g}", f"{limit:.{digits}g}"
+
+
 @dataclass(frozen=True)
 class Sizing:
     """What a motion asks of the joints, the motors and the bearings of an arm.
@@ -218,11 +228,11 @@ class Sizing:
         out = []
         for quantity in (self.torque, self.speed, self.acceleration):
             for i in np.flatnonzero(quantity.used > 1 + ROUNDING).tolist():
-                unit, peak, limit = quantity.units[i], f"{quantity.peak[i]:.4g}", f"{quantity.limit[i]:.4g}"
-                slightly = f"{100 * (quantity.used[i] - 1):.2g} % " if peak == limit else ""
+                peak, limit = _told_apart(quantity.peak[i], quantity.limit[i])
+                article = "an" if quantity.name[0] in "aeiou" else "a"
                 out.append(
-                    f"joint '{self.joints[i]}' needs {'an' if quantity.name[0] in 'aeiou' else 'a'} {quantity.name} of {peak} "
-                    f"{unit} at t = {quantity.at[i]:.4g} s, {slightly}above its limit of {limit} {unit}"
+                    f"joint '{self.joints[i]}' needs {article} {quantity.name} of {peak} {quantity.units[i]} "
+                    f"at t = {quantity.at[i]:.4g} s, above its limit of {limit} {quantity.units[i]}"
                 )
         for i, name in enumerate(self.joints):
             for sign, reached, limit, word in (
@@ -231,7 +241,8 @@ class Sizing:
             ):
                 if sign * (reached - limit) > ROUNDING * max(1.0, abs(limit)):
                     unit = self.position_units[i]
-                    out.append(f"joint '{name}' goes to {reached:.4g} {unit}, {word} its limit of {limit:.4g} {unit}")
+                    beyond, allowed = _told_apart(reached, limit)
+                    out.append(f"joint '{name}' goes to {beyond} {unit}, {word} its limit of {allowed} {unit}")
         return out
 
     def sweep(self, joint: str | int, ratios: ArrayLike | None = None) -> GearSweep:

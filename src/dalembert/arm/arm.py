@@ -218,11 +218,11 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         """
         return Arm(self.robot.with_loop(fields if loop is None else loop))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the robot to a ``.toml`` or ``.urdf`` file, whole or not at all."""
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
+        """Write the robot to a ``.toml`` or ``.urdf`` file, whole or not at all; ``overwrite=False`` leaves a file that exists."""
         from dalembert.robot.load import save_robot
 
-        save_robot(self.robot, path)
+        save_robot(self.robot, path, overwrite=overwrite)
 
     # -- the tip -------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm.compiled import Array, Compiled, Wrenches
+from dalembert.arm.lazy import lazy
 from dalembert.arm.quick import quick
 from dalembert.arm.terms import (
     BodyEnergies,
@@ -23,7 +24,7 @@ from dalembert.arm.terms import (
 from dalembert.arrays import double, shown
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError, ShapeError, SingularInertiaError
-from dalembert.foreign.libraries import constant, library_of
+from dalembert.foreign.libraries import TITLES, common_library, constant, library_of
 from dalembert.quantities.patterns import regressor_pattern
 
 
@@ -333,6 +334,7 @@ class ArmDynamics(Compiled):
         self._needs_inertia()
         return self._run("forward_derivatives", {"q": q, "qd": qd, "tau": tau}, threads=threads)  # type: ignore[return-value]
 
+    @lazy("q qd tau", lambda arm: [(2 * arm.n, 2 * arm.n), (2 * arm.n, arm.n)])
     def linearize(
         self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, dt: float | None = None, *, threads: int | None = None
     ) -> tuple[Array, Array]:
@@ -351,12 +353,17 @@ class ArmDynamics(Compiled):
         >>> np.allclose(B[1, 0] * arm.inertia_matrix([0.3]), 1.0)
         True
         """
-        state = [double(name, value) for name, value in (("q", q), ("qd", qd), ("tau", tau))]
-        dq, dqd, dtau = self.forward_derivatives(*state, threads=threads)
-        eye, none = np.broadcast_to(np.eye(self.n), dq.shape), np.zeros(dq.shape)
+        if (library := common_library((q, qd, tau))) is not None:
+            raise ShapeError(
+                f"a linearisation is of NumPy arrays, and this is {TITLES[library]}: ask forward_derivatives"
+            )
+        dq, dqd, dtau = self.forward_derivatives(q, qd, tau, threads=threads)
+        eye, none = np.broadcast_to(np.eye(self.n, dtype=dq.dtype), dq.shape), np.zeros_like(dq)
         A = np.concatenate([np.concatenate([none, eye], -1), np.concatenate([dq, dqd], -1)], -2)
         B = np.concatenate([none, dtau], -2)
-        return (A, B) if dt is None else _held_over_steps(A, B, dt)
+        A, B = (A, B) if dt is None else _held_over_steps(A, B, dt)
+        singles = all(getattr(x, "dtype", None) in (np.dtype("<f4"), np.dtype(">f4")) for x in (q, qd, tau))
+        return (A.astype(np.float32), B.astype(np.float32)) if singles else (A, B)
 
     @quick
     def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, threads: int | None = None) -> Array:

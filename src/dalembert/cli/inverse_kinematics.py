@@ -69,7 +69,10 @@ def inverse_kinematics(
         f">{plain(name)} ({'m' if slides else unit})"
         for name, slides in zip(loaded.joint_names, sliding_joints(loaded), strict=True)
     ]
-    rows = [[str(k), *(f"{value + 0.0:.6g}" for value in row * factors)] for k, row in enumerate(solved.solutions, 1)]
+    rows = [
+        [str(k), *(f"{value:.6g}" for value in (row * factors).round(9) + 0.0)]
+        for k, row in enumerate(solved.solutions, 1)
+    ]
     print_table(
         ["", *heads], rows, f"{plain(loaded.name)}: {len(rows)} solution{'s' * (len(rows) != 1)}, task '{solved.task}'"
     )

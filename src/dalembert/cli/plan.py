@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -17,6 +17,7 @@ from dalembert.files import check_writable
 
 if TYPE_CHECKING:
     from dalembert.arrays import Array
+    from dalembert.trajectory.points_file import Points
 
 Shape = Literal["trapezoidal", "triangular", "cubic", "quintic", "septic", "spline"]
 Orientation = Literal["free", "constant"]
@@ -33,7 +34,10 @@ def plan(
     ] = None,
     points: Annotated[
         Path | None,
-        Option(metavar="POINTS.csv", help="All points, one a row with columns q1 …, instead of --from and --to."),
+        Option(
+            metavar="POINTS.csv",
+            help="All points, one per row with columns q1 …, instead of --from and --to; hold (s) and payload (kg) of each, too.",
+        ),
     ] = None,
     from_position: Annotated[
         str | None, Option(metavar='"x y z"', help="Where the tip begins (m), instead of --from, or near it.")
@@ -109,7 +113,7 @@ def plan(
         motion = _of_the_tip(ask, timing, start, from_position, line, circle, angle, normal, orientation)
         motion = motion if hold is None else motion.hold(hold)
     else:
-        motion = timing.through(ask.points(start, from_position, via or [], to, to_position, points), hold)
+        motion = timing.through(ask.points(start, from_position, via or [], to, to_position, points, hold))
     if back:
         motion = motion + motion.reversed()
         motion = motion if hold is None else motion.hold(hold)
@@ -130,7 +134,16 @@ class _Points:
         self.unit = [1.0 if slides or not degrees else 0.017453292519943295 for slides in sliding_joints(arm)]
 
     def row(self, option: str, text: str) -> list[float]:
+        from dalembert.robot.units import WIDEST
+
         values = options.row_of(option, text, "q", self.arm.n)
+        radians = [
+            value
+            for value, joint in zip(values, self.arm.robot.moving_joints, strict=True)
+            if joint.type != "prismatic"
+        ]
+        if not self.degrees and max(map(abs, radians), default=0.0) > WIDEST:
+            say("warning", f'{option} "{text}" is in rad and looks like degrees; give --deg if it is')
         return [unit * value for unit, value in zip(self.unit, values, strict=True)]
 
     def at(self, option: str, text: str, near: Any) -> Any:
@@ -154,16 +167,20 @@ class _Points:
         to: str | None,
         to_position: str | None,
         file: Path | None,
-    ) -> Array:
-        """All points of a motion: (k, n)."""
+        hold: float | None,
+    ) -> Points:
+        """All points of a motion, and how long it rests at each."""
         import numpy as np
+
+        from dalembert.trajectory.points_file import Points, read_points
 
         if file is not None:
             if start is not None or from_position is not None or to is not None or to_position is not None or via:
                 raise DalembertError("--points has all points; leave --from, --via and --to away")
-            from dalembert.trajectory.points_file import read_points
-
-            return read_points(file, self.arm, degrees=self.degrees)
+            given = read_points(file, self.arm, degrees=self.degrees)
+            if hold is not None and given.hold.any():
+                raise DalembertError(f"{file} has a column 'hold', and --hold is given too; leave one of them out")
+            return given if hold is None else replace(given, hold=_rests(hold, len(given.q)))
         rows = [self.start(start, from_position), *(self.row("--via", text) for text in via)]
         if to is not None and to_position is not None:
             raise DalembertError("--to and --to-position are both given; choose one")
@@ -172,7 +189,14 @@ class _Points:
         else:
             assert to_position is not None
             rows.append(self.at("--to-position", to_position, rows[-1]))
-        return np.array(rows, float)
+        return Points(np.array(rows, float), _rests(hold or 0.0, len(rows)), (None,) * len(rows))
+
+
+def _rests(hold: float, count: int) -> Array:
+    """The rests of --hold: at all points but the first."""
+    import numpy as np
+
+    return np.array([0.0] + [hold] * (count - 1))
 
 
 class _Timing:
@@ -187,30 +211,44 @@ class _Timing:
         self.sentence = ""
         self.limits: dict[str, Array] = {} if duration is not None else _own_limits(arm)
 
-    def through(self, points: Array, hold: float | None) -> da.Trajectory:
+    def through(self, points: Points) -> da.Trajectory:
         """From point to point, resting at each but for a spline."""
         import numpy as np
 
-        if len(points) < 2:
+        q, hold = points.q, points.hold.tolist()
+        if len(q) < 2:
             raise DalembertError("a motion needs at least two points, and there is one")
-        ways = np.abs(np.diff(points, axis=0)).max(axis=1)
-        if not ways.all():
+        ways = np.abs(np.diff(q, axis=0)).max(axis=1)
+        resting = points.plain or self.profile == "spline"
+        if self.profile == "spline" and (any(points.payloads) or hold[0] or len(set(hold[1:])) > 1):
             raise DalembertError(
-                f"points {ways.argmin() + 1} and {ways.argmin() + 2} are the same; leave one of them away"
+                "a spline passes its points without stopping; rests and payloads need another --profile"
             )
-        shares = ways / ways.sum()
+        same = next((k for k, way in enumerate(ways.tolist()) if not way and (resting or k == 0)), None)
+        if same is not None:
+            raise DalembertError(f"points {same + 1} and {same + 2} are the same; leave one of them away")
         if self.profile == "spline":
-            times = np.concatenate([[0.0], np.cumsum(shares)])
-            motion = self.stretched(lambda T: da.spline(T * times, points, degree=5))
-            return motion if hold is None else motion.hold(hold)
-        legs = []
-        for (a, b), share in zip(pairwise(points), shares.tolist(), strict=True):
-            leg = self.stretched(lambda T, a=a, b=b: self.between(a, b, T), share, (a, b))
-            legs.append(leg if hold is None else leg.hold(hold))
-        motion = legs[0]
-        for leg in legs[1:]:
-            motion = motion + leg
-        return motion
+            return self.spline(points, ways)
+        legs: list[da.Trajectory] = []
+        for k, share in enumerate((ways / ways.sum()).tolist()):
+            after = hold[k + 1], points.payloads[k + 1]
+            if not share:  # the same point again, with another payload
+                legs[-1] = _rested(legs[-1], *after)
+                continue
+            ends, payload = (q[k], q[k + 1]), points.payloads[k]
+            leg = self.stretched(lambda T, a=ends[0], b=ends[1]: self.between(a, b, T), share, ends, payload)
+            if k == 0:
+                leg = _rested(leg.reversed(), hold[0], payload).reversed()
+            legs.append(_rested(leg, *after))
+        return da.join(legs)
+
+    def spline(self, points: Points, ways: Array) -> da.Trajectory:
+        """Through the points without stopping."""
+        import numpy as np
+
+        # the square roots of the ways: short ways beside long ones would make the curve swing out
+        times = np.concatenate([[0.0], np.cumsum(np.sqrt(ways) / np.sqrt(ways).sum())])
+        return _rested(self.stretched(lambda T: da.spline(T * times, points.q)), float(points.hold[-1]), None)
 
     def between(self, a: Array, b: Array, duration: float) -> da.Trajectory:
         """From rest to rest in a given time."""
@@ -230,21 +268,39 @@ class _Timing:
             return {"profile": self.profile, "duration": duration, "acceleration_time": given}
         return {"profile": self.profile, "duration": duration}
 
-    def stretched(self, make: Any, share: float = 1.0, ends: tuple[Array, Array] | None = None) -> da.Trajectory:
-        """The motion ``make(duration)`` in the time that is given, or that the limits need."""
+    def stretched(
+        self,
+        make: Any,
+        share: float = 1.0,
+        ends: tuple[Array, Array] | None = None,
+        payload: da.Inertia | None = None,
+    ) -> da.Trajectory:
+        """The motion ``make(duration)`` with its payload, in the time that is given, or that the limits need."""
         if self.duration is not None:
             self.sentence = f"the duration of {self.duration:g} s was given"
-            return make(share * self.duration)
+            return _held(make(share * self.duration), payload)
         kinds = " and ".join(self.limits)
         if ends is not None and self.profile == "trapezoidal" and set(self.limits) == {"velocity", "acceleration"}:
             self.sentence = (
                 f"each part is as fast as the {kinds} limits of arm '{self.arm.name}' allow, all joints together"
             )
-            return da.trapezoidal(
-                *ends, max_velocity=self.limits["velocity"], acceleration=self.limits["acceleration"], synchronised=True
-            )
+            limits = {"max_velocity": self.limits["velocity"], "acceleration": self.limits["acceleration"]}
+            return _held(da.trapezoidal(*ends, **limits, synchronised=True), payload)
         self.sentence = f"the duration follows from the {kinds} limits of arm '{self.arm.name}'"
-        return make(1.0).scaled(self.arm, dict(self.limits), allow_faster=True)
+        return _held(make(1.0), payload).scaled(self.arm, dict(self.limits), allow_faster=True)
+
+
+def _held(motion: da.Trajectory, payload: da.Inertia | None) -> da.Trajectory:
+    """The motion with a payload all along, if there is one."""
+    return motion if payload is None else motion.with_payload(payload)
+
+
+def _rested(motion: da.Trajectory, rest: float, payload: da.Inertia | None) -> da.Trajectory:
+    """The motion, and a rest after it, during which the payload is held."""
+    if not rest:
+        return motion
+    held = motion.hold(rest)
+    return held if payload is None else held.with_payload(payload, start=motion.duration)
 
 
 def _own_limits(arm: da.Arm) -> dict[str, Array]:
@@ -320,3 +376,14 @@ def summary(motion: da.Trajectory, arm: da.Arm, output: str) -> None:
     columns = ["joint", ">from", ">least", ">most", ">to", ">peak speed", ">peak acceleration"]
     print_table(columns, rows, f"{plain(arm.name)}: {motion.duration:.6g} s{where}", stderr=True)
     say("warning", *(str(excess) for excess in motion.limits_report(arm)))
+    if carried := _carried(motion):
+        tell(plain(f"carried: {carried}"), stderr=True)
+
+
+def _carried(motion: da.Trajectory) -> str:
+    """What the motion carries, and from when to when; events that follow each other as one."""
+    from dalembert.robot.tables import some
+    from dalembert.trajectory.events import events_of
+
+    edges = motion.loads.edges
+    return some([str(event) for event in events_of(edges, *motion.loads.at(edges))], 5, "; ")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
+from pathlib import Path
 from typing import Annotated
 
 from typer import Option
 
 import dalembert as da
 from dalembert.cli import options
-from dalembert.cli.terminal import console, finite, number, numbers, plain, print_table
+from dalembert.cli.terminal import console, finite, number, numbers, plain, print_table, tell
 
 STYLES = {"name": "bold", "note": "yellow", "omitted": "bold yellow", "left out": "bold yellow"}
 
@@ -19,11 +20,23 @@ STYLES = {"name": "bold", "note": "yellow", "omitted": "bold yellow", "left out"
 def show(
     arm: options.ArmArgument,
     as_json: Annotated[bool, Option("--json", help="Print the robot as JSON, for programs.")] = False,
+    output: Annotated[
+        Path | None,
+        Option(
+            "--output", "-o", metavar="ROBOT.toml", help="Write the robot as it was loaded, too: a .toml or .urdf file."
+        ),
+    ] = None,
+    force: Annotated[bool, options.overwriting("ROBOT.toml")] = False,
     loading: options.Loading = options.AS_IT_IS,
 ) -> None:
     """Show what a robot is made of: joints, drives, links, tip. SI units, radians."""
-    robot = options.load(arm, loading).robot
-    _show_json(robot) if as_json else _show_robot(robot)
+    loaded = options.load(arm, loading)
+    if output is not None:
+        options.not_an_input(output, "the robot would overwrite the file it is", arm)
+        loaded.save(output, overwrite=force)
+    _show_json(loaded.robot) if as_json else _show_robot(loaded.robot)
+    if output is not None:
+        tell(f"the robot is in {plain(str(output))}", stderr=True)
 
 
 def principal_moments(inertia: da.Inertia) -> list[float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -84,6 +85,10 @@ def size(
         options.not_an_input(out, "the robot would overwrite the file it is", motion, arm, motors, gears)
         check_writable(out, overwrite=force)
     loaded = options.load(arm, loading, payload, payload_com)
+    if sweep is not None and sweep not in loaded.joint_names:
+        near = get_close_matches(sweep, loaded.joint_names, 1)
+        hint = f"did you mean '{near[0]}'?" if near else f"the joints are {', '.join(loaded.joint_names)}"
+        raise DalembertError(f"--sweep is '{sweep}', and there is no such joint; {hint}")
     table, _ = read(loaded, motion, interpolation)
     selection = None
     if motors is not None:
@@ -134,7 +139,7 @@ def _under_tolerances(
     if not 0 < share < 1:
         raise DalembertError(f"--quantile is {share:g}; it must lie between 0 and 1")
     drawn = da.monte_carlo(arm, motion, tolerances, tip_wrench=wrench)
-    return _drives(sizing).lights_at({"peak": drawn.quantile(share), "rms": drawn.quantile(share, "rms")})
+    return _drives(sizing).lights_at(drawn.quantiles(share))
 
 
 def _drives(sizing: Sizing) -> Drives:
@@ -207,13 +212,14 @@ def _print(sizing: Sizing, wider: dict[str, str], quantile: float) -> None:
     ]
     headings += [">L10 (h)", "deciding"]
     print_table(headings, rows)
-    for drive in drives.joints:
-        if (most := drive.inertia_ratio[1]) > CRITICAL:
-            say(
-                "note",
-                f"joint '{drive.joint}' has a load inertia of {most:.3g} times its motor's, above {CRITICAL:g}, which is hard to "
-                "control; --inertia-ratio chooses larger motors or ratios",
-            )
+    heavy = {drive.joint: drive.inertia_ratio[1] for drive in drives.joints if drive.inertia_ratio[1] > CRITICAL}
+    if heavy:
+        ratios = ", ".join(f"{most:.3g} at '{joint}'" for joint, most in heavy.items())
+        say(
+            "note",
+            f"load inertia over motor inertia is above {CRITICAL:g}, which is hard to control without a stiff gear: {ratios}; with --motors, "
+            f"--inertia-ratio {CRITICAL:g} chooses larger motors or ratios",
+        )
 
 
 def _known(value: float) -> str:

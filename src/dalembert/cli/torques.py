@@ -111,7 +111,9 @@ def show_scaling(table: ScalingTable) -> None:
 
 def read(arm: da.Arm, path: Path, interpolation: str = "auto") -> tuple[MotionTable, list[str]]:
     """The motion in a file, and how it was read; what there is to know goes to stderr."""
+    from dalembert.robot.tables import some
     from dalembert.trajectory.csv_file import read_motion
+    from dalembert.trajectory.events import events_of
 
     with Bar(f"reading {path.name}") as bar:
         table = read_motion(path, arm, bar, interpolation=interpolation)
@@ -124,6 +126,13 @@ def read(arm: da.Arm, path: Path, interpolation: str = "auto") -> tuple[MotionTa
         )
     say("note", *how)
     say("warning", *table.doubts)
+    if not arm.robot.mass:
+        say(
+            "warning",
+            f"arm '{arm.name}' has no masses, so that no torque comes from its links: give them masses or shapes",
+        )
+    if carried := events_of(table.t, table.payload, table.wrench):
+        say("note", f"{path}: the motion carries a {some(list(map(str, carried)), 3, '; a ')}")
     if table.ignored:
         say("note", f"{path}: the columns {', '.join(table.ignored)} are not needed and were ignored")
     return table, [sentence.removeprefix(f"{path}: ") for sentence in how]

@@ -124,7 +124,7 @@ def check_writable(
     if not target.parent.is_dir():
         raise error(f"{path}: the folder '{Path(path).parent}' does not exist")
     if target.is_file() and not overwrite:
-        raise error(f"{path}: the file is there already and was left as it is; --force overwrites it")
+        raise error(f"{path}: the file is there already and was left as it is; --force (overwrite=True) overwrites it")
     if not os.access(target.parent if not target.exists() or target.is_file() else target, os.W_OK):
         raise error(f"{path}: the file cannot be written (Permission denied)")
 

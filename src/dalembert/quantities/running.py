@@ -61,4 +61,6 @@ def run_named(
         what = f" and out {out.shape}" if isinstance(out, np.ndarray) else ""
         if isinstance(problem, TypeError):
             raise ShapeError(f"{quantity} cannot be computed from these arrays: {shapes} ({problem})") from None
-        raise ShapeError(f"these shapes do not broadcast: {shapes}{what} ({problem})") from None
+        raise ShapeError(
+            f"these shapes do not broadcast: {shapes}{what}; their leading axes must be equal, or 1"
+        ) from None

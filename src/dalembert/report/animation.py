@@ -38,18 +38,23 @@ from dalembert.trajectory.trajectory import Trajectory
 
 Array = NDArray[np.floating[Any]]
 MOST = 5_000  # pictures of a film
+FINER = 8  # points of the tip's path to each picture
 SIZE, DPI = (6.0, 5.0), 100  # inches, and pixels to each: even numbers of pixels, as video needs them
 
 
 @brief
 @dataclass(frozen=True)
 class Film:
-    """An arm at the instants t (N,) of its motion: ``poses``, and how long each is shown (s)."""
+    """An arm at the instants t (N,) of its motion: ``poses``, how long each is shown (s), and where its tip goes.
+
+    tips  (FINER (N − 1) + 1, 3) the tip, at instants between those of the pictures too
+    """
 
     arm: Arm
     t: Array
     poses: list[Pose]
     each: float
+    tips: Array
 
     @property
     def size(self) -> float:
@@ -125,7 +130,8 @@ def animate(
         raise DalembertError(f"{path}: {count:,} pictures are too many, {MOST:,} at most; raise speed= or lower fps=")
     instants = np.minimum(np.arange(count) * speed * each, t[-1])
     with Bar(f"drawing {os.path.basename(path)}") as bar:
-        film = Film(arm, instants, skeleton(arm, q(instants)), each)
+        finer = np.interp(np.arange(FINER * (count - 1) + 1) / FINER, np.arange(count), instants)
+        film = Film(arm, instants, skeleton(arm, q(instants)), each, np.asarray(arm.pose(q(finer)))[:, :3, 3])
         with whole_binary_file(path, overwrite=overwrite) as file:
             WRITERS[kind](film, file, bar)
 
@@ -140,11 +146,11 @@ def pictures(film: Film, progress: Callable[[float], None]) -> Iterator[NDArray[
         from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     arm, view, size = film.arm, film.view, film.size
-    tips = np.array([pose.tip for pose in film.poses]) @ view.matrix.T
+    tips = film.tips @ view.matrix.T
     with matplotlib.rc_context(figures.STYLE):
         figure = figures.new_figure(figsize=SIZE, dpi=DPI)
         canvas: Any = FigureCanvasAgg(figure)
-        axes = figure.add_axes((0.1, 0.09, 0.87, 0.83) if view.scales else (0.02, 0.02, 0.96, 0.9))
+        axes = figure.add_axes((0.13, 0.1, 0.84, 0.82) if view.scales else (0.02, 0.02, 0.96, 0.9))
         everything = np.concatenate([points_of(pose) for pose in film.poses]) @ view.matrix.T
         draw_plate(axes, plate(arm, size) @ view.matrix.T)
         figures.draw_surroundings(axes, arm, view, triad=0.16 * size, base_size=0, margin=0)
@@ -162,7 +168,7 @@ def pictures(film: Film, progress: Callable[[float], None]) -> Iterator[NDArray[
         for k, (t, pose) in enumerate(zip(film.t, film.poses, strict=True)):
             canvas.restore_region(still)
             before = len(axes.lines)
-            axes.plot(*tips[: k + 1].T, color=arm_figures.TIP, lw=1.2, zorder=2.5)
+            axes.plot(*tips[: FINER * k + 1].T, color=arm_figures.TIP, lw=1.2, zorder=2.5)
             draw_strokes(axes, by_depth(strokes(arm, pose, size), view), view)
             for line in sorted(axes.lines[before:], key=lambda line: line.get_zorder()):
                 line.draw(renderer)
@@ -277,7 +283,7 @@ PAGE = """<!DOCTYPE html>
 body { margin: 0; background: var(--page); color: var(--ink); font: 15px system-ui, sans-serif; }
 main { max-width: 760px; margin: 0 auto; padding: 12px; }
 h1 { font-size: 1.1rem; margin: 4px 0; overflow-wrap: anywhere; }
-canvas { width: 100%; aspect-ratio: 6 / 5; display: block; touch-action: none; }
+canvas { width: 100%; aspect-ratio: 6 / 5; max-height: calc(100vh - 92px); display: block; touch-action: none; }
 form { display: flex; gap: 10px; align-items: center; }
 input { flex: 1; } output { min-width: 6em; text-align: right; font-variant-numeric: tabular-nums; }
 </style></head><body><main><h1>{title}</h1><canvas role="img" aria-label="the moving arm {title}"></canvas>
@@ -300,11 +306,11 @@ function turned(v, k, angle) {  // Rodrigues
 }
 function draw() {
   const ratio = devicePixelRatio || 1, w = canvas.clientWidth, h = canvas.clientHeight;
-  if (canvas.width !== Math.round(w * ratio)) { canvas.width = Math.round(w * ratio); canvas.height = Math.round(h * ratio); }
+  if (canvas.width !== Math.round(w * ratio) || canvas.height !== Math.round(h * ratio)) { canvas.width = Math.round(w * ratio); canvas.height = Math.round(h * ratio); }
   pen.setTransform(ratio, 0, 0, ratio, 0, 0);
   pen.clearRect(0, 0, w, h);
   const style = getComputedStyle(document.documentElement), ink = style.getPropertyValue("--ink"), page = style.getPropertyValue("--page");
-  const scale = Math.min(w, h) / 4100, wide = w / 620;
+  const scale = Math.min(w, h) / 4100, wide = Math.min(w, 1.2 * h) / 620;
   const at = p => [w / 2 + scale * dot(p, V[0]), h / 2 - scale * dot(p, V[1]), dot(p, V[2])];
   const k = Math.min(Math.floor(now / D.each), F.length - 2), part = Math.min(now / D.each - k, 1);
   const value = i => F[k][i] + part * (F[k + 1][i] - F[k][i]);

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalembert.analysis.drives import RPM, Check, Drives, DriveSizing, GearSweep, inertia_band
-from dalembert.report.figures import INK, RED, SOFT, Key, Panel, assemble, joint_colour
+from dalembert.report.figures import HALF, INK, RED, SOFT, THIRD, Key, Panel, assemble
 from dalembert.report.html import grid, number, table, table_of_columns, text
 from dalembert.report.study import Study
 
@@ -19,14 +21,21 @@ if TYPE_CHECKING:
 
 COLOURS = {"green": "#2e7d4f", "amber": "#c77700", "red": RED, "unknown": SOFT}
 KINDS = {"green": "good", "amber": "tight", "red": "bad", "unknown": "soft"}
-PEAK, CONTINUOUS, POINT = RED, "#2e7d4f", "#c77700"
-TALL = (5.2, 3.4)
+PEAK, CONTINUOUS, POINT, SHADE = RED, "#2e7d4f", "#c77700", "#e3efe7"
+WIDE_ENOUGH = 3.0  # times the motion's speed: beyond that a diagram is cut off, and its limits are told at the edge
+MOTION: Key = (INK, "the motion")
 MOTOR_KEY: tuple[Key, ...] = (
-    (PEAK, "peak torque"),
+    MOTION,
+    (PEAK, "peak torque and largest speed of the motor"),
     (CONTINUOUS, "continuous torque"),
     (POINT, "RMS torque at mean speed"),
 )
-GEAR_KEY: tuple[Key, ...] = ((PEAK, "gear: T2B"), (CONTINUOUS, "gear: T2N"), (POINT, "mean torque at mean speed"))
+GEAR_KEY: tuple[Key, ...] = (
+    MOTION,
+    (PEAK, "T2B and largest speed of the gear"),
+    (CONTINUOUS, "limit of the mean torque (T2N or TA)"),
+    (POINT, "mean torque at mean speed"),
+)
 
 
 # -- figures -----------------------------------------------------------------------------------------
@@ -34,7 +43,7 @@ GEAR_KEY: tuple[Key, ...] = ((PEAK, "gear: T2B"), (CONTINUOUS, "gear: T2N"), (PO
 
 def drives_figure(drives: Drives) -> Figure:
     """Speed–torque diagrams of all drives, motor side and load side."""
-    return assemble([panel for drive in drives.joints for panel in drive_panels(drive)])
+    return assemble([panel for drive in drives.joints for panel in (motor_panel(drive), load_panel(drive))])
 
 
 def sweep_figure(sweep: GearSweep) -> Figure:
@@ -47,74 +56,109 @@ def figure_of(drawn: Drives | GearSweep) -> Figure:
     return drives_figure(drawn) if isinstance(drawn, Drives) else sweep_figure(drawn)
 
 
-def drive_panels(drive: DriveSizing, colour: str = INK) -> list[Panel]:
-    """The four quadrants at the motor shaft and at the joint."""
-    return [
-        Panel(
-            f"{drive.joint}: motor side (N m over rpm)", partial(_motor_side, drive=drive, colour=colour),
-            MOTOR_KEY if drive.motor is not None else (), TALL,
-        ),
-        Panel(
-            f"{drive.joint}: load side ({'N over m/s' if drive.slides else 'N m over rpm'})", partial(_load_side, drive=drive, colour=colour),
-            GEAR_KEY if drive.gear is not None else (), TALL,
-        ),
-    ]  # fmt: skip
+def motor_panel(drive: DriveSizing) -> Panel:
+    """The four quadrants at the motor shaft."""
+    key = MOTOR_KEY if drive.motor is not None else (MOTION,)
+    return Panel(f"{drive.joint}: motor side (N m over rpm)", partial(_motor_side, drive=drive), key, THIRD)
 
 
-def _motor_side(axes: Axes, drive: DriveSizing, colour: str) -> None:
-    speed = drive.motor_speed / RPM
+def load_panel(drive: DriveSizing) -> Panel:
+    """The four quadrants at the joint."""
+    units = "N over m/s" if drive.slides else "N m over rpm"
+    key = GEAR_KEY if drive.gear is not None else (MOTION,)
+    return Panel(f"{drive.joint}: load side ({units})", partial(_load_side, drive=drive), key, THIRD)
+
+
+def _motor_side(axes: Axes, drive: DriveSizing) -> None:
+    lines: list[_Limit] = []
+    point = None
     if (motor := drive.motor) is not None:
         derated = [(n, T * motor.torque_factor) for n, T in motor.continuous_points]
-        for points, line in ((motor.peak_points, PEAK), (derated, CONTINUOUS)):
-            _four_quadrants(axes, points, line, motor.top_speed)
-        weight = float(drive.mean_speed / RPM)
-        axes.plot([weight], [drive.torque_rms], "D", color=POINT, ms=6, zorder=5, mec="white", mew=0.8)
-    _points(axes, speed, drive.motor_torque, colour)
+        lines = [
+            _Limit(points, colour, motor.top_speed, RPM)
+            for points, colour in ((motor.peak_points, PEAK), (derated, CONTINUOUS))
+            if points
+        ]
+        point = float(drive.mean_speed / RPM), drive.torque_rms
+    _diagram(axes, drive.motor_speed / RPM, drive.motor_torque, lines, point)
 
 
-def _load_side(axes: Axes, drive: DriveSizing, colour: str) -> None:
+def _load_side(axes: Axes, drive: DriveSizing) -> None:
     scale = 1.0 if drive.slides else RPM
-    speed = drive.load_speed / scale
-    if (gear := drive.gear) is not None:
-        for level, line in ((gear.acceleration_torque, PEAK), (gear.rated_torque, CONTINUOUS)):
-            if level is not None:
-                top = None if gear.max_input_speed is None else gear.max_input_speed / abs(gear.ratio)
-                reach = top if top is not None else 1.2 * float(np.abs(drive.load_speed).max()) or 1.0
-                _four_quadrants(axes, [(0.0, level), (reach, level)], line, top, scale)
-        mean = drive.mean_speed / abs(gear.ratio) / scale
-        axes.plot([mean], [drive.mean_torque], "D", color=POINT, ms=6, zorder=5, mec="white", mew=0.8)
-    _points(axes, speed, drive.load_torque, colour)
+    lines: list[_Limit] = []
+    point = None
+    known = not np.isnan(drive.output_torque).any()
+    if (gear := drive.gear) is not None and known:
+        k = abs(gear.reduction)
+        top = None if gear.max_input_speed is None else gear.max_input_speed / k
+        reach = top if top is not None else WIDE_ENOUGH * float(np.abs(drive.load_speed).max()) or 1.0
+        lines = [
+            _Limit([(0.0, level / gear.arm), (reach, level / gear.arm)], colour, top, scale)
+            for level, colour in ((gear.acceleration_torque, PEAK), (gear.mean_torque_limit, CONTINUOUS))
+            if level is not None
+        ]
+        point = drive.mean_speed / k / scale, drive.mean_torque / gear.arm
+    _diagram(axes, drive.load_speed / scale, drive.load_torque, lines, point)
 
 
-def _four_quadrants(axes: Axes, points: Any, colour: str, top: float | None, scale: float = RPM) -> None:
-    """A speed–torque curve in all four quadrants, closed at the largest speed."""
-    if not points:
-        return
-    n, T = np.array(points, float).T / np.array([[scale], [1.0]])
-    end = [0.0] if top is not None else []
-    n, T = np.append(n, [n[-1]] * len(end)), np.append(T, end)
-    for a in (1, -1):
-        for b in (1, -1):
-            axes.plot(a * n, b * T, color=colour, lw=1.2, zorder=3)
+@dataclass(frozen=True)
+class _Limit:
+    """A speed–torque curve ((speed, torque), …) and the largest speed, both in rad/s (m/s); ``scale`` of what is drawn."""
+
+    points: Sequence[tuple[float, float]]
+    colour: str
+    top: float | None
+    scale: float
+
+    def drawn(self) -> tuple[Any, Any]:
+        """The curve in one quadrant, closed at the largest speed."""
+        n, T = np.array(self.points, float).T / np.array([[self.scale], [1.0]])
+        end = [0.0] if self.top is not None else []
+        return np.append(n, [n[-1]] * len(end)), np.append(T, end)
 
 
-def _points(axes: Axes, speed: Any, torque: Any, colour: str) -> None:
-    """The motion as a line with its instants, the axes through zero, room for both."""
-    axes.plot(speed, torque, color=colour, lw=0.7, alpha=0.5, zorder=4)
-    axes.plot(speed, torque, ".", color=colour, ms=2.6, zorder=4)
+def _diagram(axes: Axes, speed: Any, torque: Any, lines: Sequence[_Limit], point: tuple[float, float] | None) -> None:
+    """The motion and its limits in four quadrants; limits far from the motion are told at the edge."""
+    curves = [(line.colour, *line.drawn()) for line in lines]
+    for colour, n, T in curves:
+        for a in (1, -1):
+            for b in (1, -1):
+                axes.plot(a * n, b * T, color=colour, lw=1.2, zorder=3)
+    if point is not None:
+        axes.plot(*([x] for x in point), "D", color=POINT, ms=5, zorder=5, mec="white", mew=0.8)
+    axes.plot(speed, torque, color=INK, lw=1.3, zorder=4)
     for line in (axes.axhline, axes.axvline):
         line(0.0, color=SOFT, lw=0.8, zorder=1)
-    for get, put in ((axes.get_xlim, axes.set_xlim), (axes.get_ylim, axes.set_ylim)):
-        most = max(map(abs, get()))
-        put(-most, most)
+    fast, strong = (max(float(np.abs(x).max()), y) for x, y in zip((speed, torque), point or (0.0, 0.0), strict=True))
+    ends = [float(n[-1]) for _, n, _ in curves]
+    levels = {colour: float(T.max()) for colour, _, T in curves}
+    steady = max(levels.get(CONTINUOUS, 0.0), 1.3 * strong)  # the continuous torque is always in sight
+    x = min(max(ends, default=np.inf), WIDE_ENOUGH * fast) if fast > 0 else max(ends, default=1.0)
+    y = steady if steady < 0.5 * levels.get(PEAK, 0.0) else max([*levels.values(), 1.1 * strong])
+    axes.set_xlim(-1.08 * (x or 1.0), 1.08 * (x or 1.0))
+    axes.set_ylim(-1.3 * (y or 1.0), 1.3 * (y or 1.0))  # room for words at the upper edge
+    if levels.get(PEAK, 0.0) > y:
+        _at_edge(axes, f"↑ limit {levels[PEAK]:.3g}", (0.01, 0.98), "left", "top")
+    if ends and max(ends) > 1.08 * x and any(line.top is not None for line in lines):
+        _at_edge(axes, f"limit {max(ends):.4g} →", (0.99, 0.98), "right", "top")
+
+
+def _at_edge(axes: Axes, words: str, at: tuple[float, float], ha: str, va: str) -> None:
+    """A limit outside of a diagram, in the limits' colour."""
+    axes.text(*at, words, transform=axes.transAxes, ha=ha, va=va, fontsize=8, color=PEAK, zorder=6)
 
 
 def sweep_panels(sweep: GearSweep) -> list[Panel]:
     """Torques and speed over the ratio."""
-    torque_key: tuple[Key, ...] = ((PEAK, "peak torque"), (CONTINUOUS, "RMS torque"), (INK, "motor speed"))
+    key: tuple[Key, ...] = (
+        (PEAK, "peak torque (dashed: the motor's, and its largest speed)"),
+        (CONTINUOUS, "RMS torque (dashed: the motor's continuous torque)"),
+        (INK, "motor speed"),
+        (SHADE, "ratios that the motor allows"),
+    )
     return [
-        Panel(f"{sweep.joint}: torque (N m)", partial(_sweep_torque, sweep=sweep), torque_key, TALL, 0.6),
-        Panel(f"{sweep.joint}: speed (rpm)", partial(_sweep_speed, sweep=sweep), torque_key, TALL, 0.6),
+        Panel(f"{sweep.joint}: torque (N m)", partial(_sweep_torque, sweep=sweep), key, HALF, 0.6),
+        Panel(f"{sweep.joint}: speed (rpm)", partial(_sweep_speed, sweep=sweep), key, HALF, 0.6),
     ]
 
 
@@ -122,7 +166,10 @@ def _sweep_torque(axes: Axes, sweep: GearSweep) -> None:
     axes.loglog(sweep.ratio, sweep.peak, color=PEAK)
     axes.loglog(sweep.ratio, sweep.rms, color=CONTINUOUS)
     if sweep.motor is not None:
-        for level, colour in ((sweep.motor.peak_torque, PEAK), (sweep.motor.rated_torque, CONTINUOUS)):
+        motor = sweep.motor
+        continuous = max((T for _, T in motor.continuous_points), default=None)
+        derated = None if continuous is None else continuous * motor.torque_factor
+        for level, colour in ((max((T for _, T in motor.peak_points), default=None), PEAK), (derated, CONTINUOUS)):
             if level is not None:
                 axes.axhline(level, color=colour, lw=1.0, ls=(0, (5, 3)))
     axes.plot([sweep.optimum], [sweep.rms.min()], "o", color=CONTINUOUS, ms=6)
@@ -160,7 +207,7 @@ def _ratio_axis(axes: Axes, sweep: GearSweep) -> None:
     )  # fmt: skip
     if sweep.allowed.any() and not sweep.allowed.all():
         inside = sweep.ratio[sweep.allowed]
-        axes.axvspan(float(inside.min()), float(inside.max()), color=CONTINUOUS, alpha=0.07, lw=0)
+        axes.axvspan(float(inside.min()), float(inside.max()), color=SHADE, lw=0, zorder=0)
     axes.set_xlim(float(sweep.ratio[0]), float(sweep.ratio[-1]))
     axes.set_xlabel("gear ratio")
     for axis in (axes.xaxis, axes.yaxis):
@@ -176,16 +223,21 @@ def drives_section(study: Study, name: str, about: str) -> str:
     drives = study.sizing.drives
     if drives is None:
         return ""
-    panels = [
-        panel
-        for drive in drives.joints
-        for panel in drive_panels(drive, joint_colour(study.arm.joint_names.index(drive.joint)))
-    ]
+    motors = [motor_panel(drive) for drive in drives.joints if drive.motor is not None]
+    loads = [load_panel(drive) for drive in drives.joints]
+    diagrams = "".join(
+        f"<h4>{title}</h4>\n" + grid(panels, f"{name}-{place}", about, across="three")
+        for title, place, panels in (
+            ("Speed and torque at the motor shaft", "motors", motors),
+            ("Speed and torque at the joint", "gears", loads),
+        )
+        if panels
+    )
     return (
         "<h3>Drives</h3>\n<p>Motors and gears of the robot file under this motion; the cycle repeats for ever. A light is green "
-        "where every check leaves 20 % or more, amber where less is left, red where a limit is exceeded.</p>"
-        + _lights(drives) + "<h4>Speed and torque in four quadrants</h4>\n"
-        + grid(panels, f"{name}-drives", about) + "<h4>Utilisation</h4>\n" + _utilisation(drives)
+        "where every check leaves 20 % or more, amber where less is left, red where a limit is exceeded. A limit far outside of a "
+        "diagram is told at its edge.</p>"
+        + _lights(drives) + "<h4>Utilisation</h4>\n" + _utilisation(drives) + diagrams
         + "<h4>Motors</h4>\n" + _motors(drives) + _gears(drives)
     )  # fmt: skip
 
@@ -219,8 +271,7 @@ def _utilisation(drives: Drives) -> str:
 def _used(check: Check | None) -> str:
     if check is None:
         return '<span class="soft">–</span>'
-    shown = f"{100 * check.used:.0f}" if math.isfinite(check.used) else "∞"
-    return f'<span class="{KINDS[check.light]}" title="{text(check.sentence)}">{shown}</span>'
+    return f'<span class="{KINDS[check.light]}" title="{text(check.sentence)}">{check.per_cent}</span>'
 
 
 def _motors(drives: Drives) -> str:
@@ -267,7 +318,7 @@ def _gears(drives: Drives) -> str:
         ("", "joint", [text(d.joint) for d in own]),
         ("", "ratio", [number(d.gear.ratio) for d in own if d.gear is not None]),
         ("", "η", [number(d.gear.efficiency, 3) for d in own if d.gear is not None]),
-        ("torque (N m)", "peak", [number(float(np.abs(d.load_torque).max())) for d in own]),
+        ("torque (N m)", "peak", [number(float(np.abs(d.output_torque).max())) for d in own]),
         ("torque (N m)", "mean", [number(d.mean_torque) for d in own]),
         ("life (h)", "L10", [_hours(d.life_10) for d in own]),
         ("life (h)", "L50", [_hours(d.life_50) for d in own]),

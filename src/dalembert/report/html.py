@@ -116,9 +116,9 @@ footer { margin-top: 60px; border-top: 1px solid var(--line); padding: 16px 0 40
   figure svg { max-height: 62mm; }
   .scroll, .equations { overflow: visible; } .equations svg { max-width: 100%; height: auto; }
   table { font-size: 7.6pt; } table.wide { font-size: 5.6pt; } th, td { padding: 2px 5px; } .wide th, .wide td { padding: 2px 3px; } th:first-child, td:first-child { position: static; }
-  .grid { display: block; } .grid > * { display: inline-block; width: 100%; margin: 0 2% 8px 0; vertical-align: top; }
+  .grid { display: flex; flex-wrap: wrap; gap: 0; } .grid > * { width: 100%; margin: 0 2% 8px 0; }
   .grid.two > * { width: 48%; } .grid.three > * { width: 31.3%; }
-  footer { margin-top: 24px; padding-bottom: 0; }
+  footer { margin-top: 8px; padding: 4px 0 0; break-before: avoid; break-inside: avoid; }
 }
 """
 
@@ -194,18 +194,17 @@ def cards(pairs: Iterable[tuple[str, str]]) -> str:
 def number(value: float, digits: int = 4, *, sign: bool = False) -> str:
     """A number as a table shows it, with thin spaces between thousands; what is not known is a dash.
 
-    >>> number(12345.6), number(0.00123456), number(float("nan")), number(-2.5), number(2e-5)
-    ('12\\u202f346', '0.001235', '–', '−2.5', '2·10⁻⁵')
+    >>> number(12345.6), number(0.00123456), number(float("nan")), number(-2.5), number(2e-5), number(4.2e10)
+    ('12\\u202f346', '0.001235', '–', '−2.5', '2·10⁻⁵', '4.2·10¹⁰')
     """
     if np.isnan(value):
         return "–"
     if np.isinf(value):
         return "∞" if value > 0 else "−∞"
     if abs(value) >= 1e9 or 0 < abs(value) < 1e-4:
-        shown = f"{value:.{digits - 1}e}".replace("e+0", "e").replace("e-0", "e-")
-        head, _, power = shown.partition("e")
-        head = head.rstrip("0").rstrip(".")
-        shown = f"{head}·10{power.translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
+        head, _, power = f"{value:.{digits - 1}e}".partition("e")
+        raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+        shown = f"{head.rstrip('0').rstrip('.') if '.' in head else head}·10{raised}"
     else:
         before = len(str(int(abs(value))))
         places = max(0, digits - before) if abs(value) >= 1 else digits - 1 - int(np.floor(np.log10(abs(value) or 1)))

@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.analysis.drives import Drives
 from dalembert.analysis.ellipsoid import Ellipsoid, components
 from dalembert.analysis.monte_carlo import QUANTILES, MonteCarlo
+from dalembert.analysis.selection import DriveSelection
 from dalembert.analysis.sizing import ROUNDING, Sizing, joint_units
 from dalembert.arm import Arm
 from dalembert.arrays import is_lazy
@@ -22,6 +24,7 @@ from dalembert.identification.result import Identification
 from dalembert.logs.log import Log
 from dalembert.report.arm_figures import configurations
 from dalembert.report.colours import RED, joint_colour
+from dalembert.report.drives import COLOURS, light
 from dalembert.report.figures import Curve
 from dalembert.report.html import number, text
 from dalembert.report.plots import at_frame, joint_names
@@ -100,10 +103,11 @@ def arm_html(arm: Arm) -> str:
             for key, what in (("speed", "speed"), ("effort", "torque"))
         )
         rows.append([_name(i, joint.name), text(joint.type), both, speed, effort])
-    mass = sum(float(link.inertia.mass) for link in arm.robot.links)
     also = f", {len(arm.passive_names)} passive" if arm.passive_names else ""
     assert arm.robot.tip is not None
-    title = f"{arm.name}: {arm.n} joint{'s' * (arm.n != 1)}{also}, {number(mass)} kg, tip {arm.robot.tip.link}"
+    title = (
+        f"{arm.name}: {arm.n} joint{'s' * (arm.n != 1)}{also}, {number(arm.robot.mass)} kg, tip {arm.robot.tip.link}"
+    )
     pictures, note = _drawn(lambda: _arm_picture(arm, None))
     return shown(title, pictures, ["joint", "type", "range", "speed limit", "effort limit"], rows, note)
 
@@ -240,6 +244,38 @@ def sizing_html(sizing: Sizing) -> str:
     picture = bars_svg(sizing.joints, shares, colours, "largest share of a limit")
     title = f"sizing of {sizing.arm}: {number(sizing.duration)} s"
     return shown(title, [picture], columns, rows, "; ".join(sizing.exceeded[:3]))
+
+
+def drives_html(drives: Drives) -> str:
+    """Drives: what is used of the deciding limit of every joint, its traffic light and why."""
+    return _drives_shown(f"drives of {len(drives)} joint{'s' * (len(drives) != 1)}", drives, {})
+
+
+def selection_html(selection: DriveSelection) -> str:
+    """Drives from catalogues: what every joint got, its traffic light, and why nothing smaller will do."""
+    assert selection.sizing.drives is not None
+    unit = " kg" if selection.criterion == "mass" else ""
+    costs = {choice.joint: f"{number(choice.cost)}{unit}" for choice in selection.choices}
+    title = f"{'lightest' if unit else 'cheapest'} drives of {selection.arm.name}"
+    note = "; ".join(f"{joint}: {reasons[0]}" for joint, reasons in list(selection.reasons.items())[:3] if reasons)
+    return _drives_shown(title, selection.sizing.drives, costs, selection.criterion, note)
+
+
+def _drives_shown(title: str, drives: Drives, costs: dict[str, str], criterion: str = "", note: str = "") -> str:
+    rows = []
+    for drive in drives:
+        parts = [text(part.name or "given") if part is not None else "–" for part in (drive.motor, drive.gear)]
+        own = [costs.get(drive.joint, "–")] if costs else []
+        rows.append([text(shortened(drive.joint)), light(drive.light), *parts, *own, text(drive.verdict)])
+    columns = ["joint", "light", "motor", "gear", *([criterion] if costs else []), "deciding"]
+    shares = np.array([min(1.0 - drive.margin, 99.0) for drive in drives])
+    picture = bars_svg(
+        [drive.joint for drive in drives],
+        shares,
+        [COLOURS[drive.light] for drive in drives],
+        "used of the deciding limit",
+    )
+    return shown(title, [picture], columns, rows, note)
 
 
 def monte_carlo_html(study: MonteCarlo) -> str:

@@ -461,7 +461,7 @@ def _sizing(study: Study, place: SectionPlace) -> str:
         torque, speed = ("motor torque τ / k_r", s.motor_torque), ("motor speed k_r q̇", s.motor_speed)
         watts: Column = ("power", "peak (W)", [number(s.motor_power.peak[i]) for i in driven])
         columns = [joints(driven), gears, *demand(*torque, driven), *demand(*speed, driven), watts]
-        motors = "<h4>Motors, through their gears</h4>\n" + table_of_columns(columns)
+        motors = "<h4>Motors, through gears without losses</h4>\n" + table_of_columns(columns)
     bearings = [joints()]
     for word, x in (("force |f|", s.force), ("along the axis", s.axial), ("across it", s.radial),
                     ("moment |μ|", s.moment), ("tilting", s.tilting)):  # fmt: skip
@@ -492,7 +492,7 @@ def _tolerances(study: Study, place: SectionPlace) -> str:
         ("peak torque", "nominal", [f"{number(drawn.nominal_peak[i])} {drawn.units[i]}" for i in every]),
         *(("peak torque", f"{share:.0%} stay below", [number(x) for x in values])
           for share, values in ((0.5, middle), (0.95, most), (0.99, nearly_all))),
-        ("effort limit", "", [number(drawn.limit[i]) for i in every]),
+        ("effort limit", "limit", [number(drawn.limit[i]) for i in every]),
         ("effort limit", "margin of 95 %", [light(light_of(margin[i]), f"{margin[i]:.0%}") if known[i] else "–" for i in every]),
         ("effort limit", "robots above it", [f"{drawn.exceeded[i]:.2%}" if known[i] else "–" for i in every]),
         ("", "what matters most", [text(_cause(drawn, i)) for i in every]),
@@ -517,10 +517,16 @@ def _drives_within(study: Study) -> str:
     drawn, drives = study.drawn, study.sizing.drives
     if drawn is None or drives is None:
         return ""
-    lights = drives.lights_at({"peak": drawn.quantile(0.95), "rms": drawn.quantile(0.95, "rms")})
-    rows = [[text(drive.joint), light(drive.light), light(lights[drive.joint])] for drive in drives.joints]
-    return "<h4>Drives of 95 % of the robots</h4>\n" + table(
-        ["joint", "as the file has it", "95 % of the robots"], rows
+    margins, rows = drives.margins(drawn.quantiles(0.95)), []
+    for drive in drives.joints:
+        name, least = min(margins[drive.joint].items(), key=lambda pair: pair[1], default=("", np.nan))
+        then = "unknown" if np.isnan(least) else light_of(least)
+        deciding = f"{name}, {100 * (1 - least):.0f} %" if name else "–"
+        rows.append([text(drive.joint), light(drive.light), light(then), text(deciding)])
+    return (
+        "<h4>Drives of 95 % of the robots</h4>\n<p>Torques, heat, life and holding brakes as 95 % of the robots need them; speeds, bearing "
+        "loads and emergency torques as the file has them.</p>"
+        + table(["joint", "as the file has it", "95 % of the robots", "deciding"], rows, words=True)
     )
 
 

@@ -134,10 +134,25 @@ def sizing_figure(sizing: Sizing) -> Figure:
     return assemble(panels, 2)
 
 
+def _are_turned(names: Sequence[str]) -> bool:
+    return sum(len(_label(name)) for name in names) + 2 * len(names) > 44
+
+
+def _foot(names: Sequence[str]) -> float:
+    """Inches below the axes for the names of ``_ticks``."""
+    return 0.3 + 0.055 * max(len(_label(name)) for name in names) if _are_turned(names) else 0.42
+
+
+def _label(name: str) -> str:
+    """A name as it stands below a bar: the middle of a long one is left out."""
+    return name if len(name) <= 24 else f"{name[:12]}…{name[-11:]}"
+
+
 def _ticks(axes: Axes, names: Sequence[str]) -> None:
     """The joints' names below the bars, turned where they would run into each other."""
+    names = [_label(name) for name in names]
     axes.set_xticks(range(len(names)), [literal(name) for name in names])
-    if sum(map(len, names)) + 2 * len(names) > 44:
+    if _are_turned(names):
         crowded = len(names) > 12
         axes.tick_params(axis="x", labelrotation=90 if crowded else 40, labelsize=7.0 if crowded else 8.5)
         for label in axes.get_xticklabels():
@@ -203,8 +218,9 @@ def _spread(study: MonteCarlo, joints: list[int]) -> Panel:
         axes.set_ylim(bottom=0)
         _ticks(axes, [study.joints[i] for i in joints])
 
-    title = f"Peak torque: 1 % to 99 % of {len(study.peak):,} robots ({study.units[joints[0]]})"
-    return Panel(title, draw, ((INK, "○ as its file has it"), (RED, "limit")), (6.4, 3.2))
+    title = f"Peak torque: 1 %, 50 % and 99 % of {len(study.peak):,} robots ({study.units[joints[0]]})"
+    foot = _foot([study.joints[i] for i in joints])
+    return Panel(title, draw, ((INK, "○ as its file has it"), (RED, "limit")), (6.4, 2.8 + foot), foot)
 
 
 # -- ellipsoids ----------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from dalembert.robot.model import Link, Robot
 from dalembert.robot.parts import INERTIA_KEYS, PLACEMENT_KEYS, read_inertia, read_placement
 from dalembert.robot.shapes import SIZES, Shape
 from dalembert.robot.tables import Table, some, told_at
+from dalembert.robot.units import LONGEST
 
 SHAPE_KEYS = (*SIZES, "scale", *PLACEMENT_KEYS, "name", "material", "colour")
 BODY_KEYS = ("density", "mass", "wall")
@@ -60,6 +61,7 @@ def read_body(parent: Table, folder: str | os.PathLike[str] = "") -> tuple[Inert
     for k, data in enumerate(given if isinstance(given, (list, tuple)) else [given], 1):
         table = Table(data, f"{parent.where}, shape {k}", (*SHAPE_KEYS, *BODY_KEYS))
         shape = read_shape(table)
+        _question_size(shape, table)
         mass, wall = table.number("mass", None), table.number("wall", None, length=True)
         density = table.get("density", None)
         if mass is None and density is None:
@@ -70,6 +72,18 @@ def read_body(parent: Table, folder: str | os.PathLike[str] = "") -> tuple[Inert
             body = body + shape.inertia(density, mass=mass, wall=wall, folder=folder)
         shapes.append(shape)
     return body, tuple(shapes)
+
+
+def _question_size(shape: Shape, table: Table) -> None:
+    """Refuse a size that can hardly be in metres, unless it says so; a mesh is questioned when it is opened."""
+    given = table.get(shape.kind)
+    words = any(isinstance(x, str) for x in (given if isinstance(given, (list, tuple)) else [given]))
+    largest = max(shape.size)
+    if shape.kind != "mesh" and not words and largest > LONGEST:
+        raise RobotError(
+            f"{table.where}: '{shape.kind}' has a size of {largest:g} m, which looks like millimetres; write \"{largest:g} mm\" if "
+            f'it is, or "{largest:g} m" if it is not'
+        )
 
 
 def with_density(robot: Robot, density: float | str, folder: str | os.PathLike[str] = "") -> Robot:

@@ -9,6 +9,7 @@ import csv
 import io
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, overload
@@ -46,6 +47,7 @@ ALSO: dict[type[DrivePart], dict[str, str]] = {
     Gear: {
         "name": "gear, type, model, order code, part number",
         "ratio": "i, gear ratio, reduction, reduction ratio",
+        "lead": "screw lead, pitch, travel per turn",
         "efficiency": "eta, η",
         "rated_torque": "T2N, TN, nominal torque",
         "average_torque": "TA, limit for average torque",
@@ -144,16 +146,20 @@ def read_gears(path: str | os.PathLike[str]) -> Catalogue[Gear]:
 def parse_catalogue(text: str, kind: type[Kind], where: str = "catalogue.csv") -> Catalogue[Kind]:
     """The parts in the text of a CSV catalogue; ``where`` opens every sentence about it."""
     text = text.removeprefix("\ufeff")
-    heading = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), "")
-    separator = max(";\t,", key=heading.count)
-    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    rows = list(csv.reader(io.StringIO("\n".join(lines)), delimiter=separator, skipinitialspace=True))
+    lines = {k: line for k, line in enumerate(text.splitlines(), 1) if line.strip() and not line.startswith("#")}
+    separator = max(";\t,", key=next(iter(lines.values()), "").count)
+    reader = csv.reader(io.StringIO("\n".join(lines.values())), delimiter=separator, skipinitialspace=True)
+    numbers = list(lines)
+    rows: list[list[str]] = []
+    places: list[str] = []
+    for row in reader:
+        rows.append(row)
+        places.append(f"{where}: line {numbers[reader.line_num - 1]}")
     if len(rows) < 2:
         raise RobotError(f"{where}: it has no rows; a catalogue has a line of headings and a line for each part")
     columns, notes = _columns(rows[0], kind, where)
     parts = []
-    for number, row in enumerate(rows[1:], 2):
-        place = f"{where}: row {number}"
+    for place, row in zip(places[1:], rows[1:], strict=True):
         if len(row) != len(rows[0]):
             raise RobotError(f"{place} has {len(row)} cells, and the headings are {len(rows[0])}; make them as many")
         values = {
@@ -161,10 +167,15 @@ def parse_catalogue(text: str, kind: type[Kind], where: str = "catalogue.csv") -
             for column, (key, scale) in columns.items()
             if (cell := row[column]).strip() not in ("", "-", "–")
         }
+        if empty := [" or ".join(group) for group in REQUIRED_COLUMNS[kind] if not values.keys() & set(group)]:
+            raise RobotError(
+                f"{place} has no value for '{empty[0]}', without which the {kind.__name__.lower()} cannot be chosen; fill it in, or "
+                "leave the row out"
+            )
         with told_at(place):
             parts.append(kind(**values))
-    names = [part.name for part in parts]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
+    counts = Counter(part.name for part in parts)
+    if twice := sorted(name for name, count in counts.items() if count > 1):
         raise RobotError(f"{where}: two parts are called {shown(twice[0])}; names must be unique")
     return Catalogue(tuple(parts), tuple(notes), where)
 

@@ -14,6 +14,7 @@ from dalembert.robot.placement import Placement, no_rotation
 from dalembert.robot.tables import some
 
 PHYSICAL = ("error", "warn")
+WARN = 'load it with physical="warn" (--physical warn)'
 
 
 class PhysicalWarning(UserWarning):
@@ -27,7 +28,7 @@ class ModelWarning(UserWarning):
 def check(
     robot: Robot,
     physical: Literal["error", "warn"] = "error",
-    remedy: str = 'load it with physical="warn" (--physical warn)',
+    remedy: str = WARN,
 ) -> Robot:
     """The robot itself, once everything in it is found possible.
 
@@ -36,8 +37,13 @@ def check(
     ``physical="warn"``; links that say so themselves (``physical=False``) pass, whatever mass and tensor they have.
     ``remedy`` is what the sentence recommends to who cannot correct them.
     """
-    if physical not in PHYSICAL:
-        raise RobotError(f"physical is {physical!r}; it can be {' or '.join(map(repr, PHYSICAL))}")
+    check_numbers(robot)
+    check_physical(robot, physical, remedy)
+    return robot
+
+
+def check_numbers(robot: Robot) -> None:
+    """Refuse numbers that are not finite, matrices that are no rotations, and negative masses."""
     where = robot.source or f"robot '{robot.name}'"
     for what, numbers in _numbers(robot):
         bad = next((x for x in numbers if isinstance(x, float) and not math.isfinite(x)), None)
@@ -50,12 +56,13 @@ def check(
     for what, inertia, claimed in _inertias(robot):
         if claimed and _is_number(inertia.mass) and inertia.mass < 0:
             raise RobotError(f"{where}: {what} has a negative mass ({inertia.mass:g} kg)")
-    _physical(robot, where, physical, remedy)
-    return robot
 
 
-def _physical(robot: Robot, where: str, physical: str, remedy: str) -> None:
-    """The links with impossible inertias, in one message."""
+def check_physical(robot: Robot, physical: str = "error", remedy: str = WARN, level: int = 3) -> None:
+    """Refuse links with impossible inertias, or warn of them, in one message; ``level`` is that of the line it points at."""
+    if physical not in PHYSICAL:
+        raise RobotError(f"physical is {physical!r}; it can be {' or '.join(map(repr, PHYSICAL))}")
+    where = robot.source or f"robot '{robot.name}'"
     impossible = [
         f"{what}: {reason}"
         for what, inertia, claimed in _inertias(robot)
@@ -69,7 +76,7 @@ def _physical(robot: Robot, where: str, physical: str, remedy: str) -> None:
     message = f"{where} has inertias that no body can have: {some(impossible, separator='; ')}"
     if physical == "error":
         raise RobotError(f"{message}; correct them, or {remedy}")
-    warnings.warn(message, PhysicalWarning, stacklevel=3)  # of the caller of check
+    warnings.warn(message, PhysicalWarning, stacklevel=level)
 
 
 def _is_number(x: Any) -> bool:

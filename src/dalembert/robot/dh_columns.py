@@ -29,6 +29,7 @@ SPELLINGS = {
     "com y": "cy comy yc ycom rcy lcy cogy cgy ycog",
     "com z": "cz comz zc zcom rcz lcz cogz cgz zcog",
     **{f"inertia {k}": f"i{k} j{k} ic{k} inertia{k}" for k in ("xx", "yy", "zz", "xy", "xz", "yz")},
+    "shapes": "shapes shape linkshapes linkshape",
     "rotor inertia": "im jm rotorinertia motorinertia inertiarotor inertiamotor jmotor imotor jr",
     "rotor mass": "rotormass motormass",
     "gear": "gear gearratio ratio kr n reduction gr",

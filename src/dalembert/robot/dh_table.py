@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dalembert.errors import RobotError
+from dalembert.robot.bodies import read_body
 from dalembert.robot.bounds import LINKS, NAME, at_most
 from dalembert.robot.dh import CONVENTIONS, Row, frame_of, from_dh
 from dalembert.robot.dh_columns import (
@@ -34,8 +35,10 @@ from dalembert.robot.friction import Friction
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import LIMIT_KEYS, STANDARD_GRAVITY, Limits, Robot, Rotor
 from dalembert.robot.parts import symmetric
+from dalembert.robot.safe_toml import parse_tables
+from dalembert.robot.shapes import Shape
 from dalembert.robot.table_cells import Cells, tables_in
-from dalembert.robot.tables import shown, some, told_at
+from dalembert.robot.tables import Table, shown, some, told_at
 from dalembert.robot.units import plain
 
 HEADER_WITHIN = 100  # rows from the top in which the header must stand
@@ -262,7 +265,7 @@ class _DHTable:
         if not any(row.inertia.mass for row in rows):
             self.notes.append(
                 "the table has no masses, so torques are 0 until links have some: add columns such as mass [kg], com_x [m] "
-                "and Ixx [kg m²], or write the arm to a .toml file and give its links shapes with a density"
+                "and Ixx [kg m²], or a column shapes with cells like: box = ['300 mm', '80 mm', '80 mm'], density = 'aluminium'"
             )
         name, _ = self.settings.get("name", (self.path.stem or "arm", ""))
         with told_at(where):
@@ -312,8 +315,10 @@ class _DHTable:
             )
         d, theta = (offset or d, theta) if slides else (d, offset or theta)
         a, alpha = (_number(told, key) or 0.0 for key in ("a", "alpha"))
+        inertia, visuals = _body(told, self.path.parent)
         parts: dict[str, Any] = {
-            "inertia": _inertia(told),
+            "inertia": inertia,
+            "visuals": visuals,
             "physical": self._moments_are_whole(told, names.get("link") or f"link{count}"),
             "limits": _limits(told, slides),
             "friction": _friction(told, slides),
@@ -321,7 +326,8 @@ class _DHTable:
             "note": told["note"].text if "note" in told else "",
         }
         if kind == "fixed" and parts["inertia"].mass:
-            raise told["mass"].wrong("a fixed row has no mass of its own here; add it to the link of the row before")
+            place = told["mass"] if _number(told, "mass") else told["shapes"]
+            raise place.wrong("a fixed row has no mass of its own here; add it to the link of the row before")
         return Row(a, alpha, d, theta, "revolute" if kind == "fixed" else kind, **names, **parts), kind  # type: ignore[arg-type]
 
     def _moments_are_whole(self, told: Mapping[str, DHCell], link: str) -> bool:
@@ -407,6 +413,26 @@ def _inertia(told: Mapping[str, DHCell]) -> Inertia:
     com = told["com"].vector() if "com" in told else tuple(_number(told, f"com {axis}") or 0.0 for axis in "xyz")
     tensor = symmetric(*(_number(told, f"inertia {k}") or 0.0 for k in ("xx", "yy", "zz", "xy", "yz", "xz")))
     return Inertia(mass, com, tensor)
+
+
+def _body(told: Mapping[str, DHCell], folder: Path) -> tuple[Inertia, tuple[Shape, ...]]:
+    """The inertia of a link by its numbers, or by the words of its cell ``shapes``; and these shapes."""
+    by_numbers, place = _inertia(told), told.get("shapes")
+    if place is None or place.blank:
+        return by_numbers, ()
+    if by_numbers != Inertia():
+        raise place.wrong("the row has shapes, and a mass, com or inertia, which they give too; leave one of them out")
+    words = place.text.strip()
+    tables = words if words.startswith("[") else f"[{words}]" if words.startswith("{") else f"[{{{words}}}]"
+    where = f"{place.where}, column '{place.column.header}'"
+    try:
+        given = parse_tables(f"shapes = {tables}", where)
+    except RobotError:
+        raise place.wrong(
+            f"{shown(words)} is not a shape; write it like: box = ['300 mm', '80 mm', '80 mm'], density = 'aluminium', "
+            "xyz = ['-150 mm', 0, 0], and several as {…}, {…}"
+        ) from None
+    return read_body(Table(given, where, ("shapes",)), folder)
 
 
 def _friction(told: Mapping[str, DHCell], slides: bool) -> Friction:

@@ -17,10 +17,13 @@ _MINUTE = _DEGREE / 60.0  # of arc
 
 # {the model's unit: {unit as written, without blanks and points: factor to the model's unit}}
 UNITS: dict[str, dict[str, float]] = {
-    "N m": {"Nm": 1.0, "mNm": 1e-3, "kNm": 1e3, "Ncm": 1e-2, "ozin": 0.0070615518333, "lbin": 0.112984829, "lbft": 1.3558179483},
+    "N m": {"Nm": 1.0, "mNm": 1e-3, "kNm": 1e3, "Ncm": 1e-2, "N-m": 1.0,
+            **dict.fromkeys(("ozin", "oz-in"), 0.0070615518333), **dict.fromkeys(("lbin", "lb-in"), 0.112984829),
+            **dict.fromkeys(("lbft", "lb-ft"), 1.3558179483)},
     "rad/s": {"rad/s": 1.0, "rpm": _TURN / 60, "r/min": _TURN / 60, "1/min": _TURN / 60, "min-1": _TURN / 60,
               "U/min": _TURN / 60, "rev/min": _TURN / 60, "rps": _TURN, "rev/s": _TURN, "deg/s": _DEGREE, "°/s": _DEGREE},
-    "kg m²": {"kgm2": 1.0, "kgcm2": 1e-4, "kgmm2": 1e-6, "gcm2": 1e-7, "gmm2": 1e-9, "gm2": 1e-3},
+    "kg m²": {"kgm2": 1.0, "kgcm2": 1e-4, "kgmm2": 1e-6, "gcm2": 1e-7, "gmm2": 1e-9, "gm2": 1e-3,
+              **{f"10-{power}kgm2": 10.0**-power for power in (3, 4, 5, 6, 7)}},
     "kg": {"kg": 1.0, "g": 1e-3, "lb": 0.45359237},
     "A": {"A": 1.0, "Arms": 1.0, "mA": 1e-3},
     "ohm": {"ohm": 1.0, "Ω": 1.0, "mohm": 1e-3, "mΩ": 1e-3},
@@ -29,7 +32,7 @@ UNITS: dict[str, dict[str, float]] = {
     "°C": {"°C": 1.0, "C": 1.0, "degC": 1.0},
     "s": {"s": 1.0, "ms": 1e-3, "min": 60.0, "h": 3600.0},
     "h": {"h": 1.0, "hr": 1.0, "hours": 1.0},
-    "m": {"m": 1.0, "km": 1e3},
+    "m": {"m": 1.0, "mm": 1e-3, "cm": 1e-2, "in": 0.0254, "km": 1e3},
     "N": {"N": 1.0, "kN": 1e3},
     "rad": {"rad": 1.0, "deg": _DEGREE, "°": _DEGREE, "arcmin": _MINUTE, "'": _MINUTE, "arcsec": _MINUTE / 60},
     "N m/rad": {"Nm/rad": 1.0, "kNm/rad": 1e3, "Nm/arcmin": 1.0 / _MINUTE, "Nm/deg": 1.0 / _DEGREE},
@@ -38,7 +41,10 @@ UNITS: dict[str, dict[str, float]] = {
 }  # fmt: skip
 
 _QUANTITY = re.compile(r"\s*([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*(.*?)\s*")
-_SAME = str.maketrans({"²": "2", "·": "", "*": "", " ": "", "^": "", "⁻": "-", "¹": "1", "−": "-", "\u00b5": "μ"})
+_SAME = str.maketrans(
+    {"·": "", "×": "", "*": "", " ": "", "^": "", "⁻": "-", "−": "-", "\u00b5": "μ"}
+    | dict(zip("¹²³⁴⁵⁶⁷", "1234567", strict=True))
+)
 
 
 def factor(written: str, unit: str, what: str) -> float:

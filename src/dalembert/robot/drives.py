@@ -55,17 +55,24 @@ class DrivePart:
         return [entry for entry in fields(cls) if "unit" in entry.metadata]
 
     def _number(self, entry: Field[Any], value: Any) -> float:
+        unit = "" if entry.metadata["unit"] in ("1", "price") else entry.metadata["unit"]
         if isinstance(value, bool) or not (isinstance(value, int | float) or hasattr(value, "dtype")):
             raise RobotError(
-                f"{self.kind}: '{entry.name}' is {shown(value)}; it must be a number in {entry.metadata['unit']}"
+                f"{self.kind}: '{entry.name}' is {shown(value)}; it must be a number{f' in {unit}' if unit else ''}"
             )
         number = float(value)
         signed = entry.metadata["unit"] == "°C" or entry.name == "ratio"
         if not math.isfinite(number) or (number < 0 and not signed) or (number == 0 and not entry.metadata["zero"]):
-            allowed = "a finite number" if signed else "a finite number ≥ 0" if entry.metadata["zero"] else "above 0"
-            raise RobotError(
-                f"{self.kind}: '{entry.name}' is {number:g} {entry.metadata['unit']}; it must be {allowed}"
+            allowed = (
+                "a finite number other than 0"
+                if entry.name == "ratio"
+                else "a finite number"
+                if signed
+                else "a finite number ≥ 0"
+                if entry.metadata["zero"]
+                else "a finite number above 0"
             )
+            raise RobotError(f"{self.kind}: '{entry.name}' is {f'{number:g} {unit}'.strip()}; it must be {allowed}")
         return number
 
 
@@ -128,11 +135,17 @@ class Motor(DrivePart):
                 )
         for key in ("continuous_curve", "peak_curve"):
             settle(self, **{key: self._points(key, getattr(self, key))})
-        low, high = self.rated_torque, self.peak_torque
-        if low is not None and high is not None and high < low:
-            raise RobotError(
-                f"{self.kind}: 'peak_torque' is {high:g} N m, below 'rated_torque', {low:g} N m; exchange them"
-            )
+        for small, large in (
+            ("rated_torque", "peak_torque"),
+            ("stall_torque", "peak_torque"),
+            ("rated_speed", "max_speed"),
+        ):
+            low, high = getattr(self, small), getattr(self, large)
+            if low is not None and high is not None and high < low:
+                unit = "N m" if large == "peak_torque" else "rad/s"
+                raise RobotError(
+                    f"{self.kind}: '{large}' is {high:g} {unit}, below '{small}', {low:g} {unit}; exchange them"
+                )
         if self.winding_temperature_limit <= REFERENCE_AMBIENT:
             raise RobotError(
                 f"{self.kind}: 'winding_limit' is {self.winding_limit:g} °C; it must be above {REFERENCE_AMBIENT:g} °C, up to "
@@ -218,7 +231,9 @@ class Motor(DrivePart):
 class Gear(DrivePart):
     """A gear as its catalogue describes it; torques are at its output, ``None`` is what the catalogue does not say.
 
-    ratio               i: motor turns for one turn of the joint, with sign (rad/m for a prismatic joint)
+    ratio               i: motor turns for one turn of the gear's output, with sign
+    lead                of the screw (or pinion) that a prismatic joint has at the gear's output: travel for one turn (m).
+                        Without it ``ratio`` of a prismatic joint is in rad/m, and torques at the output are not known
     efficiency          of the gear under load, beyond the friction that the joint has: 0 … 1
     rated_torque        T2N (N m); average_torque is the limit of the mean torque where it is another (Harmonic Drive)
     acceleration_torque T2B: the repeated peak
@@ -236,6 +251,7 @@ class Gear(DrivePart):
     """
 
     ratio: float = _known("1", 1.0)
+    lead: float | None = _known("m")
     efficiency: float = _known("1", 1.0)
     rated_torque: float | None = _known("N m")
     average_torque: float | None = _known("N m")
@@ -263,6 +279,25 @@ class Gear(DrivePart):
                 f"{self.kind}: 'efficiency' is {self.efficiency:g}; it must be above 0 and at most 1 (or '70 %')"
             )
 
+    @property
+    def mean_torque_limit(self) -> float | None:
+        """What the mean torque may be (N m): ``average_torque``, or T2N where that is not given."""
+        return self.rated_torque if self.average_torque is None else self.average_torque
+
+    @property
+    def arm(self) -> float:
+        """What a unit of the joint's force is at the gear's output: lead / 2π of a screw (m), otherwise 1."""
+        return 1.0 if self.lead is None else self.lead / (2.0 * math.pi)
+
+    @property
+    def reduction(self) -> float:
+        """k: motor speed over joint speed, with sign; in rad/m for a prismatic joint.
+
+        >>> round(Gear(ratio=2.0, lead=0.01).reduction, 1)  # a screw of 10 mm behind a belt 2 : 1
+        1256.6
+        """
+        return self.ratio / self.arm
+
 
 def of_rotor(motor: Motor | None, gear: Gear | None) -> dict[str, float]:
     """Inertia, gear and mass of the rotor that a motor and a gear make: {field of Rotor: value}.
@@ -271,4 +306,4 @@ def of_rotor(motor: Motor | None, gear: Gear | None) -> dict[str, float]:
     {'inertia': 4e-05, 'gear': 100.0, 'mass': 2.0}
     """
     motor, gear = motor or Motor(), gear or Gear()
-    return {"inertia": motor.rotor_inertia + gear.inertia, "gear": gear.ratio, "mass": motor.mass + gear.mass}
+    return {"inertia": motor.rotor_inertia + gear.inertia, "gear": gear.reduction, "mass": motor.mass + gear.mass}

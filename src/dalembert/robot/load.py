@@ -48,7 +48,7 @@ def load_robot(
     shapes. ``arguments`` are those of a .xacro file. The robot is checked. What the file says about torques and the
     model leaves out is a :class:`ModelWarning`.
     """
-    from dalembert.robot.check import ModelWarning, check
+    from dalembert.robot.check import ModelWarning, check_numbers, check_physical
 
     for option, value in (("tip", tip), ("root", root)):
         if value is not None and not isinstance(value, str):
@@ -62,13 +62,16 @@ def load_robot(
 
         with told_at(str(path)):
             robot = with_density(robot, density, path.parent)
-    check(robot.replace(source=str(path)), physical)  # its sentences name the file, not who published the numbers
+    check_numbers(robot.replace(source=str(path)))  # its sentences name the file, not who published the numbers
     if robot.left_out:
         left_out = some(robot.left_out, 20, "; ")
         warnings.warn(
-            f"{path}: left out of the model, and torques depend on it: {left_out}", ModelWarning, stacklevel=2
+            f"{path}: left out of the model, and torques depend on it: {left_out}", ModelWarning, stacklevel=3
         )
-    return part_of(robot, str(path), lock=lock, root=root, chain=tip is not None)
+    part = part_of(robot, str(path), lock=lock, root=root, chain=tip is not None)
+    # of what is left: an antenna of the base stops no arm
+    check_physical(part.replace(source=str(path)), physical, level=4)
+    return part
 
 
 def part_of(
@@ -87,7 +90,7 @@ def _read(path: Path, tip: str | None, convention: str | None, arguments: Mappin
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise RobotError(
-            f"{path}: '{path.suffix}' is not a supported robot format; use one of {', '.join(SUFFIXES)}{_near(path)}"
+            f"{path}: the suffix '{path.suffix}' is not a supported robot format ({', '.join(SUFFIXES)}){_near(path)}"
         )
     if not os.path.exists(path):
         raise RobotError(f"{path}: there is no such file{_near(path)}")
@@ -119,7 +122,10 @@ def _near(path: Path) -> str:
     except OSError:  # a folder that may not be listed
         return ""
     same = [name for name in files if Path(name).stem == path.stem]
-    return f"; did you mean '{same[0]}'?" if same else nearest(path.name, files)
+    if same:
+        return f"; did you mean '{same[0]}'?"
+    alike = [name for name in files if nearest(path.stem, [Path(name).stem])]  # endings are alike in all of them
+    return nearest(path.name, alike)
 
 
 def _shipped(name: str) -> Path:
@@ -174,8 +180,11 @@ def _xml_kind(path: Path) -> str:
     return kinds[root.tag]
 
 
-def save_robot(robot: Robot, path: str | os.PathLike[str]) -> None:
+def save_robot(robot: Robot, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
     """Write a robot to a .toml or .urdf file, by the suffix."""
+    from dalembert.files import check_writable
+
+    check_writable(path, overwrite=overwrite, error=RobotError)
     suffix = Path(path).suffix.lower()
     if suffix == ".toml":
         from dalembert.robot.toml_writer import save_toml

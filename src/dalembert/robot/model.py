@@ -214,6 +214,11 @@ class Joint:
             settle(self, rotor=self._driven_rotor())
         if self.type not in JOINT_TYPES:
             raise RobotError(f"joint '{self.name}' has type '{self.type}'; known types are {', '.join(JOINT_TYPES)}")
+        if self.gear is not None and self.gear.lead is not None and self.type != "prismatic":
+            raise RobotError(
+                f"joint '{self.name}' is {self.type}, and its gear has a lead of {self.gear.lead:g} m, which is for prismatic joints; "
+                "leave 'lead' out"
+            )
         settle(self, axis=unit(self.axis, f"the axis of joint '{self.name}'"), offset=number(self.offset))
         term = next((term for term in self.friction if term.turns), None)
         if self.type == "prismatic" and term is not None:
@@ -411,8 +416,9 @@ class Robot:
         for link in self.links:
             if link.name == name:
                 return link
+        names = [link.name for link in self.links]
         raise RobotError(
-            f"robot '{self.name}' has no link '{name}'; its links are {some([x.name for x in self.links])}"
+            f"robot '{self.name}' has no link '{name}'{nearest(name, names)} (its links are {some(names)})"
         )
 
     def with_coordinates(self, names: Sequence[str], angles: Sequence[bool], coupling: Coupling) -> Robot:
@@ -449,17 +455,11 @@ class Robot:
                 f"no {what} is called '{name}', so it cannot be the tip; known are {some(known)}{nearest(name, known)}"
             )
         notes = [note for note in self.notes if not note.startswith(TIP_NOTE)]
-        if (
-            self.payload is not None
-            and self.tip is not None
-            and (self.tip.link, self.tip.placement)
-            != (
-                frames[name].link,
-                frames[name].placement,
-            )
-        ):
-            notes.append(f"the payload is held at the new tip, '{name}', and no longer at '{self.tip.name}'")
-        return self.replace(tip=frames[name], notes=tuple(notes))
+        old, new = self.tip, frames[name]
+        moves = old is not None and (old.link, old.placement) != (new.link, new.placement)
+        if self.payload is not None and old is not None and moves:
+            notes.append(f"the payload is held at the new tip, '{name}', and no longer at '{old.name}'")
+        return self.replace(tip=new, notes=tuple(notes))
 
     def with_tip_said(self) -> Robot:
         """The robot, its notes naming the tip that was chosen where its file names none and it might be another link."""
@@ -551,13 +551,18 @@ def _default_tip(robot: Robot) -> str:
     there is another.
     """
     root = robot.root
-    led = {name for coupling in robot.couplings for name in coupling.joints}
+    led = {name: coupling.of for coupling in robot.couplings for name in coupling.joints}
     above = {joint.child: joint for joint in robot.joints}
     count, follows, free = {root: 0}, {root: False}, {root: 0}
     bodies = {link.name for link in robot.links if not link.massless}
+    moving_bodies = {joint.name for joint in robot.joints if joint.child in bodies}
+    before: dict[str, frozenset[str]] = {root: frozenset()}  # the joints on the way to a link
     for joint in robot.joints:
+        before[joint.child] = before[joint.parent] | {joint.name}
         count[joint.child] = count[joint.parent] + joint.moves
-        follows[joint.child] = follows[joint.parent] or joint.name in led
+        # a joint that follows one of another branch is a finger's; one that follows a joint before it, as in a screw, is not
+        aside = moving_bodies.intersection(led.get(joint.name, ())) - before[joint.child]
+        follows[joint.child] = follows[joint.parent] or bool(aside)
         free[joint.child] = free[joint.parent] + (joint.moves and joint.name not in led and joint.child in bodies)
     leaves = _leaves(robot)
     most = max(count[name] for name in leaves)

@@ -60,7 +60,7 @@ def read_placement_at(parent: Table, key: str) -> Placement:
 
 def read_placement(table: Table) -> Placement:
     """xyz (m) and either rpy (rad, R = Rz(yaw) Ry(pitch) Rx(roll)) or rotation (three rows)."""
-    xyz = table.vector("xyz", ZERO)
+    xyz = table.vector("xyz", ZERO, length=True)
     if "rotation" not in table:
         roll, pitch, yaw = table.vector("rpy", ZERO, angle=True)
         return Placement.rpy(roll, pitch, yaw, xyz=xyz)

@@ -16,7 +16,6 @@ from dalembert.environment.brief import brief
 from dalembert.errors import RobotError
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.materials import density_of
-from dalembert.robot.meshes import mesh_body
 from dalembert.robot.placement import Placement
 
 ShapeKind = Literal["box", "cylinder", "sphere", "capsule", "mesh"]
@@ -93,6 +92,8 @@ class Shape:
         if self.kind == "mesh":
             if wall is not None:
                 raise RobotError(f"'wall' is {wall:g}, but the wall of a mesh is what the mesh draws; leave it out")
+            from dalembert.robot.meshes import mesh_body  # which needs a helper process
+
             return mesh_body(self.file, self.size, folder)
         for name, value in zip(SIZES[self.kind], self.size, strict=True):
             least = "at least 0" if self.kind == "capsule" and name == "length" else "more than 0"

@@ -15,7 +15,6 @@ from typing import Any
 from dalembert.environment.extras import extra
 from dalembert.errors import RobotError
 from dalembert.files import open_bounded, read_bounded
-from dalembert.files.foreign import ask
 from dalembert.robot.bounds import TABLE_BYTES, TABLE_CELLS, at_most
 
 TEXT_TABLES = (".csv", ".tsv")
@@ -77,6 +76,8 @@ def _split(text: str, delimiter: str, where: str) -> Iterator[tuple[int, tuple[s
 
 def _sheets(where: str) -> Iterator[Cells]:
     with open_bounded(where, TABLE_BYTES, "table", RobotError):  # a file, and one of a size that a table has
+        from dalembert.files.foreign import ask  # which starts processes
+
         plain, _ = ask(
             "dalembert.robot.table_cells:workbook", {"path": where}, where=where, reader="Calamine", error=RobotError
         )

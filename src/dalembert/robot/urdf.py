@@ -162,7 +162,7 @@ class _Notes:
 
     @staticmethod
     def sentences(kinds: dict[str, dict[str, None]]) -> tuple[str, ...]:
-        return tuple(f"{kind}: {some(list(which), 50)}" for kind, which in kinds.items())
+        return tuple(f"{kind}: {some(list(which))}" for kind, which in kinds.items())
 
 
 class _UrdfElement:

@@ -241,7 +241,7 @@ class Run:
 
     def __repr__(self) -> str:
         batch = f"batch {self.q.shape[:-2]}, " if self.q.ndim > 2 else ""
-        return f"<Run of {self.arm.name!r}: {batch}{self.t[-1] - self.t[0]:.6g} s, {len(self.t)} instants, {self.arm.n} joints>"
+        return f"<Run of {self.arm.name!r}: {batch}{self.t[-1] - self.t[0]:.6g} s, {len(self.t)} instants, {self.arm.n} joint{'s' * (self.arm.n != 1)}>"
 
 
 class StagedRun(Run):

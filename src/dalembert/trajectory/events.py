@@ -25,7 +25,7 @@ WRENCH = 6
 SLACK = 1e-9  # of the duration: by how much an event may be outside, by rounding
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PayloadEvent:
     """A body that is held at the tip from ``start`` to ``end`` (s): its mass (kg), centre (m) and tensor in the tip's frame.
 
@@ -57,8 +57,11 @@ class PayloadEvent:
     def __str__(self) -> str:
         return f"payload of {self.mass:g} kg from {self.start:.6g} to {self.end:.6g} s"
 
+    def __repr__(self) -> str:
+        return f"<{self}>"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class WrenchEvent:
     """A wrench [fx, fy, fz, mx, my, mz] (N, N m) by the tip on its environment, base axes, from ``start`` to ``end`` (s).
 
@@ -82,6 +85,9 @@ class WrenchEvent:
     def __str__(self) -> str:
         wrench = ", ".join(f"{x:g}" for x in self.wrench)
         return f"tip wrench ({wrench}) from {self.start:.6g} to {self.end:.6g} s"
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
 
 
 Event = PayloadEvent | WrenchEvent

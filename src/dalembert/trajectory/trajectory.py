@@ -56,7 +56,7 @@ SAMPLES = 501  # how many instants .t has unless the motion came with its own
 SAME_INSTANT = 1e-12  # of the duration: knots nearer to each other are one
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Trajectory:
     """A joint motion from 0 to ``duration`` (s), known at every instant.
 
@@ -76,6 +76,8 @@ class Trajectory:
     >>> q, qd, qdd = motion(0.5)
     >>> q, qd, qdd
     (array([ 0.125, -0.25 ]), array([ 0.5, -1. ]), array([ 1., -2.]))
+    >>> motion.with_payload(3.0, start=0.5)
+    <Trajectory: 2 s, 2 joints, payload of 3 kg from 0.5 to 2 s>
     """
 
     duration: float
@@ -86,6 +88,12 @@ class Trajectory:
     scaling: ScalingReport | TimeOptimalReport | Retiming | None = field(default=None, repr=False)
     notes: tuple[str, ...] = field(default=(), repr=False)
     events: tuple[Event, ...] = field(default=(), repr=False)
+
+    def __repr__(self) -> str:
+        words = [f"{self.duration:.6g} s", f"{self.n} joint{'s' if self.n != 1 else ''}"]
+        more = [str(event) for event in self.events[:2]]
+        more += [f"{len(self.events) - 2} more events"] if len(self.events) > 2 else []
+        return f"<Trajectory: {', '.join(words + more)}>"
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.duration) and self.duration > 0):
