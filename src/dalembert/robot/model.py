@@ -631,7 +631,9 @@ def _tool_frame(robot: Robot, link: str, above: dict[str, Joint]) -> str:
 
 
 def _tool_rank(link: str) -> int:
-    """The place of a link's name in :data:`TOOL_FRAMES`."""
+    """The place of a link's name in :data:`TOOL_FRAMES`; fingers and sensors have none."""
+    if FINGER.search(link.lower()) or SENSOR.search(link.lower()):
+        return len(TOOL_FRAMES)
     words = set(re.findall(r"[a-z0-9]+", link.lower()))
     return next((k for k, word in enumerate(TOOL_FRAMES) if word in words), len(TOOL_FRAMES))
 
