@@ -57,3 +57,7 @@ def test_a_spline_that_swings_out_of_a_hold_is_said_with_the_remedy(tmp_path: Pa
         assert ("by a monotone curve" in words) == (interpolation != "spline")
         peaks[interpolation] = np.abs(np.loadtxt(out, delimiter=",", skiprows=1)[:, 1:]).max()
     assert peaks["auto"] == peaks["monotone"] < peaks["spline"]
+    for command in (["scale"], ["approximate"], ["simulate", "--follow"]):
+        where = ["planar-2r", path] if len(command) == 1 else ["planar-2r", command[1], path]
+        output = [] if command[0] == "approximate" else ["-o", tmp_path / f"{command[0]}.csv"]
+        assert "the spline through" not in invoke(command[0], *where, "--interpolation", "monotone", *output)

@@ -77,6 +77,15 @@ def test_a_hollow_body_and_its_hollow_are_the_full_one(kind, size):
     np.testing.assert_allclose(values(whole), values(Shape(kind, size, HERE).inertia(2700)), rtol=1e-12, atol=1e-14)
 
 
+def test_sizes_are_numbers_or_words():
+    assert Shape("sphere", 0.5).size == (0.5,) and Shape("cylinder", ("40 mm", "0.5 m")).size == (0.04, 0.5)
+    for size in ("40", (None,), ("40 miles",)):
+        with pytest.raises(
+            RobotError, match=r"the size of a sphere has .*; it needs numbers in m, or words like '40 mm'"
+        ):
+            Shape("sphere", size)
+
+
 def test_a_tube_has_the_closed_form_of_books():
     outer, inner, length = 0.05, 0.045, 0.6
     tube = Shape("cylinder", (outer, length)).inertia("steel", wall=outer - inner)

@@ -267,6 +267,7 @@ TIPS = {
     "two arms": (TWO_ARMS.replace("claw", "lance"), "lance"),
     "two equal arms": (f'<robot name="r">{link("base")}{chain("l", "base", 3)}{chain("r", "base", 3)}</robot>', "l3"),
     "a camera and a tool frame": (f'<robot name="r">{link("base")}{chain("a", "base", 2)}{link("cam", 0)}{joint("c", "a2", "cam", kind="fixed")}{link("tool0", 0)}{joint("t", "a2", "tool0", kind="fixed")}</robot>', "tool0"),
+    "cameras on the tool": (f'<robot name="r">{link("base")}{chain("a", "base", 4)}{link("end_effector_link", 0)}{joint("e", "a4", "end_effector_link", kind="fixed")}{link("camera_link", 0)}{joint("c", "end_effector_link", "camera_link", kind="fixed")}{link("camera_depth", 0)}{joint("d", "end_effector_link", "camera_depth", kind="fixed")}</robot>', "end_effector_link"),
     "a finger by itself": (f'<robot name="r">{link("base")}{chain("finger", "base", 3)}</robot>', "finger3"),
 }  # fmt: skip
 

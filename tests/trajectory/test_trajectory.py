@@ -552,7 +552,7 @@ def test_limits_name_joint_time_value_and_limit() -> None:
 
 
 def test_limits_see_peaks_between_samples_and_before_jumps() -> None:
-    a = limited(arm("planar-2r"), velocity=2 * np.pi - 1e-6, acceleration=21.0)
+    a = limited(arm("planar-2r"), velocity=2 * np.pi * (1 - 3e-6), acceleration=21.0)
     motion = da.fourier([[[1.0], [0.0]], [[0.0], [0.0]]], 1.0)
     motion = dataclasses.replace(motion, duration=1.0, sampled_at=np.linspace(0, 1, 8))
     assert [x.quantity for x in motion.limits_report(a)] == ["velocity", "acceleration"]

@@ -47,6 +47,7 @@ def approximate(
     ] = None,
     plot: Annotated[str | None, Option(metavar="OUT.png", help="Write a figure: .png, .svg or .pdf.")] = None,
     force: options.ForceFlag = False,
+    interpolation: options.InterpolationOption = "auto",
     tip_wrench: options.WrenchOption = None,
     payload: options.PayloadOption = None,
     payload_com: options.PayloadComOption = None,
@@ -75,7 +76,9 @@ def approximate(
         options.not_an_input(path, "the result would overwrite the file it is", motion, arm)
         check_writable(path, overwrite=force)
     options.check_plot(plot, force=force)
-    motions = [(motion.stem, read(loaded, motion)[0])] if motion is not None else _example(loaded, example)
+    motions = (
+        [(motion.stem, read(loaded, motion, interpolation)[0])] if motion is not None else _example(loaded, example)
+    )
     from dalembert.analysis.omissions import DROPS, omissions
 
     if small is not None:

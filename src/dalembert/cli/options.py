@@ -90,6 +90,8 @@ class Loading:
             joint, equals, values = text.rpartition("=")
             if not equals or not joint.strip() or not values.strip():
                 raise DalembertError(f'--lock "{text}" must be a joint and a position, like finger_joint=0.02')
+            if joint.strip() in positions:
+                raise DalembertError(f"--lock names joint '{joint.strip()}' twice; give it one position")
             positions[joint.strip()] = list_of(f"--lock {joint}=", values)
         return positions
 

@@ -37,6 +37,7 @@ def scale(
     torques: Annotated[
         bool, Option("--torques", help="Write tau1 … too, which 'dalembert simulate --torque' takes.")
     ] = False,
+    interpolation: options.InterpolationOption = "auto",
     payload: options.PayloadOption = None,
     payload_com: options.PayloadComOption = None,
     output: Annotated[
@@ -62,7 +63,7 @@ def scale(
     if output != "-":
         options.not_an_input(output, "the motion would overwrite the file it is", motion, arm, limits)
         check_writable(output, overwrite=force)
-    given = da.read_trajectory(motion, loaded)
+    given = da.read_trajectory(motion, loaded, interpolation=interpolation)
     if time_optimal:
         scaled = given.time_optimal(loaded, duration=duration)
     else:

@@ -118,6 +118,7 @@ def simulate(
     velocity_filter: Annotated[
         float | None, Option(metavar="HZ", help="Low-pass on velocities from encoder counts.")
     ] = None,
+    interpolation: options.InterpolationOption = "auto",
     tip_wrench: options.WrenchOption = None,
     payload: options.PayloadOption = None,
     payload_com: options.PayloadComOption = None,
@@ -151,7 +152,7 @@ def simulate(
     _check_batch(states, cluster, q, qd, output, plot, animate)
 
     given = {"kp": kp, "kd": kd, "lambda": lambda_, "gamma": gamma}
-    applied, motion = _applied(loaded, known, torque, held, follow, control, given)
+    applied, motion = _applied(loaded, known, torque, held, follow, control, given, interpolation)
     limited, stopped, notes = _limits(loaded, method, stops, effort_limits, ideal)
     (q0, qd0), told = _first_state(loaded, q, qd, motion, applied, bool(stopped))
     if states is not None:
@@ -285,6 +286,7 @@ def _applied(
     follow: Path | None,
     control: str,
     given: dict[str, str | None],
+    interpolation: options.Interpolation,
 ) -> tuple[Any, da.Trajectory | None]:
     """The torque or the controller that the options name, and the motion it follows."""
     named = [name for name, text in given.items() if text is not None]
@@ -317,7 +319,7 @@ def _applied(
         if text is None and not unless:
             raise DalembertError(f"--control {control} needs --{name}, which depends on the size of the arm")
         gains.append(_gain(f"--{name}", unless if text is None else text))
-    motion = da.read_trajectory(follow, arm)
+    motion = da.read_trajectory(follow, arm, interpolation=interpolation)
     if control == "feedforward":
         return da.Feedforward(motion, gains[0], gains[1], known), motion
     laws: dict[str, Any] = {"computed": da.ComputedTorque, "pd": da.PD, "adaptive": da.Adaptive}

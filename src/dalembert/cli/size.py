@@ -64,6 +64,7 @@ def size(
     ] = None,
     as_json: Annotated[bool, Option("--json", help="Print the numbers as JSON, for programs.")] = False,
     force: options.ForceFlag = False,
+    interpolation: options.InterpolationOption = "auto",
     tip_wrench: options.WrenchOption = None,
     payload: options.PayloadOption = None,
     payload_com: options.PayloadComOption = None,
@@ -88,7 +89,7 @@ def size(
         near = get_close_matches(sweep, loaded.joint_names, 1)
         hint = f"did you mean '{near[0]}'?" if near else f"the joints are {', '.join(loaded.joint_names)}"
         raise DalembertError(f"--sweep is '{sweep}', and there is no such joint; {hint}")
-    table, _ = read(loaded, motion)
+    table, _ = read(loaded, motion, interpolation)
     selection = None
     if motors is not None:
         some_motors, some_gears = da.read_motors(motors), da.read_gears(gears) if gears is not None else None

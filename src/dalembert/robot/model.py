@@ -533,6 +533,7 @@ def _in_order(robot: Robot) -> tuple[Joint, ...]:
 # how people name the frame at which a tool is held, the likeliest first
 TOOL_FRAMES = ("tcp", "tool0", "ee", "eef", "tool", "flange", "grasp", "effector", "gripper", "hand")
 FINGER = re.compile("finger|thumb|jaw|knuckle")
+SENSOR = re.compile("camera|sensor|imu|lidar|laser|optical|depth")
 ARM = 3  # joints: what carries a finger behind fewer is no arm
 
 
@@ -548,7 +549,7 @@ def _default_tip(robot: Robot) -> str:
     It is the leaf behind the most moving joints. Where several are, the way to them is followed to where it branches into
     fingers: branches that have fewer joints each than the way to them. The tip is the link that carries these, or a frame
     fixed to it that is called like a tool's. A link that a coupling moves, or that is called a finger, is no tip as long as
-    there is another.
+    there is another; neither is a sensor, but what carries it.
     """
     root = robot.root
     led = {name: coupling.of for coupling in robot.couplings for name in coupling.joints}
@@ -569,6 +570,11 @@ def _default_tip(robot: Robot) -> str:
     last = [name for name in leaves if count[name] == most]
     unique = len(last) == 1 and not follows[last[0]]
     chosen = last[0] if unique else _hand_of(robot, leaves, above, free, follows)
+    carrier = chosen
+    while SENSOR.search(carrier.lower()) and carrier in above and not above[carrier].moves:
+        carrier = above[carrier].parent
+    if carrier != chosen:
+        chosen = _tool_frame(robot, carrier, above)
     hand = chosen
     while hand in above and (FINGER.search(hand.lower()) or (above[hand].moves and _grips(above[hand].name))):
         hand = above[hand].parent
@@ -625,7 +631,9 @@ def _tool_frame(robot: Robot, link: str, above: dict[str, Joint]) -> str:
 
 
 def _tool_rank(link: str) -> int:
-    """The place of a link's name in :data:`TOOL_FRAMES`."""
+    """The place of a link's name in :data:`TOOL_FRAMES`; fingers and sensors have none."""
+    if FINGER.search(link.lower()) or SENSOR.search(link.lower()):
+        return len(TOOL_FRAMES)
     words = set(re.findall(r"[a-z0-9]+", link.lower()))
     return next((k for k, word in enumerate(TOOL_FRAMES) if word in words), len(TOOL_FRAMES))
 

@@ -17,6 +17,8 @@ from dalembert.errors import RobotError
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.materials import density_of
 from dalembert.robot.placement import Placement
+from dalembert.robot.tables import shown
+from dalembert.robot.units import parse_length
 
 ShapeKind = Literal["box", "cylinder", "sphere", "capsule", "mesh"]
 SIZES = {  # what the numbers of ``size`` are (m; a mesh has scale factors)
@@ -33,7 +35,7 @@ SIZES = {  # what the numbers of ``size`` are (m; a mesh has scale factors)
 class Shape:
     """A shape that stands at ``placement`` on a link; its own frame is at its centre, cylinders and capsules along z.
 
-    size    a box's sides (x, y, z), a cylinder's or capsule's (radius, length), a sphere's (radius,), all in m; for a
+    size    a box's sides (x, y, z), a cylinder's or capsule's (radius, length), a sphere's (radius,), in m or words; for a
             mesh the factors by which its coordinates are multiplied; the length of a capsule is that of its cylinder
     file    the mesh's file, as the robot file writes it
     colour  red, green, blue and opacity from 0 to 1, where the file says one
@@ -54,12 +56,23 @@ class Shape:
     def __post_init__(self) -> None:
         if self.kind not in SIZES:
             raise RobotError(f"a shape is of kind '{self.kind}'; known kinds are {', '.join(SIZES)}")
+        given = (self.size,) if isinstance(self.size, (int, float, str)) else tuple(self.size)
+        settle(self, size=tuple(self._metres(x) for x in given))
         if len(self.size) != len(SIZES[self.kind]):
             raise RobotError(
                 f"the size of a {self.kind} has {len(self.size)} numbers; it needs {len(SIZES[self.kind])}: "
                 f"{', '.join(SIZES[self.kind])}"
             )
-        settle(self, size=tuple(map(float, self.size)))
+
+    def _metres(self, x: float | str) -> float:
+        """A number of the size, which may be words like "40 mm"."""
+        try:
+            length = parse_length(x) if isinstance(x, str) and self.kind != "mesh" else float(x)
+        except (TypeError, ValueError):
+            length = None
+        if length is None:
+            raise RobotError(f"the size of a {self.kind} has {shown(x)}; it needs numbers in m, or words like '40 mm'")
+        return length
 
     def inertia(
         self,

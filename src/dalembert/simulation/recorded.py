@@ -13,7 +13,7 @@ from dalembert.arrays import shown
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.simulation.controllers import Controller
 from dalembert.trajectory.checks import finite
-from dalembert.trajectory.events import Event, LoadTable
+from dalembert.trajectory.events import Event, LoadTable, PayloadEvent, WrenchEvent
 
 if TYPE_CHECKING:
     from dalembert.arm import Arm
@@ -72,6 +72,9 @@ class RecordedTorque(Controller):
         self.q0 = None if q0 is None else finite("q0", q0)
         self.qd0 = None if qd0 is None else finite("qd0", qd0)
         self.events = tuple(events)
+        for event in self.events:
+            if not isinstance(event, (PayloadEvent, WrenchEvent)):
+                raise DalembertError(f"events has {shown(event)}; it must be those of a motion, such as motion.events")
         super().__init__(0.0, 0.0, np.zeros(n))
 
     @property

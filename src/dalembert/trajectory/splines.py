@@ -167,7 +167,9 @@ def reconstructed(t: Array, values: Array, cutoff: float | None = None) -> tuple
     second-order Butterworth low-pass, which shifts no phase either; use it for measured positions.
     """
     if len(t) < 6:
-        raise DalembertError(f"a derivative needs values at 6 instants or more, not at {len(t)}")
+        raise DalembertError(
+            f"a derivative needs values at 6 instants or more, not at {len(t)}; interpolation 'monotone' needs two"
+        )
     if cutoff is not None:
         values = _low_pass(t, values, cutoff)
     derivatives = np.full((3, *values.shape), np.nan)
