@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
-import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -104,21 +101,3 @@ def test_the_innermost_block_says_what_is_missing() -> None:
     with pytest.raises(da.MissingExtraError) as error, extra("plot", "a page"), extra("symbols", "a formula"):
         raise ModuleNotFoundError("No module named 'sympy'", name="sympy")
     assert str(error.value) == "a formula needs SymPy; type: pip install 'dalembert[symbols]'"
-
-
-def test_the_core_needs_no_extra(tmp_path: Path) -> None:
-    """As ``make test-core`` tests it where they are not installed; here importing them fails, and the arms are few."""
-    for package in PACKAGES:
-        (tmp_path / package).mkdir()
-        text = f"raise ModuleNotFoundError(\"No module named '{package}'\", name='{package}')\n"
-        (tmp_path / package / "__init__.py").write_text(text)
-    paths = os.pathsep.join([str(tmp_path), str(ROOT.parent)])
-    program = str(Path(__file__).with_name("core.py"))
-    run = subprocess.run(
-        [sys.executable, program, "planar-2r"],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": paths},
-    )
-    assert run.returncode == 0, run.stderr
-    assert run.stdout.count("pip install 'dalembert[") >= len(EXTRAS)

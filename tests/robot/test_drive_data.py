@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import dalembert as da
+from dalembert.cli.main import app
 from dalembert.errors import RobotError
 from dalembert.robot.catalogue import parse_catalogue
 from dalembert.robot.drive_units import UNITS, quantity
@@ -219,3 +222,13 @@ def test_a_catalogue_is_read_as_people_write_it() -> None:
 def test_a_wrong_catalogue_is_one_sentence(text: str, sentence: str) -> None:
     with pytest.raises(RobotError, match=sentence):
         parse_catalogue(text, da.Motor)
+
+
+def test_show_lists_motors_and_gears(tmp_path: Path) -> None:
+    (tmp_path / "arm.toml").write_text(
+        'name = "arm"\nconvention = "standard"\n[[joint]]\na = 1.0\nmass = 2.0\n' + DRIVE
+    )
+    shown = CliRunner().invoke(app, ["show", str(tmp_path / "arm.toml")])
+    assert shown.exit_code == 0, shown.output
+    (row,) = [line.split() for line in shown.stdout.splitlines() if "M1" in line]
+    assert row == ["1", "joint1", "M1", "1.4", "1.27", "3.82", "6000", "G1", "100", "50", "–"]

@@ -156,7 +156,7 @@ def test_mistakes_in_python_get_one_sentence() -> None:
         (lambda: Friction(1.0).without("viscos"), "there is no friction 'viscos'; known are .*did you mean 'viscous'"),
         (lambda: motion.scaled("panda"), "the arm is given as 'panda'; it must be an Arm"),  # type: ignore[arg-type]
         (lambda: motion.time_optimal("panda"), "the arm is given as 'panda'; it must be an Arm"),  # type: ignore[arg-type]
-        (lambda: da.identify(a, log, cutoff="a"), "cutoff is not"),  # type: ignore[arg-type]
+        (lambda: da.identify(a, log, cutoff="a"), "cutoff is 'a'; it must be a number"),  # type: ignore[arg-type]
         (lambda: da.identify(a, log, terms=["stribeck"]), "Stribeck friction is asked for without its speed; give "),
     ):
         with pytest.raises(da.DalembertError, match=sentence):

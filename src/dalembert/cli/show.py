@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -56,7 +57,7 @@ def _show_robot(robot: da.Robot) -> None:
     for word, text in _facts(robot):
         facts.add_row(word, Text(plain(text), STYLES.get(word, "")))
     screen.print(facts)
-    for title, columns, rows in (_joints(robot), _drives(robot), _terms(robot), _links(robot)):
+    for title, columns, rows in (_joints(robot), _drives(robot), _data_sheets(robot), _terms(robot), _links(robot)):
         if rows:
             screen.print()
             print_table(columns, rows, title)
@@ -127,6 +128,30 @@ def _drives(robot: da.Robot) -> Shown:
         rows.append(cells)
     columns = ["", "joint", ">F_v", ">F_s", ">gear k_r", ">I_m", ">mass", ">motor F_v", ">motor F_s", "rotor counted"]
     return "Drives: viscous friction F_v, Coulomb friction F_s, rotor inertia I_m (kg m²)", columns, rows
+
+
+def _data_sheets(robot: da.Robot) -> Shown:
+    """Motors and gears as their makers describe them: only the joints that have one of them."""
+    rpm = math.pi / 30
+    rows = []
+    for index, joint in _listed(robot):
+        motor, gear = joint.motor, joint.gear
+        if motor is None and gear is None:
+            continue
+        cells = [index, plain(joint.name), "–" if motor is None else plain(motor.name or "given")]
+        torques = [None] * 3 if motor is None else [motor.stall_torque, motor.rated_torque, motor.peak_torque]
+        top = None if motor is None or motor.max_speed is None else motor.max_speed / rpm
+        cells += [*map(number, torques), number(top), "–" if gear is None else plain(gear.name or "given")]
+        rows.append(
+            [
+                *cells,
+                *map(
+                    number, (None,) * 3 if gear is None else (gear.ratio, gear.rated_torque, gear.acceleration_torque)
+                ),
+            ]
+        )
+    columns = ["", "joint", "motor", ">M0", ">Mn", ">Mmax", ">n max", "gear", ">ratio", ">T2N", ">T2B"]
+    return "Motors and gears: torques in N m, speed in rpm", columns, rows
 
 
 def _terms(robot: da.Robot) -> Shown:

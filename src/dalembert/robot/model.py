@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -557,13 +557,12 @@ def _default_tip(robot: Robot) -> str:
     count, follows, free = {root: 0}, {root: False}, {root: 0}
     bodies = {link.name for link in robot.links if not link.massless}
     moving_bodies = {joint.name for joint in robot.joints if joint.child in bodies}
-    before: dict[str, frozenset[str]] = {root: frozenset()}  # the joints on the way to a link
     for joint in robot.joints:
-        before[joint.child] = before[joint.parent] | {joint.name}
         count[joint.child] = count[joint.parent] + joint.moves
         # a joint that follows one of another branch is a finger's; one that follows a joint before it, as in a screw, is not
-        aside = moving_bodies.intersection(led.get(joint.name, ())) - before[joint.child]
-        follows[joint.child] = follows[joint.parent] or bool(aside)
+        leaders = moving_bodies.intersection(led.get(joint.name, ()))
+        aside = bool(leaders) and not leaders <= {before.name for before in _way_to(joint.child, above)}
+        follows[joint.child] = follows[joint.parent] or aside
         free[joint.child] = free[joint.parent] + (joint.moves and joint.name not in led and joint.child in bodies)
     leaves = _leaves(robot)
     most = max(count[name] for name in leaves)
@@ -585,6 +584,13 @@ def _grips(joint: str) -> bool:
     """Whether a joint is called a gripper and nothing else, such as "jointGripper"; "gripper_yaw" turns the whole of one."""
     words = {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", joint)}
     return "gripper" in words and words <= {"gripper", "joint", "left", "right", "motor", "servo"}
+
+
+def _way_to(link: str, above: dict[str, Joint]) -> Iterator[Joint]:
+    """The joints between a link and the root, the nearest first."""
+    while link in above:
+        yield above[link]
+        link = above[link].parent
 
 
 def _hand_of(
