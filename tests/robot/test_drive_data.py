@@ -231,4 +231,4 @@ def test_show_lists_motors_and_gears(tmp_path: Path) -> None:
     shown = CliRunner().invoke(app, ["show", str(tmp_path / "arm.toml")])
     assert shown.exit_code == 0, shown.output
     (row,) = [line.split() for line in shown.stdout.splitlines() if "M1" in line]
-    assert row == ["1", "joint1", "M1", "1.4", "1.27", "3.82", "6000", "G1", "100", "50", "–"]
+    assert row == ["1", "joint1", "M1", "1.4", "1.27", "3.82", "6000", "G1", "100", "50"]
