@@ -256,9 +256,13 @@ def load(
     from dalembert.robot import Robot
     from dalembert.robot.load import load_robot, part_of
 
+    options: dict[str, Any] = {"convention": convention, "density": density, "arguments": arguments}
     if not isinstance(source, Robot):
-        options: dict[str, Any] = {"convention": convention, "density": density, "arguments": arguments}
         return Arm(load_robot(source, physical=physical, tip=tip, lock=lock, root=root, **options))
+    if unused := [name for name, value in options.items() if value is not None]:
+        raise RobotError(
+            f"{unused[0]} is about reading a file, and robot '{source.name}' is read already; leave it out"
+        )
     robot = source if tip is None else source.with_tip(tip)
     return Arm(part_of(robot, f"robot '{robot.name}'", lock=lock, root=root, chain=tip is not None))
 

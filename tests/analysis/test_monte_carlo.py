@@ -107,6 +107,11 @@ def test_quantiles_of_what_was_drawn_only(drawn, share, of):
         drawn.quantile(share, of)
 
 
+def test_a_tolerance_of_what_is_not_there_is_said():
+    with pytest.raises(da.DalembertError, match="arm 'pendulum' has no coulomb friction"):
+        da.monte_carlo(da.load("pendulum"), da.polynomial([0.0], [1.0], 1.0), {"coulomb": 0.3})
+
+
 def test_closed_chains_are_drawn_too():
     arm = da.load("parallelogram")
     motion = da.triangular(arm.home, arm.home + 0.2, duration=1.0)

@@ -280,3 +280,10 @@ def test_default_tip_is_the_hand_and_never_a_finger(case):
     leaves = {x.name for x in robot.links} - {x.parent for x in robot.joints}
     assert sum(note.startswith(TIP_NOTE) for note in robot.notes) == (leaves != {tip})
     assert not any(note.startswith(TIP_NOTE) for note in parse_urdf(text, tip=tip).notes)
+
+
+def test_what_no_robot_is_loaded_from_is_one_sentence():
+    with pytest.raises(da.RobotError, match="by its name, not from 3"):
+        da.load(3)
+    with pytest.raises(da.RobotError, match="density is about reading a file, and robot 'planar-2r' is read already"):
+        da.load(da.load("planar-2r").robot, density=2700)

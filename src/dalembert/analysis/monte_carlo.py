@@ -338,6 +338,14 @@ class _Work:
                     f"the tolerance of {name} has {len(value)} numbers; arm '{self.arm.name}' has parameters of {self.count} joints: "
                     f"give one number, or {self.count}"
                 )
+        own = self.arm.parameters[: self.count * WIDTH].reshape(self.count, WIDTH)
+        for k, name in enumerate(("rotor", "viscous", "coulomb"), 10):
+            if name in self._varied(SHARES) and not own[:, k].any():
+                what = "rotors" if name == "rotor" else f"{name} friction"
+                raise DalembertError(
+                    f"the tolerance of {name} is a share of what the robot has, and arm '{self.arm.name}' has no {what}; leave the "
+                    "tolerance out, or give the robot a value"
+                )
 
     @property
     def count(self) -> int:

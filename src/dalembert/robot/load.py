@@ -53,6 +53,8 @@ def load_robot(
     for option, value in (("tip", tip), ("root", root)):
         if value is not None and not isinstance(value, str):
             raise RobotError(f"{option} is {shown(value)}; it must be the name of a link, like 'tool0'")
+    if not isinstance(name_or_path, (str, os.PathLike)):
+        raise RobotError(f"a robot is loaded from a file or by its name, not from {shown(name_or_path)}")
     path = Path(name_or_path)
     is_name = isinstance(name_or_path, str) and path.name == name_or_path and not path.suffix
     path = _shipped(str(name_or_path)) if is_name else path
