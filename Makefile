@@ -9,9 +9,9 @@ DEBIAN := gcc clang libc6-dev nodejs chromium poppler-utils qemu-user qemu-syste
 	gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross \
 	gcc-arm-none-eabi libnewlib-arm-none-eabi
 
-# tests that run what is not Python: compilers, emulators, Node, a browser
+# tests that run what is not Python, compilers, emulators, Node, a browser; and pages and pictures, which take long
 MACHINES := tests/emit/test_c99.py tests/emit/test_control_loop.py tests/emit/test_own_functions.py tests/emit/test_objects.py \
-	tests/emit/test_wasm.py tests/report/test_in_a_browser.py
+	tests/emit/test_wasm.py tests/report
 
 .PHONY: help demo book book-update test test-machines test-core test-foreign test-drake test-robots test-gpu lint format bench bench-quick soak clean
 .DELETE_ON_ERROR:
@@ -20,7 +20,7 @@ help:
 	@echo "make demo       a report on the motions of a two-link arm, as one page: out/demo/example-7.2.html"
 	@echo "make book       execute the notebooks of examples/book and compare, and show every object in a kernel; make book-update writes them"
 	@echo "make test       all tests that Python alone can run, on WORKERS=$(WORKERS) processes"
-	@echo "make test-machines  emitted code on compilers and emulators, pages in a browser: installs them on Debian"
+	@echo "make test-machines  emitted code on compilers and emulators, reports and pictures, pages in a browser: installs these on Debian"
 	@echo "make test-core  the core alone, in an environment that has no extra"
 	@echo "make test-foreign  PyTorch and JAX, in an environment that has them, on the CPU"
 	@echo "make test-robots  every URDF and xacro of PyPI's example-robot-data and rtb-data, against Pinocchio"

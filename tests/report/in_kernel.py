@@ -5,9 +5,6 @@ from __future__ import annotations
 import sys
 from xml.etree import ElementTree
 
-import nbformat
-from nbclient import NotebookClient
-
 BEGIN = """
 import dalembert as da, numpy as np
 arm = da.load("planar-2r")
@@ -24,6 +21,9 @@ SHOWN = {"text/html": "{}", "image/png": "{}.plot()"}  # what a cell must give, 
 
 def main() -> int:
     """Execute a notebook with a cell for every object and its plot; say what is missing."""
+    import nbformat
+    from nbclient import NotebookClient
+
     lines = [(kind, cell.format(name)) for name in OBJECTS for kind, cell in SHOWN.items()]
     lines.append(("image/png", "import matplotlib.pyplot as plt; plt.figure(); plt.close(); arm.plot()"))
     sources = [BEGIN, *(cell for _, cell in lines)]
