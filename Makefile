@@ -9,9 +9,9 @@ DEBIAN := gcc clang libc6-dev nodejs chromium poppler-utils qemu-user qemu-syste
 	gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross \
 	gcc-arm-none-eabi libnewlib-arm-none-eabi
 
-# tests that run what is not Python, compilers, emulators, Node, a browser; and pages and pictures, which take long
+# tests that run what is not Python, compilers, emulators, Node, a browser, and many processes at once; and pages and pictures
 MACHINES := tests/emit/test_c99.py tests/emit/test_control_loop.py tests/emit/test_own_functions.py tests/emit/test_objects.py \
-	tests/emit/test_wasm.py tests/report
+	tests/emit/test_wasm.py tests/emit/test_grid.py tests/kernel/test_cache.py tests/report
 
 .PHONY: help demo book book-update test test-machines test-core test-foreign test-drake test-robots test-gpu lint format bench bench-quick soak clean
 .DELETE_ON_ERROR:

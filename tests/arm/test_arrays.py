@@ -86,14 +86,17 @@ def test_float32_in_float32_out_otherwise_float64(name: str) -> None:
     found = methods(name)
     quantities = known(arm(name).mechanism)
     assert set(found) >= {x for x in quantities if hasattr(arm(name), x)} and len(found) >= 25
-    for method, arrays in found.items():
+    chosen = list(found.items())[
+        :: 1 if name == "planar-2r" else 3
+    ]  # the rule is the same for all arms, and kernels take long
+    for method, arrays in chosen:
         exact = state(name, arrays, method)
         expected = asked(name, method, exact)
         if method == "closes":
             continue
         assert expected, method
         assert {x.dtype for x in expected} == {np.dtype(np.float64)}, method
-        for dtype in TYPES if name == "planar-2r" else TYPES[::4]:  # the rule is the same for all arms
+        for dtype in TYPES if name == "planar-2r" else TYPES[::4]:
             values = asked(name, method, [x.astype(dtype) for x in exact])
             assert [x.dtype for x in values] == [x.dtype for x in expected], (method, dtype)
             assert all(np.array_equal(x, y) for x, y in zip(values, expected, strict=True)), (method, dtype)
