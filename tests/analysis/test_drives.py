@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from typer.testing import CliRunner
 
 import dalembert as da
-from dalembert.analysis.drives import RPM, gear_life, mean_speed, mean_torque, momentary_peaks, rms_torque
+from dalembert.analysis.drive_formulas import RPM, gear_life, mean_speed, mean_torque, momentary_peaks, rms_torque
+from dalembert.analysis.motion_samples import samples
 from dalembert.analysis.selection import _Problem, _Rules
-from dalembert.analysis.sizing import samples, size
+from dalembert.analysis.sizing import size
 from dalembert.cli.main import app
 from dalembert.errors import DalembertError
 from dalembert.trajectory.csv_file import MotionTable, write_table

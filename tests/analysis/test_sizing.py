@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.analysis.sizing import energies, rms, samples, size
+from dalembert.analysis.motion_samples import samples
+from dalembert.analysis.sizing import energies, rms, size
 from dalembert.trajectory.csv_file import MotionTable
 
 Q0, Q1 = np.array([-1.4, 2.9]), np.array([0.3, 1.2])

@@ -18,7 +18,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 import dalembert as da
-from dalembert.analysis.drives import RPM
+from dalembert.analysis.drive_formulas import RPM
 from dalembert.arm import terms
 from dalembert.cli.main import app
 from dalembert.logs.log import read_log

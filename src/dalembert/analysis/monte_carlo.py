@@ -17,16 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalembert.analysis.sizing import (
-    Motion,
-    MotionSamples,
-    check_finite,
-    check_fits,
-    joint_units,
-    limits_of,
-    rms,
-    samples,
-)
+from dalembert.analysis.motion_samples import Motion, MotionSamples, check_fits, samples
+from dalembert.analysis.sizing import check_finite, joint_units, limits_of, rms
 from dalembert.arm import Arm
 from dalembert.arm.handed_on import handed_on
 from dalembert.arrays import double, shown

@@ -12,7 +12,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalembert.analysis.sizing import Demand, Motion, Progress, check_finite, check_fits, demand, joint_units, samples
+from dalembert.analysis.motion_samples import Motion, check_fits, samples
+from dalembert.analysis.sizing import Demand, Progress, check_finite, demand, joint_units
 from dalembert.arm import Arm
 from dalembert.arrays import number, shown
 from dalembert.environment.brief import brief

@@ -14,18 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalembert.analysis.drives import (
-    BRAKE_FACTOR,
-    CHUNK,
-    DriveSizing,
-    check_rules,
-    curve_at,
-    judged,
-    mean_speed,
-    through_gear,
-)
+from dalembert.analysis.drive_formulas import curve_at, mean_speed, through_gear
+from dalembert.analysis.drives import BRAKE_FACTOR, CHUNK, DriveSizing, check_rules, judged
 from dalembert.analysis.integrals import durations
-from dalembert.analysis.sizing import Motion, MotionSamples, Sizing, bearing_parts, check_fits, loads, samples, size
+from dalembert.analysis.motion_samples import Motion, MotionSamples, check_fits, samples
+from dalembert.analysis.sizing import Sizing, bearing_parts, loads, size
 from dalembert.arm import Arm
 from dalembert.arm.handed_on import handed_on
 from dalembert.environment.brief import brief

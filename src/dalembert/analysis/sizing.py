@@ -10,22 +10,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from io import StringIO
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.analysis.drives import BRAKE_FACTOR, ROUNDING, Drives, GearSweep, drives_of
 from dalembert.analysis.integrals import energies, rms
+from dalembert.analysis.motion_samples import Motion, MotionSamples, check_fits, samples
 from dalembert.arm import Arm
 from dalembert.arm.handed_on import handed_on
-from dalembert.arm.variants import Variants
 from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError
 from dalembert.files import whole_file
-from dalembert.trajectory.loads import carrying, together
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,89 +41,6 @@ UNITS = {  # of what a joint does: (revolute, prismatic)
     "torque": ("N m", "N"),
 }
 CHUNK = 1 << 14  # instants computed at a time
-
-
-class Motion(Protocol):
-    """What sizing reads of a motion: instants (N,) and joint motions (N, n)."""
-
-    @property
-    def t(self) -> Any: ...
-    @property
-    def q(self) -> Any: ...
-    @property
-    def qd(self) -> Any: ...
-    @property
-    def qdd(self) -> Any: ...
-
-
-@brief
-@dataclass(frozen=True)
-class MotionSamples:
-    """A motion at instants that do not go backwards; an instant stands twice where the motion jumps.
-
-    payload  (N, 10) and ``wrench`` (N, 6): what the motion's events put at the tip; None where there are none
-    """
-
-    t: Array
-    q: Array
-    qd: Array
-    qdd: Array
-    payload: Array | None = None
-    wrench: Array | None = None
-
-    def rows(self, chosen: Any) -> MotionSamples:
-        """Some of the instants."""
-        payload, wrench = (None if x is None else x[chosen] for x in (self.payload, self.wrench))
-        return MotionSamples(self.t[chosen], self.q[chosen], self.qd[chosen], self.qdd[chosen], payload, wrench)
-
-    def model(self, arm: Arm) -> Arm | Variants:
-        """The arm with the payload that it carries at each of the instants."""
-        return carrying(arm, self.payload)
-
-    def push(self, tip_wrench: ArrayLike | None) -> Array | None:
-        """``tip_wrench`` and that of the events together."""
-        return together(self.wrench, tip_wrench)
-
-
-def samples(motion: Motion) -> MotionSamples:
-    """The sample instants of a motion, and at each of its knots the values on both sides.
-
-    A knot is where an acceleration may jump: a peak just before it is a peak, too.
-    """
-    if missing := [name for name in ("t", "q", "qd", "qdd") if not hasattr(motion, name)]:
-        raise DalembertError(
-            f"the motion is a {type(motion).__name__} without .{missing[0]}; it must be a Trajectory, or have .t (N,) and "
-            ".q, .qd, .qdd (N, n)"
-        )
-    t = np.asarray(motion.t, float)
-    inner = [k for k in getattr(motion, "knots", ()) if t[0] < k < t[-1]]
-    events = getattr(motion, "loads", None)
-    if events is None or not callable(motion) or not inner:
-        q, qd, qdd = (np.asarray(x, float) for x in (motion.q, motion.qd, motion.qdd))
-        if events is not None:
-            return MotionSamples(t, q, qd, qdd, *events.at(t - t[0]))
-        carried = (getattr(motion, name, None) for name in ("payload", "wrench"))
-        return _on_both_sides(MotionSamples(t, q, qd, qdd, *carried))
-    before = np.array(inner) - 1e-9 * (t[-1] - t[0])
-    asked = np.sort(np.concatenate([t, before, np.setdiff1d(inner, t)]))
-    q, qd, qdd = motion(asked)
-    shown = asked.copy()  # the value just before a knot belongs to the knot
-    shown[np.searchsorted(asked, before)] = inner
-    return MotionSamples(shown, q, qd, qdd, *events.at(asked))
-
-
-def _on_both_sides(at: MotionSamples) -> MotionSamples:
-    """The rows of a table; where what is carried changes, also with what was carried before."""
-    tables = [table for table in (at.payload, at.wrench) if table is not None]
-    if not tables or len(at.t) < 2:
-        return at
-    changes = np.flatnonzero(np.any([np.any(np.diff(table, axis=0) != 0, axis=1) for table in tables], axis=0)) + 1
-    changes = changes[at.t[changes] > at.t[changes - 1]]  # where an instant is there twice, both sides are
-    rows = np.insert(np.arange(len(at.t)), changes, changes)  # the row of the change twice
-    load = rows.copy()
-    load[changes + np.arange(len(changes))] -= 1
-    before = at.rows(load)
-    return replace(at.rows(rows), payload=before.payload, wrench=before.wrench)
 
 
 @brief
@@ -423,23 +339,6 @@ def bearing_parts(arm: Arm, f: Array, mu: Array) -> tuple[Array, Array, Array]:
     """Axial and radial force and tilting moment (N, n) of bearing loads f and μ (N, n, 3)."""
     axial, radial = _along_and_across(arm, f)
     return axial, radial, _along_and_across(arm, mu)[1]
-
-
-def check_fits(arm: Arm, at: MotionSamples) -> None:
-    """The motion must be of this arm's joints, at one instant at least, in numbers."""
-    for name in ("q", "qd", "qdd"):
-        x = getattr(at, name)
-        if x.shape != (len(at.t), arm.n):
-            raise DalembertError(
-                f"the motion's {name} has shape {x.shape}; arm '{arm.name}' has {arm.n} joints and the motion "
-                f"{len(at.t)} instants, so it must be ({len(at.t)}, {arm.n})"
-            )
-        bad = np.argwhere(~np.isfinite(x))
-        if len(bad):
-            row, joint = bad[0]
-            raise DalembertError(f"the motion's {name}{joint + 1} at t = {at.t[row]:g} s is not a finite number")
-    if not len(at.t):
-        raise DalembertError("the motion has no instants")
 
 
 def loads(

@@ -191,7 +191,7 @@ def _print_selection(selection: DriveSelection) -> None:
 
 
 def _print(sizing: Sizing, wider: dict[str, str], quantile: float) -> None:
-    from dalembert.analysis.drives import RPM
+    from dalembert.analysis.drive_formulas import RPM
 
     drives = _drives(sizing)
     tell(f"Drives of {plain(sizing.arm)} under this motion ({number(sizing.duration)} s, repeated for ever)", "bold")

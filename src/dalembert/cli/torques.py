@@ -154,7 +154,8 @@ def _torques(arm: da.Arm, motion: MotionTable, tip_wrench: tuple[float, ...] | N
     """τ for the whole motion."""
     import numpy as np
 
-    from dalembert.analysis.sizing import MotionSamples, check_finite
+    from dalembert.analysis.motion_samples import MotionSamples
+    from dalembert.analysis.sizing import check_finite
 
     tau = np.empty(motion.q.shape)
     whole = MotionSamples(motion.t, motion.q, motion.qd, motion.qdd, motion.payload, motion.wrench)

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalembert.analysis.sizing import check_fits, rms, samples
+from dalembert.analysis.motion_samples import check_fits, samples
+from dalembert.analysis.sizing import rms
 from dalembert.arm import Arm
 from dalembert.arrays import number
 from dalembert.environment.brief import brief

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.analysis.drives import RPM, Check, Drives, DriveSizing, GearSweep, inertia_band
+from dalembert.analysis.drive_formulas import RPM, inertia_band
+from dalembert.analysis.drives import Check, Drives, DriveSizing, GearSweep
 from dalembert.report.figures import HALF, INK, RED, SOFT, THIRD, Key, Panel, assemble
 from dalembert.report.html import grid, number, table, table_of_columns, text
 from dalembert.report.study import Study

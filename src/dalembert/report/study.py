@@ -12,17 +12,9 @@ from numpy.typing import NDArray
 
 from dalembert.analysis.ellipsoid import Ellipsoid, dynamic_manipulability
 from dalembert.analysis.monte_carlo import MonteCarlo, Tolerances, monte_carlo
+from dalembert.analysis.motion_samples import Motion, MotionSamples, check_fits, samples
 from dalembert.analysis.omissions import Omissions
-from dalembert.analysis.sizing import (
-    Motion,
-    MotionSamples,
-    Sizing,
-    check_fits,
-    loads,
-    samples,
-    size,
-    without_effort_limit,
-)
+from dalembert.analysis.sizing import Sizing, loads, size, without_effort_limit
 from dalembert.arm import Arm
 from dalembert.arm.terms import TorqueTerms
 from dalembert.environment.brief import brief
