@@ -107,6 +107,12 @@ def test_quantiles_of_what_was_drawn_only(drawn, share, of):
         drawn.quantile(share, of)
 
 
+@pytest.mark.parametrize("seed", [-1, "x", 1.5, None])
+def test_a_seed_is_a_whole_number(arm, seed):
+    with pytest.raises(da.DalembertError, match=r"seed is .*; it must be a whole number, 0 or more"):
+        da.monte_carlo(arm, MOTION, {"mass": 0.1}, samples=10, seed=seed)
+
+
 def test_a_tolerance_of_what_is_not_there_is_said():
     with pytest.raises(da.DalembertError, match="arm 'pendulum' has no coulomb friction"):
         da.monte_carlo(da.load("pendulum"), da.polynomial([0.0], [1.0], 1.0), {"coulomb": 0.3})

@@ -106,6 +106,10 @@ def test_the_base_exerts_what_no_joint_feels():
         ({"link1": np.zeros(3)}, r"the wrench at 'link1' has shape \(3,\); it must be \(…, 6\)"),
         (np.zeros(6), "it must be a dict of links"),
         ({"link1": ["a"] * 6}, "the wrench at 'link1'"),
+        (
+            {"link1": np.zeros((3, 6)), "link2": np.zeros((2, 6))},
+            r"do not broadcast: 'link1' \(3, 6\), 'link2' \(2, 6\)",
+        ),
     ],
 )
 def test_mistakes_are_named(wrenches, says):

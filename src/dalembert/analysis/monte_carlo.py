@@ -278,8 +278,9 @@ def monte_carlo(
     ((1000, 2), True)
     """
     tolerances = Tolerances.of(tolerances)
-    if not isinstance(samples, (int, np.integer)) or isinstance(samples, bool) or samples < 1:
-        raise DalembertError(f"samples is {shown(samples)}; it must be a whole number of robots, 1 or more")
+    for name, value, least, of in (("samples", samples, 1, " of robots"), ("seed", seed, 0, "")):
+        if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
+            raise DalembertError(f"{name} is {shown(value)}; it must be a whole number{of}, {least} or more")
     at = _instants(arm, motion)
     work = _Work(arm, tolerances, at, at.push(tip_wrench), int(seed))
     work.check()

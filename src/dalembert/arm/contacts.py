@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from dalembert.arrays import real, shown
 from dalembert.coordinates.chain import AnyMechanism
 from dalembert.errors import DalembertError, ShapeError
@@ -70,4 +72,9 @@ def side_by_side(wrenches: Mapping[str, Any]) -> Any:
                 f"the wrench at '{name}' has shape {tuple(array.shape)}; it must be (…, 6): force and moment, "
                 "[fx fy fz mx my mz]"
             )
+    try:
+        np.broadcast_shapes(*(tuple(array.shape[:-1]) for array in arrays.values()))
+    except ValueError:
+        shapes = ", ".join(f"'{name}' {tuple(array.shape)}" for name, array in arrays.items())
+        raise ShapeError(f"the leading axes of the wrenches do not broadcast: {shapes}") from None
     return joined_last(list(arrays.values()))

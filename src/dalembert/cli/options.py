@@ -34,6 +34,11 @@ def overwriting(name: str) -> Any:
     return Option("--force", help=f"Overwrite {name} if it is there.")
 
 
+def written_to(name: str, what: str = "motion") -> Any:
+    """The option ``--output`` of a command that writes one table, to a file or to the screen."""
+    return Option("--output", "-o", metavar=name, help=f"Where to write the {what}; '-' is the screen.")
+
+
 ArmArgument = Annotated[
     str,
     Argument(

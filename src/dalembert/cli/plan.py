@@ -82,9 +82,7 @@ def plan(
     limits: options.LimitsSourceOption = None,
     payload: options.PayloadOption = None,
     payload_com: options.PayloadComOption = None,
-    output: Annotated[
-        str, Option("--output", "-o", metavar="MOTION.csv", help="Where to write the motion; '-' is the screen.")
-    ] = "-",
+    output: Annotated[str, options.written_to("MOTION.csv")] = "-",
     force: Annotated[bool, options.overwriting("MOTION.csv")] = False,
     loading: options.Loading = options.AS_IT_IS,
 ) -> None:

@@ -40,9 +40,7 @@ def scale(
     interpolation: options.InterpolationOption = "auto",
     payload: options.PayloadOption = None,
     payload_com: options.PayloadComOption = None,
-    output: Annotated[
-        str, Option("--output", "-o", metavar="OUT.csv", help="Where to write the motion; '-' is the screen.")
-    ] = "-",
+    output: Annotated[str, options.written_to("OUT.csv")] = "-",
     force: Annotated[bool, options.overwriting("OUT.csv")] = False,
     loading: options.Loading = options.AS_IT_IS,
 ) -> None:

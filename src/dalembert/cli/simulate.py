@@ -122,9 +122,7 @@ def simulate(
     tip_wrench: options.WrenchOption = None,
     payload: options.PayloadOption = None,
     payload_com: options.PayloadComOption = None,
-    output: Annotated[
-        str, Option("--output", "-o", metavar="RUN.csv", help="Where to write the motion; '-' is the screen.")
-    ] = "-",
+    output: Annotated[str, options.written_to("RUN.csv")] = "-",
     plot: Annotated[str | None, Option(metavar="RUN.png", help="Where to draw it: .png, .svg or .pdf.")] = None,
     animate: Annotated[
         str | None, Option(metavar="RUN.gif", help="Where to write the moving arm: .gif, .mp4 or .html.")

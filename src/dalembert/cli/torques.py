@@ -31,9 +31,7 @@ CHUNK = 1 << 15  # instants computed at a time, so that Ctrl-C and the bar work
 def torques(
     arm: options.ArmArgument,
     motion: Annotated[Path, Argument(metavar="MOTION.csv", help=options.MotionHelp, show_default=False)],
-    output: Annotated[
-        str, Option("--output", "-o", metavar="OUT.csv", help="Where to write the torques; '-' is the screen.")
-    ] = "-",
+    output: Annotated[str, options.written_to("OUT.csv", "torques")] = "-",
     force: Annotated[bool, options.overwriting("OUT.csv")] = False,
     check_limits: Annotated[
         bool, Option("--check-limits", help="Exit with status 3 when a joint needs more than its effort limit.")
