@@ -268,6 +268,7 @@ TIPS = {
     "two equal arms": (f'<robot name="r">{link("base")}{chain("l", "base", 3)}{chain("r", "base", 3)}</robot>', "l3"),
     "a camera and a tool frame": (f'<robot name="r">{link("base")}{chain("a", "base", 2)}{link("cam", 0)}{joint("c", "a2", "cam", kind="fixed")}{link("tool0", 0)}{joint("t", "a2", "tool0", kind="fixed")}</robot>', "tool0"),
     "cameras on the tool": (f'<robot name="r">{link("base")}{chain("a", "base", 4)}{link("end_effector_link", 0)}{joint("e", "a4", "end_effector_link", kind="fixed")}{link("camera_link", 0)}{joint("c", "end_effector_link", "camera_link", kind="fixed")}{link("camera_depth", 0)}{joint("d", "end_effector_link", "camera_depth", kind="fixed")}</robot>', "end_effector_link"),
+    "a finger behind two joints and a tool": (f'<robot name="r">{link("base")}{chain("a", "base", 1)}{link("tool0")}{joint("t", "a1", "tool0")}{link("finger")}{joint("f", "tool0", "finger")}</robot>', "tool0"),
     "a finger by itself": (f'<robot name="r">{link("base")}{chain("finger", "base", 3)}</robot>', "finger3"),
 }  # fmt: skip
 
@@ -278,7 +279,7 @@ def test_default_tip_is_the_hand_and_never_a_finger(case):
     robot = parse_urdf(text)
     assert robot.tip.link == tip
     leaves = {x.name for x in robot.links} - {x.parent for x in robot.joints}
-    assert sum(note.startswith(TIP_NOTE) for note in robot.notes) == (leaves != {tip})
+    assert sum(note.startswith(TIP_NOTE) for note in robot.notes) == (leaves != {tip} or "finger" in tip)
     assert not any(note.startswith(TIP_NOTE) for note in parse_urdf(text, tip=tip).notes)
 
 

@@ -466,7 +466,8 @@ class Robot:
         assert self.tip is not None
         leaves = _leaves(self)
         note = f"{TIP_NOTE} '{self.tip.link}' of {some(leaves)}; tip= (--tip) takes another"
-        return self if leaves == [self.tip.link] else self.replace(notes=(*self.notes, note))
+        certain = leaves == [self.tip.link] and not FINGER.search(self.tip.link.lower())
+        return self if certain else self.replace(notes=(*self.notes, note))
 
     def with_loop(self, loop: Any) -> Robot:
         """A new robot with one more closed chain: a :class:`Loop`, or its fields by name."""
@@ -534,7 +535,7 @@ def _in_order(robot: Robot) -> tuple[Joint, ...]:
 TOOL_FRAMES = ("tcp", "tool0", "ee", "eef", "tool", "flange", "grasp", "effector", "gripper", "hand")
 FINGER = re.compile("finger|thumb|jaw|knuckle")
 SENSOR = re.compile("camera|sensor|imu|lidar|laser|optical|depth")
-ARM = 3  # joints: what carries a finger behind fewer is no arm
+ARM = 3  # joints: what carries a finger behind fewer is an arm only if it is called like a tool
 
 
 def _leaves(robot: Robot) -> list[str]:
@@ -577,7 +578,9 @@ def _default_tip(robot: Robot) -> str:
     hand = chosen
     while hand in above and (FINGER.search(hand.lower()) or (above[hand].moves and _grips(above[hand].name))):
         hand = above[hand].parent
-    return _tool_frame(robot, hand, above) if count[hand] < count[chosen] and free[hand] >= ARM else chosen
+    tool = _tool_frame(robot, hand, above)
+    an_arm = free[hand] >= ARM or (free[hand] > 0 and _tool_rank(tool) < len(TOOL_FRAMES))
+    return tool if count[hand] < count[chosen] and an_arm else chosen
 
 
 def _grips(joint: str) -> bool:
