@@ -1,0 +1,200 @@
+"""How many N m an ampere is, from each source that knows: gains given, the controller's own torques, the arm's own weight.
+
+Each source is a normal belief about ln g, the logarithm of the factor between what is logged and torque. Errors of the gains of
+one arm are partly common to its joints, so that half of every source's variance is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dalembert.arm import Arm
+from dalembert.environment.brief import brief
+from dalembert.errors import DalembertError
+from dalembert.identification.base import BaseParameters
+from dalembert.identification.estimate import correlation_time, inverse_of
+from dalembert.identification.payload_drives import JointRows, NormalBelief, fit_drives
+from dalembert.identification.physical import scales
+from dalembert.identification.result import Source
+from dalembert.logs.conditioning import Conditioned
+from dalembert.logs.log import SPELLINGS, Log, per_joint, raw_of
+
+Array = NDArray[np.float64]
+
+REFERENCES = ("tau_des", "target_moment", "target_torque")  # torques of a controller's own model, in logs of UR arms
+GAIN_DEVIATION = 0.1  # of gains in a data sheet, relative: torque constants are given to ten percent, gear losses apart
+ARM_DEVIATION = 0.2  # of the masses and centres of mass in a robot file, relative
+MODEL_DEVIATION = 0.02  # of a controller's own model of its arm, relative
+COMMON = 0.5  # the share of a source's variance that all joints have in common
+UNKNOWN = 2.0  # standard deviation of ln g where a source says nothing about a joint
+SIGNIFICANT = 3.0  # standard deviations that a slope must differ from zero by to be a gain
+KNOWN = 2.0  # standard deviations that a first moment of the arm must differ from zero by to fix the scale
+STILL = 0.01  # of a joint's largest speed: below this its friction is not known
+
+
+@brief
+@dataclass(frozen=True, eq=False)
+class GainSource:
+    """A belief about ln g (n,), and where it comes from."""
+
+    name: str
+    belief: NormalBelief
+
+
+def has_current(log: Source, arm: Arm, reading: Mapping[str, Any]) -> bool:
+    """Whether a log has currents and no torques, and so needs gains."""
+    columns = reading.get("columns") or {}
+    names = {name.lower() for name in _names(log, arm)}
+    return bool("current" in columns or names & set(SPELLINGS["current"])) and not (
+        "tau" in columns or names & set(SPELLINGS["tau"])
+    )
+
+
+def reference_name(log: Source, arm: Arm, reference: str | bool | None) -> str | None:
+    """What a log calls the torques of the controller's own model: as asked, or by a usual name if it has one."""
+    if isinstance(reference, str):
+        return reference
+    return None if reference is False else next((name for name in REFERENCES if name in _names(log, arm)), None)
+
+
+def _names(log: Source, arm: Arm) -> set[str]:
+    """What a log calls its quantities."""
+    return set() if isinstance(log, Log) else set(raw_of(log, arm).names)
+
+
+def shared(deviation: Array) -> Array:
+    """(n, n) covariance of relative errors with these standard deviations (n,), ``COMMON`` of it common to all joints."""
+    return np.outer(deviation, deviation) * (COMMON + (1 - COMMON) * np.eye(len(deviation)))
+
+
+def from_given(name: str, deviation: ArrayLike | None, arm: Arm) -> GainSource | None:
+    """Gains as given, so that the factor on them is 1; None where they are exact (deviation 0)."""
+    relative = per_joint("gain_deviation", _spread_over(GAIN_DEVIATION if deviation is None else deviation, arm.n), arm.n)
+    if not ((relative >= 0) & (relative <= 1)).all():
+        raise DalembertError(
+            f"gain_deviation is {', '.join(f'{x:g}' for x in relative)}; relative standard deviations lie between 0 (exact) and 1, such "
+            "as 0.1 for ten percent"
+        )
+    if not relative.any():
+        return None
+    return GainSource(name, NormalBelief.of(np.zeros(arm.n), shared(np.maximum(relative, 1e-6))))
+
+
+def _spread_over(value: ArrayLike, n: int) -> ArrayLike:
+    return np.full(n, value) if np.ndim(value) == 0 else value
+
+
+def from_reference(
+    arm: Arm, ready: Conditioned, model: Conditioned, friction: Sequence[str], name: str, required: bool
+) -> GainSource | None:
+    """Factors by which what is logged agrees with the torques of the controller's own model, friction apart.
+
+    None where it agrees at no joint, an error where it is ``required``.
+    """
+    mean, std, agrees = np.zeros(arm.n), np.full(arm.n, UNKNOWN), np.zeros(arm.n, bool)
+    signs = ready.thinned(lambda piece: np.sign(piece.qd))
+    for j in range(arm.n):
+        v = ready.qd[:, j]
+        expected = np.interp(ready.t, model.t, model.tau[:, j])
+        use = np.abs(v) >= STILL * np.abs(v).max()
+        columns = {"viscous": v, "coulomb": signs[:, j], "load": signs[:, j] * np.abs(expected)}
+        A = np.column_stack([expected, np.ones_like(v), *(columns[word] for word in friction)])[use]
+        y = ready.tau[use, j]
+        x, *_ = np.linalg.lstsq(A, y, rcond=None)
+        left = y - A @ x
+        variance = float(left @ left) / max(len(y) - A.shape[1], 1) * correlation_time([left - left.mean()])
+        slope_std = float(np.sqrt(variance * np.linalg.pinv(A.T @ A)[0, 0]))
+        agrees[j] = x[0] > SIGNIFICANT * slope_std
+        size = float(np.linalg.norm(expected[use]) / max(np.linalg.norm(y), 1e-300))
+        mean[j] = -np.log(x[0]) if agrees[j] else np.log(max(size, 1e-300))
+        std[j] = slope_std / x[0] if agrees[j] else UNKNOWN
+    if not agrees.any():
+        if not required:
+            return None
+        raise DalembertError(
+            f"'{name}' hardly agrees with the measured torque of any joint, so no drive gain can be found from it; give gains"
+        )
+    covariance = np.diag(std**2) + shared(np.where(agrees, MODEL_DEVIATION, 0.0))
+    return GainSource(f"'{name}'", NormalBelief.of(mean, covariance))
+
+
+def from_arm(base: BaseParameters, joints: Sequence[JointRows], deviation: float) -> GainSource | None:
+    """Factors by which what is logged is the torque of the arm's own weight, its masses known to ``deviation``.
+
+    Only first moments that are clear of zero count, as bodies' masses are better known than their inertias; the
+    other parameters are free. None where the arm has no such moments or the run does not show them.
+    """
+    if not deviation > 0:
+        raise DalembertError(
+            f"arm_deviation is {deviation:g}; it is how far the arm's masses may be off, relative, above 0, such as 0.2, or None"
+        )
+    members = [base.parameters.members[k] for k in base.independent]
+    covariance = base.K @ np.diag((deviation * scales(base.parameters)) ** 2) @ base.K.T
+    std = np.sqrt(np.diag(covariance))
+    moments = [
+        k for k, member in enumerate(members)
+        if member.kind in ("mx", "my", "mz") and abs(base.values[k]) > KNOWN * std[k]
+    ]  # fmt: skip
+    if not moments:
+        return None
+    precision = np.zeros_like(covariance)
+    precision[np.ix_(moments, moments)] = inverse_of(covariance[np.ix_(moments, moments)])
+    expected = [joint.whole[:, :-1] @ base.values for joint in joints]
+    sizes = [(float(np.linalg.norm(tau)), float(np.linalg.norm(joint.whole[:, -1])))
+             for tau, joint in zip(expected, joints, strict=True)]  # fmt: skip
+    clear = max(tau for tau, _ in sizes)
+    usual = [np.log(tau / y) for tau, y in sizes if y > 0 and tau > 1e-3 * clear]
+    if not usual:
+        return None
+    start = NormalBelief.of(np.full(len(joints), float(np.median(usual))), UNKNOWN**2 * np.eye(len(joints)))
+    fit = fit_drives(joints, start, bodies=NormalBelief(base.values, precision))
+    belief = fit.gains_belief
+    if not (belief.std < 0.5 * UNKNOWN).any():
+        return None
+    return GainSource("the arm's own weight", belief)
+
+
+def combined(sources: Sequence[GainSource]) -> NormalBelief:
+    """All sources, by precision; where they differ by more than they say, all variances grow by as much (χ²/dof)."""
+    belief = sources[0].belief
+    for source in sources[1:]:
+        belief = belief & source.belief
+    return NormalBelief(belief.mean, belief.precision / max(1.0, _conflict(sources, belief)))
+
+
+def _conflict(sources: Sequence[GainSource], belief: NormalBelief) -> float:
+    """χ² per degree of freedom of the sources beside what they say together."""
+    if len(sources) < 2:
+        return 0.0
+    away = [source.belief.mean - belief.mean for source in sources]
+    squares = sum(float(d @ source.belief.precision @ d) for d, source in zip(away, sources, strict=True))
+    return squares / (len(belief.mean) * (len(sources) - 1))
+
+
+def sources_note(sources: Sequence[GainSource], belief: NormalBelief | None, arm: Arm) -> list[str]:
+    """Sentences: where the scale of the torques comes from, and whether sources differ."""
+    if belief is None:
+        return []
+    notes = [
+        f"factors from what is logged to N m by {source.name}: {_listed(np.exp(source.belief.mean))} (relative standard deviations "
+        f"{', '.join(f'{100 * s:.2g} %' for s in source.belief.std)})"
+        for source in sources
+    ]
+    plain = sources[0].belief
+    for source in sources[1:]:
+        plain = plain & source.belief
+    if (conflict := _conflict(sources, plain)) > 1:
+        notes.append(
+            f"the sources of the drive gains differ by more than their standard deviations say (χ² of {conflict:.3g} per degree of "
+            f"freedom), which are taken {np.sqrt(conflict):.3g} times as large"
+        )
+    return notes
+
+
+def _listed(values: Array) -> str:
+    return ", ".join(f"{v:.4g}" for v in values)
