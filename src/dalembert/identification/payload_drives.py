@@ -23,8 +23,9 @@ from dalembert.identification.estimate import above_zero, correlation_time, inve
 Array = NDArray[np.float64]
 
 UNSEEN = 1e-6  # a column with less than this of its usual length left beside the others is not seen
-STEPS = 60  # of Gauss–Newton, at most
-SETTLED = 1e-9  # relative change of the weighted sum of squares at which the iteration ends
+STEPS = 200  # of Gauss–Newton, at most
+SETTLED = 1e-4  # change of the weighted sum of squares, χ², at which the iteration ends
+STEADY = 1e-4  # relative change of the noise at which it does
 HALVINGS = 20  # of a step that makes the sum of squares larger
 FITS = 3  # with the correlation times of the residuals of the fit before
 
@@ -195,8 +196,8 @@ def _gauss_newton(
         used = np.array([float(np.sum(inverse * N)) for N in normals])
         squares = np.array([float(r @ r) for r in parts(x)])
         last, noise = noise, np.sqrt(squares / np.maximum(rows - used, 1.0))
-        steady = np.abs(noise / above_zero(last) - 1).max() < 1e-6 or not squares.any()
-        if len(these) == len(chosen) and steady and abs(before - cost(x, unit)) <= SETTLED * max(before, 1e-300):
+        steady = np.abs(noise / above_zero(last) - 1).max() < STEADY or not squares.any()
+        if len(these) == len(chosen) and steady and abs(before - cost(x, unit)) <= SETTLED:
             return x, noise, inverse
     raise DalembertError(
         f"the fit of drive gains and payload did not converge in {STEPS} steps; give gains closer to the true ones or a smaller "

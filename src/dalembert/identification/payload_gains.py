@@ -26,11 +26,15 @@ from dalembert.logs.log import SPELLINGS, Log, per_joint, raw_of
 
 Array = NDArray[np.float64]
 
+CURRENTS = ("i_des", "target_current")  # currents that a controller asks for, in logs of UR arms
 REFERENCES = ("tau_des", "target_moment", "target_torque")  # torques of a controller's own model, in logs of UR arms
 GAIN_DEVIATION = 0.1  # of gains in a data sheet, relative: torque constants are given to ten percent, gear losses apart
 ARM_DEVIATION = 0.2  # of the masses and centres of mass in a robot file, relative
-MODEL_DEVIATION = 0.02  # of a controller's own model of its arm, relative
+MODEL_DEVIATION = 0.03  # of a controller's own model of its arm, relative: cables and flanges weigh something, too
+CONTROLLER_DEVIATION = 0.02  # of a controller's own drive gains, relative
+FRICTION_DEVIATION = 0.03  # of the friction law beside a controller's model, relative: more than its residual shows
 COMMON = 0.5  # the share of a source's variance that all joints have in common
+LINEARISED = 5  # fits, each with the relative errors of the arm's moments at the values of the one before
 UNKNOWN = 2.0  # standard deviation of ln g where a source says nothing about a joint
 SIGNIFICANT = 3.0  # standard deviations that a slope must differ from zero by to be a gain
 KNOWN = 2.0  # standard deviations that a first moment of the arm must differ from zero by to fix the scale
@@ -60,6 +64,11 @@ def reference_name(log: Source, arm: Arm, reference: str | bool | None) -> str |
     if isinstance(reference, str):
         return reference
     return None if reference is False else next((name for name in REFERENCES if name in _names(log, arm)), None)
+
+
+def asked_current(log: Source, arm: Arm) -> str | None:
+    """What a log calls the currents that the controller asks for, if it has them by a usual name."""
+    return next((name for name in CURRENTS if name in _names(log, arm)), None)
 
 
 def _names(log: Source, arm: Arm) -> set[str]:
@@ -96,6 +105,27 @@ def from_reference(
 
     None where it agrees at no joint, an error where it is ``required``.
     """
+    belief = _agreement(arm, ready, ready.tau, model, friction, MODEL_DEVIATION)
+    if belief is None and required:
+        raise DalembertError(
+            f"'{name}' hardly agrees with the measured torque of any joint, so no drive gain can be found from it; give gains"
+        )
+    return None if belief is None else GainSource(f"'{name}'", belief)
+
+
+def from_controller(
+    arm: Arm, ready: Conditioned, asked: Conditioned, model: Conditioned, given: Array, friction: Sequence[str], names: tuple[str, str],
+) -> GainSource | None:  # fmt: skip
+    """The controller's own gains: its torques over the currents that it asks for, friction apart, over those ``given`` (n,)."""
+    wanted = np.column_stack([np.interp(ready.t, asked.t, column) for column in asked.tau.T])
+    belief = _agreement(arm, ready, wanted * given, model, friction, CONTROLLER_DEVIATION)
+    return None if belief is None else GainSource(f"'{names[0]}' beside '{names[1]}'", belief)
+
+
+def _agreement(
+    arm: Arm, ready: Conditioned, logged: Array, model: Conditioned, friction: Sequence[str], deviation: float
+) -> NormalBelief | None:
+    """ln g by which ``logged`` (M, n) agrees with the torques of a model, friction apart; None where it does at no joint."""
     mean, std, agrees = np.zeros(arm.n), np.full(arm.n, UNKNOWN), np.zeros(arm.n, bool)
     signs = ready.thinned(lambda piece: np.sign(piece.qd))
     for j in range(arm.n):
@@ -104,23 +134,21 @@ def from_reference(
         use = np.abs(v) >= STILL * np.abs(v).max()
         columns = {"viscous": v, "coulomb": signs[:, j], "load": signs[:, j] * np.abs(expected)}
         A = np.column_stack([expected, np.ones_like(v), *(columns[word] for word in friction)])[use]
-        y = ready.tau[use, j]
+        y = logged[use, j]
         x, *_ = np.linalg.lstsq(A, y, rcond=None)
         left = y - A @ x
         variance = float(left @ left) / max(len(y) - A.shape[1], 1) * correlation_time([left - left.mean()])
         slope_std = float(np.sqrt(variance * np.linalg.pinv(A.T @ A)[0, 0]))
         agrees[j] = x[0] > SIGNIFICANT * slope_std
-        size = float(np.linalg.norm(expected[use]) / max(np.linalg.norm(y), 1e-300))
-        mean[j] = -np.log(x[0]) if agrees[j] else np.log(max(size, 1e-300))
-        std[j] = slope_std / x[0] if agrees[j] else UNKNOWN
+        if agrees[j]:
+            law = FRICTION_DEVIATION * np.std(A[:, 1:] @ x[1:]) / (x[0] * np.std(A[:, 0]))
+            mean[j], std[j] = -np.log(x[0]), np.hypot(slope_std / x[0], law)
+        else:
+            size = float(np.linalg.norm(expected[use]) / max(np.linalg.norm(y), 1e-300))
+            mean[j] = np.log(max(size, 1e-300))
     if not agrees.any():
-        if not required:
-            return None
-        raise DalembertError(
-            f"'{name}' hardly agrees with the measured torque of any joint, so no drive gain can be found from it; give gains"
-        )
-    covariance = np.diag(std**2) + shared(np.where(agrees, MODEL_DEVIATION, 0.0))
-    return GainSource(f"'{name}'", NormalBelief.of(mean, covariance))
+        return None
+    return NormalBelief.of(mean, np.diag(std**2) + shared(np.where(agrees, deviation, 0.0)))
 
 
 def from_arm(base: BaseParameters, joints: Sequence[JointRows], deviation: float) -> GainSource | None:
@@ -134,7 +162,9 @@ def from_arm(base: BaseParameters, joints: Sequence[JointRows], deviation: float
             f"arm_deviation is {deviation:g}; it is how far the arm's masses may be off, relative, above 0, such as 0.2, or None"
         )
     members = [base.parameters.members[k] for k in base.independent]
-    covariance = base.K @ np.diag((deviation * scales(base.parameters)) ** 2) @ base.K.T
+    usual, values = scales(base.parameters), base.parameters.values
+    errors = (1 - COMMON) * np.diag(usual**2) + COMMON * np.outer(values, values)  # all masses too small, or each its own
+    covariance = deviation**2 * base.K @ errors @ base.K.T
     std = np.sqrt(np.diag(covariance))
     moments = [
         k for k, member in enumerate(members)
@@ -142,17 +172,26 @@ def from_arm(base: BaseParameters, joints: Sequence[JointRows], deviation: float
     ]  # fmt: skip
     if not moments:
         return None
-    precision = np.zeros_like(covariance)
-    precision[np.ix_(moments, moments)] = inverse_of(covariance[np.ix_(moments, moments)])
     expected = [joint.whole[:, :-1] @ base.values for joint in joints]
     sizes = [(float(np.linalg.norm(tau)), float(np.linalg.norm(joint.whole[:, -1])))
              for tau, joint in zip(expected, joints, strict=True)]  # fmt: skip
     clear = max(tau for tau, _ in sizes)
-    usual = [np.log(tau / y) for tau, y in sizes if y > 0 and tau > 1e-3 * clear]
-    if not usual:
+    ratios = [np.log(tau / y) for tau, y in sizes if y > 0 and tau > 1e-3 * clear]
+    if not ratios:
         return None
-    start = NormalBelief.of(np.full(len(joints), float(np.median(usual))), UNKNOWN**2 * np.eye(len(joints)))
-    fit = fit_drives(joints, start, bodies=NormalBelief(base.values, precision))
+    start = NormalBelief.of(np.full(len(joints), float(np.median(ratios))), UNKNOWN**2 * np.eye(len(joints)))
+    expected_moments, values = base.values[moments], base.values
+    relative = covariance[np.ix_(moments, moments)] / np.outer(expected_moments, expected_moments)
+    for _ in range(LINEARISED):  # the errors are relative: normal in ln π, linearised at the fit before
+        now = values[moments]
+        if not (now * expected_moments > 0).all():
+            return None
+        precision = np.zeros_like(covariance)
+        precision[np.ix_(moments, moments)] = inverse_of(relative * np.outer(now, now))
+        mean = base.values.copy()
+        mean[moments] = now * (1 + np.log(expected_moments / now))
+        fit = fit_drives(joints, start, bodies=NormalBelief(mean, precision))
+        values = fit.values
     belief = fit.gains_belief
     if not (belief.std < 0.5 * UNKNOWN).any():
         return None
@@ -161,10 +200,15 @@ def from_arm(base: BaseParameters, joints: Sequence[JointRows], deviation: float
 
 def combined(sources: Sequence[GainSource]) -> NormalBelief:
     """All sources, by precision; where they differ by more than they say, all variances grow by as much (χ²/dof)."""
+    belief = _together(sources)
+    return NormalBelief(belief.mean, belief.precision / max(1.0, _conflict(sources, belief)))
+
+
+def _together(sources: Sequence[GainSource]) -> NormalBelief:
     belief = sources[0].belief
     for source in sources[1:]:
         belief = belief & source.belief
-    return NormalBelief(belief.mean, belief.precision / max(1.0, _conflict(sources, belief)))
+    return belief
 
 
 def _conflict(sources: Sequence[GainSource], belief: NormalBelief) -> float:
@@ -176,19 +220,16 @@ def _conflict(sources: Sequence[GainSource], belief: NormalBelief) -> float:
     return squares / (len(belief.mean) * (len(sources) - 1))
 
 
-def sources_note(sources: Sequence[GainSource], belief: NormalBelief | None, arm: Arm) -> list[str]:
+def sources_note(sources: Sequence[GainSource]) -> list[str]:
     """Sentences: where the scale of the torques comes from, and whether sources differ."""
-    if belief is None:
+    if not sources:
         return []
     notes = [
         f"factors from what is logged to N m by {source.name}: {_listed(np.exp(source.belief.mean))} (relative standard deviations "
         f"{', '.join(f'{100 * s:.2g} %' for s in source.belief.std)})"
         for source in sources
     ]
-    plain = sources[0].belief
-    for source in sources[1:]:
-        plain = plain & source.belief
-    if (conflict := _conflict(sources, plain)) > 1:
+    if (conflict := _conflict(sources, _together(sources))) > 1:
         notes.append(
             f"the sources of the drive gains differ by more than their standard deviations say (χ² of {conflict:.3g} per degree of "
             f"freedom), which are taken {np.sqrt(conflict):.3g} times as large"

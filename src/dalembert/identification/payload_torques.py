@@ -23,8 +23,10 @@ from dalembert.identification.payload_drives import DriveFit, JointRows, NormalB
 from dalembert.identification.payload_fit import MassBySource, Payload, look_at, payload_of
 from dalembert.identification.payload_gains import (
     GainSource,
+    asked_current,
     combined,
     from_arm,
+    from_controller,
     from_given,
     from_reference,
     has_current,
@@ -34,7 +36,7 @@ from dalembert.identification.payload_gains import (
 from dalembert.identification.physical import BASIS, ten_of
 from dalembert.identification.result import Source
 from dalembert.logs.conditioning import Conditioned, Stretch, condition
-from dalembert.logs.log import per_joint, read_log
+from dalembert.logs.log import Log, per_joint, read_log
 from dalembert.robot.placement import Placement
 
 Array = NDArray[np.float64]
@@ -64,36 +66,27 @@ def from_torques(
         raise DalembertError("the torques are zero throughout, so that no load can be found from them")
     rows = LoadRows(arm, ready, other, count, friction)
 
-    own = None if arm_deviation is None else from_arm(rows.base, rows.joints((0,)), arm_deviation)
-    sources: list[GainSource] = []
-    if gains is not None or deviation is not None:
-        words = "the gains given" if gains is not None else "the torques as logged"
-        if source := from_given(words, deviation, arm):
-            sources.append(source)
-    name = reference_name(log, arm, reference) if currents or gains is not None or reference else None
-    exact = gains is not None and not sources
-    if name is not None and not exact:
-        model = condition(_model_log(arm, log, name, reading), cutoff=ready.cutoff)
-        source = from_reference(arm, ready, model, friction, name, required=bool(reference))
-        sources += [] if source is None else [source]
-    if own is not None and (currents or (sources and not exact)):
-        sources.append(own)
-    if currents and not sources:
+    unit = np.ones(arm.n) if gains is None else per_joint("gains", gains, arm.n)
+    sources = _sources(arm, log, rows, unit, gains is not None or currents, reference, friction, arm_deviation, reading)
+    given = None
+    if gains is not None or (deviation is not None and not currents):
+        given = from_given("the gains given" if gains is not None else "the torques as logged", deviation, arm)
+    counted = [] if given is None else [given, *sources]
+    if currents or (gains is None and isinstance(reference, str)):
+        counted = [*counted, *(source for source in sources if source not in counted)]
+    if currents and not counted:
         raise DalembertError(
             f"{first.source}: it has currents, and neither drive gains nor torques of the controller's own model nor masses of "
             f"arm '{arm.name}' say how many N m an ampere is; give gains"
         )
-
-    belief = combined(sources) if sources else None
+    belief = combined(counted) if counted else None
     joints, fit = rows.fitted(belief)
+    notes += sources_note(counted)
     by_source = tuple(
-        MassBySource(source.name, *_mass(fit_drives(joints, source.belief), rows.base.rank)) for source in sources
+        MassBySource(source.name, *_mass(fit_drives(joints, source.belief), rows.base.rank))
+        for source in dict.fromkeys((*counted, *sources))
     )
-    notes += sources_note(sources, belief, arm)
-    if own is not None and own not in sources:
-        by_source += (MassBySource(own.name, *_mass(fit_drives(joints, own.belief), rows.base.rank)),)
     factor = np.exp(fit.log_gains)
-    unit = np.ones(arm.n) if gains is None else per_joint("gains", gains, arm.n)
     b = rows.base.rank
     late = [(r[joint.runs[1]] * factor[j], rows.measured[1][rows.moving[1][:, j], j] * factor[j])
             for j, (r, joint) in enumerate(zip(fit.residual, joints, strict=True))]  # fmt: skip
@@ -107,6 +100,26 @@ def from_torques(
         int(sum(m.sum() for m in rows.moving)), arm.robot.tip.name if arm.robot.tip else "tip", notes, **more,
     )  # fmt: skip
     return replace(load, notes=(*load.notes, *_disagreements(load)))
+
+
+def _sources(
+    arm: Arm, log: Source, rows: LoadRows, given: Array, amperes: bool, reference: str | bool | None, friction: tuple[str, ...],
+    arm_deviation: float | None, reading: Mapping[str, Any],
+) -> list[GainSource]:  # fmt: skip
+    """What says how many N m a unit of the log is, besides the gains given."""
+    ready = rows.runs[0]
+    sources: list[GainSource | None] = []
+    name = reference_name(log, arm, reference) if amperes or reference else None
+    if name is not None:
+        model = condition(_read_as_torque(arm, log, name, reading), cutoff=ready.cutoff)
+        sources.append(from_reference(arm, ready, model, friction, name, required=isinstance(reference, str)))
+        asked = asked_current(log, arm) if amperes else None
+        if asked is not None:
+            wanted = condition(_read_as_torque(arm, log, asked, reading), cutoff=ready.cutoff)
+            sources.append(from_controller(arm, ready, wanted, model, given, friction, (name, asked)))
+    if arm_deviation is not None:
+        sources.append(from_arm(rows.base, rows.joints((0,)), arm_deviation))
+    return [source for source in sources if source is not None]
 
 
 class LoadRows:
@@ -192,8 +205,8 @@ def _disagreements(load: Payload) -> list[str]:
     return words
 
 
-def _model_log(arm: Arm, log: Source, name: str, reading: Mapping[str, Any]) -> Any:
-    """The log with the torques of the controller's own model as its torques."""
+def _read_as_torque(arm: Arm, log: Source, name: str, reading: Mapping[str, Any]) -> Log:
+    """The log with another of its quantities in place of torque."""
     return read_log(log, arm, **{**reading, "columns": {**(reading.get("columns") or {}), "tau": name}})
 
 
