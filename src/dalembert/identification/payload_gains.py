@@ -30,7 +30,9 @@ CURRENTS = ("i_des", "target_current")  # currents that a controller asks for, i
 REFERENCES = ("tau_des", "target_moment", "target_torque")  # torques of a controller's own model, in logs of UR arms
 GAIN_DEVIATION = 0.1  # of gains in a data sheet, relative: torque constants are given to ten percent, gear losses apart
 ARM_DEVIATION = 0.2  # of the masses and centres of mass in a robot file, relative
-MODEL_DEVIATION = 0.03  # of a controller's own model of its arm, relative: cables and flanges weigh something, too
+MODEL_DEVIATION = 0.02  # of a controller's own model of its arm, relative
+FLANGE = 0.01  # of the arm's mass: what may hang at the flange in the run without the load, unknown to its controller
+FLANGE_LENGTH = 0.1  # m, how far from the tip
 CONTROLLER_DEVIATION = 0.02  # of a controller's own drive gains, relative
 FRICTION_DEVIATION = 0.03  # of the friction law beside a controller's model, relative: more than its residual shows
 COMMON = 0.5  # the share of a source's variance that all joints have in common
@@ -99,18 +101,33 @@ def _spread_over(value: ArrayLike, n: int) -> ArrayLike:
 
 
 def from_reference(
-    arm: Arm, ready: Conditioned, model: Conditioned, friction: Sequence[str], name: str, required: bool
+    joints: Sequence[JointRows], expected: Sequence[Array], logged: Sequence[Array], arm: Arm, name: str, required: bool
 ) -> GainSource | None:
     """Factors by which what is logged agrees with the torques of the controller's own model, friction apart.
 
-    None where it agrees at no joint, an error where it is ``required``.
+    What hangs at the flange unknown to the controller (adapters, cables) is allowed for: about ``FLANGE`` of the arm's mass.
+
+    joints            rows whose columns are the model's torque, and mass and first moments at the flange
+    expected, logged  those torques, and what is logged, at the same rows, friction included
+    Returns None where they agree at no joint, an error where that is ``required``.
     """
-    belief = _agreement(arm, ready, ready.tau, model, friction, MODEL_DEVIATION)
-    if belief is None and required:
+    mass = FLANGE * sum(float(body.inertia.mass) for body in arm.mechanism.tree.bodies)
+    extra = np.array([mass, *[mass * FLANGE_LENGTH] * 3])
+    known = NormalBelief.of(np.array([1.0, 0.0, 0.0, 0.0, 0.0]), np.diag([1e-8, *np.maximum(extra, 1e-6) ** 2]))
+    sizes = [float(np.linalg.norm(x)) / max(float(np.linalg.norm(y)), 1e-300) for x, y in zip(expected, logged, strict=True)]
+    start = NormalBelief.of(np.log(np.maximum(sizes, 1e-12)), UNKNOWN**2 * np.eye(arm.n))
+    fit = fit_drives(joints, start, bodies=known)
+    belief = fit.gains_belief
+    if not (belief.std < 1.0 / SIGNIFICANT).any():
+        if not required:
+            return None
         raise DalembertError(
             f"'{name}' hardly agrees with the measured torque of any joint, so no drive gain can be found from it; give gains"
         )
-    return None if belief is None else GainSource(f"'{name}'", belief)
+    explained = [x / np.exp(u) for x, u in zip(expected, fit.log_gains, strict=True)]
+    law = [FRICTION_DEVIATION * float(np.std(y - x) / max(np.std(x), 1e-300)) for x, y in zip(explained, logged, strict=True)]
+    covariance = belief.covariance + np.diag(np.minimum(law, UNKNOWN) ** 2) + shared(np.full(arm.n, MODEL_DEVIATION))
+    return GainSource(f"'{name}'", NormalBelief.of(belief.mean, covariance))
 
 
 def from_controller(

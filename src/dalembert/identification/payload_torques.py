@@ -112,7 +112,10 @@ def _sources(
     name = reference_name(log, arm, reference) if amperes or reference else None
     if name is not None:
         model = condition(_read_as_torque(arm, log, name, reading), cutoff=ready.cutoff)
-        sources.append(from_reference(arm, ready, model, friction, name, required=isinstance(reference, str)))
+        expected = np.column_stack([np.interp(ready.t, model.t, column) for column in model.tau.T])
+        sources.append(
+            from_reference(*rows.beside(expected), arm, name, required=isinstance(reference, str))
+        )
         asked = asked_current(log, arm) if amperes else None
         if asked is not None:
             wanted = condition(_read_as_torque(arm, log, asked, reading), cutoff=ready.cutoff)
@@ -141,40 +144,48 @@ class LoadRows:
 
         def load(piece: Stretch) -> Array:
             at = WIDTH * arm.mechanism.tip_body
-            return heavy.regressor(*piece.states)[:, :, at : at + 10] @ carry[:, :count]
+            return heavy.regressor(*piece.states)[:, :, at : at + 10] @ carry
 
         fastest = np.abs(ready.qd).max(axis=0)
         self.moving = [np.abs(run.qd) >= STILL * fastest for run in self.runs]
         self.measured = [run.tau for run in self.runs]
         Y = [run.thinned(lambda piece: self.base.regressor(*piece.states)) for run in self.runs]
+        self.held = [run.thinned(load) for run in self.runs]
         self.regressors = [np.concatenate([Y[0], np.zeros((*Y[0].shape[:2], count))], axis=2),
-                           np.concatenate([Y[1], other.thinned(load)], axis=2)]  # fmt: skip
+                           np.concatenate([Y[1], self.held[1][:, :, :count]], axis=2)]  # fmt: skip
         self.signs = [run.thinned(lambda piece: np.sign(piece.qd)) for run in self.runs]
         self.speeds = [run.thinned(lambda piece: piece.qd) for run in self.runs]
 
     def joints(self, runs: Sequence[int] = (0, 1), load: Sequence[Array] | None = None) -> list[JointRows]:
         """Every joint's rows of some runs; ``load``: the torques passed on, of each run, for friction that depends on them."""
         width = self.base.rank if tuple(runs) == (0,) else None
-        rows = []
-        for j in range(self.arm.n):
-            use = [self.moving[k][:, j] for k in runs]
-            ends = np.concatenate([[0], np.cumsum([m.sum() for m in use])])
-            spans = tuple(slice(int(a), int(b)) for a, b in zip(ends, ends[1:], strict=False))
-            columns = []
-            for k, mine, span in zip(runs, use, spans, strict=True):
-                own = [np.ones(int(mine.sum()))]
-                own += [self.speeds[k][mine, j]] * ("viscous" in self.friction)
-                own += [self.signs[k][mine, j]] * ("coulomb" in self.friction)
-                wide = np.zeros((ends[-1], len(own)))
-                wide[span] = np.column_stack(own)
-                columns.append(wide)
-            if load is not None and "load" in self.friction:
-                passed = [self.signs[k][m, j] * np.abs(load[k][m, j]) for k, m in zip(runs, use, strict=True)]
-                columns.append(np.concatenate(passed)[:, None])
-            Y = np.concatenate([self.regressors[k][m, j, :width] for k, m in zip(runs, use, strict=True)])
-            y = np.concatenate([self.measured[k][m, j] for k, m in zip(runs, use, strict=True)])
-            rows.append(JointRows.of(Y, y, np.hstack(columns), spans))
-        return rows
+        return [self._joint(j, runs, [self.regressors[k][:, j, :width] for k in runs], load) for j in range(self.arm.n)]
+
+    def beside(self, expected: Array) -> tuple[list[JointRows], list[Array], list[Array]]:
+        """Of the run without the load: rows with expected torques (M, n) and a weight at the flange as columns, both as logged."""
+        columns = np.concatenate([expected[:, :, None], self.held[0][:, :, :4]], axis=2)
+        joints = [self._joint(j, (0,), [columns[:, j]], [expected]) for j in range(self.arm.n)]
+        moving = list(self.moving[0].T)
+        return joints, *([x[use, j] for j, use in enumerate(moving)] for x in (expected, self.measured[0]))
+
+    def _joint(self, j: int, runs: Sequence[int], Y: Sequence[Array], load: Sequence[Array] | None) -> JointRows:
+        """Joint j's rows of some runs, with the columns Y of each."""
+        use = [self.moving[k][:, j] for k in runs]
+        ends = np.concatenate([[0], np.cumsum([m.sum() for m in use])])
+        spans = tuple(slice(int(a), int(b)) for a, b in zip(ends, ends[1:], strict=False))
+        friction = []
+        for k, mine, span in zip(runs, use, spans, strict=True):
+            own = [np.ones(int(mine.sum()))]
+            own += [self.speeds[k][mine, j]] * ("viscous" in self.friction)
+            own += [self.signs[k][mine, j]] * ("coulomb" in self.friction)
+            wide = np.zeros((ends[-1], len(own)))
+            wide[span] = np.column_stack(own)
+            friction.append(wide)
+        if load is not None and "load" in self.friction:
+            passed = [self.signs[k][m, j] * np.abs(load[k][m, j]) for k, m in zip(runs, use, strict=True)]
+            friction.append(np.concatenate(passed)[:, None])
+        y = np.concatenate([self.measured[k][m, j] for k, m in zip(runs, use, strict=True)])
+        return JointRows.of(np.concatenate([x[m] for x, m in zip(Y, use, strict=True)]), y, np.hstack(friction), spans)
 
     def fitted(self, belief: NormalBelief | None) -> tuple[list[JointRows], DriveFit]:
         """The rows with the friction's load of the fit itself, and the fit; gains are 1 where nothing is believed of them."""
