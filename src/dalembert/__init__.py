@@ -40,6 +40,13 @@ if TYPE_CHECKING:
     from dalembert.arm import Arm
     from dalembert.identification.excitation import excite
     from dalembert.identification.fit import IdentificationWarning, identify
+    from dalembert.identification.options import (
+        EstimatorOptions,
+        FilterOptions,
+        ModelOptions,
+        SelectionOptions,
+        ValidationOptions,
+    )
     from dalembert.identification.parameters import ParameterSet
     from dalembert.identification.payload import identify_payload
     from dalembert.kernel.cache import CacheWarning
@@ -89,6 +96,7 @@ _LATER = {
         "arm": "Arm",
         "identification.excitation": "excite",
         "identification.fit": "IdentificationWarning identify",
+        "identification.options": "EstimatorOptions FilterOptions ModelOptions SelectionOptions ValidationOptions",
         "identification.parameters": "ParameterSet",
         "identification.payload": "identify_payload",
         "kernel.cache": "CacheWarning",
@@ -124,7 +132,9 @@ __all__ = [
     "ComputedTorque",
     "Coupling",
     "DalembertError",
+    "EstimatorOptions",
     "Feedforward",
+    "FilterOptions",
     "Frame",
     "Friction",
     "Gear",
@@ -137,6 +147,7 @@ __all__ = [
     "Link",
     "Loop",
     "MissingExtraError",
+    "ModelOptions",
     "ModelWarning",
     "MonteCarlo",
     "Motor",
@@ -150,6 +161,7 @@ __all__ = [
     "Robot",
     "RobotError",
     "Rotor",
+    "SelectionOptions",
     "Shape",
     "ShapeError",
     "SimulationError",
@@ -157,6 +169,7 @@ __all__ = [
     "SingularityError",
     "Tolerances",
     "Trajectory",
+    "ValidationOptions",
     "Wall",
     "WrenchEvent",
     "arms",
