@@ -27,7 +27,7 @@ from dalembert.logs.suspicions import suspicions
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.tables import nearest
 
-READING = ("columns", "gains", "gears", "motor_side", "time_unit", "units", "joint_names", "topic")
+READING = ("columns", "gains", "gears", "motor_side", "time_unit", "rate", "units", "joint_names", "topic")
 LOADS = 12  # fits after which the load of a term is taken as it is
 SETTLED = 1e-6  # of the torques: what another fit may change
 WORSE = 2.0  # a fit that settles may be worse than the best before it by no more than this
@@ -96,7 +96,7 @@ def identify(
                 for physical too
     loaded      for "total": a run with a payload that is known, whose weight fixes the scale of the drive gains
     payload     that payload: an Inertia in the tip's frame, or a mass
-    reading     columns, gains, gears, motor_side, units, time_unit, joint_names, topic: see :func:`logs.read_log`
+    reading     columns, gains, gears, motor_side, units, time_unit, rate, joint_names, topic: see :func:`logs.read_log`
     progress    called with words and the fraction done
 
     >>> import numpy as np, dalembert as da
