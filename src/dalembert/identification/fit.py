@@ -84,7 +84,7 @@ def identify(
                 cut-off from the motion's spectrum
     progress    called with words and the fraction done
     options     any field of those groups by its own name, such as ``cutoff=5.0``, which pins it; and how the log is
-                read: columns, gains, gears, motor_side, units, time_unit, joint_names, topic (:func:`logs.read_log`)
+                read: columns, gains, gears, motor_side, units, time_unit, rate, joint_names, topic (:func:`logs.read_log`)
 
     ``fit.selection`` says what was tried, what it scored and why the winner won.
 

@@ -17,7 +17,7 @@ from dalembert.arrays import double
 from dalembert.environment.brief import brief
 from dalembert.identification.base import BaseParameters, random_states
 from dalembert.logs.conditioning import Conditioned, condition, smoothed, usual_step
-from dalembert.logs.log import Log, read_log
+from dalembert.logs.log import SPELLINGS, Log, read_log
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -177,6 +177,8 @@ class Identification:
         if isinstance(log, Mapping):
             if "current" not in log:
                 options.pop("gains", None)
+            if "rate" not in reading and any(str(name).lower() in SPELLINGS["t"] for name in log):
+                options.pop("rate", None)
             wanted = options.get("columns")
             if wanted:
                 options["columns"] = {k: v for k, v in wanted.items() if isinstance(v, str) and v in log}
