@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from dalembert.identification.fit import IdentificationWarning, identify
     from dalembert.identification.parameters import ParameterSet
     from dalembert.identification.payload import identify_payload
+    from dalembert.identification.record import FitRecord, read_fit
     from dalembert.kernel.cache import CacheWarning
     from dalembert.report.page import write_report
     from dalembert.report.study import study
@@ -91,6 +92,7 @@ _LATER = {
         "identification.fit": "IdentificationWarning identify",
         "identification.parameters": "ParameterSet",
         "identification.payload": "identify_payload",
+        "identification.record": "FitRecord read_fit",
         "kernel.cache": "CacheWarning",
         "report.page": "write_report",
         "report.study": "study",
@@ -125,6 +127,7 @@ __all__ = [
     "Coupling",
     "DalembertError",
     "Feedforward",
+    "FitRecord",
     "Frame",
     "Friction",
     "Gear",
@@ -172,6 +175,7 @@ __all__ = [
     "load",
     "monte_carlo",
     "polynomial",
+    "read_fit",
     "read_gears",
     "read_motors",
     "read_torques",

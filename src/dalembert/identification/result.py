@@ -22,6 +22,8 @@ from dalembert.logs.log import Log, read_log
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from dalembert.identification.record import FitRecord
+
 # what the methods of an identification hand on to, by the modules that draw it: imported when it is first called
 HANDS_ON = {"plot": "report.identification:identification_figure", "_repr_html_": "report.notebook:fit_html"}
 Array = NDArray[np.float64]
@@ -234,6 +236,19 @@ class Identification:
         run  the identification run unless given; one of ``.validation``, or what :meth:`evaluate` gives
         """
         return handed_on(HANDS_ON, "plot")(self, run)
+
+    @cached_property
+    def record(self) -> FitRecord:
+        """What is kept of it in a file: parameters, covariance, model, errors; see :class:`dalembert.FitRecord`."""
+        from dalembert.identification.record import record_of
+
+        return record_of(self)
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write every number as JSON, as ``dalembert identify --json`` does; :func:`dalembert.read_fit` reads it."""
+        from dalembert.identification.record import fit_as_json, write_json
+
+        write_json(path, fit_as_json(self), overwrite=overwrite)
 
     def _repr_html_(self) -> str:
         return handed_on(HANDS_ON, "_repr_html_")(self)
