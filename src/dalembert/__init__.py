@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from dalembert.analysis.sizing import size
     from dalembert.analysis.workspace import workspace_map
     from dalembert.arm import Arm
+    from dalembert.identification.comparison import compare_fits
     from dalembert.identification.excitation import excite
     from dalembert.identification.fit import IdentificationWarning, identify
     from dalembert.identification.parameters import ParameterSet
@@ -88,6 +89,7 @@ _LATER = {
         "analysis.sizing": "size",
         "analysis.workspace": "workspace_map",
         "arm": "Arm",
+        "identification.comparison": "compare_fits",
         "identification.excitation": "excite",
         "identification.fit": "IdentificationWarning identify",
         "identification.parameters": "ParameterSet",
@@ -164,6 +166,7 @@ __all__ = [
     "WrenchEvent",
     "arms",
     "circle",
+    "compare_fits",
     "excite",
     "fourier",
     "from_dh",

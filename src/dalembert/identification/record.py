@@ -66,6 +66,7 @@ class FitRecord:
     noise          σ_j (n,) of the kept residuals; ``correlation``: how many kept samples are worth one
     rate           kept samples per second; ``cutoff`` of the low-pass (Hz)
     speeds         (n,) the speed of each joint that 99 % of the samples do not exceed
+    error_scale    (b,) at least 1: what to multiply ``std`` with for the spread between folds, where there were folds
     runs           errors on the identification run and on those of validation
     log_date       when the log's file was last changed (ISO 8601, UTC), where it came from a file
     software       the version of dalembert that wrote it
@@ -113,6 +114,7 @@ class FitRecord:
     unidentified: tuple[str, ...]
     runs: tuple[RunErrors, ...]
     gains: Array | None = None
+    error_scale: Array | None = None
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     log_date: str | None = None
@@ -408,7 +410,8 @@ class _RecordReader:
             correlation=self.finite("correlation", n), rate=self.positive("rate"), cutoff=self.positive("cutoff"),
             speeds=self.finite("speeds", n), essential=self.words("essential", known=names),
             unidentified=self.words("unidentified", known=names), runs=self.runs(n),
-            gains=None if self.get("gains") is None else self.finite("gains", n), notes=self.words("notes"),
+            gains=None if self.get("gains") is None else self.finite("gains", n),
+            error_scale=None if self.whole.get("error_scale") is None else self.finite("error_scale", b), notes=self.words("notes"),
             warnings=self.words("warnings"), log_date=None if self.get("log_date") is None else self.word("log_date"),
             software=self.word("software"), source=self.where,
         )  # fmt: skip

@@ -22,10 +22,15 @@ from dalembert.logs.log import Log, read_log
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from dalembert.identification.comparison import FitComparison
     from dalembert.identification.record import FitRecord
 
-# what the methods of an identification hand on to, by the modules that draw it: imported when it is first called
-HANDS_ON = {"plot": "report.identification:identification_figure", "_repr_html_": "report.notebook:fit_html"}
+# what the methods of an identification hand on to, by the modules that do it: imported when one is first called
+HANDS_ON = {
+    "plot": "report.identification:identification_figure",
+    "_repr_html_": "report.notebook:fit_html",
+    "compare": "identification.comparison:comparison",
+}
 Array = NDArray[np.float64]
 
 Source = str | os.PathLike[str] | Mapping[str, ArrayLike] | Log
@@ -249,6 +254,16 @@ class Identification:
         from dalembert.identification.record import fit_as_json, write_json
 
         write_json(path, fit_as_json(self), overwrite=overwrite)
+
+    def compare(
+        self, before: Identification | FitRecord | str | os.PathLike[str], *, level: float = 0.01
+    ) -> FitComparison:
+        """What changed since another identification of the arm: a :class:`FitComparison` with its sentences and tests.
+
+        before  an identification, what :func:`dalembert.read_fit` gives, or a file of :meth:`save`
+        level   the chance of calling anything changed where nothing is, for all tests together
+        """
+        return handed_on(HANDS_ON, "compare")(self, before, level=level)
 
     def _repr_html_(self) -> str:
         return handed_on(HANDS_ON, "_repr_html_")(self)
