@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +11,10 @@ from typer import Argument, Option
 
 import dalembert as da
 from dalembert.cli import options
-from dalembert.cli.terminal import console, finite, number, print_table, say, saying_warnings, tell
+from dalembert.cli.terminal import console, number, print_table, say, saying_warnings, tell
 from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
-from dalembert.files import check_writable, whole_file
+from dalembert.files import check_writable
 
 if TYPE_CHECKING:
     from dalembert.identification.result import Identification
@@ -168,9 +167,7 @@ def identify(
     if output is not None:
         say("note", f"the calibrated arm is in {output}")
     if table is not None:
-        with whole_file(table, overwrite=force) as file:
-            json.dump(_as_json(fit), file, indent=1, ensure_ascii=False)
-            file.write("\n")
+        fit.save(table, overwrite=force)
     if report is not None:
         with Bar("writing the report") as bar:
             write_identification(
@@ -287,19 +284,3 @@ def _show(fit: Identification) -> None:
     print_table(columns, errors, "Relative torque error (%)")
     tell("")
     console().print(verdict(fit))
-
-
-def _as_json(fit: Identification) -> dict[str, Any]:
-    """Everything of an identification that is a number, for programs."""
-
-    def fields(source: Any, names: str) -> dict[str, Any]:
-        return {name: finite(getattr(source, name)) for name in names.split()}
-
-    return {
-        "arm": fit.before.name,
-        **fields(fit, "method physical names formulas parameters std condition scaled_condition noise essential"),
-        **fields(fit, "unidentified positive_definite smallest_inertia"),
-        "friction": {joint.name: joint.friction.written() for joint in fit.arm.robot.tree_joints},
-        "runs": [fields(run, "name relative_error joint_errors rms") for run in (fit.run, *fit.validation)],
-        **fields(fit, "notes warnings"),
-    }

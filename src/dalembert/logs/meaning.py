@@ -182,7 +182,9 @@ def time_of(raw: Raw, time: Found | None, unit: str | None, rate: float | None =
     """
     if time is None and rate is not None:
         if unit is not None:
-            raise raw.wrong(f"the time is said to be in '{unit}', but the log has no time (t); rate is in Hz, and enough")
+            raise raw.wrong(
+                f"the time is said to be in '{unit}', but the log has no time (t); rate is in Hz, and enough"
+            )
         _check_count(raw, count)
         raw.note(f"it has no time stamps; its rows are taken {rate:g} per second")
         return np.arange(count) / rate
