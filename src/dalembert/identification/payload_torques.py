@@ -18,7 +18,7 @@ from dalembert.arm import Arm
 from dalembert.errors import DalembertError
 from dalembert.identification.base import BaseParameters, base_parameters
 from dalembert.identification.fit import NOTHING
-from dalembert.identification.parameters import FRICTION, WIDTH, ParameterSet
+from dalembert.identification.parameters import FRICTION, ParameterSet
 from dalembert.identification.payload_drives import DriveFit, JointRows, NormalBelief, fit_drives
 from dalembert.identification.payload_fit import MassBySource, Payload, look_at, payload_of
 from dalembert.identification.payload_gains import (
@@ -33,11 +33,10 @@ from dalembert.identification.payload_gains import (
     reference_name,
     sources_note,
 )
-from dalembert.identification.physical import BASIS, ten_of
 from dalembert.identification.result import Source
-from dalembert.logs.conditioning import Conditioned, Stretch, condition
+from dalembert.identification.tip_load import TipLoad
+from dalembert.logs.conditioning import Conditioned, condition
 from dalembert.logs.log import Log, per_joint, read_log
-from dalembert.robot.placement import Placement
 
 Array = NDArray[np.float64]
 
@@ -137,20 +136,11 @@ class LoadRows:
         passive = tuple(word for word in friction if word in FRICTION) if arm.mechanism.tree.n > arm.n else ()
         self.base: BaseParameters = base_parameters(ParameterSet(arm, passive, rotor=True))
         self.arm, self.friction, self.runs = arm, friction, (ready, other)
-        carry = carried(arm.mechanism.tip)
-        heavy = arm
-        if arm.mechanism.tree.lifts:  # and a load has its weight all the same
-            heavy = arm.replace(links=tuple(replace(link, weight=1.0) for link in arm.robot.links))
-
-        def load(piece: Stretch) -> Array:
-            at = WIDTH * arm.mechanism.tip_body
-            return heavy.regressor(*piece.states)[:, :, at : at + 10] @ carry
-
         fastest = np.abs(ready.qd).max(axis=0)
         self.moving = [np.abs(run.qd) >= STILL * fastest for run in self.runs]
         self.measured = [run.tau for run in self.runs]
         Y = [run.thinned(lambda piece: self.base.regressor(*piece.states)) for run in self.runs]
-        self.held = [run.thinned(load) for run in self.runs]
+        self.held = [run.thinned(TipLoad(arm).regressor) for run in self.runs]
         self.regressors = [np.concatenate([Y[0], np.zeros((*Y[0].shape[:2], count))], axis=2),
                            np.concatenate([Y[1], self.held[1][:, :, :count]], axis=2)]  # fmt: skip
         self.signs = [run.thinned(lambda piece: np.sign(piece.qd)) for run in self.runs]
@@ -219,13 +209,3 @@ def _disagreements(load: Payload) -> list[str]:
 def _read_as_torque(arm: Arm, log: Source, name: str, reading: Mapping[str, Any]) -> Log:
     """The log with another of its quantities in place of torque."""
     return read_log(log, arm, **{**reading, "columns": {**(reading.get("columns") or {}), "tau": name}})
-
-
-def carried(tip: Placement) -> Array:
-    """(10, 10): a body's ten parameters in the tip's frame → those in the frame of the link that carries it.
-
-    With the pseudo-inertia P = [Σ, h; hᵀ, m], Σ = ½ tr(I) 1 − I, and H the tip's homogeneous matrix, P ↦ H P Hᵀ.
-    """
-    H = np.eye(4)
-    H[:3, :3], H[:3, 3] = np.array(tip.rotation, float), np.array(tip.translation, float)
-    return np.column_stack([ten_of(H @ P @ H.T) for P in BASIS])
