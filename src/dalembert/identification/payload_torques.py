@@ -94,6 +94,7 @@ def from_torques(
     if belief is not None:
         std = np.sqrt(np.maximum(np.diag(fit.covariance)[-arm.n :], 0.0))
         more |= {"gains": unit * factor, "gains_std": unit * factor * std}
+        more["gains_unit"] = "N m/A" if currents or gains is not None else "N m/N m"
     load = payload_of(
         fit.values[b : b + count], fit.covariance[b : b + count, b : b + count], float(error), fit.noise * factor,
         int(sum(m.sum() for m in rows.moving)), arm.robot.tip.name if arm.robot.tip else "tip", notes, **more,
