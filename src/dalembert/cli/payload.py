@@ -36,11 +36,16 @@ def payload(
     rate: options.RateOption = None,
     gain_deviation: Annotated[
         str | None,
-        Option(metavar="SHARE", help="How far --gains may be off, relative: 0.1 unless given, or one for each joint; 0: exact."),
+        Option(
+            metavar="SHARE",
+            help="How far --gains may be off, relative: 0.1 unless given, or one for each joint; 0: exact.",
+        ),
     ] = None,
     arm_deviation: Annotated[
         float,
-        Option(metavar="SHARE", help="How far the arm's own masses may be off, relative: its weight is a source of gains."),
+        Option(
+            metavar="SHARE", help="How far the arm's own masses may be off, relative: its weight is a source of gains."
+        ),
     ] = ARM_DEVIATION,
     reference: Annotated[
         str | None,
@@ -89,7 +94,10 @@ def payload(
         for word, *b in zip(("fx", "fy", "fz", "mx", "my", "mz"), load.bias, load.bias_std, strict=True):
             values.append((f"bias {word}", *b, "N" if word[0] == "f" else "N m"))
     if load.gains is not None and load.gains_std is not None:
-        values += [(f"gain {name}", *g, load.gains_unit) for name, *g in zip(loaded_arm.joint_names, load.gains, load.gains_std, strict=True)]
+        values += [
+            (f"gain {name}", *g, load.gains_unit)
+            for name, *g in zip(loaded_arm.joint_names, load.gains, load.gains_std, strict=True)
+        ]
     values += [(f"mass by {source.name}", source.mass, source.std, "kg") for source in load.by_source]
     rows = [[word, number(float(x)), number(float(std)), unit] for word, x, std, unit in values if not math.isnan(x)]
     print_table(["", ">value", ">std", "unit"], rows, f"Load, in the frame '{load.frame}'")

@@ -102,5 +102,15 @@ def identify_payload(
         raise DalembertError("a wrench or a sensor is given as well as two logs; give one log to use the wrist sensor")
     with one_thread():
         return from_torques(
-            arm, log, loaded, CHOICES[parameters], gains, gain_deviation, arm_deviation, reference, tuple(friction), cutoff, reading
+            arm,
+            log,
+            loaded,
+            CHOICES[parameters],
+            gains,
+            gain_deviation,
+            arm_deviation,
+            reference,
+            tuple(friction),
+            cutoff,
+            reading,
         )

@@ -105,16 +105,18 @@ class DriveFit:
 
 
 def fit_drives(
-    joints: Sequence[JointRows], gains: NormalBelief | None, held: Array | None = None, bodies: NormalBelief | None = None
-) -> DriveFit:
+    joints: Sequence[JointRows], gains: NormalBelief | None, held: Array | None = None, bodies: NormalBelief | None = None,
+    near: DriveFit | None = None,
+) -> DriveFit:  # fmt: skip
     """π and ln g of every joint's rows.
 
     gains   what is believed of ln g (n,); None: nothing, and ``bodies`` fixes the scale
     held    ln g where it is known exactly, instead of ``gains``
     bodies  what is believed of π (p,)
+    near    a fit of much the same rows, from which to start
     """
     n, p = len(joints), joints[0].whole.shape[1] - 1
-    triangles = [np.linalg.qr(joint.whole, mode="r") for joint in joints]
+    triangles = [np.asarray(np.linalg.qr(joint.whole, mode="r")) for joint in joints]
     rows = np.array([len(joint.whole) - joint.basis.shape[1] for joint in joints], float)
     start = np.zeros(n) if gains is None else gains.mean
     u = np.array(start if held is None else held, float)
@@ -130,7 +132,9 @@ def fit_drives(
     times = np.ones(n)
     x = np.concatenate([np.zeros(p), u])
     noise = np.array([max(float(np.linalg.norm(E[:, p])), 1e-300) for E in triangles]) / np.sqrt(rows.clip(1))
-    for _ in range(FITS):
+    if near is not None:
+        x, noise, times = np.concatenate([np.nan_to_num(near.values), near.log_gains]), near.noise, near.times
+    for _ in range(FITS if near is None else 1):
         x, noise, covariance = _gauss_newton(triangles, rows, times, prior, mean, chosen, x, noise)
         residual = tuple(joint.whole @ np.append(x[:p] * np.exp(-x[p + j]), -1.0) for j, joint in enumerate(joints))
         times = np.array(
@@ -203,9 +207,3 @@ def _gauss_newton(
         f"the fit of drive gains and payload did not converge in {STEPS} steps; give gains closer to the true ones or a smaller "
         "gain_deviation"
     )
-
-
-def beliefs_disagree(first: NormalBelief, second: NormalBelief) -> float:
-    """The largest difference of two beliefs, in standard deviations of it."""
-    spread = np.sqrt(np.diag(first.covariance) + np.diag(second.covariance))
-    return float(np.abs((first.mean - second.mean) / spread).max())

@@ -37,6 +37,7 @@ CONTROLLER_DEVIATION = 0.02  # of a controller's own drive gains, relative
 FRICTION_DEVIATION = 0.03  # of the friction law beside a controller's model, relative: more than its residual shows
 COMMON = 0.5  # the share of a source's variance that all joints have in common
 LINEARISED = 5  # fits, each with the relative errors of the arm's moments at the values of the one before
+SAME = 1e-3  # change of ln g that ends them
 UNKNOWN = 2.0  # standard deviation of ln g where a source says nothing about a joint
 SIGNIFICANT = 3.0  # standard deviations that a slope must differ from zero by to be a gain
 KNOWN = 2.0  # standard deviations that a first moment of the arm must differ from zero by to fix the scale
@@ -85,7 +86,9 @@ def shared(deviation: Array) -> Array:
 
 def from_given(name: str, deviation: ArrayLike | None, arm: Arm) -> GainSource | None:
     """Gains as given, so that the factor on them is 1; None where they are exact (deviation 0)."""
-    relative = per_joint("gain_deviation", _spread_over(GAIN_DEVIATION if deviation is None else deviation, arm.n), arm.n)
+    relative = per_joint(
+        "gain_deviation", _spread_over(GAIN_DEVIATION if deviation is None else deviation, arm.n), arm.n
+    )
     if not ((relative >= 0) & (relative <= 1)).all():
         raise DalembertError(
             f"gain_deviation is {', '.join(f'{x:g}' for x in relative)}; relative standard deviations lie between 0 (exact) and 1, such "
@@ -114,7 +117,9 @@ def from_reference(
     mass = FLANGE * sum(float(body.inertia.mass) for body in arm.mechanism.tree.bodies)
     extra = np.array([mass, *[mass * FLANGE_LENGTH] * 3])
     known = NormalBelief.of(np.array([1.0, 0.0, 0.0, 0.0, 0.0]), np.diag([1e-8, *np.maximum(extra, 1e-6) ** 2]))
-    sizes = [float(np.linalg.norm(x)) / max(float(np.linalg.norm(y)), 1e-300) for x, y in zip(expected, logged, strict=True)]
+    sizes = [
+        float(np.linalg.norm(x)) / max(float(np.linalg.norm(y)), 1e-300) for x, y in zip(expected, logged, strict=True)
+    ]
     start = NormalBelief.of(np.log(np.maximum(sizes, 1e-12)), UNKNOWN**2 * np.eye(arm.n))
     fit = fit_drives(joints, start, bodies=known)
     belief = fit.gains_belief
@@ -125,7 +130,10 @@ def from_reference(
             f"'{name}' hardly agrees with the measured torque of any joint, so no drive gain can be found from it; give gains"
         )
     explained = [x / np.exp(u) for x, u in zip(expected, fit.log_gains, strict=True)]
-    law = [FRICTION_DEVIATION * float(np.std(y - x) / max(np.std(x), 1e-300)) for x, y in zip(explained, logged, strict=True)]
+    law = [
+        FRICTION_DEVIATION * float(np.std(y - x)) / max(float(np.std(x)), 1e-300)
+        for x, y in zip(explained, logged, strict=True)
+    ]
     covariance = belief.covariance + np.diag(np.minimum(law, UNKNOWN) ** 2) + shared(np.full(arm.n, MODEL_DEVIATION))
     return GainSource(f"'{name}'", NormalBelief.of(belief.mean, covariance))
 
@@ -180,7 +188,9 @@ def from_arm(base: BaseParameters, joints: Sequence[JointRows], deviation: float
         )
     members = [base.parameters.members[k] for k in base.independent]
     usual, values = scales(base.parameters), base.parameters.values
-    errors = (1 - COMMON) * np.diag(usual**2) + COMMON * np.outer(values, values)  # all masses too small, or each its own
+    errors = (1 - COMMON) * np.diag(usual**2) + COMMON * np.outer(
+        values, values
+    )  # all masses too small, or each its own
     covariance = deviation**2 * base.K @ errors @ base.K.T
     std = np.sqrt(np.diag(covariance))
     moments = [
@@ -199,6 +209,7 @@ def from_arm(base: BaseParameters, joints: Sequence[JointRows], deviation: float
     start = NormalBelief.of(np.full(len(joints), float(np.median(ratios))), UNKNOWN**2 * np.eye(len(joints)))
     expected_moments, values = base.values[moments], base.values
     relative = covariance[np.ix_(moments, moments)] / np.outer(expected_moments, expected_moments)
+    fit = None
     for _ in range(LINEARISED):  # the errors are relative: normal in ln π, linearised at the fit before
         now = values[moments]
         if not (now * expected_moments > 0).all():
@@ -207,8 +218,15 @@ def from_arm(base: BaseParameters, joints: Sequence[JointRows], deviation: float
         precision[np.ix_(moments, moments)] = inverse_of(relative * np.outer(now, now))
         mean = base.values.copy()
         mean[moments] = now * (1 + np.log(expected_moments / now))
-        fit = fit_drives(joints, start, bodies=NormalBelief(mean, precision))
+        before = fit
+        try:
+            fit = fit_drives(joints, start, bodies=NormalBelief(mean, precision), near=before)
+        except DalembertError:  # masses so wrong that no gains agree with them say nothing
+            return None
         values = fit.values
+        if before is not None and np.abs(fit.log_gains - before.log_gains).max() < SAME:
+            break
+    assert fit is not None
     belief = fit.gains_belief
     if not (belief.std < 0.5 * UNKNOWN).any():
         return None

@@ -7,6 +7,7 @@ with the torque passed on is the same in both.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -82,7 +83,7 @@ def from_torques(
     joints, fit = rows.fitted(belief)
     notes += sources_note(counted)
     by_source = tuple(
-        MassBySource(source.name, *_mass(fit_drives(joints, source.belief), rows.base.rank))
+        MassBySource(source.name, *_mass(fit_drives(joints, source.belief, near=fit), rows.base.rank))
         for source in dict.fromkeys((*counted, *sources))
     )
     factor = np.exp(fit.log_gains)
@@ -113,9 +114,7 @@ def _sources(
     if name is not None:
         model = condition(_read_as_torque(arm, log, name, reading), cutoff=ready.cutoff)
         expected = np.column_stack([np.interp(ready.t, model.t, column) for column in model.tau.T])
-        sources.append(
-            from_reference(*rows.beside(expected), arm, name, required=isinstance(reference, str))
-        )
+        sources.append(from_reference(*rows.beside(expected), arm, name, required=isinstance(reference, str)))
         asked = asked_current(log, arm) if amperes else None
         if asked is not None:
             wanted = condition(_read_as_torque(arm, log, asked, reading), cutoff=ready.cutoff)
@@ -156,14 +155,15 @@ class LoadRows:
         """Of the run without the load: rows with expected torques (M, n) and a weight at the flange as columns, both as logged."""
         columns = np.concatenate([expected[:, :, None], self.held[0][:, :, :4]], axis=2)
         joints = [self._joint(j, (0,), [columns[:, j]], [expected]) for j in range(self.arm.n)]
-        moving = list(self.moving[0].T)
-        return joints, *([x[use, j] for j, use in enumerate(moving)] for x in (expected, self.measured[0]))
+        use = self.moving[0].T
+        logged = [self.measured[0][mine, j] for j, mine in enumerate(use)]
+        return joints, [expected[mine, j] for j, mine in enumerate(use)], logged
 
     def _joint(self, j: int, runs: Sequence[int], Y: Sequence[Array], load: Sequence[Array] | None) -> JointRows:
         """Joint j's rows of some runs, with the columns Y of each."""
         use = [self.moving[k][:, j] for k in runs]
         ends = np.concatenate([[0], np.cumsum([m.sum() for m in use])])
-        spans = tuple(slice(int(a), int(b)) for a, b in zip(ends, ends[1:], strict=False))
+        spans = tuple(slice(int(a), int(b)) for a, b in itertools.pairwise(ends))
         friction = []
         for k, mine, span in zip(runs, use, spans, strict=True):
             own = [np.ones(int(mine.sum()))]
@@ -185,7 +185,7 @@ class LoadRows:
         fit = fit_drives(joints, belief, held)
         for _ in range(LOADS if "load" in self.friction else 0):
             joints = self.joints(load=[Y @ np.nan_to_num(fit.values) for Y in self.regressors])
-            fit = fit_drives(joints, belief, held)
+            fit = fit_drives(joints, belief, held, near=fit)
         return joints, fit
 
 
