@@ -169,7 +169,7 @@ def _agreement(
             law = FRICTION_DEVIATION * np.std(A[:, 1:] @ x[1:]) / (x[0] * np.std(A[:, 0]))
             mean[j], std[j] = -np.log(x[0]), np.hypot(slope_std / x[0], law)
         else:
-            size = float(np.linalg.norm(expected[use]) / max(np.linalg.norm(y), 1e-300))
+            size = float(np.linalg.norm(expected[use])) / max(float(np.linalg.norm(y)), 1e-300)
             mean[j] = np.log(max(size, 1e-300))
     if not agrees.any():
         return None
