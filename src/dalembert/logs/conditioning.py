@@ -232,7 +232,7 @@ def usual_step(log: Log) -> float:
 def smoothed(log: Log, cutoff: float, notes: list[str]) -> list[Stretch]:
     """The log in stretches of even samples, each with filtered q, qd and qdd from its first sample to its last, and its rests."""
     step = usual_step(log)
-    moving = [_states(*arrays, 1.0 / step, cutoff) for arrays in _stretches(log, step, GAP / cutoff, notes)]
+    moving = [filtered_states(*arrays, 1.0 / step, cutoff) for arrays in even_stretches(log, step, GAP / cutoff, notes)]
     if not moving:
         return []
     period = max(2, round(1.0 / (step * cutoff)))
@@ -283,7 +283,7 @@ def spectrum(log: Log, rate: float) -> tuple[Array, Array]:
     return f, power if log.qd is not None else power * (2 * np.pi * f[:, None]) ** 2
 
 
-def _stretches(
+def even_stretches(
     log: Log, step: float, longest: float, notes: list[str]
 ) -> list[tuple[Array, Array, Array | None, Array]]:
     """The log cut where time goes back or too much is missing, each stretch on even instants ``step`` apart."""
@@ -291,7 +291,7 @@ def _stretches(
         from scipy.interpolate import CubicSpline
 
     if log.parts:
-        return [stretch for part in log.parts for stretch in _stretches(part, step, longest, notes)]
+        return [stretch for part in log.parts for stretch in even_stretches(part, step, longest, notes)]
     own = usual_step(log)
     if abs(own - step) > EVEN * step:
         notes.append(f"{log.source}: it was brought from {1 / own:.6g} Hz to {1 / step:.6g} Hz, the rate of the others")
@@ -326,7 +326,7 @@ def _stretches(
     return stretches
 
 
-def _states(t: Array, q: Array, qd: Array | None, tau: Array, rate: float, cutoff: float) -> Stretch:
+def filtered_states(t: Array, q: Array, qd: Array | None, tau: Array, rate: float, cutoff: float) -> Stretch:
     """q, qd and qdd without phase shift: qdd from the logged qd, differentiated once, where there is one."""
     with extra("identify", "the conditioning of a log"):
         from scipy.interpolate import make_interp_spline
