@@ -276,10 +276,15 @@ def _show(fit: Identification) -> None:
         tell("Some are sums, named after their first term: --report and --json spell them out.")
     options.tell_numbers(fit.before)
     tell("")
-    columns = ["run", *(f">{name}" for name in fit.before.joint_names), ">all"]
+    columns = ["run", "", *(f">{name}" for name in fit.before.joint_names), ">all joints"]
     errors = [
-        [Path(run.name).name, *(f"{100 * e:.2f}" for e in (*run.joint_errors, run.relative_error))]
+        [
+            Path(run.name).name if instants == "all" else "",
+            instants,
+            *("–" if e is None else f"{100 * e:.2f}" for e in (*joints, overall)),
+        ]
         for run in (fit.run, *fit.validation)
+        for instants, overall, joints in run.error_table
     ]
     print_table(columns, errors, "Relative torque error (%)")
     tell("")

@@ -261,7 +261,22 @@ class FitComparison:
         return f"<FitComparison of {self.after.arm!r}: {words}, {len(self.parameters)} parameters>"
 
 
-_PARAMETER_KEYS = ["name", "joint", "kind", "title", "unit", "before", "after", "before_std", "after_std", "difference", "std", "z", "p", "adjusted"]
+_PARAMETER_KEYS = [
+    "name",
+    "joint",
+    "kind",
+    "title",
+    "unit",
+    "before",
+    "after",
+    "before_std",
+    "after_std",
+    "difference",
+    "std",
+    "z",
+    "p",
+    "adjusted",
+]
 _GROUP_KEYS = ["joint", "kind", "names", "distance", "freedom", "p", "adjusted"]
 _FRICTION_KEYS = ["joint", "speeds", "before", "after", "before_std", "after_std", "z", "same_law", "p", "adjusted"]
 
@@ -573,7 +588,8 @@ def _former_error(after: AnyFit, before: FitRecord) -> float | None:
         DalembertError
     ):  # a geometry that was changed since: its parameters are still compared where they are the same
         return None
-    return make_run(base, before.parameters, after.run.conditioned, before.gains).relative_error
+    held = before.runs[0].held
+    return make_run(base, before.parameters, after.run.conditioned, before.gains, held).relative_error
 
 
 def _arrow(before: float, after: float, unit: str, z: float) -> str:

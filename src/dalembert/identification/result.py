@@ -94,6 +94,15 @@ class PredictedRun:
         """:attr:`resting_error` of each joint."""
         return tuple(self._error_where(self.resting, j) for j in range(self.measured.shape[1]))
 
+    @property
+    def error_table(self) -> tuple[tuple[str, float | None, tuple[float | None, ...]], ...]:
+        """(which instants, relative error of all joints, of each joint): all, and where a joint rests, moving and at rest too."""
+        whole = ("all", self.relative_error, tuple(map(float, self.joint_errors)))
+        if not self.resting.any():
+            return (whole,)
+        moving = ("moving", self.moving_error, self.moving_joint_errors)
+        return whole, moving, ("at rest", self.resting_error, self.resting_joint_errors)
+
     def _error_where(self, use: NDArray[np.bool_], joint: int | None = None) -> float | None:
         column = ... if joint is None else (slice(None), joint)
         use, residual, measured = use[column], self.residual[column], self.measured[column]
