@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +11,10 @@ from typer import Argument, Option
 
 import dalembert as da
 from dalembert.cli import options
-from dalembert.cli.terminal import console, finite, number, print_table, say, saying_warnings, tell
+from dalembert.cli.terminal import console, number, print_table, say, saying_warnings, tell
 from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
-from dalembert.files import check_writable, whole_file
+from dalembert.files import check_writable
 
 if TYPE_CHECKING:
     from dalembert.identification.result import Identification
@@ -77,6 +76,7 @@ def identify(
     gears: options.GearsOption = None,
     motor_side: options.MotorSideOption = None,
     time_unit: options.TimeUnitOption = None,
+    rate: options.RateOption = None,
     rotor: Annotated[bool | None, Option("--rotor/--no-rotor", help="Identify rotor inertias.")] = None,
     offset: Annotated[
         bool | None, Option("--offset/--no-offset", help=f"{options.OffsetHelp[:-1]}; chosen for each unless given.")
@@ -141,7 +141,7 @@ def identify(
         "terms": terms_of(term, loaded_arm.joint_names) or None, "selection": selection,
         "damping": damping, "loaded": loaded, "payload": payload if com is None else {"mass": payload, "com": com},
     }  # fmt: skip
-    settings |= reading_of(loaded_arm.n, column, gains, gears, motor_side, time_unit, unit, joints, topic)
+    settings |= reading_of(loaded_arm.n, column, gains, gears, motor_side, time_unit, unit, joints, topic, rate)
     for path in (output, report, table):
         if path is not None:
             check_writable(path, overwrite=force)
@@ -167,9 +167,7 @@ def identify(
     if output is not None:
         say("note", f"the calibrated arm is in {output}")
     if table is not None:
-        with whole_file(table, overwrite=force) as file:
-            json.dump(_as_json(fit), file, indent=1, ensure_ascii=False)
-            file.write("\n")
+        fit.save(table, overwrite=force)
     if report is not None:
         with Bar("writing the report") as bar:
             write_identification(
@@ -242,6 +240,7 @@ def terms_of(given: list[str] | None, joints: tuple[str, ...]) -> dict[str, dict
 def reading_of(
     n: int, columns: list[str] | None, gains: str | None, gears: str | None, motor_side: str | None,
     time_unit: str | None, units: list[str] | None = None, joints: str | None = None, topic: str | None = None,
+    rate: float | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """How the log is to be read: only what was given, so that what the log says itself holds otherwise."""
     ratios = options.list_of("--gears", gears or "")
@@ -250,7 +249,7 @@ def reading_of(
         "gains": None if gains is None else options.list_of("--gains", gains),
         "gears": [ratios[k * n : k * n + n] for k in range(n)] if len(ratios) == n * n else ratios or None,
         "motor_side": tuple(motor_side.replace(",", " ").split()) if motor_side else None,
-        "units": pairs_of("--unit", units) or None, "topic": topic,
+        "units": pairs_of("--unit", units) or None, "topic": topic, "rate": rate,
         "joint_names": joints.replace(",", " ").split() if joints else None,
     }  # fmt: skip
     return {key: value for key, value in reading.items() if value is not None}
@@ -285,19 +284,3 @@ def _show(fit: Identification) -> None:
     print_table(columns, errors, "Relative torque error (%)")
     tell("")
     console().print(verdict(fit))
-
-
-def _as_json(fit: Identification) -> dict[str, Any]:
-    """Everything of an identification that is a number, for programs."""
-
-    def fields(source: Any, names: str) -> dict[str, Any]:
-        return {name: finite(getattr(source, name)) for name in names.split()}
-
-    return {
-        "arm": fit.before.name,
-        **fields(fit, "method physical names formulas parameters std condition scaled_condition noise essential"),
-        **fields(fit, "unidentified positive_definite smallest_inertia"),
-        "friction": {joint.name: joint.friction.written() for joint in fit.arm.robot.tree_joints},
-        "runs": [fields(run, "name relative_error joint_errors rms") for run in (fit.run, *fit.validation)],
-        **fields(fit, "notes warnings"),
-    }

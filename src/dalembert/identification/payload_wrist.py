@@ -18,7 +18,7 @@ from dalembert.logs.conditioning import condition
 from dalembert.logs.formats.raw import Raw
 from dalembert.logs.garbage import garbage_in
 from dalembert.logs.log import Log, raw_of, read_log
-from dalembert.logs.meaning import Found, find, names_of, numeric, time_of
+from dalembert.logs.meaning import Found, checked_rate, find, names_of, numeric, rows_of, time_of
 from dalembert.robot.model import Frame
 from dalembert.robot.placement import Placement
 
@@ -97,7 +97,9 @@ def _wrench(
     else:
         raw = raw_of(log, arm, reading.get("topic"))
         unit = reading.get("time_unit") or (reading.get("units") or {}).get("t")
-        t = time_of(raw, find(raw, "t", (reading.get("columns") or {}).get("t")), unit)
+        columns, rate = reading.get("columns") or {}, checked_rate(reading.get("rate"))
+        count = rows_of(raw, find(raw, "q", columns.get("q"), rate), arm.n) if rate is not None else 0
+        t = time_of(raw, find(raw, "t", columns.get("t"), rate), unit, rate, count)
     if wrench is None or isinstance(wrench, str):
         name = wrench or "wrench"
         if name in raw.names:

@@ -21,7 +21,17 @@ from dalembert.errors import DalembertError, ShapeError
 from dalembert.logs.formats import read
 from dalembert.logs.formats.raw import SPELLINGS, Array, Raw, Request, counted, listed
 from dalembert.logs.garbage import MOST, garbage_in, impossible
-from dalembert.logs.meaning import FEWEST, find, group_of, missing, names_of, same_count, time_of
+from dalembert.logs.meaning import (
+    FEWEST,
+    checked_rate,
+    find,
+    group_of,
+    missing,
+    names_of,
+    rows_of,
+    same_count,
+    time_of,
+)
 from dalembert.logs.units import sliding_joints
 from dalembert.robot.tables import shown
 
@@ -121,6 +131,7 @@ def read_log(
     gears: ArrayLike | None = None,
     motor_side: Iterable[str] = (),
     time_unit: str | None = None,
+    rate: float | None = None,
     units: Mapping[str, str] | None = None,
     joint_names: Sequence[str] | None = None,
     topic: str | None = None,
@@ -136,6 +147,8 @@ def read_log(
                   for coupled drives; the arm's own gears unless given
     motor_side    which of "q", "qd", "tau" are at the motor side: q_joint = A⁻¹ q_motor, τ_joint = Aᵀ τ_motor
     time_unit     of t: "s", "ms", "us" or "ns"; the same as units={"t": …}
+    rate          samples per second (Hz) of a log without time stamps: t = k/rate. Stamps that are there must agree with
+                  it, or count the rows
     units         in which quantities are written, where that is not SI: ``{"q": "deg", "current": "mA"}``
     joint_names   the joints of the log's columns in their order, where the file does not say
     topic         which JointState messages of a ROS log to read
@@ -153,8 +166,9 @@ def read_log(
                     f"{option} names '{group}', which is no quantity of a log; known are {', '.join(QUANTITIES)}"
                 )
     raw = raw_of(source, arm, topic, progress)
-    quantities = {group: find(raw, group, wanted.get(group)) for group in QUANTITIES}
-    t = time_of(raw, quantities["t"], unit.get("t"))
+    rate = checked_rate(rate)
+    quantities = {group: find(raw, group, wanted.get(group), rate) for group in QUANTITIES}
+    t = time_of(raw, quantities["t"], unit.get("t"), rate, rows_of(raw, quantities["q"], arm.n))
     if gains is None and quantities["tau"] is not None:
         del quantities["current"]
     arrays = {
