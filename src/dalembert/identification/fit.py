@@ -27,7 +27,7 @@ from dalembert.logs.suspicions import suspicions
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.tables import nearest
 
-READING = ("columns", "gains", "gears", "motor_side", "time_unit", "rate", "units", "joint_names", "topic")
+READING = ("columns", "gains", "gears", "motor_side", "time_unit", "rate", "units", "joint_names", "topic", "episodes")
 LOADS = 12  # fits after which the load of a term is taken as it is
 SETTLED = 1e-6  # of the torques: what another fit may change
 WORSE = 2.0  # a fit that settles may be worse than the best before it by no more than this
@@ -74,7 +74,7 @@ def identify(
     """The dynamic parameters of an arm from a log of its motion: t, q, qd (or not) and torques or currents.
 
     arm         its geometry; its inertias where known are the point from which the calibrated arm departs
-    log         a path (.csv .npz .mat .parquet .bag .db3 .mcap), a dict of arrays t, q, qd, tau, or a list of them
+    log         a path (.csv .npz .mat .parquet .bag .db3 .mcap, a LeRobot dataset), a dict of arrays t, q, qd, tau, or a list of them
     validate    other runs, on which the result is judged
     method      "ordinary", "weighted" (by each joint's noise), "reweighted" (until the weights settle),
                 "damped", "sequential" (joint by joint, from the last), or "total"
@@ -96,7 +96,8 @@ def identify(
                 for physical too
     loaded      for "total": a run with a payload that is known, whose weight fixes the scale of the drive gains
     payload     that payload: an Inertia in the tip's frame, or a mass
-    reading     columns, gains, gears, motor_side, units, time_unit, rate, joint_names, topic: see :func:`logs.read_log`
+    reading     columns, gains, gears, motor_side, units, time_unit, rate, joint_names, topic, episodes:
+                see :func:`logs.read_log`
     progress    called with words and the fraction done
 
     >>> import numpy as np, dalembert as da

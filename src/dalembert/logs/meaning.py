@@ -43,6 +43,11 @@ def names_of(raw: Raw) -> str:
 
 def missing(raw: Raw, group: str, what: str) -> DalembertError:
     """The sentence about a quantity that a file does not have."""
+    if raw.roles and group == "tau":
+        return raw.wrong(
+            f"this LeRobot dataset has no {what}; its features are {names_of(raw)}; record torques or motor currents, such "
+            "as observation.effort, or say which feature holds them with columns (--column tau=NAME)"
+        )
     return raw.wrong(f"it has no {what}; it has {names_of(raw)}; say which with columns (--column {group}=NAME)")
 
 
@@ -58,6 +63,8 @@ def find(raw: Raw, group: str, asked: Any, rate: float | None = None) -> Found |
                 "give its rate in Hz, such as rate=500 (--rate 500), instead of t"
             )
         return None
+    if raw.roles:
+        return _named(raw, raw.roles[group]) if group in raw.roles else None
     names = meant(raw, group)
     if not names:
         return None
@@ -182,7 +189,9 @@ def time_of(raw: Raw, time: Found | None, unit: str | None, rate: float | None =
     """
     if time is None and rate is not None:
         if unit is not None:
-            raise raw.wrong(f"the time is said to be in '{unit}', but the log has no time (t); rate is in Hz, and enough")
+            raise raw.wrong(
+                f"the time is said to be in '{unit}', but the log has no time (t); rate is in Hz, and enough"
+            )
         _check_count(raw, count)
         raw.note(f"it has no time stamps; its rows are taken {rate:g} per second")
         return np.arange(count) / rate
@@ -295,6 +304,8 @@ def group_of(
     elif unit:
         factor = si.factors(raw.source, group, [unit] * arm.n, si.sliding_joints(arm))
     else:
+        if name in raw.doubts:
+            raise DalembertError(raw.doubts[name])
         return values
     if np.any(factor != 1.0):
         raw.notes.append(si.converted(raw.source, name, own or [unit]))
