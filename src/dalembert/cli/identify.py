@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +11,10 @@ from typer import Argument, Option
 
 import dalembert as da
 from dalembert.cli import options
-from dalembert.cli.terminal import console, finite, number, print_table, say, saying_warnings, tell
+from dalembert.cli.terminal import console, number, print_table, say, saying_warnings, tell
 from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
-from dalembert.files import check_writable, whole_file
+from dalembert.files import check_writable
 
 if TYPE_CHECKING:
     from dalembert.identification.result import Identification
@@ -38,16 +37,22 @@ def identify(
         list[str] | None, Option(metavar="LOG2", help="Another run to judge the result on; may be repeated.")
     ] = None,
     method: Annotated[
-        str, Option(help="ordinary, weighted, reweighted, damped, sequential or total (S 7.4).")
-    ] = "weighted",
+        str | None,
+        Option(
+            help="ordinary, weighted, reweighted, robust, energy, damped, sequential or total (S 7.4); chosen unless given."
+        ),
+    ] = None,
     consistent: Annotated[
-        bool, Option("--consistent", help="Only parameters that bodies can have (semidefinite program).")
-    ] = False,
+        bool | None,
+        Option("--consistent/--no-consistent", help="Only parameters that bodies can have (semidefinite program)."),
+    ] = None,
     prior: Annotated[
         str | None, Option(metavar="ARM", help="An arm whose inertias are believed; implies --consistent.")
     ] = None,
-    prior_deviation: Annotated[float, Option(help="How far the prior may be off: 0.3 is thirty percent.")] = 0.3,
-    prior_kind: Annotated[str, Option(help="entropic or euclidean.")] = "entropic",
+    prior_deviation: Annotated[
+        float | None, Option(help="How far the prior may be off: 0.3 is thirty percent.", show_default="0.3")
+    ] = None,
+    prior_kind: Annotated[str | None, Option(help="entropic or euclidean.", show_default="entropic")] = None,
     box: Annotated[
         list[str] | None,
         Option(
@@ -74,12 +79,19 @@ def identify(
     time_unit: options.TimeUnitOption = None,
     rate: options.RateOption = None,
     rotor: Annotated[bool | None, Option("--rotor/--no-rotor", help="Identify rotor inertias.")] = None,
-    offset: Annotated[bool, Option("--offset/--no-offset", help=options.OffsetHelp)] = True,
-    two_sided: Annotated[bool, Option("--two-sided", help="Coulomb friction for each direction.")] = False,
-    stribeck: Annotated[bool, Option("--stribeck", help="Stribeck friction, its speeds chosen by trial.")] = False,
+    offset: Annotated[
+        bool | None, Option("--offset/--no-offset", help=f"{options.OffsetHelp[:-1]}; chosen for each unless given.")
+    ] = None,
+    two_sided: Annotated[
+        bool | None, Option("--two-sided/--no-two-sided", help="Coulomb friction for each direction.")
+    ] = None,
+    stribeck: Annotated[
+        bool | None, Option("--stribeck/--no-stribeck", help="Stribeck friction at every joint, its speeds by trial.")
+    ] = None,
     sigmoid: Annotated[
-        bool, Option("--sigmoid", help="Coulomb friction turns over gradually, its widths by least squares.")
-    ] = False,
+        bool | None,
+        Option("--sigmoid/--no-sigmoid", help="Coulomb friction turns over gradually, its widths by least squares."),
+    ] = None,
     coupling: Annotated[
         list[str] | None, Option(metavar="I:J", help="A drive that joints I and J share, such as 5:6.")
     ] = None,
@@ -108,6 +120,13 @@ def identify(
     note: options.NoteOption = None,
     date: options.DateOption = "today",
     table: Annotated[str | None, Option("--json", metavar="OUT.json", help="Write every number.")] = None,
+    selection: Annotated[
+        bool,
+        Option(
+            "--selection/--no-selection",
+            help="Choose what is not given (cut-off, friction, offsets, springs, couplings, estimator) by cross-validation.",
+        ),
+    ] = True,
     force: options.ForceFlag = False,
     loading: options.Loading = options.AS_IT_IS,
 ) -> None:
@@ -119,8 +138,8 @@ def identify(
         "prior": None if prior is None else options.load(prior, replace(loading, tip=None)), "prior_deviation": prior_deviation,
         "prior_kind": prior_kind, "bounds": boxes_of(box), "cutoff": cutoff, "decimate": decimate, "edge": edge,
         "dead_zone": dead_zone, "hold_out": hold_out, "rotor": rotor, "offset": offset, "two_sided": two_sided,
-        "stribeck": stribeck, "sigmoid": sigmoid, "coupling": couplings_of(coupling), "balance": balance or (),
-        "terms": terms_of(term, loaded_arm.joint_names),
+        "stribeck": stribeck, "sigmoid": sigmoid, "coupling": couplings_of(coupling) or None, "balance": balance,
+        "terms": terms_of(term, loaded_arm.joint_names) or None, "selection": selection,
         "damping": damping, "loaded": loaded, "payload": payload if com is None else {"mass": payload, "com": com},
     }  # fmt: skip
     settings |= reading_of(
@@ -151,9 +170,7 @@ def identify(
     if output is not None:
         say("note", f"the calibrated arm is in {output}")
     if table is not None:
-        with whole_file(table, overwrite=force) as file:
-            json.dump(_as_json(fit), file, indent=1, ensure_ascii=False)
-            file.write("\n")
+        fit.save(table, overwrite=force)
     if report is not None:
         with Bar("writing the report") as bar:
             write_identification(
@@ -270,19 +287,3 @@ def _show(fit: Identification) -> None:
     print_table(columns, errors, "Relative torque error (%)")
     tell("")
     console().print(verdict(fit))
-
-
-def _as_json(fit: Identification) -> dict[str, Any]:
-    """Everything of an identification that is a number, for programs."""
-
-    def fields(source: Any, names: str) -> dict[str, Any]:
-        return {name: finite(getattr(source, name)) for name in names.split()}
-
-    return {
-        "arm": fit.before.name,
-        **fields(fit, "method physical names formulas parameters std condition scaled_condition noise essential"),
-        **fields(fit, "unidentified positive_definite smallest_inertia"),
-        "friction": {joint.name: joint.friction.written() for joint in fit.arm.robot.tree_joints},
-        "runs": [fields(run, "name relative_error joint_errors rms") for run in (fit.run, *fit.validation)],
-        **fields(fit, "notes warnings"),
-    }

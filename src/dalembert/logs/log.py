@@ -20,6 +20,7 @@ from dalembert.arm.handed_on import handed_on
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.logs.formats import read
 from dalembert.logs.formats.raw import SPELLINGS, Array, Raw, Request, counted, listed
+from dalembert.logs.garbage import MOST, garbage_in, impossible
 from dalembert.logs.meaning import (
     FEWEST,
     checked_rate,
@@ -102,7 +103,11 @@ class Log:
 
 
 def joined(logs: Sequence[Log]) -> Log:
-    """Several logs as one, each a second after the last; nothing is filtered or filled in between them."""
+    """Several logs as one, each a second after the last; nothing is filtered or filled in between them.
+
+    Those that were joined from others already are taken apart first.
+    """
+    logs = [part for log in logs for part in log.separate]
     if len(logs) == 1:
         return logs[0]
     stamps, at = [], 0.0
@@ -328,6 +333,8 @@ def _cleaned(raw: Raw, t: Array, arrays: dict[str, Array], torque_needed: bool, 
         who = "" if len(empty) == arm.n else f" for {listed(empty)}"
         raw.note(f"qd holds no number at all{who} and is made from q")
         qd = None
+    if not torque_needed:  # garbage in it costs no row
+        tau = np.where(impossible(tau), np.nan, tau)
     rows = np.flatnonzero(_whole(raw, t, {"q": q, "qd": qd, "tau": tau if torque_needed else None}, arm))
     rows = rows[_in_order(raw, t[rows])]
     same_time = np.diff(t[rows]) == 0
@@ -390,6 +397,11 @@ def _whole(raw: Raw, t: Array, arrays: Mapping[str, Array | None], arm: Arm) -> 
                 f"{group} of joint '{arm.joint_names[dead[0]]}' holds no number in any of its {len(t)} rows"
             )
         bad[group] = ~finite.all(axis=1)
+    garbage = _garbage(raw, t, arrays, arm)
+    for group, values in arrays.items():
+        if values is None:
+            continue
+        finite = np.isfinite(values) & ~garbage[:, None]
         largest = np.abs(np.where(finite, values, 0.0)).max(axis=0)
         j = int(np.argmax(largest))
         if largest[j] > BEYOND:
@@ -397,16 +409,33 @@ def _whole(raw: Raw, t: Array, arrays: Mapping[str, Array | None], arm: Arm) -> 
                 f"{group} of joint '{arm.joint_names[j]}' reaches {largest[j]:.3g}; at most {BEYOND:g} is a "
                 "number that a log can mean"
             )
-    whole: NDArray[np.bool_] = ~np.any(list(bad.values()), axis=0)
+    numbers: NDArray[np.bool_] = ~np.any(list(bad.values()), axis=0)
+    whole = numbers & ~garbage
     counts = ", ".join(f"{int(rows.sum())} in {group}" for group, rows in bad.items() if rows.any())
     if whole.sum() < FEWEST:
         raise raw.wrong(
             f"only {int(whole.sum())} of {len(t)} rows hold numbers throughout; rows with NaN, inf or empty "
             f"cells: {counts}"
         )
-    if not whole.all():
-        raw.note(f"{int((~whole).sum())} of {len(t)} rows hold NaN, inf or an empty cell ({counts}) and were dropped")
+    if not numbers.all():
+        raw.note(f"{int((~numbers).sum())} of {len(t)} rows hold NaN, inf or an empty cell ({counts}) and were dropped")
     return whole
+
+
+def _garbage(raw: Raw, t: Array, arrays: Mapping[str, Array | None], arm: Arm) -> NDArray[np.bool_]:
+    """Which rows hold finite numbers that no arm can have; a few are counted, many are an error."""
+    garbage = garbage_in(t, arrays)
+    if garbage is None:
+        return np.zeros(len(t), bool)
+    what = "t" if garbage.group == "t" else f"{garbage.group} of joint '{arm.joint_names[garbage.column]}'"
+    count, told = int(garbage.rows.sum()), f"{what} reaches {garbage.value:.3g}"
+    if garbage.many:
+        raise raw.wrong(
+            f"{count} of {len(t)} rows hold values that no arm can have: {told}; at most {100 * MOST:g} % of the rows may "
+            "hold such garbage, and are dropped: is this column another quantity (columns)?"
+        )
+    raw.note(f"{count} of {len(t)} rows hold values that no arm can have ({told}) and were dropped")
+    return garbage.rows
 
 
 def _in_order(raw: Raw, t: Array) -> NDArray[np.intp] | slice:
