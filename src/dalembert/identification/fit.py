@@ -33,7 +33,7 @@ from dalembert.identification.parameters import ParameterSet, has_rotors
 from dalembert.identification.result import Identification, Source, make_run
 from dalembert.identification.solution import solution
 from dalembert.kernel.one_thread import one_thread
-from dalembert.logs.conditioning import condition
+from dalembert.logs.conditioning import Conditioned, condition
 from dalembert.logs.formats.raw import listed
 from dalembert.logs.log import Log, joined, read_log
 from dalembert.logs.suspicions import suspicions
@@ -44,6 +44,7 @@ LOADS = 12  # fits after which the load of a term is taken as it is
 SETTLED = 1e-6  # of the torques: what another fit may change
 WORSE = 2.0  # a fit that settles may be worse than the best before it by no more than this
 NOTHING = 1e-30  # N m: torques so small are zero
+MOST_RUNS = 20  # that are looked at for units, signs and joints mixed up, each by itself
 UNLIKE = 0.5  # a relative error above which the arm is hardly the one that moved
 
 
@@ -71,7 +72,8 @@ def identify(
     """The dynamic parameters of an arm from a log of its motion: t, q, qd (or not) and torques or currents.
 
     arm         its geometry; its inertias where known are the point from which the calibrated arm departs
-    log         a path (.csv .npz .mat .parquet .bag .db3 .mcap), a dict of arrays t, q, qd, tau, or a list of them
+    log         a path (.csv .npz .mat .parquet .bag .db3 .mcap, the folder of a LeRobot dataset), a dict of arrays t, q,
+                qd, tau, or a list of them
     validate    other runs, on which the result is judged
     method      of the estimator: "ordinary", "weighted", "reweighted", "robust", "energy", "damped", "sequential" or
                 "total"; physical and prior: see :class:`dalembert.EstimatorOptions`
@@ -84,7 +86,8 @@ def identify(
                 cut-off from the motion's spectrum
     progress    called with words and the fraction done
     options     any field of those groups by its own name, such as ``cutoff=5.0``, which pins it; and how the log is
-                read: columns, gains, gears, motor_side, units, time_unit, rate, joint_names, topic (:func:`logs.read_log`)
+                read: columns, gains, gears, motor_side, units, time_unit, rate, joint_names, topic, episodes
+                (:func:`logs.read_log`)
 
     ``fit.selection`` says what was tried, what it scored and why the winner won.
 
@@ -131,7 +134,7 @@ def fitted(arm: Arm, whole: Log, settings: Settings, reading: Mapping[str, Any],
         raise DalembertError(f"{whole.source}: the torques are zero throughout, so that nothing can be identified")
     notes, warned = [*whole.notes, *ready.notes], list[str]()
     how["cutoff"] = ready.cutoff  # of all
-    for part in whole.separate:
+    for part in _looked_at(whole, ready):
         warned += suspicions(arm, part, condition(part, **how) if whole.parts else ready, reading)
 
     model, estimator = settings.model, settings.estimator
@@ -173,6 +176,13 @@ def fitted(arm: Arm, whole: Log, settings: Settings, reading: Mapping[str, Any],
     result = _with_own_load(solved(chosen, notes, warned))
     given, kept = ({k: v for k, v in options.items() if v is not None} for options in (reading, how))
     return replace(result, reading=given, conditioning=kept, notes=tuple(notes), warnings=tuple(warned))
+
+
+def _looked_at(whole: Log, ready: Conditioned) -> list[Log]:
+    """The runs that are looked at by themselves: those of which the cut-off leaves something, and of many the longest."""
+    starts = np.array([piece.t[0] for piece in ready.pieces])
+    kept = [log for log in whole.separate if ((log.t.min() <= starts) & (starts <= log.t.max())).any()]
+    return sorted(kept, key=len, reverse=True)[:MOST_RUNS] if len(kept) > MOST_RUNS else kept
 
 
 def _asked(model: ModelOptions) -> list[str]:

@@ -212,6 +212,8 @@ class Identification:
         between two gaps are too few, and get NaN.
         """
         whole = self._read(log, torque_needed=False, **reading)
+        if whole.parts:
+            return np.concatenate([self.predict(part) for part in whole.parts])
         t = whole.t if whole.instants is None else whole.instants
         kept = np.arange(len(whole)) if whole.kept is None else whole.kept
         out = np.full((len(t), self.before.n), np.nan)
