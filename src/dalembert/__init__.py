@@ -41,6 +41,13 @@ if TYPE_CHECKING:
     from dalembert.identification.comparison import compare_fits
     from dalembert.identification.excitation import excite
     from dalembert.identification.fit import IdentificationWarning, identify
+    from dalembert.identification.options import (
+        EstimatorOptions,
+        FilterOptions,
+        ModelOptions,
+        SelectionOptions,
+        ValidationOptions,
+    )
     from dalembert.identification.parameters import ParameterSet
     from dalembert.identification.payload import identify_payload
     from dalembert.identification.record import FitRecord, read_fit
@@ -92,6 +99,7 @@ _LATER = {
         "identification.comparison": "compare_fits",
         "identification.excitation": "excite",
         "identification.fit": "IdentificationWarning identify",
+        "identification.options": "EstimatorOptions FilterOptions ModelOptions SelectionOptions ValidationOptions",
         "identification.parameters": "ParameterSet",
         "identification.payload": "identify_payload",
         "identification.record": "FitRecord read_fit",
@@ -128,7 +136,9 @@ __all__ = [
     "ComputedTorque",
     "Coupling",
     "DalembertError",
+    "EstimatorOptions",
     "Feedforward",
+    "FilterOptions",
     "FitRecord",
     "Frame",
     "Friction",
@@ -142,6 +152,7 @@ __all__ = [
     "Link",
     "Loop",
     "MissingExtraError",
+    "ModelOptions",
     "ModelWarning",
     "MonteCarlo",
     "Motor",
@@ -155,6 +166,7 @@ __all__ = [
     "Robot",
     "RobotError",
     "Rotor",
+    "SelectionOptions",
     "Shape",
     "ShapeError",
     "SimulationError",
@@ -162,6 +174,7 @@ __all__ = [
     "SingularityError",
     "Tolerances",
     "Trajectory",
+    "ValidationOptions",
     "Wall",
     "WrenchEvent",
     "arms",

@@ -37,16 +37,22 @@ def identify(
         list[str] | None, Option(metavar="LOG2", help="Another run to judge the result on; may be repeated.")
     ] = None,
     method: Annotated[
-        str, Option(help="ordinary, weighted, reweighted, damped, sequential or total (S 7.4).")
-    ] = "weighted",
+        str | None,
+        Option(
+            help="ordinary, weighted, reweighted, robust, energy, damped, sequential or total (S 7.4); chosen unless given."
+        ),
+    ] = None,
     consistent: Annotated[
-        bool, Option("--consistent", help="Only parameters that bodies can have (semidefinite program).")
-    ] = False,
+        bool | None,
+        Option("--consistent/--no-consistent", help="Only parameters that bodies can have (semidefinite program)."),
+    ] = None,
     prior: Annotated[
         str | None, Option(metavar="ARM", help="An arm whose inertias are believed; implies --consistent.")
     ] = None,
-    prior_deviation: Annotated[float, Option(help="How far the prior may be off: 0.3 is thirty percent.")] = 0.3,
-    prior_kind: Annotated[str, Option(help="entropic or euclidean.")] = "entropic",
+    prior_deviation: Annotated[
+        float | None, Option(help="How far the prior may be off: 0.3 is thirty percent.", show_default="0.3")
+    ] = None,
+    prior_kind: Annotated[str | None, Option(help="entropic or euclidean.", show_default="entropic")] = None,
     box: Annotated[
         list[str] | None,
         Option(
@@ -71,12 +77,19 @@ def identify(
     motor_side: options.MotorSideOption = None,
     time_unit: options.TimeUnitOption = None,
     rotor: Annotated[bool | None, Option("--rotor/--no-rotor", help="Identify rotor inertias.")] = None,
-    offset: Annotated[bool, Option("--offset/--no-offset", help=options.OffsetHelp)] = True,
-    two_sided: Annotated[bool, Option("--two-sided", help="Coulomb friction for each direction.")] = False,
-    stribeck: Annotated[bool, Option("--stribeck", help="Stribeck friction, its speeds chosen by trial.")] = False,
+    offset: Annotated[
+        bool | None, Option("--offset/--no-offset", help=f"{options.OffsetHelp[:-1]}; chosen for each unless given.")
+    ] = None,
+    two_sided: Annotated[
+        bool | None, Option("--two-sided/--no-two-sided", help="Coulomb friction for each direction.")
+    ] = None,
+    stribeck: Annotated[
+        bool | None, Option("--stribeck/--no-stribeck", help="Stribeck friction at every joint, its speeds by trial.")
+    ] = None,
     sigmoid: Annotated[
-        bool, Option("--sigmoid", help="Coulomb friction turns over gradually, its widths by least squares.")
-    ] = False,
+        bool | None,
+        Option("--sigmoid/--no-sigmoid", help="Coulomb friction turns over gradually, its widths by least squares."),
+    ] = None,
     coupling: Annotated[
         list[str] | None, Option(metavar="I:J", help="A drive that joints I and J share, such as 5:6.")
     ] = None,
@@ -105,6 +118,13 @@ def identify(
     note: options.NoteOption = None,
     date: options.DateOption = "today",
     table: Annotated[str | None, Option("--json", metavar="OUT.json", help="Write every number.")] = None,
+    selection: Annotated[
+        bool,
+        Option(
+            "--selection/--no-selection",
+            help="Choose what is not given (cut-off, friction, offsets, springs, couplings, estimator) by cross-validation.",
+        ),
+    ] = True,
     force: options.ForceFlag = False,
     loading: options.Loading = options.AS_IT_IS,
 ) -> None:
@@ -116,8 +136,8 @@ def identify(
         "prior": None if prior is None else options.load(prior, replace(loading, tip=None)), "prior_deviation": prior_deviation,
         "prior_kind": prior_kind, "bounds": boxes_of(box), "cutoff": cutoff, "decimate": decimate, "edge": edge,
         "dead_zone": dead_zone, "hold_out": hold_out, "rotor": rotor, "offset": offset, "two_sided": two_sided,
-        "stribeck": stribeck, "sigmoid": sigmoid, "coupling": couplings_of(coupling), "balance": balance or (),
-        "terms": terms_of(term, loaded_arm.joint_names),
+        "stribeck": stribeck, "sigmoid": sigmoid, "coupling": couplings_of(coupling) or None, "balance": balance,
+        "terms": terms_of(term, loaded_arm.joint_names) or None, "selection": selection,
         "damping": damping, "loaded": loaded, "payload": payload if com is None else {"mass": payload, "com": com},
     }  # fmt: skip
     settings |= reading_of(loaded_arm.n, column, gains, gears, motor_side, time_unit, unit, joints, topic)

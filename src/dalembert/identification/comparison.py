@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -242,12 +242,9 @@ class FitComparison:
             "level": self.level,
             "sentences": list(self.sentences),
             "former_error": self.former_error,
-            "parameters": [{key: getattr(x, key) for key in _PARAMETER_KEYS} for x in self.parameters],
-            "groups": [{key: getattr(x, key) for key in _GROUP_KEYS} for x in self.groups],
-            "friction": [
-                {key: x.tolist() if isinstance(x := getattr(change, key), np.ndarray) else x for key in _FRICTION_KEYS}
-                for change in self.friction
-            ],
+            "parameters": [_table(x, "difference", "std", "z") for x in self.parameters],
+            "groups": [_table(x) for x in self.groups],
+            "friction": [_table(x, "z") for x in self.friction],
             "missing": list(self.missing),
         }
 
@@ -261,9 +258,10 @@ class FitComparison:
         return f"<FitComparison of {self.after.arm!r}: {words}, {len(self.parameters)} parameters>"
 
 
-_PARAMETER_KEYS = "name joint kind title unit before after before_std after_std difference std z p adjusted".split()
-_GROUP_KEYS = "joint kind names distance freedom p adjusted".split()
-_FRICTION_KEYS = "joint speeds before after before_std after_std z same_law p adjusted".split()
+def _table(record: Any, *further: str) -> dict[str, Any]:
+    """A record of numbers, and some of its properties, as plain data."""
+    values = {name: getattr(record, name) for name in (*(entry.name for entry in fields(record)), *further)}
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
 
 @brief
@@ -405,7 +403,9 @@ def _notes(result: FitComparison) -> tuple[str, ...]:
         )
     if old.method != new.method or old.physical != new.physical:
         words = [f"{x.method}{', physically consistent' if x.physical else ''}" for x in (old, new)]
-        notes.append(f"the two fits have different methods ({' and '.join(words)}), whose errors may differ by more than σ")
+        notes.append(
+            f"the two fits have different methods ({' and '.join(words)}), whose errors may differ by more than σ"
+        )
     if result.changed and (old.error_scale is None or new.error_scale is None):
         notes.append(
             "σ counts the noise of each log, not what a model lacks: identify with folds (--folds 5) to have the spread between "
@@ -537,7 +537,9 @@ def _friction_change(old: FitRecord, new: FitRecord, joint: int) -> FrictionChan
 def _law(record: FitRecord, joint: int) -> set[tuple[str, Any]]:
     """The terms of friction that a fit determines at a joint, with their shapes and what they count with."""
     rows = zip(record.names, record.units, record.combinations, strict=True)
-    mine = [k for k in range(len(record.names)) if record.joints[k] == joint and kind_of_parameter(record, k) == "friction"]
+    mine = [
+        k for k in range(len(record.names)) if record.joints[k] == joint and kind_of_parameter(record, k) == "friction"
+    ]
     return {
         (name, (unit, tuple((s, round(float(x), 6)) for s, x in zip(record.standard_names, row, strict=True) if x)))
         for k, (name, unit, row) in enumerate(rows)
@@ -565,7 +567,9 @@ def _former_error(after: AnyFit, before: FitRecord) -> float | None:
         return None
     try:
         base = before.base(after.before)
-    except DalembertError:  # a geometry that was changed since: its parameters are still compared where they are the same
+    except (
+        DalembertError
+    ):  # a geometry that was changed since: its parameters are still compared where they are the same
         return None
     return make_run(base, before.parameters, after.run.conditioned, before.gains).relative_error
 
