@@ -23,10 +23,9 @@ from dalembert.arm.handed_on import handed_on
 from dalembert.environment.brief import brief
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError
-from dalembert.identification.record import FitRecord, as_record
+from dalembert.identification.record import KINDS, FitRecord, as_record, kind_of_parameter, same_parameter
 from dalembert.identification.result import Identification, make_run
 from dalembert.logs.formats.raw import listed
-from dalembert.terms import Offset
 from dalembert.terms.term import SLIDING_UNITS
 
 if TYPE_CHECKING:
@@ -39,15 +38,8 @@ AnyFit = Identification | FitRecord | str | os.PathLike[str]
 
 LEVEL = 0.01  # the chance of calling anything changed where nothing is
 SHARES = (0.2, 0.4, 0.6, 0.8, 1.0)  # of the speed that both logs reach: where friction torques are compared
-SAME_ROW = 1e-6  # relative: combinations that differ by more are other parameters
 SINGULAR = 1e-12  # of the largest eigenvalue of a correlation matrix: directions that count as known exactly
 NAMED = 3  # parameters of a group that a sentence names
-KINDS = {
-    "inertia": "inertial parameters",
-    "friction": "friction",
-    "offset": "torque offset",
-    "position": "springs and position-dependent torque",
-}
 INERTIA_UNITS = {"m": "kg", "mx": "kg m", "my": "kg m", "mz": "kg m"}  # kg m² for all others
 
 
@@ -464,16 +456,6 @@ def _beyond(square: float, freedom: int) -> float:
 # -- what a record says --------------------------------------------------------------------------
 
 
-def kind_of_parameter(record: FitRecord, k: int) -> str:
-    """The kind of a base parameter, a key of ``KINDS``."""
-    unit = record.units[k]
-    if unit is None:
-        return "inertia"
-    if isinstance(unit, Offset):
-        return "offset"
-    return "friction" if {"qd", "load"} & set(unit.of) else "position"
-
-
 def _title_of(record: FitRecord, k: int) -> str:
     """The term of a base parameter in a word: "Coulomb", "torque ripple"; "" for an inertia."""
     term = record.units[k]
@@ -493,14 +475,9 @@ def unit_of(record: FitRecord, k: int) -> str:
 
 def _comparable(a: FitRecord, b: FitRecord, name: str) -> bool:
     """Whether both determine the parameter, as the same combination, with a finite error."""
-    if name not in a.names or name not in b.names:
+    if not same_parameter(a, b, name):
         return False
-    i, j = a.names.index(name), b.names.index(name)
-    if not (np.isfinite(_errors_of(a)[i]) and np.isfinite(_errors_of(b)[j])) or a.units[i] != b.units[j]:
-        return False
-    rows = [dict(zip(x.standard_names, x.combinations[k], strict=True)) for x, k in ((a, i), (b, j))]
-    size = max(1.0, *(abs(value) for row in rows for value in row.values()))
-    return all(abs(rows[0].get(key, 0.0) - rows[1].get(key, 0.0)) <= SAME_ROW * size for key in rows[0] | rows[1])
+    return all(np.isfinite(_errors_of(record)[record.names.index(name)]) for record in (a, b))
 
 
 def _errors_of(record: FitRecord) -> Array:

@@ -13,16 +13,14 @@ from dalembert.arm import Arm
 from dalembert.errors import DalembertError
 from dalembert.identification import estimate as ways
 from dalembert.identification.columns import (
-    balance_terms,
-    drives_of,
     friction_of,
     gradual_terms,
-    joints_of,
     stribeck_terms,
-    terms_of,
 )
+from dalembert.identification.folds import check_folds, cross_validated
 from dalembert.identification.hints import hints
 from dalembert.identification.log_equations import LogEquations, Progress
+from dalembert.identification.modelled import belief_of, parameter_set
 from dalembert.identification.options import (
     EstimatorOptions,
     FilterOptions,
@@ -32,8 +30,7 @@ from dalembert.identification.options import (
     ValidationOptions,
     settle,
 )
-from dalembert.identification.parameters import JointTerm, ParameterSet, has_rotors, kind_of
-from dalembert.identification.physical import Belief
+from dalembert.identification.parameters import ParameterSet, has_rotors
 from dalembert.identification.result import Identification, Source, make_run
 from dalembert.identification.solution import solution
 from dalembert.kernel.one_thread import one_thread
@@ -88,7 +85,7 @@ def identify(
                 cut-off from the motion's spectrum
     progress    called with words and the fraction done
     options     any field of those groups by its own name, such as ``cutoff=5.0``, which pins it; and how the log is
-                read: columns, gains, gears, motor_side, units, time_unit, joint_names, topic (:func:`logs.read_log`)
+                read: columns, gains, gears, motor_side, units, time_unit, rate, joint_names, topic (:func:`logs.read_log`)
 
     ``fit.selection`` says what was tried, what it scored and why the winner won.
 
@@ -105,12 +102,24 @@ def identify(
     direct = {"method": method, "physical": physical, "prior": prior}
     settings, reading = settle(groups, selection, {**direct, **options})
     check_estimator(settings.estimator)
+    check_folds(settings.validation.folds)
     step = progress or (lambda words, fraction: None)
     whole, others = _read_all(arm, log, validate, settings.validation.hold_out, reading, step)
     result = fitted(arm, whole, settings, reading, step)
     judged = tuple(result.judged(other) for other in others)
     notes, warned = list(result.notes), list(result.warnings)
     result = replace(result, validation=judged)
+    if settings.validation.folds:
+        result = replace(
+            result,
+            folds=cross_validated(
+                result,
+                whole,
+                lambda part, step: fitted(arm, part, settings, reading, step),
+                settings.validation.folds,
+                step,
+            ),
+        )
     for other, run in zip(others, judged, strict=True):
         notes += [*other.notes, *(note for note in run.conditioned.notes if not note.startswith("low-pass"))]
         warned += suspicions(arm, other, run.conditioned, reading)
@@ -177,35 +186,6 @@ def fitted(arm: Arm, whole: Log, settings: Settings, reading: Mapping[str, Any],
     result = _with_own_load(solved(chosen, notes, warned))
     given, kept = ({k: v for k, v in options.items() if v is not None} for options in (reading, how))
     return replace(result, reading=given, conditioning=kept, notes=tuple(notes), warnings=tuple(warned))
-
-
-def parameter_set(arm: Arm, model: ModelOptions, rotor: bool, notes: list[str]) -> ParameterSet:
-    """The parameters that a model asks for, but for shapes of friction that the log has to tell."""
-    friction = friction_of(arm, model.friction)
-    if model.sigmoid not in (None, False):
-        if isinstance(friction, Mapping) or model.two_sided or "coulomb" not in friction:
-            raise DalembertError(
-                "sigmoid is a shape of Coulomb friction: friction must have 'coulomb' at every joint, and not two_sided"
-            )
-        friction = tuple(kind for kind in friction if kind != "coulomb")
-    offset = True if model.offset is None else joints_of(arm, "offset", model.offset)
-    two_sided = joints_of(arm, "two_sided", model.two_sided or False)
-    drives = drives_of(arm, () if model.coupling is None else model.coupling)
-    chosen = ParameterSet(arm, friction, two_sided, offset, rotor, drives=drives)
-    balanced = balance_terms(arm, () if model.balance is None else model.balance)
-    wanted = (*balanced, *terms_of(arm, () if model.terms is None else model.terms))
-    notes += _replaced(chosen, wanted)
-    chosen = chosen.with_terms(wanted)
-    _check_losses(chosen)
-    return chosen
-
-
-def belief_of(estimator: EstimatorOptions) -> Belief | None:
-    """What possible bodies are asked for besides the log, if they are."""
-    if not (estimator.physical or estimator.prior is not None or estimator.bounds):
-        return None
-    deviation = 0.3 if estimator.prior_deviation is None else estimator.prior_deviation
-    return Belief(estimator.prior, deviation, estimator.prior_kind or "entropic", estimator.bounds)
 
 
 def _asked(model: ModelOptions) -> list[str]:
@@ -285,29 +265,6 @@ def check_estimator(estimator: EstimatorOptions) -> None:
         )
     if method != "total" and (estimator.loaded is not None or estimator.payload is not None):
         raise DalembertError("loaded and payload are for method='total'")
-
-
-def _replaced(chosen: ParameterSet, asked: Sequence[JointTerm]) -> list[str]:
-    """What the arm has and another term is asked for instead, such as load-dependent friction for gear losses."""
-    names = [joint.name for joint in chosen.arm.robot.tree_joints]
-    return [
-        f"'{own.name}' of joint '{names[j]}' is left out, since '{term.name}' is asked for there: a joint has one of them"
-        for j, own in chosen.further
-        for k, term in asked
-        if j == k and kind_of(own) == kind_of(term) and own.name != term.name
-    ]
-
-
-def _check_losses(chosen: ParameterSet) -> None:
-    """A log shows one loss of the load at a joint: that of 'load' is that of 'gear' with both of its numbers the same."""
-    losses = [(j, term.name) for j, term in chosen.further if "load" in term.of]
-    for j, joint in enumerate(chosen.arm.robot.tree_joints):
-        names = [name for k, name in losses if k == j]
-        if len(names) > 1:
-            raise DalembertError(
-                f"joint '{joint.name}' has {' and '.join(map(repr, names))}, which no log tells apart; ask for one of them, as in "
-                f"terms={{'{joint.name}': ['{names[-1]}']}}"
-            )
 
 
 def _several(logs: Any) -> list[Any]:

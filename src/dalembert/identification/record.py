@@ -25,7 +25,7 @@ from dalembert.errors import DalembertError
 from dalembert.files import read_bounded, whole_file
 from dalembert.identification.base import BaseParameters, base_parameters
 from dalembert.identification.parameters import FRICTION, Drive, JointTerm, ParameterSet, has
-from dalembert.terms import TERMS, Term
+from dalembert.terms import TERMS, Offset, Term
 
 if TYPE_CHECKING:
     from dalembert.identification.result import Identification, PredictedRun
@@ -37,6 +37,14 @@ LARGEST = 16 << 20  # bytes of a file
 SAME = 1e-6  # relative: combinations of parameters that differ by more belong to another geometry
 SYMMETRIC = 1e-6  # relative: what rounding may leave between two halves of a covariance
 FASTEST = 99.0  # percentile of |q̇| that stands for a joint's largest speed
+
+
+KINDS = {
+    "inertia": "inertial parameters",
+    "friction": "friction",
+    "offset": "torque offset",
+    "position": "springs and position-dependent torque",
+}
 
 
 @brief
@@ -272,14 +280,38 @@ def record_of(fit: Identification) -> FitRecord:
         scaled_condition=fit.scaled_condition, noise=fit.noise, correlation=fit.correlation, rate=ready.rate / ready.every,
         cutoff=ready.cutoff, speeds=np.percentile(np.abs(ready.qd), FASTEST, axis=0), essential=fit.essential,
         unidentified=fit.unidentified, runs=tuple(_errors(run) for run in (fit.run, *fit.validation)), gains=fit.gains,
+        error_scale=None if fit.folds is None else fit.folds.error_scale,
         notes=fit.notes, warnings=fit.warnings, log_date=_date_of([log.source for log in ready.log.separate]),
     )  # fmt: skip
+
+
+def kind_of_parameter(record: FitRecord, k: int) -> str:
+    """The kind of a base parameter, a key of ``KINDS``."""
+    unit = record.units[k]
+    if unit is None:
+        return "inertia"
+    if isinstance(unit, Offset):
+        return "offset"
+    return "friction" if {"qd", "load"} & set(unit.of) else "position"
+
+
+def same_parameter(a: FitRecord, b: FitRecord, name: str) -> bool:
+    """Whether a name stands for the same combination of the same terms in both."""
+    if name not in a.names or name not in b.names:
+        return False
+    i, j = a.names.index(name), b.names.index(name)
+    if a.units[i] != b.units[j]:
+        return False
+    rows = [dict(zip(x.standard_names, x.combinations[k], strict=True)) for x, k in ((a, i), (b, j))]
+    size = max(1.0, *(abs(value) for row in rows for value in row.values()))
+    return all(abs(rows[0].get(key, 0.0) - rows[1].get(key, 0.0)) <= SAME * size for key in rows[0] | rows[1])
 
 
 def fit_as_json(fit: Identification) -> dict[str, Any]:
     """Every number of an identification: its record, and what is known of the calibrated arm."""
     return {
         **fit.record.written(),
+        **({} if fit.folds is None else {"folds": fit.folds.written()}),
         "positive_definite": fit.positive_definite,
         "smallest_inertia": _plain(fit.smallest_inertia),
         "friction": {joint.name: _plain(joint.friction.written()) for joint in fit.arm.robot.tree_joints},

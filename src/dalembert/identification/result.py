@@ -17,12 +17,13 @@ from dalembert.arrays import double
 from dalembert.environment.brief import brief
 from dalembert.identification.base import BaseParameters, random_states
 from dalembert.logs.conditioning import Conditioned, condition, smoothed, usual_step
-from dalembert.logs.log import Log, read_log
+from dalembert.logs.log import SPELLINGS, Log, read_log
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from dalembert.identification.comparison import FitComparison
+    from dalembert.identification.folds import Folds
     from dalembert.identification.record import FitRecord
 
 # what the methods of an identification hand on to, by the modules that do it: imported when one is first called
@@ -82,6 +83,7 @@ class Identification:
     essential      the base parameters that the log needs, by name
     unidentified   base parameters that the log does not determine; they keep the arm's own value
     run            the run it was identified on; ``validation`` are the others
+    folds          the cross-validation, where it was asked for (``folds=5``)
     gains          factors of the measured torques, where total least squares found them
     """
 
@@ -101,6 +103,7 @@ class Identification:
     run: PredictedRun
     validation: tuple[PredictedRun, ...] = ()
     gains: Array | None = None
+    folds: Folds | None = None
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     reading: Mapping[str, Any] = field(default_factory=dict)
@@ -184,6 +187,8 @@ class Identification:
         if isinstance(log, Mapping):
             if "current" not in log:
                 options.pop("gains", None)
+            if "rate" not in reading and any(str(name).lower() in SPELLINGS["t"] for name in log):
+                options.pop("rate", None)
             wanted = options.get("columns")
             if wanted:
                 options["columns"] = {k: v for k, v in wanted.items() if isinstance(v, str) and v in log}
