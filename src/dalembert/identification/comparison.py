@@ -292,8 +292,11 @@ class FitTrend:
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """What each fit is called: its file, with the date of its log where that is known."""
-        return tuple(_label(record) for record in self.records)
+        """What each fit is called: its file, with the date of its log where these differ."""
+        dated = len({(record.log_date or "")[:10] for record in self.records}) > 1
+        labels = [_label(record, dated) for record in self.records]
+        alike = len(set(labels)) < len(labels)
+        return tuple(f"{k}: {label}" if alike else label for k, label in enumerate(labels, 1))
 
     @cached_property
     def sentences(self) -> tuple[str, ...]:
@@ -557,9 +560,10 @@ def _arrow(before: float, after: float, unit: str, z: float) -> str:
     share = f"{100 * (ratio - 1):+.{0 if abs(ratio - 1) > 0.1 else 1}f} %, " if 0.02 < abs(ratio) < 10 else ""
     digits = max(2, 1 - math.floor(math.log10(max(abs(after - before) / max(abs(after), abs(before), 1e-300), 1e-6))))
     sigmas = f"{abs(z):.0f}" if abs(z) >= 10 else f"{abs(z):.2g}"
-    return f"{before:.{digits}g} → {after:.{digits}g} {unit}".rstrip() + f" ({share.replace('-', '−')}{sigmas} σ)"
+    text = f"{before:.{digits}g} → {after:.{digits}g} {unit}".rstrip() + f" ({share}{sigmas} σ)"
+    return text.replace("-", "−")
 
 
-def _label(record: FitRecord) -> str:
+def _label(record: FitRecord, dated: bool) -> str:
     name = os.path.basename(record.source).removesuffix(".json")
-    return f"{name} ({record.log_date[:10]})" if record.log_date else name
+    return f"{name} ({record.log_date[:10]})" if record.log_date and dated else name

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -303,5 +304,5 @@ def separate_runs(whole: Log) -> list[Log]:
     out = []
     for log in whole.separate:
         ends = [0, *(np.flatnonzero(np.diff(log.t) < 0) + 1).tolist(), len(log)]
-        out += [log.rows(slice(a, b)) for a, b in zip(ends, ends[1:], strict=False) if b - a > 1]
+        out += [log.rows(slice(a, b)) for a, b in pairwise(ends) if b - a > 1]
     return out

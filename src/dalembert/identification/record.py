@@ -130,7 +130,7 @@ class FitRecord:
     warnings: tuple[str, ...] = ()
     log_date: str | None = None
     software: str = __version__
-    source: str = "the fit"
+    source: str = "this fit"
 
     @property
     def n(self) -> int:
@@ -186,12 +186,12 @@ class FitRecord:
         return {
             "format": FORMAT,
             "version": VERSION,
-            **{key: _plain(getattr(self, key)) for key in (*_PLAIN, "std")},
+            **{key: plain(getattr(self, key)) for key in (*_PLAIN, "std")},
             "units": [None if unit is None else {unit.name: _numbers_of(unit)} for unit in self.units],
             "terms": [{"joint": joint, term.name: _numbers_of(term)} for joint, term in self.terms],
             "drives": [{"joints": [drive.i, drive.j], "ratio": drive.ratio} for drive in self.drives],
             "runs": [
-                {key: _plain(getattr(run, key)) for key in ("name", "relative_error", "joint_errors", "rms")}
+                {key: plain(getattr(run, key)) for key in ("name", "relative_error", "joint_errors", "rms")}
                 for run in self.runs
             ],
         }
@@ -313,8 +313,8 @@ def fit_as_json(fit: Identification) -> dict[str, Any]:
         **fit.record.written(),
         **({} if fit.folds is None else {"folds": fit.folds.written()}),
         "positive_definite": fit.positive_definite,
-        "smallest_inertia": _plain(fit.smallest_inertia),
-        "friction": {joint.name: _plain(joint.friction.written()) for joint in fit.arm.robot.tree_joints},
+        "smallest_inertia": plain(fit.smallest_inertia),
+        "friction": {joint.name: plain(joint.friction.written()) for joint in fit.arm.robot.tree_joints},
     }
 
 
@@ -349,20 +349,20 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:4]) + (f" … ({len(names)})" if len(names) > 4 else "")
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Arrays as lists, and null for what JSON has no number for."""
     if isinstance(value, np.ndarray | np.generic):
-        return _plain(value.tolist())
+        return plain(value.tolist())
     if isinstance(value, Mapping):
-        return {key: _plain(x) for key, x in value.items()}
+        return {key: plain(x) for key, x in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(x) for x in value]
+        return [plain(x) for x in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _numbers_of(term: Term) -> dict[str, Any]:
     """All numbers of a term by name, as :meth:`Term.read` takes them, whatever robot files leave out."""
-    values = {entry.name: _plain(getattr(term, entry.name)) for entry in term.numbers()}
+    values = {entry.name: plain(getattr(term, entry.name)) for entry in term.numbers()}
     return values if term.physical else {**values, "physical": False}
 
 

@@ -22,7 +22,7 @@ from dalembert.logs.log import SPELLINGS, Log, read_log
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from dalembert.identification.comparison import FitComparison
+    from dalembert.identification.comparison import FitComparison, FitTrend
     from dalembert.identification.folds import Folds
     from dalembert.identification.record import FitRecord
 
@@ -254,11 +254,15 @@ class Identification:
 
         return record_of(self)
 
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write every number as JSON, as ``dalembert identify --json`` does; :func:`dalembert.read_fit` reads it."""
-        from dalembert.identification.record import fit_as_json, write_json
+    def save(self, path: str | os.PathLike[str], compared: FitTrend | None = None, *, overwrite: bool = False) -> None:
+        """Write every number as JSON, as ``dalembert identify --json`` does; :func:`dalembert.read_fit` reads it.
 
-        write_json(path, fit_as_json(self), overwrite=overwrite)
+        compared  what :func:`dalembert.compare_fits` gives, to be written too
+        """
+        from dalembert.identification.record import fit_as_json, plain, write_json
+
+        steps = {} if compared is None else {"comparisons": [plain(step.written()) for step in compared.steps]}
+        write_json(path, {**fit_as_json(self), **steps}, overwrite=overwrite)
 
     def compare(
         self, before: Identification | FitRecord | str | os.PathLike[str], *, level: float = 0.01
