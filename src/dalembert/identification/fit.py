@@ -17,6 +17,7 @@ from dalembert.identification.columns import (
     gradual_terms,
     stribeck_terms,
 )
+from dalembert.identification.folds import check_folds, cross_validated
 from dalembert.identification.hints import hints
 from dalembert.identification.log_equations import LogEquations, Progress
 from dalembert.identification.modelled import belief_of, parameter_set
@@ -104,12 +105,24 @@ def identify(
     direct = {"method": method, "physical": physical, "prior": prior}
     settings, reading = settle(groups, selection, {**direct, **options})
     check_estimator(settings.estimator)
+    check_folds(settings.validation.folds)
     step = progress or (lambda words, fraction: None)
     whole, others = _read_all(arm, log, validate, settings.validation.hold_out, reading, step)
     result = fitted(arm, whole, settings, reading, step)
     judged = tuple(result.judged(other) for other in others)
     notes, warned = list(result.notes), list(result.warnings)
     result = replace(result, validation=judged)
+    if settings.validation.folds:
+        result = replace(
+            result,
+            folds=cross_validated(
+                result,
+                whole,
+                lambda part, step: fitted(arm, part, settings, reading, step),
+                settings.validation.folds,
+                step,
+            ),
+        )
     for other, run in zip(others, judged, strict=True):
         notes += [*other.notes, *(note for note in run.conditioned.notes if not note.startswith("low-pass"))]
         warned += suspicions(arm, other, run.conditioned, reading)

@@ -22,7 +22,8 @@ from dalembert.logs.log import SPELLINGS, Log, read_log
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from dalembert.identification.comparison import FitComparison
+    from dalembert.identification.comparison import FitComparison, FitTrend
+    from dalembert.identification.folds import Folds
     from dalembert.identification.record import FitRecord
 
 # what the methods of an identification hand on to, by the modules that do it: imported when one is first called
@@ -128,6 +129,7 @@ class Identification:
     essential      the base parameters that the log needs, by name
     unidentified   base parameters that the log does not determine; they keep the arm's own value
     run            the run it was identified on; ``validation`` are the others
+    folds          the cross-validation, where it was asked for (``folds=5``)
     gains          factors of the measured torques, where total least squares found them
     """
 
@@ -147,6 +149,7 @@ class Identification:
     run: PredictedRun
     validation: tuple[PredictedRun, ...] = ()
     gains: Array | None = None
+    folds: Folds | None = None
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     reading: Mapping[str, Any] = field(default_factory=dict)
@@ -313,11 +316,15 @@ class Identification:
 
         return record_of(self)
 
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write every number as JSON, as ``dalembert identify --json`` does; :func:`dalembert.read_fit` reads it."""
-        from dalembert.identification.record import fit_as_json, write_json
+    def save(self, path: str | os.PathLike[str], compared: FitTrend | None = None, *, overwrite: bool = False) -> None:
+        """Write every number as JSON, as ``dalembert identify --json`` does; :func:`dalembert.read_fit` reads it.
 
-        write_json(path, fit_as_json(self), overwrite=overwrite)
+        compared  what :func:`dalembert.compare_fits` gives, to be written too
+        """
+        from dalembert.identification.record import fit_as_json, plain, write_json
+
+        steps = {} if compared is None else {"comparisons": [plain(step.written()) for step in compared.steps]}
+        write_json(path, {**fit_as_json(self), **steps}, overwrite=overwrite)
 
     def compare(
         self, before: Identification | FitRecord | str | os.PathLike[str], *, level: float = 0.01
