@@ -26,7 +26,7 @@ from dalembert.quantities.gradients import GRADIENTS
 from dalembert.quantities.machine import kernel
 from dalembert.terms import Term
 
-Array = NDArray[np.floating[Any]]
+Array = NDArray[Any]
 
 UNSEEN = 1e-6  # of its length: what must be left of a load's column beside the others
 STATES = 100  # random ones that show which parameters of a load there are
@@ -130,8 +130,10 @@ class TermColumns:
         """f, ∂f/∂q and ∂f/∂q̇ (N,) of a term's law with a smooth sgn."""
         term = parameter.unit
         assert term is not None
-        slow = self.slow[parameter.joint] if parameter.drive is None else np.abs(parameter.drive.row(self.arm.n)) @ (
-            self.slow[list(self.parameters.actuated)]
+        slow = (
+            self.slow[parameter.joint]
+            if parameter.drive is None
+            else np.abs(parameter.drive.row(self.arm.n)) @ (self.slow[list(self.parameters.actuated)])
         )
         load = np.zeros(len(position)) if load is None else load
         value, by_speed = _law(term, position + 0j, speed + 1j * STEP, load, float(slow))

@@ -135,7 +135,9 @@ class Forecast:
     @cached_property
     def lines(self) -> tuple[str, ...]:
         """The forecast as comments of a file: a line for each quantity."""
-        head = f"goal {self.goal}: {self.measure} {self.value_before:.4g} before, {self.value_after:.4g} predicted after"
+        head = (
+            f"goal {self.goal}: {self.measure} {self.value_before:.4g} before, {self.value_after:.4g} predicted after"
+        )
         rows = zip(self.names, self.values, self.before, self.after, strict=True)
         return (
             head,
@@ -299,7 +301,11 @@ def _check_reach(goal: Goal, base: BaseParameters, prior: Array, record: FitReco
     if goal.load is not None:
         Y = np.concatenate([Y, goal.load.columns(*states)], axis=2)
     flat = (Y * weights_of(record)[:, None]).reshape(-1, len(prior))
-    never = [row.name for row, std in zip(goal.rows, deviations(prior + flat.T @ flat, goal.rows), strict=True) if std == math.inf]
+    never = [
+        row.name
+        for row, std in zip(goal.rows, deviations(prior + flat.T @ flat, goal.rows), strict=True)
+        if std == math.inf
+    ]
     if never:
         open_ = f" ({', '.join(record.unidentified[:4])})" if record.unidentified else ""
         raise DalembertError(

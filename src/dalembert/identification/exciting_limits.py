@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
 from dalembert.identification.base import joint_ranges
-from dalembert.identification.exciting_planes import Plane, Planes, floor_of
+from dalembert.identification.exciting_planes import HalfSpace, Planes, floor_of
 from dalembert.quantities.derived import gradient
 from dalembert.quantities.gradients import GRADIENTS
 from dalembert.quantities.machine import kernel
@@ -38,7 +38,7 @@ class Limited:
         share: float,
         clearance: float | None,
         start: Array | None,
-        planes: Sequence[Plane] = (),
+        planes: Sequence[HalfSpace] = (),
         floor: bool = True,
     ) -> None:
         self.arm, self.anchored = arm, start is not None
@@ -111,7 +111,7 @@ class Limited:
             self.notes.append(f"arm '{self.arm.name}' has no {kind} limits, so none are kept")
         return np.where(np.isnan(values), np.inf, values)
 
-    def _floor(self) -> tuple[Plane, ...]:
+    def _floor(self) -> tuple[HalfSpace, ...]:
         """The floor, where gravity says where it is."""
         floor = floor_of(self.arm)
         if floor is None:

@@ -5,6 +5,7 @@ The floor is one of them: its normal points against gravity, and it goes through
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,7 +27,7 @@ STILL = 1e-9  # of the arm's size: a point that moves less towards a plane keeps
 
 
 @dataclass(frozen=True)
-class Plane:
+class HalfSpace:
     """The half-space n·p ≥ d: ``normal`` (3,) has length one, ``offset`` d is in m, ``name`` is for messages."""
 
     name: str
@@ -34,36 +35,36 @@ class Plane:
     offset: float
 
 
-def planes_of(given: Sequence[Any]) -> tuple[Plane, ...]:
+def planes_of(given: Sequence[Any]) -> tuple[HalfSpace, ...]:
     """Planes from pairs (normal, offset): the normal may have any length, by which both are divided.
 
     >>> planes_of([((0, 0, 2), 0.4)])
-    (Plane(name='plane 1 (n = 0 0 1, d = 0.2 m)', normal=(0.0, 0.0, 1.0), offset=0.2),)
+    (HalfSpace(name='plane 1 (n = 0 0 1, d = 0.2 m)', normal=(0.0, 0.0, 1.0), offset=0.2),)
     """
     return tuple(_plane(k, entry) for k, entry in enumerate(given, 1))
 
 
-def _plane(k: int, entry: Any) -> Plane:
+def _plane(k: int, entry: Any) -> HalfSpace:
     if not isinstance(entry, (list, tuple)) or len(entry) != 2:
         raise DalembertError(f"plane {k} is {entry!r}; it must be a pair (normal, offset), such as ((0, 0, 1), 0.2)")
     normal, offset = double(f"the normal of plane {k}", entry[0]), double(f"the offset of plane {k}", entry[1])
     length = float(np.linalg.norm(normal)) if normal.shape == (3,) else 0.0
-    if offset.shape != () or not np.isfinite([length, offset]).all() or not length > 0:
+    if offset.shape != () or not math.isfinite(length * float(offset)) or not length > 0:
         raise DalembertError(
             f"plane {k} is {entry!r}; its normal must have three finite numbers, not all zero, and its offset one (m)"
         )
     x, y, z = (float(v) for v in normal / length)
     d = float(offset) / length
-    return Plane(f"plane {k} (n = {x:.4g} {y:.4g} {z:.4g}, d = {d:.4g} m)", (x, y, z), d)
+    return HalfSpace(f"plane {k} (n = {x:.4g} {y:.4g} {z:.4g}, d = {d:.4g} m)", (x, y, z), d)
 
 
-def floor_of(arm: Arm) -> Plane | None:
+def floor_of(arm: Arm) -> HalfSpace | None:
     """The plane through the base's origin, across gravity; None without gravity."""
     gravity = np.array([float(g) for g in arm.mechanism.gravity])
     if not gravity.any():
         return None
     x, y, z = (float(v) for v in -gravity / np.linalg.norm(gravity))
-    return Plane("the floor", (x, y, z), 0.0)
+    return HalfSpace("the floor", (x, y, z), 0.0)
 
 
 class Planes:
@@ -75,7 +76,7 @@ class Planes:
     size       about how far the points move (m)
     """
 
-    def __init__(self, arm: Arm, planes: Sequence[Plane], clearance: float, postures: Array) -> None:
+    def __init__(self, arm: Arm, planes: Sequence[HalfSpace], clearance: float, postures: Array) -> None:
         self.arm, self.planes, self.clearance = arm, tuple(planes), clearance
         self.normals = np.array([plane.normal for plane in planes], float).reshape(-1, 3)
         self.offsets = np.array([plane.offset for plane in planes], float)

@@ -126,7 +126,9 @@ class ExcitationProblem:
                 middle = 0.5 * (low + high)
                 low, high = (middle, high) if allowed(middle) else (low, middle)
             x = self.shrunk(x, low)
-        for k in range(2 * ROUNDS):  # what lies between the instants, and planes that a smaller motion may come nearer to
+        for k in range(
+            2 * ROUNDS
+        ):  # what lies between the instants, and planes that a smaller motion may come nearer to
             clear = not self.limits.planes or self.limits.planes.excess(self.motion(x, self.many)[0], True).max() <= 0
             if clear and not self.shapes.trajectory(*self.written(x)).limits_report(self.arm, torque=True):
                 break
