@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.arm import Arm
+from dalembert.arrays import number
 from dalembert.errors import DalembertError
 from dalembert.identification import estimate as ways
 from dalembert.identification.columns import (
@@ -31,8 +32,9 @@ from dalembert.identification.options import (
     settle,
 )
 from dalembert.identification.parameters import ParameterSet, has_rotors
+from dalembert.identification.physical import ten
 from dalembert.identification.result import Identification, Source, make_run
-from dalembert.identification.solution import solution
+from dalembert.identification.solution import KnownLoad, solution
 from dalembert.kernel.one_thread import one_thread
 from dalembert.logs.conditioning import Conditioned, condition
 from dalembert.logs.formats.raw import listed
@@ -171,7 +173,7 @@ def fitted(arm: Arm, whole: Log, settings: Settings, reading: Mapping[str, Any],
     weighed = None
     if estimator.loaded is not None:
         loaded = condition(read_log(estimator.loaded, arm, **reading), **how)
-        weighed = _heavy(arm, estimator.payload, notes), loaded
+        weighed = _known_load(arm, estimator.payload, loaded)
     method = estimator.method or "weighted"
 
     def solved(parameters: ParameterSet, notes: list[str], warned: list[str]) -> Identification:
@@ -305,18 +307,16 @@ def _read_all(
     return whole, more
 
 
-def _heavy(arm: Arm, payload: Any, notes: list[str]) -> Arm:
-    """The arm with the known payload of total least squares."""
-    if isinstance(payload, Inertia):
-        body = payload
-    elif isinstance(payload, Mapping):
-        body = Inertia(**payload)
-    else:
-        body = Inertia(float(payload))
-        notes.append(
-            "the known payload is taken as a point at the tip; if its centre is elsewhere, give payload={'mass': …, 'com': …} "
-            "(--payload-com), or the gains of joints near the tip are wrong"
-        )
+def _known_load(arm: Arm, payload: Any, run: Conditioned) -> KnownLoad:
+    """The known payload of total least squares; of a mass alone, a number or {"mass": m}, the centre is left open."""
     if arm.robot.payload is not None:
         raise DalembertError("the arm holds a payload already; total least squares needs the arm without one")
-    return arm.with_payload(float(body.mass), body.com, body.tensor)
+    if arm.mechanism.tip_body < 0:
+        raise DalembertError(f"the tip of arm '{arm.name}' does not move; a payload there shows in no torque")
+    centred = isinstance(payload, Inertia) or (isinstance(payload, Mapping) and set(payload) != {"mass"})
+    body = payload if isinstance(payload, Inertia) else Inertia(**payload) if isinstance(payload, Mapping) else None
+    if body is None:
+        body = Inertia(number("payload", payload))
+    if not float(body.mass) > 0:
+        raise DalembertError(f"the known payload has a mass of {float(body.mass):g} kg; it must be above 0")
+    return KnownLoad(ten(body), run, centred)

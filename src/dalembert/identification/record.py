@@ -199,9 +199,7 @@ class FitRecord:
             "units": [None if unit is None else {unit.name: _numbers_of(unit)} for unit in self.units],
             "terms": [{"joint": joint, term.name: _numbers_of(term)} for joint, term in self.terms],
             "drives": [{"joints": [drive.i, drive.j], "ratio": drive.ratio} for drive in self.drives],
-            "runs": [
-                {field.name: plain(getattr(run, field.name)) for field in fields(RunErrors)} for run in self.runs
-            ],
+            "runs": [{field.name: plain(getattr(run, field.name)) for field in fields(RunErrors)} for run in self.runs],
         }
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:

@@ -130,7 +130,9 @@ class Identification:
     unidentified   base parameters that the log does not determine; they keep the arm's own value
     run            the run it was identified on; ``validation`` are the others
     folds          the cross-validation, where it was asked for (``folds=5``)
-    gains          factors of the measured torques, where total least squares found them
+    gains          factors of the measured torques, where total least squares found them, with ``gains_std``
+    payload_com    (3,) m, the centre of mass of the payload that is known by its mass alone, with ``payload_com_std``; NaN
+                   where the motion does not show it
     """
 
     before: Arm
@@ -150,6 +152,9 @@ class Identification:
     validation: tuple[PredictedRun, ...] = ()
     gains: Array | None = None
     folds: Folds | None = None
+    gains_std: Array | None = None
+    payload_com: Array | None = None
+    payload_com_std: Array | None = None
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     reading: Mapping[str, Any] = field(default_factory=dict)
