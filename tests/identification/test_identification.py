@@ -68,7 +68,7 @@ def planar_log(noise: float = 0.0, seed: int = 0) -> tuple[da.Arm, dict]:
 # -- made logs -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["ordinary", "weighted", "reweighted", "sequential"])
+@pytest.mark.parametrize("method", ["ordinary", "weighted", "reweighted", "robust", "sequential"])
 @pytest.mark.parametrize("name", ["planar-2r", "puma560", "scara"])
 def test_finds_the_parameters_that_made_the_log(method: str, name: str) -> None:
     arm = with_friction(name)
@@ -354,7 +354,14 @@ def degenerate() -> dict[str, dict]:
 
 @pytest.mark.filterwarnings("ignore::dalembert.identification.fit.IdentificationWarning", "error::RuntimeWarning")
 @pytest.mark.parametrize(
-    "options", [{}, {"method": "sequential"}, {"method": "damped"}, {"physical": True}, {"stribeck": True}], ids=str
+    "options",
+    [
+        {},
+        *({"method": x} for x in ("sequential", "damped", "robust", "energy")),
+        {"physical": True},
+        {"stribeck": True},
+    ],
+    ids=str,
 )
 @pytest.mark.parametrize("name", list(degenerate()))
 def test_degenerate_logs_give_numbers_or_a_sentence(name: str, options: dict) -> None:

@@ -30,10 +30,12 @@ from dalembert.logs.conditioning import (
     low_pass,
     spectrum,
     usual_step,
+    with_rests,
 )
 from dalembert.logs.log import Log
 
 Array = NDArray[np.float64]
+Samples = tuple[Array, Array, Array | None, Array]  # t, q, qd, tau of a stretch
 
 PER_PART = 4  # blocks of each part that is left out: their spread is the standard error
 BAND = 0.999  # the share of the torques' power that the highest cut-off lets through
@@ -44,6 +46,10 @@ SHORTEST = 12.0  # periods of the lowest cut-off in the longest stretch
 LONGEST_GAP = 0.1  # of a part: what is left out of the judgement at its ends, where the low-pass mixes it with others
 REST = 0.1  # what a joint's equations count while it rests
 STILL = 0.01  # of its largest speed: below this it rests
+
+
+class TooShortError(DalembertError):
+    """A log that cannot be cut into blocks."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,10 +78,7 @@ class Material:
         highest = min(max(torque, 2.5 * lowest), FASTEST * motion, 0.2 * slowest)
         lowest = min(lowest, highest)
         self.cutoffs = np.geomspace(lowest, highest, COUNT) if cutoff is None else np.array([cutoff])
-        self.band = float(
-            highest if cutoff is None else min(max(cutoff, torque, 2.5 * lowest), 0.2 * slowest, max(highest, cutoff))
-        )
-        self.band = max(self.band, float(self.cutoffs[-1]))
+        self.band = max(float(highest), float(self.cutoffs[-1]))
         every = max(1, int(rate / (OVERSAMPLED * self.band)))
         notes: list[str] = []
         whole = even_stretches(log, 1.0 / rate, GAP / float(np.sqrt(self.cutoffs[0] * self.cutoffs[-1])), notes)
@@ -83,12 +86,14 @@ class Material:
         needed = 2 * round(REACH / float(self.cutoffs[0]) * self.rate) + 4 * SPACING
         self.stretches = [thinned for stretch in whole if len((thinned := thin(stretch, rate, every))[0]) > needed]
         if not self.stretches:
-            raise DalembertError(f"{log.source}: no stretch of it is long enough to choose a cut-off from")
+            raise TooShortError(f"{log.source}: no stretch of it is long enough for blocks of time")
         self.parts = parts
+        self.part_count = parts
 
     def at(self, cutoff: float) -> tuple[Conditioned, Conditioned]:
         """(for the fit, for the judgement): states below twice the cut-off, torques below it, and below the band."""
-        pieces = tuple(filtered_states(*stretch, self.rate, cutoff) for stretch in self.stretches)
+        smooth = [filtered_states(t, q, qd, tau, self.rate, cutoff) for t, q, qd, tau in self.stretches]
+        pieces = tuple(with_rests(smooth, self.rate, cutoff))
         every = max(1, int(self.rate / (SPACING * cutoff)))
         fit = Conditioned(pieces, self.rate, cutoff, every, 0, self.log)
         fit = replace(fit, edge=fit.reach)
@@ -108,6 +113,7 @@ class Material:
         else:
             count = self.parts
             part = np.arange(sizes.sum()) * count // max(int(sizes.sum()), 1)
+        self.part_count = count
         inside = np.zeros(len(part), np.intp)
         near = np.zeros(len(part), bool)
         for k in range(count):
@@ -124,13 +130,13 @@ class Material:
         return np.minimum(np.searchsorted(ends, [piece.t[0] for piece in ready.pieces]), len(ends) - 1)
 
 
-def thin(stretch: tuple[Array, Array, Array | None, Array], rate: float, every: int) -> tuple[Array, ...]:
+def thin(stretch: Samples, rate: float, every: int) -> Samples:
     """One sample in ``every``, low-passed before."""
     t, q, qd, tau = stretch
     if every == 1:
-        return stretch  # type: ignore[return-value]
+        return stretch
     q, tau = (low_pass(x, rate, 0.4 * rate / every)[::every] for x in (q, tau))
-    return t[::every], q, None if qd is None else low_pass(qd, rate, 0.4 * rate / every)[::every], tau  # type: ignore[return-value]
+    return t[::every], q, None if qd is None else low_pass(qd, rate, 0.4 * rate / every)[::every], tau
 
 
 def power_limits(log: Log, rate: float) -> tuple[float, float]:

@@ -59,7 +59,9 @@ def from_torques(
     first, second = read_log(log, arm, **how), read_log(loaded, arm, **how)
     ready = condition(first, cutoff=cutoff)
     other = condition(second, cutoff=ready.cutoff)
-    notes = [*first.notes, *second.notes, *ready.notes]
+    notes = list(dict.fromkeys([*first.notes, *second.notes, *ready.notes]))
+    if currents:  # read with gains of 1, which nobody has to know of
+        notes = [note for note in notes if "torque is current times" not in note]
     if not currents and not reference:  # else the unit of what was logged is found out
         look_at(arm, ((first, ready), (second, other)), how)
     if not max(np.abs(ready.tau).max(), np.abs(other.tau).max()) > NOTHING:

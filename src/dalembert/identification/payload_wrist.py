@@ -95,7 +95,9 @@ def _wrench(
     if isinstance(log, Log):
         raw, t = Raw(log.source), log.t
     else:
-        raw = raw_of(log, arm, reading.get("topic"))
+        raw = raw_of(log, arm, reading.get("topic"), episodes=reading.get("episodes"))
+        if raw.runs is not None and np.ptp(raw.runs):
+            raise raw.wrong("a wrench is read from one run, and this dataset has several; choose one, as episodes=0")
         unit = reading.get("time_unit") or (reading.get("units") or {}).get("t")
         columns, rate = reading.get("columns") or {}, checked_rate(reading.get("rate"))
         count = rows_of(raw, find(raw, "q", columns.get("q"), rate), arm.n) if rate is not None else 0

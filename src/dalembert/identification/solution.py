@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,16 +12,21 @@ from dalembert.errors import DalembertError
 from dalembert.identification import estimate as ways
 from dalembert.identification.accumulate import JointTriangles, column_lengths
 from dalembert.identification.base import BaseParameters, independent_columns
+from dalembert.identification.energy import energy_residuals, energy_triangles
 from dalembert.identification.log_equations import LogEquations, levels, typical_sizes
 from dalembert.identification.physical import Belief, consistent
 from dalembert.identification.result import Identification, PredictedRun, make_run
+from dalembert.identification.robust import robust
 from dalembert.identification.tip_load import TipLoad, point_mass
 from dalembert.logs.conditioning import Conditioned
 from dalembert.logs.formats.raw import listed
 
 Array = NDArray[np.float64]
+FixedBy = Callable[..., tuple[int, ...]]  # (triangles, noise or nothing) → columns
 
 SEEN = 0.05  # a payload that makes less than this share of a joint's torque does not fix its drive gain
+CLEARLY = 1.5  # times the residual of weighted least squares, beyond which the sequential procedure has gone wrong
+HARMLESS = 1e-3  # of a joint's torque: a residual that nobody minds
 CENTRES = 4  # fits with the payload's inertia as of the centre of mass of the one before
 LOST = 10.0  # a parameter whose error alone makes torques so many times those measured is not in the log
 
@@ -35,6 +41,15 @@ def solution(
     notes   sentences about the result are added to these, and warnings to ``warned``
     """
     ready, typical, gains, full, weighed = equations.ready, typical_sizes(base), None, None, None
+    inflation, size = np.ones(len(joints.joints)), float(np.sqrt(np.mean(ready.tau**2)))
+
+    def fixed_by(triangles: JointTriangles, noise: Array | None = None) -> tuple[int, ...]:
+        """The columns that the log does not determine, or leaves so open that they alone make torques beyond measure."""
+        if noise is None or belief is not None:
+            return ways.undetermined(triangles.together(), typical)
+        unit = triangles.together(1.0 / np.maximum(noise, 1e-12 * size))
+        return ways.undetermined(unit, typical, 1.0 / (LOST * size))
+
     if method == "total":
         assert loaded is not None
         weighed = _total(equations, base, joints, loaded, warned)
@@ -43,37 +58,45 @@ def solution(
         estimate = ways.damped(joints, base.values, damping, typical)
     elif method == "sequential":
         estimate = ways.sequential(joints, base.values, typical)
+        warned += _against(equations, joints, estimate, base, fixed_by)
+    elif method == "robust":
+        fit = robust(equations, base, joints, fixed_by)
+        estimate, equations, joints, inflation = fit.estimate, fit.equations, fit.joints, fit.inflation
+    elif method == "energy":
+        joints = energy_triangles(base, ready)
+        estimate = _settled(joints, base, fixed_by, 0)
     else:
         rounds = {"ordinary": 0, "weighted": 1, "reweighted": ways.ROUNDS}[method]
-        fixed = ways.undetermined(joints.together(), typical)
-        estimate = ways.least_squares(joints, base.values, fixed, rounds)
-        if belief is None:
-            size = float(np.sqrt(np.mean(ready.tau**2)))
-            unit = joints.together(1.0 / np.maximum(estimate.noise, 1e-12 * size))
-            fixed = ways.undetermined(unit, typical, 1.0 / (LOST * size))
-            estimate = ways.least_squares(joints, base.values, fixed, rounds)
+        estimate = _settled(joints, base, fixed_by, rounds)
     notes += estimate.notes
     values, fixed = estimate.values, estimate.fixed
     equations.step("residuals", 0.0)
-    run = make_run(base, values, ready, gains)
+    run = make_run(base, values, equations.ready, gains)
     times = correlation_times(run, equations.moving)
+    noise, worth = estimate.noise, times * inflation
+    if method == "energy":
+        noise, worth = (
+            _torque_noise(run, equations.moving),
+            np.array([ways.correlation_time(energy_residuals(base, ready, values))]),
+        )
     if belief is not None:
         equations.step("semidefinite program", 0.0)
-        values, full, covariance = _physical(base, joints, estimate, times, belief, levels(base, ready), notes)
-        run = make_run(base, values, ready)
+        values, full, covariance = _physical(base, joints, estimate, worth, belief, levels(base, ready), notes)
     elif method == "total":
         covariance = estimate.covariance
     elif method in ("damped", "sequential"):
         covariance = estimate.covariance * float(np.max(times))
     else:
-        _, covariance, _ = ways.spread(joints, values, estimate.weights, fixed, times=times)
+        _, covariance, _ = ways.spread(joints, values, estimate.weights, fixed, times=worth)
+    if belief is not None or equations.ready is not ready:
+        run = make_run(base, values, ready, gains)
     unknown = () if belief is not None else fixed
     free = [k for k in range(base.rank) if k not in fixed]
     weighted = joints.together(1.0 / ways.above_zero(estimate.noise)).R[:, free]
     result = Identification(
         before=equations.arm, base=base, method=method, physical=belief is not None, parameters=values,
         covariance=covariance, found_full=full, condition=_condition(joints.together().R[:, free]),
-        scaled_condition=_condition(weighted / column_lengths(weighted)), noise=estimate.noise, correlation=times,
+        scaled_condition=_condition(weighted / column_lengths(weighted)), noise=noise, correlation=times,
         essential=tuple(base.names[k] for k in ways.essential(values, covariance, unknown)),
         unidentified=tuple(base.names[k] for k in unknown), run=run, gains=gains,
         gains_std=None if weighed is None else weighed.gains_std, payload_com=None if weighed is None else weighed.com,
@@ -81,6 +104,36 @@ def solution(
     )  # fmt: skip
     warned += [*_unseen(result, fixed), *_weak(result, typical)]
     return result
+
+
+def _settled(joints: JointTriangles, base: BaseParameters, fixed_by: FixedBy, rounds: int) -> ways.Estimate:
+    """Least squares, then once more without what its noise leaves open."""
+    first = ways.least_squares(joints, base.values, fixed_by(joints), rounds)
+    return ways.least_squares(joints, base.values, fixed_by(joints, first.noise), rounds)
+
+
+def _torque_noise(run: PredictedRun, moving: NDArray[np.bool_]) -> Array:
+    """The root mean square (n,) of each joint's residual while it moves (N m)."""
+    count = np.maximum(moving.sum(axis=0), 1)
+    return np.sqrt(np.sum(np.where(moving, run.residual, 0.0) ** 2, axis=0) / count)
+
+
+def _against(
+    equations: LogEquations, joints: JointTriangles, own: ways.Estimate, base: BaseParameters, fixed_by: FixedBy
+) -> list[str]:
+    """Advises against the sequential procedure where its residuals are clearly those of errors that have added up."""
+    other = _settled(joints, base, fixed_by, 1)
+    torques = np.sqrt([joint.z @ joint.z + joint.rss for joint in joints.joints])
+    least = np.maximum(HARMLESS * torques, 1e-300)
+    ratios = np.sqrt(ways.squares(joints, own.values)) / np.maximum(np.sqrt(ways.squares(joints, other.values)), least)
+    worst = int(np.argmax(ratios))
+    if not ratios[worst] > CLEARLY:
+        return []
+    return [
+        f"{equations.ready.log.source}: errors add up from joint to joint in method='sequential', whose residual at joint "
+        f"'{equations.arm.joint_names[worst]}' is {ratios[worst]:.2g} times that of weighted least squares; use "
+        "method='weighted'"
+    ]
 
 
 def correlation_times(run: PredictedRun, moving: NDArray[np.bool_]) -> Array:
