@@ -84,16 +84,20 @@ def from_torques(
     belief = combined(counted) if counted else None
     joints, fit = rows.fitted(belief)
     notes += sources_note(counted)
-    by_source = tuple(
-        MassBySource(source.name, *_mass(fit_drives(joints, source.belief, near=fit), rows.base.rank))
-        for source in dict.fromkeys((*counted, *sources))
-    )
+    by_source = []
+    for source in dict.fromkeys((*counted, *sources)):
+        try:
+            alone = fit_drives(joints, source.belief, near=fit)
+        except DalembertError as failure:  # a check that fails is told; the result stands without it
+            notes.append(f"there is no mass by {source.name} alone: {failure}")
+            continue
+        by_source.append(MassBySource(source.name, *_mass(alone, rows.base.rank)))
     factor = np.exp(fit.log_gains)
     b = rows.base.rank
     late = [(r[joint.runs[1]] * factor[j], rows.measured[1][rows.moving[1][:, j], j] * factor[j])
             for j, (r, joint) in enumerate(zip(fit.residual, joints, strict=True))]  # fmt: skip
     error = np.linalg.norm(np.concatenate([r for r, _ in late])) / np.linalg.norm(np.concatenate([y for _, y in late]))
-    more: dict[str, Any] = {"by_source": by_source}
+    more: dict[str, Any] = {"by_source": tuple(by_source)}
     if belief is not None:
         std = np.sqrt(np.maximum(np.diag(fit.covariance)[-arm.n :], 0.0))
         more |= {"gains": unit * factor, "gains_std": unit * factor * std}
