@@ -255,22 +255,19 @@ def _conflict(sources: Sequence[GainSource], belief: NormalBelief) -> float:
     return squares / (len(belief.mean) * (len(sources) - 1))
 
 
-def sources_note(sources: Sequence[GainSource]) -> list[str]:
-    """Sentences: where the scale of the torques comes from, and whether sources differ."""
+def sources_note(sources: Sequence[GainSource], unit: Array, amperes: bool) -> list[str]:
+    """Sentences: where the scale of the torques comes from, and whether sources differ; ``unit`` (n,): gains as read."""
     if not sources:
         return []
-    notes = [
-        f"factors from what is logged to N m by {source.name}: {_listed(np.exp(source.belief.mean))} (relative standard deviations "
-        f"{', '.join(f'{100 * s:.2g} %' for s in source.belief.std)})"
-        for source in sources
-    ]
+    words, per = ("drive gains", " N m/A") if amperes else ("factors of the torques", "")
+    notes = []
+    for source in sources:
+        values = zip(unit * np.exp(source.belief.mean), source.belief.std, strict=True)
+        shown = ", ".join(f"{g:.4g} ± {100 * s:.2g} %" if s < 1 else "unknown" for g, s in values)
+        notes.append(f"{words} by {source.name}: {shown}{per}")
     if (conflict := _conflict(sources, _together(sources))) > 1:
         notes.append(
             f"the sources of the drive gains differ by more than their standard deviations say (χ² of {conflict:.3g} per degree of "
             f"freedom), which are taken {np.sqrt(conflict):.3g} times as large"
         )
     return notes
-
-
-def _listed(values: Array) -> str:
-    return ", ".join(f"{v:.4g}" for v in values)

@@ -83,7 +83,7 @@ def from_torques(
         )
     belief = combined(counted) if counted else None
     joints, fit = rows.fitted(belief)
-    notes += sources_note(counted)
+    notes += sources_note(counted, unit, currents or gains is not None)
     by_source = []
     for source in dict.fromkeys((*counted, *sources)):
         try:
