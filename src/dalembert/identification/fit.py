@@ -10,19 +10,18 @@ from typing import Any
 import numpy as np
 
 from dalembert.arm import Arm
+from dalembert.arrays import number
 from dalembert.errors import DalembertError
 from dalembert.identification import estimate as ways
 from dalembert.identification.columns import (
-    balance_terms,
-    drives_of,
     friction_of,
     gradual_terms,
-    joints_of,
     stribeck_terms,
-    terms_of,
 )
+from dalembert.identification.folds import check_folds, cross_validated
 from dalembert.identification.hints import hints
 from dalembert.identification.log_equations import LogEquations, Progress
+from dalembert.identification.modelled import belief_of, parameter_set
 from dalembert.identification.options import (
     EstimatorOptions,
     FilterOptions,
@@ -32,12 +31,12 @@ from dalembert.identification.options import (
     ValidationOptions,
     settle,
 )
-from dalembert.identification.parameters import JointTerm, ParameterSet, has_rotors, kind_of
-from dalembert.identification.physical import Belief
+from dalembert.identification.parameters import ParameterSet, has_rotors
+from dalembert.identification.physical import ten
 from dalembert.identification.result import Identification, Source, make_run
-from dalembert.identification.solution import solution
+from dalembert.identification.solution import KnownLoad, solution
 from dalembert.kernel.one_thread import one_thread
-from dalembert.logs.conditioning import condition
+from dalembert.logs.conditioning import Conditioned, condition
 from dalembert.logs.formats.raw import listed
 from dalembert.logs.log import Log, joined, read_log
 from dalembert.logs.suspicions import suspicions
@@ -48,6 +47,7 @@ LOADS = 12  # fits after which the load of a term is taken as it is
 SETTLED = 1e-6  # of the torques: what another fit may change
 WORSE = 2.0  # a fit that settles may be worse than the best before it by no more than this
 NOTHING = 1e-30  # N m: torques so small are zero
+MOST_RUNS = 20  # that are looked at for units, signs and joints mixed up, each by itself
 UNLIKE = 0.5  # a relative error above which the arm is hardly the one that moved
 
 
@@ -75,7 +75,8 @@ def identify(
     """The dynamic parameters of an arm from a log of its motion: t, q, qd (or not) and torques or currents.
 
     arm         its geometry; its inertias where known are the point from which the calibrated arm departs
-    log         a path (.csv .npz .mat .parquet .bag .db3 .mcap), a dict of arrays t, q, qd, tau, or a list of them
+    log         a path (.csv .npz .mat .parquet .bag .db3 .mcap, the folder of a LeRobot dataset), a dict of arrays t, q,
+                qd, tau, or a list of them
     validate    other runs, on which the result is judged
     method      of the estimator: "ordinary", "weighted", "reweighted", "robust", "energy", "damped", "sequential" or
                 "total"; physical and prior: see :class:`dalembert.EstimatorOptions`
@@ -88,7 +89,8 @@ def identify(
                 cut-off from the motion's spectrum
     progress    called with words and the fraction done
     options     any field of those groups by its own name, such as ``cutoff=5.0``, which pins it; and how the log is
-                read: columns, gains, gears, motor_side, units, time_unit, joint_names, topic (:func:`logs.read_log`)
+                read: columns, gains, gears, motor_side, units, time_unit, rate, joint_names, topic, episodes
+                (:func:`logs.read_log`)
 
     ``fit.selection`` says what was tried, what it scored and why the winner won.
 
@@ -105,12 +107,24 @@ def identify(
     direct = {"method": method, "physical": physical, "prior": prior}
     settings, reading = settle(groups, selection, {**direct, **options})
     check_estimator(settings.estimator)
+    check_folds(settings.validation.folds)
     step = progress or (lambda words, fraction: None)
     whole, others = _read_all(arm, log, validate, settings.validation.hold_out, reading, step)
     result = fitted(arm, whole, settings, reading, step)
     judged = tuple(result.judged(other) for other in others)
     notes, warned = list(result.notes), list(result.warnings)
     result = replace(result, validation=judged)
+    if settings.validation.folds:
+        result = replace(
+            result,
+            folds=cross_validated(
+                result,
+                whole,
+                lambda part, step: fitted(arm, part, settings, reading, step),
+                settings.validation.folds,
+                step,
+            ),
+        )
     for other, run in zip(others, judged, strict=True):
         notes += [*other.notes, *(note for note in run.conditioned.notes if not note.startswith("low-pass"))]
         warned += suspicions(arm, other, run.conditioned, reading)
@@ -135,7 +149,7 @@ def fitted(arm: Arm, whole: Log, settings: Settings, reading: Mapping[str, Any],
         raise DalembertError(f"{whole.source}: the torques are zero throughout, so that nothing can be identified")
     notes, warned = [*whole.notes, *ready.notes], list[str]()
     how["cutoff"] = ready.cutoff  # of all
-    for part in whole.separate:
+    for part in _looked_at(whole, ready):
         warned += suspicions(arm, part, condition(part, **how) if whole.parts else ready, reading)
 
     model, estimator = settings.model, settings.estimator
@@ -159,7 +173,7 @@ def fitted(arm: Arm, whole: Log, settings: Settings, reading: Mapping[str, Any],
     weighed = None
     if estimator.loaded is not None:
         loaded = condition(read_log(estimator.loaded, arm, **reading), **how)
-        weighed = _heavy(arm, estimator.payload, notes), loaded
+        weighed = _known_load(arm, estimator.payload, loaded)
     method = estimator.method or "weighted"
 
     def solved(parameters: ParameterSet, notes: list[str], warned: list[str]) -> Identification:
@@ -179,33 +193,11 @@ def fitted(arm: Arm, whole: Log, settings: Settings, reading: Mapping[str, Any],
     return replace(result, reading=given, conditioning=kept, notes=tuple(notes), warnings=tuple(warned))
 
 
-def parameter_set(arm: Arm, model: ModelOptions, rotor: bool, notes: list[str]) -> ParameterSet:
-    """The parameters that a model asks for, but for shapes of friction that the log has to tell."""
-    friction = friction_of(arm, model.friction)
-    if model.sigmoid not in (None, False):
-        if isinstance(friction, Mapping) or model.two_sided or "coulomb" not in friction:
-            raise DalembertError(
-                "sigmoid is a shape of Coulomb friction: friction must have 'coulomb' at every joint, and not two_sided"
-            )
-        friction = tuple(kind for kind in friction if kind != "coulomb")
-    offset = True if model.offset is None else joints_of(arm, "offset", model.offset)
-    two_sided = joints_of(arm, "two_sided", model.two_sided or False)
-    drives = drives_of(arm, () if model.coupling is None else model.coupling)
-    chosen = ParameterSet(arm, friction, two_sided, offset, rotor, drives=drives)
-    balanced = balance_terms(arm, () if model.balance is None else model.balance)
-    wanted = (*balanced, *terms_of(arm, () if model.terms is None else model.terms))
-    notes += _replaced(chosen, wanted)
-    chosen = chosen.with_terms(wanted)
-    _check_losses(chosen)
-    return chosen
-
-
-def belief_of(estimator: EstimatorOptions) -> Belief | None:
-    """What possible bodies are asked for besides the log, if they are."""
-    if not (estimator.physical or estimator.prior is not None or estimator.bounds):
-        return None
-    deviation = 0.3 if estimator.prior_deviation is None else estimator.prior_deviation
-    return Belief(estimator.prior, deviation, estimator.prior_kind or "entropic", estimator.bounds)
+def _looked_at(whole: Log, ready: Conditioned) -> list[Log]:
+    """The runs that are looked at by themselves: those of which the cut-off leaves something, and of many the longest."""
+    starts = np.array([piece.t[0] for piece in ready.pieces])
+    kept = [log for log in whole.separate if ((log.t.min() <= starts) & (starts <= log.t.max())).any()]
+    return sorted(kept, key=len, reverse=True)[:MOST_RUNS] if len(kept) > MOST_RUNS else kept
 
 
 def _asked(model: ModelOptions) -> list[str]:
@@ -287,29 +279,6 @@ def check_estimator(estimator: EstimatorOptions) -> None:
         raise DalembertError("loaded and payload are for method='total'")
 
 
-def _replaced(chosen: ParameterSet, asked: Sequence[JointTerm]) -> list[str]:
-    """What the arm has and another term is asked for instead, such as load-dependent friction for gear losses."""
-    names = [joint.name for joint in chosen.arm.robot.tree_joints]
-    return [
-        f"'{own.name}' of joint '{names[j]}' is left out, since '{term.name}' is asked for there: a joint has one of them"
-        for j, own in chosen.further
-        for k, term in asked
-        if j == k and kind_of(own) == kind_of(term) and own.name != term.name
-    ]
-
-
-def _check_losses(chosen: ParameterSet) -> None:
-    """A log shows one loss of the load at a joint: that of 'load' is that of 'gear' with both of its numbers the same."""
-    losses = [(j, term.name) for j, term in chosen.further if "load" in term.of]
-    for j, joint in enumerate(chosen.arm.robot.tree_joints):
-        names = [name for k, name in losses if k == j]
-        if len(names) > 1:
-            raise DalembertError(
-                f"joint '{joint.name}' has {' and '.join(map(repr, names))}, which no log tells apart; ask for one of them, as in "
-                f"terms={{'{joint.name}': ['{names[-1]}']}}"
-            )
-
-
 def _several(logs: Any) -> list[Any]:
     return [] if logs is None else list(logs) if isinstance(logs, list | tuple) else [logs]
 
@@ -338,18 +307,16 @@ def _read_all(
     return whole, more
 
 
-def _heavy(arm: Arm, payload: Any, notes: list[str]) -> Arm:
-    """The arm with the known payload of total least squares."""
-    if isinstance(payload, Inertia):
-        body = payload
-    elif isinstance(payload, Mapping):
-        body = Inertia(**payload)
-    else:
-        body = Inertia(float(payload))
-        notes.append(
-            "the known payload is taken as a point at the tip; if its centre is elsewhere, give payload={'mass': …, 'com': …} "
-            "(--payload-com), or the gains of joints near the tip are wrong"
-        )
+def _known_load(arm: Arm, payload: Any, run: Conditioned) -> KnownLoad:
+    """The known payload of total least squares; of a mass alone, a number or {"mass": m}, the centre is left open."""
     if arm.robot.payload is not None:
         raise DalembertError("the arm holds a payload already; total least squares needs the arm without one")
-    return arm.with_payload(float(body.mass), body.com, body.tensor)
+    if arm.mechanism.tip_body < 0:
+        raise DalembertError(f"the tip of arm '{arm.name}' does not move; a payload there shows in no torque")
+    centred = isinstance(payload, Inertia) or (isinstance(payload, Mapping) and set(payload) != {"mass"})
+    body = payload if isinstance(payload, Inertia) else Inertia(**payload) if isinstance(payload, Mapping) else None
+    if body is None:
+        body = Inertia(number("payload", payload))
+    if not float(body.mass) > 0:
+        raise DalembertError(f"the known payload has a mass of {float(body.mass):g} kg; it must be above 0")
+    return KnownLoad(ten(body), run, centred)

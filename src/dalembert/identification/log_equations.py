@@ -105,7 +105,8 @@ class LogEquations:
 
     def _rows(self, felt: Felt, piece: Stretch, kept: NDArray[np.intp]) -> tuple[Array, Array]:
         """A block's low-passed columns (columns of all joints, m) and torques (n, m)."""
-        rows = felt.rows(piece.q, np.where(self.still, 0.0, piece.qd), piece.qdd)
+        q, qd, qdd = piece.states
+        rows = felt.rows(q, np.where(self.still, 0.0, qd), qdd)
         return self.ready.low_passed(rows, kept), self.ready.low_passed(piece.tau.T, kept)
 
     @property
