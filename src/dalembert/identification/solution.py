@@ -77,10 +77,8 @@ def solution(
     times = correlation_times(run, equations.moving)
     noise, worth = estimate.noise, times * inflation
     if method == "energy":
-        noise, worth = (
-            _torque_noise(run, equations.moving),
-            np.array([ways.correlation_time(energy_residuals(base, ready, values))]),
-        )
+        noise = _torque_noise(run, equations.moving)
+        worth = np.array([ways.correlation_time(energy_residuals(base, ready, values))])
     if belief is not None:
         equations.step("semidefinite program", 0.0)
         values, full, covariance = _physical(base, joints, estimate, worth, belief, levels(base, ready), notes)
