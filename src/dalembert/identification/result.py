@@ -22,8 +22,10 @@ from dalembert.logs.log import SPELLINGS, Log, read_log
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from dalembert.identification.comparison import FitComparison
+    from dalembert.identification.comparison import FitComparison, FitTrend
+    from dalembert.identification.folds import Folds
     from dalembert.identification.record import FitRecord
+    from dalembert.identification.selected import Selection
 
 # what the methods of an identification hand on to, by the modules that do it: imported when one is first called
 HANDS_ON = {
@@ -129,7 +131,11 @@ class Identification:
     essential      the base parameters that the log needs, by name
     unidentified   base parameters that the log does not determine; they keep the arm's own value
     run            the run it was identified on; ``validation`` are the others
-    gains          factors of the measured torques, where total least squares found them
+    selection      what was chosen by cross-validation, what was tried and why the winner won; None where nothing was
+    folds          the cross-validation, where it was asked for (``folds=5``)
+    gains          factors of the measured torques, where total least squares found them, with ``gains_std``
+    payload_com    (3,) m, the centre of mass of the payload that is known by its mass alone, with ``payload_com_std``; NaN
+                   where the motion does not show it
     """
 
     before: Arm
@@ -148,6 +154,11 @@ class Identification:
     run: PredictedRun
     validation: tuple[PredictedRun, ...] = ()
     gains: Array | None = None
+    folds: Folds | None = None
+    gains_std: Array | None = None
+    payload_com: Array | None = None
+    payload_com_std: Array | None = None
+    selection: Selection | None = None
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     reading: Mapping[str, Any] = field(default_factory=dict)
@@ -213,6 +224,8 @@ class Identification:
         between two gaps are too few, and get NaN.
         """
         whole = self._read(log, torque_needed=False, **reading)
+        if whole.parts:
+            return np.concatenate([self.predict(part) for part in whole.parts])
         t = whole.t if whole.instants is None else whole.instants
         kept = np.arange(len(whole)) if whole.kept is None else whole.kept
         out = np.full((len(t), self.before.n), np.nan)
@@ -312,11 +325,15 @@ class Identification:
 
         return record_of(self)
 
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write every number as JSON, as ``dalembert identify --json`` does; :func:`dalembert.read_fit` reads it."""
-        from dalembert.identification.record import fit_as_json, write_json
+    def save(self, path: str | os.PathLike[str], compared: FitTrend | None = None, *, overwrite: bool = False) -> None:
+        """Write every number as JSON, as ``dalembert identify --json`` does; :func:`dalembert.read_fit` reads it.
 
-        write_json(path, fit_as_json(self), overwrite=overwrite)
+        compared  what :func:`dalembert.compare_fits` gives, to be written too
+        """
+        from dalembert.identification.record import fit_as_json, plain, write_json
+
+        steps = {} if compared is None else {"comparisons": [plain(step.written()) for step in compared.steps]}
+        write_json(path, {**fit_as_json(self), **steps}, overwrite=overwrite)
 
     def compare(
         self, before: Identification | FitRecord | str | os.PathLike[str], *, level: float = 0.01

@@ -15,10 +15,13 @@ from dalembert.analysis.sizing import joint_units
 from dalembert.arm import Arm
 from dalembert.environment.extras import extra
 from dalembert.files import check_writable, whole_file
+from dalembert.identification.comparison import FitTrend
 from dalembert.identification.result import Identification, PredictedRun
 from dalembert.logs.conditioning import spectrum
 from dalembert.report.colours import INK, JOINTS, RED, SOFT
+from dalembert.report.comparison import comparison_section
 from dalembert.report.figures import HALF, WHOLE, Key, Panel, assemble, draw_dots
+from dalembert.report.folds import folds_section
 from dalembert.report.html import Byline, cards, csv_text, download, grid, number, page, table, text
 from dalembert.report.words import literal
 
@@ -53,13 +56,14 @@ def write_identification(
     author: str | None = None,
     note: str | None = None,
     date: str | datetime.date | None = None,
+    compared: FitTrend | None = None,
     overwrite: bool = False,
     progress: Callable[[float], None] | None = None,
 ) -> None:
     """Write the page, whole or not at all. It needs nothing from anywhere; title, author, note and date as for
-    :func:`dalembert.write_report`."""
+    :func:`dalembert.write_report`. ``compared``: what :func:`dalembert.compare_fits` gives, for a section about it."""
     check_writable(path, overwrite=overwrite)
-    text_of_page = identification_html(fit, progress, title=title, byline=Byline(author, date, note))
+    text_of_page = identification_html(fit, progress, title=title, byline=Byline(author, date, note), compared=compared)
     with whole_file(path, overwrite=overwrite) as file:
         file.write(text_of_page)
 
@@ -70,6 +74,7 @@ def identification_html(
     *,
     title: str | None = None,
     byline: Byline | None = None,
+    compared: FitTrend | None = None,
 ) -> str:
     """The page as text."""
     runs = [fit.run, *fit.validation]
@@ -88,11 +93,16 @@ def identification_html(
     parts.append(grid(_against_panels(fit), "against", "of the identification run", progress=share(len(runs))))
     spectra = grid(_spectrum_panels(fit), "spectra", "of the identification run", progress=share(len(runs) + 1))
     parts += ['<h2 id="spectra">Spectra</h2>', SPECTRA, spectra]
-    parts += [_parameters(fit), _terms(fit), _downloads(fit, runs)]
+    parts += [_parameters(fit), _terms(fit)]
+    parts += [] if fit.folds is None else [folds_section(fit, fit.folds)]
+    parts += [] if compared is None else [comparison_section(compared)]
+    parts.append(_downloads(fit, runs))
     if progress is not None:
         progress(1.0)
     about = f"{fit.method} least squares" + (", physically consistent" if fit.physical else "")
     links = [("run-0", "Torques"), ("residuals", "Residuals"), ("spectra", "Spectra"), ("parameters", "Parameters")]
+    links += [] if fit.folds is None else [("folds", "Cross-validation")]
+    links += [] if compared is None else [("comparison", "Comparison")]
     title = title or f"{fit.before.name}: identified parameters"
     return page(title, text(f"Identification report: {about}, from {fit.run.name}"), links, parts, byline)
 
