@@ -225,7 +225,15 @@ def test_errors_moving_and_at_rest_are_shown_written_and_read(tmp_path: Path) ->
     arm.save(tmp_path / "arm.toml")
     np.savez(tmp_path / "run.npz", **log_of(arm, 0, 1.0)[0])
     result = CliRunner().invoke(
-        app, ["identify", str(tmp_path / "arm.toml"), str(tmp_path / "run.npz"), "--json", str(tmp_path / "fit.json")]
+        app,
+        [
+            "identify",
+            str(tmp_path / "arm.toml"),
+            str(tmp_path / "run.npz"),
+            "--no-selection",
+            "--json",
+            str(tmp_path / "fit.json"),
+        ],
     )
     assert result.exit_code == 0, result.output
     assert "moving" in result.output and "at rest" in result.output
