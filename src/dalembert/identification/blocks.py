@@ -24,6 +24,7 @@ from dalembert.logs.conditioning import (
     SPACING,
     USUAL,
     Conditioned,
+    EvenSamples,
     Stretch,
     even_stretches,
     filtered_states,
@@ -81,14 +82,14 @@ class Material:
         whole = even_stretches(log, 1.0 / rate, GAP / float(np.sqrt(self.cutoffs[0] * self.cutoffs[-1])), notes)
         self.rate = rate / every
         needed = 2 * round(REACH / float(self.cutoffs[0]) * self.rate) + 4 * SPACING
-        self.stretches = [thinned for stretch in whole if len((thinned := thin(stretch, rate, every))[0]) > needed]
+        self.stretches = [thinned for stretch in whole if len((thinned := thin(stretch, rate, every)).t) > needed]
         if not self.stretches:
             raise DalembertError(f"{log.source}: no stretch of it is long enough to choose a cut-off from")
         self.parts = parts
 
     def at(self, cutoff: float) -> tuple[Conditioned, Conditioned]:
         """(for the fit, for the judgement): states below twice the cut-off, torques below it, and below the band."""
-        pieces = tuple(filtered_states(*stretch, self.rate, cutoff) for stretch in self.stretches)
+        pieces = tuple(filtered_states(stretch, self.rate, cutoff) for stretch in self.stretches)
         every = max(1, int(self.rate / (SPACING * cutoff)))
         fit = Conditioned(pieces, self.rate, cutoff, every, 0, self.log)
         fit = replace(fit, edge=fit.reach)
@@ -124,13 +125,14 @@ class Material:
         return np.minimum(np.searchsorted(ends, [piece.t[0] for piece in ready.pieces]), len(ends) - 1)
 
 
-def thin(stretch: tuple[Array, Array, Array | None, Array], rate: float, every: int) -> tuple[Array, ...]:
+def thin(stretch: EvenSamples, rate: float, every: int) -> EvenSamples:
     """One sample in ``every``, low-passed before."""
-    t, q, qd, tau = stretch
     if every == 1:
-        return stretch  # type: ignore[return-value]
+        return stretch
+    t, q, qd, tau, warm = stretch
     q, tau = (low_pass(x, rate, 0.4 * rate / every)[::every] for x in (q, tau))
-    return t[::every], q, None if qd is None else low_pass(qd, rate, 0.4 * rate / every)[::every], tau  # type: ignore[return-value]
+    qd = None if qd is None else low_pass(qd, rate, 0.4 * rate / every)[::every]
+    return EvenSamples(t[::every], q, qd, tau, None if warm is None else warm[::every])
 
 
 def power_limits(log: Log, rate: float) -> tuple[float, float]:

@@ -23,6 +23,7 @@ from dalembert.arm.handed_on import handed_on
 from dalembert.environment.brief import brief
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError
+from dalembert.identification.parameters import SLOPE_UNITS
 from dalembert.identification.record import FitRecord, as_record
 from dalembert.identification.result import Identification, make_run
 from dalembert.logs.formats.raw import listed
@@ -261,7 +262,22 @@ class FitComparison:
         return f"<FitComparison of {self.after.arm!r}: {words}, {len(self.parameters)} parameters>"
 
 
-_PARAMETER_KEYS = ["name", "joint", "kind", "title", "unit", "before", "after", "before_std", "after_std", "difference", "std", "z", "p", "adjusted"]
+_PARAMETER_KEYS = [
+    "name",
+    "joint",
+    "kind",
+    "title",
+    "unit",
+    "before",
+    "after",
+    "before_std",
+    "after_std",
+    "difference",
+    "std",
+    "z",
+    "p",
+    "adjusted",
+]
 _GROUP_KEYS = ["joint", "kind", "names", "distance", "freedom", "p", "adjusted"]
 _FRICTION_KEYS = ["joint", "speeds", "before", "after", "before_std", "after_std", "z", "same_law", "p", "adjusted"]
 
@@ -469,6 +485,8 @@ def _beyond(square: float, freedom: int) -> float:
 def kind_of_parameter(record: FitRecord, k: int) -> str:
     """The kind of a base parameter, a key of ``KINDS``."""
     unit = record.units[k]
+    if record.names[k].split("_")[0] in SLOPE_UNITS:
+        return "friction"
     if unit is None:
         return "inertia"
     if isinstance(unit, Offset):
@@ -486,7 +504,7 @@ def unit_of(record: FitRecord, k: int) -> str:
     """The unit of a base parameter."""
     term, joint = record.units[k], record.joints[k]
     if term is None:
-        return INERTIA_UNITS.get(record.names[k].split("_")[0], "kg m²")
+        return {**INERTIA_UNITS, **SLOPE_UNITS}.get(record.names[k].split("_")[0], "kg m²")
     unit = next((x.metadata["unit"] for x in term.numbers() if x.metadata["linear"] and getattr(term, x.name)), "")
     for turning, sliding in SLIDING_UNITS if joint >= 0 and record.prismatic[joint] else ():
         unit = unit.replace(turning, sliding)

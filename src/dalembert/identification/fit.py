@@ -149,7 +149,12 @@ def fitted(arm: Arm, whole: Log, settings: Settings, reading: Mapping[str, Any],
     friction = friction_of(arm, model.friction)
     dry = any("coulomb" in law for law in ([*friction.values()] if isinstance(friction, Mapping) else [friction]))
     equations = LogEquations(arm, ready, settings.filtering.dead_zone, dry, step)
-    chosen = parameter_set(arm, model, rotor, notes)
+    chosen = parameter_set(arm, model, rotor, notes, whole.mean_temperature)
+    notes += [
+        f"{part.source}: it has no temperature, on which friction is asked to depend; the mean of the others is taken"
+        for part in whole.separate
+        if chosen.heated and part.temperature is None
+    ]
     if model.sigmoid not in (None, False):
         chosen = chosen.with_terms(gradual_terms(arm, *equations.sigmoids(model.sigmoid, chosen, notes)))
     if model.stribeck not in (None, False):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,6 +17,7 @@ from dalembert.arm.handed_on import handed_on
 from dalembert.arrays import double
 from dalembert.environment.brief import brief
 from dalembert.identification.base import BaseParameters, random_states
+from dalembert.identification.parameters import temperature_parameters
 from dalembert.logs.conditioning import Conditioned, condition, smoothed, usual_step
 from dalembert.logs.log import SPELLINGS, Log, read_log
 
@@ -140,20 +142,57 @@ class Identification:
 
     # -- using it --------------------------------------------------------------------------------
 
-    def torque(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-        """τ (N, n) of states, with everything that was identified: further terms and shared drives too."""
-        return self.base.felt.torque(self.parameters, *map(double, ("q", "qd", "qdd"), (q, qd, qdd)))
+    def torque(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, temperature: ArrayLike | None = None) -> Array:
+        """τ (N, n) of states, with everything that was identified: further terms and shared drives too.
+
+        temperature  of the joints (°C), (N, n), (n,) or one number; the mean of the log unless given. It counts where friction
+                     was identified with it (``terms=["temperature"]``)
+        """
+        q, qd, qdd = map(double, ("q", "qd", "qdd"), (q, qd, qdd))
+        if temperature is not None:
+            temperature = np.broadcast_to(double("temperature", temperature), q.shape)
+        return self.base.felt.torque(self.parameters, q, qd, qdd, temperature)
+
+    @property
+    def temperature_slopes(self) -> dict[str, tuple[float, float, float]]:
+        """By joint: T̄ (°C), and what a kelvin above it adds to viscous (N m s/rad) and to Coulomb friction (N m)."""
+        parameters = self.base.parameters
+        values = dict(zip(self.names, self.parameters.tolist(), strict=True))
+        return {
+            self.before.joint_names[j]: (
+                float(parameters.usual_temperature[j]),
+                *(values.get(x.name, 0.0) for x in temperature_parameters(self.before, j)),
+            )  # type: ignore[misc]
+            for j in parameters.heated
+        }
 
     def predict(self, log: Source, **reading: Any) -> Array:
         """The torques (N, n) of any run, at every row of the log; the log need not have torques.
 
         Positions and velocities are conditioned as for the fit (the same cut-off), torques are not
         filtered. Rows that hold no numbers get what their neighbours in time say; fewer than ten samples
-        between two gaps are too few, and get NaN.
+        between two gaps are too few, and get NaN. Where friction depends on the temperature and the log has none, the
+        mean of the training log is taken, and a warning says so.
         """
         whole = self._read(log, torque_needed=False, **reading)
+        for sentence in self._cold(whole):
+            warnings.warn(sentence, stacklevel=2)
         if whole.parts:
-            return np.concatenate([self.predict(part) for part in whole.parts])
+            return np.concatenate([self._predicted(part) for part in whole.parts])
+        return self._predicted(whole)
+
+    def _cold(self, log: Log) -> list[str]:
+        """A sentence about runs without the temperature that the friction depends on."""
+        if not self.base.parameters.heated:
+            return []
+        cold = [part.source for part in log.separate if part.temperature is None]
+        mean = ", ".join(f"{x:.3g}" for x in self.base.parameters.usual_temperature)
+        return [
+            f"{source}: it has no temperature; the mean of the training log, {mean} °C, is taken" for source in cold
+        ]
+
+    def _predicted(self, whole: Log) -> Array:
+        """The torques of one run or of several in one file, at every row."""
         t = whole.t if whole.instants is None else whole.instants
         kept = np.arange(len(whole)) if whole.kept is None else whole.kept
         out = np.full((len(t), self.before.n), np.nan)
@@ -161,11 +200,11 @@ class Identification:
         ends = [*(int(kept[run[0]]) for run in runs[1:]), len(t)]
         begin = 0
         for run, end in zip(runs, ends, strict=True):
-            qd = None if whole.qd is None else whole.qd[run]
-            alone = replace(whole, t=whole.t[run], q=whole.q[run], tau=whole.tau[run], qd=qd)
+            qd, warm = (None if x is None else x[run] for x in (whole.qd, whole.temperature))
+            alone = replace(whole, t=whole.t[run], q=whole.q[run], tau=whole.tau[run], qd=qd, temperature=warm)
             rows = slice(begin, end)
             for piece in smoothed(alone, self.run.conditioned.cutoff, []) if len(run) > 1 else ():
-                tau = self.torque(*piece.states)
+                tau = self.torque(*piece.states, piece.temperature)
                 inside = (t[rows] >= piece.t[0] - 1e-9) & (t[rows] <= piece.t[-1] + usual_step(whole))
                 for j in range(self.before.n):
                     out[rows][inside, j] = np.interp(t[rows][inside], piece.t, tau[:, j])
@@ -179,10 +218,12 @@ class Identification:
     def judged(self, log: Log) -> PredictedRun:
         """The same of a log that was read already."""
         ready = condition(log, **{**self.conditioning, "cutoff": self.run.conditioned.cutoff})
+        ready = replace(ready, notes=(*ready.notes, *self._cold(log)))
         return make_run(self.base, self.parameters, ready, self.gains)
 
     def _read(self, log: Any, torque_needed: bool = True, **reading: Any) -> Log:
-        options = {**self.reading, **reading}
+        own = {key: value for key, value in self.reading.items() if key != "episodes"}  # those of another log
+        options = {**own, **reading}
         if isinstance(log, Mapping):
             if "current" not in log:
                 options.pop("gains", None)
@@ -281,6 +322,6 @@ class Identification:
 
 def make_run(base: BaseParameters, values: Array, ready: Conditioned, gains: Array | None = None) -> PredictedRun:
     """A run's torques, measured and predicted, both through the same low-pass."""
-    predicted = ready.thinned(lambda piece: base.felt.torque(values, *piece.states))
+    predicted = ready.thinned(lambda piece: base.felt.torque(values, *piece.states, piece.temperature))
     measured = ready.tau if gains is None else ready.tau * gains
     return PredictedRun(ready.log.source, ready.t, measured, predicted, ready)

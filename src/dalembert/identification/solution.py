@@ -129,7 +129,7 @@ def _total(
     shown, whole = np.zeros(n), np.zeros(n)
     for ready in (equations.ready, loaded_run):
         for piece, kept in ready.blocks():
-            Y = ready.filtered(base.regressor(*piece.states), kept)
+            Y = ready.filtered(base.regressor(*piece.states, piece.temperature), kept)
             tau = ready.filtered(piece.tau, kept)
             known = np.zeros_like(tau)
             if ready is loaded_run:
