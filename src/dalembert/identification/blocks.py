@@ -31,6 +31,7 @@ from dalembert.logs.conditioning import (
     low_pass,
     spectrum,
     usual_step,
+    with_rests,
 )
 from dalembert.logs.log import Log
 
@@ -73,10 +74,7 @@ class Material:
         highest = min(max(torque, 2.5 * lowest), FASTEST * motion, 0.2 * slowest)
         lowest = min(lowest, highest)
         self.cutoffs = np.geomspace(lowest, highest, COUNT) if cutoff is None else np.array([cutoff])
-        self.band = float(
-            highest if cutoff is None else min(max(cutoff, torque, 2.5 * lowest), 0.2 * slowest, max(highest, cutoff))
-        )
-        self.band = max(self.band, float(self.cutoffs[-1]))
+        self.band = max(float(highest), float(self.cutoffs[-1]))
         every = max(1, int(rate / (OVERSAMPLED * self.band)))
         notes: list[str] = []
         whole = even_stretches(log, 1.0 / rate, GAP / float(np.sqrt(self.cutoffs[0] * self.cutoffs[-1])), notes)
@@ -89,7 +87,8 @@ class Material:
 
     def at(self, cutoff: float) -> tuple[Conditioned, Conditioned]:
         """(for the fit, for the judgement): states below twice the cut-off, torques below it, and below the band."""
-        pieces = tuple(filtered_states(stretch, self.rate, cutoff) for stretch in self.stretches)
+        smooth = [filtered_states(stretch, self.rate, cutoff) for stretch in self.stretches]
+        pieces = tuple(with_rests(smooth, self.rate, cutoff))
         every = max(1, int(self.rate / (SPACING * cutoff)))
         fit = Conditioned(pieces, self.rate, cutoff, every, 0, self.log)
         fit = replace(fit, edge=fit.reach)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.arm import Arm
+from dalembert.arrays import number
 from dalembert.errors import DalembertError
 from dalembert.identification import estimate as ways
 from dalembert.identification.columns import (
@@ -17,6 +18,7 @@ from dalembert.identification.columns import (
     gradual_terms,
     stribeck_terms,
 )
+from dalembert.identification.folds import check_folds, cross_validated
 from dalembert.identification.hints import hints
 from dalembert.identification.log_equations import LogEquations, Progress
 from dalembert.identification.modelled import belief_of, parameter_set
@@ -30,8 +32,9 @@ from dalembert.identification.options import (
     settle,
 )
 from dalembert.identification.parameters import ParameterSet, has_rotors
+from dalembert.identification.physical import ten
 from dalembert.identification.result import Identification, Source, make_run
-from dalembert.identification.solution import solution
+from dalembert.identification.solution import KnownLoad, solution
 from dalembert.kernel.one_thread import one_thread
 from dalembert.logs.conditioning import Conditioned, condition
 from dalembert.logs.formats.raw import listed
@@ -104,12 +107,24 @@ def identify(
     direct = {"method": method, "physical": physical, "prior": prior}
     settings, reading = settle(groups, selection, {**direct, **options})
     check_estimator(settings.estimator)
+    check_folds(settings.validation.folds)
     step = progress or (lambda words, fraction: None)
     whole, others = _read_all(arm, log, validate, settings.validation.hold_out, reading, step)
     result = fitted(arm, whole, settings, reading, step)
     judged = tuple(result.judged(other) for other in others)
     notes, warned = list(result.notes), list(result.warnings)
     result = replace(result, validation=judged)
+    if settings.validation.folds:
+        result = replace(
+            result,
+            folds=cross_validated(
+                result,
+                whole,
+                lambda part, step: fitted(arm, part, settings, reading, step),
+                settings.validation.folds,
+                step,
+            ),
+        )
     for other, run in zip(others, judged, strict=True):
         notes += [*other.notes, *(note for note in run.conditioned.notes if not note.startswith("low-pass"))]
         warned += suspicions(arm, other, run.conditioned, reading)
@@ -163,7 +178,7 @@ def fitted(arm: Arm, whole: Log, settings: Settings, reading: Mapping[str, Any],
     weighed = None
     if estimator.loaded is not None:
         loaded = condition(read_log(estimator.loaded, arm, **reading), **how)
-        weighed = _heavy(arm, estimator.payload, notes), loaded
+        weighed = _known_load(arm, estimator.payload, loaded)
     method = estimator.method or "weighted"
 
     def solved(parameters: ParameterSet, notes: list[str], warned: list[str]) -> Identification:
@@ -297,18 +312,16 @@ def _read_all(
     return whole, more
 
 
-def _heavy(arm: Arm, payload: Any, notes: list[str]) -> Arm:
-    """The arm with the known payload of total least squares."""
-    if isinstance(payload, Inertia):
-        body = payload
-    elif isinstance(payload, Mapping):
-        body = Inertia(**payload)
-    else:
-        body = Inertia(float(payload))
-        notes.append(
-            "the known payload is taken as a point at the tip; if its centre is elsewhere, give payload={'mass': …, 'com': …} "
-            "(--payload-com), or the gains of joints near the tip are wrong"
-        )
+def _known_load(arm: Arm, payload: Any, run: Conditioned) -> KnownLoad:
+    """The known payload of total least squares; of a mass alone, a number or {"mass": m}, the centre is left open."""
     if arm.robot.payload is not None:
         raise DalembertError("the arm holds a payload already; total least squares needs the arm without one")
-    return arm.with_payload(float(body.mass), body.com, body.tensor)
+    if arm.mechanism.tip_body < 0:
+        raise DalembertError(f"the tip of arm '{arm.name}' does not move; a payload there shows in no torque")
+    centred = isinstance(payload, Inertia) or (isinstance(payload, Mapping) and set(payload) != {"mass"})
+    body = payload if isinstance(payload, Inertia) else Inertia(**payload) if isinstance(payload, Mapping) else None
+    if body is None:
+        body = Inertia(number("payload", payload))
+    if not float(body.mass) > 0:
+        raise DalembertError(f"the known payload has a mass of {float(body.mass):g} kg; it must be above 0")
+    return KnownLoad(ten(body), run, centred)

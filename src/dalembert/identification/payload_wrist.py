@@ -79,7 +79,7 @@ def from_wrist(
     A = ready.thinned(lambda piece: wrist_regressor(arm, *piece.states))[:, :, :count]
     W = np.concatenate([np.broadcast_to(np.eye(6), (len(A), 6, 6)), A], axis=2)
     use = np.ones(W.shape[:2], dtype=bool)
-    values, covariance, residual, noise = solve(W, measured, use, 0, None, None, 0)
+    values, covariance, residual, noise = solve(W, measured, use)
     bias, pi = values[:6], values[6:]
     size = float(np.linalg.norm(measured - bias))
     return payload_of(

@@ -63,8 +63,13 @@ class Stretch:
 
     @property
     def states(self) -> tuple[Array, Array, Array]:
-        """(q, qd, qdd) for the equations: a joint at rest has no speed, but the sign of the direction friction keeps."""
-        return self.q, self.qd if self.rest is None else self.rest.held(self.qd), self.qdd
+        """(q, qd, qdd) for the equations: a joint at rest has no acceleration, and no speed but the sign of its last motion.
+
+        Dry friction then keeps its direction, and the noise of a joint at rest makes no torque.
+        """
+        if self.rest is None:
+            return self.q, self.qd, self.qdd
+        return self.q, self.rest.held(self.qd), self.rest.stopped(self.qdd)
 
     def part(self, rows: slice) -> Stretch:
         """Some of its samples."""
@@ -246,11 +251,16 @@ def smoothed(log: Log, cutoff: float, notes: list[str]) -> list[Stretch]:
     moving = [
         filtered_states(samples, 1.0 / step, cutoff) for samples in even_stretches(log, step, GAP / cutoff, notes)
     ]
-    if not moving:
+    return with_rests(moving, 1.0 / step, cutoff)
+
+
+def with_rests(stretches: list[Stretch], rate: float, cutoff: float) -> list[Stretch]:
+    """The stretches of one log, each with the rests of its joints."""
+    if not stretches:
         return []
-    period = max(2, round(1.0 / (step * cutoff)))
-    speeds = rest_speeds([stretch.qd for stretch in moving], period)
-    return [replace(stretch, rest=rests(stretch.qd, speeds, period)) for stretch in moving]
+    period = max(2, round(rate / cutoff))
+    speeds = rest_speeds([stretch.qd for stretch in stretches], period)
+    return [replace(stretch, rest=rests(stretch.qd, speeds, period)) for stretch in stretches]
 
 
 def automatic_cutoff(log: Log) -> float:
@@ -347,12 +357,8 @@ def filtered_states(samples: EvenSamples, rate: float, cutoff: float) -> Stretch
     with extra("identify", "the conditioning of a log"):
         from scipy.interpolate import make_interp_spline
 
-    t, q, qd, tau, _ = samples
-    warm = (
-        None
-        if samples.temperature is None
-        else slow_part(samples.temperature, round(min(SLOW * rate, BRIEF * len(samples.t))))
-    )
+    t, q, qd, tau, warm = samples
+    warm = None if warm is None else slow_part(warm, round(min(SLOW * rate, BRIEF * len(t))))
     at = np.arange(len(t)) / rate
     wide = STATES * cutoff
     q = low_pass(q, rate, wide)
@@ -368,7 +374,7 @@ def slow_part(x: Array, window: int) -> Array:
 
     >>> ramp = np.arange(6.0)[:, None]
     >>> np.allclose(slow_part(ramp, 3), ramp), slow_part(np.array([[0.0], [3.0], [0.0]]), 3)[:, 0].round(3).tolist()
-    (True, [1.5, 1.0, 1.5])
+    (True, [0.0, 1.0, 0.0])
     """
     at = np.arange(len(x))
     first, end = np.maximum(at - window // 2, 0), np.minimum(at + window // 2 + 1, len(x))
@@ -377,7 +383,7 @@ def slow_part(x: Array, window: int) -> Array:
     sums, moments = (np.concatenate([zero, np.cumsum(y, axis=0)]) for y in (x - x[0], at[:, None] * (x - x[0])))
     total = sums[end] - sums[first]
     spread = count * (count**2 - 1.0) / 12.0  # of the numbers of the samples around their middle
-    slope = (moments[end] - moments[first] - middle * total) / np.maximum(spread, 1.0)
+    slope = (moments[end] - moments[first] - middle * total) / np.where(spread > 0, spread, 1.0)
     return np.asarray(x[0] + total / count + slope * (at[:, None] - middle))
 
 
