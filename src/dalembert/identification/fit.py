@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -38,7 +39,7 @@ from dalembert.identification.solution import KnownLoad, solution
 from dalembert.kernel.one_thread import one_thread
 from dalembert.logs.conditioning import Conditioned, condition
 from dalembert.logs.formats.raw import listed
-from dalembert.logs.log import Log, joined, read_log
+from dalembert.logs.log import EPISODE, Log, joined, read_log
 from dalembert.logs.suspicions import suspicions
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.tables import nearest
@@ -149,8 +150,7 @@ def fitted(arm: Arm, whole: Log, settings: Settings, reading: Mapping[str, Any],
         raise DalembertError(f"{whole.source}: the torques are zero throughout, so that nothing can be identified")
     notes, warned = [*whole.notes, *ready.notes], list[str]()
     how["cutoff"] = ready.cutoff  # of all
-    for part in _looked_at(whole, ready):
-        warned += suspicions(arm, part, condition(part, **how) if whole.parts else ready, reading)
+    warned += _suspected(arm, whole, ready, how, reading)
 
     model, estimator = settings.model, settings.estimator
     rotor = model.rotor
@@ -196,6 +196,19 @@ def fitted(arm: Arm, whole: Log, settings: Settings, reading: Mapping[str, Any],
     result = _with_own_load(solved(chosen, notes, warned))
     given, kept = ({k: v for k, v in options.items() if v is not None} for options in (reading, how))
     return replace(result, reading=given, conditioning=kept, notes=tuple(notes), warnings=tuple(warned))
+
+
+def _suspected(
+    arm: Arm, whole: Log, ready: Conditioned, how: Mapping[str, Any], reading: Mapping[str, Any]
+) -> list[str]:
+    """What looks odd about the runs, each by itself; what episodes of a dataset have in common is said of the first alone."""
+    warned: dict[str, str] = {}
+    for part in _looked_at(whole, ready):
+        for sentence in suspicions(arm, part, condition(part, **how) if whole.parts else ready, reading):
+            source, _, words = sentence.partition(": ")
+            alike = re.sub(r"[\d.+e−-]+", "", words) if EPISODE in source else sentence
+            warned.setdefault(alike, sentence)
+    return list(warned.values())
 
 
 def _looked_at(whole: Log, ready: Conditioned) -> list[Log]:

@@ -44,6 +44,7 @@ QUANTITIES = ("t", "q", "qd", "tau", "current", "temperature")
 POSSIBLE = (-100.0, 1000.0)  # °C: what is beyond is no temperature of a drive
 SHUFFLED = 10  # rows between two steps back in time, on average: fewer are no runs
 BEYOND = 1e30  # rad, rad/s, N m: no arm reaches that, and its square is still a number
+EPISODE = ", episode "  # between the name of a dataset and the number of an episode
 LAST_EPISODE = 10**9  # behind the last that a dataset can have
 LEAP = 20.0  # a step so many times the usual one is no motion
 
@@ -252,7 +253,7 @@ def _runs(raw: Raw) -> Iterator[tuple[Raw, slice]]:
     assert raw.runs is not None
     ends = [*(np.flatnonzero(np.diff(raw.runs)) + 1).tolist(), len(raw.runs)]
     for start, end in zip([0, *ends], ends, strict=False):
-        source = f"{raw.source}, episode {raw.runs[start]}"
+        source = f"{raw.source}{EPISODE}{raw.runs[start]}"
         yield replace(raw, source=source, notes=list(raw.notes) if not start else []), slice(start, end)
 
 
