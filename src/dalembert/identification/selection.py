@@ -58,7 +58,9 @@ class Selector:
         model = settings.model
         if "offset" in self.open:
             model = replace(model, offset=False)
-        shared = parameter_set(arm, replace(model, sigmoid=None, stribeck=None), rotor, [], material.log.mean_temperature)
+        shared = parameter_set(
+            arm, replace(model, sigmoid=None, stribeck=None), rotor, [], material.log.mean_temperature
+        )
         if "friction" in self.open:
             own = {f"{kind}_{j + 1}" for j in arm.mechanism.actuated for kind in ("Fv", "Fs")}
             shared = replace(shared, only=[name for name in shared.names if name not in own])
