@@ -24,7 +24,7 @@ from dalembert.environment.version import __version__
 from dalembert.errors import DalembertError
 from dalembert.files import read_bounded, whole_file
 from dalembert.identification.base import BaseParameters, base_parameters
-from dalembert.identification.parameters import SLOPE_UNITS, FRICTION, Drive, JointTerm, ParameterSet, has
+from dalembert.identification.parameters import FRICTION, SLOPE_UNITS, Drive, JointTerm, ParameterSet, has
 from dalembert.terms import TERMS, Offset, Term
 
 if TYPE_CHECKING:
