@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -41,7 +42,7 @@ from dalembert.identification.solution import KnownLoad, solution
 from dalembert.kernel.one_thread import one_thread
 from dalembert.logs.conditioning import Conditioned, condition
 from dalembert.logs.formats.raw import listed
-from dalembert.logs.log import Log, joined, read_log
+from dalembert.logs.log import EPISODE, Log, joined, read_log
 from dalembert.logs.suspicions import suspicions
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.tables import nearest
@@ -152,8 +153,7 @@ def fitted(arm: Arm, whole: Log, settings: Settings, reading: Mapping[str, Any],
         raise DalembertError(f"{whole.source}: the torques are zero throughout, so that nothing can be identified")
     notes, warned = [*whole.notes, *(() if "cutoff" in settings.open else ready.notes)], list[str]()
     how["cutoff"] = ready.cutoff  # of all
-    for part in _looked_at(whole, ready):
-        warned += suspicions(arm, part, condition(part, **how) if whole.parts else ready, reading)
+    warned += _suspected(arm, whole, ready, how, reading)
 
     rotor = settings.model.rotor
     if rotor is None:
@@ -177,7 +177,12 @@ def fitted(arm: Arm, whole: Log, settings: Settings, reading: Mapping[str, Any],
     friction = friction_of(arm, model.friction)
     dry = any("coulomb" in law for law in ([*friction.values()] if isinstance(friction, Mapping) else [friction]))
     equations = LogEquations(arm, ready, settings.filtering.dead_zone, dry, step)
-    chosen = parameter_set(arm, model, rotor, notes)
+    chosen = parameter_set(arm, model, rotor, notes, whole.mean_temperature)
+    notes += [
+        f"{part.source}: it has no temperature, on which friction is asked to depend; the mean of the others is taken"
+        for part in whole.separate
+        if chosen.heated and part.temperature is None
+    ]
     if model.sigmoid not in (None, False):
         chosen = chosen.with_terms(gradual_terms(arm, *equations.sigmoids(model.sigmoid, chosen, notes)))
     if model.stribeck not in (None, False):
@@ -208,6 +213,19 @@ def fitted(arm: Arm, whole: Log, settings: Settings, reading: Mapping[str, Any],
     return replace(
         result, reading=given, conditioning=kept, notes=tuple(notes), warnings=tuple(warned), selection=chosen_by_log
     )
+
+
+def _suspected(
+    arm: Arm, whole: Log, ready: Conditioned, how: Mapping[str, Any], reading: Mapping[str, Any]
+) -> list[str]:
+    """What looks odd about the runs, each by itself; what episodes of a dataset have in common is said of the first alone."""
+    warned: dict[str, str] = {}
+    for part in _looked_at(whole, ready):
+        for sentence in suspicions(arm, part, condition(part, **how) if whole.parts else ready, reading):
+            source, _, words = sentence.partition(": ")
+            alike = re.sub(r"[\d.+e−-]+", "", words) if EPISODE in source else sentence
+            warned.setdefault(alike, sentence)
+    return list(warned.values())
 
 
 def _looked_at(whole: Log, ready: Conditioned) -> list[Log]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,6 +17,7 @@ from dalembert.arm.handed_on import handed_on
 from dalembert.arrays import double
 from dalembert.environment.brief import brief
 from dalembert.identification.base import BaseParameters, random_states
+from dalembert.identification.parameters import temperature_parameters
 from dalembert.logs.conditioning import Conditioned, Stretch, condition, smoothed, usual_step
 from dalembert.logs.log import SPELLINGS, Log, read_log
 
@@ -198,13 +200,30 @@ class Identification:
 
     # -- using it --------------------------------------------------------------------------------
 
-    def torque(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-        """τ (N, n) of states, with everything that was identified: further terms and shared drives too."""
-        return self.base.felt.torque(self.parameters, *map(double, ("q", "qd", "qdd"), (q, qd, qdd)))
+    def torque(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, temperature: ArrayLike | None = None) -> Array:
+        """τ (N, n) of states, with everything that was identified: further terms and shared drives too.
+
+        temperature  of the joints (°C), (N, n), (n,) or one number; the mean of the log unless given. It counts where friction
+                     was identified with it (``terms=["temperature"]``)
+        """
+        q, qd, qdd = map(double, ("q", "qd", "qdd"), (q, qd, qdd))
+        if temperature is not None:
+            temperature = np.broadcast_to(double("temperature", temperature), q.shape)
+        return self.base.felt.torque(self.parameters, q, qd, qdd, temperature)
+
+    @property
+    def temperature_slopes(self) -> dict[str, tuple[float, float, float]]:
+        """By joint: T̄ (°C), and what a kelvin above it adds to viscous (N m s/rad) and to Coulomb friction (N m)."""
+        parameters, values = self.base.parameters, dict(zip(self.names, self.parameters.tolist(), strict=True))
+        slopes = {}
+        for j in parameters.heated:
+            viscous, coulomb = (values.get(x.name, 0.0) for x in temperature_parameters(self.before, j))
+            slopes[self.before.joint_names[j]] = (float(parameters.usual_temperature[j]), viscous, coulomb)
+        return slopes
 
     def torque_of(self, piece: Stretch) -> Array:
         """τ (N, n) along a stretch of a conditioned log; a joint at rest keeps :attr:`held_friction` of its dry friction."""
-        tau = self.base.felt.torque(self.parameters, *piece.states)
+        tau = self.base.felt.torque(self.parameters, *piece.states, piece.temperature)
         return tau - (1.0 - self.held_friction) * _kept_at_rest(self.base, self.parameters, piece)
 
     @property
@@ -220,12 +239,29 @@ class Identification:
         """The torques (N, n) of any run, at every row of the log; the log need not have torques.
 
         Positions and velocities are conditioned as for the fit (the same cut-off), torques are not
-        filtered. A joint at rest keeps :attr:`held_friction` of its dry friction, whatever the sign of its noise. Rows that hold no numbers get what their neighbours in time say; fewer than ten samples
-        between two gaps are too few, and get NaN.
+        filtered. A joint at rest keeps :attr:`held_friction` of its dry friction, whatever the sign of its noise. Rows that
+        hold no numbers get what their neighbours in time say; fewer than ten samples between two gaps are too few, and get
+        NaN. Where friction depends on the temperature and the log has none, the mean of the training log is taken, and a
+        warning says so.
         """
         whole = self._read(log, torque_needed=False, **reading)
-        if whole.parts:
-            return np.concatenate([self.predict(part) for part in whole.parts])
+        for sentence in self._without_temperature(whole):
+            warnings.warn(sentence, stacklevel=2)
+        return np.concatenate([self._predicted(part) for part in whole.separate])
+
+    def _without_temperature(self, log: Log) -> list[str]:
+        """A sentence about each run that lacks the temperature which the friction depends on."""
+        if not self.base.parameters.heated:
+            return []
+        mean = ", ".join(f"{x:.3g}" for x in self.base.parameters.usual_temperature)
+        return [
+            f"{part.source}: it has no temperature; the mean of the training log, {mean} °C, is taken"
+            for part in log.separate
+            if part.temperature is None
+        ]
+
+    def _predicted(self, whole: Log) -> Array:
+        """The torques of one run, or of several in one file, at every row."""
         t = whole.t if whole.instants is None else whole.instants
         kept = np.arange(len(whole)) if whole.kept is None else whole.kept
         out = np.full((len(t), self.before.n), np.nan)
@@ -233,8 +269,8 @@ class Identification:
         ends = [*(int(kept[run[0]]) for run in runs[1:]), len(t)]
         begin = 0
         for run, end in zip(runs, ends, strict=True):
-            qd = None if whole.qd is None else whole.qd[run]
-            alone = replace(whole, t=whole.t[run], q=whole.q[run], tau=whole.tau[run], qd=qd)
+            qd, warm = (None if x is None else x[run] for x in (whole.qd, whole.temperature))
+            alone = replace(whole, t=whole.t[run], q=whole.q[run], tau=whole.tau[run], qd=qd, temperature=warm)
             rows = slice(begin, end)
             for piece in smoothed(alone, self.run.conditioned.cutoff, []) if len(run) > 1 else ():
                 tau = self.torque_of(piece)
@@ -251,10 +287,12 @@ class Identification:
     def judged(self, log: Log) -> PredictedRun:
         """The same of a log that was read already."""
         ready = condition(log, **{**self.conditioning, "cutoff": self.run.conditioned.cutoff})
+        ready = replace(ready, notes=(*ready.notes, *self._without_temperature(log)))
         return make_run(self.base, self.parameters, ready, self.gains, self.held_friction)
 
     def _read(self, log: Any, torque_needed: bool = True, **reading: Any) -> Log:
-        options = {**self.reading, **reading}
+        own = {key: value for key, value in self.reading.items() if key != "episodes"}  # those of another log
+        options = {**own, **reading}
         if isinstance(log, Mapping):
             if "current" not in log:
                 options.pop("gains", None)
@@ -362,7 +400,7 @@ def make_run(
 
     held  the share of its dry friction that a joint at rest keeps; unless given, that which explains this run best
     """
-    predicted = ready.thinned(lambda piece: base.felt.torque(values, *piece.states))
+    predicted = ready.thinned(lambda piece: base.felt.torque(values, *piece.states, piece.temperature))
     measured = ready.tau if gains is None else ready.tau * gains
     if not ready.resting.any():
         return PredictedRun(ready.log.source, ready.t, measured, predicted, ready, held or 0.0)
@@ -379,7 +417,9 @@ def _kept_at_rest(base: BaseParameters, values: Array, piece: Stretch) -> Array:
     if piece.rest is not None and len(rows):
         q, qd, qdd = (x[rows] for x in piece.states)
         stopped = np.where(piece.resting[rows], 0.0, qd)
-        out[rows] = base.felt.torque(values, q, qd, qdd) - base.felt.torque(values, q, stopped, qdd)
+        warm = None if piece.temperature is None else piece.temperature[rows]
+        moved, still = (base.felt.torque(values, q, v, qdd, warm) for v in (qd, stopped))
+        out[rows] = moved - still
     return out
 
 

@@ -58,7 +58,9 @@ class Selector:
         model = settings.model
         if "offset" in self.open:
             model = replace(model, offset=False)
-        shared = parameter_set(arm, replace(model, sigmoid=None, stribeck=None), rotor, [])
+        shared = parameter_set(
+            arm, replace(model, sigmoid=None, stribeck=None), rotor, [], material.log.mean_temperature
+        )
         if "friction" in self.open:
             own = {f"{kind}_{j + 1}" for j in arm.mechanism.actuated for kind in ("Fv", "Fs")}
             shared = replace(shared, only=[name for name in shared.names if name not in own])
@@ -94,7 +96,7 @@ class Selector:
     def rows(self, piece: Stretch) -> list[Array]:
         """What the joints feel at the samples of a piece: (columns, samples) each."""
         felt, (q, qd, qdd) = self.shared.felt, piece.states
-        common = felt.rows(q, qd, qdd)
+        common = felt.rows(q, qd, qdd, piece.temperature)
         out = []
         for j, (places, part) in enumerate(zip(felt.columns, felt.parts, strict=True)):
             load = self.load_from[places] @ common[part]
@@ -138,7 +140,7 @@ class Selector:
     def precision(self, deviation: float) -> Array:
         """(P, P) of a prior around the arm's own inertias: the inverse of K S² Kᵀ, S being how far each may be off."""
         base = self.shared
-        inertial = np.array([x.unit is None and x.torque is None for x in base.parameters.members])
+        inertial = np.array([x.unit is None and x.torque is None and x.slope is None for x in base.parameters.members])
         K = base.K[:, inertial] * (deviation * scales(base.parameters)[inertial])
         spread = K @ K.T
         mine = np.flatnonzero(np.diag(spread) > 0)
