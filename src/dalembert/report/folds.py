@@ -43,11 +43,13 @@ def folds_section(fit: Identification, folds: Folds) -> str:
         ))]
         for k, name in enumerate(folds.names)
     ]  # fmt: skip
+    panels = fold_panels(fit, folds)
     columns = ["parameter", "mean", "std between folds", "std of the fit by jackknife", "std by formula", "ratio"]
     return (
         f'<h2 id="folds">Cross-validation</h2><ul class="notes">{lines}</ul>{ABOUT}'
         + table(["left out", "all joints", *fit.before.joint_names], shown)
-        + grid(fold_panels(fit, folds), "folds", "of the cross-validation", across="one")
+        + grid(panels[:1], "folds", "of the cross-validation", across="one")
+        + grid(panels[1:], "spreads", "of the cross-validation", across="one")
         + "<h3>Parameters between folds</h3>"
         + table(columns, rows)
     )
@@ -95,13 +97,23 @@ def fold_panels(fit: Identification, folds: Folds) -> list[Panel]:
         axes.set_xlim(-0.7, len(some) - 0.3)
         axes.set_ylabel("ratio")
 
+    across = even_width(len(known))
     title = "Standard deviation by jackknife over that by formula"
     marks = ((INK, f"within a factor {FAR:g}, or smaller"), (RED, "larger: σ is too small"))
     panels += [
-        Panel("" if at else title, partial(draw_ratios, some=known[at : at + ACROSS].tolist()), marks, WHOLE, 0.6)
-        for at in range(0, len(known), ACROSS)
+        Panel("" if at else title, partial(draw_ratios, some=known[at : at + across].tolist()), marks, WHOLE, 0.6)
+        for at in range(0, len(known), across)
     ]
     return panels
+
+
+def even_width(count: int) -> int:
+    """How many parameters a panel has, so that all panels have about as many.
+
+    >>> even_width(58), even_width(40), even_width(0)
+    (29, 40, 1)
+    """
+    return max(1, -(-count // max(1, -(-count // ACROSS))))
 
 
 def _ratio_colour(ratio: float) -> str:
