@@ -87,6 +87,7 @@ def identify(
     unit: options.UnitOption = None,
     joints: options.JointsOption = None,
     topic: options.TopicOption = None,
+    episodes: options.EpisodesOption = None,
     gains: options.GainsOption = None,
     gears: options.GearsOption = None,
     motor_side: options.MotorSideOption = None,
@@ -156,7 +157,9 @@ def identify(
         "terms": terms_of(term, loaded_arm.joint_names) or None, "selection": selection, "folds": folds_of(folds),
         "damping": damping, "loaded": loaded, "payload": payload if com is None else {"mass": payload, "com": com},
     }  # fmt: skip
-    settings |= reading_of(loaded_arm.n, column, gains, gears, motor_side, time_unit, unit, joints, topic, rate)
+    settings |= reading_of(
+        loaded_arm.n, column, gains, gears, motor_side, time_unit, unit, joints, topic, rate, episodes
+    )
     former = [da.read_fit(path) for path in compare or []]
     for path in (output, report, table):
         if path is not None:
@@ -279,7 +282,7 @@ def terms_of(given: list[str] | None, joints: tuple[str, ...]) -> dict[str, dict
 def reading_of(
     n: int, columns: list[str] | None, gains: str | None, gears: str | None, motor_side: str | None,
     time_unit: str | None, units: list[str] | None = None, joints: str | None = None, topic: str | None = None,
-    rate: float | None = None,
+    rate: float | None = None, episodes: str | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """How the log is to be read: only what was given, so that what the log says itself holds otherwise."""
     ratios = options.list_of("--gears", gears or "")
@@ -288,7 +291,7 @@ def reading_of(
         "gains": None if gains is None else options.list_of("--gains", gains),
         "gears": [ratios[k * n : k * n + n] for k in range(n)] if len(ratios) == n * n else ratios or None,
         "motor_side": tuple(motor_side.replace(",", " ").split()) if motor_side else None,
-        "units": pairs_of("--unit", units) or None, "topic": topic, "rate": rate,
+        "units": pairs_of("--unit", units) or None, "topic": topic, "rate": rate, "episodes": episodes,
         "joint_names": joints.replace(",", " ").split() if joints else None,
     }  # fmt: skip
     return {key: value for key, value in reading.items() if value is not None}
@@ -315,10 +318,15 @@ def _show(fit: Identification) -> None:
         tell("Some are sums, named after their first term: --report and --json spell them out.")
     options.tell_numbers(fit.before)
     tell("")
-    columns = ["run", *(f">{name}" for name in fit.before.joint_names), ">all"]
+    columns = ["run", "", *(f">{name}" for name in fit.before.joint_names), ">all joints"]
     errors = [
-        [Path(run.name).name, *(f"{100 * e:.2f}" for e in (*run.joint_errors, run.relative_error))]
+        [
+            Path(run.name).name if instants == "all" else "",
+            instants,
+            *("–" if e is None else f"{100 * e:.2f}" for e in (*joints, overall)),
+        ]
         for run in (fit.run, *fit.validation)
+        for instants, overall, joints in run.error_table
     ]
     print_table(columns, errors, "Relative torque error (%)")
     tell("")

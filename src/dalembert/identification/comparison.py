@@ -551,7 +551,8 @@ def _former_error(after: AnyFit, before: FitRecord) -> float | None:
         DalembertError
     ):  # a geometry that was changed since: its parameters are still compared where they are the same
         return None
-    return make_run(base, before.parameters, after.run.conditioned, before.gains).relative_error
+    held = before.runs[0].held
+    return make_run(base, before.parameters, after.run.conditioned, before.gains, held).relative_error
 
 
 def _arrow(before: float, after: float, unit: str, z: float) -> str:

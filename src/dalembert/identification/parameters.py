@@ -339,7 +339,7 @@ class ParameterSet:
         """Some of the columns that Arm.regressor has not: (N, n) each."""
         states = States(self.arm, q, qd, qdd)
         asked = {k: self.members[k] for k in chosen}
-        loads = self._loads(q, qd, qdd) if any(parameter.loaded for parameter in asked.values()) else {}
+        loads = self.loads(q, qd, qdd) if any(parameter.loaded for parameter in asked.values()) else {}
         return {k: parameter.brings(states, loads.get(parameter.joint)) for k, parameter in asked.items()}
 
     @cached_property
@@ -347,7 +347,7 @@ class ParameterSet:
         """The set without the terms that depend on the load."""
         return replace(self, only=[x.name for x in self.members if not x.loaded], load_from=None)
 
-    def _loads(self, q: Array, qd: Array, qdd: Array) -> dict[int, Array]:
+    def loads(self, q: Array, qd: Array, qdd: Array) -> dict[int, Array]:
         """What the joints with such terms pass on, (N,) each: all torques of ``load_from`` but their own terms'."""
         rest = self._unloaded
         Y = rest.regressor(q, qd, qdd)

@@ -50,12 +50,21 @@ KINDS = {
 @brief
 @dataclass(frozen=True, eq=False)
 class RunErrors:
-    """How well a fit predicts one run: relative errors of all joints and of each (n,), rms (n,) in N m or N."""
+    """How well a fit predicts one run: relative errors of all joints and of each (n,), rms (n,) in N m or N.
+
+    moving_error, resting_error   the relative error while joints move and while they rest; None where they never do
+    held                          the share of its dry friction that a joint at rest was predicted to keep
+    """
 
     name: str
     relative_error: float
     joint_errors: Array
     rms: Array
+    moving_error: float | None = None
+    resting_error: float | None = None
+    moving_joint_errors: tuple[float | None, ...] = ()
+    resting_joint_errors: tuple[float | None, ...] = ()
+    held: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,10 +199,7 @@ class FitRecord:
             "units": [None if unit is None else {unit.name: _numbers_of(unit)} for unit in self.units],
             "terms": [{"joint": joint, term.name: _numbers_of(term)} for joint, term in self.terms],
             "drives": [{"joints": [drive.i, drive.j], "ratio": drive.ratio} for drive in self.drives],
-            "runs": [
-                {key: plain(getattr(run, key)) for key in ("name", "relative_error", "joint_errors", "rms")}
-                for run in self.runs
-            ],
+            "runs": [{field.name: plain(getattr(run, field.name)) for field in fields(RunErrors)} for run in self.runs],
         }
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -333,7 +339,7 @@ def _value_text(value: Any) -> str:
 
 
 def _errors(run: PredictedRun) -> RunErrors:
-    return RunErrors(run.name, run.relative_error, run.joint_errors, run.rms)
+    return RunErrors(**{field.name: getattr(run, field.name) for field in fields(RunErrors)})
 
 
 def _date_of(sources: Sequence[str]) -> str | None:
@@ -587,10 +593,25 @@ class _RecordReader:
             each = (
                 self.numbers(f"runs: {key}", n, within=x or []) for key, x in (("joint_errors", joints), ("rms", rms))
             )
-            out.append(RunErrors(name, whole, *each))
+            out.append(RunErrors(name, whole, *each, **self._at_rest(table, n)))
         if not out:
             raise self.wrong("runs is empty; a result has at least the run that it was identified on")
         return tuple(out)
+
+    def _at_rest(self, table: Mapping[str, Any], n: int) -> dict[str, Any]:
+        """Errors moving and at rest, and the share of friction held there; a file may be without them."""
+        out: dict[str, Any] = {}
+        for key in ("moving_error", "resting_error", "held"):
+            if table.get(key) is not None:
+                out[key] = self._number(key, table[key])
+        if not 0 <= out.get("held", 0.0) <= 1:
+            raise self.wrong(f"runs: held is {out['held']:g}; it is a share of the friction, from 0 to 1")
+        for key in ("moving_joint_errors", "resting_joint_errors"):
+            given = table.get(key) or []
+            if not isinstance(given, list) or len(given) not in (0, n):
+                raise self.wrong(f"runs: {key} is {_short(given)}; it must be a list of {n} numbers or nulls")
+            out[key] = tuple(None if x is None else self._number(key, x) for x in given)
+        return out
 
 
 def _is_friction(x: Any) -> bool:

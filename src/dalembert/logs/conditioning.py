@@ -58,8 +58,13 @@ class Stretch:
 
     @property
     def states(self) -> tuple[Array, Array, Array]:
-        """(q, qd, qdd) for the equations: a joint at rest has no speed, but the sign of the direction friction keeps."""
-        return self.q, self.qd if self.rest is None else self.rest.held(self.qd), self.qdd
+        """(q, qd, qdd) for the equations: a joint at rest has no acceleration, and no speed but the sign of its last motion.
+
+        Dry friction then keeps its direction, and the noise of a joint at rest makes no torque.
+        """
+        if self.rest is None:
+            return self.q, self.qd, self.qdd
+        return self.q, self.rest.held(self.qd), self.rest.stopped(self.qdd)
 
     def part(self, rows: slice) -> Stretch:
         """Some of its samples."""
@@ -228,11 +233,16 @@ def smoothed(log: Log, cutoff: float, notes: list[str]) -> list[Stretch]:
     """The log in stretches of even samples, each with filtered q, qd and qdd from its first sample to its last, and its rests."""
     step = usual_step(log)
     moving = [filtered_states(*arrays, 1.0 / step, cutoff) for arrays in even_stretches(log, step, GAP / cutoff, notes)]
-    if not moving:
+    return with_rests(moving, 1.0 / step, cutoff)
+
+
+def with_rests(stretches: list[Stretch], rate: float, cutoff: float) -> list[Stretch]:
+    """The stretches of one log, each with the rests of its joints."""
+    if not stretches:
         return []
-    period = max(2, round(1.0 / (step * cutoff)))
-    speeds = rest_speeds([stretch.qd for stretch in moving], period)
-    return [replace(stretch, rest=rests(stretch.qd, speeds, period)) for stretch in moving]
+    period = max(2, round(rate / cutoff))
+    speeds = rest_speeds([stretch.qd for stretch in stretches], period)
+    return [replace(stretch, rest=rests(stretch.qd, speeds, period)) for stretch in stretches]
 
 
 def automatic_cutoff(log: Log) -> float:

@@ -78,7 +78,7 @@ def identification_html(
 ) -> str:
     """The page as text."""
     runs = [fit.run, *fit.validation]
-    parts = [_summary(fit), _notes(fit), _errors(fit, runs)]
+    parts = [_summary(fit), _notes(fit), error_tables(fit, runs)]
 
     def share(k: int) -> Callable[[float], None] | None:
         return None if progress is None else lambda fraction: progress((k + fraction) / (len(runs) + 3))
@@ -155,14 +155,30 @@ def _notes(fit: Identification) -> str:
     return f'<h3>What was done, and what to know</h3><ul class="notes">{"".join(lines)}</ul>' if lines else ""
 
 
-def _errors(fit: Identification, runs: list[PredictedRun]) -> str:
+def error_tables(fit: Identification, runs: list[PredictedRun]) -> str:
+    """Tables of the relative errors of all joints and of each, moving, at rest and in all, and of the residuals' size."""
     joints, units = fit.before.joint_names, joint_units(fit.before)["torque"]
     names = [text(os.path.basename(run.name)) for run in runs]
-    shares = [[f"{100 * e:.2f} %" for e in (run.relative_error, *run.joint_errors)] for run in runs]
-    sizes = [[number(float(e), 3) for e in run.rms] for run in runs]
-    rows, rms = ([[name, *cells] for name, cells in zip(names, lists, strict=True)] for lists in (shares, sizes))
+    rows = [
+        [
+            name if instants == "all" else "",
+            instants,
+            *("–" if e is None else f"{100 * e:.2f} %" for e in (overall, *each)),
+        ]
+        for name, run in zip(names, runs, strict=True)
+        for instants, overall, each in run.error_table
+    ]
+    rms = [[name, *(number(float(e), 3) for e in run.rms)] for name, run in zip(names, runs, strict=True)]
+    held = ""
+    if any(run.resting.any() for run in runs):
+        held = (
+            "<p>Friction at rest is anything between its two levels. A joint at rest is predicted to keep "
+            f"{100 * fit.held_friction:.0f} % of its dry friction in the direction of its last motion, which explains the "
+            "identification run best; 0 % is the middle of both levels.</p>"
+        )
     return (
-        "<h3>Relative torque error, ‖measured − predicted‖ / ‖measured‖</h3>" + table(["run", "all joints", *joints], rows)
+        "<h3>Relative torque error, ‖measured − predicted‖ / ‖measured‖</h3>"
+        + table(["run", "instants", "all joints", *joints], rows) + held
         + "<h3>Root mean square of the residual</h3>"
         + table(["run", *(f"{joint} ({unit})" for joint, unit in zip(joints, units, strict=True))], rms)
     )  # fmt: skip
@@ -251,7 +267,7 @@ def _spectrum_panels(fit: Identification) -> list[Panel]:
     f, motion = spectrum(ready.log, ready.rate)
     piece = max(ready.pieces, key=lambda p: len(p.t))
     gains = 1.0 if fit.gains is None else fit.gains
-    measured, predicted = piece.tau * gains, fit.torque(piece.q, piece.qd, piece.qdd)
+    measured, predicted = piece.tau * gains, fit.torque_of(piece)
     window = min(len(piece.t), int(20 * ready.rate / ready.cutoff))
     g, *densities = welch(measured, ready.rate, nperseg=window, axis=0, detrend="constant")
     densities += [
