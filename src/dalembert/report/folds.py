@@ -29,14 +29,15 @@ ABOUT = (
 def folds_section(fit: Identification, folds: Folds) -> str:
     """The section: words, table of errors, pictures, table of parameters."""
     lines = "".join(f"<li>{text(sentence)}</li>" for sentence in folds.sentences)
-    shown = [
-        [text(fold.name), *(f"{100 * e:.2f} %" for e in errors)]
-        for fold, errors in zip(folds, folds.errors, strict=True)
-    ]
+    rests = any(fold.resting_error is not None for fold in folds)
+    shown = []
+    for fold, errors in zip(folds, folds.errors, strict=True):
+        at_rest = (fold.moving_error, fold.resting_error) if rests else ()
+        shown.append([text(fold.name), *("–" if e is None else f"{100 * e:.2f} %" for e in (*errors, *at_rest))])
     middle, spread = folds.errors.mean(axis=0), folds.errors.std(axis=0, ddof=1)
-    shown.append(
-        ["<b>mean ± std</b>", *(f"{100 * a:.2f} ± {100 * b:.2f} %" for a, b in zip(middle, spread, strict=True))]
-    )
+    means = (f"{100 * a:.2f} ± {100 * b:.2f} %" for a, b in zip(middle, spread, strict=True))
+    shown.append(["<b>mean ± std</b>", *means, *["–", "–"] * rests])
+    headings = ["left out", "all joints", *fit.before.joint_names, *["moving", "at rest"] * rests]
     rows = [
         [f"<b>{text(name)}</b>", *(number(float(x[k]), 4 if i == 0 else 2) for i, x in enumerate(
             (folds.parameter_mean, folds.parameter_std, folds.jackknife_std, folds.std, folds.ratio)
@@ -47,7 +48,7 @@ def folds_section(fit: Identification, folds: Folds) -> str:
     columns = ["parameter", "mean", "std between folds", "std of the fit by jackknife", "std by formula", "ratio"]
     return (
         f'<h2 id="folds">Cross-validation</h2><ul class="notes">{lines}</ul>{ABOUT}'
-        + table(["left out", "all joints", *fit.before.joint_names], shown)
+        + table(headings, shown)
         + grid(panels[:1], "folds", "of the cross-validation", across="one")
         + grid(panels[1:], "spreads", "of the cross-validation", across="one")
         + "<h3>Parameters between folds</h3>"
