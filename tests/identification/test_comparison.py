@@ -52,7 +52,7 @@ def test_a_fit_compared_with_itself_has_not_changed() -> None:
 
 
 def test_comparison_is_antisymmetric() -> None:
-    there, back = fit(6.0, 1).compare(fit()), fit().compare(fit(6.0, 1))
+    there, back = fit(6.0, 1).compare(fit()), fit().record.compare(fit(6.0, 1).record)
     assert np.allclose([x.z for x in there.parameters], [-x.z for x in back.parameters])
     assert np.allclose([x.distance for x in there.groups], [x.distance for x in back.groups])
 

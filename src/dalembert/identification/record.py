@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
+from dalembert.arm.handed_on import handed_on
 from dalembert.environment.brief import brief
 from dalembert.environment.version import __version__
 from dalembert.errors import DalembertError
@@ -28,10 +29,12 @@ from dalembert.identification.parameters import FRICTION, Drive, JointTerm, Para
 from dalembert.terms import TERMS, Offset, Term
 
 if TYPE_CHECKING:
+    from dalembert.identification.comparison import FitComparison
     from dalembert.identification.result import Identification, PredictedRun
 
 Array = NDArray[np.float64]
 
+HANDS_ON = {"compare": "identification.comparison:comparison"}  # imported when it is first called
 FORMAT, VERSION = "dalembert identification", 1
 LARGEST = 16 << 20  # bytes of a file
 SAME = 1e-6  # relative: combinations of parameters that differ by more belong to another geometry
@@ -187,6 +190,10 @@ class FitRecord:
                 f"the {base.rank} of arm '{arm.name}'; give the arm that was identified"
             )
         return base
+
+    def compare(self, before: FitRecord | str | os.PathLike[str], *, level: float = 0.01) -> FitComparison:
+        """What changed since an earlier fit of the arm; see :meth:`Identification.compare`."""
+        return handed_on(HANDS_ON, "compare")(self, before, level=level)
 
     # -- the file ------------------------------------------------------------------------------------
 

@@ -33,11 +33,13 @@ def folds_section(fit: Identification, folds: Folds) -> str:
     shown = []
     for fold, errors in zip(folds, folds.errors, strict=True):
         at_rest = (fold.moving_error, fold.resting_error) if rests else ()
-        shown.append([text(fold.name), *("–" if e is None else f"{100 * e:.2f} %" for e in (*errors, *at_rest))])
+        shown.append(
+            [text(fold.name), *("–" if e is None else f"{100 * e:.2f} %" for e in (errors[0], *at_rest, *errors[1:]))]
+        )
     middle, spread = folds.errors.mean(axis=0), folds.errors.std(axis=0, ddof=1)
-    means = (f"{100 * a:.2f} ± {100 * b:.2f} %" for a, b in zip(middle, spread, strict=True))
-    shown.append(["<b>mean ± std</b>", *means, *["–", "–"] * rests])
-    headings = ["left out", "all joints", *fit.before.joint_names, *["moving", "at rest"] * rests]
+    means = [f"{100 * a:.2f} ± {100 * b:.2f} %" for a, b in zip(middle, spread, strict=True)]
+    shown.append(["<b>mean ± std</b>", means[0], *["–", "–"] * rests, *means[1:]])
+    headings = ["left out", "all joints", *["moving", "at rest"] * rests, *fit.before.joint_names]
     rows = [
         [f"<b>{text(name)}</b>", *(number(float(x[k]), 4 if i == 0 else 2) for i, x in enumerate(
             (folds.parameter_mean, folds.parameter_std, folds.jackknife_std, folds.std, folds.ratio)
@@ -100,7 +102,7 @@ def fold_panels(fit: Identification, folds: Folds) -> list[Panel]:
 
     across = even_width(len(known))
     title = "Standard deviation by jackknife over that by formula"
-    marks = ((INK, f"within a factor {FAR:g}, or smaller"), (RED, "larger: σ is too small"))
+    marks = ((INK, f"at most {FAR:g} times"), (RED, f"more than {FAR:g} times"))
     panels += [
         Panel("" if at else title, partial(draw_ratios, some=known[at : at + across].tolist()), marks, WHOLE, 0.6)
         for at in range(0, len(known), across)
