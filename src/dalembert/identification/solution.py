@@ -237,7 +237,10 @@ def _total(
     for _ in range(1 if loaded.centred else CENTRES):
         known = ten.copy()
         known[1 + moments] = 0.0
-        reduced = [np.column_stack([E[:, :b], E[:, b + 1 + moments], E[:, b : b + 10] @ known, E[:, b + 10 :]]) for E in triangles]
+        reduced = [
+            np.column_stack([E[:, :b], E[:, b + 1 + moments], E[:, b : b + 10] @ known, E[:, b + 10 :]])
+            for E in triangles
+        ]
         start, gains, covariance, weights = ways.total(reduced, alone.noise, start, held, times)
         com = np.zeros(3)
         com[moments] = start[b:] / mass
@@ -255,9 +258,12 @@ def _total(
         com_std[moments] = np.sqrt(np.diag(covariance)[b : b + len(moments)]) / mass
         com[~np.isfinite(com_std)] = np.nan
         centre = ", ".join(
-            f"{c:.4g} ± {e:.2g}" if np.isfinite(c) else "not shown by the motion" for c, e in zip(com, com_std, strict=True)
+            f"{c:.4g} ± {e:.2g}" if np.isfinite(c) else "not shown by the motion"
+            for c, e in zip(com, com_std, strict=True)
         )
-        notes.append(f"only the mass of the payload is known; its centre of mass, from the tip, is x, y, z = {centre} m")
+        notes.append(
+            f"only the mass of the payload is known; its centre of mass, from the tip, is x, y, z = {centre} m"
+        )
     values = start[:b]
     estimate = ways.Estimate(values, alone.noise * np.abs(gains), weights, covariance[:b, :b], fixed, tuple(notes))
     return TotalEstimate(estimate, gains, gains_std, None if loaded.centred else com, com_std)
