@@ -145,7 +145,7 @@ class FitComparison:
     >>> tau = arm.inverse_dynamics(q, qd, qdd)
     >>> logs = [{"t": t, "q": q, "qd": qd, "tau": tau + 0.1 * rng.standard_normal(tau.shape)} for k in range(2)]
     >>> logs[1]["tau"] += 0.5 * np.sign(qd)
-    >>> before, after = (da.identify(arm, log) for log in logs)
+    >>> before, after = (da.identify(arm, log, selection=False) for log in logs)
     >>> after.compare(before).changed
     True
     """
@@ -323,7 +323,7 @@ def compare_fits(*fits: AnyFit, level: float = LEVEL) -> FitTrend:
     >>> rng = np.random.default_rng(0)
     >>> tau = arm.inverse_dynamics(q, qd, qdd)
     >>> logs = [{"t": t, "q": q, "qd": qd, "tau": tau + 0.1 * rng.standard_normal(tau.shape)} for k in range(3)]
-    >>> da.compare_fits(*(da.identify(arm, log) for log in logs))
+    >>> da.compare_fits(*(da.identify(arm, log, selection=False) for log in logs))
     <FitTrend of 'pendulum': 3 fits, 0 parameters not constant>
     """
     if len(fits) < 2:

@@ -98,7 +98,7 @@ class FitRecord:
     >>> arm = da.load("pendulum")
     >>> t = np.arange(0, 20, 0.01)
     >>> q, qd, qdd = da.fourier([[[0.5, 0.3]], [[0.2, 0.4]]], 0.2, duration=20.0)(t)
-    >>> fit = da.identify(arm, {"t": t, "q": q, "qd": qd, "tau": arm.inverse_dynamics(q, qd, qdd)})
+    >>> fit = da.identify(arm, {"t": t, "q": q, "qd": qd, "tau": arm.inverse_dynamics(q, qd, qdd)}, selection=False)
     >>> record = fit.record
     >>> record.names == fit.names, record.base(arm).rank == len(fit.names)
     (True, True)
@@ -232,7 +232,7 @@ def read_fit(path: str | os.PathLike[str]) -> FitRecord:
     >>> arm = da.load("pendulum")
     >>> t = np.arange(0, 20, 0.01)
     >>> q, qd, qdd = da.fourier([[[0.5, 0.3]], [[0.2, 0.4]]], 0.2, duration=20.0)(t)
-    >>> fit = da.identify(arm, {"t": t, "q": q, "qd": qd, "tau": arm.inverse_dynamics(q, qd, qdd)})
+    >>> fit = da.identify(arm, {"t": t, "q": q, "qd": qd, "tau": arm.inverse_dynamics(q, qd, qdd)}, selection=False)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     fit.save(f"{folder}/fit.json")
     ...     record = da.read_fit(f"{folder}/fit.json")
