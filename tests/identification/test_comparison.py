@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 import dalembert as da
 from dalembert.cli.main import app
 from dalembert.identification.comparison import comparison, friction_torque, holm, mahalanobis
+from dalembert.identification.record import plain
 from dalembert.report.comparison import comparison_section
 from dalembert.report.folds import folds_section
 from planar_runs import planar, simulated
@@ -83,10 +85,25 @@ def test_an_undetermined_parameter_is_not_compared() -> None:
     assert "Fv_1" in result.missing and all(np.isfinite(x.z) for x in result.parameters)
 
 
+def test_parameters_that_are_known_exactly_are_compared_without_warnings() -> None:
+    record = fit().record
+    exact = replace(record, covariance=0 * record.covariance)
+    moved = replace(exact, parameters=2 * exact.parameters)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not comparison(exact, exact).changed
+        result = comparison(moved, exact)
+        json.dumps(plain(result.written()), allow_nan=False)
+    assert result.changed and not any("nan" in sentence for sentence in result.sentences)
+
+
 def test_fits_of_other_arms_are_one_sentence() -> None:
     other = replace(fit().record, joint_names=("a", "b"), tree_joint_names=("a", "b"))
     with pytest.raises(da.DalembertError, match="compare two fits of one arm"):
         fit().compare(other)
+    longer = replace(fit().record, combinations=fit().record.combinations * 1.5)
+    with pytest.raises(da.DalembertError, match="share no parameter that both determine; was the geometry"):
+        fit().compare(longer)
     with pytest.raises(da.DalembertError, match="level is 2; it is a chance between 0 and 1"):
         fit().compare(fit(), level=2.0)
     with pytest.raises(da.DalembertError, match="give at least two"):
@@ -106,8 +123,8 @@ def test_a_trend_names_the_step_at_which_something_changed() -> None:
 def test_folds_widen_the_errors_of_a_comparison() -> None:
     record = fit().record
     wide = replace(record, error_scale=np.full(len(record.names), 3.0))
-    plain, scaled = (comparison(fit(6.0, 1).record, x) for x in (record, wide))
-    for a, b in zip(plain.parameters, scaled.parameters, strict=True):
+    narrow, scaled = (comparison(fit(6.0, 1).record, x) for x in (record, wide))
+    for a, b in zip(narrow.parameters, scaled.parameters, strict=True):
         assert np.isclose(b.before_std, 3 * a.before_std) and a.after_std == b.after_std
 
 
@@ -118,7 +135,7 @@ def test_mahalanobis_does_not_depend_on_units_or_on_what_is_known_exactly() -> N
     square, freedom = mahalanobis(d, covariance)
     assert freedom == 4 and np.isclose(square, d @ np.linalg.solve(covariance, d))
     assert np.isclose(mahalanobis(scale @ d, scale @ covariance @ scale)[0], square)
-    assert mahalanobis(d, np.zeros((4, 4))) == (0.0, 0)
+    assert mahalanobis(0 * d, np.zeros((4, 4))) == (0.0, 0) and mahalanobis(d, np.zeros((4, 4))) == (np.inf, 4)
 
 
 def test_holm_is_monotone_and_at_most_bonferroni() -> None:
@@ -157,8 +174,8 @@ def test_command_compares_and_validates(tmp_path: Path) -> None:
     assert run.exit_code == 0, run.output
     assert "Comparison with march" in run.output and "Coulomb (Fs_2)" in run.output
     assert "Cross-validation" in run.output and "part 3 of 3" in run.output
-    plain = json.loads((tmp_path / "may.json").read_text())
-    assert plain["comparisons"][0]["changed"] and len(plain["folds"]["parts"]) == 3
+    numbers = json.loads((tmp_path / "may.json").read_text())
+    assert numbers["comparisons"][0]["changed"] and len(numbers["folds"]["parts"]) == 3
     assert da.read_fit(tmp_path / "may.json").error_scale is not None
     several = CliRunner().invoke(app, [*words, *former, "--compare", str(tmp_path / "april.json")])
     assert several.exit_code == 0 and "3 fits: the clearest" in several.output and "march → april" in several.output

@@ -23,6 +23,7 @@ from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError
 from dalembert.identification.record import FitRecord, kind_of_parameter, plain, same_parameter
 from dalembert.identification.result import Identification
+from dalembert.identification.stages import Stages
 from dalembert.logs.conditioning import usual_step
 from dalembert.logs.formats.raw import listed
 from dalembert.logs.log import Log, joined
@@ -226,12 +227,10 @@ def cross_validated(
     parts = run_parts(whole) if folds == "runs" else time_parts(whole, int(folds))
     record, out, values = result.record, [], []
     for k, (name, left_out, kept) in enumerate(parts):
-        word, reached = f"fold {k + 1} of {len(parts)}", 0.0
+        word, stages = f"fold {k + 1} of {len(parts)}", Stages()
 
-        def inside(words: str, fraction: float, word: str = word) -> None:
-            nonlocal reached
-            reached = max(reached, fraction if words == "regressor" else 0.0)
-            step(word, reached)
+        def inside(words: str, fraction: float, word: str = word, stages: Stages = stages) -> None:
+            step(word, stages(words, fraction))
 
         step(word, 0.0)
         try:
