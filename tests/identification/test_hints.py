@@ -45,7 +45,7 @@ def test_what_is_missing_is_told_and_nothing_else(name: str) -> None:
     springs = []
     for j, unit in enumerate(np.eye(a.n)):
         words = told(name, 20 * level * q[:, [j]] * unit)
-        assert words == FITTED or f"--term {a.joint_names[j]}:spring" in words and "coupling" not in words
+        assert words == FITTED or (f"--term {a.joint_names[j]}:spring" in words and "coupling" not in words)
         springs.append(words != FITTED)
         speed = 0.1 * np.abs(qd[:, [j]]).max()
         words = told(name, level * unit * np.sign(qd[:, [j]]) * np.exp(-((qd[:, [j]] / speed) ** 2)))
@@ -53,7 +53,7 @@ def test_what_is_missing_is_told_and_nothing_else(name: str) -> None:
         if j:
             pair = unit + np.eye(a.n)[j - 1]
             words = told(name, level[j] * np.sign(qd @ pair)[:, None] * pair)
-            assert words == FITTED or f"coupling=[({j}, {j + 1})]" in words and "spring" not in words
+            assert words == FITTED or (f"coupling=[({j}, {j + 1})]" in words and "spring" not in words)
     assert any(springs) or name.startswith("parallelogram")  # whose gravity is that of two pendulums
 
 

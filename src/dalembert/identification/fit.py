@@ -31,6 +31,7 @@ from dalembert.identification.options import (
 )
 from dalembert.identification.parameters import ParameterSet, has_rotors
 from dalembert.identification.result import Identification, Source, make_run
+from dalembert.identification.result import IdentificationWarning as IdentificationWarning
 from dalembert.identification.solution import solution
 from dalembert.kernel.one_thread import one_thread
 from dalembert.logs.conditioning import condition
@@ -45,10 +46,6 @@ SETTLED = 1e-6  # of the torques: what another fit may change
 WORSE = 2.0  # a fit that settles may be worse than the best before it by no more than this
 NOTHING = 1e-30  # N m: torques so small are zero
 UNLIKE = 0.5  # a relative error above which the arm is hardly the one that moved
-
-
-class IdentificationWarning(UserWarning):
-    """Something about a log or a fit that its user should know before trusting it."""
 
 
 @one_thread()
@@ -109,7 +106,7 @@ def identify(
     result = replace(result, validation=judged)
     for other, run in zip(others, judged, strict=True):
         notes += [*other.notes, *(note for note in run.conditioned.notes if not note.startswith("low-pass"))]
-        warned += suspicions(arm, other, run.conditioned, reading)
+        warned += [*suspicions(arm, other, run.conditioned, reading), *run.notes]
     if result.relative_error > UNLIKE and not result.physical:
         warned.append(
             f"{whole.source}: the best fit leaves {100 * result.relative_error:.0f} % of the torques unexplained; are the joints in "

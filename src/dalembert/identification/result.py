@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,6 +17,7 @@ from dalembert.arm.handed_on import handed_on
 from dalembert.arrays import double
 from dalembert.environment.brief import brief
 from dalembert.identification.base import BaseParameters, random_states
+from dalembert.identification.ranges import leaves_range, motion_of
 from dalembert.logs.conditioning import Conditioned, condition, smoothed, usual_step
 from dalembert.logs.log import SPELLINGS, Log, read_log
 
@@ -38,16 +40,24 @@ Source = str | os.PathLike[str] | Mapping[str, ArrayLike] | Log
 POSES = 10_000  # at which B(q) is looked at
 
 
+class IdentificationWarning(UserWarning):
+    """Something about a log or a fit that its user should know before trusting it."""
+
+
 @brief
 @dataclass(frozen=True, eq=False)
 class PredictedRun:
-    """Measured and predicted torques of one run at the kept instants: t (M,), measured and predicted (M, n)."""
+    """Measured and predicted torques of one run at the kept instants: t (M,), measured and predicted (M, n).
+
+    notes  where it leaves the range of the motion from which the parameters are
+    """
 
     name: str
     t: Array
     measured: Array
     predicted: Array
     conditioned: Conditioned
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def residual(self) -> Array:
@@ -149,7 +159,7 @@ class Identification:
 
         Positions and velocities are conditioned as for the fit (the same cut-off), torques are not
         filtered. Rows that hold no numbers get what their neighbours in time say; fewer than ten samples
-        between two gaps are too few, and get NaN.
+        between two gaps are too few, and get NaN. A run that leaves the range of the motion of the fit is warned of.
         """
         whole = self._read(log, torque_needed=False, **reading)
         t = whole.t if whole.instants is None else whole.instants
@@ -157,17 +167,20 @@ class Identification:
         out = np.full((len(t), self.before.n), np.nan)
         runs = np.split(np.arange(len(whole)), np.flatnonzero(np.diff(whole.t) < 0) + 1)
         ends = [*(int(kept[run[0]]) for run in runs[1:]), len(t)]
-        begin = 0
+        begin, moved = 0, list[tuple[Array, Array, Array]]()
         for run, end in zip(runs, ends, strict=True):
             qd = None if whole.qd is None else whole.qd[run]
             alone = replace(whole, t=whole.t[run], q=whole.q[run], tau=whole.tau[run], qd=qd)
             rows = slice(begin, end)
             for piece in smoothed(alone, self.run.conditioned.cutoff, []) if len(run) > 1 else ():
                 tau = self.torque(*piece.states)
+                moved.append(piece.states)
                 inside = (t[rows] >= piece.t[0] - 1e-9) & (t[rows] <= piece.t[-1] + usual_step(whole))
                 for j in range(self.before.n):
                     out[rows][inside, j] = np.interp(t[rows][inside], piece.t, tau[:, j])
             begin = end
+        for sentence in leaves_range(self.before, whole.source, motion_of(moved), self._range) if moved else ():
+            warnings.warn(sentence, IdentificationWarning, stacklevel=2)
         return out if self.gains is None else out / self.gains
 
     def evaluate(self, log: Source, **reading: Any) -> PredictedRun:
@@ -177,7 +190,14 @@ class Identification:
     def judged(self, log: Log) -> PredictedRun:
         """The same of a log that was read already."""
         ready = condition(log, **{**self.conditioning, "cutoff": self.run.conditioned.cutoff})
-        return make_run(self.base, self.parameters, ready, self.gains)
+        run = make_run(self.base, self.parameters, ready, self.gains)
+        motion = {**_motion(ready), "tau": run.measured}
+        return replace(run, notes=tuple(leaves_range(self.before, log.source, motion, self._range)))
+
+    @cached_property
+    def _range(self) -> dict[str, Array]:
+        """The motion and the torques of the run it was identified on."""
+        return {**_motion(self.run.conditioned), "tau": self.run.measured}
 
     def _read(self, log: Any, torque_needed: bool = True, **reading: Any) -> Log:
         options = {**self.reading, **reading}
@@ -275,6 +295,10 @@ class Identification:
         if self.validation:
             words += f", on validation {100 * self.validation[0].relative_error:.3g} %"
         return f"<Identification of {self.before.name!r}: {words}>"
+
+
+def _motion(ready: Conditioned) -> dict[str, Array]:
+    return {name: ready.at_kept(name) for name in ("q", "qd", "qdd")}
 
 
 def make_run(base: BaseParameters, values: Array, ready: Conditioned, gains: Array | None = None) -> PredictedRun:

@@ -37,9 +37,14 @@ UNDECIDED = 0.02  # of a joint's squares: two changes that differ by less are bo
 TRIED = 6  # changes, those that the arm's own torques like best, for which the arm is fitted again
 FITTED = 5e-3  # of a joint's squares beyond friction: a fit that leaves less has no joint mixed up
 BETTER = 0.25  # of what the fit leaves: a change must leave less
-ALIKE = 1.2  # times what it leaves: as much, for a change that makes a joint possible whose inertia or friction is negative
+ALIKE = (
+    1.2  # times what it leaves: as much, for a change that makes a joint possible whose inertia or friction is negative
+)
 NEGATIVE, LOSS = 0.1, 0.02  # of the arm's own inertia, and of a joint's torque: what noise can make negative
-UNDESCRIBED, DESCRIBED = 0.5, 0.1  # of a joint's squares: the arm's own torques leave more than that, and less than this
+UNDESCRIBED, DESCRIBED = (
+    0.5,
+    0.1,
+)  # of a joint's squares: the arm's own torques leave more than that, and less than this
 POSES = 50  # in which a joint's inertia is looked at
 RANK = 1e-8  # singular values, beside the largest, of columns that are dependent
 
@@ -60,7 +65,7 @@ class Looks:
     def __init__(self, arm: Arm, states: States, counts: NDArray[np.bool_] | None = None) -> None:
         self.arm, self.states = arm, states
         self._counts = counts
-        q, qd, qdd, tau = states
+        _, qd, _, tau = states
         self._friction = [_basis(np.column_stack([v, np.sign(v), np.ones(len(v))])) for v in qd.T]
         self.left = np.column_stack([x - Q @ (Q.T @ x) for x, Q in zip(tau.T, self._friction, strict=True)])
         self.total = np.sum(self.left**2, axis=0)
@@ -157,7 +162,9 @@ class Looks:
 
     def described_over(self, other: Looks) -> bool:
         """Whether the arm's own torques describe two joints or more, that are not so before, and a fit is no worse."""
-        fits = (other.shares > UNDESCRIBED) & (self.shares < DESCRIBED) & (np.abs(np.log(np.abs(self.gains))) < np.log(2))
+        fits = (
+            (other.shares > UNDESCRIBED) & (self.shares < DESCRIBED) & (np.abs(np.log(np.abs(self.gains))) < np.log(2))
+        )
         return bool(fits.sum() > 1 and self._ratio(other) < ALIKE)
 
     def clearly_below(self, other: Looks) -> bool:
@@ -182,7 +189,9 @@ def _basis(A: Array) -> Array:
 def looks(arm: Arm, ready: Conditioned) -> Looks:
     """The log at some of its instants."""
     every = max(1, ready.count // LOOKED)
-    return Looks(arm, (ready.at_kept("q")[::every], ready.qd[::every], ready.at_kept("qdd")[::every], ready.tau[::every]))
+    return Looks(
+        arm, (ready.at_kept("q")[::every], ready.qd[::every], ready.at_kept("qdd")[::every], ready.tau[::every])
+    )
 
 
 def mixed_up(arm: Arm, log: Log, ready: Conditioned, reading: Mapping[str, Any]) -> list[str]:
@@ -197,7 +206,7 @@ def mixed_up(arm: Arm, log: Log, ready: Conditioned, reading: Mapping[str, Any])
     for change in _changes(arm, now.states):
         new = Looks(arm, change.states, now.counts[list(change.order)] if change.order else now.counts)
         gained = float(own.sum() - new.shares.sum())
-        much = gained >= GAINED and own.max() >= POOR or gained >= LESS and new.shares.sum() < gained
+        much = (gained >= GAINED and own.max() >= POOR) or (gained >= LESS and new.shares.sum() < gained)
         if much and plausible(new, change.joints):
             tried.append((float(new.shares.sum()), change, new))
     tried.sort(key=lambda entry: entry[0])
@@ -216,7 +225,9 @@ def mixed_up(arm: Arm, log: Log, ready: Conditioned, reading: Mapping[str, Any])
             f"and leaves {_percent(now)} as it is"
         )
     elif change.remedy is _zero:
-        who = listed([arm.joint_names[j] for j in np.flatnonzero((now.shares > UNDESCRIBED) & (new.shares < DESCRIBED))])
+        who = listed(
+            [arm.joint_names[j] for j in np.flatnonzero((now.shares > UNDESCRIBED) & (new.shares < DESCRIBED))]
+        )
         reason = f"the arm's own model would explain more than {100 * (1 - DESCRIBED):.0f} % of the torques of {who}"
     else:
         who = listed([arm.joint_names[j] for j in change.joints if not now.possible(j)])
