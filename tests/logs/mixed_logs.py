@@ -34,7 +34,9 @@ def built(arm: da.Arm, rng: np.random.Generator, off: float, payload: float) -> 
     return arm.with_payload(payload, tuple(rng.normal(0, 0.05, 3).tolist())) if payload else arm
 
 
-def simulated(name: str, seed: int, off: float = 0.3, payload: float = 0.0, noise: float = 0.02, rubs: float = 0.05) -> Data:
+def simulated(
+    name: str, seed: int, off: float = 0.3, payload: float = 0.0, noise: float = 0.02, rubs: float = 0.05
+) -> Data:
     """20 s at 100 Hz within the limits, with friction, noise of the torques and of the encoders.
 
     rubs   Coulomb friction of the first joint beside the largest torque; a tenth of it at the last
