@@ -1,9 +1,9 @@
 """Joints mixed up, turned, or counted from another zero: which change of a log makes it the log of this arm.
 
 A change is suggested on two grounds. The arm's own torques then explain far more of those measured, with a gain between
-``GAINS`` at every joint that the change concerns. And the parameters of an arm of this geometry, whatever they are,
-explain far more as well: a least-squares fit of all of them, friction included, before and after. Where the first alone holds,
-the arm's description is off; where the second alone does, the change fits noise. Joints whose torque is negligible and
+``GAINS`` at every joint that they explain better. And the parameters of an arm of this geometry, whatever they are,
+explain far more as well: a least-squares fit of all of them, friction included, before and after; or as much, where a joint
+has negative inertia or friction before. No other change may be fitted far better. Joints whose torque is negligible and
 hardly more than friction and noise neither accuse others nor are accused.
 """
 
@@ -40,16 +40,14 @@ THINNED = 4  # one of so many instants is looked at for that
 TRIED = 12  # changes, those that the arm's own torques like best, for which the arm is fitted again
 FITTED = 5e-3  # of a joint's squares beyond friction: a fit that leaves less has no joint mixed up
 BETTER = 0.25  # of what the fit leaves: a change must leave less
-ALIKE = (
-    1.2  # times what it leaves: as much, for a change that makes a joint possible whose inertia or friction is negative
-)
+ALIKE = 1.2  # times what it leaves: as much, for a change after which no inertia or friction is negative
 NEGATIVE, LOSS = 0.1, 0.02  # of the arm's own inertia, and of a joint's torque: what noise can make negative
-UNDESCRIBED, DESCRIBED = (
-    0.5,
-    0.1,
-)  # of a joint's squares: the arm's own torques leave more than that, and less than this
+UNDESCRIBED, DESCRIBED = 0.5, 0.1  # of a joint's squares: what the arm's own torques leave, at least and at most
 POSES = 50  # in which a joint's inertia is looked at
 RANK = 1e-12  # squares of singular values, beside the largest, of columns that are dependent
+RIDGE = (
+    1e-9  # added to the squares of columns of length one, so that what the log does not show stays as the arm has it
+)
 
 
 class Change(NamedTuple):
@@ -67,7 +65,12 @@ class Change(NamedTuple):
 
 
 class Explained:
-    """The states of a log as those of an arm, changed or not: what the arm's own torques and any parameters leave."""
+    """How well the torques of a log are those of an arm in the states of the log, changed or not.
+
+    before, change  the log as it was, and what was changed: friction and the joints that count are taken from there
+    friction        bases (N, ≤ 3) of each joint's viscous and Coulomb friction and offset
+    left, total     the torques beyond friction (N, n), and their squares (n,)
+    """
 
     def __init__(self, arm: Arm, states: States, before: Explained | None = None, change: Change | None = None) -> None:
         self.arm, self.states, every = arm, states, range(arm.n)
@@ -94,6 +97,13 @@ class Explained:
             x = self.states[3][:, j]
             moves[j] = np.sum((x - Q @ (Q.T @ x)) ** 2) < (1 - TOLD) * self.total[j]
         return moves
+
+    def thinned(self) -> Explained:
+        """The same at some of the instants."""
+        q, qd, qdd, tau = (x[::THINNED] for x in self.states)
+        some = Explained(self.arm, (q, qd, qdd, tau))
+        some._counts = self.counts
+        return some
 
     @cached_property
     def regressor(self) -> Array:
@@ -136,9 +146,7 @@ class Explained:
         length = np.linalg.norm(A, axis=0)
         felt = np.flatnonzero(length > 0)
         unit = A[:, felt] / length[felt]
-        squares, V = np.linalg.eigh(unit.T @ unit)
-        kept = squares > RANK * squares.max(initial=0.0)
-        best = V[:, kept] @ ((V[:, kept].T @ (unit.T @ y)) / squares[kept])
+        best = np.linalg.solve(unit.T @ unit + RIDGE * np.eye(len(felt)), unit.T @ y)
         shares = np.zeros(self.arm.n)
         shares[joints] = np.sum((y - unit @ best).reshape(-1, len(joints)) ** 2, axis=0)
         change = np.zeros(A.shape[1])
@@ -252,16 +260,10 @@ def mixed_up(arm: Arm, log: Log, ready: Conditioned, reading: Mapping[str, Any])
 
 def _rivalled(new: Explained, now: Explained) -> bool:
     """Whether some other change is fitted far better: then the arm's own torques like this one by chance."""
-    before, chosen = (Explained(x.arm, _thinned(x.states)) for x in (now, new))
-    before._counts, chosen._counts = now.counts, new.counts
+    before, chosen = now.thinned(), new.thinned()
     least = chosen.ratio(before)
     others = (Explained(now.arm, change.states, before, change) for change in _changes(now.arm, before.states))
     return any(other.ratio(before) < RIVAL * least for other in others)
-
-
-def _thinned(states: States) -> States:
-    q, qd, qdd, tau = (x[::THINNED] for x in states)
-    return q, qd, qdd, tau
 
 
 def plausible(new: Explained, now: Explained, joints: Sequence[int]) -> bool:
