@@ -590,10 +590,10 @@ class _RecordReader:
                 raise self.wrong(f"runs has the name {_short(name)}; it must be text")
             error, joints, rms = (table.get(key) for key in ("relative_error", "joint_errors", "rms"))
             whole = math.nan if error is None else self._number("relative_error", error)
-            each = (
+            errors, sizes = (
                 self.numbers(f"runs: {key}", n, within=x or []) for key, x in (("joint_errors", joints), ("rms", rms))
             )
-            out.append(RunErrors(name, whole, *each, **self._at_rest(table, n)))
+            out.append(RunErrors(name, whole, errors, sizes, **self._at_rest(table, n)))
         if not out:
             raise self.wrong("runs is empty; a result has at least the run that it was identified on")
         return tuple(out)
