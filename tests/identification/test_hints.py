@@ -38,12 +38,13 @@ def told(name: str, more: np.ndarray, **asked: object) -> str:
 
 @pytest.mark.parametrize("name", ARMS)
 def test_what_is_missing_is_told_and_nothing_else(name: str) -> None:
-    """At every joint that a motor moves; gravity can look like a spring, and then nothing is left to tell of."""
+    """At the first and the last joint that a motor moves; gravity can look like a spring, and then nothing is left to tell of."""
     a, data = registered(name), log(name)
     q, qd, level = data["q"], data["qd"], np.abs(data["tau"]).max(axis=0) + 1.0
     assert told(name, 0 * q) == FITTED
     springs = []
-    for j, unit in enumerate(np.eye(a.n)):
+    for j in sorted({0, a.n - 1}):
+        unit = np.eye(a.n)[j]
         words = told(name, 20 * level * q[:, [j]] * unit)
         assert words == FITTED or (f"--term {a.joint_names[j]}:spring" in words and "coupling" not in words)
         springs.append(words != FITTED)
