@@ -38,6 +38,7 @@ from dalembert.identification.options import (
 from dalembert.identification.parameters import ParameterSet, has_rotors
 from dalembert.identification.physical import ten
 from dalembert.identification.result import Identification, Source, make_run
+from dalembert.identification.result import IdentificationWarning as IdentificationWarning
 from dalembert.identification.solution import KnownLoad, solution
 from dalembert.kernel.one_thread import one_thread
 from dalembert.logs.conditioning import Conditioned, condition
@@ -53,10 +54,6 @@ WORSE = 2.0  # a fit that settles may be worse than the best before it by no mor
 NOTHING = 1e-30  # N m: torques so small are zero
 MOST_RUNS = 20  # that are looked at for units, signs and joints mixed up, each by itself
 UNLIKE = 0.5  # a relative error above which the arm is hardly the one that moved
-
-
-class IdentificationWarning(UserWarning):
-    """Something about a log or a fit that its user should know before trusting it."""
 
 
 @one_thread()
@@ -131,7 +128,7 @@ def identify(
         )
     for other, run in zip(others, judged, strict=True):
         notes += [*other.notes, *(note for note in run.conditioned.notes if not note.startswith("low-pass"))]
-        warned += suspicions(arm, other, run.conditioned, reading)
+        warned += [*suspicions(arm, other, run.conditioned, reading), *run.notes]
     if result.relative_error > UNLIKE and not result.physical:
         warned.append(
             f"{whole.source}: the best fit leaves {100 * result.relative_error:.0f} % of the torques unexplained; are the joints in "

@@ -18,6 +18,7 @@ from dalembert.arrays import double
 from dalembert.environment.brief import brief
 from dalembert.identification.base import BaseParameters, random_states
 from dalembert.identification.parameters import temperature_parameters
+from dalembert.identification.ranges import leaves_range, motion_of
 from dalembert.logs.conditioning import Conditioned, Stretch, condition, smoothed, usual_step
 from dalembert.logs.log import SPELLINGS, Log, read_log
 
@@ -44,12 +45,17 @@ RESTS = 3  # fewer of them do not tell how much friction is held at rest
 SLIGHT = 1e-6  # of what is left at rest: dry friction below it, of joints whose friction turns over gradually, is none
 
 
+class IdentificationWarning(UserWarning):
+    """Something about a log or a fit that its user should know before trusting it."""
+
+
 @brief
 @dataclass(frozen=True, eq=False)
 class PredictedRun:
     """Measured and predicted torques of one run at the kept instants: t (M,), measured and predicted (M, n).
 
     held   the share of its dry friction that a joint at rest was predicted to keep in the direction of its last motion
+    notes  where it leaves the range of the motion from which the parameters are
     """
 
     name: str
@@ -58,6 +64,7 @@ class PredictedRun:
     predicted: Array
     conditioned: Conditioned
     held: float = 0.0
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def residual(self) -> Array:
@@ -240,9 +247,9 @@ class Identification:
 
         Positions and velocities are conditioned as for the fit (the same cut-off), torques are not
         filtered. A joint at rest keeps :attr:`held_friction` of its dry friction, whatever the sign of its noise. Rows that
-        hold no numbers get what their neighbours in time say; fewer than ten samples between two gaps are too few, and get
-        NaN. Where friction depends on the temperature and the log has none, the mean of the training log is taken, and a
-        warning says so.
+        filtered. A joint at rest keeps :attr:`held_friction` of its dry friction, whatever the sign of its noise. Rows
+        that hold no numbers get what their neighbours in time say; fewer than ten samples between two gaps are too few,
+        and get NaN. A run that leaves the range of the motion of the fit is warned of.
         """
         whole = self._read(log, torque_needed=False, **reading)
         for sentence in self._without_temperature(whole):
@@ -267,17 +274,20 @@ class Identification:
         out = np.full((len(t), self.before.n), np.nan)
         runs = np.split(np.arange(len(whole)), np.flatnonzero(np.diff(whole.t) < 0) + 1)
         ends = [*(int(kept[run[0]]) for run in runs[1:]), len(t)]
-        begin = 0
+        begin, moved = 0, list[tuple[Array, Array, Array]]()
         for run, end in zip(runs, ends, strict=True):
             qd, warm = (None if x is None else x[run] for x in (whole.qd, whole.temperature))
             alone = replace(whole, t=whole.t[run], q=whole.q[run], tau=whole.tau[run], qd=qd, temperature=warm)
             rows = slice(begin, end)
             for piece in smoothed(alone, self.run.conditioned.cutoff, []) if len(run) > 1 else ():
                 tau = self.torque_of(piece)
+                moved.append(piece.states)
                 inside = (t[rows] >= piece.t[0] - 1e-9) & (t[rows] <= piece.t[-1] + usual_step(whole))
                 for j in range(self.before.n):
                     out[rows][inside, j] = np.interp(t[rows][inside], piece.t, tau[:, j])
             begin = end
+        for sentence in leaves_range(self.before, whole.source, motion_of(moved), self._range) if moved else ():
+            warnings.warn(sentence, IdentificationWarning, stacklevel=2)
         return out if self.gains is None else out / self.gains
 
     def evaluate(self, log: Source, **reading: Any) -> PredictedRun:
@@ -288,7 +298,14 @@ class Identification:
         """The same of a log that was read already."""
         ready = condition(log, **{**self.conditioning, "cutoff": self.run.conditioned.cutoff})
         ready = replace(ready, notes=(*ready.notes, *self._without_temperature(log)))
-        return make_run(self.base, self.parameters, ready, self.gains, self.held_friction)
+        run = make_run(self.base, self.parameters, ready, self.gains, self.held_friction)
+        motion = {**_motion(ready), "tau": run.measured}
+        return replace(run, notes=tuple(leaves_range(self.before, log.source, motion, self._range)))
+
+    @cached_property
+    def _range(self) -> dict[str, Array]:
+        """The motion and the torques of the run it was identified on."""
+        return {**_motion(self.run.conditioned), "tau": self.run.measured}
 
     def _read(self, log: Any, torque_needed: bool = True, **reading: Any) -> Log:
         own = {key: value for key, value in self.reading.items() if key != "episodes"}  # those of another log
@@ -391,6 +408,10 @@ class Identification:
         if self.validation:
             words += f", on validation {100 * self.validation[0].relative_error:.3g} %"
         return f"<Identification of {self.before.name!r}: {words}>"
+
+
+def _motion(ready: Conditioned) -> dict[str, Array]:
+    return {name: ready.at_kept(name) for name in ("q", "qd", "qdd")}
 
 
 def make_run(

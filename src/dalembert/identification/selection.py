@@ -248,7 +248,15 @@ class Selector:
             deviation, scores = self.believed(stages, usual, laws)
             best = int(np.argmin([float(s.mean()) for s, _ in scores]))
             cut = [
-                Trial("cutoff", "", f"{stage.cutoff:.3g} Hz", error, *_against(scores[best][0], s, self.material.part_count), 0, k == best)
+                Trial(
+                    "cutoff",
+                    "",
+                    f"{stage.cutoff:.3g} Hz",
+                    error,
+                    *_against(scores[best][0], s, self.material.part_count),
+                    0,
+                    k == best,
+                )
                 for k, (stage, (s, error)) in enumerate(zip(stages, scores, strict=True))
             ]
             if best == now:
