@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,6 +91,14 @@ class SimulatedRobot:
         return np.asarray(base.K @ np.array([known.get(name, 0.0) for name in base.parameters.names]))
 
 
+class Motion(NamedTuple):
+    """Instants (N,), and q, q̇, q̈ (N, n) then and as the torques that are logged then have them."""
+
+    t: Array
+    states: tuple[Array, Array, Array]
+    delayed: tuple[Array, Array, Array]
+
+
 @cache
 def geometry(name: str) -> da.Arm:
     """An arm of the catalogue without friction and without rotors."""
@@ -106,9 +114,10 @@ def simulated(seed: int, name: str | None = None, without: Sequence[str] = ()) -
     chosen = str(rng.choice(list(GEOMETRIES), p=np.array([*GEOMETRIES.values()]) / sum(GEOMETRIES.values())))
     arm = geometry(name or chosen)
     errors = _errors(rng, arm)
-    motions = [_motion(rng, arm, errors["rate"]) for _ in range(2)]
+    lag = 0.0 if "torque lag" in without else errors["torque lag"]
+    motions = [_motion(rng, arm, errors["rate"], lag) for _ in range(2)]
     plain = ParameterSet(arm, offset=False, rotor=False)
-    probe = tuple(x[::20] for x in motions[0][1:])
+    probe = tuple(x[::20] for x in motions[0].states)
     Y = plain.regressor(*probe)
     values = _plain_values(rng, plain, Y, probe[1])
     size = _rms(Y @ values)
@@ -134,7 +143,7 @@ def _errors(rng: np.random.Generator, arm: da.Arm) -> dict[str, Any]:
         "coloured": rng.uniform(0.002, 0.01, arm.n),
         "memory": float(rng.uniform(0.005, 0.1)),  # s, of the coloured noise
         "torque quantum": 2.0 ** -float(rng.integers(11, 15)),  # of the largest torque
-        "torque lag": float(rng.uniform(0.001, 0.003)),  # s, a first-order low-pass
+        "torque lag": float(rng.uniform(0.0, 0.004)),  # s, filters and the bus
         "encoder": np.where(turns, 2 * np.pi, 0.1) / 2.0 ** float(rng.integers(17, 21)),
         "velocity": bool(rng.random() < 0.7),  # whether the drives tell it
         "velocity lag": float(rng.uniform(0.001, 0.004)),  # s
@@ -144,19 +153,25 @@ def _errors(rng: np.random.Generator, arm: da.Arm) -> dict[str, Any]:
 # -- motion --------------------------------------------------------------------------------------
 
 
-def _motion(rng: np.random.Generator, arm: da.Arm, rate: float) -> tuple[Array, Array, Array, Array]:
-    """t, q, q̇, q̈ of a random sum of sines or of a spline through random points."""
+def _motion(rng: np.random.Generator, arm: da.Arm, rate: float, lag: float) -> Motion:
+    """t, and q, q̇, q̈ then and ``lag`` before, of a random sum of sines or of a spline through random points."""
     seconds = float(rng.uniform(20.0, 60.0))
     t = np.arange(0.0, seconds + WARM_UP, 1.0 / rate)
     if rng.random() < 0.6:
         w = 2 * np.pi / rng.uniform(8.0, 14.0) * np.arange(1, 6)
         a, b = rng.normal(size=(2, arm.n, 5)) / w
-        s, c = np.sin(np.outer(t, w)), np.cos(np.outer(t, w))
-        q, qd, qdd = s @ a.T + c @ b.T, (c * w) @ a.T - (s * w) @ b.T, -(s * w**2) @ a.T - (c * w**2) @ b.T
+
+        def states(t: Array) -> tuple[Array, Array, Array]:
+            s, c = np.sin(np.outer(t, w)), np.cos(np.outer(t, w))
+            return s @ a.T + c @ b.T, (c * w) @ a.T - (s * w) @ b.T, -(s * w**2) @ a.T - (c * w**2) @ b.T
     else:
         knots = np.arange(-2.0, seconds + WARM_UP + 4.0, rng.uniform(0.7, 1.5))
         curve = make_interp_spline(knots, rng.uniform(-1, 1, (len(knots), arm.n)), k=5)
-        q, qd, qdd = curve(t), curve(t, 1), curve(t, 2)
+
+        def states(t: Array) -> tuple[Array, Array, Array]:
+            return curve(t), curve(t, 1), curve(t, 2)
+
+    q, qd, _ = states(t)
     middle, scale = np.zeros(arm.n), np.zeros(arm.n)
     for j, joint in enumerate(arm.robot.moving_joints):
         slides = joint.type == "prismatic"
@@ -168,7 +183,7 @@ def _motion(rng: np.random.Generator, arm: da.Arm, rate: float) -> tuple[Array, 
         reach = 0.5 * (q[:, j].max() - q[:, j].min())
         scale[j] = min(speed / np.abs(qd[:, j]).max(), 0.45 * (high - low) / reach)
         middle[j] = 0.5 * (low + high) - scale[j] * 0.5 * (q[:, j].max() + q[:, j].min())
-    return t, middle + scale * q, scale * qd, scale * qdd
+    return Motion(t, *((middle + scale * q, scale * qd, scale * qdd) for q, qd, qdd in (states(t), states(t - lag))))
 
 
 # -- parameters ----------------------------------------------------------------------------------
@@ -299,18 +314,16 @@ def _note(structure: dict[str, Any], special: str, joints: list[str], added: tup
 
 
 def _logged(
-    rng: np.random.Generator, parameters: ParameterSet, values: Array, motion: tuple[Array, Array, Array, Array],
+    rng: np.random.Generator, parameters: ParameterSet, values: Array, motion: Motion,
     errors: dict[str, Any], without: Sequence[str],
 ) -> dict[str, Array]:  # fmt: skip
     """t, q, qd and tau of a motion, through encoders, filters and sensors."""
-    t, q, qd, qdd = motion
+    t, (q, qd, _), delayed = motion
     rate = errors["rate"]
     blocks = (slice(k, k + BLOCK) for k in range(0, len(t), BLOCK))
-    tau = np.concatenate([parameters.regressor(q[rows], qd[rows], qdd[rows]) @ values for rows in blocks])
+    tau = np.concatenate([parameters.regressor(*(x[rows] for x in delayed)) @ values for rows in blocks])
     size, largest = _rms(tau), np.abs(tau).max(axis=0)
     white, coloured = rng.normal(size=(2, *tau.shape))
-    if "torque lag" not in without:
-        tau = _lagged(tau, errors["torque lag"], rate)
     if "coloured" not in without:
         memory = np.exp(-1.0 / (rate * errors["memory"]))
         tau = tau + errors["coloured"] * size * lfilter([np.sqrt(1 - memory**2)], [1, -memory], coloured, axis=0)
