@@ -369,7 +369,7 @@ def test_velocities_may_be_missing() -> None:
 @pytest.mark.parametrize("physical", [False, True])
 def test_calibrated_arm_predicts_the_same_torques(tmp_path: Path, suffix: str, physical: bool) -> None:
     if physical:
-        pytest.importorskip("cvxpy")
+        pytest.importorskip("clarabel")
     truth = with_friction("puma560")
     t, q, qd, qdd = motion(6, seed=1)
     log = {"t": t, "q": q, "qd": qd, "tau": truth.inverse_dynamics(q, qd, qdd)}
@@ -409,7 +409,7 @@ def test_predict_gives_a_row_for_each_row() -> None:
 
 
 def test_physical_estimate_is_possible_and_prior_helps() -> None:
-    pytest.importorskip("cvxpy")
+    pytest.importorskip("clarabel")
     arm = with_friction("puma560")
     t, q, qd, qdd = motion(6, seconds=4.0, seed=4)
     tau = np.asarray(arm.inverse_dynamics(q, qd, qdd))
@@ -431,7 +431,7 @@ def test_physical_estimate_is_possible_and_prior_helps() -> None:
 
 
 def test_bounding_shapes_hold_the_mass_inside() -> None:
-    pytest.importorskip("cvxpy")
+    pytest.importorskip("clarabel")
     arm, log = planar_log(5.0)
     name = arm.robot.moving_joints[1].child
     box = {name: {"box": ((-0.6, -0.1, -0.1), (0.0, 0.1, 0.1))}}
@@ -445,7 +445,7 @@ def test_bounding_shapes_hold_the_mass_inside() -> None:
 
 def test_with_a_prior_what_is_essential_agrees_with_what_was_found() -> None:
     """A short log alone would settle little: what log and prior settle together counts."""
-    pytest.importorskip("cvxpy")
+    pytest.importorskip("clarabel")
     arm = with_friction("puma560")
     t, q, qd, qdd = motion(6, seconds=4.0, seed=4)
     tau = np.asarray(arm.inverse_dynamics(q, qd, qdd))
@@ -512,7 +512,7 @@ def test_motion_that_shows_too_little_names_the_parameters() -> None:
 @pytest.mark.parametrize("options", [{}, {"method": "sequential"}, {"physical": True}])
 def test_a_joint_that_rests_but_for_noise_shows_no_friction(options: dict) -> None:
     if "physical" in options:
-        pytest.importorskip("cvxpy")
+        pytest.importorskip("clarabel")
     arm = with_friction("puma560")
     t, q, qd, qdd = motion(6, seed=1, still=(5,))
     tau, rng = np.asarray(arm.inverse_dynamics(q, qd, qdd)), np.random.default_rng(0)
@@ -716,7 +716,7 @@ def test_published_ur10_model_is_ours_joint_by_joint() -> None:
 @here
 def test_kr300_with_prior_is_not_fooled() -> None:
     """Held out halves of run A: plain least squares fails, possible bodies near CAD do not."""
-    pytest.importorskip("cvxpy")
+    pytest.importorskip("clarabel")
     arm = da.load("kr300")
     log = read_log(LOGS / "kr300_A.npz", arm, **KR)
     halves = log.part(0.0, 0.5), log.part(0.5, 1.0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +11,10 @@ from typer import Argument, Option
 
 import dalembert as da
 from dalembert.cli import options
-from dalembert.cli.terminal import console, finite, number, print_table, say, saying_warnings, tell
+from dalembert.cli.terminal import console, number, print_table, say, saying_warnings, tell
 from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
-from dalembert.files import check_writable, whole_file
+from dalembert.files import check_writable
 
 if TYPE_CHECKING:
     from dalembert.identification.result import Identification
@@ -38,16 +37,22 @@ def identify(
         list[str] | None, Option(metavar="LOG2", help="Another run to judge the result on; may be repeated.")
     ] = None,
     method: Annotated[
-        str, Option(help="ordinary, weighted, reweighted, damped, sequential or total (S 7.4).")
-    ] = "weighted",
+        str | None,
+        Option(
+            help="ordinary, weighted, reweighted, robust, energy, damped, sequential or total (S 7.4); chosen unless given."
+        ),
+    ] = None,
     consistent: Annotated[
-        bool, Option("--consistent", help="Only parameters that bodies can have (semidefinite program).")
-    ] = False,
+        bool | None,
+        Option("--consistent/--no-consistent", help="Only parameters that bodies can have (semidefinite program)."),
+    ] = None,
     prior: Annotated[
         str | None, Option(metavar="ARM", help="An arm whose inertias are believed; implies --consistent.")
     ] = None,
-    prior_deviation: Annotated[float, Option(help="How far the prior may be off: 0.3 is thirty percent.")] = 0.3,
-    prior_kind: Annotated[str, Option(help="entropic or euclidean.")] = "entropic",
+    prior_deviation: Annotated[
+        float | None, Option(help="How far the prior may be off: 0.3 is thirty percent.", show_default="0.3")
+    ] = None,
+    prior_kind: Annotated[str | None, Option(help="entropic or euclidean.", show_default="entropic")] = None,
     box: Annotated[
         list[str] | None,
         Option(
@@ -71,13 +76,21 @@ def identify(
     gears: options.GearsOption = None,
     motor_side: options.MotorSideOption = None,
     time_unit: options.TimeUnitOption = None,
+    rate: options.RateOption = None,
     rotor: Annotated[bool | None, Option("--rotor/--no-rotor", help="Identify rotor inertias.")] = None,
-    offset: Annotated[bool, Option("--offset/--no-offset", help=options.OffsetHelp)] = True,
-    two_sided: Annotated[bool, Option("--two-sided", help="Coulomb friction for each direction.")] = False,
-    stribeck: Annotated[bool, Option("--stribeck", help="Stribeck friction, its speeds chosen by trial.")] = False,
+    offset: Annotated[
+        bool | None, Option("--offset/--no-offset", help=f"{options.OffsetHelp[:-1]}; chosen for each unless given.")
+    ] = None,
+    two_sided: Annotated[
+        bool | None, Option("--two-sided/--no-two-sided", help="Coulomb friction for each direction.")
+    ] = None,
+    stribeck: Annotated[
+        bool | None, Option("--stribeck/--no-stribeck", help="Stribeck friction at every joint, its speeds by trial.")
+    ] = None,
     sigmoid: Annotated[
-        bool, Option("--sigmoid", help="Coulomb friction turns over gradually, its widths by least squares.")
-    ] = False,
+        bool | None,
+        Option("--sigmoid/--no-sigmoid", help="Coulomb friction turns over gradually, its widths by least squares."),
+    ] = None,
     coupling: Annotated[
         list[str] | None, Option(metavar="I:J", help="A drive that joints I and J share, such as 5:6.")
     ] = None,
@@ -106,6 +119,13 @@ def identify(
     note: options.NoteOption = None,
     date: options.DateOption = "today",
     table: Annotated[str | None, Option("--json", metavar="OUT.json", help="Write every number.")] = None,
+    selection: Annotated[
+        bool,
+        Option(
+            "--selection/--no-selection",
+            help="Choose what is not given (cut-off, friction, offsets, springs, couplings, estimator) by cross-validation.",
+        ),
+    ] = True,
     force: options.ForceFlag = False,
     loading: options.Loading = options.AS_IT_IS,
 ) -> None:
@@ -117,11 +137,11 @@ def identify(
         "prior": None if prior is None else options.load(prior, replace(loading, tip=None)), "prior_deviation": prior_deviation,
         "prior_kind": prior_kind, "bounds": boxes_of(box), "cutoff": cutoff, "decimate": decimate, "edge": edge,
         "dead_zone": dead_zone, "hold_out": hold_out, "rotor": rotor, "offset": offset, "two_sided": two_sided,
-        "stribeck": stribeck, "sigmoid": sigmoid, "coupling": couplings_of(coupling), "balance": balance or (),
-        "terms": terms_of(term, loaded_arm.joint_names),
+        "stribeck": stribeck, "sigmoid": sigmoid, "coupling": couplings_of(coupling) or None, "balance": balance,
+        "terms": terms_of(term, loaded_arm.joint_names) or None, "selection": selection,
         "damping": damping, "loaded": loaded, "payload": payload if com is None else {"mass": payload, "com": com},
     }  # fmt: skip
-    settings |= reading_of(loaded_arm.n, column, gains, gears, motor_side, time_unit, unit, joints, topic)
+    settings |= reading_of(loaded_arm.n, column, gains, gears, motor_side, time_unit, unit, joints, topic, rate)
     for path in (output, report, table):
         if path is not None:
             check_writable(path, overwrite=force)
@@ -147,9 +167,7 @@ def identify(
     if output is not None:
         say("note", f"the calibrated arm is in {output}")
     if table is not None:
-        with whole_file(table, overwrite=force) as file:
-            json.dump(_as_json(fit), file, indent=1, ensure_ascii=False)
-            file.write("\n")
+        fit.save(table, overwrite=force)
     if report is not None:
         with Bar("writing the report") as bar:
             write_identification(
@@ -222,6 +240,7 @@ def terms_of(given: list[str] | None, joints: tuple[str, ...]) -> dict[str, dict
 def reading_of(
     n: int, columns: list[str] | None, gains: str | None, gears: str | None, motor_side: str | None,
     time_unit: str | None, units: list[str] | None = None, joints: str | None = None, topic: str | None = None,
+    rate: float | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """How the log is to be read: only what was given, so that what the log says itself holds otherwise."""
     ratios = options.list_of("--gears", gears or "")
@@ -230,7 +249,7 @@ def reading_of(
         "gains": None if gains is None else options.list_of("--gains", gains),
         "gears": [ratios[k * n : k * n + n] for k in range(n)] if len(ratios) == n * n else ratios or None,
         "motor_side": tuple(motor_side.replace(",", " ").split()) if motor_side else None,
-        "units": pairs_of("--unit", units) or None, "topic": topic,
+        "units": pairs_of("--unit", units) or None, "topic": topic, "rate": rate,
         "joint_names": joints.replace(",", " ").split() if joints else None,
     }  # fmt: skip
     return {key: value for key, value in reading.items() if value is not None}
@@ -265,19 +284,3 @@ def _show(fit: Identification) -> None:
     print_table(columns, errors, "Relative torque error (%)")
     tell("")
     console().print(verdict(fit))
-
-
-def _as_json(fit: Identification) -> dict[str, Any]:
-    """Everything of an identification that is a number, for programs."""
-
-    def fields(source: Any, names: str) -> dict[str, Any]:
-        return {name: finite(getattr(source, name)) for name in names.split()}
-
-    return {
-        "arm": fit.before.name,
-        **fields(fit, "method physical names formulas parameters std condition scaled_condition noise essential"),
-        **fields(fit, "unidentified positive_definite smallest_inertia"),
-        "friction": {joint.name: joint.friction.written() for joint in fit.arm.robot.tree_joints},
-        "runs": [fields(run, "name relative_error joint_errors rms") for run in (fit.run, *fit.validation)],
-        **fields(fit, "notes warnings"),
-    }

@@ -171,6 +171,9 @@ GainsOption = Annotated[
 GearsOption = Annotated[str | None, Option(metavar='"g1 g2 …"', help="Gear ratios, or the n×n matrix row by row.")]
 MotorSideOption = Annotated[str | None, Option(metavar="q,qd,tau", help="Which of the columns are at the motor side.")]
 TimeUnitOption = Annotated[str | None, Option(help="s, ms, us or ns.")]
+RateOption = Annotated[
+    float | None, Option(metavar="HZ", help="Samples per second of a log without time stamps, such as 500.")
+]
 
 # who made a report, and when
 AuthorOption = Annotated[str | None, Option(metavar="NAME", help="Who made the report, shown under its title.")]

@@ -68,7 +68,8 @@ class LogEquations:
 
     def _take(self, felt: Felt, upper: list[Array], piece: Stretch, kept: NDArray[np.intp]) -> NDArray[np.intp]:
         """Puts a block into every joint's triangle; how many equations of each joint those were."""
-        rows = felt.rows(piece.q, np.where(self.still, 0.0, piece.qd), piece.qdd)
+        q, qd, qdd = piece.states
+        rows = felt.rows(q, np.where(self.still, 0.0, qd), qdd)
         rows, tau = self.ready.low_passed(rows, kept), self.ready.low_passed(piece.tau.T, kept)
         moving = np.abs(piece.qd[kept]) >= self.zone
         weights = np.where(moving, 1.0, self.at_rest).T

@@ -17,13 +17,20 @@ from dalembert.arrays import double
 from dalembert.environment.brief import brief
 from dalembert.identification.base import BaseParameters, random_states
 from dalembert.logs.conditioning import Conditioned, condition, smoothed, usual_step
-from dalembert.logs.log import Log, read_log
+from dalembert.logs.log import SPELLINGS, Log, read_log
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# what the methods of an identification hand on to, by the modules that draw it: imported when it is first called
-HANDS_ON = {"plot": "report.identification:identification_figure", "_repr_html_": "report.notebook:fit_html"}
+    from dalembert.identification.comparison import FitComparison
+    from dalembert.identification.record import FitRecord
+
+# what the methods of an identification hand on to, by the modules that do it: imported when one is first called
+HANDS_ON = {
+    "plot": "report.identification:identification_figure",
+    "_repr_html_": "report.notebook:fit_html",
+    "compare": "identification.comparison:comparison",
+}
 Array = NDArray[np.float64]
 
 Source = str | os.PathLike[str] | Mapping[str, ArrayLike] | Log
@@ -177,6 +184,8 @@ class Identification:
         if isinstance(log, Mapping):
             if "current" not in log:
                 options.pop("gains", None)
+            if "rate" not in reading and any(str(name).lower() in SPELLINGS["t"] for name in log):
+                options.pop("rate", None)
             wanted = options.get("columns")
             if wanted:
                 options["columns"] = {k: v for k, v in wanted.items() if isinstance(v, str) and v in log}
@@ -234,6 +243,29 @@ class Identification:
         run  the identification run unless given; one of ``.validation``, or what :meth:`evaluate` gives
         """
         return handed_on(HANDS_ON, "plot")(self, run)
+
+    @cached_property
+    def record(self) -> FitRecord:
+        """What is kept of it in a file: parameters, covariance, model, errors; see :class:`dalembert.FitRecord`."""
+        from dalembert.identification.record import record_of
+
+        return record_of(self)
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write every number as JSON, as ``dalembert identify --json`` does; :func:`dalembert.read_fit` reads it."""
+        from dalembert.identification.record import fit_as_json, write_json
+
+        write_json(path, fit_as_json(self), overwrite=overwrite)
+
+    def compare(
+        self, before: Identification | FitRecord | str | os.PathLike[str], *, level: float = 0.01
+    ) -> FitComparison:
+        """What changed since another identification of the arm: a :class:`FitComparison` with its sentences and tests.
+
+        before  an identification, what :func:`dalembert.read_fit` gives, or a file of :meth:`save`
+        level   the chance of calling anything changed where nothing is, for all tests together
+        """
+        return handed_on(HANDS_ON, "compare")(self, before, level=level)
 
     def _repr_html_(self) -> str:
         return handed_on(HANDS_ON, "_repr_html_")(self)

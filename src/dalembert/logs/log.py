@@ -20,7 +20,18 @@ from dalembert.arm.handed_on import handed_on
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.logs.formats import read
 from dalembert.logs.formats.raw import SPELLINGS, Array, Raw, Request, counted, listed
-from dalembert.logs.meaning import FEWEST, find, group_of, missing, names_of, same_count, time_of
+from dalembert.logs.garbage import MOST, garbage_in, impossible
+from dalembert.logs.meaning import (
+    FEWEST,
+    checked_rate,
+    find,
+    group_of,
+    missing,
+    names_of,
+    rows_of,
+    same_count,
+    time_of,
+)
 from dalembert.logs.units import sliding_joints
 from dalembert.robot.tables import shown
 
@@ -120,6 +131,7 @@ def read_log(
     gears: ArrayLike | None = None,
     motor_side: Iterable[str] = (),
     time_unit: str | None = None,
+    rate: float | None = None,
     units: Mapping[str, str] | None = None,
     joint_names: Sequence[str] | None = None,
     topic: str | None = None,
@@ -135,6 +147,8 @@ def read_log(
                   for coupled drives; the arm's own gears unless given
     motor_side    which of "q", "qd", "tau" are at the motor side: q_joint = A⁻¹ q_motor, τ_joint = Aᵀ τ_motor
     time_unit     of t: "s", "ms", "us" or "ns"; the same as units={"t": …}
+    rate          samples per second (Hz) of a log without time stamps: t = k/rate. Stamps that are there must agree with
+                  it, or count the rows
     units         in which quantities are written, where that is not SI: ``{"q": "deg", "current": "mA"}``
     joint_names   the joints of the log's columns in their order, where the file does not say
     topic         which JointState messages of a ROS log to read
@@ -152,8 +166,9 @@ def read_log(
                     f"{option} names '{group}', which is no quantity of a log; known are {', '.join(QUANTITIES)}"
                 )
     raw = raw_of(source, arm, topic, progress)
-    quantities = {group: find(raw, group, wanted.get(group)) for group in QUANTITIES}
-    t = time_of(raw, quantities["t"], unit.get("t"))
+    rate = checked_rate(rate)
+    quantities = {group: find(raw, group, wanted.get(group), rate) for group in QUANTITIES}
+    t = time_of(raw, quantities["t"], unit.get("t"), rate, rows_of(raw, quantities["q"], arm.n))
     if gains is None and quantities["tau"] is not None:
         del quantities["current"]
     arrays = {
@@ -260,6 +275,8 @@ def _cleaned(raw: Raw, t: Array, arrays: dict[str, Array], torque_needed: bool, 
         who = "" if len(empty) == arm.n else f" for {listed(empty)}"
         raw.note(f"qd holds no number at all{who} and is made from q")
         qd = None
+    if not torque_needed:  # garbage in it costs no row
+        tau = np.where(impossible(tau), np.nan, tau)
     rows = np.flatnonzero(_whole(raw, t, {"q": q, "qd": qd, "tau": tau if torque_needed else None}, arm))
     rows = rows[_in_order(raw, t[rows])]
     same_time = np.diff(t[rows]) == 0
@@ -322,6 +339,11 @@ def _whole(raw: Raw, t: Array, arrays: Mapping[str, Array | None], arm: Arm) -> 
                 f"{group} of joint '{arm.joint_names[dead[0]]}' holds no number in any of its {len(t)} rows"
             )
         bad[group] = ~finite.all(axis=1)
+    garbage = _garbage(raw, t, arrays, arm)
+    for group, values in arrays.items():
+        if values is None:
+            continue
+        finite = np.isfinite(values) & ~garbage[:, None]
         largest = np.abs(np.where(finite, values, 0.0)).max(axis=0)
         j = int(np.argmax(largest))
         if largest[j] > BEYOND:
@@ -329,16 +351,33 @@ def _whole(raw: Raw, t: Array, arrays: Mapping[str, Array | None], arm: Arm) -> 
                 f"{group} of joint '{arm.joint_names[j]}' reaches {largest[j]:.3g}; at most {BEYOND:g} is a "
                 "number that a log can mean"
             )
-    whole: NDArray[np.bool_] = ~np.any(list(bad.values()), axis=0)
+    numbers: NDArray[np.bool_] = ~np.any(list(bad.values()), axis=0)
+    whole = numbers & ~garbage
     counts = ", ".join(f"{int(rows.sum())} in {group}" for group, rows in bad.items() if rows.any())
     if whole.sum() < FEWEST:
         raise raw.wrong(
             f"only {int(whole.sum())} of {len(t)} rows hold numbers throughout; rows with NaN, inf or empty "
             f"cells: {counts}"
         )
-    if not whole.all():
-        raw.note(f"{int((~whole).sum())} of {len(t)} rows hold NaN, inf or an empty cell ({counts}) and were dropped")
+    if not numbers.all():
+        raw.note(f"{int((~numbers).sum())} of {len(t)} rows hold NaN, inf or an empty cell ({counts}) and were dropped")
     return whole
+
+
+def _garbage(raw: Raw, t: Array, arrays: Mapping[str, Array | None], arm: Arm) -> NDArray[np.bool_]:
+    """Which rows hold finite numbers that no arm can have; a few are counted, many are an error."""
+    garbage = garbage_in(t, arrays)
+    if garbage is None:
+        return np.zeros(len(t), bool)
+    what = "t" if garbage.group == "t" else f"{garbage.group} of joint '{arm.joint_names[garbage.column]}'"
+    count, told = int(garbage.rows.sum()), f"{what} reaches {garbage.value:.3g}"
+    if garbage.many:
+        raise raw.wrong(
+            f"{count} of {len(t)} rows hold values that no arm can have: {told}; at most {100 * MOST:g} % of the rows may "
+            "hold such garbage, and are dropped: is this column another quantity (columns)?"
+        )
+    raw.note(f"{count} of {len(t)} rows hold values that no arm can have ({told}) and were dropped")
+    return garbage.rows
 
 
 def _in_order(raw: Raw, t: Array) -> NDArray[np.intp] | slice:

@@ -1,0 +1,594 @@
+"""An identification as a file: all that another program, another month or the next motion needs to know of it.
+
+``dalembert identify --json`` and :meth:`Identification.save` write it, :func:`read_fit` reads it. The file is JSON with a
+``format`` and a ``version``; the reader takes nothing for granted, since a file may come from anywhere.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.arm import Arm
+from dalembert.environment.brief import brief
+from dalembert.environment.version import __version__
+from dalembert.errors import DalembertError
+from dalembert.files import read_bounded, whole_file
+from dalembert.identification.base import BaseParameters, base_parameters
+from dalembert.identification.parameters import Drive, JointTerm, ParameterSet
+from dalembert.terms import TERMS, Term
+
+if TYPE_CHECKING:
+    from dalembert.identification.result import Identification, PredictedRun
+
+Array = NDArray[np.float64]
+
+FORMAT, VERSION = "dalembert identification", 1
+LARGEST = 16 << 20  # bytes of a file
+SAME = 1e-6  # relative: combinations of parameters that differ by more belong to another geometry
+SYMMETRIC = 1e-6  # relative: what rounding may leave between two halves of a covariance
+FASTEST = 99.0  # percentile of |q̇| that stands for a joint's largest speed
+
+
+@brief
+@dataclass(frozen=True, eq=False)
+class RunErrors:
+    """How well a fit predicts one run: relative errors of all joints and of each (n,), rms (n,) in N m or N."""
+
+    name: str
+    relative_error: float
+    joint_errors: Array
+    rms: Array
+
+
+@dataclass(frozen=True, eq=False)
+class FitRecord:
+    """What is kept of an identification in a file: parameters, their covariance, and what they are parameters of.
+
+    arm            its name; ``joint_names`` (n) and ``tree_joint_names`` (passive joints included) identify its geometry
+                   together with ``combinations``
+    names          of the base parameters (b,); ``formulas``: each as a sum of standard ones
+    parameters     (b,), ``covariance`` (b, b); zero rows for what the log does not determine (``unidentified``)
+    joints, units  of each base parameter, the joint of the tree from 0 (−1: none) and its term with a unit coefficient
+                   (None for an inertia)
+    combinations   K (b, p) with π_base = K π, over the standard parameters ``standard_names``
+    friction_kinds, two_sided, offset, rotor, terms, drives, load_from
+                   the model, as :class:`ParameterSet` takes it
+    noise          σ_j (n,) of the kept residuals; ``correlation``: how many kept samples are worth one
+    rate           kept samples per second; ``cutoff`` of the low-pass (Hz)
+    speeds         (n,) the speed of each joint that 99 % of the samples do not exceed
+    error_scale    (b,) at least 1: what to multiply ``std`` with for the spread between folds, where there were folds
+    runs           errors on the identification run and on those of validation
+    log_date       when the log's file was last changed (ISO 8601, UTC), where it came from a file
+    software       the version of dalembert that wrote it
+
+    >>> import numpy as np, dalembert as da
+    >>> arm = da.load("pendulum")
+    >>> t = np.arange(0, 20, 0.01)
+    >>> q, qd, qdd = da.fourier([[[0.5, 0.3]], [[0.2, 0.4]]], 0.2, duration=20.0)(t)
+    >>> fit = da.identify(arm, {"t": t, "q": q, "qd": qd, "tau": arm.inverse_dynamics(q, qd, qdd)})
+    >>> record = fit.record
+    >>> record.names == fit.names, record.base(arm).rank == len(fit.names)
+    (True, True)
+    """
+
+    arm: str
+    joint_names: tuple[str, ...]
+    tree_joint_names: tuple[str, ...]
+    prismatic: tuple[bool, ...]
+    method: str
+    physical: bool
+    names: tuple[str, ...]
+    formulas: tuple[str, ...]
+    parameters: Array
+    covariance: Array
+    joints: tuple[int, ...]
+    units: tuple[Term | None, ...]
+    standard_names: tuple[str, ...]
+    combinations: Array
+    friction_kinds: tuple[str, ...]
+    two_sided: bool
+    offset: bool
+    rotor: bool
+    terms: tuple[JointTerm, ...]
+    drives: tuple[Drive, ...]
+    load_from: Array | None
+    tolerance: float
+    condition: float
+    scaled_condition: float
+    noise: Array
+    correlation: Array
+    rate: float
+    cutoff: float
+    speeds: Array
+    essential: tuple[str, ...]
+    unidentified: tuple[str, ...]
+    runs: tuple[RunErrors, ...]
+    gains: Array | None = None
+    error_scale: Array | None = None
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    log_date: str | None = None
+    software: str = __version__
+    source: str = "the fit"
+
+    @property
+    def n(self) -> int:
+        """How many joints q has."""
+        return len(self.joint_names)
+
+    @cached_property
+    def std(self) -> Array:
+        """Standard deviations (b,); infinite for what the log does not determine."""
+        out = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+        out[[name in self.unidentified for name in self.names]] = np.inf
+        return out
+
+    def __repr__(self) -> str:
+        words = f"{len(self.names)} base parameters, relative error {100 * self.runs[0].relative_error:.3g} %"
+        return f"<FitRecord of {self.arm!r}: {words}>"
+
+    # -- the same parameters of an arm -------------------------------------------------------------
+
+    def parameter_set(self, arm: Arm) -> ParameterSet:
+        """The parameters that were looked for, of an arm with the same joints."""
+        if arm.joint_names != self.joint_names:
+            raise DalembertError(
+                f"{self.source} is about arm '{self.arm}' with joints {_few(self.joint_names)}, and arm '{arm.name}' has "
+                f"{_few(arm.joint_names)}; give the arm that was identified"
+            )
+        chosen = ParameterSet(
+            arm, self.friction_kinds, self.two_sided, self.offset, self.rotor, terms=self.terms, drives=self.drives
+        )
+        missing = [name for name in self.standard_names if name not in chosen.names]
+        if missing:
+            raise DalembertError(
+                f"{self.source} has a parameter '{missing[0]}', which arm '{arm.name}' does not have; give the arm that was "
+                "identified"
+            )
+        load = self.load_from
+        return ParameterSet(
+            arm, self.friction_kinds, self.two_sided, self.offset, self.rotor, only=self.standard_names, terms=self.terms,
+            drives=self.drives, load_from=load,
+        )  # fmt: skip
+
+    def base(self, arm: Arm) -> BaseParameters:
+        """The base parameters of this record, of an arm with the same geometry; a sentence where it has another."""
+        base = base_parameters(self.parameter_set(arm), self.tolerance)
+        size = np.maximum(np.abs(self.combinations).max(initial=0.0), 1.0)
+        if base.names != self.names or np.abs(base.K - self.combinations).max(initial=0.0) > SAME * size:
+            raise DalembertError(
+                f"{self.source} is about an arm '{self.arm}' of another geometry: its {len(self.names)} base parameters are not "
+                f"the {base.rank} of arm '{arm.name}'; give the arm that was identified"
+            )
+        return base
+
+    # -- the file ------------------------------------------------------------------------------------
+
+    def written(self) -> dict[str, Any]:
+        """The record as plain data for JSON; what is infinite or no number is null."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            **{key: _plain(getattr(self, key)) for key in (*_PLAIN, "std")},
+            "units": [None if unit is None else {unit.name: _numbers_of(unit)} for unit in self.units],
+            "terms": [{"joint": joint, term.name: _numbers_of(term)} for joint, term in self.terms],
+            "drives": [{"joints": [drive.i, drive.j], "ratio": drive.ratio} for drive in self.drives],
+            "runs": [
+                {key: _plain(getattr(run, key)) for key in ("name", "relative_error", "joint_errors", "rms")}
+                for run in self.runs
+            ],
+        }
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the record as JSON, whole or not at all; :func:`read_fit` reads it."""
+        write_json(path, self.written(), overwrite=overwrite)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> FitRecord:
+        """The record that a file holds; see :func:`read_fit`."""
+        return read_fit(path)
+
+
+# fields that are written as they are
+_PLAIN = [
+    "arm",
+    "joint_names",
+    "tree_joint_names",
+    "prismatic",
+    "method",
+    "physical",
+    "names",
+    "formulas",
+    "parameters",
+    "covariance",
+    "joints",
+    "standard_names",
+    "combinations",
+    "friction_kinds",
+    "two_sided",
+    "offset",
+    "rotor",
+    "load_from",
+    "tolerance",
+    "condition",
+    "scaled_condition",
+    "noise",
+    "correlation",
+    "rate",
+    "cutoff",
+    "speeds",
+    "essential",
+    "unidentified",
+    "gains",
+    "notes",
+    "warnings",
+    "log_date",
+    "software",
+]
+
+
+def read_fit(path: str | os.PathLike[str]) -> FitRecord:
+    """The :class:`FitRecord` in a file that ``fit.save(…)`` or ``dalembert identify --json`` wrote.
+
+    A file of more than 16 MiB, or one that is no such record, is refused in one sentence.
+
+    >>> import tempfile, numpy as np, dalembert as da
+    >>> arm = da.load("pendulum")
+    >>> t = np.arange(0, 20, 0.01)
+    >>> q, qd, qdd = da.fourier([[[0.5, 0.3]], [[0.2, 0.4]]], 0.2, duration=20.0)(t)
+    >>> fit = da.identify(arm, {"t": t, "q": q, "qd": qd, "tau": arm.inverse_dynamics(q, qd, qdd)})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     fit.save(f"{folder}/fit.json")
+    ...     record = da.read_fit(f"{folder}/fit.json")
+    >>> bool((record.parameters == fit.parameters).all())
+    True
+    """
+    where = os.fspath(path)
+    content = read_bounded(path, LARGEST, "result of an identification")
+    try:
+        whole = json.loads(content, parse_constant=_no_constant)
+    except RecursionError:
+        raise DalembertError(f"{where}: the file is nested too deeply to be the result of an identification") from None
+    except ValueError as problem:
+        raise DalembertError(
+            f"{where}: this is not JSON ({problem}); give a file of 'dalembert identify --json'"
+        ) from None
+    return _RecordReader(where, whole).record()
+
+
+def as_record(source: Identification | FitRecord | str | os.PathLike[str]) -> FitRecord:
+    """The record of a fit, of itself, or of a file."""
+    if isinstance(source, FitRecord):
+        return source
+    if isinstance(source, str | os.PathLike):
+        return read_fit(source)
+    record = getattr(source, "record", None)
+    if not isinstance(record, FitRecord):
+        raise DalembertError(
+            f"this is a {type(source).__name__}; give an identification, a FitRecord or the path of a file of "
+            "'dalembert identify --json'"
+        )
+    return record
+
+
+def record_of(fit: Identification) -> FitRecord:
+    """What of an identification is kept in a file."""
+    base, ready, arm = fit.base, fit.run.conditioned, fit.before
+    parameters = base.parameters
+    if parameters.extra:
+        raise DalembertError(
+            f"parameter '{parameters.extra[0].name}' is a column of a caller's own, which no file can hold; leave extra columns "
+            "out, or make them terms"
+        )
+    members = [parameters.members[k] for k in base.independent]
+    return FitRecord(
+        arm=arm.name, joint_names=tuple(arm.joint_names),
+        tree_joint_names=tuple(joint.name for joint in arm.robot.tree_joints),
+        prismatic=tuple(joint.type == "prismatic" for joint in arm.robot.tree_joints),
+        method=fit.method, physical=fit.physical,
+        names=fit.names, formulas=fit.formulas, parameters=fit.parameters, covariance=fit.covariance,
+        joints=tuple(x.joint for x in members), units=tuple(x.unit for x in members), standard_names=parameters.names,
+        combinations=base.K, friction_kinds=tuple(parameters.friction), two_sided=parameters.two_sided, offset=parameters.offset,
+        rotor=parameters.rotor, terms=tuple(parameters.further), drives=tuple(parameters.drives),
+        load_from=parameters.load_from, tolerance=base.tolerance, condition=fit.condition,
+        scaled_condition=fit.scaled_condition, noise=fit.noise, correlation=fit.correlation, rate=ready.rate / ready.every,
+        cutoff=ready.cutoff, speeds=np.percentile(np.abs(ready.qd), FASTEST, axis=0), essential=fit.essential,
+        unidentified=fit.unidentified, runs=tuple(_errors(run) for run in (fit.run, *fit.validation)), gains=fit.gains,
+        notes=fit.notes, warnings=fit.warnings, log_date=_date_of([log.source for log in ready.log.separate]),
+    )  # fmt: skip
+
+
+def fit_as_json(fit: Identification) -> dict[str, Any]:
+    """Every number of an identification: its record, and what is known of the calibrated arm."""
+    return {
+        **fit.record.written(),
+        "positive_definite": fit.positive_definite,
+        "smallest_inertia": _plain(fit.smallest_inertia),
+        "friction": {joint.name: _plain(joint.friction.written()) for joint in fit.arm.robot.tree_joints},
+    }
+
+
+def write_json(path: str | os.PathLike[str], plain: Mapping[str, Any], *, overwrite: bool) -> None:
+    """Plain data as JSON, a line for every key and every row of a matrix."""
+    with whole_file(path, overwrite=overwrite) as file:
+        lines = [f" {json.dumps(key)}: {_value_text(value)}" for key, value in plain.items()]
+        file.write("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def _value_text(value: Any) -> str:
+    """A value on one line; a list of lists or of tables with one of them on each."""
+    if isinstance(value, list) and value and isinstance(value[0], list | dict):
+        return "[\n" + ",\n".join(f"  {json.dumps(x, ensure_ascii=False, allow_nan=False)}" for x in value) + "\n ]"
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _errors(run: PredictedRun) -> RunErrors:
+    return RunErrors(run.name, run.relative_error, run.joint_errors, run.rms)
+
+
+def _date_of(sources: Sequence[str]) -> str | None:
+    """When the last of some files was changed; None where one is no file."""
+    try:
+        last = max(os.stat(source).st_mtime for source in sources)
+    except (OSError, ValueError):
+        return None
+    return datetime.datetime.fromtimestamp(last, datetime.UTC).isoformat(timespec="seconds")
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:4]) + (f" … ({len(names)})" if len(names) > 4 else "")
+
+
+def _plain(value: Any) -> Any:
+    """Arrays as lists, and null for what JSON has no number for."""
+    if isinstance(value, np.ndarray | np.generic):
+        return _plain(value.tolist())
+    if isinstance(value, Mapping):
+        return {key: _plain(x) for key, x in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(x) for x in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _numbers_of(term: Term) -> dict[str, Any]:
+    """All numbers of a term by name, as :meth:`Term.read` takes them, whatever robot files leave out."""
+    values = {entry.name: _plain(getattr(term, entry.name)) for entry in term.numbers()}
+    return values if term.physical else {**values, "physical": False}
+
+
+def _no_constant(word: str) -> float:
+    raise ValueError(f"{word} is no number of JSON")
+
+
+class _RecordReader:
+    """The fields of a file, one after the other, each checked for what it must be."""
+
+    def __init__(self, where: str, whole: Any) -> None:
+        self.where, self.whole = where, whole
+
+    def wrong(self, words: str) -> DalembertError:
+        return DalembertError(f"{self.where}: {words}")
+
+    def record(self) -> FitRecord:
+        self._check_format()
+        joint_names, tree = self.words("joint_names"), self.words("tree_joint_names")
+        names, standard = self.words("names"), self.words("standard_names")
+        n, b, p = len(joint_names), len(names), len(standard)
+        if not n or len(tree) < n:
+            raise self.wrong(
+                f"joint_names has {n} names and tree_joint_names {len(tree)}; an arm has at least one joint"
+            )
+        if len(set(names)) < b:
+            raise self.wrong("names has a name twice; every base parameter has its own")
+        covariance = self.numbers("covariance", b, b)
+        size = float(np.abs(covariance[np.isfinite(covariance)]).max(initial=0.0))
+        if not np.allclose(covariance, covariance.T, rtol=0, atol=SYMMETRIC * size, equal_nan=True):
+            raise self.wrong("covariance is not symmetric; no covariance is like this")
+        if (np.diag(covariance) < 0).any():
+            raise self.wrong("covariance has a negative number on its diagonal; no variance is negative")
+        joints = self.joint_numbers("joints", b, len(tree))
+        return FitRecord(
+            arm=self.word("arm"), joint_names=joint_names, tree_joint_names=tree, method=self.word("method"),
+            prismatic=self.flags("prismatic", len(tree)), physical=self.flag("physical"), names=names,
+            formulas=self.words("formulas", b), parameters=self.finite("parameters", b), covariance=covariance,
+            joints=joints, units=self.units(b), standard_names=standard, combinations=self.finite("combinations", b, p),
+            friction_kinds=self.words("friction_kinds"), two_sided=self.flag("two_sided"), offset=self.flag("offset"),
+            rotor=self.flag("rotor"), terms=self.terms(len(tree)), drives=self.drives(n),
+            load_from=None if self.get("load_from") is None else self.finite("load_from", p),
+            tolerance=self.positive("tolerance"), condition=self.number("condition"),
+            scaled_condition=self.number("scaled_condition"), noise=self.finite("noise", n),
+            correlation=self.finite("correlation", n), rate=self.positive("rate"), cutoff=self.positive("cutoff"),
+            speeds=self.finite("speeds", n), essential=self.words("essential", known=names),
+            unidentified=self.words("unidentified", known=names), runs=self.runs(n),
+            gains=None if self.get("gains") is None else self.finite("gains", n),
+            error_scale=None if self.whole.get("error_scale") is None else self.finite("error_scale", b), notes=self.words("notes"),
+            warnings=self.words("warnings"), log_date=None if self.get("log_date") is None else self.word("log_date"),
+            software=self.word("software"), source=self.where,
+        )  # fmt: skip
+
+    def _check_format(self) -> None:
+        if not isinstance(self.whole, dict):
+            raise self.wrong("this is no result of an identification; give a file of 'dalembert identify --json'")
+        if self.whole.get("format") != FORMAT:
+            older = {"names", "parameters", "std"} <= self.whole.keys()
+            if older:
+                raise self.wrong(
+                    "this result was written by an older dalembert, without the covariance that is needed; write it again with "
+                    "'dalembert identify --json'"
+                )
+            raise self.wrong("this is no result of an identification; give a file of 'dalembert identify --json'")
+        version = self.get("version")
+        if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+            raise self.wrong(f"version is {_short(version)}; it must be a whole number from 1 to {VERSION}")
+        if version > VERSION:
+            raise self.wrong(
+                f"version is {_short(version)}, and this dalembert reads up to {VERSION}; update dalembert"
+            )
+
+    # -- single fields -------------------------------------------------------------------------------
+
+    def get(self, key: str) -> Any:
+        if key not in self.whole:
+            raise self.wrong(f"'{key}' is missing; the file is damaged or was written by another program")
+        return self.whole[key]
+
+    def word(self, key: str) -> str:
+        value = self.get(key)
+        if not isinstance(value, str):
+            raise self.wrong(f"{key} is {_short(value)}; it must be text")
+        return value
+
+    def words(self, key: str, count: int | None = None, known: Sequence[str] | None = None) -> tuple[str, ...]:
+        value = self.get(key)
+        if not isinstance(value, list) or not all(isinstance(x, str) for x in value):
+            raise self.wrong(f"{key} is {_short(value)}; it must be a list of texts")
+        if count is not None and len(value) != count:
+            raise self.wrong(f"{key} has {len(value)} entries; it must have {count}, one for each base parameter")
+        if known is not None and (unknown := [x for x in value if x not in known]):
+            raise self.wrong(f"{key} names '{unknown[0]}', which is not among the base parameters")
+        return tuple(value)
+
+    def flag(self, key: str) -> bool:
+        value = self.get(key)
+        if not isinstance(value, bool):
+            raise self.wrong(f"{key} is {_short(value)}; it must be true or false")
+        return value
+
+    def flags(self, key: str, count: int) -> tuple[bool, ...]:
+        value = self.get(key)
+        if not isinstance(value, list) or len(value) != count or not all(isinstance(x, bool) for x in value):
+            raise self.wrong(f"{key} is {_short(value)}; it must be {count} times true or false")
+        return tuple(value)
+
+    def numbers(self, key: str, *shape: int, within: Any = None) -> Array:
+        """An array of this shape; null is NaN."""
+        value = self.get(key) if within is None else within
+        out = np.full(shape, np.nan)
+        self._fill(key, out, value, shape)
+        return out
+
+    def _fill(self, key: str, out: Array, value: Any, shape: tuple[int, ...]) -> None:
+        words = "×".join(map(str, shape))
+        if not isinstance(value, list) or len(value) != len(out):
+            raise self.wrong(f"{key} is {_short(value)}; it must be a list of {words} numbers")
+        for k, x in enumerate(value):
+            if out.ndim > 1:
+                self._fill(key, out[k], x, shape)
+            elif x is not None:
+                out[k] = self._number(key, x)
+
+    def _number(self, key: str, value: Any) -> float:
+        try:
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise OverflowError
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if not math.isfinite(number):
+            raise self.wrong(f"{key} has {_short(value)}; it must be a finite number")
+        return number
+
+    def finite(self, key: str, *shape: int) -> Array:
+        out = self.numbers(key, *shape)
+        if np.isnan(out).any():
+            raise self.wrong(f"{key} has null where a number is needed")
+        return out
+
+    def number(self, key: str) -> float:
+        """A number; null is infinite."""
+        value = self.get(key)
+        return math.inf if value is None else self._number(key, value)
+
+    def positive(self, key: str) -> float:
+        value = self.number(key)
+        if not 0 < value < math.inf:
+            raise self.wrong(f"{key} is {_short(self.get(key))}; it must be a number above 0")
+        return value
+
+    def joint_numbers(self, key: str, count: int, bodies: int) -> tuple[int, ...]:
+        value = self.get(key)
+        if not isinstance(value, list) or len(value) != count or not all(_is_index(x, -1, bodies) for x in value):
+            raise self.wrong(f"{key} is {_short(value)}; it must be {count} whole numbers from -1 to {bodies - 1}")
+        return tuple(value)
+
+    # -- tables --------------------------------------------------------------------------------------
+
+    def tables(self, key: str) -> list[dict[str, Any]]:
+        value = self.get(key)
+        if not isinstance(value, list) or not all(isinstance(x, dict) for x in value):
+            raise self.wrong(f"{key} is {_short(value)}; it must be a list of tables")
+        return value
+
+    def term(self, key: str, table: Mapping[str, Any]) -> Term:
+        """A term from {name: its numbers}."""
+        (name, values), *more = table.items() if table else [("", None)]
+        if more or name not in TERMS:
+            raise self.wrong(f"{key} has {_short(dict(table))}; it must be one of {', '.join(TERMS)} with its numbers")
+        try:
+            return TERMS[name].read(values)
+        except (DalembertError, TypeError, ValueError, OverflowError) as problem:
+            raise self.wrong(f"{key}: {name}: {problem}") from None
+
+    def units(self, count: int) -> tuple[Term | None, ...]:
+        value = self.get("units")
+        if (
+            not isinstance(value, list)
+            or len(value) != count
+            or not all(x is None or isinstance(x, dict) for x in value)
+        ):
+            raise self.wrong(f"units is {_short(value)}; it must be a list of {count} tables or null")
+        return tuple(None if x is None else self.term("units", x) for x in value)
+
+    def terms(self, bodies: int) -> tuple[JointTerm, ...]:
+        out = []
+        for table in self.tables("terms"):
+            joint = table.get("joint")
+            if not _is_index(joint, 0, bodies):
+                raise self.wrong(f"terms has joint {_short(joint)}; it must be a whole number from 0 to {bodies - 1}")
+            out.append((int(joint), self.term("terms", {k: x for k, x in table.items() if k != "joint"})))  # type: ignore[arg-type]
+        return tuple(out)
+
+    def drives(self, n: int) -> tuple[Drive, ...]:
+        out = []
+        for table in self.tables("drives"):
+            pair = table.get("joints")
+            if not isinstance(pair, list) or len(pair) != 2 or not all(_is_index(x, 0, n) for x in pair):
+                raise self.wrong(f"drives has joints {_short(pair)}; they must be two numbers from 0 to {n - 1}")
+            out.append(Drive(pair[0], pair[1], self._number("drives", table.get("ratio"))))
+        return tuple(out)
+
+    def runs(self, n: int) -> tuple[RunErrors, ...]:
+        out = []
+        for table in self.tables("runs"):
+            name = table.get("name")
+            if not isinstance(name, str):
+                raise self.wrong(f"runs has the name {_short(name)}; it must be text")
+            error, joints, rms = (table.get(key) for key in ("relative_error", "joint_errors", "rms"))
+            whole = math.nan if error is None else self._number("relative_error", error)
+            each = (
+                self.numbers(f"runs: {key}", n, within=x or []) for key, x in (("joint_errors", joints), ("rms", rms))
+            )
+            out.append(RunErrors(name, whole, *each))
+        if not out:
+            raise self.wrong("runs is empty; a result has at least the run that it was identified on")
+        return tuple(out)
+
+
+def _is_index(x: Any, low: int, end: int) -> bool:
+    return isinstance(x, int) and not isinstance(x, bool) and low <= x < end
+
+
+def _short(value: Any) -> str:
+    """A value in a sentence."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 40 else text[:36] + " …"
