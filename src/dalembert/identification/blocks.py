@@ -30,10 +30,12 @@ from dalembert.logs.conditioning import (
     low_pass,
     spectrum,
     usual_step,
+    with_rests,
 )
 from dalembert.logs.log import Log
 
 Array = NDArray[np.float64]
+Samples = tuple[Array, Array, Array | None, Array]  # t, q, qd, tau of a stretch
 
 PER_PART = 4  # blocks of each part that is left out: their spread is the standard error
 BAND = 0.999  # the share of the torques' power that the highest cut-off lets through
@@ -72,10 +74,7 @@ class Material:
         highest = min(max(torque, 2.5 * lowest), FASTEST * motion, 0.2 * slowest)
         lowest = min(lowest, highest)
         self.cutoffs = np.geomspace(lowest, highest, COUNT) if cutoff is None else np.array([cutoff])
-        self.band = float(
-            highest if cutoff is None else min(max(cutoff, torque, 2.5 * lowest), 0.2 * slowest, max(highest, cutoff))
-        )
-        self.band = max(self.band, float(self.cutoffs[-1]))
+        self.band = max(float(highest), float(self.cutoffs[-1]))
         every = max(1, int(rate / (OVERSAMPLED * self.band)))
         notes: list[str] = []
         whole = even_stretches(log, 1.0 / rate, GAP / float(np.sqrt(self.cutoffs[0] * self.cutoffs[-1])), notes)
@@ -88,7 +87,8 @@ class Material:
 
     def at(self, cutoff: float) -> tuple[Conditioned, Conditioned]:
         """(for the fit, for the judgement): states below twice the cut-off, torques below it, and below the band."""
-        pieces = tuple(filtered_states(*stretch, self.rate, cutoff) for stretch in self.stretches)
+        smooth = [filtered_states(t, q, qd, tau, self.rate, cutoff) for t, q, qd, tau in self.stretches]
+        pieces = tuple(with_rests(smooth, self.rate, cutoff))
         every = max(1, int(self.rate / (SPACING * cutoff)))
         fit = Conditioned(pieces, self.rate, cutoff, every, 0, self.log)
         fit = replace(fit, edge=fit.reach)
@@ -124,13 +124,13 @@ class Material:
         return np.minimum(np.searchsorted(ends, [piece.t[0] for piece in ready.pieces]), len(ends) - 1)
 
 
-def thin(stretch: tuple[Array, Array, Array | None, Array], rate: float, every: int) -> tuple[Array, ...]:
+def thin(stretch: Samples, rate: float, every: int) -> Samples:
     """One sample in ``every``, low-passed before."""
     t, q, qd, tau = stretch
     if every == 1:
-        return stretch  # type: ignore[return-value]
+        return stretch
     q, tau = (low_pass(x, rate, 0.4 * rate / every)[::every] for x in (q, tau))
-    return t[::every], q, None if qd is None else low_pass(qd, rate, 0.4 * rate / every)[::every], tau  # type: ignore[return-value]
+    return t[::every], q, None if qd is None else low_pass(qd, rate, 0.4 * rate / every)[::every], tau
 
 
 def power_limits(log: Log, rate: float) -> tuple[float, float]:

@@ -261,7 +261,22 @@ class FitComparison:
         return f"<FitComparison of {self.after.arm!r}: {words}, {len(self.parameters)} parameters>"
 
 
-_PARAMETER_KEYS = ["name", "joint", "kind", "title", "unit", "before", "after", "before_std", "after_std", "difference", "std", "z", "p", "adjusted"]
+_PARAMETER_KEYS = [
+    "name",
+    "joint",
+    "kind",
+    "title",
+    "unit",
+    "before",
+    "after",
+    "before_std",
+    "after_std",
+    "difference",
+    "std",
+    "z",
+    "p",
+    "adjusted",
+]
 _GROUP_KEYS = ["joint", "kind", "names", "distance", "freedom", "p", "adjusted"]
 _FRICTION_KEYS = ["joint", "speeds", "before", "after", "before_std", "after_std", "z", "same_law", "p", "adjusted"]
 

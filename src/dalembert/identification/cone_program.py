@@ -22,6 +22,12 @@ Array = NDArray[np.float64]
 SETTLED = ("Solved", "AlmostSolved")  # what the solver says of an answer that can be used
 WANTED = 1e-10  # gap and residuals at which the solver stops: predicted torques are then right to about 1e-6
 ACCURATE = 1e-8  # gap and residuals that count as full accuracy
+# settings that differ from the solver's own, tried one after another while it gets stuck
+CAREFUL: tuple[dict[str, Any], ...] = (
+    {},
+    {"max_step_fraction": 0.9},
+    {"max_step_fraction": 0.8, "equilibrate_enable": False},
+)
 
 
 def clarabel() -> Any:
@@ -90,12 +96,17 @@ class ConeProgram:
         weights = np.concatenate([self.weights, np.ones(m)]) / scale
         slope = np.concatenate([self.slope - self.weights * self.centres, np.zeros(m)]) / scale
         P = csc_matrix((weights, (range(len(weights)),) * 2))
-        settings = self.solver.DefaultSettings()
-        settings.verbose = False
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = WANTED
         cones = [self.solver.ZeroConeT(m)] * (m > 0) + self._cones
-        solution = self.solver.DefaultSolver(P, slope, csc_matrix(G), h, cones, settings).solve()
-        status = str(solution.status)
+        for careful in CAREFUL:  # exponential cones may stop long steps
+            settings = self.solver.DefaultSettings()
+            settings.verbose = False
+            settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = WANTED
+            for name, value in careful.items():
+                setattr(settings, name, value)
+            solution = self.solver.DefaultSolver(P, slope, csc_matrix(G), h, cones, settings).solve()
+            status = str(solution.status)
+            if status in SETTLED or "Infeasible" in status:
+                break
         if "Infeasible" in status:
             raise DalembertError(f"no possible bodies fit: the semidefinite program is infeasible ({status})")
         if status not in SETTLED:

@@ -8,7 +8,7 @@ two, block by block, and by a share that is worth a parameter.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,7 +20,8 @@ from dalembert.identification.blocks import REST, STILL, Grams, Material, grams
 from dalembert.identification.candidates import Candidates, Family, Variant
 from dalembert.identification.crossvalidation import CrossValidation, difference, usual_squares
 from dalembert.identification.modelled import parameter_set
-from dalembert.identification.options import Settings
+from dalembert.identification.options import ModelOptions, Settings
+from dalembert.identification.parameters import FRICTION
 from dalembert.identification.physical import scales
 from dalembert.logs.conditioning import Conditioned, Stretch
 from dalembert.logs.log import Log
@@ -33,8 +34,8 @@ Laws = dict[tuple[int, str], Variant]  # what the joints have, by joint and fami
 WORTH = 0.01  # of a joint's squared error: what another law must take away
 ROUNDS = 4  # of adding laws, at most
 DEVIATIONS = (1.0, 0.3, 0.1, 0.03)  # of a prior around the arm's own inertias, relative
+LOADED = ("load", "gear")  # laws that depend on what a joint passes on
 SIGNED = ("viscous", "coulomb", "tanh", "stribeck", "drag", "load", "gear", "spring", "drive")  # not below zero
-NEGATIVE = 0.05  # of the size with which it would make the whole torque: what a coefficient may be below zero
 
 
 @dataclass(frozen=True)
@@ -101,13 +102,18 @@ class Selector:
         ]
         self.load_from = self.shared.values  # what joints pass on, for laws that depend on it
         self.plain: Laws = {}
-        for j in range(arm.n):
-            for name in ("viscous", "coulomb") if "friction" in self.open else ():
-                self._put(self.plain, (j, name), 0)
+        for key, family in self.candidates.families.items():
+            if family.name in FRICTION:
+                self.plain[key] = family.variants[0]
+        if any(name in LOADED for _, name in self.candidates.families):
+            self.load_from = self._first(fit)
 
-    def _put(self, laws: Laws, key: tuple[int, str], variant: int) -> None:
-        if key in self.candidates.families:
-            laws[key] = self.candidates.families[key].variants[variant]
+    def _first(self, ready: Conditioned) -> Array:
+        """The shared parameters of a first fit, with viscous and Coulomb friction."""
+        fitted = self._grams(ready)
+        ones = np.ones(self.arm.n)
+        cv = CrossValidation(fitted, fitted, self.candidates.size, self.start, ones, ones)
+        return cv.solve(cv.parts, self.columns_of(self.plain))[0][: self.shared.rank]
 
     # -- Gram matrices ------------------------------------------------------------------------------
 
@@ -182,37 +188,48 @@ class Selector:
                 rest = {k: v for k, v in laws.items() if not (k[0] == family.joint and k[1] in family.replaces)}
                 yield family, rest
 
-    def laws(self, cv: CrossValidation, laws: Laws, said: list[Trial]) -> Laws:
-        """The model with the laws that are worth their parameters, and without those that are not."""
-        names = self.arm.joint_names
+    def laws(self, cv: CrossValidation, laws: Laws) -> tuple[Laws, list[Trial]]:
+        """The model with the laws that are worth their parameters and without those that are not; what was tried last."""
+        trials: dict[tuple[int, str], Trial] = {}
         for done in range(ROUNDS):
             before, _ = cv.errors([self.columns_of(laws)])
-            scores = cv.scores(before)
-            own = (before / np.maximum(cv.judged.rows, 1.0) / cv.usual[:, None])[:, cv.counted].mean(axis=1)
-            best: dict[int, tuple[float, Family, Variant, Laws]] = {}
-            for family, rest in self.moves(laws):
-                self.step("selection", done / ROUNDS)
-                models = [{**rest, family.key: variant} for variant in family.variants]
-                errors, which = cv.errors([self.columns_of(model) for model in models])
-                gain, spread = difference(scores, cv.scores(errors))
-                unit = float(own[family.joint]) / self.arm.n  # the joint's own share of the score
-                more = len(self.columns_of(models[which])) - len(self.columns_of(laws))
-                better = gain > self.errors_needed * spread * (more > 0) and gain > WORTH * unit * max(more, 1)
-                better = better and self.possible(cv, models[which], family)
-                said.append(
-                    Trial(family.choice, names[family.joint], family.variants[which].words, cv.relative(errors),
-                          gain / max(unit, 1e-300), spread / max(unit, 1e-300), more, False)
-                )  # fmt: skip
-                worth = gain / max(more, 1)
-                if better and (family.joint not in best or worth > best[family.joint][0]):
-                    best[family.joint] = (worth, family, family.variants[which], rest)
+            best: dict[int, tuple[float, Family, Variant]] = {}
+            for count, (family, rest) in enumerate(self.moves(laws)):
+                self.step("selection", (done + count / len(self.candidates.families)) / ROUNDS)
+                trial, variant, worth = self.tried(cv, before, laws, rest, family)
+                trials[family.key] = trial
+                if worth > 0 and (family.joint not in best or worth > best[family.joint][0]):
+                    best[family.joint] = (worth, family, variant)
             if not best:
                 break
-            # the law that gains most, and those of joints that are not its neighbours: theirs is another matter
-            for joint, (_, family, variant, _) in sorted(best.items(), key=lambda x: -x[1][0]):
+            for joint, (_, family, variant) in best.items():
                 laws = {k: v for k, v in laws.items() if not (k[0] == joint and k[1] in family.replaces)}
                 laws[family.key] = variant
-        return self.without(cv, laws)
+        laws = self.without(cv, laws)
+        return laws, [replace(trial, chosen=key in laws) for key, trial in trials.items()]
+
+    def tried(
+        self, cv: CrossValidation, before: Array, laws: Laws, rest: Laws, family: Family
+    ) -> tuple[Trial, Variant, float]:
+        """What a family brings beside a model with errors ``before``, and how much that is worth a parameter, or 0."""
+        models = [{**rest, family.key: variant} for variant in family.variants]
+        errors, which = cv.errors([self.columns_of(model) for model in models])
+        gain, spread = difference(cv.scores(before), cv.scores(errors))
+        unit = self.share(cv, before, family.joint)
+        more = len(self.columns_of(models[which])) - len(self.columns_of(laws))
+        needed = max(self.errors_needed * spread if more > 0 else 0.0, WORTH * unit * max(more, 1))
+        worth = gain / max(more, 1) if gain > needed and self.possible(cv, models[which], family) else 0.0
+        variant = family.variants[which]
+        trial = Trial(
+            family.choice, self.arm.joint_names[family.joint], variant.words, cv.relative(errors), gain / unit,
+            spread / unit, more, False,
+        )  # fmt: skip
+        return trial, variant, worth
+
+    def share(self, cv: CrossValidation, errors: Array, joint: int) -> float:
+        """What a joint's own errors are of the score of these errors."""
+        own = (errors[joint] / np.maximum(cv.judged.rows[joint], 1.0) / cv.usual[joint])[cv.counted].mean()
+        return max(float(own), 1e-12) / self.arm.n
 
     def possible(self, cv: CrossValidation, laws: Laws, family: Family) -> bool:
         """Whether a law's coefficients have the signs that a mechanism can have."""
@@ -225,15 +242,96 @@ class Selector:
         """The model without laws whose loss is within one standard error, the least needed first."""
         while True:
             before, _ = cv.errors([self.columns_of(laws)])
-            scores, least = cv.scores(before), None
-            own = (before / np.maximum(cv.judged.rows, 1.0) / cv.usual[:, None])[:, cv.counted].mean(axis=1)
+            losses = []
             for key in laws:
                 rest = {k: v for k, v in laws.items() if k != key}
                 errors, _ = cv.errors([self.columns_of(rest)])
-                loss, spread = difference(cv.scores(errors), scores)
-                if loss <= max(self.errors_needed * spread, 0.0) and loss <= WORTH * float(own[key[0]]) / self.arm.n:
-                    if least is None or loss < least[0]:
-                        least = (loss, rest)
-            if least is None:
+                loss, spread = difference(cv.scores(errors), cv.scores(before))
+                small = WORTH * self.share(cv, before, key[0])
+                if loss <= max(min(self.errors_needed * spread, small), 0.0):
+                    losses.append((loss, key))
+            if not losses:
                 return laws
-            laws = least[1]
+            least = min(losses)[1]
+            laws = {key: variant for key, variant in laws.items() if key != least}
+
+    # -- all of it ------------------------------------------------------------------------------------
+
+    def run(self) -> tuple[float, Laws, list[Trial]]:
+        """(cut-off, laws, what was tried): laws at the best cut-off for viscous and Coulomb friction, and once more at
+        the best cut-off for those laws, if that is another."""
+        cutoffs = self.material.cutoffs
+        stages = []
+        for k, cutoff in enumerate(cutoffs):
+            self.step("cut-offs", k / len(cutoffs))
+            stages.append(self.stage(float(cutoff)))
+        usual = self.judged(stages[len(stages) // 2]).usual
+        laws, trials, now = self.plain, list[Trial](), -1
+        for _ in range(2):
+            deviation, scores = self.believed(stages, usual, laws)
+            best = int(np.argmin([float(s.mean()) for s, _ in scores]))
+            cut = [
+                Trial("cutoff", "", f"{stage.cutoff:.3g} Hz", error, *_against(scores[best][0], s), 0, k == best)
+                for k, (stage, (s, error)) in enumerate(zip(stages, scores, strict=True))
+            ]
+            if best == now:
+                break
+            now = best
+            laws, trials = self.laws(self.judged(stages[best], usual, deviation), self.plain)
+        return stages[now].cutoff, laws, [*cut, *trials]
+
+    def believed(self, stages: list[Stage], usual: Array, laws: Laws) -> tuple[float | None, list[tuple[Array, float]]]:
+        """(the deviation of a prior around the arm's inertias that helps, if one does; scores and errors of all stages)."""
+
+        def scored(deviation: float | None) -> list[tuple[Array, float]]:
+            out = []
+            for stage in stages:
+                cv = self.judged(stage, usual, deviation)
+                errors, _ = cv.errors([self.columns_of(laws)])
+                out.append((cv.scores(errors), cv.relative(errors)))
+            return out
+
+        def best(scores: list[tuple[Array, float]]) -> Array:
+            return min((s for s, _ in scores), key=lambda s: float(s.mean()))
+
+        chosen, scores = None, scored(None)
+        for deviation in DEVIATIONS if self.arm_has_inertias else ():
+            others = scored(deviation)
+            gain, spread = difference(best(scores), best(others))
+            if gain > self.errors_needed * spread:
+                chosen, scores = deviation, others
+        return chosen, scores
+
+    @property
+    def arm_has_inertias(self) -> bool:
+        """Whether the arm says anything that a prior could hold on to."""
+        return any(not body.inertia.is_zero for body in self.arm.mechanism.tree.bodies)
+
+    def model(self, laws: Laws) -> ModelOptions:
+        """The options that ask for these laws, and for nothing else."""
+        names = self.arm.joint_names
+        terms: dict[str, dict[str, list[dict[str, float]]]] = {name: {} for name in names}
+        for (j, family), variant in laws.items():
+            for term in variant.terms if family not in (*FRICTION, "offset") else ():
+                shape = {x.name: getattr(term, x.name) for x in term.numbers() if x.name not in term.linear()}
+                terms[names[j]].setdefault(term.name, []).append(shape)
+        pinned = self.settings.model
+        friction: dict[str | int, Sequence[str]] = {
+            name: tuple(kind for kind in FRICTION if (j, kind) in laws) for j, name in enumerate(names)
+        }
+        offset = [name for j, name in enumerate(names) if (j, "offset") in laws]
+        drives = [v.drive for v in laws.values() if v.drive is not None]
+        return replace(
+            pinned,
+            friction=friction if "friction" in self.open else pinned.friction,
+            offset=offset if "offset" in self.open else pinned.offset,
+            coupling=[(d.i + 1, d.j + 1, d.ratio) for d in drives] if "coupling" in self.open else pinned.coupling,
+            terms=terms if any(terms.values()) else pinned.terms,
+        )
+
+
+def _against(best: Array, scores: Array) -> tuple[float, float]:
+    """(gain, its standard error) of the best beside other scores, in the best's."""
+    gain, spread = difference(best, scores)
+    size = max(float(best.mean()), 1e-300)
+    return gain / size, spread / size

@@ -228,11 +228,16 @@ def smoothed(log: Log, cutoff: float, notes: list[str]) -> list[Stretch]:
     """The log in stretches of even samples, each with filtered q, qd and qdd from its first sample to its last, and its rests."""
     step = usual_step(log)
     moving = [filtered_states(*arrays, 1.0 / step, cutoff) for arrays in even_stretches(log, step, GAP / cutoff, notes)]
-    if not moving:
+    return with_rests(moving, 1.0 / step, cutoff)
+
+
+def with_rests(stretches: list[Stretch], rate: float, cutoff: float) -> list[Stretch]:
+    """The stretches of one log, each with the rests of its joints."""
+    if not stretches:
         return []
-    period = max(2, round(1.0 / (step * cutoff)))
-    speeds = rest_speeds([stretch.qd for stretch in moving], period)
-    return [replace(stretch, rest=rests(stretch.qd, speeds, period)) for stretch in moving]
+    period = max(2, round(rate / cutoff))
+    speeds = rest_speeds([stretch.qd for stretch in stretches], period)
+    return [replace(stretch, rest=rests(stretch.qd, speeds, period)) for stretch in stretches]
 
 
 def automatic_cutoff(log: Log) -> float:
