@@ -74,8 +74,8 @@ def test_identify_predict_evaluate_and_the_command_take_a_rate(tmp_path: Path) -
     fit = da.identify(arm(), bare, rate=rate)
     usual = da.identify(arm(), whole())
     assert np.allclose(fit.parameters, usual.parameters, rtol=1e-5, atol=1e-5)
-    assert np.allclose(fit.predict(bare), usual.predict(whole()), atol=1e-6)
-    assert np.allclose(fit.predict(whole()), usual.predict(whole()), atol=1e-6)
+    assert np.allclose(fit.predict(bare), usual.predict(whole()), rtol=1e-4, atol=0.02)
+    assert np.allclose(fit.predict(whole()), usual.predict(whole()), rtol=1e-4, atol=0.02)
     assert fit.evaluate(bare).relative_error < 0.01
     path = text(tmp_path / "log.csv", ",".join(HEADER[1:]), np.column_stack([bare[x] for x in ("q", "qd", "tau")]))
     arm().save(tmp_path / "arm.toml")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Option
 
@@ -14,8 +15,14 @@ from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable
 
-Criterion = Literal["condition", "scaled-condition", "d-optimal"]
-WORDS = {"condition": "condition number", "scaled-condition": "scaled condition number", "d-optimal": "log det"}
+if TYPE_CHECKING:
+    from dalembert.identification.exciting_goals import Forecast
+
+Criterion = Literal["condition", "scaled-condition", "d-optimal", "l-optimal"]
+WORDS = {
+    "condition": "condition number", "scaled-condition": "scaled condition number", "d-optimal": "log det",
+    "l-optimal": "rms std of the goal",
+}  # fmt: skip
 
 
 def excite(
@@ -33,12 +40,41 @@ def excite(
         float | None, Option(metavar="HZ", help="Base frequency; periods take about 10 s unless given.")
     ] = None,
     criterion: Annotated[
-        Criterion, Option(help="Condition number of the base regressor (as it is, or scaled), or its determinant.")
-    ] = "condition",
+        Criterion | None,
+        Option(
+            help="Condition number of the base regressor (as it is, or scaled), or its determinant; after a fit, the variance "
+            "of the goal, or the determinant."
+        ),
+    ] = None,
+    after: Annotated[
+        Path | None,
+        Option(metavar="FIT.json", help="A former fit ('identify --json'): reduce what it leaves uncertain."),
+    ] = None,
+    goal: Annotated[
+        str | None,
+        Option(
+            metavar="GOAL",
+            help="With --after: parameters, friction, friction:JOINT, payload, payload:mass-com or task:MOTION.csv.",
+        ),
+    ] = None,
+    until: Annotated[
+        list[str] | None,
+        Option(
+            metavar="NAME=STD",
+            help="With --after: how many seconds bring the standard deviation of NAME down to STD, a number or a percentage; may "
+            "be given again.",
+        ),
+    ] = None,
     clearance: Annotated[
-        float, Option(metavar="M", help="How far joints, links and tip stay above the height of the base.")
+        float, Option(metavar="M", help="How far joints, links and tip stay from the floor and all planes.")
     ] = 0.1,
-    floor: Annotated[bool, Option("--floor/--no-floor", help="Whether there is a floor.")] = True,
+    floor: Annotated[
+        bool, Option("--floor/--no-floor", help="Whether there is a floor, at the height of the base.")
+    ] = True,
+    plane: Annotated[
+        list[str] | None,
+        Option(metavar='"NX NY NZ D"', help="Stay where n·p ≥ D (m, base axes), by the clearance; may be given again."),
+    ] = None,
     share: Annotated[float, Option(metavar="0…1", help="How much of every limit to use.")] = 1.0,
     limits: Annotated[
         str | None, Option(metavar="LIMITS", help="Limits in place of the robot's: a file or text.")
@@ -53,14 +89,23 @@ def excite(
 ) -> None:
     """Find a motion for identification: one that shows the arm's base parameters best, within its limits.
 
+    With --after it is the motion that most reduces the uncertainty of what --goal names.
+
     A Fourier series or a spline from rest to rest. Ctrl-C ends the search with the best motion so far. OUT.csv gets t, q, qd, qdd
     and the torques that the arm's model says it takes. With --cluster the starts are improved on the workers of a Dask cluster.
     """
     loaded = options.load(arm, loading, limits=limits)
     if not rate > 0:
         raise DalembertError(f"--rate is {rate:g}; it is in samples a second and must be above zero")
+    task = Path(goal.removeprefix("task:")) if goal is not None and goal.startswith("task:") else None
+    options.not_an_input(output, "the motion would overwrite the file it is", arm, after, task)
     check_writable(output, overwrite=force)
     posture = None if start is None else options.row_of("--start", start, "x", loaded.n)
+    planes = [_plane(text) for text in plane or []]
+    wanted = list(map(_until, until or []))
+    if wanted and after is None:
+        raise DalembertError("--until is about the motion after a fit; give the fit with --after")
+    criterion = criterion or ("condition" if after is None else "l-optimal")
     with Bar(f"exciting {loaded.name}") as bar:
 
         def told(fraction: float, best: float) -> None:
@@ -69,8 +114,8 @@ def excite(
 
         excitation = da.excite(
             loaded, criterion=criterion, start=posture, progress=told, duration=duration, shape=shape,
-            points=points, harmonics=harmonics, base_frequency=frequency, clearance=clearance if floor else None,
-            share=share, starts=starts, seed=seed, cluster=cluster,
+            points=points, harmonics=harmonics, base_frequency=frequency, clearance=clearance, floor=floor, planes=planes,
+            after=after, goal=goal, share=share, starts=starts, seed=seed, cluster=cluster,
         )  # fmt: skip
     say("note", *excitation.notes)
     if excitation.interrupted:
@@ -87,6 +132,8 @@ def excite(
             _beside(qd[:, j], given.velocity), _beside(qdd[:, j], given.acceleration), _beside(tau[:, j], given.effort),
         ])  # fmt: skip
     print_table(["joint", ">q", ">max |qd| / limit", ">max |qdd| / limit", ">max |tau| / limit"], rows, "Joints")
+    if excitation.forecast is not None:
+        _show_forecast(excitation.forecast, wanted)
     tell(
         f"{excitation.base.rank} base parameters; condition number {excitation.condition:.4g} (SI units), "
         f"{excitation.condition_scaled:.4g} with columns of length one; log det {excitation.log_det:.4g}"
@@ -96,6 +143,47 @@ def excite(
         periods = round(motion.duration * excitation.base_frequency)
         form = f"{periods} periods of {excitation.base_frequency:.4g} Hz, {excitation.coefficients.shape[2]} harmonics"
     tell(f"{motion.duration:g} s: {form}, found in {excitation.seconds:.1f} s; the motion is in {output.resolve()}")
+
+
+def _plane(text: str) -> tuple[tuple[float, ...], float]:
+    """A plane of words: its normal and its offset."""
+    *normal, offset = options.numbers_of("--plane", text, "nx ny nz d")
+    return tuple(normal), offset
+
+
+def _until(text: str) -> tuple[str, float, bool]:
+    """NAME=STD of words: the name, the number, and whether it is a percentage."""
+    name, _, size = text.rpartition("=")
+    share = size.strip().endswith("%")
+    if not name:
+        raise DalembertError(f"--until is '{text}'; it must be NAME=STD, such as Fv_3=0.05 or Fv_3=1%")
+    (value,) = options.numbers_of(f"--until {name}", size.strip().rstrip("%"), "std")
+    return name.strip(), value, share
+
+
+def _show_forecast(forecast: Forecast, wanted: list[tuple[str, float, bool]]) -> None:
+    """The standard deviations before and after, and how long it takes to reach those that are wanted."""
+    rows = []
+    for name, value, *both in zip(forecast.names, forecast.values, forecast.before, forecast.after, strict=True):
+        before, after = both
+        times = number(before / after, digits=2) if math.isfinite(before) and after > 0 else ""
+        shown = "" if math.isnan(value) else number(float(value))
+        rows.append([name, shown, *(number(float(x), digits=2) if math.isfinite(x) else "∞" for x in both), times])
+    print_table(["", ">value", ">std before", ">std after", ">times less"], rows, f"Goal {forecast.goal} (SI units)")
+    for name, value, share in wanted:
+        size = value
+        if share:
+            known = forecast.values[forecast.names.index(name)] if name in forecast.names else 1.0
+            if math.isnan(known):
+                raise DalembertError(
+                    f"--until {name}: its value is not known, so give its std as a number, not in percent"
+                )
+            size = value / 100 * abs(float(known))
+        seconds = forecast.seconds_until(name, size)
+        takes = f"takes about {seconds:.3g} s of such a motion" if math.isfinite(seconds) else "is out of reach of it"
+        tell(f"{name} to ± {size:.3g} {takes}")
+    before = f"{forecast.value_before:.3g}" if math.isfinite(forecast.value_before) else "∞"
+    tell(f"{forecast.measure}: {before} before, {forecast.value_after:.3g} predicted after this motion")
 
 
 def _beside(values: Any, limit: float | None) -> str:

@@ -11,6 +11,7 @@ from typer import Argument, Option
 
 import dalembert as da
 from dalembert.cli import options
+from dalembert.cli.fit_tables import show_folds, show_trend
 from dalembert.cli.terminal import console, number, print_table, say, saying_warnings, tell
 from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
@@ -68,10 +69,25 @@ def identify(
     hold_out: Annotated[
         float, Option(metavar="SHARE", help="Leave the last share of LOG, such as 0.3, out and validate on it.")
     ] = 0.0,
+    folds: Annotated[
+        str | None,
+        Option(
+            metavar="K|runs",
+            help="Repeat the identification without each of K parts of the log, or without each run, and judge it there.",
+        ),
+    ] = None,
+    compare: Annotated[
+        list[str] | None,
+        Option(
+            metavar="FIT.json",
+            help="Say what changed since an earlier result (--json); may be repeated, in the order of time.",
+        ),
+    ] = None,
     column: options.ColumnOption = None,
     unit: options.UnitOption = None,
     joints: options.JointsOption = None,
     topic: options.TopicOption = None,
+    episodes: options.EpisodesOption = None,
     gains: options.GainsOption = None,
     gears: options.GearsOption = None,
     motor_side: options.MotorSideOption = None,
@@ -138,10 +154,13 @@ def identify(
         "prior_kind": prior_kind, "bounds": boxes_of(box), "cutoff": cutoff, "decimate": decimate, "edge": edge,
         "dead_zone": dead_zone, "hold_out": hold_out, "rotor": rotor, "offset": offset, "two_sided": two_sided,
         "stribeck": stribeck, "sigmoid": sigmoid, "coupling": couplings_of(coupling) or None, "balance": balance,
-        "terms": terms_of(term, loaded_arm.joint_names) or None, "selection": selection,
+        "terms": terms_of(term, loaded_arm.joint_names) or None, "selection": selection, "folds": folds_of(folds),
         "damping": damping, "loaded": loaded, "payload": payload if com is None else {"mass": payload, "com": com},
     }  # fmt: skip
-    settings |= reading_of(loaded_arm.n, column, gains, gears, motor_side, time_unit, unit, joints, topic, rate)
+    settings |= reading_of(
+        loaded_arm.n, column, gains, gears, motor_side, time_unit, unit, joints, topic, rate, episodes
+    )
+    former = [da.read_fit(path) for path in compare or []]
     for path in (output, report, table):
         if path is not None:
             check_writable(path, overwrite=force)
@@ -151,11 +170,16 @@ def identify(
         raise DalembertError(f"{output}: a calibrated arm is saved as .toml or .urdf")
     if coupling and output is not None and Path(output).suffix.lower() == ".urdf":
         raise DalembertError(f"{output}: URDF cannot hold a drive that two joints share (--coupling); save it as .toml")
+    count = 1 + (0 if folds is None else len(log) if folds == "runs" else int(folds_of(folds)))
     with saying_warnings(), Bar("identifying") as bar:
 
         def told(words: str, fraction: float) -> None:
+            if words.startswith("fold "):
+                _, k, _, of = words.split()
+                bar((int(k) + fraction) / (1 + int(of)))
+                return
             begin, share = SHARES.get(words, (0.95, 0.05))
-            bar(begin + share * fraction)
+            bar((begin + share * fraction) / count)
 
         fit = da.identify(loaded_arm, log if len(log) > 1 else log[0], progress=told, **settings)
         if output is not None:
@@ -164,10 +188,15 @@ def identify(
 
     say("note", *remarks(fit))
     _show(fit)
+    if fit.folds is not None:
+        show_folds(fit.folds, fit.before.joint_names)
+    compared = da.compare_fits(*former, fit) if former else None
+    if compared is not None:
+        show_trend(compared)
     if output is not None:
         say("note", f"the calibrated arm is in {output}")
     if table is not None:
-        fit.save(table, overwrite=force)
+        fit.save(table, compared, overwrite=force)
     if report is not None:
         with Bar("writing the report") as bar:
             write_identification(
@@ -177,10 +206,23 @@ def identify(
                 author=author,
                 note=note,
                 date=options.date_of(date),
+                compared=compared,
                 overwrite=force,
                 progress=bar,
             )
         say("note", f"the report is in {report}")
+
+
+def folds_of(given: str | None) -> int | str:
+    """The word of --folds: a number, or "runs"."""
+    if given is None or given == "runs":
+        return given or 0
+    try:
+        return int(given)
+    except ValueError:
+        raise DalembertError(
+            f"--folds is '{given}'; it must be a whole number, such as 5, or 'runs' to leave out one run at a time"
+        ) from None
 
 
 def pairs_of(option: str, given: list[str] | None) -> dict[str, str]:
@@ -240,7 +282,7 @@ def terms_of(given: list[str] | None, joints: tuple[str, ...]) -> dict[str, dict
 def reading_of(
     n: int, columns: list[str] | None, gains: str | None, gears: str | None, motor_side: str | None,
     time_unit: str | None, units: list[str] | None = None, joints: str | None = None, topic: str | None = None,
-    rate: float | None = None,
+    rate: float | None = None, episodes: str | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """How the log is to be read: only what was given, so that what the log says itself holds otherwise."""
     ratios = options.list_of("--gears", gears or "")
@@ -249,7 +291,7 @@ def reading_of(
         "gains": None if gains is None else options.list_of("--gains", gains),
         "gears": [ratios[k * n : k * n + n] for k in range(n)] if len(ratios) == n * n else ratios or None,
         "motor_side": tuple(motor_side.replace(",", " ").split()) if motor_side else None,
-        "units": pairs_of("--unit", units) or None, "topic": topic, "rate": rate,
+        "units": pairs_of("--unit", units) or None, "topic": topic, "rate": rate, "episodes": episodes,
         "joint_names": joints.replace(",", " ").split() if joints else None,
     }  # fmt: skip
     return {key: value for key, value in reading.items() if value is not None}
@@ -276,10 +318,15 @@ def _show(fit: Identification) -> None:
         tell("Some are sums, named after their first term: --report and --json spell them out.")
     options.tell_numbers(fit.before)
     tell("")
-    columns = ["run", *(f">{name}" for name in fit.before.joint_names), ">all"]
+    columns = ["run", "", *(f">{name}" for name in fit.before.joint_names), ">all joints"]
     errors = [
-        [Path(run.name).name, *(f"{100 * e:.2f}" for e in (*run.joint_errors, run.relative_error))]
+        [
+            Path(run.name).name if instants == "all" else "",
+            instants,
+            *("–" if e is None else f"{100 * e:.2f}" for e in (*joints, overall)),
+        ]
         for run in (fit.run, *fit.validation)
+        for instants, overall, joints in run.error_table
     ]
     print_table(columns, errors, "Relative torque error (%)")
     tell("")

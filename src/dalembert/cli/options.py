@@ -165,6 +165,10 @@ JointsOption = Annotated[
     str | None, Option(metavar='"j1 j2 …"', help="The arm's joints in the order of the log's columns.")
 ]
 TopicOption = Annotated[str | None, Option(help="Which JointState messages of a ROS log to read.")]
+EpisodesOption = Annotated[
+    str | None,
+    Option(metavar="0:5", help="Which episodes of a LeRobot dataset to read, such as 0:5 (0 to 4) or 1,4:6."),
+]
 GainsOption = Annotated[
     str | None, Option(metavar='"k1 k2 …"', help="Drive gains (N m/A): torque is current times these.")
 ]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -23,10 +23,9 @@ from dalembert.arm.handed_on import handed_on
 from dalembert.environment.brief import brief
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError
-from dalembert.identification.record import FitRecord, as_record
+from dalembert.identification.record import KINDS, FitRecord, as_record, kind_of_parameter, same_parameter
 from dalembert.identification.result import Identification, make_run
 from dalembert.logs.formats.raw import listed
-from dalembert.terms import Offset
 from dalembert.terms.term import SLIDING_UNITS
 
 if TYPE_CHECKING:
@@ -39,15 +38,8 @@ AnyFit = Identification | FitRecord | str | os.PathLike[str]
 
 LEVEL = 0.01  # the chance of calling anything changed where nothing is
 SHARES = (0.2, 0.4, 0.6, 0.8, 1.0)  # of the speed that both logs reach: where friction torques are compared
-SAME_ROW = 1e-6  # relative: combinations that differ by more are other parameters
 SINGULAR = 1e-12  # of the largest eigenvalue of a correlation matrix: directions that count as known exactly
 NAMED = 3  # parameters of a group that a sentence names
-KINDS = {
-    "inertia": "inertial parameters",
-    "friction": "friction",
-    "offset": "torque offset",
-    "position": "springs and position-dependent torque",
-}
 INERTIA_UNITS = {"m": "kg", "mx": "kg m", "my": "kg m", "mz": "kg m"}  # kg m² for all others
 
 
@@ -242,12 +234,9 @@ class FitComparison:
             "level": self.level,
             "sentences": list(self.sentences),
             "former_error": self.former_error,
-            "parameters": [{key: getattr(x, key) for key in _PARAMETER_KEYS} for x in self.parameters],
-            "groups": [{key: getattr(x, key) for key in _GROUP_KEYS} for x in self.groups],
-            "friction": [
-                {key: x.tolist() if isinstance(x := getattr(change, key), np.ndarray) else x for key in _FRICTION_KEYS}
-                for change in self.friction
-            ],
+            "parameters": [_table(x, "difference", "std", "z") for x in self.parameters],
+            "groups": [_table(x) for x in self.groups],
+            "friction": [_table(x, "z") for x in self.friction],
             "missing": list(self.missing),
         }
 
@@ -261,24 +250,10 @@ class FitComparison:
         return f"<FitComparison of {self.after.arm!r}: {words}, {len(self.parameters)} parameters>"
 
 
-_PARAMETER_KEYS = [
-    "name",
-    "joint",
-    "kind",
-    "title",
-    "unit",
-    "before",
-    "after",
-    "before_std",
-    "after_std",
-    "difference",
-    "std",
-    "z",
-    "p",
-    "adjusted",
-]
-_GROUP_KEYS = ["joint", "kind", "names", "distance", "freedom", "p", "adjusted"]
-_FRICTION_KEYS = ["joint", "speeds", "before", "after", "before_std", "after_std", "z", "same_law", "p", "adjusted"]
+def _table(record: Any, *further: str) -> dict[str, Any]:
+    """A record of numbers, and some of its properties, as plain data."""
+    values = {name: getattr(record, name) for name in (*(entry.name for entry in fields(record)), *further)}
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
 
 @brief
@@ -317,8 +292,11 @@ class FitTrend:
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """What each fit is called: its file, with the date of its log where that is known."""
-        return tuple(_label(record) for record in self.records)
+        """What each fit is called: its file, with the date of its log where these differ."""
+        dated = len({(record.log_date or "")[:10] for record in self.records}) > 1
+        labels = [_label(record, dated) for record in self.records]
+        alike = len(set(labels)) < len(labels)
+        return tuple(f"{k}: {label}" if alike else label for k, label in enumerate(labels, 1))
 
     @cached_property
     def sentences(self) -> tuple[str, ...]:
@@ -481,16 +459,6 @@ def _beyond(square: float, freedom: int) -> float:
 # -- what a record says --------------------------------------------------------------------------
 
 
-def kind_of_parameter(record: FitRecord, k: int) -> str:
-    """The kind of a base parameter, a key of ``KINDS``."""
-    unit = record.units[k]
-    if unit is None:
-        return "inertia"
-    if isinstance(unit, Offset):
-        return "offset"
-    return "friction" if {"qd", "load"} & set(unit.of) else "position"
-
-
 def _title_of(record: FitRecord, k: int) -> str:
     """The term of a base parameter in a word: "Coulomb", "torque ripple"; "" for an inertia."""
     term = record.units[k]
@@ -510,14 +478,9 @@ def unit_of(record: FitRecord, k: int) -> str:
 
 def _comparable(a: FitRecord, b: FitRecord, name: str) -> bool:
     """Whether both determine the parameter, as the same combination, with a finite error."""
-    if name not in a.names or name not in b.names:
+    if not same_parameter(a, b, name):
         return False
-    i, j = a.names.index(name), b.names.index(name)
-    if not (np.isfinite(_errors_of(a)[i]) and np.isfinite(_errors_of(b)[j])) or a.units[i] != b.units[j]:
-        return False
-    rows = [dict(zip(x.standard_names, x.combinations[k], strict=True)) for x, k in ((a, i), (b, j))]
-    size = max(1.0, *(abs(value) for row in rows for value in row.values()))
-    return all(abs(rows[0].get(key, 0.0) - rows[1].get(key, 0.0)) <= SAME_ROW * size for key in rows[0] | rows[1])
+    return all(np.isfinite(_errors_of(record)[record.names.index(name)]) for record in (a, b))
 
 
 def _errors_of(record: FitRecord) -> Array:
@@ -588,7 +551,8 @@ def _former_error(after: AnyFit, before: FitRecord) -> float | None:
         DalembertError
     ):  # a geometry that was changed since: its parameters are still compared where they are the same
         return None
-    return make_run(base, before.parameters, after.run.conditioned, before.gains).relative_error
+    held = before.runs[0].held
+    return make_run(base, before.parameters, after.run.conditioned, before.gains, held).relative_error
 
 
 def _arrow(before: float, after: float, unit: str, z: float) -> str:
@@ -597,9 +561,10 @@ def _arrow(before: float, after: float, unit: str, z: float) -> str:
     share = f"{100 * (ratio - 1):+.{0 if abs(ratio - 1) > 0.1 else 1}f} %, " if 0.02 < abs(ratio) < 10 else ""
     digits = max(2, 1 - math.floor(math.log10(max(abs(after - before) / max(abs(after), abs(before), 1e-300), 1e-6))))
     sigmas = f"{abs(z):.0f}" if abs(z) >= 10 else f"{abs(z):.2g}"
-    return f"{before:.{digits}g} → {after:.{digits}g} {unit}".rstrip() + f" ({share.replace('-', '−')}{sigmas} σ)"
+    text = f"{before:.{digits}g} → {after:.{digits}g} {unit}".rstrip() + f" ({share}{sigmas} σ)"
+    return text.replace("-", "−")
 
 
-def _label(record: FitRecord) -> str:
+def _label(record: FitRecord, dated: bool) -> str:
     name = os.path.basename(record.source).removesuffix(".json")
-    return f"{name} ({record.log_date[:10]})" if record.log_date else name
+    return f"{name} ({record.log_date[:10]})" if record.log_date and dated else name

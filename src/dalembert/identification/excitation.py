@@ -2,7 +2,8 @@
 
 A motion is a finite Fourier series, repeated over whole periods, or a spline; both start and end at rest
 (:mod:`exciting_shapes`). The best by a criterion (:mod:`exciting_problem`) is looked for under limits on positions,
-velocities, accelerations, torques, and the height of the arm over the floor (:mod:`exciting_limits`).
+velocities, accelerations and torques, and clear of the floor and other planes (:mod:`exciting_limits`). After a fit, it is
+the motion that reduces most the uncertainty of what a goal names (:mod:`exciting_goals`).
 """
 
 from __future__ import annotations
@@ -24,14 +25,20 @@ from dalembert.environment.brief import brief
 from dalembert.environment.cluster import connected, spread
 from dalembert.environment.extras import extra
 from dalembert.errors import ClosureError, DalembertError
+from dalembert.files import whole_file
 from dalembert.identification.base import BaseParameters, base_parameters
+from dalembert.identification.exciting_goals import Aim, Forecast, aim_of, forecast, weights_of
 from dalembert.identification.exciting_limits import Limited
+from dalembert.identification.exciting_planes import planes_of
 from dalembert.identification.exciting_problem import CRITERIA, ExcitationProblem
 from dalembert.identification.exciting_shapes import FourierShapes, Shapes, SplineShapes
 from dalembert.identification.parameters import FRICTION, ParameterSet, has_rotors
+from dalembert.identification.record import FitRecord, as_record
+from dalembert.identification.result import Identification
 from dalembert.kernel.one_thread import one_thread
 from dalembert.trajectory.checks import joints as per_joint
 from dalembert.trajectory.checks import positive
+from dalembert.trajectory.csv_file import motion_columns, write_table
 from dalembert.trajectory.trajectory import Trajectory
 
 Array = NDArray[np.floating[Any]]
@@ -62,6 +69,7 @@ class Excitation:
     coefficients      (2, n, L) sine and cosine amplitudes, ``offset`` (n,), ``base_frequency`` (Hz); of a spline
                       (n, points + 6) control points from the offset, and no base frequency
     history           best value after every round
+    forecast          after a fit, the standard deviations of what the goal names, before and after this motion
     seconds           what it took, interrupted whether Ctrl-C ended it early
     """
 
@@ -79,15 +87,27 @@ class Excitation:
     seconds: float
     interrupted: bool = False
     notes: tuple[str, ...] = ()
+    forecast: Forecast | None = None
 
     @property
     def value(self) -> float:
-        """The criterion's own number: a condition number, or log det."""
-        return (self.condition, self.condition_scaled, self.log_det)[CRITERIA.index(self.criterion)]
+        """The criterion's own number: a condition number, log det, or what the goal measures."""
+        values = (self.condition, self.condition_scaled, self.log_det)
+        if self.criterion == "l-optimal":
+            assert self.forecast is not None
+            return self.forecast.value_after
+        return values[CRITERIA.index(self.criterion)]
 
     def save(self, path: str | os.PathLike[str], *, rate: float = 100.0, overwrite: bool = True) -> None:
-        """Write the motion as CSV: t, q, qd, qdd, and the torques that the arm's model says it takes."""
-        self.trajectory.save(path, arm=self.arm, rate=rate, overwrite=overwrite)
+        """Write the motion as CSV: t, q, qd, qdd, and the torques that the arm's model says it takes.
+
+        After a fit, lines that begin with # say before the header what the motion is for and what it should bring.
+        """
+        names, columns = motion_columns(self.trajectory, self.arm, rate=rate)
+        with whole_file(path, overwrite=overwrite) as file:
+            if self.forecast is not None:
+                file.writelines(f"# {line}\n" for line in self.forecast.lines)
+            write_table(file, names, columns)
 
 
 def excite(
@@ -98,11 +118,15 @@ def excite(
     harmonics: int = 5,
     points: int | None = None,
     base_frequency: float | None = None,
-    criterion: str = "condition",
+    criterion: str | None = None,
+    after: Identification | FitRecord | str | os.PathLike[str] | None = None,
+    goal: str | Trajectory | None = None,
     friction: Sequence[str] = FRICTION,
     torque_offset: bool = True,
     rotor: bool | None = None,
     clearance: float | None = 0.1,
+    floor: bool = True,
+    planes: Sequence[Any] = (),
     share: float = 1.0,
     start: ArrayLike | None = None,
     noise: ArrayLike | None = None,
@@ -119,10 +143,19 @@ def excite(
     points          control points of the spline for every joint; one a second unless given
     base_frequency  Hz; unless given, periods take about 10 s. L times this is the highest frequency: keep it
                     well below what bends the arm
-    criterion       "condition", "scaled-condition" or "d-optimal"
+    criterion       "condition" (unless given), "scaled-condition" or "d-optimal"; after a fit "l-optimal" (unless given) or
+                    "d-optimal", of both runs together
+    after           a former fit of this arm: an Identification, its record, or the file that ``fit.save`` or
+                    ``dalembert identify --json`` wrote. The motion is for its model, whose terms, offsets and noise replace
+                    friction, torque_offset, rotor and noise, and it reduces what is still uncertain
+    goal            what matters then: "parameters" (unless given), "friction", "friction:joint3", "payload" (a run with a load
+                    at the tip), "payload:mass-com", "task:motion.csv", or a Trajectory whose torques are to be predicted
     friction        of "viscous" and "coulomb", those to be identified; torque_offset: a constant for each joint
     rotor           rotor inertias, too; where the arm has some, unless said
-    clearance       m that joints, link frames and tip stay above the base's origin; None where there is no floor
+    clearance       m that joints, link frames and tip stay clear of the floor, which is at the height of the base's origin,
+                    and of all planes; None: 0 from the planes, and no floor
+    floor           whether there is a floor
+    planes          (normal, offset) each, in base axes: points p of the arm stay where n·p ≥ d + clearance, n of length one
     share           of every limit that may be used, such as 0.9
     start           (n,) where the motion begins and ends; free unless given
     noise           (n,) standard deviations of the torques (N m), to weight the joints' equations by
@@ -139,8 +172,7 @@ def excite(
     (True, [])
     """
     began = time.monotonic()
-    if criterion not in CRITERIA:
-        raise DalembertError(f"there is no criterion '{criterion}'; known are {', '.join(CRITERIA)}")
+    criterion = _criterion(criterion, after is not None, goal)
     if shape not in KINDS:
         raise DalembertError(f"there is no shape '{shape}'; known are {', '.join(KINDS)}")
     if not 2 <= harmonics <= MOST_SHAPES:
@@ -170,11 +202,24 @@ def excite(
         shapes: Shapes = FourierShapes(f, harmonics, periods)
     else:
         shapes = SplineShapes(float(duration), points or max(3, round(float(duration))))
-    rotor = has_rotors(arm) if rotor is None else rotor
-    base = base_parameters(ParameterSet(arm, tuple(friction), offset=torque_offset, rotor=rotor))
-    weights = np.ones(arm.n) if noise is None else 1.0 / positive("noise", noise, arm.n)
-    limits = Limited(arm, share, clearance, None if start is None else per_joint("start", start, arm.n))
-    problem = ExcitationProblem(arm, base, limits, shapes, criterion, weights)
+    aim: Aim | None = None
+    if after is None:
+        rotor = has_rotors(arm) if rotor is None else rotor
+        base = base_parameters(ParameterSet(arm, tuple(friction), offset=torque_offset, rotor=rotor))
+        weights = np.ones(arm.n) if noise is None else 1.0 / positive("noise", noise, arm.n)
+    else:
+        if tuple(friction) != FRICTION or not torque_offset or rotor is not None or noise is not None:
+            raise DalembertError(
+                "friction, torque_offset, rotor and noise are those of the former fit (after); leave them out"
+            )
+        record = as_record(after)
+        base, weights = record.base(arm), weights_of(record)
+        aim = aim_of("parameters" if goal is None else goal, arm, base, record, float(duration))
+    begin = None if start is None else per_joint("start", start, arm.n)
+    limits = Limited(arm, share, clearance, begin, planes_of(planes), floor)
+    if aim is not None and any(base.parameters.members[k].loaded for k in base.independent):
+        limits.notes.append("friction that depends on the load counts, but the search takes the load as constant")
+    problem = ExcitationProblem(arm, base, limits, shapes, criterion, weights, aim)
     search = Search(problem, starts, seed, progress)
     interrupted = False
     try:
@@ -196,7 +241,23 @@ def excite(
     return Excitation(
         arm, motion, criterion, condition, scaled, log_det, base, coefficients, centre, f, tuple(search.history),
         time.monotonic() - began, interrupted, tuple(limits.notes),
+        None if aim is None else forecast(aim, problem.gained(search.best)),
     )  # fmt: skip
+
+
+def _criterion(criterion: str | None, fitted: bool, goal: Any) -> str:
+    """The criterion, checked: those of a motion by itself, or of what a fit and a motion know together."""
+    if goal is not None and not fitted:
+        raise DalembertError("a goal is for the motion after a fit; give the fit (after), or leave the goal out")
+    if criterion is None:
+        return "l-optimal" if fitted else "condition"
+    if criterion not in CRITERIA:
+        raise DalembertError(f"there is no criterion '{criterion}'; known are {', '.join(CRITERIA)}")
+    allowed = CRITERIA[2:] if fitted else CRITERIA[:3]
+    if criterion not in allowed:
+        when = "after a fit" if fitted else "without a former fit (after)"
+        raise DalembertError(f"the criterion '{criterion}' has no meaning {when}; choose of {', '.join(allowed)}")
+    return criterion
 
 
 def _frequency(duration: float, given: float | None) -> tuple[float, int]:

@@ -1,8 +1,8 @@
-"""The limits of an arm along an exciting motion: positions, speeds, accelerations, torques, height over the floor."""
+"""The limits of an arm along an exciting motion: positions, speeds, accelerations, torques, planes to stay clear of."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
 from dalembert.identification.base import joint_ranges
+from dalembert.identification.exciting_planes import HalfSpace, Planes, floor_of
 from dalembert.quantities.derived import gradient
 from dalembert.quantities.gradients import GRADIENTS
 from dalembert.quantities.machine import kernel
@@ -31,8 +32,16 @@ class Limited:
     ``home`` is a posture that all of them allow, the farther from each the better: motions shrink towards it.
     """
 
-    def __init__(self, arm: Arm, share: float, clearance: float | None, start: Array | None) -> None:
-        self.arm, self.clearance, self.anchored = arm, clearance, start is not None
+    def __init__(
+        self,
+        arm: Arm,
+        share: float,
+        clearance: float | None,
+        start: Array | None,
+        planes: Sequence[HalfSpace] = (),
+        floor: bool = True,
+    ) -> None:
+        self.arm, self.anchored = arm, start is not None
         self.notes: list[str] = []
         low, high, _ = joint_ranges(arm)
         free = [joint.name for joint in arm.robot.moving_joints if None in (joint.limits.lower, joint.limits.upper)]
@@ -53,10 +62,8 @@ class Limited:
         smooth = arm.replace(joints=tuple(map(_without_coulomb, arm.robot.joints))).mechanism
         self.torque = kernel(smooth, GRADIENTS["torque"])
         self.torque_slope = kernel(smooth, gradient(GRADIENTS["torque"]))
-        self.points: NDArray[np.bool_] = np.zeros(0, dtype=bool)
-        self.tall = 1.0
-        if clearance is not None:
-            self._floor(clearance)
+        kept = (*self._floor(), *planes) if floor and clearance is not None else tuple(planes)
+        self.planes = Planes(arm, kept, 0.0 if clearance is None else clearance, self._postures(0, 1000))
         self.home = self._home(start)
 
     def _closing(self) -> None:
@@ -104,32 +111,29 @@ class Limited:
             self.notes.append(f"arm '{self.arm.name}' has no {kind} limits, so none are kept")
         return np.where(np.isnan(values), np.inf, values)
 
-    def _floor(self, clearance: float) -> None:
-        """Which points of the arm can come near the floor at all."""
-        if not any(float(g) for g in self.arm.mechanism.gravity):
+    def _floor(self) -> tuple[HalfSpace, ...]:
+        """The floor, where gravity says where it is."""
+        floor = floor_of(self.arm)
+        if floor is None:
             self.notes.append(f"arm '{self.arm.name}' has no gravity, so no floor is known and none is kept clear of")
-            return
-        self.height = kernel(self.arm.mechanism, GRADIENTS["heights"])
-        self.height_slope = kernel(self.arm.mechanism, gradient(GRADIENTS["heights"]))
-        heights = self.height(self.arm.placed(self._postures(0, 1000)))
-        self.tall = max(float(np.ptp(heights)), 1e-9)
-        self.points = np.ptp(heights, axis=0) > 1e-9 * self.tall
+            return ()
+        return (floor,)
 
     def _home(self, start: Array | None) -> Array:
         tried = np.vstack([self.middle, self._postures(1, POSTURES)]) if start is None else start[None]
         rest = np.zeros_like(tried)
         worst = self.worst(tried, rest, rest)
         best = int(np.argmin(worst))
-        if worst[best] > (1e-9 if start is not None else -1e-3):
-            which = "start is" if start is not None else f"no posture of arm '{self.arm.name}' was found that is"
-            floor = "" if self.clearance is None else f" and {self.clearance:g} m above the floor (clearance)"
-            raise DalembertError(
-                f"{which} {'not ' * (start is not None)}within the limits of position and torque{floor}"
-            )
-        return tried[best]
+        if worst[best] <= (1e-9 if start is not None else -1e-3):
+            return tried[best]
+        which = "start is not" if start is not None else f"no posture of arm '{self.arm.name}' was found that is"
+        words = f"{which} within the limits of position and torque"
+        if self.planes and self.planes.excess(tried[best][None])[0] >= worst[best]:
+            words = f"{which} clear of all planes: {'at the best, ' * (start is None)}{self.planes.worst(tried[best])}"
+        raise DalembertError(words)
 
     def parts(self, q: Array, qd: Array, qdd: Array) -> Iterator[tuple[str, Array, Array]]:
-        """(kind, value, scale) of every limit: |value| ≤ scale, but for heights, where value ≥ scale."""
+        """(kind, value, scale) of every limit: |value| ≤ scale, but for planes, where value ≥ scale."""
         yield "q", q - self.middle, self.half
         if np.isfinite(self.velocity).any():
             yield "qd", qd, self.velocity
@@ -137,16 +141,20 @@ class Limited:
             yield "qdd", qdd, self.acceleration
         if np.isfinite(self.effort).any():
             yield "tau", self.torque(self.arm.placed(q), qd, qdd), self.effort
-        if self.points.any():
-            yield "height", self.height(self.arm.placed(q)), np.array(self.clearance)
+        if self.planes:
+            yield "plane", self.planes.distances(q), np.array(self.planes.clearance)
 
-    def worst(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """(N,) the largest excess over any limit, in parts of it; below zero where all are kept."""
+    def worst(self, q: Array, qd: Array, qdd: Array, between: bool = False) -> Array:
+        """(N,) the largest excess over any limit, in parts of it; below zero where all are kept.
+
+        between  what may lie between even instants counts for the planes, too; for the others, see limits_report
+        """
         out = np.full(len(q), -np.inf)
         for kind, value, scale in self.parts(q, qd, qdd):
-            low = kind == "height"
-            excess = (scale - value[:, self.points]) / self.tall if low else np.abs(value) / scale - 1.0
-            out = np.maximum(out, excess.max(axis=1))
+            if kind == "plane":
+                out = np.maximum(out, self.planes.excess(q, between))
+            else:
+                out = np.maximum(out, (np.abs(value) / scale - 1.0).max(axis=1))
         return out
 
 

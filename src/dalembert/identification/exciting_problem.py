@@ -7,9 +7,12 @@ What is minimised is a function of A = Ȳ_bᵀȲ_b / N, where Ȳ_b holds the col
     scaled-condition   the same with every column scaled to length one
     d-optimal          −log det A, the volume of the parameters' error ellipsoid; no scaling of columns and no
                        choice of base parameters changes it but for a constant
+    l-optimal          log tr C A⁻¹ Cᵀ, A being the information of a former fit and of the motion together: the variance
+                       of what a goal names (:mod:`exciting_goals`)
 
 Gradients are exact: ∂A enters as a matrix of weights G on Ȳ_b, and one compiled kernel gives
-∂(Σ G∘Y)/∂(q, q̇, q̈) by reverse mode. Only sgn q̇ of Coulomb friction is smoothed, for the optimiser alone.
+∂(Σ G∘Y)/∂(q, q̇, q̈) by reverse mode; terms of friction, springs and shared drives have their own (:mod:`exciting_columns`).
+Only sgn q̇ is smoothed, for the optimiser alone.
 """
 
 from __future__ import annotations
@@ -25,6 +28,8 @@ from dalembert.arm import Arm
 from dalembert.errors import ClosureError
 from dalembert.identification.accumulate import column_lengths
 from dalembert.identification.base import BaseParameters
+from dalembert.identification.exciting_columns import TermColumns, traced
+from dalembert.identification.exciting_goals import Aim
 from dalembert.identification.exciting_limits import Limited
 from dalembert.identification.exciting_shapes import Shapes
 from dalembert.quantities.derived import gradient
@@ -33,10 +38,12 @@ from dalembert.quantities.machine import kernel
 
 Array = NDArray[np.floating[Any]]
 
-CRITERIA = ("condition", "scaled-condition", "d-optimal")
+CRITERIA = ("condition", "scaled-condition", "d-optimal", "l-optimal")
 FINE = 4  # times as many instants, to check what the optimiser found
+ROUNDS = 60  # of shrinking by a part in a thousand; as many by a fifth follow
 SMOOTH = 0.02  # of the largest speed: below this sgn q̇ is smoothed
 FLAT = 1e-18  # of the largest eigenvalue: what is smaller counts as this
+UNKNOWN = 1e-15  # the same of the information, whose inverse is taken
 UNEVEN = 100.0  # columns that differ more in length are scaled before eigenvalues are taken
 
 
@@ -47,21 +54,30 @@ class ExcitationProblem:
     """
 
     def __init__(
-        self, arm: Arm, base: BaseParameters, limits: Limited, shapes: Shapes, criterion: str, weights: Array
+        self,
+        arm: Arm,
+        base: BaseParameters,
+        limits: Limited,
+        shapes: Shapes,
+        criterion: str,
+        weights: Array,
+        aim: Aim | None = None,
     ) -> None:
         self.arm, self.base, self.limits = arm, base, limits
-        self.shapes, self.criterion, self.weights = shapes, criterion, weights
+        self.shapes, self.criterion, self.weights, self.aim = shapes, criterion, weights, aim
+        self.load = None if aim is None else aim.goal.load
+        self.width = base.rank + (0 if self.load is None else len(self.load.names))
         self.anchored, self.home = limits.anchored, (limits.home - limits.middle) / limits.half
         self.few = shapes.at(shapes.instants, self.anchored)
         self.many = shapes.at(FINE * shapes.instants, self.anchored)
         columns = [base.parameters.members[c] for c in base.independent]
-        self.at = np.flatnonzero([column.kind != "Fs" and column.source >= 0 for column in columns])
-        traced = tuple(columns[k].source for k in self.at)
-        self.columns = kernel(arm.mechanism, GRADIENTS["regressor"].of(traced))
-        self.columns_slope = kernel(arm.mechanism, gradient(GRADIENTS["regressor"].of(traced)))
-        self.coulomb = [(k, column.joint) for k, column in enumerate(columns) if column.kind == "Fs"]
-        moved = base.parameters.actuated
-        self.constant = [(k, moved.index(column.joint)) for k, column in enumerate(columns) if column.source < 0]
+        own = [not traced(column) for column in columns]
+        self.at = np.flatnonzero(~np.array(own, bool))
+        sources = tuple(columns[k].source for k in self.at)
+        self.columns = kernel(self.arm.mechanism, GRADIENTS["regressor"].of(sources))
+        self.columns_slope = kernel(self.arm.mechanism, gradient(GRADIENTS["regressor"].of(sources)))
+        members = [(k, column) for k, column in enumerate(columns) if own[k]]
+        self.terms = TermColumns(base.parameters, members, self.slow)
         self.size = (arm.n, (0 if self.anchored else 1) + shapes.count)
 
     def _amplitudes(self, x: Array) -> tuple[Array, Array]:
@@ -100,7 +116,7 @@ class ExcitationProblem:
 
         def allowed(s: float) -> bool:
             try:
-                return bool(self.limits.worst(*self.motion(self.shrunk(x, s), self.many)).max() <= -1e-6)
+                return bool(self.limits.worst(*self.motion(self.shrunk(x, s), self.many), between=True).max() <= -1e-6)
             except ClosureError:
                 return False
 
@@ -110,35 +126,25 @@ class ExcitationProblem:
                 middle = 0.5 * (low + high)
                 low, high = (middle, high) if allowed(middle) else (low, middle)
             x = self.shrunk(x, low)
-        for _ in range(60):  # what lies between the instants
-            if not self.shapes.trajectory(*self.written(x)).limits_report(self.arm, torque=True):
+        for k in range(
+            2 * ROUNDS
+        ):  # what lies between the instants, and planes that a smaller motion may come nearer to
+            clear = not self.limits.planes or self.limits.planes.excess(self.motion(x, self.many)[0], True).max() <= 0
+            if clear and not self.shapes.trajectory(*self.written(x)).limits_report(self.arm, torque=True):
                 break
-            x = self.shrunk(x, 1 - 1e-3)
+            x = self.shrunk(x, 1 - 1e-3 if k < ROUNDS else 0.8)
         return x
 
     # -- the criterion -------------------------------------------------------------------------------
 
-    def regressor(self, q: Array, qd: Array, qdd: Array, smooth: Array | None) -> Array:
-        """Ȳ_b weighted, (N, n, b); with sgn smoothed where a speed is given for each joint."""
-        Y = np.zeros((len(q), self.arm.n, self.base.rank))
+    def regressor(self, q: Array, qd: Array, qdd: Array, smooth: bool) -> Array:
+        """Ȳ_b weighted, (N, n, b); smooth: with tanh in place of sgn."""
+        Y = np.zeros((len(q), self.arm.n, self.width))
         Y[:, :, self.at] = self.columns(self.arm.placed(q), qd, qdd)
-        Gamma, speeds = self._followed(q, qd)
-        for k, j in self.coulomb:
-            level = np.sign(speeds[:, j]) if smooth is None else np.tanh(speeds[:, j] / smooth[j])
-            if Gamma is None:
-                Y[:, j, k] = level
-            else:
-                Y[:, :, k] = Gamma[:, j] * level[:, None]
-        for k, j in self.constant:
-            Y[:, j, k] = 1.0
+        self.terms.put(Y, q, qd, qdd, smooth)
+        if self.load is not None:
+            Y[:, :, self.base.rank :] = self.load.columns(q, qd, qdd)
         return Y * self.weights[:, None]
-
-    def _followed(self, q: Array, qd: Array) -> tuple[Array | None, Array]:
-        """(Γ, q̇ of all joints of the tree); (None, q̇) where these are the same as those of q."""
-        if not self.arm.passive_names:
-            return None, qd
-        Gamma = self.arm.closure_jacobian(q)
-        return Gamma, (Gamma @ qd[..., None])[..., 0]
 
     @cached_property
     def slow(self) -> Array:
@@ -151,44 +157,56 @@ class ExcitationProblem:
         """(criterion, ∂/∂x, the motion), smooth."""
         state = self.motion(x, self.few)
         q, qd, qdd = state
-        Y = self.regressor(q, qd, qdd, self.slow)
-        flat = Y.reshape(-1, self.base.rank)
-        A = flat.T @ flat / len(q)
-        value, dA = criterion_gradient(A, self.criterion, p)
-        G = (flat @ (2.0 / len(q) * dA)).reshape(Y.shape) * self.weights[:, None]
-        dq, dqd, dqdd = self.columns_slope(self.arm.placed(q), qd, qdd, np.ascontiguousarray(G[:, :, self.at]))
-        Gamma, speeds = self._followed(q, qd)
-        for k, j in self.coulomb:
-            level = np.tanh(speeds[:, j] / self.slow[j])
-            steep = (1.0 - level**2) / self.slow[j]
-            if Gamma is None:
-                dqd[:, j] += G[:, j, k] * steep
-            else:
-                more, faster = self._friction_slope(q, qd, Gamma[:, j], G[:, :, k], level, steep, j)
-                dq, dqd = dq + more, dqd + faster
-        return value, self.back(dq, dqd, dqdd), state
+        Y = self.regressor(q, qd, qdd, True)
+        flat = Y.reshape(-1, self.width)
+        value, dA = criterion_gradient(self.information(flat), self.criterion, p, self.wanted)
+        G = (flat @ (2.0 * self.seconds / len(q) * dA)).reshape(Y.shape) * self.weights[:, None]
+        parts = [self.columns_slope(self.arm.placed(q), qd, qdd, np.ascontiguousarray(G[:, :, self.at]))]
+        parts.append(self.terms.slopes(q, qd, qdd, G))
+        if self.load is not None:
+            parts.append(self.load.slopes(q, qd, qdd, G[:, :, self.base.rank :]))
+        return value, self.back(*(sum(slopes) for slopes in zip(*parts, strict=True))), state
 
-    def _friction_slope(
-        self, q: Array, qd: Array, row: Array, g: Array, level: Array, steep: Array, j: int
-    ) -> tuple[Array, Array]:
-        """∂/∂q and ∂/∂q̇ of (Γ_j g) tanh(Γ_j q̇ / v): since Γ_j = ∂γ_j/∂q, ∂(Γ_j x)/∂q is row j of Γ̇ along x."""
-        push = (row * g).sum(axis=1) * steep
-        turned = self.arm.closure_derivative
-        dq = level[:, None] * turned(q, g)[:, j] + push[:, None] * turned(q, qd)[:, j]
-        return dq, push[:, None] * row
+    def information(self, flat: Array) -> Array:
+        """A of weighted equations (N n, width) at N even instants, with what is known before."""
+        A = self._gained(flat)
+        return A if self.aim is None else self.aim.prior + A
+
+    def gained(self, x: Array) -> Array:
+        """What the motion alone tells, sgn as it is: (width, width)."""
+        return self._gained(self.along(x))
+
+    def _gained(self, flat: Array) -> Array:
+        return np.asarray(self.seconds * self.arm.n / len(flat) * flat.T @ flat)
+
+    @property
+    def seconds(self) -> float:
+        """What the mean of all instants counts for: the seconds of the motion that a fit keeps, or one."""
+        return 1.0 if self.aim is None else self.aim.seconds
+
+    @property
+    def wanted(self) -> Array | None:
+        """CᵀC of "l-optimal"."""
+        return None if self.aim is None else self.aim.goal.wanted
+
+    def along(self, x: Array) -> Array:
+        """The weighted equations (N n, width) along the motion, sgn as it is."""
+        return self.regressor(*self.motion(x, self.many), False).reshape(-1, self.width)
 
     def measured(self, x: Array) -> tuple[float, float, float]:
-        """(condition, condition with scaled columns, log det) along the motion, sgn as it is."""
-        q, qd, qdd = self.motion(x, self.many)
-        flat = self.regressor(q, qd, qdd, None).reshape(-1, self.base.rank)
-        s = np.linalg.svd(flat / np.sqrt(len(q)), compute_uv=False)
+        """(condition, condition with scaled columns, log det) of the base columns along the motion, sgn as it is."""
+        flat = self.along(x)[:, : self.base.rank]
+        s = np.linalg.svd(flat / np.sqrt(len(flat) / self.arm.n), compute_uv=False)
         condition = float(s[0] / s[-1]) if s[-1] > 0 else float("inf")
         scaled = float(np.linalg.cond(flat / column_lengths(flat)))
         return condition, scaled, float(2.0 * np.log(np.maximum(s, 1e-300)).sum())
 
     def score(self, x: Array) -> float:
         """What is compared: the smaller the better."""
-        return self.shown(self.measured(x)[CRITERIA.index(self.criterion)])
+        if self.aim is None:
+            return self.shown(self.measured(x)[CRITERIA.index(self.criterion)])
+        value, _ = criterion_gradient(self.information(self.along(x)), self.criterion, 1.0, self.wanted)
+        return float(np.exp(0.5 * value)) if self.criterion == "l-optimal" else value
 
     def shown(self, score: float) -> float:
         """The score as a person reads it, and back."""
@@ -205,9 +223,8 @@ class ExcitationProblem:
         slopes = {kind: np.zeros_like(state[0]) for kind in ("q", "qd", "qdd")}
         renewed: dict[str, Array] = {}
         for kind, value, scale in limits.parts(*state):
-            if kind == "height":
-                g = [(scale - value) / limits.tall]
-                g[0][:, ~limits.points] = -1.0
+            if kind == "plane":
+                g = [np.where(limits.planes.counted, (scale - value) / limits.planes.size, -1.0)]
             else:
                 g = [value / scale - 1.0, -value / scale - 1.0]
             w = np.zeros_like(value)
@@ -218,8 +235,8 @@ class ExcitationProblem:
                 total += float(np.sum(push**2 - np.square(before))) / (2 * rho * N)
                 renewed[name] = push
                 w += (1 - 2 * side) * push / N
-            if kind == "height":
-                slopes["q"] += limits.height_slope(self.arm.placed(state[0]), -w / limits.tall)
+            if kind == "plane":
+                slopes["q"] += limits.planes.slope(state[0], -w / limits.planes.size)
             elif kind == "tau":
                 pulled = limits.torque_slope(self.arm.placed(state[0]), *state[1:], w / scale)
                 for name, d in zip(("q", "qd", "qdd"), pulled, strict=True):
@@ -229,8 +246,17 @@ class ExcitationProblem:
         return total, self.back(*slopes.values()), renewed
 
 
-def criterion_gradient(A: Array, criterion: str, p: float) -> tuple[float, Array]:
-    """(value, ∂value/∂A) of the smooth criterion; A is symmetric and positive semidefinite."""
+def criterion_gradient(A: Array, criterion: str, p: float, wanted: Array | None = None) -> tuple[float, Array]:
+    """(value, ∂value/∂A) of the smooth criterion; A is symmetric and positive semidefinite.
+
+    wanted  CᵀC of "l-optimal", whose value is log tr(C A⁻¹ Cᵀ)
+    """
+    if criterion == "l-optimal":
+        assert wanted is not None
+        inverse = inverse_information(A)
+        spread = inverse @ wanted @ inverse
+        total = max(float(np.sum(inverse * wanted)), 1e-300)
+        return float(np.log(total)), -spread / total
     if criterion == "scaled-condition":
         d = np.sqrt(np.maximum(np.diag(A), 1e-300))
         unit = A / np.outer(d, d)
@@ -250,6 +276,13 @@ def criterion_gradient(A: Array, criterion: str, p: float) -> tuple[float, Array
     value = 0.5 * (logs[-1] - logs[0] + (np.log(up.sum()) + np.log(down.sum())) / p)
     slope = 0.5 * (up / up.sum() - down / down.sum()) / lam
     return float(value), (V * slope) @ V.T
+
+
+def inverse_information(A: Array) -> Array:
+    """A⁻¹ with columns of length one for its digits; what A does not determine is very uncertain, but finite."""
+    d = np.sqrt(np.maximum(np.diag(A), 1e-300))
+    lam, V = np.linalg.eigh(A / np.outer(d, d))
+    return np.asarray((V / np.maximum(lam, UNKNOWN * lam[-1])) @ V.T / np.outer(d, d))
 
 
 def eigen(A: Array) -> tuple[Array, Array]:

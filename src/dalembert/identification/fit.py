@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.arm import Arm
+from dalembert.arrays import number
 from dalembert.errors import DalembertError
 from dalembert.identification import estimate as ways
 from dalembert.identification.columns import (
@@ -17,6 +18,7 @@ from dalembert.identification.columns import (
     gradual_terms,
     stribeck_terms,
 )
+from dalembert.identification.folds import check_folds, cross_validated
 from dalembert.identification.hints import hints
 from dalembert.identification.log_equations import LogEquations, Progress
 from dalembert.identification.modelled import belief_of, parameter_set
@@ -30,10 +32,11 @@ from dalembert.identification.options import (
     settle,
 )
 from dalembert.identification.parameters import ParameterSet, has_rotors
+from dalembert.identification.physical import ten
 from dalembert.identification.result import Identification, Source, make_run
-from dalembert.identification.solution import solution
+from dalembert.identification.solution import KnownLoad, solution
 from dalembert.kernel.one_thread import one_thread
-from dalembert.logs.conditioning import condition
+from dalembert.logs.conditioning import Conditioned, condition
 from dalembert.logs.formats.raw import listed
 from dalembert.logs.log import Log, joined, read_log
 from dalembert.logs.suspicions import suspicions
@@ -44,6 +47,7 @@ LOADS = 12  # fits after which the load of a term is taken as it is
 SETTLED = 1e-6  # of the torques: what another fit may change
 WORSE = 2.0  # a fit that settles may be worse than the best before it by no more than this
 NOTHING = 1e-30  # N m: torques so small are zero
+MOST_RUNS = 20  # that are looked at for units, signs and joints mixed up, each by itself
 UNLIKE = 0.5  # a relative error above which the arm is hardly the one that moved
 
 
@@ -71,7 +75,8 @@ def identify(
     """The dynamic parameters of an arm from a log of its motion: t, q, qd (or not) and torques or currents.
 
     arm         its geometry; its inertias where known are the point from which the calibrated arm departs
-    log         a path (.csv .npz .mat .parquet .bag .db3 .mcap), a dict of arrays t, q, qd, tau, or a list of them
+    log         a path (.csv .npz .mat .parquet .bag .db3 .mcap, the folder of a LeRobot dataset), a dict of arrays t, q,
+                qd, tau, or a list of them
     validate    other runs, on which the result is judged
     method      of the estimator: "ordinary", "weighted", "reweighted", "robust", "energy", "damped", "sequential" or
                 "total"; physical and prior: see :class:`dalembert.EstimatorOptions`
@@ -84,7 +89,8 @@ def identify(
                 cut-off from the motion's spectrum
     progress    called with words and the fraction done
     options     any field of those groups by its own name, such as ``cutoff=5.0``, which pins it; and how the log is
-                read: columns, gains, gears, motor_side, units, time_unit, rate, joint_names, topic (:func:`logs.read_log`)
+                read: columns, gains, gears, motor_side, units, time_unit, rate, joint_names, topic, episodes
+                (:func:`logs.read_log`)
 
     ``fit.selection`` says what was tried, what it scored and why the winner won.
 
@@ -101,12 +107,24 @@ def identify(
     direct = {"method": method, "physical": physical, "prior": prior}
     settings, reading = settle(groups, selection, {**direct, **options})
     check_estimator(settings.estimator)
+    check_folds(settings.validation.folds)
     step = progress or (lambda words, fraction: None)
     whole, others = _read_all(arm, log, validate, settings.validation.hold_out, reading, step)
     result = fitted(arm, whole, settings, reading, step)
     judged = tuple(result.judged(other) for other in others)
     notes, warned = list(result.notes), list(result.warnings)
     result = replace(result, validation=judged)
+    if settings.validation.folds:
+        result = replace(
+            result,
+            folds=cross_validated(
+                result,
+                whole,
+                lambda part, step: fitted(arm, part, settings, reading, step),
+                settings.validation.folds,
+                step,
+            ),
+        )
     for other, run in zip(others, judged, strict=True):
         notes += [*other.notes, *(note for note in run.conditioned.notes if not note.startswith("low-pass"))]
         warned += suspicions(arm, other, run.conditioned, reading)
@@ -131,7 +149,7 @@ def fitted(arm: Arm, whole: Log, settings: Settings, reading: Mapping[str, Any],
         raise DalembertError(f"{whole.source}: the torques are zero throughout, so that nothing can be identified")
     notes, warned = [*whole.notes, *ready.notes], list[str]()
     how["cutoff"] = ready.cutoff  # of all
-    for part in whole.separate:
+    for part in _looked_at(whole, ready):
         warned += suspicions(arm, part, condition(part, **how) if whole.parts else ready, reading)
 
     model, estimator = settings.model, settings.estimator
@@ -155,7 +173,7 @@ def fitted(arm: Arm, whole: Log, settings: Settings, reading: Mapping[str, Any],
     weighed = None
     if estimator.loaded is not None:
         loaded = condition(read_log(estimator.loaded, arm, **reading), **how)
-        weighed = _heavy(arm, estimator.payload, notes), loaded
+        weighed = _known_load(arm, estimator.payload, loaded)
     method = estimator.method or "weighted"
 
     def solved(parameters: ParameterSet, notes: list[str], warned: list[str]) -> Identification:
@@ -173,6 +191,13 @@ def fitted(arm: Arm, whole: Log, settings: Settings, reading: Mapping[str, Any],
     result = _with_own_load(solved(chosen, notes, warned))
     given, kept = ({k: v for k, v in options.items() if v is not None} for options in (reading, how))
     return replace(result, reading=given, conditioning=kept, notes=tuple(notes), warnings=tuple(warned))
+
+
+def _looked_at(whole: Log, ready: Conditioned) -> list[Log]:
+    """The runs that are looked at by themselves: those of which the cut-off leaves something, and of many the longest."""
+    starts = np.array([piece.t[0] for piece in ready.pieces])
+    kept = [log for log in whole.separate if ((log.t.min() <= starts) & (starts <= log.t.max())).any()]
+    return sorted(kept, key=len, reverse=True)[:MOST_RUNS] if len(kept) > MOST_RUNS else kept
 
 
 def _asked(model: ModelOptions) -> list[str]:
@@ -282,18 +307,16 @@ def _read_all(
     return whole, more
 
 
-def _heavy(arm: Arm, payload: Any, notes: list[str]) -> Arm:
-    """The arm with the known payload of total least squares."""
-    if isinstance(payload, Inertia):
-        body = payload
-    elif isinstance(payload, Mapping):
-        body = Inertia(**payload)
-    else:
-        body = Inertia(float(payload))
-        notes.append(
-            "the known payload is taken as a point at the tip; if its centre is elsewhere, give payload={'mass': …, 'com': …} "
-            "(--payload-com), or the gains of joints near the tip are wrong"
-        )
+def _known_load(arm: Arm, payload: Any, run: Conditioned) -> KnownLoad:
+    """The known payload of total least squares; of a mass alone, a number or {"mass": m}, the centre is left open."""
     if arm.robot.payload is not None:
         raise DalembertError("the arm holds a payload already; total least squares needs the arm without one")
-    return arm.with_payload(float(body.mass), body.com, body.tensor)
+    if arm.mechanism.tip_body < 0:
+        raise DalembertError(f"the tip of arm '{arm.name}' does not move; a payload there shows in no torque")
+    centred = isinstance(payload, Inertia) or (isinstance(payload, Mapping) and set(payload) != {"mass"})
+    body = payload if isinstance(payload, Inertia) else Inertia(**payload) if isinstance(payload, Mapping) else None
+    if body is None:
+        body = Inertia(number("payload", payload))
+    if not float(body.mass) > 0:
+        raise DalembertError(f"the known payload has a mass of {float(body.mass):g} kg; it must be above 0")
+    return KnownLoad(ten(body), run, centred)

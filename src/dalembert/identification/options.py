@@ -14,7 +14,7 @@ from dalembert.robot.inertia import Inertia
 from dalembert.robot.tables import nearest
 
 CHOICES = ("cutoff", "friction", "offset", "spring", "ripple", "coupling", "estimator")  # what a selection can choose
-READING = ("columns", "gains", "gears", "motor_side", "time_unit", "rate", "units", "joint_names", "topic")
+READING = ("columns", "gains", "gears", "motor_side", "time_unit", "rate", "units", "joint_names", "topic", "episodes")
 
 
 @brief

@@ -187,7 +187,7 @@ class ParameterSet:
         unknown = [x for law in laws for x in law if x not in FRICTION]
         if unknown:
             raise DalembertError(f"there is no friction '{unknown[0]}'; choose of {', '.join(FRICTION)}")
-        if any(_has(self.two_sided, j) and "coulomb" not in law for j, law in enumerate(laws)):
+        if any(has(self.two_sided, j) and "coulomb" not in law for j, law in enumerate(laws)):
             raise DalembertError("two_sided asks for Coulomb friction in both directions; add 'coulomb' to friction")
         members = self._all()
         if isinstance(self.only, str):
@@ -210,14 +210,14 @@ class ParameterSet:
             value = dict(zip((*PARAMETERS, "Fs+", "Fs-"), (*pi, *body.coulomb), strict=True))
             law = self.friction_of(j)
             kinds = [*["Im"] * self.rotor, *["Fv"] * ("viscous" in law)]
-            kinds += ["Fs+", "Fs-"] if _has(self.two_sided, j) else ["Fs"] * ("coulomb" in law)
+            kinds += ["Fs+", "Fs-"] if has(self.two_sided, j) else ["Fs"] * ("coulomb" in law)
             for kind in [*INERTIAL, *kinds] if j in self.bodies else kinds:
                 source = WIDTH * j + PARAMETERS.index(kind) if kind in PARAMETERS else -1
                 members.append(Parameter(f"{kind}_{j + 1}", float(value[kind]), j, kind, source, UNITS.get(kind)))
-            if _has(self.offset, j) and j in self.actuated:
+            if has(self.offset, j) and j in self.actuated:
                 members += self._of_term(j, Offset(0.0))
         for j, term in self.further:
-            if not (_has(self.offset, j) and j in self.actuated and isinstance(term, Offset)):
+            if not (has(self.offset, j) and j in self.actuated and isinstance(term, Offset)):
                 members += self._of_term(j, term)
         for drive in self.drives:
             numbers = "_".join(str(self.actuated[k] + 1) for k in (drive.i, drive.j))
@@ -339,7 +339,7 @@ class ParameterSet:
         """Some of the columns that Arm.regressor has not: (N, n) each."""
         states = States(self.arm, q, qd, qdd)
         asked = {k: self.members[k] for k in chosen}
-        loads = self._loads(q, qd, qdd) if any(parameter.loaded for parameter in asked.values()) else {}
+        loads = self.loads(q, qd, qdd) if any(parameter.loaded for parameter in asked.values()) else {}
         return {k: parameter.brings(states, loads.get(parameter.joint)) for k, parameter in asked.items()}
 
     @cached_property
@@ -347,7 +347,7 @@ class ParameterSet:
         """The set without the terms that depend on the load."""
         return replace(self, only=[x.name for x in self.members if not x.loaded], load_from=None)
 
-    def _loads(self, q: Array, qd: Array, qdd: Array) -> dict[int, Array]:
+    def loads(self, q: Array, qd: Array, qdd: Array) -> dict[int, Array]:
         """What the joints with such terms pass on, (N,) each: all torques of ``load_from`` but their own terms'."""
         rest = self._unloaded
         Y = rest.regressor(q, qd, qdd)
@@ -360,7 +360,8 @@ class ParameterSet:
         return out
 
 
-def _has(which: bool | Collection[int], j: int) -> bool:
+def has(which: bool | Collection[int], j: int) -> bool:
+    """Whether a joint of the tree is among some, or all are meant."""
     return which if isinstance(which, bool) else j in which
 
 

@@ -79,7 +79,7 @@ def from_wrist(
     A = ready.thinned(lambda piece: wrist_regressor(arm, *piece.states))[:, :, :count]
     W = np.concatenate([np.broadcast_to(np.eye(6), (len(A), 6, 6)), A], axis=2)
     use = np.ones(W.shape[:2], dtype=bool)
-    values, covariance, residual, noise = solve(W, measured, use, 0, None, None, 0)
+    values, covariance, residual, noise = solve(W, measured, use)
     bias, pi = values[:6], values[6:]
     size = float(np.linalg.norm(measured - bias))
     return payload_of(
@@ -95,7 +95,9 @@ def _wrench(
     if isinstance(log, Log):
         raw, t = Raw(log.source), log.t
     else:
-        raw = raw_of(log, arm, reading.get("topic"))
+        raw = raw_of(log, arm, reading.get("topic"), episodes=reading.get("episodes"))
+        if raw.runs is not None and np.ptp(raw.runs):
+            raise raw.wrong("a wrench is read from one run, and this dataset has several; choose one, as episodes=0")
         unit = reading.get("time_unit") or (reading.get("units") or {}).get("t")
         columns, rate = reading.get("columns") or {}, checked_rate(reading.get("rate"))
         count = rows_of(raw, find(raw, "q", columns.get("q"), rate), arm.n) if rate is not None else 0

@@ -63,10 +63,14 @@ class States:
         """Γ_j (N, n), or a unit vector (1, n): what a joint of the tree follows."""
         return np.eye(self.arm.n)[joint : joint + 1] if self.Gamma is None else self.Gamma[:, joint]
 
+    def position(self, joint: int) -> Array:
+        """(N,) where a joint of the tree is."""
+        return self._positions[:, joint]
+
     def torque(self, term: Term, joint: int, load: Array | None = None) -> Array:
         """(N, n) what a term at a joint of the tree brings to the joints that are held: Γ_jᵀ f(q_j, q̇_j, load)."""
         row = self.row(joint)
-        q = self._positions[:, joint] if "q" in term.of else np.zeros(len(self.q))
+        q = self.position(joint) if "q" in term.of else np.zeros(len(self.q))
         return row * self.law(term, q, (row * self.qd).sum(axis=1), np.zeros(len(q)) if load is None else load)
 
     @staticmethod

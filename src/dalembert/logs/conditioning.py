@@ -58,8 +58,13 @@ class Stretch:
 
     @property
     def states(self) -> tuple[Array, Array, Array]:
-        """(q, qd, qdd) for the equations: a joint at rest has no speed, but the sign of the direction friction keeps."""
-        return self.q, self.qd if self.rest is None else self.rest.held(self.qd), self.qdd
+        """(q, qd, qdd) for the equations: a joint at rest has no acceleration, and no speed but the sign of its last motion.
+
+        Dry friction then keeps its direction, and the noise of a joint at rest makes no torque.
+        """
+        if self.rest is None:
+            return self.q, self.qd, self.qdd
+        return self.q, self.rest.held(self.qd), self.rest.stopped(self.qdd)
 
     def part(self, rows: slice) -> Stretch:
         """Some of its samples."""

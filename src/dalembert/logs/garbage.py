@@ -59,7 +59,7 @@ def garbage_in(t: Array, arrays: Mapping[str, Array | None]) -> Garbage | None:
         return None
     tiny = np.any([((x != 0) & (np.abs(x) < TINY)).any(axis=1) for x in columns.values()], axis=0)
     rows = _grown(rows, tiny)
-    whose = {"t": lonely, **{group: x.any(axis=1) for group, x in groups.items()}}
+    whose: dict[str, Rows] = {"t": lonely} | {group: np.asarray(x.any(axis=1)) for group, x in groups.items()}
     worst = [
         (float(np.abs(columns[group][at]).max()), group, int(np.argmax(np.where(at, np.abs(columns[group]), 0).max(axis=0))))
         for group, at in groups.items()

@@ -43,6 +43,11 @@ def names_of(raw: Raw) -> str:
 
 def missing(raw: Raw, group: str, what: str) -> DalembertError:
     """The sentence about a quantity that a file does not have."""
+    if raw.roles and group == "tau":
+        return raw.wrong(
+            f"this LeRobot dataset has no {what}; its features are {names_of(raw)}; record torques or motor currents, such "
+            "as observation.effort, or say which feature holds them with columns (--column tau=NAME)"
+        )
     return raw.wrong(f"it has no {what}; it has {names_of(raw)}; say which with columns (--column {group}=NAME)")
 
 
@@ -58,6 +63,8 @@ def find(raw: Raw, group: str, asked: Any, rate: float | None = None) -> Found |
                 "give its rate in Hz, such as rate=500 (--rate 500), instead of t"
             )
         return None
+    if raw.roles:
+        return _named(raw, raw.roles[group]) if group in raw.roles else None
     names = meant(raw, group)
     if not names:
         return None
@@ -297,6 +304,8 @@ def group_of(
     elif unit:
         factor = si.factors(raw.source, group, [unit] * arm.n, si.sliding_joints(arm))
     else:
+        if name in raw.doubts:
+            raise DalembertError(raw.doubts[name])
         return values
     if np.any(factor != 1.0):
         raw.notes.append(si.converted(raw.source, name, own or [unit]))

@@ -64,8 +64,12 @@ class Rests:
         return Rests(self.resting[rows], self.direction[rows])
 
     def held(self, qd: Array) -> Array:
-        """The velocities (N, n) that friction has: while a joint rests, next to none in the direction it keeps."""
+        """The velocities (N, n) with next to none in the direction of its last motion while a joint rests."""
         return np.where(self.resting, CREEP * self.direction, qd)
+
+    def stopped(self, x: Array) -> Array:
+        """Velocities or accelerations (N, n) that are zero while a joint rests."""
+        return np.where(self.resting, 0.0, x)
 
 
 def rests(qd: Array, speeds: Array, shortest: int) -> Rests:

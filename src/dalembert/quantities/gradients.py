@@ -21,10 +21,9 @@ def points(mechanism: AnyMechanism, q: Values) -> list[Any]:
     return [*F.p_joint, *F.p, F.p_tip]
 
 
-def _heights(m: AnyMechanism, q: Values) -> list[Any]:
-    """How high each point is over the origin of the base, against gravity (m)."""
-    up = -1.0 / m.gravity.norm * m.gravity
-    return [up.dot(point) for point in points(m, q)]
+def _coordinates(m: AnyMechanism, q: Values) -> list[Any]:
+    """x, y and z of each point (m)."""
+    return [x for point in points(m, q) for x in point]
 
 
 def _regressor(m: AnyMechanism, columns: tuple[int, ...], q: Values, qd: Values, qdd: Values) -> list[Any]:
@@ -44,5 +43,5 @@ GRADIENTS = table("gradients", {
     "torque": _row(
         "q, qd, qdd -> tau(n)", "τ of S (7.42); Coulomb friction is constant", pulled.inverse_dynamics
     ),
-    "heights": _row("q -> height(P)", "heights of joints, links and tip", _heights),
+    "points": _row("q -> point(P,3)", "joints, links and tip in base axes", _coordinates),
 })  # fmt: skip

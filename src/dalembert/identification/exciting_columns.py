@@ -1,0 +1,189 @@
+"""Columns of the regressor that are terms at joints or shared drives, and how they change with the motion.
+
+What such a parameter brings is Γ_jᵀ f(q_j, q̇_j): f is the term's own law, run on arrays. Its derivatives are those of
+a complex step, f(q + ih)/h, which has no rounding of differences. The optimiser sees tanh(q̇/v) in place of sgn q̇; the
+column itself has sgn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.arm import Arm
+from dalembert.equations.regressor import INERTIAL, WIDTH
+from dalembert.errors import DalembertError
+from dalembert.identification.base import independent_columns, random_states
+from dalembert.identification.parameters import Parameter, ParameterSet
+from dalembert.identification.payload_torques import carried
+from dalembert.identification.states import Samples, States
+from dalembert.quantities.derived import gradient
+from dalembert.quantities.gradients import GRADIENTS
+from dalembert.quantities.machine import kernel
+from dalembert.terms import Term
+
+Array = NDArray[Any]
+
+UNSEEN = 1e-6  # of its length: what must be left of a load's column beside the others
+STATES = 100  # random ones that show which parameters of a load there are
+STEP = 1e-40  # of the complex step: its square is nothing beside a double
+
+
+class SmoothSamples(Samples):
+    """Numbers at many instants, as :class:`Samples`, whose sign turns over as tanh(x/slow)."""
+
+    slow: float
+
+    def __array_finalize__(self, before: Any) -> None:
+        self.slow = getattr(before, "slow", 1.0)
+
+    def sign(self) -> Any:
+        """tanh(x/slow)."""
+        return np.tanh(self / self.slow)
+
+
+def traced(parameter: Parameter) -> bool:
+    """Whether the kernel of the regressor makes a parameter's column: inertias, and what is linear in q̇ or loaded."""
+    plain = parameter.unit is None or parameter.kind == "Fv" or parameter.loaded
+    return parameter.source >= 0 and parameter.drive is None and plain
+
+
+class TermColumns:
+    """Some parameters of a set that are terms or shared drives: their columns, smooth or not, and their slopes.
+
+    members  (column of the regressor, parameter)
+    slow     the speeds below which sgn is smoothed: (links,)
+    """
+
+    def __init__(self, parameters: ParameterSet, members: Sequence[tuple[int, Parameter]], slow: Array) -> None:
+        self.parameters, self.members, self.slow = parameters, tuple(members), slow
+        if extra := [parameter.name for _, parameter in members if parameter.torque is not None]:
+            raise DalembertError(
+                f"'{extra[0]}' is a column of a caller's own, whose slope is not known; a motion is found for terms and drives"
+            )
+
+    @property
+    def arm(self) -> Arm:
+        """The arm whose joints they are at."""
+        return self.parameters.arm
+
+    def put(self, Y: Array, q: Array, qd: Array, qdd: Array, smooth: bool) -> None:
+        """Fill their columns of Y (N, n, b)."""
+        states = States(self.arm, q, qd, qdd)
+        loads = self._loads(q, qd, qdd)
+        for k, parameter in self.members:
+            row, position, speed = self._motion(parameter, states)
+            if parameter.unit is None:  # the inertia of a shared drive
+                f = (qdd * row).sum(axis=1)
+            elif smooth:
+                f = self._smooth(parameter, position, speed, loads.get(k))[0]
+            else:
+                rest = np.zeros(len(q))
+                f = States.law(parameter.unit, position, speed, loads.get(k, rest))[:, 0]
+            Y[:, :, k] = row * f[:, None]
+
+    def slopes(self, q: Array, qd: Array, qdd: Array, G: Array) -> tuple[Array, Array, Array]:
+        """∂(Σ G∘Y)/∂(q, q̇, q̈) over their smooth columns, (N, n) each; a load is taken as it is."""
+        states = States(self.arm, q, qd, qdd)
+        loads = self._loads(q, qd, qdd)
+        dq, dqd, dqdd = (np.zeros_like(q) for _ in range(3))
+        for k, parameter in self.members:
+            g = G[:, :, k]
+            row, position, speed = self._motion(parameter, states)
+            along = (row * g).sum(axis=1)[:, None]
+            if parameter.unit is None:
+                dqdd += along * row
+                continue
+            f, by_position, by_speed = (x[:, None] for x in self._smooth(parameter, position, speed, loads.get(k)))
+            dqd += along * by_speed * row
+            if parameter.drive is not None:
+                continue
+            dq += along * by_position * row
+            if states.Gamma is not None:  # since Γ_j = ∂γ_j/∂q, ∂(Γ_j x)/∂q is row j of Γ̇ along x
+                turned, j = self.arm.closure_derivative, parameter.joint
+                dq += f * turned(q, g)[:, j] + along * by_speed * turned(q, qd)[:, j]
+        return dq, dqd, dqdd
+
+    def _motion(self, parameter: Parameter, states: States) -> tuple[Array, Array, Array]:
+        """What a parameter's joint or drive follows, (N, n) or (1, n), where it is and how fast, (N,) each."""
+        if parameter.drive is not None:
+            row = parameter.drive.row(self.arm.n)[None]
+            return row, np.zeros(len(states.q)), states.qd @ row[0]
+        row = states.row(parameter.joint)
+        return row, states.position(parameter.joint), (row * states.qd).sum(axis=1)
+
+    def _loads(self, q: Array, qd: Array, qdd: Array) -> dict[int, Array]:
+        """The load (N,) of every column that depends on it."""
+        loaded = [(k, parameter.joint) for k, parameter in self.members if parameter.loaded]
+        if not loaded:
+            return {}
+        loads = self.parameters.loads(q, qd, qdd)
+        return {k: loads[joint] for k, joint in loaded}
+
+    def _smooth(
+        self, parameter: Parameter, position: Array, speed: Array, load: Array | None
+    ) -> tuple[Array, Array, Array]:
+        """f, ∂f/∂q and ∂f/∂q̇ (N,) of a term's law with a smooth sgn."""
+        term = parameter.unit
+        assert term is not None
+        slow = (
+            self.slow[parameter.joint]
+            if parameter.drive is None
+            else np.abs(parameter.drive.row(self.arm.n)) @ (self.slow[list(self.parameters.actuated)])
+        )
+        load = np.zeros(len(position)) if load is None else load
+        value, by_speed = _law(term, position + 0j, speed + 1j * STEP, load, float(slow))
+        by_position = np.zeros(len(position))
+        if "q" in term.of:
+            _, by_position = _law(term, position + 1j * STEP, speed + 0j, load, float(slow))
+        return value, by_position, by_speed
+
+
+def _law(term: Term, position: Array, speed: Array, load: Array, slow: float) -> tuple[Array, Array]:
+    """(value, derivative along the complex step) of a term's torque."""
+    v = np.asarray(speed).view(SmoothSamples)
+    v.slow = slow
+    with np.errstate(over="ignore", under="ignore"):
+        torque = term.torque(np.asarray(position).view(Samples), v, np.asarray(load).view(Samples))
+    out = np.broadcast_to(np.asarray(torque, complex), len(position))
+    return out.real.copy(), out.imag / STEP
+
+
+class LoadColumns:
+    """The columns of a load at the tip: of its ten parameters in the tip's frame, those that torques can tell apart.
+
+    count  of the ten, how many are looked for: 10, or 4 for mass and first moments
+    names  of those that have a column
+    """
+
+    def __init__(self, arm: Arm, count: int) -> None:
+        if arm.mechanism.tip_body < 0:
+            raise DalembertError(f"the tip of arm '{arm.name}' does not move; a load there shows in no torque")
+        if arm.mechanism.tree.lifts:  # and a load has its weight all the same
+            arm = arm.replace(links=tuple(replace(link, weight=1.0) for link in arm.robot.links))
+        self.arm = arm
+        at = WIDTH * arm.mechanism.tip_body
+        entry = GRADIENTS["regressor"].of(tuple(range(at, at + len(INERTIAL))))
+        self._columns, self._slope = kernel(arm.mechanism, entry), kernel(arm.mechanism, gradient(entry))
+        self._carry = carried(arm.mechanism.tip)[:, :count]
+        Y = self.columns(*random_states(arm, STATES)).reshape(-1, count)
+        length = np.linalg.norm(Y, axis=0)
+        felt = [k for k in range(count) if length[k] > UNSEEN * length.max(initial=0.0)]
+        if not felt:
+            raise DalembertError(f"no joint of arm '{arm.name}' feels a load at its tip")
+        seen, *_ = independent_columns(Y / np.where(length > 0, length, 1.0), felt, UNSEEN)
+        self._carry = self._carry[:, seen]
+        self.names = tuple(INERTIAL[k] for k in seen)
+
+    def columns(self, q: Array, qd: Array, qdd: Array) -> Array:
+        """(N, n, columns)."""
+        return np.asarray(self._columns(self.arm.placed(q), qd, qdd) @ self._carry)
+
+    def slopes(self, q: Array, qd: Array, qdd: Array, G: Array) -> tuple[Array, Array, Array]:
+        """∂(Σ G∘Y)/∂(q, q̇, q̈), (N, n) each."""
+        dq, dqd, dqdd = self._slope(self.arm.placed(q), qd, qdd, np.ascontiguousarray(G @ self._carry.T))
+        return dq, dqd, dqdd

@@ -1,0 +1,314 @@
+"""What the next motion is for: the variance that it should reduce, given what a former fit knows.
+
+The information of both runs adds up, A = A_prior + A_new: A_prior is the inverse of the former fit's covariance, zero where
+that fit knows nothing, and A_new = Σ Ȳᵀ diag(1/σ²) Ȳ over independent samples of the new motion, with the noise σ and the
+correlation times of the former fit. A goal says which combinations C of the parameters matter, and a motion is judged by the
+variance tr C A⁻¹ Cᵀ:
+
+    parameters          relative standard deviations of all base parameters
+    friction[:joint …]  relative standard deviations of friction and offsets, of all joints or of some
+    payload[:mass-com]  the ten parameters of a load at the tip, or mass and first moments alone, from a run with it
+    task:FILE.csv       torques along a motion, in parts of the effort limits
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.arm import Arm
+from dalembert.environment.brief import brief
+from dalembert.errors import DalembertError
+from dalembert.identification.base import BaseParameters, showing_states
+from dalembert.identification.columns import joint_index
+from dalembert.identification.estimate import above_zero, inverse_of
+from dalembert.identification.exciting_columns import LoadColumns
+from dalembert.identification.payload import CHOICES
+from dalembert.identification.record import FitRecord
+from dalembert.logs.conditioning import REACH
+from dalembert.robot.tables import nearest
+from dalembert.terms import Offset
+from dalembert.trajectory.csv_file import read_trajectory
+from dalembert.trajectory.trajectory import Trajectory
+
+Array = NDArray[np.floating[Any]]
+
+GOALS = ("parameters", "friction", "payload", "task")
+USUAL = 200  # random states that tell what torque a parameter makes
+INSTANTS = 400  # of a task
+NOTHING = 1e-9  # of a row's own length: what of it may lie in a direction that is not determined
+SINGULAR = 1e-13  # of the largest eigenvalue of the information, its columns scaled: what is smaller is not determined
+FASTEST, SLOWEST = 1e-3, 1e6  # of a motion's length: what is looked at to reach a standard deviation
+
+
+@dataclass(frozen=True, eq=False)
+class GoalRow:
+    """A line of the table: its name, its value (NaN where it has none) and Q, with std² = tr Q A⁻¹."""
+
+    name: str
+    value: float
+    Q: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Goal:
+    """What matters: ``wanted`` CᵀC (p, p), the criterion in words, and lines of the table; ``load`` is a load's columns."""
+
+    text: str
+    measure: str
+    wanted: Array
+    rows: tuple[GoalRow, ...]
+    load: LoadColumns | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Aim:
+    """A goal, A_prior (p, p) of a former fit, and how many seconds of the new motion another fit would keep."""
+
+    goal: Goal
+    prior: Array
+    seconds: float
+
+
+@brief
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """Standard deviations of what a goal names, before and after the motion is run, as the information of both says.
+
+    goal, measure  what was asked for, and in words what ``value_before`` and ``value_after`` are
+    names, values  of what the goal names, in SI units; NaN where there is no value, such as a load's
+    before, after  standard deviations; infinite where nothing is known
+    seconds        of the motion that a fit keeps
+    """
+
+    goal: str
+    measure: str
+    names: tuple[str, ...]
+    values: Array
+    before: Array
+    after: Array
+    value_before: float
+    value_after: float
+    seconds: float
+    prior: Array
+    gained: Array
+    rows: tuple[GoalRow, ...]
+
+    def __str__(self) -> str:
+        """The table."""
+        wide = max(map(len, self.names))
+        lines = [f"{'':{wide}}  {'value':>10}  {'std before':>10}  {'std after':>10}"]
+        for name, *numbers in zip(self.names, self.values, self.before, self.after, strict=True):
+            lines.append(f"{name:{wide}}  " + "  ".join(f"{'' if math.isnan(x) else f'{x:.4g}':>10}" for x in numbers))
+        return "\n".join(lines)
+
+    def seconds_until(self, name: str, std: float) -> float:
+        """How many seconds of such a motion bring the standard deviation of ``name`` down to ``std``; infinite if none do."""
+        if name not in self.names:
+            raise DalembertError(
+                f"the goal '{self.goal}' has no '{name}'; it has {', '.join(self.names)}{nearest(name, self.names)}"
+            )
+        if not std > 0:
+            raise DalembertError(f"the standard deviation wanted of '{name}' is {std:g}; it must be above 0")
+        row = self.rows[self.names.index(name)]
+
+        def reached(share: float) -> bool:
+            return bool(deviations(self.prior + share * self.gained, (row,))[0] <= std)
+
+        if not reached(SLOWEST):
+            return math.inf
+        low, high = math.log(FASTEST), math.log(SLOWEST)
+        if reached(FASTEST):
+            return 0.0
+        while high - low > 1e-4:
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if reached(math.exp(middle)) else (middle, high)
+        return self.seconds * math.exp(high)
+
+    @cached_property
+    def lines(self) -> tuple[str, ...]:
+        """The forecast as comments of a file: a line for each quantity."""
+        head = (
+            f"goal {self.goal}: {self.measure} {self.value_before:.4g} before, {self.value_after:.4g} predicted after"
+        )
+        rows = zip(self.names, self.values, self.before, self.after, strict=True)
+        return (
+            head,
+            *(f"{n}: {'' if math.isnan(v) else f'{v:.6g}, '}std {x:.4g} before, {y:.4g} after" for n, v, x, y in rows),
+        )
+
+
+def information_of(record: FitRecord) -> Array:
+    """A_prior (b, b): the inverse of the covariance, zero in what the fit does not determine."""
+    known = np.array([name not in record.unidentified for name in record.names], bool)
+    covariance = record.covariance[np.ix_(known, known)]
+    if not np.isfinite(covariance).all():
+        raise DalembertError(f"{record.source}: the covariance has entries that are not finite; identify again")
+    A = np.zeros_like(record.covariance)
+    A[np.ix_(known, known)] = inverse_of(covariance)
+    return np.asarray(0.5 * (A + A.T))
+
+
+def weights_of(record: FitRecord) -> Array:
+    """(n,) what a joint's equations are multiplied with, so that ȲᵀȲ is the information of a second."""
+    return np.asarray(np.sqrt(record.rate / record.correlation) / above_zero(record.noise))
+
+
+def aim_of(goal: str | Trajectory, arm: Arm, base: BaseParameters, record: FitRecord, duration: float) -> Aim:
+    """The goal that some words say, with what the former fit knows."""
+    seconds = duration - 2.0 * REACH / record.cutoff
+    if not seconds > 0:
+        raise DalembertError(
+            f"duration is {duration:g} s, and the low-pass at {record.cutoff:.3g} Hz of the former fit takes "
+            f"{REACH / record.cutoff:.3g} s from each end; give more than {2 * REACH / record.cutoff:.3g} s"
+        )
+    known = information_of(record)
+    chosen = _goal(goal, arm, base, record)
+    prior = np.zeros_like(chosen.wanted)
+    prior[: base.rank, : base.rank] = known
+    _check_reach(chosen, base, prior, record)
+    return Aim(chosen, prior, seconds)
+
+
+def forecast(aim: Aim, gained: Array) -> Forecast:
+    """What a motion of information ``gained`` does for a goal."""
+    goal, whole = aim.goal, GoalRow("", math.nan, aim.goal.wanted)
+    both = [deviations(A, (*goal.rows, whole)) for A in (aim.prior, aim.prior + gained)]
+    before, after = both
+    return Forecast(
+        goal.text, goal.measure, tuple(row.name for row in goal.rows), np.array([row.value for row in goal.rows]),
+        before[:-1], after[:-1], float(before[-1]), float(after[-1]), aim.seconds, aim.prior, gained, goal.rows,
+    )  # fmt: skip
+
+
+def deviations(A: Array, rows: Sequence[GoalRow]) -> Array:
+    """√ tr Q A⁻¹ of every row; infinite where Q reaches what A does not determine."""
+    d = np.sqrt(np.diag(A))
+    d = np.where(d > 0, d, 1.0)
+    lam, V = np.linalg.eigh(A / np.outer(d, d))
+    known = lam > SINGULAR * max(float(lam[-1]), 1e-300)
+    W = V / d[:, None]
+    out = []
+    for row in rows:
+        along = np.maximum(np.einsum("ik,ij,jk->k", W, row.Q, W), 0.0)
+        lost = along[~known].sum() > NOTHING * along.sum()
+        out.append(math.inf if lost else math.sqrt(float((along[known] / lam[known]).sum())))
+    return np.array(out)
+
+
+# -- goals by name -----------------------------------------------------------------------------------
+
+
+def _goal(goal: str | Trajectory, arm: Arm, base: BaseParameters, record: FitRecord) -> Goal:
+    if isinstance(goal, Trajectory):
+        return _task("task", goal, arm, base, record)
+    if not isinstance(goal, str):
+        raise DalembertError(f"goal is {goal!r}; it must be one of {', '.join(GOALS)}, or a Trajectory")
+    kind, _, rest = goal.partition(":")
+    if kind not in GOALS or (kind == "parameters" and rest):
+        raise DalembertError(
+            f"there is no goal '{goal}'; known are parameters, friction, friction:JOINT, payload, payload:mass-com and "
+            f"task:FILE.csv{nearest(kind, GOALS)}"
+        )
+    if kind == "payload":
+        return _payload(goal, rest, arm, base, record)
+    if kind == "task":
+        if not rest:
+            raise DalembertError("the goal 'task' needs the file of a motion, such as task:motion.csv")
+        return _task(goal, read_trajectory(os.path.expanduser(rest), arm), arm, base, record)
+    columns = list(range(base.rank)) if kind == "parameters" else _friction(rest, arm, base)
+    usual = _usual(base.regressor(*showing_states(base.parameters, USUAL, seed=3)), record)
+    std = np.where(np.isfinite(record.std), record.std, 0.0)
+    scale = np.maximum(np.maximum(np.abs(record.parameters), std), 1.0 / usual)
+    wanted = np.zeros(base.rank)
+    wanted[columns] = 1.0 / (len(columns) * scale[columns] ** 2)
+    rows = (_single(base.names[k], float(record.parameters[k]), k, base.rank) for k in columns)
+    return Goal(goal, "root mean square of the relative standard deviations", np.diag(wanted), tuple(rows))
+
+
+def _friction(text: str, arm: Arm, base: BaseParameters) -> list[int]:
+    """The base parameters that are friction or an offset, of some joints or of all."""
+    asked = [arm.mechanism.actuated[joint_index(arm, word)] for word in text.replace(",", " ").split()]
+    columns = []
+    for k, c in enumerate(base.independent):
+        parameter = base.parameters.members[c]
+        lossy = parameter.unit is not None and ("qd" in parameter.unit.of or isinstance(parameter.unit, Offset))
+        if parameter.drive is not None:
+            mine = any(arm.mechanism.actuated[j] in asked for j in parameter.drive[:2])
+        else:
+            mine = parameter.joint in asked
+        if lossy and (mine or not asked):
+            columns.append(k)
+    if not columns:
+        where = f" of joint {text}" if text else ""
+        raise DalembertError(f"the former fit has no friction and no offset{where}; identify again with friction")
+    return columns
+
+
+def _payload(text: str, choice: str, arm: Arm, base: BaseParameters, record: FitRecord) -> Goal:
+    choice = choice or "body"
+    if choice not in CHOICES:
+        raise DalembertError(f"there is no goal '{text}'; a payload is payload:body, all ten, or payload:mass-com")
+    load = LoadColumns(arm, CHOICES[choice])
+    b, r = base.rank, len(load.names)
+    usual = _usual(load.columns(*showing_states(base.parameters, USUAL, seed=3)), record)
+    wanted = np.zeros(b + r)
+    wanted[b:] = usual**2 / r
+    rows = tuple(_single(f"load {name}", math.nan, b + k, b + r) for k, name in enumerate(load.names))
+    measure = "root mean square of the standard deviations of the load, as torques over the noise"
+    return Goal(text, measure, np.diag(wanted), rows, load)
+
+
+def _task(text: str, motion: Trajectory, arm: Arm, base: BaseParameters, record: FitRecord) -> Goal:
+    motion.fits(arm)
+    Y = base.regressor(*motion(np.linspace(0.0, motion.duration, INSTANTS)))
+    limits = np.array([np.nan if x.limits.effort is None else x.limits.effort for x in arm.robot.moving_joints], float)
+    limited = bool(np.isfinite(limits).all() and (limits > 0).all())
+    size = limits if limited else above_zero(record.noise)
+    each = np.einsum("tji,tjk->jik", Y, Y) / INSTANTS  # (n, b, b)
+    wanted = np.tensordot(1.0 / size**2, each, 1) / arm.n
+    rms = np.sqrt(np.mean((Y @ record.parameters) ** 2, axis=0))
+    rows = tuple(
+        GoalRow(f"torque of {name}", float(x), Q) for name, x, Q in zip(arm.joint_names, rms, each, strict=True)
+    )
+    beside = "in parts of the effort limits" if limited else "over the noise"
+    return Goal(text, f"root mean square of the torques' standard deviations along the task, {beside}", wanted, rows)
+
+
+def _single(name: str, value: float, k: int, size: int) -> GoalRow:
+    Q = np.zeros((size, size))
+    Q[k, k] = 1.0
+    return GoalRow(name, value, Q)
+
+
+def _usual(Y: Array, record: FitRecord) -> Array:
+    """(columns,) the torque that a unit of each makes at usual states, over the noise."""
+    over = Y / above_zero(record.noise)[:, None]
+    return np.maximum(np.sqrt(np.mean(np.sum(over**2, axis=1), axis=0)), 1e-12)
+
+
+def _check_reach(goal: Goal, base: BaseParameters, prior: Array, record: FitRecord) -> None:
+    """A sentence if no motion can determine what the goal names: a load beside parameters that the fit left open."""
+    states = showing_states(base.parameters, USUAL, seed=4)
+    Y = base.regressor(*states)
+    if goal.load is not None:
+        Y = np.concatenate([Y, goal.load.columns(*states)], axis=2)
+    flat = (Y * weights_of(record)[:, None]).reshape(-1, len(prior))
+    never = [
+        row.name
+        for row, std in zip(goal.rows, deviations(prior + flat.T @ flat, goal.rows), strict=True)
+        if std == math.inf
+    ]
+    if never:
+        open_ = f" ({', '.join(record.unidentified[:4])})" if record.unidentified else ""
+        raise DalembertError(
+            f"no motion determines '{never[0]}' after this fit, which leaves parameters open that a load cannot be told from"
+            f"{open_}; plan a motion for the goal 'parameters' first, and identify with it"
+        )

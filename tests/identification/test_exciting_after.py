@@ -1,0 +1,307 @@
+"""The motion after a fit: what it predicts is what the next fit finds, for the goal better than a motion for everything."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import dalembert as da
+from arms import arm
+from dalembert.cli.main import app
+from dalembert.identification.exciting_columns import LoadColumns, TermColumns
+from dalembert.identification.exciting_goals import aim_of, weights_of
+from dalembert.identification.exciting_limits import Limited
+from dalembert.identification.exciting_planes import Planes, floor_of, planes_of
+from dalembert.identification.exciting_problem import ExcitationProblem, criterion_gradient
+from dalembert.identification.exciting_shapes import FourierShapes
+from dalembert.identification.parameters import Drive, ParameterSet
+from dalembert.identification.result import Identification
+from dalembert.terms import TERMS, GearLoss, LoadFriction, Viscous
+from planar_runs import planar
+
+NOISE = np.array([20.0, 10.0])
+CUTOFF = 4.0
+BRIEF = {"duration": 10.0, "harmonics": 3, "starts": 1, "clearance": None}
+FIRST = da.fourier(np.random.default_rng(0).normal(0, 0.25, (2, 2, 3)), 0.1, [0.5, 0.5], duration=10.0)
+
+
+def log(motion: da.Trajectory, a: da.Arm, seed: int) -> dict[str, Any]:
+    t = np.arange(0, motion.duration, 0.01)
+    q, qd, qdd = motion(t)
+    noise = NOISE * np.random.default_rng(seed).normal(size=q.shape)
+    return {"t": t, "q": q, "qd": qd, "tau": a.inverse_dynamics(q, qd, qdd) + noise}
+
+
+def identified(logs: Any, **options: Any) -> Identification:
+    return da.identify(planar(), logs, cutoff=CUTOFF, **options)
+
+
+@pytest.fixture(scope="module")
+def fit() -> Identification:
+    return identified(log(FIRST, planar(), 0))
+
+
+# -- gradients ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rank", [2, 6])
+def test_l_optimal_slope_equals_differences(rank: int) -> None:
+    rng = np.random.default_rng(1)
+    B, C, D = rng.normal(size=(9, 6)), rng.normal(size=(rank, 6)), rng.normal(size=(6, 6))
+    A, D, M = B.T @ B, D + D.T, C.T @ C
+    value, dA = criterion_gradient(A, "l-optimal", 1.0, M)
+    assert value == pytest.approx(np.log(np.trace(C @ np.linalg.inv(A) @ C.T)))
+    up, down = (criterion_gradient(A + h * D, "l-optimal", 1.0, M)[0] for h in (1e-6, -1e-6))
+    assert np.sum(dA * D) == pytest.approx((up - down) / 2e-6, rel=1e-6)
+
+
+def shaped(name: str) -> Any:
+    """A term of this name with some shape."""
+    kind = TERMS[name]
+    numbers = {"a": 0.3, "b": 0.5, "order": 2.0, "speed": 0.4, "width": 0.3, "length": 0.7}
+    known = {entry.name for entry in kind.numbers()} & numbers.keys()
+    return kind.read({**dict.fromkeys(kind.linear(), 0.0), **{key: numbers[key] for key in known}})
+
+
+@pytest.mark.parametrize("which", ["planar-2r", "parallelogram"])
+@pytest.mark.parametrize("name", [x for x, kind in TERMS.items() if kind not in (Viscous, LoadFriction, GearLoss)])
+def test_columns_of_every_term_have_their_slopes(name: str, which: str) -> None:
+    """Also with sgn smoothed, at passive joints, and of shared drives."""
+    a = arm(which)
+    parameters = ParameterSet(
+        a, two_sided=True, offset=True, terms=[(a.mechanism.tree.n - 1, shaped(name))] if name != "coulomb" else (),
+        drives=[Drive(0, 1, 0.5)],
+    )  # fmt: skip
+    own = [(k, x) for k, x in enumerate(parameters.members) if x.source < 0 or (x.unit is not None and x.kind != "Fv")]
+    columns = TermColumns(parameters, own, np.full(a.mechanism.tree.n, 0.2))
+    rng = np.random.default_rng(2)
+    state = [a.home + 0.2 * rng.uniform(-1, 1, (5, a.n)), *rng.uniform(-1, 1, (2, 5, a.n))]
+    G = rng.normal(size=(5, a.n, parameters.size))
+
+    def weighted(x: list[np.ndarray], smooth: bool = True) -> Any:
+        Y = np.zeros((5, a.n, parameters.size))
+        columns.put(Y, *x, smooth)
+        return (G * Y).sum(axis=(1, 2)) if smooth else Y
+
+    slopes = columns.slopes(*state, G)
+    for k, slope in enumerate(slopes):
+        for j in range(a.n):
+            up, down = ([x.copy() for x in state] for _ in range(2))
+            up[k][:, j] += 1e-6
+            down[k][:, j] -= 1e-6
+            assert np.allclose(slope[:, j], (weighted(up) - weighted(down)) / 2e-6, rtol=1e-6, atol=1e-7)
+    exact = parameters.regressor(*state)
+    assert np.allclose(weighted(state, smooth=False)[:, :, [k for k, _ in own]], exact[:, :, [k for k, _ in own]])
+
+
+@pytest.mark.parametrize("goal", ["parameters", "payload", FIRST], ids=["parameters", "payload", "task"])
+def test_gradient_through_the_motion_after_a_fit(goal: Any, fit: Identification) -> None:
+    a, record = planar(), fit.record
+    base = record.base(a)
+    aim = aim_of(goal, a, base, record, 10.0)
+    planes = planes_of([((0.3, 1.0, 0.1), -1.9), ((1.0, 0.0, 0.0), -1.95)])
+    limits = Limited(a, 1.0, 0.05, None, planes)
+    problem = ExcitationProblem(a, base, limits, FourierShapes(0.1, 3, 1), "l-optimal", weights_of(record), aim)
+    rng = np.random.default_rng(0)
+    x, d = rng.normal(0, 0.4, problem.size), rng.normal(size=problem.size)
+
+    def whole(y: np.ndarray) -> tuple[float, np.ndarray]:
+        value, slope, state = problem.objective(y, 1.0)
+        more, bent, pushed = problem.penalty(state, {}, 50.0)
+        assert pushed["plane0"].any()
+        return value + more, slope + bent
+
+    slope = (whole(x + 1e-6 * d)[0] - whole(x - 1e-6 * d)[0]) / 2e-6
+    assert np.sum(whole(x)[1] * d) == pytest.approx(slope, rel=1e-5)
+
+
+def test_columns_of_a_load_are_what_a_payload_adds() -> None:
+    a = arm("puma560")
+    load = LoadColumns(a, 10)
+    assert len(load.names) == 10
+    state = np.random.default_rng(0).uniform(-1, 1, (3, 4, 6))
+    body = da.Inertia(2.0, (0.1, -0.2, 0.3), np.diag([0.03, 0.02, 0.04]).tolist())
+    ten = [body.mass, *body.first_moments, *np.array(body.tensor_at_origin, float)[np.triu_indices(3)]]
+    heavy = a.with_payload(body.mass, body.com, body.tensor)
+    more = heavy.inverse_dynamics(*state) - a.inverse_dynamics(*state)
+    assert np.allclose(load.columns(*state) @ np.array(ten, float), more)
+
+
+# -- what is predicted is what happens -----------------------------------------------------------------
+
+
+def test_predicted_std_is_that_of_the_next_fit_and_of_its_errors(fit: Identification) -> None:
+    a = planar()
+    motion = da.excite(a, after=fit, goal="friction", **BRIEF)
+    table = motion.forecast
+    assert table is not None and table.names[0] == "Fv_1" and len(table.names) == 6
+    at = [fit.names.index(name) for name in table.names]
+    assert np.allclose(table.before, fit.std[at]) and np.allclose(table.values, fit.parameters[at])
+    fits = [identified([log(FIRST, a, 2 * k), log(motion.trajectory, a, 2 * k + 1)]) for k in range(8)]
+    stds = np.array([x.std[at] for x in fits])
+    errors = np.array([x.parameters[at] - x.base.values[at] for x in fits])
+    assert np.allclose(table.after, stds.mean(axis=0), rtol=0.25)
+    assert 0.7 < np.sqrt(np.mean((errors / table.after) ** 2)) < 1.3
+    general = da.excite(a, criterion="d-optimal", **BRIEF).trajectory
+    others = [identified([log(FIRST, a, 2 * k), log(general, a, 2 * k + 1)]).std[at] for k in range(4)]
+    scale = np.maximum(np.abs(fit.parameters[at]), fit.std[at])
+    assert np.mean((stds / scale) ** 2) < np.mean((np.array(others) / scale) ** 2)
+
+
+@pytest.mark.parametrize("goal", ["parameters", "friction:joint2", "payload:mass-com", FIRST], ids=str)
+def test_a_motion_for_a_goal_is_better_at_it_than_one_for_everything(goal: Any, fit: Identification) -> None:
+    a = planar()
+    best, general = (da.excite(a, after=fit, goal=goal, criterion=c, **BRIEF) for c in (None, "d-optimal"))
+    assert best.forecast is not None and general.forecast is not None
+    assert best.value == best.forecast.value_after < general.forecast.value_after
+    assert best.forecast.value_after < best.forecast.value_before
+    assert best.trajectory.limits_report(a, torque=True) == []
+
+
+def test_the_load_is_found_as_well_as_was_predicted(fit: Identification) -> None:
+    a = planar()
+    heavy = a.with_payload(5.0, (0.1, 0.05, 0.0))
+    motion = da.excite(a, after=fit, goal="payload", **BRIEF)
+    assert motion.forecast is not None
+    predicted = dict(zip(motion.forecast.names, motion.forecast.after, strict=True))
+    loads = [
+        da.identify_payload(a, log(FIRST, a, 2 * k), log(motion.trajectory, heavy, 2 * k + 1), cutoff=CUTOFF)
+        for k in range(4)
+    ]
+    assert list(predicted) == ["load m", "load mx", "load my", "load Izz"]
+    assert predicted["load m"] == pytest.approx(np.mean([load.mass_std for load in loads]), rel=0.3)
+    assert np.sqrt(np.mean([(load.mass - 5.0) ** 2 for load in loads])) < 2.5 * predicted["load m"]
+
+
+def test_the_model_of_the_fit_is_excited(tmp_path: Path) -> None:
+    """Terms that the arm has not, Coulomb friction of two sides, a shared drive: through the file, too."""
+    a = planar(stribeck=(6.0, 0.1))
+    model = {
+        "two_sided": True, "coupling": [(1, 2)], "offset": False,
+        "terms": {"joint2": {"stribeck": {"speed": 0.1}, "spring": {"rest": 0.2}, "harmonic": {"order": 3}}},
+    }  # fmt: skip
+    fit = da.identify(planar(), log(FIRST, a, 0), cutoff=CUTOFF, **model)
+    fit.save(tmp_path / "fit.json")
+    motions = [
+        da.excite(planar(), after=x, goal="friction:2", **BRIEF) for x in (fit, fit.record, tmp_path / "fit.json")
+    ]
+    assert all(x.base.names == fit.names for x in motions)
+    assert all(np.array_equal(x.coefficients, motions[0].coefficients) for x in motions)
+    table = motions[0].forecast
+    assert table is not None and {"Fv_2", "Fs+_2", "Fs-_2", "Fst_2", "Fv_1_2", "Fs_1_2"} <= set(table.names)
+    assert "k_2" not in table.names and (table.after < table.before).all()
+
+
+def test_seconds_until_a_standard_deviation(fit: Identification) -> None:
+    table = da.excite(planar(), after=fit, **BRIEF).forecast
+    assert table is not None and len(table.names) == len(fit.names)
+    assert table.seconds == pytest.approx(10.0 - 4.0 / CUTOFF)
+    assert table.seconds_until("Fv_2", table.after[table.names.index("Fv_2")]) == pytest.approx(table.seconds, rel=1e-3)
+    assert table.seconds_until("Fv_2", 2 * fit.std[fit.names.index("Fv_2")]) == 0.0
+    assert table.seconds_until("Fv_2", 1e-9) == np.inf
+    half = table.seconds_until("Fv_2", table.after[table.names.index("Fv_2")] / 2)
+    assert 4 * table.seconds <= half < 8 * table.seconds  # what is known before counts once
+    assert "Fv_2" in str(table) and table.lines[0].startswith("goal parameters")
+    with pytest.raises(da.DalembertError, match="has no 'Fv_9'"):
+        table.seconds_until("Fv_9", 1.0)
+
+
+# -- planes ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_motions_stay_clear_of_random_planes(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    a = arm("planar-2r") if seed % 2 else arm("planar-3r")
+    planes = [(rng.normal(size=3), float(rng.uniform(-2.0, 0.3))) for _ in range(1 + seed % 3)]
+    how = {"duration": 6.0, "harmonics": 2, "starts": 1, "clearance": 0.05, "planes": planes, "floor": bool(seed % 4)}
+    try:
+        motion = da.excite(a, seed=seed, **how).trajectory
+    except da.DalembertError as problem:
+        assert "plane " in str(problem) or "the floor" in str(problem)
+        assert any(word in str(problem) for word in ("joint '", "link '", "the tip"))
+        return
+    given = [*planes_of(planes), *([floor_of(a)] if seed % 4 else [])]
+    every = Planes(a, given, 0.05, motion(np.linspace(0, 6, 5001))[0])  # type: ignore[arg-type]
+    distances = every.distances(motion(np.linspace(0, 6, 5001))[0])
+    assert (distances[:, every.counted] >= 0.05).all()
+    fixed = distances[:, : len(planes)][:, ~every.counted[: len(planes)]]
+    assert (fixed >= -1e-9).all()
+    assert motion.limits_report(a, torque=True) == []
+
+
+def test_the_floor_is_a_plane_and_planes_bind() -> None:
+    a, how = da.load("planar-2r"), {"duration": 8.0, "harmonics": 3, "starts": 1}
+    with_floor = da.excite(a, **how).trajectory
+    same = da.excite(a, floor=False, planes=[((0.0, 5.0, 0.0), 0.0)], **how).trajectory
+    assert np.array_equal(with_floor(np.linspace(0, 8, 50))[0], same(np.linspace(0, 8, 50))[0])
+    walled = da.excite(a, planes=[((-1.0, 0.0, 0.0), -1.2)], **how).trajectory
+    x = [np.asarray(a.pose(m(np.linspace(0, 8, 2001))[0]))[:, 0, 3].max() for m in (with_floor, walled)]
+    assert x[0] > 1.1 >= x[1] > 1.0
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ({"goal": "friction"}, "give the fit"),
+        ({"criterion": "l-optimal"}, "has no meaning without a former fit"),
+        ({"after": ..., "criterion": "condition"}, "has no meaning after a fit; choose of d-optimal, l-optimal"),
+        ({"after": ..., "noise": 1.0}, "are those of the former fit"),
+        ({"after": ..., "goal": "frictions"}, "there is no goal 'frictions'.*friction"),
+        ({"after": ..., "goal": "parameters:m_1"}, "there is no goal 'parameters:m_1'"),
+        ({"after": ..., "goal": "friction:joint9"}, "has no joint 'joint9'"),
+        ({"after": ..., "goal": "payload:ten"}, "payload:mass-com"),
+        ({"after": ..., "goal": "task:"}, "needs the file of a motion"),
+        ({"after": ..., "goal": "task:nowhere.csv"}, "nowhere.csv"),
+        ({"after": ..., "goal": 3}, "goal is 3"),
+        ({"after": ..., "duration": 0.5}, "takes 0.5 s from each end"),
+        ({"after": "nowhere.json"}, "nowhere.json"),
+        ({"planes": [((0, 0, 0), 1)]}, "plane 1 is .* not all zero"),
+        ({"planes": [(0, 0, 1)]}, "plane 1 is .* a pair"),
+        ({"planes": [((1, 0, 0), 3.0)], "floor": False}, "joint 'joint1' of arm 'planar-2r' always lies 3 m behind plane 1"),
+        ({"planes": [((0, 1, 0), -0.2)], "start": [-1.0, 0.0], "floor": False}, "start is not clear .* behind plane 1"),
+    ],
+)  # fmt: skip
+def test_mistakes_about_goals_and_planes_are_one_sentence(how: Any, words: str, fit: Identification) -> None:
+    given = {**how, "after": fit} if how.get("after") is ... else how
+    with pytest.raises(da.DalembertError, match=words):
+        da.excite(planar(), **given)
+
+
+def test_what_the_fit_left_open_is_found_but_no_load_beside_it(fit: Identification) -> None:
+    open_ = replace(fit.record, unidentified=("Izz_2",))
+    with pytest.raises(da.DalembertError, match=r"no motion determines 'load .*\(Izz_2\).*goal 'parameters' first"):
+        da.excite(planar(), after=open_, goal="payload", **BRIEF)
+    table = da.excite(planar(), after=open_, **BRIEF).forecast
+    assert table is not None and np.isinf(table.before).sum() == 1 and np.isfinite(table.after).all()
+
+
+def test_command_after_a_fit(tmp_path: Path, fit: Identification) -> None:
+    robot, task, out = tmp_path / "arm.toml", tmp_path / "task.csv", tmp_path / "next.csv"
+    planar().save(robot)
+    FIRST.save(task)
+    fit.save(tmp_path / "fit.json")
+    arguments = [
+        "excite", str(robot), "--after", str(tmp_path / "fit.json"), "--duration", "10", "--harmonics", "3", "--starts", "1",
+        "--no-floor", "--plane", "1 0 0 -1.5", "-o", str(out), "--force",
+    ]  # fmt: skip
+    run = CliRunner().invoke(app, [*arguments, "--goal", "friction:joint2", "--until", "Fv_2=10%"])
+    assert run.exit_code == 0, run.output
+    assert "Goal friction:joint2" in run.output and "std before" in run.output and "of such a motion" in run.output
+    assert out.read_text().startswith("# goal friction:joint2: root mean square")
+    assert da.read_trajectory(out).duration == 10.0
+    run = CliRunner().invoke(app, [*arguments, "--goal", f"task:{task}"])
+    assert run.exit_code == 0 and "torque of joint2" in run.output
+    for wrong, words in (
+        (["--goal", "speed"], "there is no goal 'speed'"),
+        (["--plane", "0 0 1"], "--plane"),
+        (["--until", "1%"], "NAME=STD"),
+        (["--goal", f"task:{out}"], "next.csv"),
+    ):
+        run = CliRunner().invoke(app, [*arguments, *wrong])
+        assert run.exit_code == 2 and words in run.output.replace("\n", " "), run.output
