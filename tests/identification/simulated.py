@@ -75,7 +75,7 @@ class SimulatedRobot:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Options of ``identify`` that give every joint the true terms, and those of the others where it has no choice."""
+        """Options of ``identify`` that pin the true structure."""
         shapes: dict[str, dict[str, Any]] = {}
         for j, term in self.parameters.further:
             if not isinstance(term, Offset):
@@ -83,7 +83,12 @@ class SimulatedRobot:
                 shapes.setdefault(self.arm.joint_names[j], {})[term.name] = numbers
         names = self.arm.joint_names
         pairs = [(names.index(i) + 1, names.index(j) + 1) for i, j in self.structure["coupling"]]
-        return {"terms": shapes, "offset": bool(self.structure["offset"]), "coupling": pairs}
+        laws = self.structure["friction"]
+        friction = {name: ("viscous",) if "tanh" in laws[name] else ("viscous", "coulomb") for name in names}
+        return {
+            "friction": friction, "terms": shapes, "offset": self.structure["offset"], "coupling": pairs, "rotor": False,
+            "method": "weighted",
+        }  # fmt: skip
 
     def true_values(self, base: BaseParameters) -> Array:
         """The true base parameters of a set with at least the true structure; what it has more is zero."""

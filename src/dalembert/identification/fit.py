@@ -36,6 +36,7 @@ from dalembert.identification.physical import ten
 from dalembert.identification.result import Identification, Source, make_run
 from dalembert.identification.solution import KnownLoad, solution
 from dalembert.kernel.one_thread import one_thread
+from dalembert.logs.alignment import aligned
 from dalembert.logs.conditioning import Conditioned, condition
 from dalembert.logs.formats.raw import listed
 from dalembert.logs.log import Log, joined, read_log
@@ -163,7 +164,10 @@ def fitted(arm: Arm, whole: Log, settings: Settings, reading: Mapping[str, Any],
         notes.append("no rotor inertias are identified (rotor=False), and the calibrated arm's rotors have none")
     friction = friction_of(arm, model.friction)
     dry = any("coulomb" in law for law in ([*friction.values()] if isinstance(friction, Mapping) else [friction]))
-    equations = LogEquations(arm, ready, settings.filtering.dead_zone, dry, step)
+    method = estimator.method or "weighted"
+    lag = 0.0 if settings.filtering.lag is None and method == "total" else settings.filtering.lag
+    moved = ready.earlier_torques(lag or 0.0)
+    equations = LogEquations(arm, moved, settings.filtering.dead_zone, dry, step, lag)
     chosen = parameter_set(arm, model, rotor, notes)
     if model.sigmoid not in (None, False):
         chosen = chosen.with_terms(gradual_terms(arm, *equations.sigmoids(model.sigmoid, chosen, notes)))
@@ -172,9 +176,8 @@ def fitted(arm: Arm, whole: Log, settings: Settings, reading: Mapping[str, Any],
     belief = belief_of(estimator)
     weighed = None
     if estimator.loaded is not None:
-        loaded = condition(read_log(estimator.loaded, arm, **reading), **how)
+        loaded = condition(aligned(read_log(estimator.loaded, arm, **reading)), **how).earlier_torques(lag or 0.0)
         weighed = _known_load(arm, estimator.payload, loaded)
-    method = estimator.method or "weighted"
 
     def solved(parameters: ParameterSet, notes: list[str], warned: list[str]) -> Identification:
         base, joints = equations.prepared(parameters)
@@ -299,7 +302,7 @@ def _read_all(
             step("reading", (done + fraction) / len(sources))
 
         reading_step(0.0)
-        logs.append(read_log(source, arm, **reading, progress=reading_step))
+        logs.append(aligned(read_log(source, arm, **reading, progress=reading_step)))
     whole, more = joined(logs[: len(mine)]), logs[len(mine) :]
     if hold_out:
         last = replace(whole.part(1 - hold_out, 1.0), source=f"{whole.source} (last {100 * hold_out:g} %)", notes=())

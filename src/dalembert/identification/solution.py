@@ -12,6 +12,7 @@ from dalembert.errors import DalembertError
 from dalembert.identification import estimate as ways
 from dalembert.identification.accumulate import JointTriangles, column_lengths
 from dalembert.identification.base import BaseParameters, independent_columns
+from dalembert.identification.covariance import block_fit
 from dalembert.identification.energy import energy_residuals, energy_triangles
 from dalembert.identification.log_equations import LogEquations, levels, typical_sizes
 from dalembert.identification.physical import Belief, consistent
@@ -28,6 +29,7 @@ SEEN = 0.05  # a payload that makes less than this share of a joint's torque doe
 CLEARLY = 1.5  # times the residual of weighted least squares, beyond which the sequential procedure has gone wrong
 HARMLESS = 1e-3  # of a joint's torque: a residual that nobody minds
 CENTRES = 4  # fits with the payload's inertia as of the centre of mass of the one before
+TOLD_LAG = 0.1  # ms: a lag that is worth a word
 LOST = 10.0  # a parameter whose error alone makes torques so many times those measured is not in the log
 
 
@@ -40,6 +42,12 @@ def solution(
     loaded  a run with a payload that is known
     notes   sentences about the result are added to these, and warnings to ``warned``
     """
+    lag, blocks = joints.lag, None
+    if equations.lag is None:
+        equations = equations.settled(lag)
+        notes += _late(joints)
+    else:
+        lag = equations.lag
     ready, typical, gains, full, weighed = equations.ready, typical_sizes(base), None, None, None
     inflation, size = np.ones(len(joints.joints)), float(np.sqrt(np.mean(ready.tau**2)))
 
@@ -86,8 +94,12 @@ def solution(
         covariance = estimate.covariance
     elif method in ("damped", "sequential"):
         covariance = estimate.covariance * float(np.max(times))
-    else:
+    elif method == "energy":
         _, covariance, _ = ways.spread(joints, values, estimate.weights, fixed, times=worth)
+    else:
+        assert joints.segments is not None
+        blocks = block_fit(joints.segments, estimate.weights, values, joints.lag, fixed, times, ready.count)
+        covariance = blocks.jackknife()
     if belief is not None or equations.ready is not ready:
         run = make_run(base, values, ready, gains)
     unknown = () if belief is not None else fixed
@@ -98,12 +110,26 @@ def solution(
         covariance=covariance, found_full=full, condition=_condition(joints.together().R[:, free]),
         scaled_condition=_condition(weighted / column_lengths(weighted)), noise=noise, correlation=times,
         essential=tuple(base.names[k] for k in ways.essential(values, covariance, unknown)),
-        unidentified=tuple(base.names[k] for k in unknown), run=run, gains=gains,
+        unidentified=tuple(base.names[k] for k in unknown), run=run, gains=gains, lag=lag, blocks=blocks,
         gains_std=None if weighed is None else weighed.gains_std, payload_com=None if weighed is None else weighed.com,
         payload_com_std=None if weighed is None else weighed.com_std,
     )  # fmt: skip
     warned += [*_unseen(result, fixed), *_weak(result, typical)]
     return result
+
+
+def _late(joints: JointTriangles) -> list[str]:
+    """What the torques' lag is, in words."""
+    lag, apparent = 1e3 * joints.lag, 1e3 * joints.apparent_lag
+    if lag != apparent:
+        return [
+            f"the torques seem {abs(apparent):.2g} ms {'later' if apparent > 0 else 'earlier'} than the positions, which is more "
+            "than filters and buses bring, and were left where they are; give lag=… if it is known"
+        ]
+    if abs(lag) < TOLD_LAG:
+        return []
+    word = "later" if lag > 0 else "earlier"
+    return [f"the torques are {abs(lag):.2g} ms {word} than the positions, and were moved to their instants"]
 
 
 def _settled(joints: JointTriangles, base: BaseParameters, fixed_by: FixedBy, rounds: int) -> ways.Estimate:
@@ -237,7 +263,10 @@ def _total(
     for _ in range(1 if loaded.centred else CENTRES):
         known = ten.copy()
         known[1 + moments] = 0.0
-        reduced = [np.column_stack([E[:, :b], E[:, b + 1 + moments], E[:, b : b + 10] @ known, E[:, b + 10 :]]) for E in triangles]
+        reduced = [
+            np.column_stack([E[:, :b], E[:, b + 1 + moments], E[:, b : b + 10] @ known, E[:, b + 10 :]])
+            for E in triangles
+        ]
         start, gains, covariance, weights = ways.total(reduced, alone.noise, start, held, times)
         com = np.zeros(3)
         com[moments] = start[b:] / mass
@@ -255,9 +284,12 @@ def _total(
         com_std[moments] = np.sqrt(np.diag(covariance)[b : b + len(moments)]) / mass
         com[~np.isfinite(com_std)] = np.nan
         centre = ", ".join(
-            f"{c:.4g} ± {e:.2g}" if np.isfinite(c) else "not shown by the motion" for c, e in zip(com, com_std, strict=True)
+            f"{c:.4g} ± {e:.2g}" if np.isfinite(c) else "not shown by the motion"
+            for c, e in zip(com, com_std, strict=True)
         )
-        notes.append(f"only the mass of the payload is known; its centre of mass, from the tip, is x, y, z = {centre} m")
+        notes.append(
+            f"only the mass of the payload is known; its centre of mass, from the tip, is x, y, z = {centre} m"
+        )
     values = start[:b]
     estimate = ways.Estimate(values, alone.noise * np.abs(gains), weights, covariance[:b, :b], fixed, tuple(notes))
     return TotalEstimate(estimate, gains, gains_std, None if loaded.centred else com, com_std)
