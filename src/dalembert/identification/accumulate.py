@@ -79,15 +79,13 @@ def triangle(equations: Array, rows: int, columns: NDArray[np.intp]) -> Triangul
 class JointTriangles:
     """A triangle for every joint's own equations, each of those of ``size`` base parameters that the joint feels.
 
-    lag           by how much the torques were moved back in them (s)
-    apparent_lag  by how much the log says that they are late; more than a lag can be where ``lag`` is 0
-    segments      the Gram matrices of the same equations, segment by segment of time
+    lag       by how much the torques were moved back in them (s)
+    segments  the Gram matrices of the same equations, segment by segment of time
     """
 
     joints: tuple[TriangularSystem, ...]
     size: int
     lag: float = 0.0
-    apparent_lag: float = 0.0
     segments: Segments | None = None
 
     def together(self, weights: Array | None = None) -> TriangularSystem:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,9 @@ FEWEST_BLOCKS = 15  # where the residuals have a long memory
 FINE = 3  # segments a block, between which moving blocks may begin
 PER_BLOCK = 8  # kept samples a block, at least
 MEMORIES = 4.0  # correlation times a block, at least
+SURE = 2.0  # standard errors that a lag has at least; what it is below that is counted as an error
+ALIKE = 4.0  # squared standard errors that the joints' lags differ by, at most, in the mean
+LARGEST_LAG = 0.02  # s: torques that seem later than this are so for another reason
 LEVERAGE = 0.9  # what a block may count of a parameter: leaving out more than that says nothing about the rest
 
 
@@ -42,7 +46,7 @@ class Segments:
     columns  for every joint the base parameters (p,) that its columns stand for
     size     how many base parameters there are
     memory   the residuals' correlation time in segments
-    lagging  whether the lag of the torques was estimated too
+    lagging  whether the lag of the torques is not known
     """
 
     G: tuple[Array, ...]
@@ -63,11 +67,14 @@ class Segments:
         return int(np.clip(np.ceil(MEMORIES * self.memory), FINE, longest))
 
     def normal(self, weights: Array, values: Array, lag: float) -> tuple[Array, Array]:
-        """(A, c): of every segment the weighted normal matrix (S, b + 1, b + 1), and the gradient at an estimate (S, b + 1)."""
-        A = np.zeros((self.count, self.size + 1, self.size + 1))
-        c = np.zeros((self.count, self.size + 1))
-        for G, columns, weight in zip(self.G, self.columns, weights, strict=True):
-            at = np.append(columns, self.size)
+        """(A, c): of every segment the weighted normal matrix (S, b + n, b + n), and the gradient at an estimate (S, b + n).
+
+        The columns are those of the parameters, then the lag of every joint; ``lag`` is the estimate for all of them.
+        """
+        size = self.size + len(self.G)
+        A, c = np.zeros((self.count, size, size)), np.zeros((self.count, size))
+        for j, (G, columns, weight) in enumerate(zip(self.G, self.columns, weights, strict=True)):
+            at = np.append(columns, self.size + j)
             x = np.append(values[columns], lag)
             A[:, at[:, None], at] += weight**2 * G[:, :-1, :-1]
             c[:, at] += weight**2 * (G[:, :-1, -1] - G[:, :-1, :-1] @ x)
@@ -101,6 +108,26 @@ class SegmentSums:
         return Segments(self.G, self.columns, self.size, lagging)
 
 
+class TorqueLags(NamedTuple):
+    """How much later torques are than the states (s): of all joints and its error, and of every joint and its error.
+
+    A lag of filters or of a bus is the same for all joints, or nearly. What friction does before a joint slides looks like a
+    lag too, and differs between them.
+    """
+
+    lag: float
+    error: float
+    each: Array
+    errors: Array
+
+    @property
+    def certain(self) -> bool:
+        """Whether it is one lag, it is not nothing, and filters and buses can bring it."""
+        apart = ((self.each - self.lag) / np.maximum(self.errors, 1e-300))[self.errors > 0]
+        same = float(np.mean(apart**2)) < ALIKE if len(apart) else True
+        return same and SURE * self.error < abs(self.lag) <= LARGEST_LAG
+
+
 @brief
 @dataclass(frozen=True, eq=False)
 class BlockFit:
@@ -116,25 +143,44 @@ class BlockFit:
     lag: float
     fixed: tuple[int, ...]
 
-    def _whitened(self) -> tuple[Array, Array, Array]:
-        """(H, s, back): normal matrices and gradients in coordinates where their sum is 1, and the way back to π_b."""
-        b = self.segments.size
-        free = [k for k in range(b) if k not in self.fixed] + [b] * self.segments.lagging
+    def lags(self) -> TorqueLags:
+        """How much later the torques are than the states: all together, and every joint's."""
+        b, n = self.segments.size, len(self.weights)
+        (common, error), (each, errors) = (
+            (self.lag + step[b:], np.sqrt(np.diag(self._left_out(H, s, back))[b:]))
+            for H, s, back, step in (self._whitened(1), self._whitened(n))
+        )
+        return TorqueLags(float(common[0]), float(error[0]), each, errors)
+
+    def _whitened(self, lags: int) -> tuple[Array, Array, Array, Array]:
+        """(H, s, back, step) with one lag, or one for every joint, or none.
+
+        H and s are the normal matrices of the segments and the gradients at the best estimate, in coordinates in which
+        the sum of H is 1; ``back`` leads to π_b and lags, and ``step`` from the estimate here to the best.
+        """
+        b, n = self.segments.size, len(self.weights)
+        free = [k for k in range(b) if k not in self.fixed]
+        chosen = np.zeros((b + n, len(free) + lags))
+        chosen[free, range(len(free))] = 1.0
+        chosen[b:, len(free) :] = np.eye(n) if lags == n else 1.0
         A, c = self.segments.normal(self.weights, self.values, self.lag)
-        A, c = A[:, free][:, :, free], c[:, free]
+        A, c = chosen.T @ A @ chosen, c @ chosen
         whole = A.sum(axis=0)
         d = 1.0 / np.sqrt(np.maximum(np.diag(whole), 1e-300))
         size, U = np.linalg.eigh(whole * d[:, None] * d)
         kept = size > 1e-13 * size.max(initial=0.0)
         T = (d[:, None] * U[:, kept]) / np.sqrt(size[kept])
-        back = np.zeros((b, T.shape[1]))
-        parameters = [i for i, k in enumerate(free) if k < b]
-        back[[free[i] for i in parameters]] = T[parameters]
-        return T.T @ A @ T, c @ T, back
+        H, s, back = T.T @ A @ T, c @ T, chosen @ T
+        best = s.sum(axis=0)
+        return H, s - H @ best, back, back @ best
 
     def jackknife(self) -> Array:
         """The covariance (b, b) of π_b: how it changes when blocks of time are left out, one at a time."""
-        H, s, back = self._whitened()
+        H, s, back, _ = self._whitened(int(self.segments.lagging))
+        b = self.segments.size
+        return self._left_out(H, s, back)[:b, :b]
+
+    def _left_out(self, H: Array, s: Array, back: Array) -> Array:
         starts = np.arange(0, self.segments.count, self.segments.block)
         H, s = np.add.reduceat(H, starts), np.add.reduceat(s, starts)
         share, U = np.linalg.eigh(H)
@@ -148,7 +194,8 @@ class BlockFit:
         if not isinstance(count, int) or count < 2:
             raise DalembertError(f"count is {count!r}; it is how many times the log is drawn again, and at least 2")
         rng = np.random.default_rng(seed)
-        H, s, back = self._whitened()
+        H, s, back, _ = self._whitened(int(self.segments.lagging))
+        back = back[: self.segments.size]
         total, block = self.segments.count, self.segments.block
         sums_H, sums_s = (np.concatenate([np.zeros((1, *x.shape[1:])), np.cumsum(x, axis=0)]) for x in (H, s))
         moving_H, moving_s = sums_H[block:] - sums_H[:-block], sums_s[block:] - sums_s[:-block]

@@ -19,7 +19,7 @@ from dalembert.identification import estimate as ways
 from dalembert.identification.accumulate import JointTriangles, taken_in, triangle
 from dalembert.identification.base import BaseParameters, base_parameters, joint_ranges, showing_states
 from dalembert.identification.columns import stribeck_terms
-from dalembert.identification.covariance import SegmentSums
+from dalembert.identification.covariance import BlockFit, SegmentSums
 from dalembert.identification.felt import Felt
 from dalembert.identification.parameters import ParameterSet
 from dalembert.identification.turn_over import turn_overs
@@ -33,7 +33,6 @@ RowWeights = Callable[[slice, Array], Array]  # (kept instants, their residuals 
 
 REST = 0.1  # the factor of a joint's equations while it rests, unless a dead zone is asked for
 STILL = 1e-3  # of its room: a joint that moves less in the whole log rests, and its velocities are noise
-LARGEST_LAG = 0.02  # s: torques that seem later than this are so for another reason
 STRIBECK_SPEEDS = (0.02, 0.04, 0.08, 0.16, 0.32)  # of a joint's largest speed, tried one after the other
 
 
@@ -111,14 +110,19 @@ class LogEquations:
             counts += moving.sum(axis=0)
             done += len(kept)
             self.step("regressor", done / ready.count)
-        apparent = self._lag(base, upper, counts) if self.lag is None else 0.0
-        lag = apparent if abs(apparent) <= LARGEST_LAG else 0.0
-        triangles = []
-        for R, count, columns in zip(upper, counts.tolist(), felt.columns, strict=True):
-            moved = np.column_stack([R[:, :-2], R[:, -1] - lag * R[:, -2]])  # [Y, τ + lag τ̇]
-            triangles.append(triangle(moved, count, columns))
-        segments = sums.segments(self.lagging and lag == apparent)
-        return JointTriangles(tuple(triangles), base.rank, lag, apparent, segments), residual
+        segments = sums.segments(self.lagging)
+
+        def moved(lag: float) -> JointTriangles:
+            """Of [Y, τ + lag τ̇]."""
+            parts = zip(upper, counts.tolist(), felt.columns, strict=True)
+            late = (([*R[:, :-2].T, R[:, -1] - lag * R[:, -2]], count, columns) for R, count, columns in parts)
+            triangles = tuple(triangle(np.array(R).T, count, columns) for R, count, columns in late)
+            return JointTriangles(triangles, base.rank, lag, segments)
+
+        joints = moved(0.0)
+        if self.lag is None and (lag := self._lag(base, joints)):
+            joints = moved(lag)
+        return joints, residual
 
     def _rows(self, felt: Felt, piece: Stretch, kept: NDArray[np.intp]) -> tuple[Array, Array, Array]:
         """A block's low-passed columns (columns of all joints, m), torques (n, m) and their derivatives."""
@@ -128,16 +132,13 @@ class LogEquations:
         low_passed = self.ready.low_passed
         return low_passed(rows, kept), low_passed(piece.tau.T, kept), low_passed(slope.T, kept)
 
-    def _lag(self, base: BaseParameters, upper: list[Array], counts: NDArray[np.intp]) -> float:
-        """How much later the torques are than the states (s), one number for all joints: the weight of −τ̇ beside Y."""
-        b = base.rank
-        usual = float(np.sqrt(sum(np.sum(R[:, -2] ** 2) for R in upper) / max(int(counts.sum()), 1)))
-        if not usual > 0:
-            return 0.0
-        columns = [np.append(places, b) for places in base.felt.columns]
-        joints = JointTriangles(tuple(map(triangle, upper, counts.tolist(), columns)), b + 1)
-        fixed = ways.undetermined(joints.together(), np.append(typical_sizes(base), usual))
-        return float(ways.least_squares(joints, np.append(base.values, 0.0), fixed, 1).values[b])
+    def _lag(self, base: BaseParameters, joints: JointTriangles) -> float:
+        """How much later the torques are than the states (s); 0 where that is not certain."""
+        assert joints.segments is not None
+        fixed = ways.undetermined(joints.together(), typical_sizes(base))
+        plain = ways.least_squares(joints, base.values, fixed, 1)
+        lags = BlockFit(joints.segments, plain.weights, plain.values, 0.0, fixed).lags()
+        return lags.lag if lags.certain else 0.0
 
     def settled(self, lag: float) -> LogEquations:
         """The same equations with torques that are ``lag`` (s) earlier, and stay where they are."""

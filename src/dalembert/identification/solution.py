@@ -45,7 +45,7 @@ def solution(
     lag, blocks = joints.lag, None
     if equations.lag is None:
         equations = equations.settled(lag)
-        notes += _late(joints)
+        notes += _late(lag)
     else:
         lag = equations.lag
     ready, typical, gains, full, weighed = equations.ready, typical_sizes(base), None, None, None
@@ -118,18 +118,12 @@ def solution(
     return result
 
 
-def _late(joints: JointTriangles) -> list[str]:
-    """What the torques' lag is, in words."""
-    lag, apparent = 1e3 * joints.lag, 1e3 * joints.apparent_lag
-    if lag != apparent:
-        return [
-            f"the torques seem {abs(apparent):.2g} ms {'later' if apparent > 0 else 'earlier'} than the positions, which is more "
-            "than filters and buses bring, and were left where they are; give lag=… if it is known"
-        ]
-    if abs(lag) < TOLD_LAG:
+def _late(lag: float) -> list[str]:
+    """What the torques' lag (s) is, in words."""
+    if 1e3 * abs(lag) < TOLD_LAG:
         return []
     word = "later" if lag > 0 else "earlier"
-    return [f"the torques are {abs(lag):.2g} ms {word} than the positions, and were moved to their instants"]
+    return [f"the torques are {1e3 * abs(lag):.2g} ms {word} than the positions, and were moved to their instants"]
 
 
 def _settled(joints: JointTriangles, base: BaseParameters, fixed_by: FixedBy, rounds: int) -> ways.Estimate:
