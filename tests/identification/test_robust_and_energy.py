@@ -174,6 +174,14 @@ def test_what_energy_does_not_show_keeps_its_value_and_is_named() -> None:
     assert any("does not show" in sentence for sentence in fit.warnings)
 
 
+def test_energy_says_where_balances_are_few() -> None:
+    truth, log = logged("wrist")
+    fits = [da.identify(truth, log, method="energy", prior=x, **PLAIN) for x in (None, truth)]
+    assert [any("independent balances of energy" in x for x in fit.warnings) for fit in fits] == [True, False]
+    long = da.identify(*logged("planar-2r"), method="energy", **PLAIN)
+    assert not any("independent balances of energy" in x for x in long.warnings)
+
+
 def test_energy_refuses_what_needs_accelerations() -> None:
     truth, log = logged("planar-2r")
     with pytest.raises(da.DalembertError, match="mu_1 depends on the load of its joint, which needs accelerations"):

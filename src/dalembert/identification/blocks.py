@@ -48,6 +48,10 @@ REST = 0.1  # what a joint's equations count while it rests
 STILL = 0.01  # of its largest speed: below this it rests
 
 
+class TooShortError(DalembertError):
+    """A log that cannot be cut into blocks."""
+
+
 @dataclass(frozen=True, eq=False)
 class Blocks:
     """Which blocks kept instants belong to: ``part`` (B,) of every block is the part that it is left out with."""
@@ -82,8 +86,9 @@ class Material:
         needed = 2 * round(REACH / float(self.cutoffs[0]) * self.rate) + 4 * SPACING
         self.stretches = [thinned for stretch in whole if len((thinned := thin(stretch, rate, every))[0]) > needed]
         if not self.stretches:
-            raise DalembertError(f"{log.source}: no stretch of it is long enough to choose a cut-off from")
+            raise TooShortError(f"{log.source}: no stretch of it is long enough for blocks of time")
         self.parts = parts
+        self.part_count = parts
 
     def at(self, cutoff: float) -> tuple[Conditioned, Conditioned]:
         """(for the fit, for the judgement): states below twice the cut-off, torques below it, and below the band."""
@@ -108,6 +113,7 @@ class Material:
         else:
             count = self.parts
             part = np.arange(sizes.sum()) * count // max(int(sizes.sum()), 1)
+        self.part_count = count
         inside = np.zeros(len(part), np.intp)
         near = np.zeros(len(part), bool)
         for k in range(count):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from dalembert.arm import Arm
 from dalembert.arrays import number
 from dalembert.errors import DalembertError
 from dalembert.identification import estimate as ways
+from dalembert.identification.blocks import TooShortError
+from dalembert.identification.choosing import choose
 from dalembert.identification.columns import (
     friction_of,
     gradual_terms,
@@ -36,7 +39,7 @@ from dalembert.identification.physical import ten
 from dalembert.identification.result import Identification, Source, make_run
 from dalembert.identification.solution import KnownLoad, solution
 from dalembert.kernel.one_thread import one_thread
-from dalembert.logs.alignment import aligned
+from dalembert.logs.alignment import aligned, earlier_torques
 from dalembert.logs.conditioning import Conditioned, condition
 from dalembert.logs.formats.raw import listed
 from dalembert.logs.log import Log, joined, read_log
@@ -148,13 +151,12 @@ def fitted(arm: Arm, whole: Log, settings: Settings, reading: Mapping[str, Any],
     ready = condition(whole, **how)
     if not np.abs(ready.tau).max() > NOTHING:
         raise DalembertError(f"{whole.source}: the torques are zero throughout, so that nothing can be identified")
-    notes, warned = [*whole.notes, *ready.notes], list[str]()
+    notes, warned = [*whole.notes, *(() if "cutoff" in settings.open else ready.notes)], list[str]()
     how["cutoff"] = ready.cutoff  # of all
     for part in _looked_at(whole, ready):
         warned += suspicions(arm, part, condition(part, **how) if whole.parts else ready, reading)
 
-    model, estimator = settings.model, settings.estimator
-    rotor = model.rotor
+    rotor = settings.model.rotor
     if rotor is None:
         rotor = has_rotors(arm) or "gains" in reading or "tau" in tuple(reading.get("motor_side", ()))
         if rotor and not has_rotors(arm):
@@ -162,6 +164,18 @@ def fitted(arm: Arm, whole: Log, settings: Settings, reading: Mapping[str, Any],
     if not rotor and has_rotors(arm):
         arm = _without_rotor_inertias(arm)
         notes.append("no rotor inertias are identified (rotor=False), and the calibrated arm's rotors have none")
+    chosen_by_log = None
+    if settings.open:
+        try:
+            on_time = earlier_torques(whole, _first_lag(arm, ready, settings, rotor, step))
+            settings, chosen_by_log = choose(arm, on_time, settings, rotor, step)
+        except TooShortError as short:
+            warned.append(f"{short}, so that nothing was chosen by cross-validation")
+        else:
+            how["cutoff"] = settings.filtering.cutoff
+            ready = condition(whole, **how)
+            notes += ready.notes
+    model, estimator = settings.model, settings.estimator
     friction = friction_of(arm, model.friction)
     dry = any("coulomb" in law for law in ([*friction.values()] if isinstance(friction, Mapping) else [friction]))
     method = estimator.method or "weighted"
@@ -179,7 +193,8 @@ def fitted(arm: Arm, whole: Log, settings: Settings, reading: Mapping[str, Any],
         loaded = condition(aligned(read_log(estimator.loaded, arm, **reading)), **how).earlier_torques(lag or 0.0)
         weighed = _known_load(arm, estimator.payload, loaded)
 
-    def solved(parameters: ParameterSet, notes: list[str], warned: list[str]) -> Identification:
+    def solved(parameters: ParameterSet, notes: list[str], warned: list[str], quickly: bool = False) -> Identification:
+        """The result; ``quickly`` by weighted least squares where robust ones would take many rounds."""
         base, joints = equations.prepared(parameters)
         if not joints.together().rows or max(np.abs(joint.R).max(initial=0.0) for joint in joints.joints) == 0:
             raise DalembertError(f"{whole.source}: no sample is left to identify from; is the arm moving in it?")
@@ -188,12 +203,26 @@ def fitted(arm: Arm, whole: Log, settings: Settings, reading: Mapping[str, Any],
                 f"{parameters.names[hidden[0]]} cannot be told from the masses: losses that differ between driving and driven at "
                 "every joint leave their scale open; ask for 'load' instead of 'gear' at one joint"
             )
-        return solution(equations, base, joints, method, estimator.damping, belief, weighed, notes, warned)
+        way = "weighted" if quickly and method == "robust" else method
+        return solution(equations, base, joints, way, estimator.damping, belief, weighed, notes, warned)
 
-    chosen = _with_load(chosen, solved, notes, warned)
+    chosen = _with_load(chosen, partial(solved, quickly=True), notes, warned)
     result = _with_own_load(solved(chosen, notes, warned))
     given, kept = ({k: v for k, v in options.items() if v is not None} for options in (reading, how))
-    return replace(result, reading=given, conditioning=kept, notes=tuple(notes), warnings=tuple(warned))
+    return replace(
+        result, reading=given, conditioning=kept, notes=tuple(notes), warnings=tuple(warned), selection=chosen_by_log
+    )
+
+
+def _first_lag(arm: Arm, ready: Conditioned, settings: Settings, rotor: bool, step: Progress) -> float:
+    """The lag of the torques (s) that the selection starts from: as given, or as the plain model says."""
+    if settings.filtering.lag is not None:
+        return settings.filtering.lag
+    if settings.estimator.method == "total":
+        return 0.0
+    model = replace(settings.model, sigmoid=None, stribeck=None)
+    equations = LogEquations(arm, ready, settings.filtering.dead_zone, True, step)
+    return equations.prepared(parameter_set(arm, model, rotor, []))[1].lag
 
 
 def _looked_at(whole: Log, ready: Conditioned) -> list[Log]:

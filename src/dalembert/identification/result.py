@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dalembert.identification.comparison import FitComparison, FitTrend
     from dalembert.identification.folds import Folds
     from dalembert.identification.record import FitRecord
+    from dalembert.identification.selected import Selection
 
 # what the methods of an identification hand on to, by the modules that do it: imported when one is first called
 HANDS_ON = {
@@ -133,6 +134,7 @@ class Identification:
     essential      the base parameters that the log needs, by name
     unidentified   base parameters that the log does not determine; they keep the arm's own value
     run            the run it was identified on; ``validation`` are the others
+    selection      what was chosen by cross-validation, what was tried and why the winner won; None where nothing was
     folds          the cross-validation, where it was asked for (``folds=5``)
     gains          factors of the measured torques, where total least squares found them, with ``gains_std``
     lag            how much later the measured torques are than the positions (s); in ``run`` they are moved back by it
@@ -163,6 +165,7 @@ class Identification:
     payload_com_std: Array | None = None
     lag: float = 0.0
     blocks: BlockFit | None = field(default=None, repr=False)
+    selection: Selection | None = None
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     reading: Mapping[str, Any] = field(default_factory=dict)

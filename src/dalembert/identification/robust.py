@@ -148,7 +148,8 @@ def without_spikes(
     width = 2 * (min(WIDEST, max(5, round(NEIGHBOURS * ready.rate / ready.cutoff))) // 2) + 1
     apart, medians, predicted = list[Array](), list[Array](), list[Array]()
     for piece in ready.pieces:
-        predicted.append(base.felt.torque(values, piece.q, np.where(still, 0.0, piece.qd), piece.qdd))
+        q, qd, qdd = piece.states
+        predicted.append(base.felt.torque(values, q, np.where(still, 0.0, qd), qdd))
         residual = piece.tau - predicted[-1]
         medians.append(median_filter(residual, size=(width, 1), mode="nearest"))
         apart.append(residual - medians[-1])

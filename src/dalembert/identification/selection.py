@@ -23,8 +23,8 @@ from dalembert.identification.modelled import parameter_set
 from dalembert.identification.options import ModelOptions, Settings
 from dalembert.identification.parameters import FRICTION
 from dalembert.identification.physical import scales
+from dalembert.identification.selected import Trial
 from dalembert.logs.conditioning import Conditioned, Stretch
-from dalembert.logs.log import Log
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.intp]
@@ -36,30 +36,6 @@ ROUNDS = 4  # of adding laws, at most
 DEVIATIONS = (1.0, 0.3, 0.1, 0.03)  # of a prior around the arm's own inertias, relative
 LOADED = ("load", "gear")  # laws that depend on what a joint passes on
 SIGNED = ("viscous", "coulomb", "tanh", "stribeck", "drag", "load", "gear", "spring", "drive")  # not below zero
-
-
-@dataclass(frozen=True)
-class Trial:
-    """Something that was tried.
-
-    choice      what it is about: one of CHOICES
-    joint       whose law it is, or ""
-    option      what was tried, in words
-    error       the relative torque error on parts of the log that were left out
-    gain        how much of the squared error of the model before it takes away: of the joint's, or of all joints'
-    spread      the standard error of that
-    parameters  how many it has more than the model before
-    chosen      whether it is part of the result
-    """
-
-    choice: str
-    joint: str
-    option: str
-    error: float
-    gain: float
-    spread: float
-    parameters: int
-    chosen: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,13 +50,11 @@ class Stage:
 class Selector:
     """One selection: the log's Gram matrices at every cut-off, and the search in them."""
 
-    def __init__(self, arm: Arm, log: Log, settings: Settings, rotor: bool, step: Progress) -> None:
+    def __init__(self, arm: Arm, material: Material, settings: Settings, rotor: bool, step: Progress) -> None:
         assert settings.selection is not None
         self.arm, self.settings, self.step, self.open = arm, settings, step, settings.open
         self.errors_needed = settings.selection.standard_errors
-        self.trials: list[Trial] = []
-        pinned = settings.filtering.cutoff
-        self.material = Material(log, settings.selection.blocks, pinned)
+        self.material = material
         model = settings.model
         if "offset" in self.open:
             model = replace(model, offset=False)
@@ -129,7 +103,8 @@ class Selector:
 
     def weights(self, piece: Stretch, kept: NDArray[np.intp]) -> Array:
         """(n, M): a joint's equations count little while it rests."""
-        return np.where(np.abs(piece.qd[kept]) >= STILL * self.fastest, 1.0, REST).T
+        moving = (np.abs(piece.qd[kept]) >= STILL * self.fastest) & ~piece.resting[kept]
+        return np.where(moving, 1.0, REST).T
 
     def stage(self, cutoff: float) -> Stage:
         """The Gram matrices at a cut-off."""
@@ -257,9 +232,9 @@ class Selector:
 
     # -- all of it ------------------------------------------------------------------------------------
 
-    def run(self) -> tuple[float, Laws, list[Trial]]:
-        """(cut-off, laws, what was tried): laws at the best cut-off for viscous and Coulomb friction, and once more at
-        the best cut-off for those laws, if that is another."""
+    def run(self) -> tuple[float, Laws, list[Trial], float]:
+        """(cut-off, laws, what was tried, the error of viscous and Coulomb friction alone): laws at the best cut-off for
+        viscous and Coulomb friction, and once more at the best cut-off for those laws, if that is another."""
         cutoffs = self.material.cutoffs
         stages = []
         for k, cutoff in enumerate(cutoffs):
@@ -276,9 +251,10 @@ class Selector:
             ]
             if best == now:
                 break
-            now = best
-            laws, trials = self.laws(self.judged(stages[best], usual, deviation), self.plain)
-        return stages[now].cutoff, laws, [*cut, *trials]
+            now, cv = best, self.judged(stages[best], usual, deviation)
+            plain = cv.relative(cv.errors([self.columns_of(self.plain)])[0])
+            laws, trials = self.laws(cv, self.plain)
+        return stages[now].cutoff, laws, [*cut, *trials], plain
 
     def believed(self, stages: list[Stage], usual: Array, laws: Laws) -> tuple[float | None, list[tuple[Array, float]]]:
         """(the deviation of a prior around the arm's inertias that helps, if one does; scores and errors of all stages)."""

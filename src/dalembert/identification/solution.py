@@ -27,6 +27,7 @@ FixedBy = Callable[..., tuple[int, ...]]  # (triangles, noise or nothing) → co
 
 SEEN = 0.05  # a payload that makes less than this share of a joint's torque does not fix its drive gain
 CLEARLY = 1.5  # times the residual of weighted least squares, beyond which the sequential procedure has gone wrong
+PERIODS = 5  # of the cut-off for every parameter, below which balances of energy are too few
 HARMLESS = 1e-3  # of a joint's torque: a residual that nobody minds
 CENTRES = 4  # fits with the payload's inertia as of the centre of mass of the one before
 TOLD_LAG = 0.1  # ms: a lag that is worth a word
@@ -73,6 +74,7 @@ def solution(
     elif method == "energy":
         joints = energy_triangles(base, ready)
         estimate = _settled(joints, base, fixed_by, 0)
+        warned += _few_balances(joints, estimate, ready) if belief is None else []
     else:
         rounds = {"ordinary": 0, "weighted": 1, "reweighted": ways.ROUNDS}[method]
         estimate = _settled(joints, base, fixed_by, rounds)
@@ -83,10 +85,8 @@ def solution(
     times = correlation_times(run, equations.moving)
     noise, worth = estimate.noise, times * inflation
     if method == "energy":
-        noise, worth = (
-            _torque_noise(run, equations.moving),
-            np.array([ways.correlation_time(energy_residuals(base, ready, values))]),
-        )
+        noise = _torque_noise(run, equations.moving)
+        worth = np.array([ways.correlation_time(energy_residuals(base, ready, values))])
     if belief is not None:
         equations.step("semidefinite program", 0.0)
         values, full, covariance = _physical(base, joints, estimate, worth, belief, levels(base, ready), notes)
@@ -136,6 +136,19 @@ def _torque_noise(run: PredictedRun, moving: NDArray[np.bool_]) -> Array:
     """The root mean square (n,) of each joint's residual while it moves (N m)."""
     count = np.maximum(moving.sum(axis=0), 1)
     return np.sqrt(np.sum(np.where(moving, run.residual, 0.0) ** 2, axis=0) / count)
+
+
+def _few_balances(joints: JointTriangles, estimate: ways.Estimate, ready: Conditioned) -> list[str]:
+    """Says where a log has too few balances of energy: one per period of the cut-off, for all joints together."""
+    periods = round(joints.together().rows * ready.every / ready.rate * ready.cutoff)
+    free = len(estimate.values) - len(estimate.fixed)
+    if periods >= PERIODS * free:
+        return []
+    return [
+        f"{ready.log.source}: the log has {periods} independent balances of energy at most for {free} parameters, which makes "
+        f"method='energy' inaccurate below {PERIODS * free:g}; log a longer motion that does not repeat itself, give a prior, or "
+        "use method='weighted'"
+    ]
 
 
 def _against(
