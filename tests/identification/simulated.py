@@ -7,7 +7,7 @@ are Y(q, q̇, q̈) π, so that all robots of a geometry share one compiled regre
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any, NamedTuple
@@ -89,6 +89,34 @@ class SimulatedRobot:
             "friction": friction, "terms": shapes, "offset": self.structure["offset"], "coupling": pairs, "rotor": False,
             "method": "weighted",
         }  # fmt: skip
+
+    @property
+    def laws(self) -> dict[str, frozenset[str]]:
+        """{joint: names of its laws}, as a selection's ``structure`` has them."""
+        laws = {name: set(law.split("+")) for name, law in self.structure["friction"].items()}
+        for special in ("offset", "spring", "harmonic"):
+            for name in self.structure[special]:
+                laws[name].add(special)
+        return {name: frozenset(own) for name, own in laws.items()}
+
+    def differences(
+        self, structure: Mapping[str, Sequence[str]], drives: Sequence[tuple[int, int, float]]
+    ) -> list[str]:
+        """Where a chosen structure is not the true one, one word each: "joint2 +stribeck", "joint1 -spring".
+
+        A spring of unknown rest position is a spring and an offset, so that no offset counts beside a spring.
+        """
+        wrong = []
+        for name, true in self.laws.items():
+            chosen = frozenset(structure[name])
+            true, chosen = (x - {"offset"} if "spring" in x else x for x in (true, chosen))
+            wrong += [f"{name} +{law}" for law in sorted(chosen - true)]
+            wrong += [f"{name} -{law}" for law in sorted(true - chosen)]
+        names = self.arm.joint_names
+        pairs = {frozenset((names[i - 1], names[j - 1])) for i, j, _ in drives}
+        true_pairs = set(map(frozenset, self.structure["coupling"]))
+        wrong += [f"{'–'.join(sorted(pair))} +drive" for pair in pairs - true_pairs]
+        return wrong + [f"{'–'.join(sorted(pair))} -drive" for pair in true_pairs - pairs]
 
     def true_values(self, base: BaseParameters) -> Array:
         """The true base parameters of a set with at least the true structure; what it has more is zero."""
