@@ -41,6 +41,7 @@ from dalembert.identification.result import Identification, Source, make_run
 from dalembert.identification.result import IdentificationWarning as IdentificationWarning
 from dalembert.identification.solution import KnownLoad, solution
 from dalembert.kernel.one_thread import one_thread
+from dalembert.logs.alignment import aligned, earlier_torques
 from dalembert.logs.conditioning import Conditioned, condition
 from dalembert.logs.formats.raw import listed
 from dalembert.logs.log import EPISODE, Log, joined, read_log
@@ -163,7 +164,8 @@ def fitted(arm: Arm, whole: Log, settings: Settings, reading: Mapping[str, Any],
     chosen_by_log = None
     if settings.open:
         try:
-            settings, chosen_by_log = choose(arm, whole, settings, rotor, step)
+            on_time = earlier_torques(whole, _first_lag(arm, ready, settings, rotor, step))
+            settings, chosen_by_log = choose(arm, on_time, settings, rotor, step)
         except TooShortError as short:
             warned.append(f"{short}, so that nothing was chosen by cross-validation")
         else:
@@ -173,7 +175,10 @@ def fitted(arm: Arm, whole: Log, settings: Settings, reading: Mapping[str, Any],
     model, estimator = settings.model, settings.estimator
     friction = friction_of(arm, model.friction)
     dry = any("coulomb" in law for law in ([*friction.values()] if isinstance(friction, Mapping) else [friction]))
-    equations = LogEquations(arm, ready, settings.filtering.dead_zone, dry, step)
+    method = estimator.method or "weighted"
+    lag = 0.0 if settings.filtering.lag is None and method == "total" else settings.filtering.lag
+    moved = ready.earlier_torques(lag or 0.0)
+    equations = LogEquations(arm, moved, settings.filtering.dead_zone, dry, step, lag)
     chosen = parameter_set(arm, model, rotor, notes, whole.mean_temperature)
     notes += [
         f"{part.source}: it has no temperature, on which friction is asked to depend; the mean of the others is taken"
@@ -187,9 +192,8 @@ def fitted(arm: Arm, whole: Log, settings: Settings, reading: Mapping[str, Any],
     belief = belief_of(estimator)
     weighed = None
     if estimator.loaded is not None:
-        loaded = condition(read_log(estimator.loaded, arm, **reading), **how)
+        loaded = condition(aligned(read_log(estimator.loaded, arm, **reading)), **how).earlier_torques(lag or 0.0)
         weighed = _known_load(arm, estimator.payload, loaded)
-    method = estimator.method or "weighted"
 
     def solved(parameters: ParameterSet, notes: list[str], warned: list[str], quickly: bool = False) -> Identification:
         """The result; ``quickly`` by weighted least squares where robust ones would take many rounds."""
@@ -223,6 +227,17 @@ def _suspected(
             alike = re.sub(r"[\d.+e−-]+", "", words) if EPISODE in source else sentence
             warned.setdefault(alike, sentence)
     return list(warned.values())
+
+
+def _first_lag(arm: Arm, ready: Conditioned, settings: Settings, rotor: bool, step: Progress) -> float:
+    """The lag of the torques (s) that the selection starts from: as given, or as the plain model says."""
+    if settings.filtering.lag is not None:
+        return settings.filtering.lag
+    if settings.estimator.method == "total":
+        return 0.0
+    model = replace(settings.model, sigmoid=None, stribeck=None)
+    equations = LogEquations(arm, ready, settings.filtering.dead_zone, True, step)
+    return equations.prepared(parameter_set(arm, model, rotor, []))[1].lag
 
 
 def _looked_at(whole: Log, ready: Conditioned) -> list[Log]:
@@ -331,7 +346,7 @@ def _read_all(
             step("reading", (done + fraction) / len(sources))
 
         reading_step(0.0)
-        logs.append(read_log(source, arm, **reading, progress=reading_step))
+        logs.append(aligned(read_log(source, arm, **reading, progress=reading_step)))
     whole, more = joined(logs[: len(mine)]), logs[len(mine) :]
     if hold_out:
         last = replace(whole.part(1 - hold_out, 1.0), source=f"{whole.source} (last {100 * hold_out:g} %)", notes=())

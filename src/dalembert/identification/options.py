@@ -58,6 +58,7 @@ class FilterOptions:
     decimate   keep one sample in so many; 2.5 a period of the cut-off unless given
     edge       seconds cut at both ends of a run; two periods of the cut-off unless given
     dead_zone  a joint's equations do not count while it is slower than this (rad/s)
+    lag        how much later the torques are than the positions (s); estimated with the parameters unless given
 
     >>> FilterOptions(cutoff=5.0).cutoff
     5.0
@@ -67,6 +68,7 @@ class FilterOptions:
     decimate: int | None = None
     edge: float | None = None
     dead_zone: float | Sequence[float] | None = None
+    lag: float | None = None
 
 
 @brief

@@ -16,9 +16,12 @@ from dalembert.arm import Arm
 from dalembert.arm.handed_on import handed_on
 from dalembert.arrays import double
 from dalembert.environment.brief import brief
+from dalembert.errors import DalembertError
 from dalembert.identification.base import BaseParameters, random_states
 from dalembert.identification.parameters import temperature_parameters
 from dalembert.identification.ranges import leaves_range, motion_of
+from dalembert.identification.covariance import BlockFit
+from dalembert.logs.alignment import aligned
 from dalembert.logs.conditioning import Conditioned, Stretch, condition, smoothed, usual_step
 from dalembert.logs.log import SPELLINGS, Log, read_log
 
@@ -133,7 +136,8 @@ class Identification:
     """The parameters of an arm as its motion tells them.
 
     parameters     π_base (b,); ``names`` and ``formulas`` say what each is
-    std            their standard deviations, correlation of the residuals counted
+    std            their standard deviations, from fits that leave out one block of time each: autocorrelation of the
+                   residuals, their changing size and their correlation between joints count, and the unknown lag
     condition      of Ȳ in the base columns, unweighted
     noise          σ_j, the standard deviation of the kept residuals of each joint (N m)
     correlation    how many kept samples of each joint's residual are worth one
@@ -143,6 +147,8 @@ class Identification:
     selection      what was chosen by cross-validation, what was tried and why the winner won; None where nothing was
     folds          the cross-validation, where it was asked for (``folds=5``)
     gains          factors of the measured torques, where total least squares found them, with ``gains_std``
+    lag            how much later the measured torques are than the positions (s); in ``run`` they are moved back by it
+    blocks         the equations by blocks of time, for :meth:`bootstrap`
     payload_com    (3,) m, the centre of mass of the payload that is known by its mass alone, with ``payload_com_std``; NaN
                    where the motion does not show it
     """
@@ -167,6 +173,8 @@ class Identification:
     gains_std: Array | None = None
     payload_com: Array | None = None
     payload_com_std: Array | None = None
+    lag: float = 0.0
+    blocks: BlockFit | None = field(default=None, repr=False)
     selection: Selection | None = None
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -298,7 +306,7 @@ class Identification:
         """The same of a log that was read already."""
         ready = condition(log, **{**self.conditioning, "cutoff": self.run.conditioned.cutoff})
         ready = replace(ready, notes=(*ready.notes, *self._without_temperature(log)))
-        run = make_run(self.base, self.parameters, ready, self.gains, self.held_friction)
+        run = make_run(self.base, self.parameters, ready.earlier_torques(self.lag), self.gains, self.held_friction)
         motion = {**_motion(ready), "tau": run.measured}
         return replace(run, notes=tuple(leaves_range(self.before, log.source, motion, self._range)))
 
@@ -306,6 +314,29 @@ class Identification:
     def _range(self) -> dict[str, Array]:
         """The motion and the torques of the run it was identified on."""
         return {**_motion(self.run.conditioned), "tau": self.run.measured}
+
+    def bootstrap(self, count: int = 200, seed: int = 0) -> Array:
+        """The covariance (b, b) of the parameters by a block bootstrap, which checks ``covariance``.
+
+        The log is drawn again ``count`` times from moving blocks of itself, each long enough that the residuals forget what
+        was before. No equation is made again: sums over segments of time are all that a fit needs.
+
+        >>> import numpy as np, dalembert as da
+        >>> arm, t = da.load("pendulum"), np.arange(0, 40, 0.01)
+        >>> q, qd, qdd = da.fourier([[[0.5, 0.3]], [[0.2, 0.4]]], 0.2, duration=40.0)(t)
+        >>> tau = arm.inverse_dynamics(q, qd, qdd) + np.random.default_rng(0).normal(size=q.shape)
+        >>> fit = da.identify(arm, {"t": t, "q": q, "qd": qd, "tau": tau}, selection=False)
+        >>> ratio = np.sqrt(np.diag(fit.bootstrap())) / fit.std
+        >>> bool(0.5 < ratio.min() and ratio.max() < 2)
+        True
+        """
+        if self.blocks is None:
+            kind = "physically consistent" if self.physical else f"'{self.method}'"
+            raise DalembertError(
+                f"the bootstrap draws equations of least squares again, and this fit is {kind}; identify with method='ordinary', "
+                "'weighted', 'reweighted' or 'robust' and physical=False"
+            )
+        return self.blocks.bootstrap(count, seed)
 
     def _read(self, log: Any, torque_needed: bool = True, **reading: Any) -> Log:
         own = {key: value for key, value in self.reading.items() if key != "episodes"}  # those of another log
@@ -318,7 +349,7 @@ class Identification:
             wanted = options.get("columns")
             if wanted:
                 options["columns"] = {k: v for k, v in wanted.items() if isinstance(v, str) and v in log}
-        return read_log(log, self.before, torque_needed=torque_needed, **options)
+        return aligned(read_log(log, self.before, torque_needed=torque_needed, **options))
 
     @cached_property
     def _full(self) -> tuple[Array, list[str]]:

@@ -186,6 +186,14 @@ class Conditioned:
         """Which joints rest at the kept instants: (count, n)."""
         return np.concatenate([p.resting[k] for p, k in zip(self.pieces, self.kept, strict=True)])
 
+    def earlier_torques(self, lag: float) -> Conditioned:
+        """The same with torques that are ``lag`` (s) earlier: τ + lag τ̇."""
+        if lag == 0.0:
+            return self
+        steps = lag * self.rate
+        moved = (replace(piece, tau=piece.tau + steps * np.gradient(piece.tau, axis=0)) for piece in self.pieces)
+        return replace(self, pieces=tuple(moved))
+
     @cached_property
     def tau(self) -> Array:
         """The measured torques at the kept instants, low-passed."""
