@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +53,17 @@ def traced(parameter: Parameter) -> bool:
     return parameter.source >= 0 and parameter.drive is None and plain
 
 
+class ColumnLaw(NamedTuple):
+    """A column at N states: Γ_jᵀ f, ``row`` being Γ_j (N, n) or (1, n), and f with its derivatives (N,) each."""
+
+    column: int
+    parameter: Parameter
+    row: Array
+    f: Array
+    by_position: Array
+    by_speed: Array
+
+
 class TermColumns:
     """Some parameters of a set that are terms or shared drives: their columns, smooth or not, and their slopes.
 
@@ -71,41 +83,38 @@ class TermColumns:
         """The arm whose joints they are at."""
         return self.parameters.arm
 
-    def put(self, Y: Array, q: Array, qd: Array, qdd: Array, smooth: bool) -> None:
-        """Fill their columns of Y (N, n, b)."""
+    def laws(self, q: Array, qd: Array, qdd: Array, smooth: bool) -> list[ColumnLaw]:
+        """What each of them brings at some states; slopes are those of the smooth ones, a load being taken as it is."""
         states = States(self.arm, q, qd, qdd)
-        loads = self._loads(q, qd, qdd)
+        loads, rest = self._loads(q, qd, qdd), np.zeros(len(q))
+        laws = []
         for k, parameter in self.members:
             row, position, speed = self._motion(parameter, states)
+            by_position = by_speed = rest
             if parameter.unit is None:  # the inertia of a shared drive
                 f = (qdd * row).sum(axis=1)
             elif smooth:
-                f = self._smooth(parameter, position, speed, loads.get(k))[0]
+                f, by_position, by_speed = self._smooth(parameter, position, speed, loads.get(k))
             else:
-                rest = np.zeros(len(q))
                 f = States.law(parameter.unit, position, speed, loads.get(k, rest))[:, 0]
-            Y[:, :, k] = row * f[:, None]
+            laws.append(ColumnLaw(k, parameter, row, f, by_position, by_speed))
+        return laws
 
-    def slopes(self, q: Array, qd: Array, qdd: Array, G: Array) -> tuple[Array, Array, Array]:
-        """∂(Σ G∘Y)/∂(q, q̇, q̈) over their smooth columns, (N, n) each; a load is taken as it is."""
-        states = States(self.arm, q, qd, qdd)
-        loads = self._loads(q, qd, qdd)
+    def slopes(self, q: Array, qd: Array, laws: Sequence[ColumnLaw], G: Array) -> tuple[Array, Array, Array]:
+        """∂(Σ G∘Y)/∂(q, q̇, q̈) over their smooth columns, (N, n) each."""
         dq, dqd, dqdd = (np.zeros_like(q) for _ in range(3))
-        for k, parameter in self.members:
-            g = G[:, :, k]
-            row, position, speed = self._motion(parameter, states)
-            along = (row * g).sum(axis=1)[:, None]
-            if parameter.unit is None:
-                dqdd += along * row
+        for law in laws:
+            g, row = G[:, :, law.column], law.row
+            along = (row * g).sum(axis=1)
+            if law.parameter.unit is None:
+                dqdd += along[:, None] * row
                 continue
-            f, by_position, by_speed = (x[:, None] for x in self._smooth(parameter, position, speed, loads.get(k)))
-            dqd += along * by_speed * row
-            if parameter.drive is not None:
-                continue
-            dq += along * by_position * row
-            if states.Gamma is not None:  # since Γ_j = ∂γ_j/∂q, ∂(Γ_j x)/∂q is row j of Γ̇ along x
-                turned, j = self.arm.closure_derivative, parameter.joint
-                dq += f * turned(q, g)[:, j] + along * by_speed * turned(q, qd)[:, j]
+            dqd += (along * law.by_speed)[:, None] * row
+            dq += (along * law.by_position)[:, None] * row
+            if law.parameter.drive is None and not self.arm.mechanism.identity:
+                # since Γ_j = ∂γ_j/∂q, ∂(Γ_j x)/∂q is row j of Γ̇ along x
+                turned, j = self.arm.closure_derivative, law.parameter.joint
+                dq += law.f[:, None] * turned(q, g)[:, j] + (along * law.by_speed)[:, None] * turned(q, qd)[:, j]
         return dq, dqd, dqdd
 
     def _motion(self, parameter: Parameter, states: States) -> tuple[Array, Array, Array]:
@@ -136,6 +145,8 @@ class TermColumns:
             else np.abs(parameter.drive.row(self.arm.n)) @ (self.slow[list(self.parameters.actuated)])
         )
         load = np.zeros(len(position)) if load is None else load
+        if not term.of:
+            return States.law(term, position, speed, load)[:, 0], np.zeros(len(position)), np.zeros(len(position))
         value, by_speed = _law(term, position + 0j, speed + 1j * STEP, load, float(slow))
         by_position = np.zeros(len(position))
         if "q" in term.of:
@@ -168,7 +179,7 @@ class LoadColumns:
         self.arm = arm
         at = WIDTH * arm.mechanism.tip_body
         entry = GRADIENTS["regressor"].of(tuple(range(at, at + len(INERTIAL))))
-        self._columns, self._slope = kernel(arm.mechanism, entry), kernel(arm.mechanism, gradient(entry))
+        self._entry, self._columns = entry, kernel(arm.mechanism, entry)
         self._carry = carried(arm.mechanism.tip)[:, :count]
         Y = self.columns(*random_states(arm, STATES)).reshape(-1, count)
         length = np.linalg.norm(Y, axis=0)
@@ -178,6 +189,10 @@ class LoadColumns:
         seen, *_ = independent_columns(Y / np.where(length > 0, length, 1.0), felt, UNSEEN)
         self._carry = self._carry[:, seen]
         self.names = tuple(INERTIAL[k] for k in seen)
+
+    @cached_property
+    def _slope(self) -> Any:
+        return kernel(self.arm.mechanism, gradient(self._entry))
 
     def columns(self, q: Array, qd: Array, qdd: Array) -> Array:
         """(N, n, columns)."""

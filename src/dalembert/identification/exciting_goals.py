@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -75,6 +75,7 @@ class Aim:
     goal: Goal
     prior: Array
     seconds: float
+    notes: tuple[str, ...] = ()
 
 
 @brief
@@ -173,8 +174,11 @@ def aim_of(goal: str | Trajectory, arm: Arm, base: BaseParameters, record: FitRe
     chosen = _goal(goal, arm, base, record)
     prior = np.zeros_like(chosen.wanted)
     prior[: base.rank, : base.rank] = known
-    _check_reach(chosen, base, prior, record)
-    return Aim(chosen, prior, seconds)
+    notes: list[str] = []
+    chosen = _within_reach(chosen, base, prior, record, notes)
+    if any(base.parameters.members[k].loaded for k in base.independent):
+        notes.append("friction that depends on the load counts, but the search takes the load as constant")
+    return Aim(chosen, prior, seconds, tuple(notes))
 
 
 def forecast(aim: Aim, gained: Array) -> Forecast:
@@ -294,21 +298,24 @@ def _usual(Y: Array, record: FitRecord) -> Array:
     return np.maximum(np.sqrt(np.mean(np.sum(over**2, axis=1), axis=0)), 1e-12)
 
 
-def _check_reach(goal: Goal, base: BaseParameters, prior: Array, record: FitRecord) -> None:
-    """A sentence if no motion can determine what the goal names: a load beside parameters that the fit left open."""
+def _within_reach(goal: Goal, base: BaseParameters, prior: Array, record: FitRecord, notes: list[str]) -> Goal:
+    """The goal without what no motion can determine: of a load, what the fit left open in the arm itself."""
     states = showing_states(base.parameters, USUAL, seed=4)
     Y = base.regressor(*states)
     if goal.load is not None:
         Y = np.concatenate([Y, goal.load.columns(*states)], axis=2)
     flat = (Y * weights_of(record)[:, None]).reshape(-1, len(prior))
-    never = [
-        row.name
-        for row, std in zip(goal.rows, deviations(prior + flat.T @ flat, goal.rows), strict=True)
-        if std == math.inf
-    ]
-    if never:
-        open_ = f" ({', '.join(record.unidentified[:4])})" if record.unidentified else ""
+    reached = np.isfinite(deviations(prior + flat.T @ flat, goal.rows))
+    if reached.all():
+        return goal
+    never = ", ".join(row.name for row, within in zip(goal.rows, reached, strict=True) if not within)
+    words = f"the former fit leaves {', '.join(record.unidentified[:4]) or 'parameters'} open"
+    if not reached.any():
         raise DalembertError(
-            f"no motion determines '{never[0]}' after this fit, which leaves parameters open that a load cannot be told from"
-            f"{open_}; plan a motion for the goal 'parameters' first, and identify with it"
+            f"no motion determines {never}, since {words}; plan a motion for the goal 'parameters' first, and identify with it"
         )
+    notes.append(f"{never} cannot be determined, since {words}; a motion for the goal 'parameters' comes first")
+    rows = tuple(row for row, within in zip(goal.rows, reached, strict=True) if within)
+    kept = np.diag(sum(row.Q for row in rows)) > 0
+    wanted = np.where(np.outer(kept, kept), goal.wanted, 0.0) * len(goal.rows) / len(rows)
+    return replace(goal, rows=rows, wanted=wanted)
