@@ -129,7 +129,7 @@ def test_gradient_through_the_motion_after_a_fit(goal: Any, fit: Identification)
 
 def test_columns_of_a_load_are_what_a_payload_adds() -> None:
     a = arm("puma560")
-    load = LoadColumns(a, 10)
+    load = LoadColumns(a)
     assert len(load.names) == 10
     state = np.random.default_rng(0).uniform(-1, 1, (3, 4, 6))
     body = da.Inertia(2.0, (0.1, -0.2, 0.3), np.diag([0.03, 0.02, 0.04]).tolist())
@@ -175,8 +175,8 @@ def test_the_load_is_found_as_well_as_was_predicted_and_better_than_by_a_motion_
     assert motion.forecast is not None and motion.forecast.names == ("load m", "load mx", "load my")
 
     def loads(second: da.Trajectory) -> list[Any]:
-        runs = [(log(FIRST, a, 2 * k), log(second, heavy, 2 * k + 1)) for k in range(3)]
-        return [da.identify_payload(a, *run, parameters="mass-com", cutoff=CUTOFF) for run in runs]
+        runs = [(log(FIRST, a, 2 * k), log(second, heavy, 2 * k + 1)) for k in range(2)]
+        return [da.identify_payload(a, *run, cutoff=CUTOFF) for run in runs]
 
     planned, general = (loads(x) for x in (motion.trajectory, da.excite(a, criterion="d-optimal", **BRIEF).trajectory))
     stds = np.mean([load.std[:3] for load in planned], axis=0)
@@ -194,12 +194,12 @@ def test_the_model_of_the_fit_is_excited(tmp_path: Path) -> None:
     }  # fmt: skip
     fit = da.identify(planar(), log(FIRST, a, 0), cutoff=CUTOFF, **model)
     fit.save(tmp_path / "fit.json")
-    motions = [da.excite(planar(), after=x, goal="friction:2", **BRIEF) for x in (fit, tmp_path / "fit.json")]
-    assert all(x.base.names == fit.names for x in motions)
-    assert all(np.array_equal(x.coefficients, motions[0].coefficients) for x in motions)
-    table = motions[0].forecast
-    assert table is not None and {"Fv_2", "Fs+_2", "Fs-_2", "Fst_2", "Fv_1_2", "Fs_1_2"} <= set(table.names)
-    assert "k_2" not in table.names and (table.after < table.before).all()
+    motion = da.excite(planar(), after=tmp_path / "fit.json", goal="friction:2", **BRIEF)
+    table = motion.forecast
+    assert table is not None and motion.base.names == fit.names
+    assert {"Fv_2", "Fs+_2", "Fs-_2", "Fst_2", "Fv_1_2", "Fs_1_2"} <= set(table.names) and "k_2" not in table.names
+    assert np.allclose(table.before, fit.std[[fit.names.index(name) for name in table.names]], rtol=1e-4)
+    assert (table.after < table.before).all()
 
 
 def test_seconds_until_a_standard_deviation(fit: Identification) -> None:
@@ -219,7 +219,7 @@ def test_seconds_until_a_standard_deviation(fit: Identification) -> None:
 # -- planes ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(6))
 def test_motions_stay_clear_of_random_planes(seed: int) -> None:
     rng = np.random.default_rng(seed)
     a = planar()
@@ -241,13 +241,14 @@ def test_motions_stay_clear_of_random_planes(seed: int) -> None:
 
 
 def test_the_floor_is_a_plane_and_planes_bind() -> None:
-    a, how = da.load("planar-2r"), {"duration": 8.0, "harmonics": 3, "starts": 1}
-    with_floor = da.excite(a, **how).trajectory
-    same = da.excite(a, floor=False, planes=[((0.0, 5.0, 0.0), 0.0)], **how).trajectory
-    assert np.array_equal(with_floor(np.linspace(0, 8, 50))[0], same(np.linspace(0, 8, 50))[0])
-    walled = da.excite(a, planes=[((-1.0, 0.0, 0.0), -1.2)], **how).trajectory
-    x = [np.asarray(a.pose(m(np.linspace(0, 8, 2001))[0]))[:, 0, 3].max() for m in (with_floor, walled)]
-    assert x[0] > 1.1 >= x[1] > 1.0
+    a = planar()
+    floor, plane = (
+        Limited(a, 1.0, 0.1, None, given, bool(k)).planes for k, given in enumerate([planes_of([((0, 5, 0), 0)]), ()])
+    )
+    q = np.random.default_rng(0).uniform(-1, 1, (5, 2))
+    assert np.array_equal(floor.distances(q), plane.distances(q)) and np.array_equal(floor.counted, plane.counted)
+    motion = da.excite(a, duration=8.0, harmonics=3, starts=1, planes=[((-1.0, 0.0, 0.0), -1.2)]).trajectory
+    assert 1.1 >= np.asarray(a.pose(motion(np.linspace(0, 8, 2001))[0]))[:, 0, 3].max() > 1.0
 
 
 @pytest.mark.parametrize(

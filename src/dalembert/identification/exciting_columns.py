@@ -167,11 +167,10 @@ def _law(term: Term, position: Array, speed: Array, load: Array, slow: float) ->
 class LoadColumns:
     """The columns of a load at the tip: of its ten parameters in the tip's frame, those that torques can tell apart.
 
-    count  of the ten, how many are looked for: 10, or 4 for mass and first moments
     names  of those that have a column
     """
 
-    def __init__(self, arm: Arm, count: int) -> None:
+    def __init__(self, arm: Arm) -> None:
         if arm.mechanism.tip_body < 0:
             raise DalembertError(f"the tip of arm '{arm.name}' does not move; a load there shows in no torque")
         if arm.mechanism.tree.lifts:  # and a load has its weight all the same
@@ -180,10 +179,10 @@ class LoadColumns:
         at = WIDTH * arm.mechanism.tip_body
         entry = GRADIENTS["regressor"].of(tuple(range(at, at + len(INERTIAL))))
         self._entry, self._columns = entry, kernel(arm.mechanism, entry)
-        self._carry = carried(arm.mechanism.tip)[:, :count]
-        Y = self.columns(*random_states(arm, STATES)).reshape(-1, count)
+        self._carry = carried(arm.mechanism.tip)
+        Y = self.columns(*random_states(arm, STATES)).reshape(-1, len(INERTIAL))
         length = np.linalg.norm(Y, axis=0)
-        felt = [k for k in range(count) if length[k] > UNSEEN * length.max(initial=0.0)]
+        felt = [k for k in range(len(INERTIAL)) if length[k] > UNSEEN * length.max(initial=0.0)]
         if not felt:
             raise DalembertError(f"no joint of arm '{arm.name}' feels a load at its tip")
         seen, *_ = independent_columns(Y / np.where(length > 0, length, 1.0), felt, UNSEEN)

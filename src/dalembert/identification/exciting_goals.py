@@ -7,7 +7,8 @@ variance tr C A⁻¹ Cᵀ:
 
     parameters          relative standard deviations of all base parameters
     friction[:joint …]  relative standard deviations of friction and offsets, of all joints or of some
-    payload[:mass-com]  the ten parameters of a load at the tip, or mass and first moments alone, from a run with it
+    payload[:mass-com]  the ten parameters of a load at the tip, from a run with it; or its mass and first moments, while its
+                        inertia is not known either
     task:FILE.csv       torques along a motion, in parts of the effort limits
 """
 
@@ -25,12 +26,12 @@ from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.environment.brief import brief
+from dalembert.equations.regressor import INERTIAL
 from dalembert.errors import DalembertError
 from dalembert.identification.base import BaseParameters, showing_states
 from dalembert.identification.columns import joint_index
 from dalembert.identification.estimate import above_zero, inverse_of
 from dalembert.identification.exciting_columns import LoadColumns
-from dalembert.identification.payload import CHOICES
 from dalembert.identification.record import FitRecord
 from dalembert.logs.conditioning import REACH
 from dalembert.robot.tables import nearest
@@ -41,6 +42,7 @@ from dalembert.trajectory.trajectory import Trajectory
 Array = NDArray[np.floating[Any]]
 
 GOALS = ("parameters", "friction", "payload", "task")
+LOADS = {"body": INERTIAL, "mass-com": INERTIAL[:4]}  # what of a load matters
 USUAL = 200  # random states that tell what torque a parameter makes
 INSTANTS = 400  # of a task
 NOTHING = 1e-9  # of a row's own length: what of it may lie in a direction that is not determined
@@ -258,14 +260,15 @@ def _friction(text: str, arm: Arm, base: BaseParameters) -> list[int]:
 
 def _payload(text: str, choice: str, arm: Arm, base: BaseParameters, record: FitRecord) -> Goal:
     choice = choice or "body"
-    if choice not in CHOICES:
+    if choice not in LOADS:
         raise DalembertError(f"there is no goal '{text}'; a payload is payload:body, all ten, or payload:mass-com")
-    load = LoadColumns(arm, CHOICES[choice])
-    b, r = base.rank, len(load.names)
+    load = LoadColumns(arm)
+    chosen = [k for k, name in enumerate(load.names) if name in LOADS[choice]]
+    b, size = base.rank, base.rank + len(load.names)
     usual = _usual(load.columns(*showing_states(base.parameters, USUAL, seed=3)), record)
-    wanted = np.zeros(b + r)
-    wanted[b:] = usual**2 / r
-    rows = tuple(_single(f"load {name}", math.nan, b + k, b + r) for k, name in enumerate(load.names))
+    wanted = np.zeros(size)
+    wanted[[b + k for k in chosen]] = usual[chosen] ** 2 / len(chosen)
+    rows = tuple(_single(f"load {load.names[k]}", math.nan, b + k, size) for k in chosen)
     measure = "root mean square of the standard deviations of the load, as torques over the noise"
     return Goal(text, measure, np.diag(wanted), rows, load)
 
