@@ -38,8 +38,16 @@ if TYPE_CHECKING:
     from dalembert.analysis.sizing import size
     from dalembert.analysis.workspace import workspace_map
     from dalembert.arm import Arm
+    from dalembert.identification.comparison import compare_fits
     from dalembert.identification.excitation import excite
     from dalembert.identification.fit import IdentificationWarning, identify
+    from dalembert.identification.options import (
+        EstimatorOptions,
+        FilterOptions,
+        ModelOptions,
+        SelectionOptions,
+        ValidationOptions,
+    )
     from dalembert.identification.parameters import ParameterSet
     from dalembert.identification.payload import identify_payload
     from dalembert.identification.record import FitRecord, read_fit
@@ -88,8 +96,10 @@ _LATER = {
         "analysis.sizing": "size",
         "analysis.workspace": "workspace_map",
         "arm": "Arm",
+        "identification.comparison": "compare_fits",
         "identification.excitation": "excite",
         "identification.fit": "IdentificationWarning identify",
+        "identification.options": "EstimatorOptions FilterOptions ModelOptions SelectionOptions ValidationOptions",
         "identification.parameters": "ParameterSet",
         "identification.payload": "identify_payload",
         "identification.record": "FitRecord read_fit",
@@ -126,7 +136,9 @@ __all__ = [
     "ComputedTorque",
     "Coupling",
     "DalembertError",
+    "EstimatorOptions",
     "Feedforward",
+    "FilterOptions",
     "FitRecord",
     "Frame",
     "Friction",
@@ -140,6 +152,7 @@ __all__ = [
     "Link",
     "Loop",
     "MissingExtraError",
+    "ModelOptions",
     "ModelWarning",
     "MonteCarlo",
     "Motor",
@@ -153,6 +166,7 @@ __all__ = [
     "Robot",
     "RobotError",
     "Rotor",
+    "SelectionOptions",
     "Shape",
     "ShapeError",
     "SimulationError",
@@ -160,10 +174,12 @@ __all__ = [
     "SingularityError",
     "Tolerances",
     "Trajectory",
+    "ValidationOptions",
     "Wall",
     "WrenchEvent",
     "arms",
     "circle",
+    "compare_fits",
     "excite",
     "fourier",
     "from_dh",

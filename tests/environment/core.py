@@ -185,7 +185,7 @@ def calls_for_extras(folder: Path) -> dict[str, list[tuple[str, Callable[[], obj
             ("SciPy", lambda: da.identify(arm, run_of(arm))),
             ("SciPy", lambda: da.excite(arm, duration=1.0)),
             ("SymPy", lambda: arm.base_parameters("symbols")),
-            ("Clarabel", lambda: importlib.import_module("dalembert.identification.physical")._cvxpy()),
+            ("Clarabel", lambda: importlib.import_module("dalembert.identification.cone_program").clarabel()),
         ],
         "logs": [
             ("SciPy", lambda: da.identify(arm, matlab)),

@@ -31,7 +31,7 @@ from dalembert.identification.columns import drives_of
 from dalembert.kernel import cache as kept
 from dalembert.logs.formats.raw import Request
 from dalembert.logs.formats.rosbag import read_bag
-from dalembert.logs.log import read_log
+from dalembert.logs.log import episodes_of, read_log
 from dalembert.robot.limits_file import with_limits
 from dalembert.robot.load import LIBRARY
 from dalembert.robot.mjcf import read_mjcf
@@ -310,6 +310,52 @@ def parquets(folder: Path) -> Iterator[bytes]:
         yield made.getvalue()
 
 
+def frames(folder: Path) -> Iterator[bytes]:
+    """Tables as LeRobot writes them: of one episode, and of two."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    log, count = recorded(), np.arange(2 * COUNT)
+    for rows in (count[:COUNT], count):
+        frame = rows % COUNT
+        columns = {
+            "observation.state": pa.array(list(log["q"][frame]), pa.list_(pa.float32(), 2)),
+            "action": list(log["q"][frame]),
+        }
+        columns |= {"observation.effort": list(log["tau"][frame]), "timestamp": log["t"][frame].astype("f4")}
+        columns |= {"frame_index": frame, "episode_index": rows // COUNT, "index": rows, "task_index": 0 * rows}
+        written = io.BytesIO()
+        parquet.write_table(pa.table(columns), written, compression="none")
+        yield written.getvalue()
+
+
+INFO = {
+    "codebase_version": "v3.0", "fps": 200, "total_episodes": 2, "data_path": "data/chunk-{chunk_index:03d}/file.parquet",
+    "features": {
+        "observation.state": {"dtype": "float32", "shape": [2], "names": {"motors": ["joint1.pos", "joint2.pos"]}},
+        "observation.effort": {"dtype": "float32", "shape": [2], "names": ["joint2_nm", "joint1_nm"]},
+        "observation.images.top": {"dtype": "video", "shape": [4, 4, 3], "names": ["height", "width", "c"]},
+    },
+}  # fmt: skip
+
+
+def infos(folder: Path) -> Seeds:
+    table = folder / "dataset" / "data" / "chunk-000" / "file-000.parquet"
+    table.parent.mkdir(parents=True, exist_ok=True)
+    table.write_bytes(list(frames(folder))[1])
+    (folder / "dataset" / "meta").mkdir(exist_ok=True)
+    bare = {**INFO, "features": {"observation.state": {"names": None}, "action": {"names": [["a", "b"]]}}}
+    return [json.dumps(INFO, indent=1).encode(), json.dumps(bare).encode()]
+
+
+def dataset(path: Path) -> None:
+    """The input is the meta/info.json of a dataset whose table is whole."""
+    info = path.parent / "dataset" / "meta" / "info.json"
+    info.unlink(missing_ok=True)
+    info.write_bytes(path.read_bytes())
+    log(info.parent.parent)
+
+
 def messages() -> list[Any]:
     log = recorded()
     return [
@@ -384,6 +430,7 @@ OPTIONS: tuple[tuple[Callable[[str], object], str], ...] = (
     (lambda text: terms_of(text.split(), arm().joint_names), "1:spring:rest=0.2 joint2:stribeck:speed=0.1"),
     (lambda text: drives_of(arm(), couplings_of(text.split())), "1:2 joint1:joint2:0.5"),
     (joints_of, "2..12"),
+    (episodes_of, "0:5, 7, 9:"),
     (lambda text: limits_of(arm(), text, "effort"), "1 2"),
     (lambda text: space_of(arm(), with_frame(arm(), "tip"), "zyz", text), "x y"),
     (da.load, "planar-2r"),
@@ -483,6 +530,19 @@ TOML_WORDS = (
 )  # fmt: skip
 
 NPY_WORDS = (b"'descr': ", b"'<f8'", b"'|O'", b"'<U9'", b"'<M8[s]'", b"[('a', '<f8')]", b"(12, 2)", b"True")
+INFO_WORDS = (
+    b'"fps": ',
+    b'"features": ',
+    b'"names": ',
+    b'"motors"',
+    b'"joint1.vel"',
+    b'"joint1 [deg]"',
+    b"[[",
+    b"{}",
+    b"1e999",
+    b"NaN",
+    b"null",
+)
 BAG_WORDS = (b"op=", b"conn=", b"topic=", b"chunk_pos=", b"compression=bz2", b"size=")
 DATABASE_WORDS = (b"CREATE VIEW ", b" AS (", b"topics", b"messages", b"schema")
 
@@ -528,6 +588,8 @@ TARGETS: tuple[Target, ...] = (
     Target("log npy", ".npy", matrix, numbered, NPY_WORDS),
     Target("log mat", ".mat", matlab, log),
     Target("log parquet", ".parquet", parquets, log),
+    Target("lerobot table", ".parquet", frames, log),
+    Target("lerobot info", ".json", infos, dataset, INFO_WORDS),
     Target("log bag", ".bag", ros1_bags, log, BAG_WORDS),
     Target("log bag here", ".bag", ros1_bags, bag_here, BAG_WORDS),
     Target("log db3 here", ".db3", databases, bag_here, DATABASE_WORDS),

@@ -228,7 +228,7 @@ def test_terms_are_asked_for_in_words() -> None:
 
 
 def test_possible_estimates_keep_the_signs_of_terms() -> None:
-    pytest.importorskip("cvxpy")
+    pytest.importorskip("clarabel")
     a = arm("planar-2r")
     log = log_of(a)
     log["tau"] = log["tau"] - 40.0 * log["q"] + 9.0 * np.sin(3 * log["q"])

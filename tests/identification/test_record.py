@@ -52,6 +52,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "two-sided": {"two_sided": True},
     "shapes": {"stribeck": 0.1, "coupling": [(1, 2)], "balance": [1], "terms": {"harmonic": {"order": 3}}},
     "gradual": {"sigmoid": 0.1, "offset": False, "rotor": False},
+    "by joint": {"friction": {1: ("viscous",)}, "two_sided": [2], "offset": [1]},
     "load": {"terms": ["load"]},
     "physical": {"physical": True},
 }
@@ -73,7 +74,7 @@ def same(a: FitRecord, b: FitRecord) -> None:
 def fits() -> dict[str, Any]:
     arm = planar()
     log = simulated(arm)
-    return {name: da.identify(arm, log, cutoff=8.0, **options) for name, options in MODELS.items()}
+    return {name: da.identify(arm, log, cutoff=8.0, selection=False, **options) for name, options in MODELS.items()}
 
 
 @pytest.mark.parametrize("name", MODELS)

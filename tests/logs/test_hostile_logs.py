@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.logs.formats import carried, parquet, raw, rosbag
+from dalembert.logs.formats import carried, lerobot, raw, rosbag
 from dalembert.logs.formats.raw import LARGEST_FILE, MOST_NUMBERS
 from dalembert.logs.log import read_log
 from test_logs import HEADER, arm, log, states, table, text, write_mcap, write_ros1, write_ros2
@@ -480,7 +480,7 @@ def test_more_numbers_than_a_log_has_are_refused(tmp_path: Path, monkeypatch: py
     how = {"columns": {"t": 0, "q": "1:3", "qd": "3:5", "tau": "5:7"}} if suffix == "npy" else {}
     assert len(read_log(path, arm(), **how)) == len(table())
     monkeypatch.setattr(raw, "MOST_NUMBERS", 500)
-    here = {"parquet": parquet.read_parquet, "bag": rosbag.read_bag}.get(
+    here = {"parquet": lerobot.read_parquet, "bag": rosbag.read_bag}.get(
         suffix
     )  # not in the helper, which has the usual bound
     with pytest.raises(da.DalembertError, match="at most 500 are read"):
@@ -496,7 +496,7 @@ def test_long_lists_in_parquet_are_refused_before_they_are_read(
     monkeypatch.delattr(ParquetFile, "iter_batches")
     monkeypatch.setattr(raw, "MOST_NUMBERS", 400 * 4 + 400 * 6 - 1)  # four columns, and three of lists of two
     with pytest.raises(da.DalembertError, match=f"has 4000 numbers; at most {raw.MOST_NUMBERS} are read"):
-        parquet.read_parquet(tmp_path / "x.parquet", raw.Request())
+        lerobot.read_parquet(tmp_path / "x.parquet", raw.Request())
 
 
 @pytest.mark.parametrize("packer", [bz2, lz4.frame])

@@ -11,6 +11,7 @@ from typer import Argument, Option
 
 import dalembert as da
 from dalembert.cli import options
+from dalembert.cli.fit_tables import show_folds, show_trend
 from dalembert.cli.terminal import console, number, print_table, say, saying_warnings, tell
 from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
@@ -37,16 +38,22 @@ def identify(
         list[str] | None, Option(metavar="LOG2", help="Another run to judge the result on; may be repeated.")
     ] = None,
     method: Annotated[
-        str, Option(help="ordinary, weighted, reweighted, damped, sequential or total (S 7.4).")
-    ] = "weighted",
+        str | None,
+        Option(
+            help="ordinary, weighted, reweighted, robust, energy, damped, sequential or total (S 7.4); chosen unless given."
+        ),
+    ] = None,
     consistent: Annotated[
-        bool, Option("--consistent", help="Only parameters that bodies can have (semidefinite program).")
-    ] = False,
+        bool | None,
+        Option("--consistent/--no-consistent", help="Only parameters that bodies can have (semidefinite program)."),
+    ] = None,
     prior: Annotated[
         str | None, Option(metavar="ARM", help="An arm whose inertias are believed; implies --consistent.")
     ] = None,
-    prior_deviation: Annotated[float, Option(help="How far the prior may be off: 0.3 is thirty percent.")] = 0.3,
-    prior_kind: Annotated[str, Option(help="entropic or euclidean.")] = "entropic",
+    prior_deviation: Annotated[
+        float | None, Option(help="How far the prior may be off: 0.3 is thirty percent.", show_default="0.3")
+    ] = None,
+    prior_kind: Annotated[str | None, Option(help="entropic or euclidean.", show_default="entropic")] = None,
     box: Annotated[
         list[str] | None,
         Option(
@@ -62,21 +69,44 @@ def identify(
     hold_out: Annotated[
         float, Option(metavar="SHARE", help="Leave the last share of LOG, such as 0.3, out and validate on it.")
     ] = 0.0,
+    folds: Annotated[
+        str | None,
+        Option(
+            metavar="K|runs",
+            help="Repeat the identification without each of K parts of the log, or without each run, and judge it there.",
+        ),
+    ] = None,
+    compare: Annotated[
+        list[str] | None,
+        Option(
+            metavar="FIT.json",
+            help="Say what changed since an earlier result (--json); may be repeated, in the order of time.",
+        ),
+    ] = None,
     column: options.ColumnOption = None,
     unit: options.UnitOption = None,
     joints: options.JointsOption = None,
     topic: options.TopicOption = None,
+    episodes: options.EpisodesOption = None,
     gains: options.GainsOption = None,
     gears: options.GearsOption = None,
     motor_side: options.MotorSideOption = None,
     time_unit: options.TimeUnitOption = None,
+    rate: options.RateOption = None,
     rotor: Annotated[bool | None, Option("--rotor/--no-rotor", help="Identify rotor inertias.")] = None,
-    offset: Annotated[bool, Option("--offset/--no-offset", help=options.OffsetHelp)] = True,
-    two_sided: Annotated[bool, Option("--two-sided", help="Coulomb friction for each direction.")] = False,
-    stribeck: Annotated[bool, Option("--stribeck", help="Stribeck friction, its speeds chosen by trial.")] = False,
+    offset: Annotated[
+        bool | None, Option("--offset/--no-offset", help=f"{options.OffsetHelp[:-1]}; chosen for each unless given.")
+    ] = None,
+    two_sided: Annotated[
+        bool | None, Option("--two-sided/--no-two-sided", help="Coulomb friction for each direction.")
+    ] = None,
+    stribeck: Annotated[
+        bool | None, Option("--stribeck/--no-stribeck", help="Stribeck friction at every joint, its speeds by trial.")
+    ] = None,
     sigmoid: Annotated[
-        bool, Option("--sigmoid", help="Coulomb friction turns over gradually, its widths by least squares.")
-    ] = False,
+        bool | None,
+        Option("--sigmoid/--no-sigmoid", help="Coulomb friction turns over gradually, its widths by least squares."),
+    ] = None,
     coupling: Annotated[
         list[str] | None, Option(metavar="I:J", help="A drive that joints I and J share, such as 5:6.")
     ] = None,
@@ -105,6 +135,13 @@ def identify(
     note: options.NoteOption = None,
     date: options.DateOption = "today",
     table: Annotated[str | None, Option("--json", metavar="OUT.json", help="Write every number.")] = None,
+    selection: Annotated[
+        bool,
+        Option(
+            "--selection/--no-selection",
+            help="Choose what is not given (cut-off, friction, offsets, springs, couplings, estimator) by cross-validation.",
+        ),
+    ] = True,
     force: options.ForceFlag = False,
     loading: options.Loading = options.AS_IT_IS,
 ) -> None:
@@ -116,11 +153,14 @@ def identify(
         "prior": None if prior is None else options.load(prior, replace(loading, tip=None)), "prior_deviation": prior_deviation,
         "prior_kind": prior_kind, "bounds": boxes_of(box), "cutoff": cutoff, "decimate": decimate, "edge": edge,
         "dead_zone": dead_zone, "hold_out": hold_out, "rotor": rotor, "offset": offset, "two_sided": two_sided,
-        "stribeck": stribeck, "sigmoid": sigmoid, "coupling": couplings_of(coupling), "balance": balance or (),
-        "terms": terms_of(term, loaded_arm.joint_names),
+        "stribeck": stribeck, "sigmoid": sigmoid, "coupling": couplings_of(coupling) or None, "balance": balance,
+        "terms": terms_of(term, loaded_arm.joint_names) or None, "selection": selection, "folds": folds_of(folds),
         "damping": damping, "loaded": loaded, "payload": payload if com is None else {"mass": payload, "com": com},
     }  # fmt: skip
-    settings |= reading_of(loaded_arm.n, column, gains, gears, motor_side, time_unit, unit, joints, topic)
+    settings |= reading_of(
+        loaded_arm.n, column, gains, gears, motor_side, time_unit, unit, joints, topic, rate, episodes
+    )
+    former = [da.read_fit(path) for path in compare or []]
     for path in (output, report, table):
         if path is not None:
             check_writable(path, overwrite=force)
@@ -130,11 +170,16 @@ def identify(
         raise DalembertError(f"{output}: a calibrated arm is saved as .toml or .urdf")
     if coupling and output is not None and Path(output).suffix.lower() == ".urdf":
         raise DalembertError(f"{output}: URDF cannot hold a drive that two joints share (--coupling); save it as .toml")
+    count = 1 + (0 if folds is None else len(log) if folds == "runs" else int(folds_of(folds)))
     with saying_warnings(), Bar("identifying") as bar:
 
         def told(words: str, fraction: float) -> None:
+            if words.startswith("fold "):
+                _, k, _, of = words.split()
+                bar((int(k) + fraction) / (1 + int(of)))
+                return
             begin, share = SHARES.get(words, (0.95, 0.05))
-            bar(begin + share * fraction)
+            bar((begin + share * fraction) / count)
 
         fit = da.identify(loaded_arm, log if len(log) > 1 else log[0], progress=told, **settings)
         if output is not None:
@@ -143,10 +188,15 @@ def identify(
 
     say("note", *remarks(fit))
     _show(fit)
+    if fit.folds is not None:
+        show_folds(fit.folds, fit.before.joint_names)
+    compared = da.compare_fits(*former, fit) if former else None
+    if compared is not None:
+        show_trend(compared)
     if output is not None:
         say("note", f"the calibrated arm is in {output}")
     if table is not None:
-        fit.save(table, overwrite=force)
+        fit.save(table, compared, overwrite=force)
     if report is not None:
         with Bar("writing the report") as bar:
             write_identification(
@@ -156,10 +206,23 @@ def identify(
                 author=author,
                 note=note,
                 date=options.date_of(date),
+                compared=compared,
                 overwrite=force,
                 progress=bar,
             )
         say("note", f"the report is in {report}")
+
+
+def folds_of(given: str | None) -> int | str:
+    """The word of --folds: a number, or "runs"."""
+    if given is None or given == "runs":
+        return given or 0
+    try:
+        return int(given)
+    except ValueError:
+        raise DalembertError(
+            f"--folds is '{given}'; it must be a whole number, such as 5, or 'runs' to leave out one run at a time"
+        ) from None
 
 
 def pairs_of(option: str, given: list[str] | None) -> dict[str, str]:
@@ -219,6 +282,7 @@ def terms_of(given: list[str] | None, joints: tuple[str, ...]) -> dict[str, dict
 def reading_of(
     n: int, columns: list[str] | None, gains: str | None, gears: str | None, motor_side: str | None,
     time_unit: str | None, units: list[str] | None = None, joints: str | None = None, topic: str | None = None,
+    rate: float | None = None, episodes: str | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """How the log is to be read: only what was given, so that what the log says itself holds otherwise."""
     ratios = options.list_of("--gears", gears or "")
@@ -227,7 +291,7 @@ def reading_of(
         "gains": None if gains is None else options.list_of("--gains", gains),
         "gears": [ratios[k * n : k * n + n] for k in range(n)] if len(ratios) == n * n else ratios or None,
         "motor_side": tuple(motor_side.replace(",", " ").split()) if motor_side else None,
-        "units": pairs_of("--unit", units) or None, "topic": topic,
+        "units": pairs_of("--unit", units) or None, "topic": topic, "rate": rate, "episodes": episodes,
         "joint_names": joints.replace(",", " ").split() if joints else None,
     }  # fmt: skip
     return {key: value for key, value in reading.items() if value is not None}
@@ -254,10 +318,15 @@ def _show(fit: Identification) -> None:
         tell("Some are sums, named after their first term: --report and --json spell them out.")
     options.tell_numbers(fit.before)
     tell("")
-    columns = ["run", *(f">{name}" for name in fit.before.joint_names), ">all"]
+    columns = ["run", "", *(f">{name}" for name in fit.before.joint_names), ">all joints"]
     errors = [
-        [Path(run.name).name, *(f"{100 * e:.2f}" for e in (*run.joint_errors, run.relative_error))]
+        [
+            Path(run.name).name if instants == "all" else "",
+            instants,
+            *("–" if e is None else f"{100 * e:.2f}" for e in (*joints, overall)),
+        ]
         for run in (fit.run, *fit.validation)
+        for instants, overall, joints in run.error_table
     ]
     print_table(columns, errors, "Relative torque error (%)")
     tell("")

@@ -165,12 +165,19 @@ JointsOption = Annotated[
     str | None, Option(metavar='"j1 j2 …"', help="The arm's joints in the order of the log's columns.")
 ]
 TopicOption = Annotated[str | None, Option(help="Which JointState messages of a ROS log to read.")]
+EpisodesOption = Annotated[
+    str | None,
+    Option(metavar="0:5", help="Which episodes of a LeRobot dataset to read, such as 0:5 (0 to 4) or 1,4:6."),
+]
 GainsOption = Annotated[
     str | None, Option(metavar='"k1 k2 …"', help="Drive gains (N m/A): torque is current times these.")
 ]
 GearsOption = Annotated[str | None, Option(metavar='"g1 g2 …"', help="Gear ratios, or the n×n matrix row by row.")]
 MotorSideOption = Annotated[str | None, Option(metavar="q,qd,tau", help="Which of the columns are at the motor side.")]
 TimeUnitOption = Annotated[str | None, Option(help="s, ms, us or ns.")]
+RateOption = Annotated[
+    float | None, Option(metavar="HZ", help="Samples per second of a log without time stamps, such as 500.")
+]
 
 # who made a report, and when
 AuthorOption = Annotated[str | None, Option(metavar="NAME", help="Who made the report, shown under its title.")]

@@ -28,10 +28,12 @@ def payload(
     unit: options.UnitOption = None,
     joints: options.JointsOption = None,
     topic: options.TopicOption = None,
+    episodes: options.EpisodesOption = None,
     gains: options.GainsOption = None,
     gears: options.GearsOption = None,
     motor_side: options.MotorSideOption = None,
     time_unit: options.TimeUnitOption = None,
+    rate: options.RateOption = None,
     reference: Annotated[
         str | None,
         Option(metavar="NAME", help="Torques of the controller's own model in UNLOADED, to find the drive gains from."),
@@ -57,7 +59,7 @@ def payload(
     (columns wrench1 … wrench6, or fx fy fz mx my mz: what the flange exerts on the load, in the sensor's axes).
     """
     loaded_arm = options.load(arm, loading)
-    reading = reading_of(loaded_arm.n, column, gains, gears, motor_side, time_unit, unit, joints, topic)
+    reading = reading_of(loaded_arm.n, column, gains, gears, motor_side, time_unit, unit, joints, topic, rate, episodes)
     if save is not None:
         check_writable(save, overwrite=force)
     if sensor is not None:

@@ -17,7 +17,7 @@ EXTRAS = {
     "symbols": {"sympy": "SymPy"},
     "plot": {"matplotlib": "Matplotlib", "PIL": "Pillow"},
     "video": {"imageio_ffmpeg": "imageio-ffmpeg"},
-    "identify": {"scipy": "SciPy", "sympy": "SymPy", "cvxpy": "CVXPY", "clarabel": "Clarabel"},
+    "identify": {"scipy": "SciPy", "sympy": "SymPy", "clarabel": "Clarabel"},
     "logs": {
         "scipy": "SciPy", "pyarrow": "pyarrow", "rosbags": "rosbags", "apsw": "rosbags", "ruamel": "rosbags",
         "mcap": "mcap", "lz4": "mcap", "zstandard": "mcap",

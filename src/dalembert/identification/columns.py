@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
-from dalembert.identification.parameters import Drive, JointTerm
+from dalembert.identification.parameters import FRICTION, Drive, JointTerm
 from dalembert.robot.tables import nearest
 from dalembert.terms import TERMS, Coulomb, Harmonic, Stribeck, Tanh, Term, Viscous
 
@@ -30,6 +30,28 @@ def joint_index(arm: Arm, joint: str | int) -> int:
     raise DalembertError(
         f"arm '{arm.name}' has no joint '{joint}'; its joints are {', '.join(known)} (1 … {arm.n}){nearest(str(joint), known)}"
     )
+
+
+def joints_of(arm: Arm, option: str, given: Any) -> bool | tuple[int, ...]:
+    """Joints of the tree, by names or numbers from 1 of joints that are held; True for all of them."""
+    if isinstance(given, bool):
+        return given
+    return tuple(arm.mechanism.actuated[joint_index(arm, joint)] for joint in _listed(option, given, "[2]"))
+
+
+def friction_of(arm: Arm, given: Any) -> tuple[str, ...] | dict[int, tuple[str, ...]]:
+    """What friction counts, for every joint or by joints of the tree; both kinds unless given."""
+    if given is None:
+        return FRICTION
+    if isinstance(given, Mapping):
+        return {arm.mechanism.actuated[joint_index(arm, joint)]: _kinds(law) for joint, law in given.items()}
+    return _kinds(given)
+
+
+def _kinds(law: Any) -> tuple[str, ...]:
+    if not isinstance(law, (list, tuple)):
+        raise DalembertError(f"friction is {law!r}; it must be a tuple of {' and '.join(FRICTION)}, or () for none")
+    return tuple(law)
 
 
 def held_terms(arm: Arm, terms: Mapping[int, Term]) -> tuple[JointTerm, ...]:

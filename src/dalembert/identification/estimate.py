@@ -19,7 +19,7 @@ from dalembert.identification.accumulate import JointTriangles, TriangularSystem
 
 Array = NDArray[np.float64]
 
-METHODS = ("ordinary", "weighted", "reweighted", "damped", "sequential", "total")
+METHODS = ("ordinary", "weighted", "reweighted", "robust", "energy", "damped", "sequential", "total")
 ROUNDS = 50  # of reweighting, at most
 ENOUGH = 0.1  # of the samples must have a partner at a lag, or its correlation is not known
 FEWEST = 5  # a joint's residual is never worth fewer independent samples

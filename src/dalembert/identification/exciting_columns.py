@@ -20,8 +20,8 @@ from dalembert.equations.regressor import INERTIAL, WIDTH
 from dalembert.errors import DalembertError
 from dalembert.identification.base import independent_columns, random_states
 from dalembert.identification.parameters import Parameter, ParameterSet
-from dalembert.identification.payload_torques import carried
 from dalembert.identification.states import Samples, States
+from dalembert.identification.tip_load import carried
 from dalembert.quantities.derived import gradient
 from dalembert.quantities.gradients import GRADIENTS
 from dalembert.quantities.machine import kernel

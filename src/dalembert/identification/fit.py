@@ -5,33 +5,52 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dalembert.arm import Arm
+from dalembert.arrays import number
 from dalembert.errors import DalembertError
 from dalembert.identification import estimate as ways
-from dalembert.identification.columns import balance_terms, drives_of, gradual_terms, stribeck_terms, terms_of
+from dalembert.identification.blocks import TooShortError
+from dalembert.identification.choosing import choose
+from dalembert.identification.columns import (
+    friction_of,
+    gradual_terms,
+    stribeck_terms,
+)
+from dalembert.identification.folds import check_folds, cross_validated
 from dalembert.identification.hints import hints
 from dalembert.identification.log_equations import LogEquations, Progress
-from dalembert.identification.parameters import FRICTION, JointTerm, ParameterSet, has_rotors, kind_of
-from dalembert.identification.physical import Belief
+from dalembert.identification.modelled import belief_of, parameter_set
+from dalembert.identification.options import (
+    EstimatorOptions,
+    FilterOptions,
+    ModelOptions,
+    SelectionOptions,
+    Settings,
+    ValidationOptions,
+    settle,
+)
+from dalembert.identification.parameters import ParameterSet, has_rotors
+from dalembert.identification.physical import ten
 from dalembert.identification.result import Identification, Source, make_run
-from dalembert.identification.solution import solution
+from dalembert.identification.solution import KnownLoad, solution
 from dalembert.kernel.one_thread import one_thread
-from dalembert.logs.conditioning import condition
+from dalembert.logs.conditioning import Conditioned, condition
 from dalembert.logs.formats.raw import listed
 from dalembert.logs.log import Log, joined, read_log
 from dalembert.logs.suspicions import suspicions
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.tables import nearest
 
-READING = ("columns", "gains", "gears", "motor_side", "time_unit", "units", "joint_names", "topic")
 LOADS = 12  # fits after which the load of a term is taken as it is
 SETTLED = 1e-6  # of the torques: what another fit may change
 WORSE = 2.0  # a fit that settles may be worse than the best before it by no more than this
 NOTHING = 1e-30  # N m: torques so small are zero
+MOST_RUNS = 20  # that are looked at for units, signs and joints mixed up, each by itself
 UNLIKE = 0.5  # a relative error above which the arm is hardly the one that moved
 
 
@@ -44,60 +63,39 @@ def identify(
     arm: Arm,
     log: Source | Sequence[Source],
     validate: Source | Sequence[Source] | None = None,
-    method: str = "weighted",
-    physical: bool = False,
+    method: str | None = None,
+    physical: bool | None = None,
     prior: Arm | None = None,
     *,
-    friction: Sequence[str] = FRICTION,
-    two_sided: bool = False,
-    offset: bool = True,
-    rotor: bool | None = None,
-    stribeck: bool | float | Sequence[float] = False,
-    sigmoid: bool | float | Sequence[float] = False,
-    coupling: Sequence[Any] = (),
-    balance: Sequence[str | int] = (),
-    terms: Any = (),
-    cutoff: float | None = None,
-    decimate: int | None = None,
-    edge: float | None = None,
-    dead_zone: float | Sequence[float] | None = None,
-    hold_out: float = 0.0,
-    damping: float | None = None,
-    prior_deviation: float = 0.3,
-    prior_kind: str = "entropic",
-    bounds: Mapping[str, Any] | None = None,
-    loaded: Source | None = None,
-    payload: Inertia | Mapping[str, Any] | float | None = None,
+    model: ModelOptions | None = None,
+    filtering: FilterOptions | None = None,
+    estimator: EstimatorOptions | None = None,
+    validation: ValidationOptions | None = None,
+    selection: SelectionOptions | bool | None = None,
     progress: Progress | None = None,
-    **reading: Any,
+    **options: Any,
 ) -> Identification:
     """The dynamic parameters of an arm from a log of its motion: t, q, qd (or not) and torques or currents.
 
     arm         its geometry; its inertias where known are the point from which the calibrated arm departs
-    log         a path (.csv .npz .mat .parquet .bag .db3 .mcap), a dict of arrays t, q, qd, tau, or a list of them
+    log         a path (.csv .npz .mat .parquet .bag .db3 .mcap, the folder of a LeRobot dataset), a dict of arrays t, q,
+                qd, tau, or a list of them
     validate    other runs, on which the result is judged
-    method      "ordinary", "weighted" (by each joint's noise), "reweighted" (until the weights settle),
-                "damped", "sequential" (joint by joint, from the last), or "total"
-    physical    only parameters that bodies can have (semidefinite program; extra ``[identify]``)
-    prior       an arm whose inertias are believed to ``prior_deviation`` (relative); asks for physical too
-    friction    of "viscous" and "coulomb"; two_sided, offset, stribeck (True, or the speed(s) in rad/s) add to it
-    sigmoid     Coulomb friction turns over as tanh((q̇ − c)/w): True finds w and c of every joint, numbers are w (rad/s)
-    rotor       identify rotor inertias; unless given, if the arm has rotors or torques come from the motors
-    coupling    drives that two joints share, such as [(5, 6)]; balance: joints with a counterbalance
-    terms       further terms of :mod:`dalembert.terms` by name, for every joint or for some, with the shape of each:
-                ["load"], {"harmonic": {"order": 3}}, {"joint5": {"spring": {"rest": 0.2}}}. Those that the arm has
-                are identified in any case, with the shape that it gives them unless another is asked for
-    cutoff      of the low-pass (Hz), decimate, edge (s): see :func:`conditioning.condition`
-    dead_zone   a joint's equations do not count while it is slower than this (rad/s); unless given, those
-                slower than 1 % of its largest speed count for a tenth
-    hold_out    the last share of the log, such as 0.3, is left out of the fit and validates it
-    damping     λ of "damped"; by generalised cross-validation unless given
-    bounds      {link: {"box": (low, high)}} or {link: {"centre": c, "radii": r}}: where a link's mass must be; asks
-                for physical too
-    loaded      for "total": a run with a payload that is known, whose weight fixes the scale of the drive gains
-    payload     that payload: an Inertia in the tip's frame, or a mass
-    reading     columns, gains, gears, motor_side, units, time_unit, joint_names, topic: see :func:`logs.read_log`
+    method      of the estimator: "ordinary", "weighted", "reweighted", "robust", "energy", "damped", "sequential" or
+                "total"; physical and prior: see :class:`dalembert.EstimatorOptions`
+    model       friction, offsets, rotors, couplings, springs: :class:`dalembert.ModelOptions`
+    filtering   cut-off and samples: :class:`dalembert.FilterOptions`
+    estimator   how the equations are solved: :class:`dalembert.EstimatorOptions`
+    validation  parts of the log that judge the result: :class:`dalembert.ValidationOptions`
+    selection   how what is not given is chosen, by blocked cross-validation: :class:`dalembert.SelectionOptions`; False
+                chooses nothing: viscous and Coulomb friction and an offset at every joint, weighted least squares, a
+                cut-off from the motion's spectrum
     progress    called with words and the fraction done
+    options     any field of those groups by its own name, such as ``cutoff=5.0``, which pins it; and how the log is
+                read: columns, gains, gears, motor_side, units, time_unit, rate, joint_names, topic, episodes
+                (:func:`logs.read_log`)
+
+    ``fit.selection`` says what was tried, what it scored and why the winner won.
 
     >>> import numpy as np, dalembert as da
     >>> arm = da.load("pendulum")
@@ -108,54 +106,93 @@ def identify(
     >>> fit.relative_error < 0.01, fit.arm.n
     (True, 1)
     """
-    _check_options(method, prior_kind, prior_deviation, reading, loaded, payload)
-    if not isinstance(friction, (list, tuple)):
-        raise DalembertError(
-            f"friction is {friction!r}; it must be a tuple of {' and '.join(FRICTION)}, or () for none"
-        )
-    if damping is not None and method != "damped":
-        raise DalembertError(f"damping is for method='damped', and the method is '{method}'")
-    physical = physical or prior is not None or bool(bounds)
-    if physical and method in ("damped", "sequential", "total"):
-        raise DalembertError(f"physical estimates are weighted least squares; they cannot be '{method}' too")
-    if sigmoid is not False and (two_sided or "coulomb" not in friction):
-        raise DalembertError("sigmoid is a shape of Coulomb friction: friction must have 'coulomb', and not two_sided")
+    groups = {"model": model, "filtering": filtering, "estimator": estimator, "validation": validation}
+    direct = {"method": method, "physical": physical, "prior": prior}
+    settings, reading = settle(groups, selection, {**direct, **options})
+    check_estimator(settings.estimator)
+    check_folds(settings.validation.folds)
     step = progress or (lambda words, fraction: None)
-    whole, others = _read_all(arm, log, validate, hold_out, reading, step)
+    whole, others = _read_all(arm, log, validate, settings.validation.hold_out, reading, step)
+    result = fitted(arm, whole, settings, reading, step)
+    judged = tuple(result.judged(other) for other in others)
+    notes, warned = list(result.notes), list(result.warnings)
+    result = replace(result, validation=judged)
+    if settings.validation.folds:
+        result = replace(
+            result,
+            folds=cross_validated(
+                result,
+                whole,
+                lambda part, step: fitted(arm, part, settings, reading, step),
+                settings.validation.folds,
+                step,
+            ),
+        )
+    for other, run in zip(others, judged, strict=True):
+        notes += [*other.notes, *(note for note in run.conditioned.notes if not note.startswith("low-pass"))]
+        warned += suspicions(arm, other, run.conditioned, reading)
+    if result.relative_error > UNLIKE and not result.physical:
+        warned.append(
+            f"{whole.source}: the best fit leaves {100 * result.relative_error:.0f} % of the torques unexplained; are the joints in "
+            "the arm's order, with its zeros and signs, and in rad and N m?"
+        )
+    notes += hints(result, _asked(settings.model))
+    for sentence in warned:
+        warnings.warn(sentence, IdentificationWarning, stacklevel=3)  # one for the decorator
+    step("done", 1.0)
+    return replace(result, notes=tuple(dict.fromkeys(notes)), warnings=tuple(warned))
+
+
+def fitted(arm: Arm, whole: Log, settings: Settings, reading: Mapping[str, Any], step: Progress) -> Identification:
+    """The parameters from a log that is read: with what is given, and the rest as the selection chooses it."""
     step("filtering", 0.0)
-    how: dict[str, Any] = {"cutoff": cutoff, "decimate": decimate, "edge": edge}
+    how: dict[str, Any] = {key: getattr(settings.filtering, key) for key in ("cutoff", "decimate", "edge")}
     ready = condition(whole, **how)
     if not np.abs(ready.tau).max() > NOTHING:
         raise DalembertError(f"{whole.source}: the torques are zero throughout, so that nothing can be identified")
-    notes, warned = [*whole.notes, *ready.notes], list[str]()
+    notes, warned = [*whole.notes, *(() if "cutoff" in settings.open else ready.notes)], list[str]()
     how["cutoff"] = ready.cutoff  # of all
-    for part in whole.separate:
+    for part in _looked_at(whole, ready):
         warned += suspicions(arm, part, condition(part, **how) if whole.parts else ready, reading)
 
+    rotor = settings.model.rotor
     if rotor is None:
         rotor = has_rotors(arm) or "gains" in reading or "tau" in tuple(reading.get("motor_side", ()))
         if rotor and not has_rotors(arm):
             notes.append("rotor inertias are identified too, since the torques are those of the motors")
-    kinds = tuple(kind for kind in friction if sigmoid is False or kind != "coulomb")
     if not rotor and has_rotors(arm):
         arm = _without_rotor_inertias(arm)
         notes.append("no rotor inertias are identified (rotor=False), and the calibrated arm's rotors have none")
-    equations = LogEquations(arm, ready, dead_zone, "coulomb" in friction, step)
-    chosen = ParameterSet(arm, kinds, two_sided, offset, rotor, drives=drives_of(arm, coupling))
-    wanted = (*balance_terms(arm, balance), *terms_of(arm, terms))
-    notes += _replaced(chosen, wanted)
-    chosen = chosen.with_terms(wanted)
-    _check_losses(chosen)
-    if sigmoid is not False:
-        chosen = chosen.with_terms(gradual_terms(arm, *equations.sigmoids(sigmoid, chosen, notes)))
-    if stribeck is not False:
-        chosen = chosen.with_terms(stribeck_terms(arm, equations.stribeck_speeds(stribeck, chosen, notes)))
-    belief = Belief(prior, prior_deviation, prior_kind, bounds) if physical else None
+    chosen_by_log = None
+    if settings.open:
+        try:
+            settings, chosen_by_log = choose(arm, whole, settings, rotor, step)
+        except TooShortError as short:
+            warned.append(f"{short}, so that nothing was chosen by cross-validation")
+        else:
+            how["cutoff"] = settings.filtering.cutoff
+            ready = condition(whole, **how)
+            notes += ready.notes
+    model, estimator = settings.model, settings.estimator
+    friction = friction_of(arm, model.friction)
+    dry = any("coulomb" in law for law in ([*friction.values()] if isinstance(friction, Mapping) else [friction]))
+    equations = LogEquations(arm, ready, settings.filtering.dead_zone, dry, step)
+    chosen = parameter_set(arm, model, rotor, notes)
+    if model.sigmoid not in (None, False):
+        chosen = chosen.with_terms(gradual_terms(arm, *equations.sigmoids(model.sigmoid, chosen, notes)))
+    if model.stribeck not in (None, False):
+        chosen = chosen.with_terms(stribeck_terms(arm, equations.stribeck_speeds(model.stribeck, chosen, notes)))
+    belief = belief_of(estimator)
     weighed = None
-    if loaded is not None:
-        weighed = _heavy(arm, payload, notes), condition(read_log(loaded, arm, **reading), **how)
+    if estimator.loaded is not None:
+        loaded = condition(read_log(estimator.loaded, arm, **reading), **how)
+        weighed = _known_load(arm, estimator.payload, loaded)
+    method = estimator.method or "weighted"
 
-    def solved(parameters: ParameterSet, notes: list[str], warned: list[str]) -> Identification:
+    def solved(
+        parameters: ParameterSet, notes: list[str], warned: list[str], quickly: bool = False
+    ) -> Identification:
+        """The result; ``quickly`` by weighted least squares where robust ones would take many rounds."""
         base, joints = equations.prepared(parameters)
         if not joints.together().rows or max(np.abs(joint.R).max(initial=0.0) for joint in joints.joints) == 0:
             raise DalembertError(f"{whole.source}: no sample is left to identify from; is the arm moving in it?")
@@ -164,29 +201,28 @@ def identify(
                 f"{parameters.names[hidden[0]]} cannot be told from the masses: losses that differ between driving and driven at "
                 "every joint leave their scale open; ask for 'load' instead of 'gear' at one joint"
             )
-        return solution(equations, base, joints, method, damping, belief, weighed, notes, warned)
+        way = "weighted" if quickly and method == "robust" else method
+        return solution(equations, base, joints, way, estimator.damping, belief, weighed, notes, warned)
 
-    chosen = _with_load(chosen, solved, notes, warned)
+    chosen = _with_load(chosen, partial(solved, quickly=True), notes, warned)
     result = _with_own_load(solved(chosen, notes, warned))
     given, kept = ({k: v for k, v in options.items() if v is not None} for options in (reading, how))
-    result = replace(result, reading=given, conditioning=kept)
-    judged = tuple(result.judged(other) for other in others)
-    result = replace(result, validation=judged)
-    for other, run in zip(others, judged, strict=True):
-        notes += [*other.notes, *(note for note in run.conditioned.notes if not note.startswith("low-pass"))]
-        warned += suspicions(arm, other, run.conditioned, reading)
-    if result.relative_error > UNLIKE and not physical:
-        warned.append(
-            f"{whole.source}: the best fit leaves {100 * result.relative_error:.0f} % of the torques unexplained; are the joints in "
-            "the arm's order, with its zeros and signs, and in rad and N m?"
-        )
-    shapes = {"sigmoid": sigmoid is not False, "stribeck": stribeck is not False}
-    asked = {"coupling": coupling, "balance": balance, **shapes}
-    notes += hints(result, [word for word, value in asked.items() if value])
-    for sentence in warned:
-        warnings.warn(sentence, IdentificationWarning, stacklevel=3)  # one for the decorator
-    step("done", 1.0)
-    return replace(result, notes=tuple(dict.fromkeys(notes)), warnings=tuple(warned))
+    return replace(
+        result, reading=given, conditioning=kept, notes=tuple(notes), warnings=tuple(warned), selection=chosen_by_log
+    )
+
+
+def _looked_at(whole: Log, ready: Conditioned) -> list[Log]:
+    """The runs that are looked at by themselves: those of which the cut-off leaves something, and of many the longest."""
+    starts = np.array([piece.t[0] for piece in ready.pieces])
+    kept = [log for log in whole.separate if ((log.t.min() <= starts) & (starts <= log.t.max())).any()]
+    return sorted(kept, key=len, reverse=True)[:MOST_RUNS] if len(kept) > MOST_RUNS else kept
+
+
+def _asked(model: ModelOptions) -> list[str]:
+    """What of a model its user asked for, of what the residuals may suggest."""
+    asked = {"coupling": model.coupling, "balance": model.balance, "sigmoid": model.sigmoid, "stribeck": model.stribeck}
+    return [word for word, value in asked.items() if value]
 
 
 def _with_load(
@@ -238,50 +274,28 @@ def _without_rotor_inertias(arm: Arm) -> Arm:
 # -- options, logs -------------------------------------------------------------------------------
 
 
-def _check_options(
-    method: str, prior_kind: str, deviation: float, reading: Mapping[str, Any], loaded: Any, payload: Any
-) -> None:
+def check_estimator(estimator: EstimatorOptions) -> None:
+    """Refuses what contradicts itself, before a log is read."""
+    method, kind, deviation = estimator.method or "weighted", estimator.prior_kind, estimator.prior_deviation
     if method not in ways.METHODS:
         raise DalembertError(
             f"there is no method '{method}'; known are {', '.join(ways.METHODS)}{nearest(method, ways.METHODS)}"
         )
-    if prior_kind not in ("entropic", "euclidean"):
-        raise DalembertError(f"prior_kind is '{prior_kind}'; it can be entropic or euclidean")
-    if not deviation > 0:
+    if kind not in (None, "entropic", "euclidean"):
+        raise DalembertError(f"prior_kind is '{kind}'; it can be entropic or euclidean")
+    if deviation is not None and not deviation > 0:
         raise DalembertError(f"prior_deviation is {deviation:g}; it must be above 0, such as 0.3 for thirty percent")
-    unknown = [name for name in reading if name not in READING]
-    if unknown:
-        raise DalembertError(f"identify knows no option '{unknown[0]}'{nearest(unknown[0], READING)}")
-    if method == "total" and (loaded is None or payload is None):
+    if estimator.damping is not None and method != "damped":
+        raise DalembertError(f"damping is for method='damped', and the method is '{method}'")
+    if belief_of(estimator) is not None and method in ("damped", "sequential", "total"):
+        raise DalembertError(f"physical estimates are weighted least squares; they cannot be '{method}' too")
+    if method == "total" and (estimator.loaded is None or estimator.payload is None):
         raise DalembertError(
             "total least squares finds drive gains too, and needs a known payload to fix the scale: give loaded (a run with "
             "it) and payload (its mass, or an Inertia)"
         )
-    if method != "total" and (loaded is not None or payload is not None):
+    if method != "total" and (estimator.loaded is not None or estimator.payload is not None):
         raise DalembertError("loaded and payload are for method='total'")
-
-
-def _replaced(chosen: ParameterSet, asked: Sequence[JointTerm]) -> list[str]:
-    """What the arm has and another term is asked for instead, such as load-dependent friction for gear losses."""
-    names = [joint.name for joint in chosen.arm.robot.tree_joints]
-    return [
-        f"'{own.name}' of joint '{names[j]}' is left out, since '{term.name}' is asked for there: a joint has one of them"
-        for j, own in chosen.further
-        for k, term in asked
-        if j == k and kind_of(own) == kind_of(term) and own.name != term.name
-    ]
-
-
-def _check_losses(chosen: ParameterSet) -> None:
-    """A log shows one loss of the load at a joint: that of 'load' is that of 'gear' with both of its numbers the same."""
-    losses = [(j, term.name) for j, term in chosen.further if "load" in term.of]
-    for j, joint in enumerate(chosen.arm.robot.tree_joints):
-        names = [name for k, name in losses if k == j]
-        if len(names) > 1:
-            raise DalembertError(
-                f"joint '{joint.name}' has {' and '.join(map(repr, names))}, which no log tells apart; ask for one of them, as in "
-                f"terms={{'{joint.name}': ['{names[-1]}']}}"
-            )
 
 
 def _several(logs: Any) -> list[Any]:
@@ -312,18 +326,16 @@ def _read_all(
     return whole, more
 
 
-def _heavy(arm: Arm, payload: Any, notes: list[str]) -> Arm:
-    """The arm with the known payload of total least squares."""
-    if isinstance(payload, Inertia):
-        body = payload
-    elif isinstance(payload, Mapping):
-        body = Inertia(**payload)
-    else:
-        body = Inertia(float(payload))
-        notes.append(
-            "the known payload is taken as a point at the tip; if its centre is elsewhere, give payload={'mass': …, 'com': …} "
-            "(--payload-com), or the gains of joints near the tip are wrong"
-        )
+def _known_load(arm: Arm, payload: Any, run: Conditioned) -> KnownLoad:
+    """The known payload of total least squares; of a mass alone, a number or {"mass": m}, the centre is left open."""
     if arm.robot.payload is not None:
         raise DalembertError("the arm holds a payload already; total least squares needs the arm without one")
-    return arm.with_payload(float(body.mass), body.com, body.tensor)
+    if arm.mechanism.tip_body < 0:
+        raise DalembertError(f"the tip of arm '{arm.name}' does not move; a payload there shows in no torque")
+    centred = isinstance(payload, Inertia) or (isinstance(payload, Mapping) and set(payload) != {"mass"})
+    body = payload if isinstance(payload, Inertia) else Inertia(**payload) if isinstance(payload, Mapping) else None
+    if body is None:
+        body = Inertia(number("payload", payload))
+    if not float(body.mass) > 0:
+        raise DalembertError(f"the known payload has a mass of {float(body.mass):g} kg; it must be above 0")
+    return KnownLoad(ten(body), run, centred)

@@ -193,7 +193,7 @@ def _reduced(parameters: ParameterSet, lengths: str) -> tuple[Field, dict[int, d
     arm = parameters.arm
     _check_weights(arm)
     seats, gravity, field = seats_of(arm.robot, lengths)
-    changes = hidden_changes(seats, gravity, field, parameters.rotor, parameters.offset)
+    changes = hidden_changes(seats, gravity, field, parameters.rotor, bool(parameters.offset))
     if parameters.two_sided and parameters.offset:  # forward and backward levels can rise against each other
         changes += [{(i, "offset"): field.one, (i, "Fs+"): -field.one, (i, "Fs-"): field.one} for i in range(arm.n)]
     index = {name: k for k, name in enumerate(parameters.names)}

@@ -1,6 +1,7 @@
 """What a fit's residuals look like: a drive that two joints share, a counterbalance, friction of another shape.
 
-Every candidate has columns of its own (:mod:`columns`). With all that a joint's equations hold already projected out
+Every candidate has columns of its own (:mod:`columns`), at the joints that motors move: all of an open chain, the actuated
+ones of a closed chain, those that lead where joints are coupled. With all that a joint's equations hold already projected out
 of the residual and of those columns, the share of squares that they explain says what asking for them would bring.
 A share is said only where it is large and the joint is not explained well as it is.
 """
@@ -15,16 +16,18 @@ from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.identification.accumulate import column_lengths
-from dalembert.identification.columns import balance_terms, drives_of, gradual_terms, stribeck_terms
+from dalembert.identification.columns import balance_terms, drives_of, gradual_terms, held_terms, stribeck_terms
 from dalembert.identification.felt import Felt
 from dalembert.identification.parameters import Parameter, ParameterSet
 from dalembert.identification.result import Identification, PredictedRun
 from dalembert.identification.states import States
+from dalembert.terms import Spring
 
 Array = NDArray[np.float64]
 
 LARGE = {"coupling": 0.6, "balance": 0.6, "friction": 0.4}  # of a joint's squares: what is worth a sentence
 ELSEWHERE = 0.1  # of them on a validation run, by what was fitted on the first
+SIMPLER = 0.02  # of them: what a candidate must explain more than a simpler one of the same kind before it
 POOR = 0.05  # a joint's relative error above which one is said
 MOST = 100_000  # samples looked at
 WIDTHS = (0.03, 0.1)  # of the largest speed, for friction that turns over gradually
@@ -36,15 +39,20 @@ Candidate = tuple[str, str, tuple[Parameter, ...]]  # what it is about, what to 
 def hints(fit: Identification, asked: Sequence[str]) -> list[str]:
     """A sentence for each option, other than those ``asked``, that would explain much of what is left."""
     arm, poor = fit.before, fit.run.joint_errors > POOR
-    if not poor.any() or arm.passive_names:
+    if not poor.any():
         return []
     candidates = _candidates(arm, np.abs(fit.run.conditioned.qd).max(axis=0), asked)
     if not candidates:
         return []
+    shares = np.array(_shares(fit, [columns for _, _, columns in candidates]))  # (candidates, n)
+    kinds = np.array([about for about, _, _ in candidates])
+    least = np.array([LARGE[about] for about in kinds])
+    shares = np.where(poor & (shares > least[:, None]), shares, 0.0)
+    # what explains a joint best is said of it alone: what looks like it explains much of the same
+    shares *= kinds[:, None] == kinds[np.argmax(shares, axis=0)]
     best: dict[str, tuple[str, Array]] = {}
-    for (about, option, _), shares in zip(candidates, _shares(fit, [c for _, _, c in candidates]), strict=True):
-        large = np.where(poor & (shares > LARGE[about]), shares, 0.0)
-        if large.max() > (best[about][1].max() if about in best else 0.0):
+    for (about, option, _), large in zip(candidates, shares, strict=True):
+        if large.max() > (best[about][1].max() + SIMPLER if about in best else 0.0):
             best[about] = (option, large)
     return [f"{option} would explain {_listed(arm, shares)} of what is left there" for option, shares in best.values()]
 
@@ -62,7 +70,10 @@ def _candidates(arm: Arm, fastest: Array, asked: Sequence[str]) -> list[Candidat
         for i in range(1, arm.n):
             option = f"a drive that both joints turn, coupling=[({i}, {i + 1})] (--coupling {i}:{i + 1}),"
             candidates.append(("coupling", option, _columns(arm, drives=drives_of(arm, [(i, i + 1)]))))
-    if "balance" not in asked:
+    if not {"balance", "spring"} & set(asked):
+        for j, name in enumerate(arm.joint_names):
+            option = f"a spring, terms={{{name!r}: ['spring']}} (--term {name}:spring),"
+            candidates.append(("balance", option, _columns(arm, terms=held_terms(arm, {j: Spring(0.0)}))))
         for j, joint in enumerate(arm.robot.moving_joints, 1):
             if joint.type != "prismatic":
                 option = f"a counterbalance, balance=[{j}] (--balance {j}),"

@@ -6,6 +6,7 @@ turn-over of Coulomb friction by least squares.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -27,6 +28,7 @@ from dalembert.terms import Tanh
 
 Array = NDArray[np.float64]
 Progress = Callable[[str, float], None]
+RowWeights = Callable[[slice, Array], Array]  # (kept instants, their residuals (m, n)) → (m, n)
 
 REST = 0.1  # the factor of a joint's equations while it rests, unless a dead zone is asked for
 STILL = 1e-3  # of its room: a joint that moves less in the whole log rests, and its velocities are noise
@@ -55,26 +57,57 @@ class LogEquations:
 
     def prepared(self, parameters: ParameterSet) -> tuple[BaseParameters, JointTriangles]:
         """The base parameters of a set, and every joint's triangle of the log's low-passed equations."""
-        base, ready = base_parameters(parameters), self.ready
-        felt = base.felt
+        base = base_parameters(parameters)
+        return base, self.triangles(base)
+
+    def triangles(self, base: BaseParameters) -> JointTriangles:
+        """Every joint's triangle of the log's low-passed equations."""
+        return self._taken(base, None, None)[0]
+
+    def weighed(self, base: BaseParameters, values: Array, weigh: RowWeights) -> tuple[JointTriangles, Array]:
+        """The triangles with a weight for every equation, and the residuals (M, n) of ``values`` at the kept instants.
+
+        weigh   called for each block with a slice of the kept instants and their residuals beside ``values``; what it
+                returns are the weights of squares, so that rows are multiplied by their roots
+        """
+        return self._taken(base, values, weigh)
+
+    def of(self, ready: Conditioned) -> LogEquations:
+        """The same equations of another conditioned log with the same states."""
+        other = copy.copy(self)
+        other.ready = ready
+        return other
+
+    def _taken(
+        self, base: BaseParameters, values: Array | None, weigh: RowWeights | None
+    ) -> tuple[JointTriangles, Array]:
+        felt, ready = base.felt, self.ready
         upper = [np.zeros((len(columns) + 1,) * 2, order="F") for columns in felt.columns]
         counts, done = np.zeros(self.arm.n, int), 0
+        residual = np.zeros((0 if weigh is None else ready.count, self.arm.n))
         for piece, kept in ready.blocks():
-            counts += self._take(felt, upper, piece, kept)
+            rows, tau = self._rows(felt, piece, kept)
+            moving = np.abs(piece.qd[kept]) >= self.zone
+            weights = np.where(moving, 1.0, self.at_rest)
+            if weigh is not None and values is not None:
+                at = slice(done, done + len(kept))
+                parts = zip(felt.columns, felt.parts, strict=True)
+                residual[at] = (tau - np.array([values[columns] @ rows[part] for columns, part in parts])).T
+                weights = weights * np.sqrt(weigh(at, residual[at]))
+            for j, part in enumerate(felt.parts):
+                upper[j] = taken_in(upper[j], (weights[:, j] * np.vstack([rows[part], tau[j]])).T)
+            counts += moving.sum(axis=0)
             done += len(kept)
             self.step("regressor", done / ready.count)
         joints = zip(upper, counts.tolist(), felt.columns, strict=True)
-        return base, JointTriangles(tuple(triangle(R, count, columns) for R, count, columns in joints), base.rank)
+        triangles = tuple(triangle(R, count, columns) for R, count, columns in joints)
+        return JointTriangles(triangles, base.rank), residual
 
-    def _take(self, felt: Felt, upper: list[Array], piece: Stretch, kept: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Puts a block into every joint's triangle; how many equations of each joint those were."""
-        rows = felt.rows(piece.q, np.where(self.still, 0.0, piece.qd), piece.qdd)
-        rows, tau = self.ready.low_passed(rows, kept), self.ready.low_passed(piece.tau.T, kept)
-        moving = np.abs(piece.qd[kept]) >= self.zone
-        weights = np.where(moving, 1.0, self.at_rest).T
-        for j, part in enumerate(felt.parts):
-            upper[j] = taken_in(upper[j], (weights[j] * np.vstack([rows[part], tau[j]])).T)
-        return moving.sum(axis=0)
+    def _rows(self, felt: Felt, piece: Stretch, kept: NDArray[np.intp]) -> tuple[Array, Array]:
+        """A block's low-passed columns (columns of all joints, m) and torques (n, m)."""
+        q, qd, qdd = piece.states
+        rows = felt.rows(q, np.where(self.still, 0.0, qd), qdd)
+        return self.ready.low_passed(rows, kept), self.ready.low_passed(piece.tau.T, kept)
 
     @property
     def moving(self) -> NDArray[np.bool_]:

@@ -8,7 +8,7 @@ has no part that the set leaves out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -148,9 +148,10 @@ def kind_of(term: Term) -> tuple[object, ...]:
 class ParameterSet:
     """The parameters to identify of an arm, joint after joint, and what they are worth now.
 
-    friction   of "viscous" (Fv) and "coulomb" (Fs), those that count
-    two_sided  Fs+ and Fs− instead of one Fs: the sizes of the Coulomb torque at positive and negative speed
-    offset     a constant torque for every (actuated) joint
+    friction   of "viscous" (Fv) and "coulomb" (Fs), those that count; or {joint of the tree from 0: such}
+    two_sided  Fs+ and Fs− instead of one Fs: the sizes of the Coulomb torque at positive and negative speed; True, or the
+               joints of the tree that have them
+    offset     a constant torque for every (actuated) joint, or for some joints of the tree
     rotor      the rotor inertias Im; without them a rotor's k_r² I_m is not part of the torque
     extra      columns of a caller's own, after all others
     only       keep these names alone, or "nonzero": those that are not zero in the arm as it is
@@ -165,9 +166,9 @@ class ParameterSet:
     """
 
     arm: Arm
-    friction: Sequence[str] = FRICTION
-    two_sided: bool = False
-    offset: bool = False
+    friction: Sequence[str] | Mapping[int, Sequence[str]] = FRICTION
+    two_sided: bool | Collection[int] = False
+    offset: bool | Collection[int] = False
     rotor: bool = True
     extra: tuple[ExtraColumn, ...] = ()
     only: Sequence[str] | str | None = None
@@ -182,10 +183,11 @@ class ParameterSet:
                 f"arm '{self.arm.name}' is an approximate model without {', '.join(self.arm.omitted)}, and parameters are those "
                 "of the whole: take arm.replace(omitted=())"
             )
-        unknown = [x for x in self.friction if x not in FRICTION]
+        laws = [self.friction_of(j) for j in range(self.arm.mechanism.tree.n)]
+        unknown = [x for law in laws for x in law if x not in FRICTION]
         if unknown:
             raise DalembertError(f"there is no friction '{unknown[0]}'; choose of {', '.join(FRICTION)}")
-        if self.two_sided and "coulomb" not in self.friction:
+        if any(has(self.two_sided, j) and "coulomb" not in law for j, law in enumerate(laws)):
             raise DalembertError("two_sided asks for Coulomb friction in both directions; add 'coulomb' to friction")
         members = self._all()
         if isinstance(self.only, str):
@@ -201,20 +203,21 @@ class ParameterSet:
 
     def _all(self) -> list[Parameter]:
         """Every parameter, joint after joint, then further terms, shared drives and the extra ones."""
-        kinds = [*["Im"] * self.rotor, *["Fv"] * ("viscous" in self.friction)]
-        kinds += ["Fs+", "Fs-"] if self.two_sided else ["Fs"] * ("coulomb" in self.friction)
         bodies = self.arm.mechanism.tree.bodies
         own = self.arm.parameters[: WIDTH * len(bodies)].reshape(-1, WIDTH)
         members: list[Parameter] = []
         for j, (body, pi) in enumerate(zip(bodies, own, strict=True)):
             value = dict(zip((*PARAMETERS, "Fs+", "Fs-"), (*pi, *body.coulomb), strict=True))
+            law = self.friction_of(j)
+            kinds = [*["Im"] * self.rotor, *["Fv"] * ("viscous" in law)]
+            kinds += ["Fs+", "Fs-"] if has(self.two_sided, j) else ["Fs"] * ("coulomb" in law)
             for kind in [*INERTIAL, *kinds] if j in self.bodies else kinds:
                 source = WIDTH * j + PARAMETERS.index(kind) if kind in PARAMETERS else -1
                 members.append(Parameter(f"{kind}_{j + 1}", float(value[kind]), j, kind, source, UNITS.get(kind)))
-            if self.offset and j in self.actuated:
+            if has(self.offset, j) and j in self.actuated:
                 members += self._of_term(j, Offset(0.0))
         for j, term in self.further:
-            if not (self.offset and j in self.actuated and isinstance(term, Offset)):
+            if not (has(self.offset, j) and j in self.actuated and isinstance(term, Offset)):
                 members += self._of_term(j, term)
         for drive in self.drives:
             numbers = "_".join(str(self.actuated[k] + 1) for k in (drive.i, drive.j))
@@ -223,6 +226,10 @@ class ParameterSet:
         members += [Parameter(column.name, column.value, torque=column.torque) for column in self.extra]
         names = distinct(parameter.name for parameter in members)
         return [parameter._replace(name=name) for parameter, name in zip(members, names, strict=True)]
+
+    def friction_of(self, j: int) -> Sequence[str]:
+        """What counts at a joint of the tree, of "viscous" and "coulomb"; both where a mapping does not name it."""
+        return self.friction.get(j, FRICTION) if isinstance(self.friction, Mapping) else self.friction
 
     def _of_term(self, j: int, term: Term) -> list[Parameter]:
         """The coefficients of a term at joint j, and what they are in the arm: those of its term of this shape or kind."""
@@ -351,6 +358,11 @@ class ParameterSet:
             own = np.array([x.joint == j and x.unit is not None for x in rest.members])
             out[j] = Y[:, self.actuated.index(j)] @ np.where(own, 0.0, pi)
         return out
+
+
+def has(which: bool | Collection[int], j: int) -> bool:
+    """Whether a joint of the tree is among some, or all are meant."""
+    return which if isinstance(which, bool) else j in which
 
 
 def _units(term: Term) -> list[Term]:

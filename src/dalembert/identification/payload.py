@@ -21,9 +21,9 @@ from numpy.typing import ArrayLike
 
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
-from dalembert.identification.parameters import FRICTION
 from dalembert.identification.payload_fit import Payload
-from dalembert.identification.payload_torques import from_torques
+from dalembert.identification.payload_gains import ARM_DEVIATION
+from dalembert.identification.payload_torques import LOSSES, from_torques
 from dalembert.identification.payload_wrist import from_wrist
 from dalembert.identification.result import Source
 from dalembert.kernel.one_thread import one_thread
@@ -42,8 +42,10 @@ def identify_payload(
     sign: float = 1.0,
     parameters: str = "body",
     gains: ArrayLike | None = None,
-    reference: str | None = None,
-    friction: Sequence[str] = FRICTION,
+    gain_deviation: ArrayLike | None = None,
+    arm_deviation: float | None = ARM_DEVIATION,
+    reference: str | bool | None = None,
+    friction: Sequence[str] = LOSSES,
     cutoff: float | None = None,
     **reading: Any,
 ) -> Payload:
@@ -56,11 +58,19 @@ def identify_payload(
     sensor       where the sensor's frame stands on the arm's tip
     sign         −1 for a sensor that shows what the load exerts on the flange
     parameters   "body": all ten; "mass-com": mass and first moments alone, its own inertia neglected
-    gains        drive gains (N m/A) for a log with currents
-    reference    what the log without the load calls the torques of the controller's own model: drive gains are
-                 then found as the factors by which measured torques (or currents) agree with it. Without gains, a
-                 log with currents that has such torques by a usual name (tau_des, target_moment) is taken so
-    friction     of "viscous" and "coulomb", those that count; cutoff of the low-pass, in Hz
+    gains        drive gains (N m/A) for a log with currents, such as those of a data sheet
+    gain_deviation  how far these may be off: a relative standard deviation, or one for each joint; 0.1 unless given, 0 for
+                 gains that are exact. With a log of torques, how far the torques may be off by a factor
+    arm_deviation  how far the arm's own masses and centres of mass may be off, relative: the weight of the arm itself
+                 then says how many N m an ampere is; None leaves that out
+    reference    what the log without the load calls the torques of the controller's own model, a further source of the
+                 gains; unless given, a log with currents is looked for tau_des, target_moment or target_torque; False: none
+    friction     of "viscous", "coulomb" and "load" (which grows with the torque passed on), those that count; the first
+                 two are each run's own. cutoff of the low-pass, in Hz
+
+    All sources of the gains count by their precision, and what they leave open is part of the load's standard deviations;
+    ``by_source`` has the mass by each of them alone. Torques are taken as they are logged unless ``gain_deviation`` or
+    ``reference`` is given.
 
     >>> import numpy as np, dalembert as da
     >>> arm = da.load("puma560")
@@ -82,13 +92,25 @@ def identify_payload(
     if arm.mechanism.tip_body < 0:
         raise DalembertError(f"the tip of arm '{arm.name}' does not move; a load there shows in no torque")
     if loaded is None:
-        if gains is not None or reference is not None:
-            raise DalembertError("gains and reference are about joint torques; a wrist sensor needs neither")
+        if gains is not None or gain_deviation is not None or isinstance(reference, str):
+            raise DalembertError(
+                "gains, gain_deviation and reference are about joint torques; a wrist sensor needs neither of them"
+            )
         with one_thread():
             return from_wrist(arm, log, wrench, sensor, float(sign), CHOICES[parameters], cutoff, reading)
     if wrench is not None or sensor is not None:
         raise DalembertError("a wrench or a sensor is given as well as two logs; give one log to use the wrist sensor")
-    if gains is not None and reference is not None:
-        raise DalembertError("gains and a reference to find them from are both given; choose one")
     with one_thread():
-        return from_torques(arm, log, loaded, CHOICES[parameters], gains, reference, tuple(friction), cutoff, reading)
+        return from_torques(
+            arm,
+            log,
+            loaded,
+            CHOICES[parameters],
+            gains,
+            gain_deviation,
+            arm_deviation,
+            reference,
+            tuple(friction),
+            cutoff,
+            reading,
+        )

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,14 @@ Array = NDArray[np.float64]
 UNSEEN = 1e-6  # a column with less than this of its usual length left beside the others is not seen
 
 
+class MassBySource(NamedTuple):
+    """The mass (kg) that one source of the drive gains alone gives, with its standard deviation."""
+
+    name: str
+    mass: float
+    std: float
+
+
 @dataclass(frozen=True, eq=False)
 class Payload:
     """A load at the flange, in the axes of the frame it is held in (the arm's tip, or the wrist sensor).
@@ -38,7 +46,9 @@ class Payload:
     relative_error  ‖measured − predicted‖ / ‖measured‖ over the run with the load
     noise           standard deviation of each joint's residual (N m), or of each component of the wrench
     bias            (6,) of the wrist sensor, with ``bias_std``
-    gains           (n,) what the torques were multiplied with to agree with the reference
+    gains           (n,) N m per unit logged, as the runs and all sources of the gains give them, with ``gains_std``;
+                    None for torques that are taken as they are logged
+    by_source       the mass by each source of the scale alone: gains given, the controller's model, the arm's weight
     """
 
     parameters: Array
@@ -50,6 +60,8 @@ class Payload:
     bias: Array | None = None
     bias_std: Array | None = None
     gains: Array | None = None
+    gains_std: Array | None = None
+    by_source: tuple[MassBySource, ...] = ()
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -128,16 +140,13 @@ def look_at(arm: Arm, runs: Sequence[tuple[Log, Conditioned]], reading: Mapping[
             warnings.warn(sentence, IdentificationWarning, stacklevel=4)
 
 
-def solve(
-    W: Array, y: Array, use: NDArray[np.bool_], before: int, gain_std: Array | None, gain: Array | None, unloaded: int
-) -> tuple[Array, Array, Array, Array]:
-    """Weighted least squares, the columns from ``before`` on asked for: (values, covariance, residual, noise).
+def solve(W: Array, y: Array, use: NDArray[np.bool_]) -> tuple[Array, Array, Array, Array]:
+    """Weighted least squares of a run: (values, covariance, residual, noise).
 
-    The weights are the rows' own noise by component (joint or axis), found by repetition; the covariance
-    counts correlated residuals, and errors of the gains where their standard deviations are given.
+    The weights are the rows' own noise by component, found by repetition; the covariance counts correlated residuals.
     """
     if not np.abs(y).max() > NOTHING:
-        raise DalembertError("the torques, or the wrench, are zero throughout, so that no load can be found from them")
+        raise DalembertError("the wrench is zero throughout, so that no load can be found from it")
     _, n, p = W.shape
     equations = [np.column_stack([W[mine, j], y[mine, j]]) for j, mine in enumerate(use.T)]
     joints = JointTriangles(tuple(triangle(rows, len(rows), np.arange(p)) for rows in equations), p)
@@ -149,17 +158,12 @@ def solve(
     estimate = least_squares(joints, np.zeros(p), tuple(unseen.tolist()), ROUNDS)
     values, weights = estimate.values, estimate.weights
     residual = y - W @ values
-    parts = [(residual[k], use[k]) for k in (slice(None, unloaded), slice(unloaded, None))]
-    runs = [[r[mine[:, j], j] for r, mine in parts if mine[:, j].any()] for j in range(n)]
-    times = np.array([correlation_time([r - r.mean() for r in stretches]) for stretches in runs])
-    noise, covariance, inverse = spread(joints, values, weights, estimate.fixed, times=times)
-    if gain_std is not None and gain is not None:  # what an error of the gain does to all equations of the joint
-        for j, joint in enumerate(joints.joints):
-            moved = inverse @ (weights[j] ** 2 * joint.R.T @ joint.z) / gain[j]
-            covariance += gain_std[j] ** 2 * np.outer(moved, moved)
+    runs = [residual[use[:, j], j] for j in range(n)]
+    times = np.array([correlation_time([r - r.mean()]) for r in runs])
+    noise, covariance, _ = spread(joints, values, weights, estimate.fixed, times=times)
     values[unseen] = np.nan
     covariance[unseen, :] = covariance[:, unseen] = np.nan
-    return values[before:], covariance[before:, before:], residual, noise
+    return values, covariance, residual, noise
 
 
 def payload_of(

@@ -1,8 +1,13 @@
-"""A load from joint torques of a run without and a run with it: τ = Y_b π_b and τ = Y_b π_b + Y_L π_L, fitted at once."""
+"""A load from what the drives log in a run without and a run with it: y = (Y_b π_b [+ Y_L π_L]) / g + friction, fitted at once.
+
+The gains g are known with an error, from as many sources as there are (:mod:`.payload_gains`), and their error is part
+of the load's. Friction and offset are each run's own, since friction changes with temperature; friction that grows
+with the torque passed on is the same in both.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,151 +16,194 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
-from dalembert.identification.base import base_parameters
-from dalembert.identification.estimate import correlation_time
-from dalembert.identification.parameters import WIDTH, ParameterSet
-from dalembert.identification.payload_fit import Payload, look_at, payload_of, solve
-from dalembert.identification.physical import BASIS, ten_of
+from dalembert.identification.base import BaseParameters, base_parameters
+from dalembert.identification.fit import NOTHING
+from dalembert.identification.parameters import FRICTION, ParameterSet
+from dalembert.identification.payload_drives import DriveFit, JointRows, NormalBelief, fit_drives
+from dalembert.identification.payload_fit import MassBySource, Payload, look_at, payload_of
+from dalembert.identification.payload_gains import (
+    GainSource,
+    asked_current,
+    combined,
+    from_arm,
+    from_controller,
+    from_given,
+    from_reference,
+    has_current,
+    reference_name,
+    sources_note,
+)
 from dalembert.identification.result import Source
-from dalembert.logs.conditioning import Conditioned, Stretch, condition
-from dalembert.logs.log import SPELLINGS, Log, raw_of, read_log
-from dalembert.robot.placement import Placement
+from dalembert.identification.tip_load import TipLoad
+from dalembert.logs.conditioning import Conditioned, condition
+from dalembert.logs.log import Log, per_joint, read_log
 
 Array = NDArray[np.float64]
 
-REFERENCES = ("tau_des", "target_moment", "target_torque")  # torques of a controller's own model, in logs of UR arms
+LOSSES = (*FRICTION, "load")  # friction that a payload's joint equations can have
 STILL = 0.01  # of a joint's largest speed: below this its friction is not known
+LOADS = 3  # fits, each with the load of the friction from the one before
+DISAGREE = 2.0  # standard deviations between two masses that are told
 
 
 def from_torques(
-    arm: Arm, log: Source, loaded: Source, count: int, gains: ArrayLike | None, reference: str | None,
-    friction: tuple[str, ...], cutoff: float | None, reading: Mapping[str, Any],
+    arm: Arm, log: Source, loaded: Source, count: int, gains: ArrayLike | None, deviation: ArrayLike | None,
+    arm_deviation: float | None, reference: str | bool | None, friction: tuple[str, ...], cutoff: float | None,
+    reading: Mapping[str, Any],
 ) -> Payload:  # fmt: skip
+    currents = gains is None and has_current(log, arm, reading)
     how = dict(reading)
-    if gains is None and reference is None and _has_current(log, arm):
-        reference = _reference(log, arm)
-    if gains is not None or (reference is not None and _has_current(log, arm)):
-        how["gains"] = gains if gains is not None else np.ones(arm.n)
+    if gains is not None or currents:
+        how["gains"] = np.ones(arm.n) if gains is None else gains
     first, second = read_log(log, arm, **how), read_log(loaded, arm, **how)
     ready = condition(first, cutoff=cutoff)
     other = condition(second, cutoff=ready.cutoff)
     notes = [*first.notes, *second.notes, *ready.notes]
-    if reference is None:  # else its unit is found out
+    if not currents and not reference:  # else the unit of what was logged is found out
         look_at(arm, ((first, ready), (second, other)), how)
-    # a rotor inertia is felt by its joint alone and costs nothing to allow for
-    base = base_parameters(ParameterSet(arm, friction, offset=True, rotor=True))
-    carry = carried(arm.mechanism.tip)
-    heavy = arm
-    if arm.mechanism.tree.lifts:  # and a load has its weight all the same
-        heavy = arm.replace(links=tuple(replace(link, weight=1.0) for link in arm.robot.links))
+    if not max(np.abs(ready.tau).max(), np.abs(other.tau).max()) > NOTHING:
+        raise DalembertError("the torques are zero throughout, so that no load can be found from them")
+    rows = LoadRows(arm, ready, other, count, friction)
 
-    def load(piece: Stretch) -> Array:
-        at = WIDTH * arm.mechanism.tip_body
-        return heavy.regressor(*piece.states)[:, :, at : at + 10] @ carry
-
-    runs, unloaded = (ready, other), ready.count
-    fastest = np.abs(ready.qd).max(axis=0)
-    moving = np.concatenate([np.abs(run.qd) >= STILL * fastest for run in runs])
-    W = np.zeros((len(moving), arm.n, base.rank + count))
-    W[:, :, : base.rank] = np.concatenate([run.thinned(lambda piece: base.regressor(*piece.states)) for run in runs])
-    W[unloaded:, :, base.rank :] = other.thinned(load)[:, :, :count]
-    factor = factor_std = None
-    measured = np.concatenate([run.tau for run in runs])
-    if reference is not None:
-        model = _model_torques(arm, log, ready, reference, reading)
-        factor, factor_std = _gains(arm, ready, model, friction, reference)
-        measured = measured * factor
-        notes.append(f"drive gains from '{reference}': {_listed(factor)} (standard deviations {_listed(factor_std)})")
-    elif "gains" in how:
-        notes.append("an error of the drive gains is not part of the standard deviations; it acts on the mass in full")
-        doubt, other_factor = _gains_doubted(arm, log, ready, friction, reading)
-        if other_factor is not None:
-            instead, *_ = solve(W, measured * other_factor, moving, base.rank, None, None, unloaded)
-            notes.append(f"{doubt}, and gives a mass of {instead[0]:.4g} kg")
-    values, covariance, residual, noise = solve(W, measured, moving, base.rank, factor_std, factor, unloaded)
-    late = slice(unloaded, None)
-    return payload_of(
-        values, covariance, float(np.linalg.norm(residual[late]) / np.linalg.norm(measured[late])), noise,
-        int(moving.sum()), arm.robot.tip.name if arm.robot.tip else "tip", notes, gains=factor,
+    unit = np.ones(arm.n) if gains is None else per_joint("gains", gains, arm.n)
+    sources = _sources(arm, log, rows, unit, gains is not None or currents, reference, friction, arm_deviation, reading)
+    given = None
+    if gains is not None or (deviation is not None and not currents):
+        given = from_given("the gains given" if gains is not None else "the torques as logged", deviation, arm)
+    counted = [] if given is None else [given, *sources]
+    if currents or (gains is None and isinstance(reference, str)):
+        counted = [*counted, *(source for source in sources if source not in counted)]
+    if currents and not counted:
+        raise DalembertError(
+            f"{first.source}: it has currents, and neither drive gains nor torques of the controller's own model nor masses of "
+            f"arm '{arm.name}' say how many N m an ampere is; give gains"
+        )
+    belief = combined(counted) if counted else None
+    joints, fit = rows.fitted(belief)
+    notes += sources_note(counted)
+    by_source = tuple(
+        MassBySource(source.name, *_mass(fit_drives(joints, source.belief), rows.base.rank))
+        for source in dict.fromkeys((*counted, *sources))
+    )
+    factor = np.exp(fit.log_gains)
+    b = rows.base.rank
+    late = [(r[joint.runs[1]] * factor[j], rows.measured[1][rows.moving[1][:, j], j] * factor[j])
+            for j, (r, joint) in enumerate(zip(fit.residual, joints, strict=True))]  # fmt: skip
+    error = np.linalg.norm(np.concatenate([r for r, _ in late])) / np.linalg.norm(np.concatenate([y for _, y in late]))
+    more: dict[str, Any] = {"by_source": by_source}
+    if belief is not None:
+        std = np.sqrt(np.maximum(np.diag(fit.covariance)[-arm.n :], 0.0))
+        more |= {"gains": unit * factor, "gains_std": unit * factor * std}
+    load = payload_of(
+        fit.values[b : b + count], fit.covariance[b : b + count, b : b + count], float(error), fit.noise * factor,
+        int(sum(m.sum() for m in rows.moving)), arm.robot.tip.name if arm.robot.tip else "tip", notes, **more,
     )  # fmt: skip
+    return replace(load, notes=(*load.notes, *_disagreements(load)))
 
 
-def _names(log: Source, arm: Arm) -> set[str]:
-    """What a log calls its quantities."""
-    return set() if isinstance(log, Log) else set(raw_of(log, arm).names)
+def _sources(
+    arm: Arm, log: Source, rows: LoadRows, given: Array, amperes: bool, reference: str | bool | None, friction: tuple[str, ...],
+    arm_deviation: float | None, reading: Mapping[str, Any],
+) -> list[GainSource]:  # fmt: skip
+    """What says how many N m a unit of the log is, besides the gains given."""
+    ready = rows.runs[0]
+    sources: list[GainSource | None] = []
+    name = reference_name(log, arm, reference) if amperes or reference else None
+    if name is not None:
+        model = condition(_read_as_torque(arm, log, name, reading), cutoff=ready.cutoff)
+        expected = np.column_stack([np.interp(ready.t, model.t, column) for column in model.tau.T])
+        sources.append(from_reference(*rows.beside(expected), arm, name, required=isinstance(reference, str)))
+        asked = asked_current(log, arm) if amperes else None
+        if asked is not None:
+            wanted = condition(_read_as_torque(arm, log, asked, reading), cutoff=ready.cutoff)
+            sources.append(from_controller(arm, ready, wanted, model, given, friction, (name, asked)))
+    if arm_deviation is not None:
+        sources.append(from_arm(rows.base, rows.joints((0,)), arm_deviation))
+    return [source for source in sources if source is not None]
 
 
-def _reference(log: Source, arm: Arm) -> str | None:
-    """What a log calls the torques of the controller's own model, if it has them by a usual name."""
-    return next((name for name in REFERENCES if name in _names(log, arm)), None)
+class LoadRows:
+    """The equations of both runs, in the unit of the log: base parameters in both, the load's in the second."""
+
+    def __init__(self, arm: Arm, ready: Conditioned, other: Conditioned, count: int, friction: tuple[str, ...]) -> None:
+        unknown = [word for word in friction if word not in LOSSES]
+        if unknown:
+            raise DalembertError(f"there is no friction '{unknown[0]}'; choose of {', '.join(LOSSES)}")
+        # friction of the joints themselves is each run's own; that of passive joints is a parameter of the arm. A rotor
+        # inertia is felt by its joint alone and costs nothing to allow for
+        passive = tuple(word for word in friction if word in FRICTION) if arm.mechanism.tree.n > arm.n else ()
+        self.base: BaseParameters = base_parameters(ParameterSet(arm, passive, rotor=True))
+        self.arm, self.friction, self.runs = arm, friction, (ready, other)
+        fastest = np.abs(ready.qd).max(axis=0)
+        self.moving = [np.abs(run.qd) >= STILL * fastest for run in self.runs]
+        self.measured = [run.tau for run in self.runs]
+        Y = [run.thinned(lambda piece: self.base.regressor(*piece.states)) for run in self.runs]
+        self.held = [run.thinned(TipLoad(arm).regressor) for run in self.runs]
+        self.regressors = [np.concatenate([Y[0], np.zeros((*Y[0].shape[:2], count))], axis=2),
+                           np.concatenate([Y[1], self.held[1][:, :, :count]], axis=2)]  # fmt: skip
+        self.signs = [run.thinned(lambda piece: np.sign(piece.qd)) for run in self.runs]
+        self.speeds = [run.thinned(lambda piece: piece.qd) for run in self.runs]
+
+    def joints(self, runs: Sequence[int] = (0, 1), load: Sequence[Array] | None = None) -> list[JointRows]:
+        """Every joint's rows of some runs; ``load``: the torques passed on, of each run, for friction that depends on them."""
+        width = self.base.rank if tuple(runs) == (0,) else None
+        return [self._joint(j, runs, [self.regressors[k][:, j, :width] for k in runs], load) for j in range(self.arm.n)]
+
+    def beside(self, expected: Array) -> tuple[list[JointRows], list[Array], list[Array]]:
+        """Of the run without the load: rows with expected torques (M, n) and a weight at the flange as columns, both as logged."""
+        columns = np.concatenate([expected[:, :, None], self.held[0][:, :, :4]], axis=2)
+        joints = [self._joint(j, (0,), [columns[:, j]], [expected]) for j in range(self.arm.n)]
+        moving = list(self.moving[0].T)
+        return joints, *([x[use, j] for j, use in enumerate(moving)] for x in (expected, self.measured[0]))
+
+    def _joint(self, j: int, runs: Sequence[int], Y: Sequence[Array], load: Sequence[Array] | None) -> JointRows:
+        """Joint j's rows of some runs, with the columns Y of each."""
+        use = [self.moving[k][:, j] for k in runs]
+        ends = np.concatenate([[0], np.cumsum([m.sum() for m in use])])
+        spans = tuple(slice(int(a), int(b)) for a, b in zip(ends, ends[1:], strict=False))
+        friction = []
+        for k, mine, span in zip(runs, use, spans, strict=True):
+            own = [np.ones(int(mine.sum()))]
+            own += [self.speeds[k][mine, j]] * ("viscous" in self.friction)
+            own += [self.signs[k][mine, j]] * ("coulomb" in self.friction)
+            wide = np.zeros((ends[-1], len(own)))
+            wide[span] = np.column_stack(own)
+            friction.append(wide)
+        if load is not None and "load" in self.friction:
+            passed = [self.signs[k][m, j] * np.abs(load[k][m, j]) for k, m in zip(runs, use, strict=True)]
+            friction.append(np.concatenate(passed)[:, None])
+        y = np.concatenate([self.measured[k][m, j] for k, m in zip(runs, use, strict=True)])
+        return JointRows.of(np.concatenate([x[m] for x, m in zip(Y, use, strict=True)]), y, np.hstack(friction), spans)
+
+    def fitted(self, belief: NormalBelief | None) -> tuple[list[JointRows], DriveFit]:
+        """The rows with the friction's load of the fit itself, and the fit; gains are 1 where nothing is believed of them."""
+        held = np.zeros(self.arm.n) if belief is None else None
+        joints = self.joints()
+        fit = fit_drives(joints, belief, held)
+        for _ in range(LOADS if "load" in self.friction else 0):
+            joints = self.joints(load=[Y @ np.nan_to_num(fit.values) for Y in self.regressors])
+            fit = fit_drives(joints, belief, held)
+        return joints, fit
 
 
-def _has_current(log: Source, arm: Arm) -> bool:
-    """Whether a log has currents and no torques, and so needs gains."""
-    names = {name.lower() for name in _names(log, arm)}
-    return bool(names & set(SPELLINGS["current"])) and not names & set(SPELLINGS["tau"])
+def _mass(fit: DriveFit, at: int) -> tuple[float, float]:
+    return float(fit.values[at]), float(np.sqrt(fit.covariance[at, at]))
 
 
-def carried(tip: Placement) -> Array:
-    """(10, 10): a body's ten parameters in the tip's frame → those in the frame of the link that carries it.
-
-    With the pseudo-inertia P = [Σ, h; hᵀ, m], Σ = ½ tr(I) 1 − I, and H the tip's homogeneous matrix, P ↦ H P Hᵀ.
-    """
-    H = np.eye(4)
-    H[:3, :3], H[:3, 3] = np.array(tip.rotation, float), np.array(tip.translation, float)
-    return np.column_stack([ten_of(H @ P @ H.T) for P in BASIS])
-
-
-def _model_torques(arm: Arm, log: Source, ready: Conditioned, reference: str, reading: Mapping[str, Any]) -> Array:
-    """The torques of the controller's own model at the instants that ``ready`` keeps: (M, n)."""
-    model = read_log(log, arm, **{**reading, "columns": {**reading.get("columns", {}), "tau": reference}})
-    wanted = condition(model, cutoff=ready.cutoff)
-    return np.column_stack([np.interp(ready.t, wanted.t, wanted.tau[:, j]) for j in range(arm.n)])
-
-
-def _gains(
-    arm: Arm, ready: Conditioned, expected: Array, friction: tuple[str, ...], reference: str
-) -> tuple[Array, Array]:
-    """What measured torques must be multiplied with to agree with the expected, friction apart: (n,), std."""
-    gains, spread = np.ones(arm.n), np.zeros(arm.n)
-    for j in range(arm.n):
-        v = ready.qd[:, j]
-        use = np.abs(v) >= STILL * np.abs(v).max()
-        extra = [v] * ("viscous" in friction) + [np.sign(v)] * ("coulomb" in friction)
-        A = np.column_stack([expected[:, j], *extra, np.ones_like(v)])[use]
-        y = ready.tau[use, j]
-        x, *_ = np.linalg.lstsq(A, y, rcond=None)
-        left = y - A @ x
-        variance = float(left @ left) / max(len(y) - A.shape[1], 1) * correlation_time([left - left.mean()])
-        slope_std = np.sqrt(variance * np.linalg.pinv(A.T @ A)[0, 0])
-        if not x[0] > 3 * slope_std:
-            raise DalembertError(
-                f"'{reference}' hardly agrees with the measured torque of joint '{arm.joint_names[j]}', so no drive gain "
-                "can be found from it; give gains"
+def _disagreements(load: Payload) -> list[str]:
+    """Sentences about sources of gains by which the mass is another one."""
+    words = []
+    for source in load.by_source:
+        # what a source shares with the result is not counted: the difference alone has this variance at most
+        spread = float(np.sqrt(max(source.std**2 + load.mass_std**2, 1e-300)))
+        if abs(source.mass - load.mass) > DISAGREE * spread:
+            words.append(
+                f"the mass by {source.name} alone is {source.mass:.4g} ± {source.std:.2g} kg, which does not agree with "
+                f"{load.mass:.4g} ± {load.mass_std:.2g} kg: check the drive gains, the torques' unit and the arm's masses"
             )
-        gains[j], spread[j] = 1.0 / x[0], slope_std / x[0] ** 2
-    return gains, spread
+    return words
 
 
-def _gains_doubted(
-    arm: Arm, log: Source, ready: Conditioned, friction: tuple[str, ...], reading: Mapping[str, Any]
-) -> tuple[str, Array | None]:
-    """A sentence and factors if the log has torques of the controller's own model that do not agree with the gains."""
-    name = _reference(log, arm)
-    if name is None:
-        return "", None
-    model = _model_torques(arm, log, ready, name, reading)
-    try:
-        factor, spread = _gains(arm, ready, model, friction, name)
-    except DalembertError:
-        return "", None
-    if not (np.abs(factor - 1) > np.maximum(3 * spread, 0.05)).any():
-        return "", None
-    return (
-        f"beside '{name}' of the same log, the torques by these gains are too small by factors of {_listed(factor)}; "
-        f"reference='{name}' takes the gains from there"
-    ), factor
-
-
-def _listed(values: Array) -> str:
-    return ", ".join(f"{v:.4g}" for v in values)
+def _read_as_torque(arm: Arm, log: Source, name: str, reading: Mapping[str, Any]) -> Log:
+    """The log with another of its quantities in place of torque."""
+    return read_log(log, arm, **{**reading, "columns": {**(reading.get("columns") or {}), "tau": name}})

@@ -16,8 +16,9 @@ from dalembert.identification.physical import tensor
 from dalembert.identification.result import Source
 from dalembert.logs.conditioning import condition
 from dalembert.logs.formats.raw import Raw
+from dalembert.logs.garbage import garbage_in
 from dalembert.logs.log import Log, raw_of, read_log
-from dalembert.logs.meaning import Found, find, names_of, numeric, time_of
+from dalembert.logs.meaning import Found, checked_rate, find, names_of, numeric, rows_of, time_of
 from dalembert.robot.model import Frame
 from dalembert.robot.placement import Placement
 
@@ -67,18 +68,18 @@ def from_wrist(
         assert arm.robot.tip is not None
         arm = arm.replace(tip=Frame("sensor", arm.robot.tip.link, arm.robot.tip.placement @ sensor))
         frame = "sensor"
-    t, w = _wrench(log, arm, wrench, reading)
+    t, w, dropped = _wrench(log, arm, wrench, reading)
     run = read_log(log, arm, **{**reading, "torque_needed": False})
     ready = condition(run, cutoff=cutoff)
     look_at(arm, ((run, ready),), reading)
-    notes = [*run.notes, *ready.notes]
+    notes = [*run.notes, *dropped, *ready.notes]
     order = np.argsort(t, kind="stable")
     t, w = t[order], sign * w[order]
     measured = ready.thinned(lambda piece: np.column_stack([np.interp(piece.t, t, w[:, i]) for i in range(6)]))
     A = ready.thinned(lambda piece: wrist_regressor(arm, *piece.states))[:, :, :count]
     W = np.concatenate([np.broadcast_to(np.eye(6), (len(A), 6, 6)), A], axis=2)
     use = np.ones(W.shape[:2], dtype=bool)
-    values, covariance, residual, noise = solve(W, measured, use, 0, None, None, 0)
+    values, covariance, residual, noise = solve(W, measured, use)
     bias, pi = values[:6], values[6:]
     size = float(np.linalg.norm(measured - bias))
     return payload_of(
@@ -87,14 +88,20 @@ def from_wrist(
     )  # fmt: skip
 
 
-def _wrench(log: Source, arm: Arm, wrench: ArrayLike | str | None, reading: Mapping[str, Any]) -> tuple[Array, Array]:
-    """(t, wrench) of a log: (N,) and (N, 6)."""
+def _wrench(
+    log: Source, arm: Arm, wrench: ArrayLike | str | None, reading: Mapping[str, Any]
+) -> tuple[Array, Array, list[str]]:
+    """(t, wrench) of a log, (N,) and (N, 6), and a sentence about the rows that were dropped."""
     if isinstance(log, Log):
         raw, t = Raw(log.source), log.t
     else:
-        raw = raw_of(log, arm, reading.get("topic"))
+        raw = raw_of(log, arm, reading.get("topic"), episodes=reading.get("episodes"))
+        if raw.runs is not None and np.ptp(raw.runs):
+            raise raw.wrong("a wrench is read from one run, and this dataset has several; choose one, as episodes=0")
         unit = reading.get("time_unit") or (reading.get("units") or {}).get("t")
-        t = time_of(raw, find(raw, "t", (reading.get("columns") or {}).get("t")), unit)
+        columns, rate = reading.get("columns") or {}, checked_rate(reading.get("rate"))
+        count = rows_of(raw, find(raw, "q", columns.get("q"), rate), arm.n) if rate is not None else 0
+        t = time_of(raw, find(raw, "t", columns.get("t"), rate), unit, rate, count)
     if wrench is None or isinstance(wrench, str):
         name = wrench or "wrench"
         if name in raw.names:
@@ -111,7 +118,20 @@ def _wrench(log: Source, arm: Arm, wrench: ArrayLike | str | None, reading: Mapp
         raise ShapeError(
             f"{raw.source}: the wrench has shape {values.shape}; it must be ({len(t)}, 6), a row for each t"
         )
-    whole = np.isfinite(values).all(axis=1) & np.isfinite(t)
+    whole, notes = np.isfinite(values).all(axis=1) & np.isfinite(t), list[str]()
+    garbage = garbage_in(t, {"wrench": values})
+    if garbage is not None:
+        told = f"{garbage.group} reaches {garbage.value:.3g}"
+        if garbage.many:
+            raise DalembertError(
+                f"{raw.source}: {int(garbage.rows.sum())} of {len(t)} rows of the wrench hold values that no sensor measures "
+                f"({told}); is it another quantity? Name its column, wrench='NAME' (--wrench NAME)"
+            )
+        whole &= ~garbage.rows
+        count = int(garbage.rows.sum())
+        notes.append(
+            f"{raw.source}: {count} of {len(t)} rows of the wrench hold values that no sensor measures ({told}) and were dropped"
+        )
     if whole.sum() < 10:
         raise DalembertError(f"{raw.source}: only {int(whole.sum())} rows of the wrench hold numbers throughout")
-    return t[whole], values[whole]
+    return t[whole], values[whole], notes

@@ -8,8 +8,7 @@ grows without bound towards what no body can be, or by the squared distance of t
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,10 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
 from dalembert.environment.brief import brief
-from dalembert.environment.extras import extra
 from dalembert.equations.regressor import INERTIAL
 from dalembert.errors import DalembertError
 from dalembert.identification.base import BaseParameters
+from dalembert.identification.cone_program import ConeProgram
 from dalembert.identification.parameters import ParameterSet
 from dalembert.robot.inertia import Inertia
 
@@ -136,44 +135,162 @@ class Belief:
     bounds: Mapping[str, Any] | None = None
 
 
-def _cvxpy() -> Any:
-    with extra("identify", "a physically consistent estimate"):
-        import clarabel  # noqa: F401
-        import cvxpy
-    return cvxpy
+class ConsistentProblem:
+    """The nearest possible bodies to what logs say: one cone program, solved for any number of logs.
 
+    ``levels`` are the sizes of friction and other columns that are no inertias: what a prior allows them. Of the base
+    parameters in ``kept``, which the log does not show, those of friction keep the arm's value if there is no prior.
+    ``settled`` is for base parameters that are given (:meth:`exactly`).
 
-def _entropic(J: Any, L: Array, J0: Array, name: str, deviation: float, notes: list[str], cp: Any) -> list[Any]:
-    """tr X − log det X of a link's pseudo-inertia beside the prior's J0; J is in the axes in which L Lᵀ is 1."""
-    if not J0[3, 3] > 0:
-        notes.append(f"the prior has no mass for link '{name}', which is left to the log")
-        return []
-    thick = _thick(J0)
-    if np.abs(thick - J0).max() > 1e-9 * np.abs(J0).max():
-        notes.append(f"the prior of link '{name}' is a point or a plate and counts as {SMALLEST * 100:g} cm thick")
-    turn = np.linalg.inv(np.linalg.cholesky(thick)) @ L
-    X = turn @ J @ turn.T
-    return [(cp.trace(X) - cp.log_det((X + X.T) / 2)) / deviation**2]
+    The unknowns are the parameters over their usual sizes. With an entropic prior each link has 14 more:
+    log det X ≥ Σ log D_ii for X ⪰ Z D⁻¹ Zᵀ, Z a lower triangle with the diagonal D.
 
+    >>> import dalembert as da
+    >>> base = da.load("planar-2r").base_parameters()
+    >>> problem = ConsistentProblem(base, Belief())
+    >>> logs = [(1e3 * np.eye(base.rank), 1e3 * share * base.values) for share in (1.0, 1.1)]
+    >>> [bool(np.abs(R @ base.K @ problem.solve(R, z)[0] - z).max() < 1e-3 * np.abs(z).max()) for R, z in logs]
+    [True, True]
+    """
 
-def _believed(
-    parameters: ParameterSet, x: Any, size: Array, belief: Belief, values: Array, loose: list[int], curvature: Array, cp: Any
-) -> list[Any]:  # fmt: skip
-    """The other terms of a prior, whose curvature is added: all inertias (euclidean) or rotors alone, and what is loose."""
-    terms = []
-    if belief.kind == "euclidean":
-        at = _inertial(parameters)
-        terms.append(cp.sum_squares((x - values / size)[at]) / (2 * belief.deviation**2))
-        curvature[at, at] += 1.0 / (belief.deviation * size[at]) ** 2
-    else:
-        for k, parameter in enumerate(parameters.members):
-            if parameter.kind == "Im" and values[k] > 0:
-                terms.append(cp.square((x[k] * size[k] / values[k] - 1) / belief.deviation) / 2)
-                curvature[k, k] += 1.0 / (belief.deviation * values[k]) ** 2
-    if loose:
-        terms.append(cp.sum_squares((x - values / size)[loose]) / 2)
-        curvature[loose, loose] += 1.0 / size[loose] ** 2
-    return terms
+    def __init__(
+        self, base: BaseParameters, belief: Belief, levels: Array | None = None, kept: Sequence[int] = (),
+        settled: bool = False,
+    ) -> None:  # fmt: skip
+        self.base, self.belief, self.notes = base, belief, list[str]()
+        parameters, prior = base.parameters, belief.prior
+        p, start, size = parameters.size, parameters.values, scales(parameters)
+        loose = sorted(set(range(p)) - set(_inertial(parameters)))
+        if levels is not None:
+            size[loose] = np.where(np.isfinite(levels[loose]) & (levels[loose] > 0), levels[loose], 1.0)
+        self.size, self.links = size, links_of(parameters)
+        values = start if prior is None else replace(parameters, arm=prior, terms=parameters.further).values
+        believed = map(entries, self.links.own(values))
+        self._entropic = prior is not None and belief.kind == "entropic" and not settled
+        names = self.links.names
+        beside = [self._prior(J0, name) if self._entropic else None for J0, name in zip(believed, names, strict=True)]
+        self.program = ConeProgram(p + 14 * sum(axes is not None for axes in beside))
+        self._curvature = np.zeros(p)  # of the quadratic part
+        if prior is not None and not settled:
+            self._believe(values, loose)
+        unit = np.eye(self.program.size)[:p]
+        at = signed(base, settled=settled)
+        self.program.not_negative(unit[at], np.zeros(len(at)))
+        unseen = [base.independent[k] for k in kept if base.independent[k] in loose and prior is None]
+        self.program.zero(unit[unseen], start[unseen] / size[unseen])
+        own, first = self.links.own(start), p
+        for i, axes in enumerate(beside):
+            # J in the axes in which the arm's own link is the unit matrix
+            inner = _unit_axes(_thick(_reference(parameters, own[i])))
+            units, constant = self._pseudo_inertia(i, inner)
+            self.program.semidefinite(units, constant - INSIDE * np.eye(4))
+            if axes is not None:
+                self._diverge(*self._pseudo_inertia(i, axes), first)
+                first += 14
+        self._bound(belief.bounds or {})
+        if settled:
+            self._pull(range(p), start, size)
+        elif not (self.program.weights.any() or self.program.slope.any()):
+            self._pull(range(p), start, size / np.sqrt(2.0 * NEAREST))
+            self.notes.append("where the log leaves the parameters open, those nearest to the arm's own were taken")
+
+    def solve(self, R: Array, z: Array) -> tuple[Array, Array, list[str]]:
+        """(φ (p,), the prior's curvature (p, p), notes): least squares R π_b ≈ z of unit noise."""
+        A = self._wide(R)
+        length = float(np.linalg.norm(A, axis=0).max(initial=1.0))
+        phi, notes = self._found(A, z, max(1.0, length))
+        curvature = np.diag(self._curvature)
+        if self._entropic:
+            for coefficients, own in zip(self.links.coefficients, self.links.own(phi), strict=True):
+                turned = np.linalg.pinv(entries(own), rcond=1e-12, hermitian=True) @ BASIS
+                curved = np.einsum("aij,bji->ab", turned, turned) / self.belief.deviation**2
+                curvature += coefficients.T @ curved @ coefficients
+        return phi, curvature, notes
+
+    def exactly(self, values: Array) -> tuple[Array, Array, list[str]]:
+        """The same with the base parameters given: only the nearest possible φ is sought."""
+        self.program.zero(self._wide(np.eye(len(values))), values)
+        phi, notes = self._found(np.zeros((0, self.program.size)), np.zeros(0), 1.0)
+        return phi, np.zeros((len(phi), len(phi))), notes
+
+    def _wide(self, R: Array) -> Array:
+        """R K in the program's unknowns."""
+        A = np.zeros((len(R), self.program.size))
+        A[:, : len(self.size)] = R @ self.base.K * self.size
+        return A
+
+    def _found(self, A: Array, a: Array, scale: float) -> tuple[Array, list[str]]:
+        v, accurate = self.program.solved(A, a, scale)
+        remarks = [] if accurate else ["the semidefinite program was solved to reduced accuracy"]
+        return self.size * v[: len(self.size)], [*self.notes, *remarks]
+
+    # -- what is asked for -----------------------------------------------------------------------
+
+    def _pull(self, at: Iterable[int], values: Array, deviation: Array) -> None:
+        """½ ((φ − value) / deviation)² of some parameters."""
+        at = list(at)
+        self.program.weights[at] += (self.size[at] / deviation[at]) ** 2
+        self.program.centres[at] = values[at] / self.size[at]
+        self._curvature[at] += 1.0 / deviation[at] ** 2
+
+    def _believe(self, values: Array, loose: list[int]) -> None:
+        """The quadratic terms of a prior: all inertias (euclidean) or rotors alone, and what is loose."""
+        parameters, deviation = self.base.parameters, self.belief.deviation
+        if self._entropic:
+            rotors = [k for k, x in enumerate(parameters.members) if x.kind == "Im" and values[k] > 0]
+            self._pull(rotors, values, deviation * values)
+        else:
+            self._pull(_inertial(parameters), values, deviation * self.size)
+        self._pull(loose, values, self.size)
+
+    def _prior(self, J0: Array, name: str) -> Array | None:
+        """The axes in which a link's prior is the unit matrix; None where there is none."""
+        if not J0[3, 3] > 0:
+            self.notes.append(f"the prior has no mass for link '{name}', which is left to the log")
+            return None
+        thick = _thick(J0)
+        if np.abs(thick - J0).max() > 1e-9 * np.abs(J0).max():
+            self.notes.append(
+                f"the prior of link '{name}' is a point or a plate and counts as {SMALLEST * 100:g} cm thick"
+            )
+        return _unit_axes(thick)
+
+    def _pseudo_inertia(self, i: int, inner: Array) -> tuple[Array, Array]:
+        """J of link i between inner and innerᵀ: (unknowns, 4, 4), and what does not depend on them."""
+        units = np.zeros((self.program.size, 4, 4))
+        units[: len(self.size)] = np.tensordot(self.size[:, None] * self.links.coefficients[i].T, BASIS, 1)
+        return inner @ units @ inner.T, inner @ entries(self.links.constants[i]) @ inner.T
+
+    def _diverge(self, units: Array, constant: Array, first: int) -> None:
+        """(tr X − log det X) / deviation² of a link's pseudo-inertia X beside the prior's."""
+        weight = 1.0 / self.belief.deviation**2
+        self.program.slope += weight * np.trace(units, axis1=1, axis2=2)
+        wide, fixed = np.zeros((len(units), 8, 8)), np.zeros((8, 8))
+        wide[:, :4, :4], fixed[:4, :4] = units, constant
+        for k, (row, column) in enumerate(np.argwhere(np.tri(4)).tolist(), first):
+            wide[k, row, 4 + column] = wide[k, 4 + column, row] = 1.0
+            if row == column:
+                wide[k, 4 + row, 4 + row] = 1.0
+                bound = first + 10 + row
+                self.program.log_at_least(k, bound)
+                self.program.slope[bound] -= weight
+        self.program.semidefinite(wide, fixed)
+
+    def _bound(self, bounds: Mapping[str, Any]) -> None:
+        """A link inside a box {"box": (low, high)} or an ellipsoid {"centre": c, "radii": r} of its own frame.
+
+        Inside a box ∫(x − low)(high − x) dm ≥ 0 for every axis; inside an ellipsoid ∫(1 − |(x − c)/r|²) dm ≥ 0.
+        """
+        links = self.links
+        for name, shape in bounds.items():
+            if name not in links.names:
+                raise DalembertError(f"bounds name the link '{name}'; the moving links are {', '.join(links.names)}")
+            i = links.names.index(name)
+            for Q in shape_forms(name, shape):
+                row = np.zeros((1, self.program.size))
+                form = np.sum(Q * BASIS, axis=(1, 2))
+                row[0, : len(self.size)] = form @ links.coefficients[i] * self.size
+                self.program.not_negative(row, np.array([form @ links.constants[i]]))
 
 
 def consistent(
@@ -182,72 +299,11 @@ def consistent(
 ) -> tuple[Array, Array, list[str]]:  # fmt: skip
     """(φ (p,), the prior's curvature (p, p), notes): least squares R π_b ≈ z of unit noise, all links possible.
 
-    With ``exactly`` the base parameters are given and only the nearest possible φ is sought. ``levels``
-    are the sizes of friction and other columns that are no inertias: what a prior allows them. Of the base
-    parameters in ``kept``, which the log does not show, those of friction keep the arm's value if there is no prior.
+    With ``exactly`` the base parameters are given and only the nearest possible φ is sought. For ``levels`` and ``kept``
+    see :class:`ConsistentProblem`, which solves many of them.
     """
-    cp = _cvxpy()
-    parameters, prior = base.parameters, belief.prior
-    p, start, size = parameters.size, parameters.values, scales(parameters)
-    links = links_of(parameters)
-    loose = sorted(set(range(p)) - set(_inertial(parameters)))
-    if levels is not None:
-        size[loose] = np.where(np.isfinite(levels[loose]) & (levels[loose] > 0), levels[loose], 1.0)
-    x = cp.Variable(p)
-    notes: list[str] = []
-    constraints: list[Any] = []
-    if at := signed(base, settled=exactly is not None):
-        constraints.append(x[at] >= 0)
-    unseen = [base.independent[k] for k in kept if base.independent[k] in loose and prior is None]
-    if unseen:
-        constraints.append(x[unseen] == start[unseen] / size[unseen])
-    curvature = np.zeros((p, p))
-    near = cp.sum_squares(x - start / size)
-    prior_values = start if prior is None else replace(parameters, arm=prior, terms=parameters.further).values
-    terms = []
-    own, believed = links.own(start), links.own(prior_values)
-    entropic = prior is not None and belief.kind == "entropic"
-    for i, name in enumerate(links.names):
-        L = np.asarray(np.linalg.cholesky(_thick(_reference(parameters, own[i]))), dtype=np.float64)
-        inner = np.linalg.inv(L)
-        # J in the axes in which the arm's own link is the unit matrix
-        units = inner @ np.tensordot(links.coefficients[i].T, BASIS, 1) @ inner.T
-        J = cp.reshape((units.reshape(p, 16) * size[:, None]).T @ x, (4, 4), order="C")
-        J = J + inner @ entries(links.constants[i]) @ inner.T
-        constraints.append((J + J.T) / 2 >> INSIDE * np.eye(4))
-        if entropic:
-            terms += _entropic(J, L, entries(believed[i]), name, belief.deviation, notes, cp)
-    if prior is not None:
-        terms += _believed(parameters, x, size, belief, prior_values, loose, curvature, cp)
-    constraints += _bounded(links, belief.bounds or {}, cp.multiply(size, x))
-    if exactly is not None:
-        constraints.append((base.K * size) @ x == exactly)
-        objective = near
-    else:
-        length = np.linalg.norm(R @ base.K * size, axis=0).max(initial=1.0)
-        objective = cp.sum_squares((R @ base.K * size) @ x - z) / 2 + (sum(terms) if terms else NEAREST * near)
-        objective = objective / max(1.0, length)  # of the solver's liking
-        if not terms:
-            curvature += NEAREST * np.diag(2.0 / size**2)
-            notes.append("where the log leaves the parameters open, those nearest to the arm's own were taken")
-    problem = cp.Problem(cp.Minimize(objective), constraints)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # a reduced accuracy is a note below
-            problem.solve(solver=cp.CLARABEL)
-    except cp.error.SolverError as error:
-        raise DalembertError(f"the semidefinite program was not solved ({error})") from None
-    if problem.status not in ("optimal", "optimal_inaccurate"):
-        raise DalembertError(f"no possible bodies fit: the semidefinite program is {problem.status}")
-    if problem.status == "optimal_inaccurate":
-        notes.append("the semidefinite program was solved to reduced accuracy")
-    phi = np.asarray(size * x.value, float)
-    if entropic:
-        for coefficients, ten_own in zip(links.coefficients, links.own(phi), strict=True):
-            turned = np.linalg.pinv(entries(ten_own), rcond=1e-12, hermitian=True) @ BASIS
-            curved = np.einsum("aij,bji->ab", turned, turned) / belief.deviation**2
-            curvature += coefficients.T @ curved @ coefficients
-    return phi, curvature, notes
+    problem = ConsistentProblem(base, belief, levels, kept, settled=exactly is not None)
+    return problem.solve(R, z) if exactly is None else problem.exactly(exactly)
 
 
 def signed(base: BaseParameters, settled: bool = False) -> list[int]:
@@ -257,6 +313,11 @@ def signed(base: BaseParameters, settled: bool = False) -> list[int]:
     """
     alone = [base.independent[r] for r, row in enumerate(base.K) if np.count_nonzero(row) == 1] if settled else []
     return [k for k, parameter in enumerate(base.parameters.members) if parameter.signed and k not in alone]
+
+
+def _unit_axes(J: Array) -> Array:
+    """L⁻¹ with J = L Lᵀ."""
+    return np.asarray(np.linalg.inv(np.linalg.cholesky(J)), dtype=np.float64)
 
 
 def _reference(parameters: ParameterSet, own: Array) -> Array:
@@ -276,22 +337,6 @@ def _thick(J: Array) -> Array:
     out = J.copy()
     out[:3, :3] += vectors @ np.diag(np.maximum(floor - np.minimum(values, floor), 0.0)) @ vectors.T
     return out
-
-
-def _bounded(links: Links, bounds: Mapping[str, Any], phi: Any) -> list[Any]:
-    """A link inside a box {"box": (low, high)} or an ellipsoid {"centre": c, "radii": r} of its own frame.
-
-    Inside a box ∫(x − low)(high − x) dm ≥ 0 for every axis; inside an ellipsoid ∫(1 − |(x − c)/r|²) dm ≥ 0.
-    """
-    constraints = []
-    for name, shape in bounds.items():
-        if name not in links.names:
-            raise DalembertError(f"bounds name the link '{name}'; the moving links are {', '.join(links.names)}")
-        i = links.names.index(name)
-        for Q in shape_forms(name, shape):
-            row = np.sum(Q * BASIS, axis=(1, 2))
-            constraints.append((row @ links.coefficients[i]) @ phi + row @ links.constants[i] >= 0)
-    return constraints
 
 
 def shape_forms(name: str, shape: Any) -> list[Array]:

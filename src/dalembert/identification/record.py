@@ -11,7 +11,7 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +24,8 @@ from dalembert.environment.version import __version__
 from dalembert.errors import DalembertError
 from dalembert.files import read_bounded, whole_file
 from dalembert.identification.base import BaseParameters, base_parameters
-from dalembert.identification.parameters import Drive, JointTerm, ParameterSet
-from dalembert.terms import TERMS, Term
+from dalembert.identification.parameters import FRICTION, Drive, JointTerm, ParameterSet, has
+from dalembert.terms import TERMS, Offset, Term
 
 if TYPE_CHECKING:
     from dalembert.identification.result import Identification, PredictedRun
@@ -39,15 +39,32 @@ SYMMETRIC = 1e-6  # relative: what rounding may leave between two halves of a co
 FASTEST = 99.0  # percentile of |q̇| that stands for a joint's largest speed
 
 
+KINDS = {
+    "inertia": "inertial parameters",
+    "friction": "friction",
+    "offset": "torque offset",
+    "position": "springs and position-dependent torque",
+}
+
+
 @brief
 @dataclass(frozen=True, eq=False)
 class RunErrors:
-    """How well a fit predicts one run: relative errors of all joints and of each (n,), rms (n,) in N m or N."""
+    """How well a fit predicts one run: relative errors of all joints and of each (n,), rms (n,) in N m or N.
+
+    moving_error, resting_error   the relative error while joints move and while they rest; None where they never do
+    held                          the share of its dry friction that a joint at rest was predicted to keep
+    """
 
     name: str
     relative_error: float
     joint_errors: Array
     rms: Array
+    moving_error: float | None = None
+    resting_error: float | None = None
+    moving_joint_errors: tuple[float | None, ...] = ()
+    resting_joint_errors: tuple[float | None, ...] = ()
+    held: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,11 +78,15 @@ class FitRecord:
     joints, units  of each base parameter, the joint of the tree from 0 (−1: none) and its term with a unit coefficient
                    (None for an inertia)
     combinations   K (b, p) with π_base = K π, over the standard parameters ``standard_names``
-    friction_kinds, two_sided, offset, rotor, terms, drives, load_from
-                   the model, as :class:`ParameterSet` takes it
+    friction_kinds, two_sided, offset
+                   of every joint of the tree: of "viscous" and "coulomb" those that count, whether Coulomb friction has a
+                   level for each direction, whether there is a constant torque
+    rotor, terms, drives, load_from
+                   the rest of the model, as :class:`ParameterSet` takes it
     noise          σ_j (n,) of the kept residuals; ``correlation``: how many kept samples are worth one
     rate           kept samples per second; ``cutoff`` of the low-pass (Hz)
     speeds         (n,) the speed of each joint that 99 % of the samples do not exceed
+    error_scale    (b,) at least 1: what to multiply ``std`` with for the spread between folds, where there were folds
     runs           errors on the identification run and on those of validation
     log_date       when the log's file was last changed (ISO 8601, UTC), where it came from a file
     software       the version of dalembert that wrote it
@@ -94,9 +115,9 @@ class FitRecord:
     units: tuple[Term | None, ...]
     standard_names: tuple[str, ...]
     combinations: Array
-    friction_kinds: tuple[str, ...]
-    two_sided: bool
-    offset: bool
+    friction_kinds: tuple[tuple[str, ...], ...]
+    two_sided: tuple[bool, ...]
+    offset: tuple[bool, ...]
     rotor: bool
     terms: tuple[JointTerm, ...]
     drives: tuple[Drive, ...]
@@ -113,11 +134,12 @@ class FitRecord:
     unidentified: tuple[str, ...]
     runs: tuple[RunErrors, ...]
     gains: Array | None = None
+    error_scale: Array | None = None
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     log_date: str | None = None
     software: str = __version__
-    source: str = "the fit"
+    source: str = "this fit"
 
     @property
     def n(self) -> int:
@@ -145,19 +167,15 @@ class FitRecord:
                 f"{_few(arm.joint_names)}; give the arm that was identified"
             )
         chosen = ParameterSet(
-            arm, self.friction_kinds, self.two_sided, self.offset, self.rotor, terms=self.terms, drives=self.drives
-        )
-        missing = [name for name in self.standard_names if name not in chosen.names]
-        if missing:
+            arm, dict(enumerate(self.friction_kinds)), _which(self.two_sided), _which(self.offset), self.rotor,
+            terms=self.terms, drives=self.drives,
+        )  # fmt: skip
+        if missing := [name for name in self.standard_names if name not in chosen.names]:
             raise DalembertError(
                 f"{self.source} has a parameter '{missing[0]}', which arm '{arm.name}' does not have; give the arm that was "
                 "identified"
             )
-        load = self.load_from
-        return ParameterSet(
-            arm, self.friction_kinds, self.two_sided, self.offset, self.rotor, only=self.standard_names, terms=self.terms,
-            drives=self.drives, load_from=load,
-        )  # fmt: skip
+        return replace(chosen, only=self.standard_names, load_from=self.load_from)
 
     def base(self, arm: Arm) -> BaseParameters:
         """The base parameters of this record, of an arm with the same geometry; a sentence where it has another."""
@@ -177,14 +195,11 @@ class FitRecord:
         return {
             "format": FORMAT,
             "version": VERSION,
-            **{key: _plain(getattr(self, key)) for key in (*_PLAIN, "std")},
+            **{key: plain(getattr(self, key)) for key in (*_PLAIN, "std")},
             "units": [None if unit is None else {unit.name: _numbers_of(unit)} for unit in self.units],
             "terms": [{"joint": joint, term.name: _numbers_of(term)} for joint, term in self.terms],
             "drives": [{"joints": [drive.i, drive.j], "ratio": drive.ratio} for drive in self.drives],
-            "runs": [
-                {key: _plain(getattr(run, key)) for key in ("name", "relative_error", "joint_errors", "rms")}
-                for run in self.runs
-            ],
+            "runs": [{field.name: plain(getattr(run, field.name)) for field in fields(RunErrors)} for run in self.runs],
         }
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -197,42 +212,8 @@ class FitRecord:
         return read_fit(path)
 
 
-# fields that are written as they are
-_PLAIN = [
-    "arm",
-    "joint_names",
-    "tree_joint_names",
-    "prismatic",
-    "method",
-    "physical",
-    "names",
-    "formulas",
-    "parameters",
-    "covariance",
-    "joints",
-    "standard_names",
-    "combinations",
-    "friction_kinds",
-    "two_sided",
-    "offset",
-    "rotor",
-    "load_from",
-    "tolerance",
-    "condition",
-    "scaled_condition",
-    "noise",
-    "correlation",
-    "rate",
-    "cutoff",
-    "speeds",
-    "essential",
-    "unidentified",
-    "gains",
-    "notes",
-    "warnings",
-    "log_date",
-    "software",
-]
+_TABLES = ("units", "terms", "drives", "runs", "source")  # fields that are not written as they are
+_PLAIN = tuple(entry.name for entry in fields(FitRecord) if entry.name not in _TABLES)
 
 
 def read_fit(path: str | os.PathLike[str]) -> FitRecord:
@@ -288,7 +269,7 @@ def record_of(fit: Identification) -> FitRecord:
             f"parameter '{parameters.extra[0].name}' is a column of a caller's own, which no file can hold; leave extra columns "
             "out, or make them terms"
         )
-    members = [parameters.members[k] for k in base.independent]
+    members, bodies = [parameters.members[k] for k in base.independent], range(arm.mechanism.tree.n)
     return FitRecord(
         arm=arm.name, joint_names=tuple(arm.joint_names),
         tree_joint_names=tuple(joint.name for joint in arm.robot.tree_joints),
@@ -296,23 +277,50 @@ def record_of(fit: Identification) -> FitRecord:
         method=fit.method, physical=fit.physical,
         names=fit.names, formulas=fit.formulas, parameters=fit.parameters, covariance=fit.covariance,
         joints=tuple(x.joint for x in members), units=tuple(x.unit for x in members), standard_names=parameters.names,
-        combinations=base.K, friction_kinds=tuple(parameters.friction), two_sided=parameters.two_sided, offset=parameters.offset,
+        combinations=base.K,
+        friction_kinds=tuple(tuple(parameters.friction_of(j)) for j in bodies),
+        two_sided=tuple(has(parameters.two_sided, j) for j in bodies),
+        offset=tuple(has(parameters.offset, j) for j in bodies),
         rotor=parameters.rotor, terms=tuple(parameters.further), drives=tuple(parameters.drives),
         load_from=parameters.load_from, tolerance=base.tolerance, condition=fit.condition,
         scaled_condition=fit.scaled_condition, noise=fit.noise, correlation=fit.correlation, rate=ready.rate / ready.every,
         cutoff=ready.cutoff, speeds=np.percentile(np.abs(ready.qd), FASTEST, axis=0), essential=fit.essential,
         unidentified=fit.unidentified, runs=tuple(_errors(run) for run in (fit.run, *fit.validation)), gains=fit.gains,
+        error_scale=None if fit.folds is None else fit.folds.error_scale,
         notes=fit.notes, warnings=fit.warnings, log_date=_date_of([log.source for log in ready.log.separate]),
     )  # fmt: skip
+
+
+def kind_of_parameter(record: FitRecord, k: int) -> str:
+    """The kind of a base parameter, a key of ``KINDS``."""
+    unit = record.units[k]
+    if unit is None:
+        return "inertia"
+    if isinstance(unit, Offset):
+        return "offset"
+    return "friction" if {"qd", "load"} & set(unit.of) else "position"
+
+
+def same_parameter(a: FitRecord, b: FitRecord, name: str) -> bool:
+    """Whether a name stands for the same combination of the same terms in both."""
+    if name not in a.names or name not in b.names:
+        return False
+    i, j = a.names.index(name), b.names.index(name)
+    if a.units[i] != b.units[j]:
+        return False
+    rows = [dict(zip(x.standard_names, x.combinations[k], strict=True)) for x, k in ((a, i), (b, j))]
+    size = max(1.0, *(abs(value) for row in rows for value in row.values()))
+    return all(abs(rows[0].get(key, 0.0) - rows[1].get(key, 0.0)) <= SAME * size for key in rows[0] | rows[1])
 
 
 def fit_as_json(fit: Identification) -> dict[str, Any]:
     """Every number of an identification: its record, and what is known of the calibrated arm."""
     return {
         **fit.record.written(),
+        **({} if fit.folds is None else {"folds": fit.folds.written()}),
         "positive_definite": fit.positive_definite,
-        "smallest_inertia": _plain(fit.smallest_inertia),
-        "friction": {joint.name: _plain(joint.friction.written()) for joint in fit.arm.robot.tree_joints},
+        "smallest_inertia": plain(fit.smallest_inertia),
+        "friction": {joint.name: plain(joint.friction.written()) for joint in fit.arm.robot.tree_joints},
     }
 
 
@@ -331,7 +339,7 @@ def _value_text(value: Any) -> str:
 
 
 def _errors(run: PredictedRun) -> RunErrors:
-    return RunErrors(run.name, run.relative_error, run.joint_errors, run.rms)
+    return RunErrors(**{field.name: getattr(run, field.name) for field in fields(RunErrors)})
 
 
 def _date_of(sources: Sequence[str]) -> str | None:
@@ -347,20 +355,20 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:4]) + (f" … ({len(names)})" if len(names) > 4 else "")
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Arrays as lists, and null for what JSON has no number for."""
     if isinstance(value, np.ndarray | np.generic):
-        return _plain(value.tolist())
+        return plain(value.tolist())
     if isinstance(value, Mapping):
-        return {key: _plain(x) for key, x in value.items()}
+        return {key: plain(x) for key, x in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(x) for x in value]
+        return [plain(x) for x in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _numbers_of(term: Term) -> dict[str, Any]:
     """All numbers of a term by name, as :meth:`Term.read` takes them, whatever robot files leave out."""
-    values = {entry.name: _plain(getattr(term, entry.name)) for entry in term.numbers()}
+    values = {entry.name: plain(getattr(term, entry.name)) for entry in term.numbers()}
     return values if term.physical else {**values, "physical": False}
 
 
@@ -400,7 +408,8 @@ class _RecordReader:
             prismatic=self.flags("prismatic", len(tree)), physical=self.flag("physical"), names=names,
             formulas=self.words("formulas", b), parameters=self.finite("parameters", b), covariance=covariance,
             joints=joints, units=self.units(b), standard_names=standard, combinations=self.finite("combinations", b, p),
-            friction_kinds=self.words("friction_kinds"), two_sided=self.flag("two_sided"), offset=self.flag("offset"),
+            friction_kinds=self.frictions(len(tree)), two_sided=self.flags("two_sided", len(tree)),
+            offset=self.flags("offset", len(tree)),
             rotor=self.flag("rotor"), terms=self.terms(len(tree)), drives=self.drives(n),
             load_from=None if self.get("load_from") is None else self.finite("load_from", p),
             tolerance=self.positive("tolerance"), condition=self.number("condition"),
@@ -408,7 +417,8 @@ class _RecordReader:
             correlation=self.finite("correlation", n), rate=self.positive("rate"), cutoff=self.positive("cutoff"),
             speeds=self.finite("speeds", n), essential=self.words("essential", known=names),
             unidentified=self.words("unidentified", known=names), runs=self.runs(n),
-            gains=None if self.get("gains") is None else self.finite("gains", n), notes=self.words("notes"),
+            gains=None if self.get("gains") is None else self.finite("gains", n),
+            error_scale=None if self.whole.get("error_scale") is None else self.finite("error_scale", b), notes=self.words("notes"),
             warnings=self.words("warnings"), log_date=None if self.get("log_date") is None else self.word("log_date"),
             software=self.word("software"), source=self.where,
         )  # fmt: skip
@@ -466,6 +476,14 @@ class _RecordReader:
         if not isinstance(value, list) or len(value) != count or not all(isinstance(x, bool) for x in value):
             raise self.wrong(f"{key} is {_short(value)}; it must be {count} times true or false")
         return tuple(value)
+
+    def frictions(self, count: int) -> tuple[tuple[str, ...], ...]:
+        value = self.get("friction_kinds")
+        if not isinstance(value, list) or len(value) != count or not all(_is_friction(x) for x in value):
+            raise self.wrong(
+                f"friction_kinds is {_short(value)}; it must be {count} lists, each of {' and '.join(FRICTION)} or empty"
+            )
+        return tuple(map(tuple, value))
 
     def numbers(self, key: str, *shape: int, within: Any = None) -> Array:
         """An array of this shape; null is NaN."""
@@ -575,10 +593,34 @@ class _RecordReader:
             each = (
                 self.numbers(f"runs: {key}", n, within=x or []) for key, x in (("joint_errors", joints), ("rms", rms))
             )
-            out.append(RunErrors(name, whole, *each))
+            out.append(RunErrors(name, whole, *each, **self._at_rest(table, n)))
         if not out:
             raise self.wrong("runs is empty; a result has at least the run that it was identified on")
         return tuple(out)
+
+    def _at_rest(self, table: Mapping[str, Any], n: int) -> dict[str, Any]:
+        """Errors moving and at rest, and the share of friction held there; a file may be without them."""
+        out: dict[str, Any] = {}
+        for key in ("moving_error", "resting_error", "held"):
+            if table.get(key) is not None:
+                out[key] = self._number(key, table[key])
+        if not 0 <= out.get("held", 0.0) <= 1:
+            raise self.wrong(f"runs: held is {out['held']:g}; it is a share of the friction, from 0 to 1")
+        for key in ("moving_joint_errors", "resting_joint_errors"):
+            given = table.get(key) or []
+            if not isinstance(given, list) or len(given) not in (0, n):
+                raise self.wrong(f"runs: {key} is {_short(given)}; it must be a list of {n} numbers or nulls")
+            out[key] = tuple(None if x is None else self._number(key, x) for x in given)
+        return out
+
+
+def _is_friction(x: Any) -> bool:
+    return isinstance(x, list) and all(isinstance(word, str) and word in FRICTION for word in x)
+
+
+def _which(flags: Sequence[bool]) -> list[int]:
+    """The joints whose flag is set."""
+    return [j for j, flag in enumerate(flags) if flag]
 
 
 def _is_index(x: Any, low: int, end: int) -> bool:

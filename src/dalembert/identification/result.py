@@ -16,33 +16,45 @@ from dalembert.arm.handed_on import handed_on
 from dalembert.arrays import double
 from dalembert.environment.brief import brief
 from dalembert.identification.base import BaseParameters, random_states
-from dalembert.logs.conditioning import Conditioned, condition, smoothed, usual_step
-from dalembert.logs.log import Log, read_log
+from dalembert.logs.conditioning import Conditioned, Stretch, condition, smoothed, usual_step
+from dalembert.logs.log import SPELLINGS, Log, read_log
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from dalembert.identification.comparison import FitComparison, FitTrend
+    from dalembert.identification.folds import Folds
     from dalembert.identification.record import FitRecord
+    from dalembert.identification.selected import Selection
 
-# what the methods of an identification hand on to, by the modules that draw it: imported when it is first called
-HANDS_ON = {"plot": "report.identification:identification_figure", "_repr_html_": "report.notebook:fit_html"}
+# what the methods of an identification hand on to, by the modules that do it: imported when one is first called
+HANDS_ON = {
+    "plot": "report.identification:identification_figure",
+    "_repr_html_": "report.notebook:fit_html",
+    "compare": "identification.comparison:comparison",
+}
 Array = NDArray[np.float64]
 
 Source = str | os.PathLike[str] | Mapping[str, ArrayLike] | Log
 
 POSES = 10_000  # at which B(q) is looked at
+SLIGHT = 1e-6  # of what is left at rest: dry friction below it, of joints whose friction turns over gradually, is none
 
 
 @brief
 @dataclass(frozen=True, eq=False)
 class PredictedRun:
-    """Measured and predicted torques of one run at the kept instants: t (M,), measured and predicted (M, n)."""
+    """Measured and predicted torques of one run at the kept instants: t (M,), measured and predicted (M, n).
+
+    held   the share of its dry friction that a joint at rest was predicted to keep in the direction of its last motion
+    """
 
     name: str
     t: Array
     measured: Array
     predicted: Array
     conditioned: Conditioned
+    held: float = 0.0
 
     @cached_property
     def residual(self) -> Array:
@@ -50,14 +62,55 @@ class PredictedRun:
         return self.measured - self.predicted
 
     @property
+    def resting(self) -> NDArray[np.bool_]:
+        """Which joints rest at the kept instants: (M, n); see :mod:`dalembert.logs.rest`."""
+        return self.conditioned.resting
+
+    @property
     def relative_error(self) -> float:
-        """‖τ_measured − τ_predicted‖ / ‖τ_measured‖ over the run and all joints."""
+        """‖τ_measured − τ_predicted‖ / ‖τ_measured‖ over the run and all joints, moving and at rest."""
         return float(np.linalg.norm(self.residual) / max(float(np.linalg.norm(self.measured)), 1e-300))
 
     @property
     def joint_errors(self) -> Array:
         """The same for each joint: (n,)."""
         return np.linalg.norm(self.residual, axis=0) / np.maximum(np.linalg.norm(self.measured, axis=0), 1e-300)
+
+    @property
+    def moving_error(self) -> float | None:
+        """The relative error over the instants at which a joint moves, of all joints; None where none ever moves."""
+        return self._error_where(~self.resting)
+
+    @property
+    def resting_error(self) -> float | None:
+        """The relative error over the instants at which a joint rests, of all joints; None where none ever rests."""
+        return self._error_where(self.resting)
+
+    @property
+    def moving_joint_errors(self) -> tuple[float | None, ...]:
+        """:attr:`moving_error` of each joint."""
+        return tuple(self._error_where(~self.resting, j) for j in range(self.measured.shape[1]))
+
+    @property
+    def resting_joint_errors(self) -> tuple[float | None, ...]:
+        """:attr:`resting_error` of each joint."""
+        return tuple(self._error_where(self.resting, j) for j in range(self.measured.shape[1]))
+
+    @property
+    def error_table(self) -> tuple[tuple[str, float | None, tuple[float | None, ...]], ...]:
+        """(which instants, relative error of all joints, of each joint): all, and where a joint rests, moving and at rest too."""
+        whole = ("all", self.relative_error, tuple(map(float, self.joint_errors)))
+        if not self.resting.any():
+            return (whole,)
+        moving = ("moving", self.moving_error, self.moving_joint_errors)
+        return whole, moving, ("at rest", self.resting_error, self.resting_joint_errors)
+
+    def _error_where(self, use: NDArray[np.bool_], joint: int | None = None) -> float | None:
+        column = ... if joint is None else (slice(None), joint)
+        use, residual, measured = use[column], self.residual[column], self.measured[column]
+        if not use.any():
+            return None
+        return float(np.linalg.norm(residual[use]) / max(float(np.linalg.norm(measured[use])), 1e-300))
 
     @property
     def rms(self) -> Array:
@@ -77,7 +130,11 @@ class Identification:
     essential      the base parameters that the log needs, by name
     unidentified   base parameters that the log does not determine; they keep the arm's own value
     run            the run it was identified on; ``validation`` are the others
-    gains          factors of the measured torques, where total least squares found them
+    selection      what was chosen by cross-validation, what was tried and why the winner won; None where nothing was
+    folds          the cross-validation, where it was asked for (``folds=5``)
+    gains          factors of the measured torques, where total least squares found them, with ``gains_std``
+    payload_com    (3,) m, the centre of mass of the payload that is known by its mass alone, with ``payload_com_std``; NaN
+                   where the motion does not show it
     """
 
     before: Arm
@@ -96,6 +153,11 @@ class Identification:
     run: PredictedRun
     validation: tuple[PredictedRun, ...] = ()
     gains: Array | None = None
+    folds: Folds | None = None
+    gains_std: Array | None = None
+    payload_com: Array | None = None
+    payload_com_std: Array | None = None
+    selection: Selection | None = None
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     reading: Mapping[str, Any] = field(default_factory=dict)
@@ -139,14 +201,30 @@ class Identification:
         """τ (N, n) of states, with everything that was identified: further terms and shared drives too."""
         return self.base.felt.torque(self.parameters, *map(double, ("q", "qd", "qdd"), (q, qd, qdd)))
 
+    def torque_of(self, piece: Stretch) -> Array:
+        """τ (N, n) along a stretch of a conditioned log; a joint at rest keeps :attr:`held_friction` of its dry friction."""
+        tau = self.base.felt.torque(self.parameters, *piece.states)
+        return tau - (1.0 - self.held_friction) * _kept_at_rest(self.base, self.parameters, piece)
+
+    @property
+    def held_friction(self) -> float:
+        """The share, 0 to 1, of its dry friction that a joint at rest keeps in the direction of its last motion.
+
+        At rest friction is anything between its two levels, as the controller leaves it. The share is that which explains
+        the torques of the identification run at rest best, over all joints; 0, the middle of both levels, where none rests.
+        """
+        return self.run.held
+
     def predict(self, log: Source, **reading: Any) -> Array:
         """The torques (N, n) of any run, at every row of the log; the log need not have torques.
 
         Positions and velocities are conditioned as for the fit (the same cut-off), torques are not
-        filtered. Rows that hold no numbers get what their neighbours in time say; fewer than ten samples
+        filtered. A joint at rest keeps :attr:`held_friction` of its dry friction, whatever the sign of its noise. Rows that hold no numbers get what their neighbours in time say; fewer than ten samples
         between two gaps are too few, and get NaN.
         """
         whole = self._read(log, torque_needed=False, **reading)
+        if whole.parts:
+            return np.concatenate([self.predict(part) for part in whole.parts])
         t = whole.t if whole.instants is None else whole.instants
         kept = np.arange(len(whole)) if whole.kept is None else whole.kept
         out = np.full((len(t), self.before.n), np.nan)
@@ -158,7 +236,7 @@ class Identification:
             alone = replace(whole, t=whole.t[run], q=whole.q[run], tau=whole.tau[run], qd=qd)
             rows = slice(begin, end)
             for piece in smoothed(alone, self.run.conditioned.cutoff, []) if len(run) > 1 else ():
-                tau = self.torque(*piece.states)
+                tau = self.torque_of(piece)
                 inside = (t[rows] >= piece.t[0] - 1e-9) & (t[rows] <= piece.t[-1] + usual_step(whole))
                 for j in range(self.before.n):
                     out[rows][inside, j] = np.interp(t[rows][inside], piece.t, tau[:, j])
@@ -172,13 +250,15 @@ class Identification:
     def judged(self, log: Log) -> PredictedRun:
         """The same of a log that was read already."""
         ready = condition(log, **{**self.conditioning, "cutoff": self.run.conditioned.cutoff})
-        return make_run(self.base, self.parameters, ready, self.gains)
+        return make_run(self.base, self.parameters, ready, self.gains, self.held_friction)
 
     def _read(self, log: Any, torque_needed: bool = True, **reading: Any) -> Log:
         options = {**self.reading, **reading}
         if isinstance(log, Mapping):
             if "current" not in log:
                 options.pop("gains", None)
+            if "rate" not in reading and any(str(name).lower() in SPELLINGS["t"] for name in log):
+                options.pop("rate", None)
             wanted = options.get("columns")
             if wanted:
                 options["columns"] = {k: v for k, v in wanted.items() if isinstance(v, str) and v in log}
@@ -244,11 +324,25 @@ class Identification:
 
         return record_of(self)
 
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write every number as JSON, as ``dalembert identify --json`` does; :func:`dalembert.read_fit` reads it."""
-        from dalembert.identification.record import fit_as_json, write_json
+    def save(self, path: str | os.PathLike[str], compared: FitTrend | None = None, *, overwrite: bool = False) -> None:
+        """Write every number as JSON, as ``dalembert identify --json`` does; :func:`dalembert.read_fit` reads it.
 
-        write_json(path, fit_as_json(self), overwrite=overwrite)
+        compared  what :func:`dalembert.compare_fits` gives, to be written too
+        """
+        from dalembert.identification.record import fit_as_json, plain, write_json
+
+        steps = {} if compared is None else {"comparisons": [plain(step.written()) for step in compared.steps]}
+        write_json(path, {**fit_as_json(self), **steps}, overwrite=overwrite)
+
+    def compare(
+        self, before: Identification | FitRecord | str | os.PathLike[str], *, level: float = 0.01
+    ) -> FitComparison:
+        """What changed since another identification of the arm: a :class:`FitComparison` with its sentences and tests.
+
+        before  an identification, what :func:`dalembert.read_fit` gives, or a file of :meth:`save`
+        level   the chance of calling anything changed where nothing is, for all tests together
+        """
+        return handed_on(HANDS_ON, "compare")(self, before, level=level)
 
     def _repr_html_(self) -> str:
         return handed_on(HANDS_ON, "_repr_html_")(self)
@@ -260,8 +354,48 @@ class Identification:
         return f"<Identification of {self.before.name!r}: {words}>"
 
 
-def make_run(base: BaseParameters, values: Array, ready: Conditioned, gains: Array | None = None) -> PredictedRun:
-    """A run's torques, measured and predicted, both through the same low-pass."""
+def make_run(
+    base: BaseParameters, values: Array, ready: Conditioned, gains: Array | None = None, held: float | None = None
+) -> PredictedRun:
+    """A run's torques, measured and predicted, both through the same low-pass.
+
+    held  the share of its dry friction that a joint at rest keeps; unless given, that which explains this run best
+    """
     predicted = ready.thinned(lambda piece: base.felt.torque(values, *piece.states))
     measured = ready.tau if gains is None else ready.tau * gains
-    return PredictedRun(ready.log.source, ready.t, measured, predicted, ready)
+    if not ready.resting.any():
+        return PredictedRun(ready.log.source, ready.t, measured, predicted, ready, held or 0.0)
+    friction = ready.thinned(lambda piece: _kept_at_rest(base, values, piece))
+    if held is None:
+        held = held_share(measured - predicted, friction, ready.resting)
+    return PredictedRun(ready.log.source, ready.t, measured, predicted - (1.0 - held) * friction, ready, held)
+
+
+def _kept_at_rest(base: BaseParameters, values: Array, piece: Stretch) -> Array:
+    """The torque (N, n) of dry friction that joints at rest have if all of it stays in the direction of the last motion."""
+    out = np.zeros(piece.q.shape)
+    rows = np.flatnonzero(piece.resting.any(axis=1))
+    if piece.rest is not None and len(rows):
+        q, qd, qdd = (x[rows] for x in piece.states)
+        stopped = np.where(piece.resting[rows], 0.0, qd)
+        out[rows] = base.felt.torque(values, q, qd, qdd) - base.felt.torque(values, q, stopped, qdd)
+    return out
+
+
+def held_share(residual: Array, friction: Array, resting: NDArray[np.bool_]) -> float:
+    """The share, 0 to 1, of ``friction`` (M, n) that joints at rest have, given what is left with all of it.
+
+    That with which the torques at rest are predicted best, by least squares over all joints together, each weighted by the
+    residual it has in motion: a joint rests too seldom to have a share of its own. 0 where no joint rests, or none of those that
+    rest has dry friction.
+
+    >>> friction, resting = np.array([[2.0], [2.0], [0.0]]), np.array([[True], [True], [False]])
+    >>> held_share(-0.75 * friction, friction, resting)
+    0.25
+    """
+    moving = np.maximum((~resting).sum(axis=0), 1)
+    noise = np.sqrt(np.sum(np.where(resting, 0.0, residual) ** 2, axis=0) / moving)
+    d, left = ((x / np.where(noise > 0, noise, 1.0))[resting] for x in (friction, residual))
+    if np.linalg.norm(d) <= SLIGHT * np.linalg.norm(left):
+        return 0.0
+    return float(np.clip(1.0 + d @ left / (d @ d), 0.0, 1.0))

@@ -2,79 +2,151 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from dalembert.arm import Arm
 from dalembert.errors import DalembertError
 from dalembert.identification import estimate as ways
 from dalembert.identification.accumulate import JointTriangles, column_lengths
-from dalembert.identification.base import BaseParameters
+from dalembert.identification.base import BaseParameters, independent_columns
+from dalembert.identification.energy import energy_residuals, energy_triangles
 from dalembert.identification.log_equations import LogEquations, levels, typical_sizes
 from dalembert.identification.physical import Belief, consistent
 from dalembert.identification.result import Identification, PredictedRun, make_run
+from dalembert.identification.robust import robust
+from dalembert.identification.tip_load import TipLoad, point_mass
 from dalembert.logs.conditioning import Conditioned
 from dalembert.logs.formats.raw import listed
 
 Array = NDArray[np.float64]
+FixedBy = Callable[..., tuple[int, ...]]  # (triangles, noise or nothing) → columns
 
 SEEN = 0.05  # a payload that makes less than this share of a joint's torque does not fix its drive gain
+CLEARLY = 1.5  # times the residual of weighted least squares, beyond which the sequential procedure has gone wrong
+PERIODS = 5  # of the cut-off for every parameter, below which balances of energy are too few
+HARMLESS = 1e-3  # of a joint's torque: a residual that nobody minds
+CENTRES = 4  # fits with the payload's inertia as of the centre of mass of the one before
 LOST = 10.0  # a parameter whose error alone makes torques so many times those measured is not in the log
 
 
 def solution(
     equations: LogEquations, base: BaseParameters, joints: JointTriangles, method: str, damping: float | None,
-    belief: Belief | None, loaded: tuple[Arm, Conditioned] | None, notes: list[str], warned: list[str],
+    belief: Belief | None, loaded: KnownLoad | None, notes: list[str], warned: list[str],
 ) -> Identification:  # fmt: skip
     """The parameters by ``method``; with a ``belief``, those that possible bodies have.
 
-    loaded  an arm with a payload that is known, and a run of it
+    loaded  a run with a payload that is known
     notes   sentences about the result are added to these, and warnings to ``warned``
     """
-    ready, typical, gains, full = equations.ready, typical_sizes(base), None, None
+    ready, typical, gains, full, weighed = equations.ready, typical_sizes(base), None, None, None
+    inflation, size = np.ones(len(joints.joints)), float(np.sqrt(np.mean(ready.tau**2)))
+
+    def fixed_by(triangles: JointTriangles, noise: Array | None = None) -> tuple[int, ...]:
+        """The columns that the log does not determine, or leaves so open that they alone make torques beyond measure."""
+        if noise is None or belief is not None:
+            return ways.undetermined(triangles.together(), typical)
+        unit = triangles.together(1.0 / np.maximum(noise, 1e-12 * size))
+        return ways.undetermined(unit, typical, 1.0 / (LOST * size))
+
     if method == "total":
         assert loaded is not None
-        estimate, gains = _total(equations, base, joints, loaded, warned)
+        weighed = _total(equations, base, joints, loaded, warned)
+        estimate, gains = weighed.estimate, weighed.gains
     elif method == "damped":
         estimate = ways.damped(joints, base.values, damping, typical)
     elif method == "sequential":
         estimate = ways.sequential(joints, base.values, typical)
+        warned += _against(equations, joints, estimate, base, fixed_by)
+    elif method == "robust":
+        fit = robust(equations, base, joints, fixed_by)
+        estimate, equations, joints, inflation = fit.estimate, fit.equations, fit.joints, fit.inflation
+    elif method == "energy":
+        joints = energy_triangles(base, ready)
+        estimate = _settled(joints, base, fixed_by, 0)
+        warned += _few_balances(joints, estimate, ready) if belief is None else []
     else:
         rounds = {"ordinary": 0, "weighted": 1, "reweighted": ways.ROUNDS}[method]
-        fixed = ways.undetermined(joints.together(), typical)
-        estimate = ways.least_squares(joints, base.values, fixed, rounds)
-        if belief is None:
-            size = float(np.sqrt(np.mean(ready.tau**2)))
-            unit = joints.together(1.0 / np.maximum(estimate.noise, 1e-12 * size))
-            fixed = ways.undetermined(unit, typical, 1.0 / (LOST * size))
-            estimate = ways.least_squares(joints, base.values, fixed, rounds)
+        estimate = _settled(joints, base, fixed_by, rounds)
     notes += estimate.notes
     values, fixed = estimate.values, estimate.fixed
     equations.step("residuals", 0.0)
-    run = make_run(base, values, ready, gains)
+    run = make_run(base, values, equations.ready, gains)
     times = correlation_times(run, equations.moving)
+    noise, worth = estimate.noise, times * inflation
+    if method == "energy":
+        noise = _torque_noise(run, equations.moving)
+        worth = np.array([ways.correlation_time(energy_residuals(base, ready, values))])
     if belief is not None:
         equations.step("semidefinite program", 0.0)
-        values, full, covariance = _physical(base, joints, estimate, times, belief, levels(base, ready), notes)
-        run = make_run(base, values, ready)
+        values, full, covariance = _physical(base, joints, estimate, worth, belief, levels(base, ready), notes)
     elif method == "total":
         covariance = estimate.covariance
     elif method in ("damped", "sequential"):
         covariance = estimate.covariance * float(np.max(times))
     else:
-        _, covariance, _ = ways.spread(joints, values, estimate.weights, fixed, times=times)
+        _, covariance, _ = ways.spread(joints, values, estimate.weights, fixed, times=worth)
+    if belief is not None or equations.ready is not ready:
+        run = make_run(base, values, ready, gains)
     unknown = () if belief is not None else fixed
     free = [k for k in range(base.rank) if k not in fixed]
     weighted = joints.together(1.0 / ways.above_zero(estimate.noise)).R[:, free]
     result = Identification(
         before=equations.arm, base=base, method=method, physical=belief is not None, parameters=values,
         covariance=covariance, found_full=full, condition=_condition(joints.together().R[:, free]),
-        scaled_condition=_condition(weighted / column_lengths(weighted)), noise=estimate.noise, correlation=times,
+        scaled_condition=_condition(weighted / column_lengths(weighted)), noise=noise, correlation=times,
         essential=tuple(base.names[k] for k in ways.essential(values, covariance, unknown)),
         unidentified=tuple(base.names[k] for k in unknown), run=run, gains=gains,
+        gains_std=None if weighed is None else weighed.gains_std, payload_com=None if weighed is None else weighed.com,
+        payload_com_std=None if weighed is None else weighed.com_std,
     )  # fmt: skip
     warned += [*_unseen(result, fixed), *_weak(result, typical)]
     return result
+
+
+def _settled(joints: JointTriangles, base: BaseParameters, fixed_by: FixedBy, rounds: int) -> ways.Estimate:
+    """Least squares, then once more without what its noise leaves open."""
+    first = ways.least_squares(joints, base.values, fixed_by(joints), rounds)
+    return ways.least_squares(joints, base.values, fixed_by(joints, first.noise), rounds)
+
+
+def _torque_noise(run: PredictedRun, moving: NDArray[np.bool_]) -> Array:
+    """The root mean square (n,) of each joint's residual while it moves (N m)."""
+    count = np.maximum(moving.sum(axis=0), 1)
+    return np.sqrt(np.sum(np.where(moving, run.residual, 0.0) ** 2, axis=0) / count)
+
+
+def _few_balances(joints: JointTriangles, estimate: ways.Estimate, ready: Conditioned) -> list[str]:
+    """Says where a log has too few balances of energy: one per period of the cut-off, for all joints together."""
+    periods = round(joints.together().rows * ready.every / ready.rate * ready.cutoff)
+    free = len(estimate.values) - len(estimate.fixed)
+    if periods >= PERIODS * free:
+        return []
+    return [
+        f"{ready.log.source}: the log has {periods} independent balances of energy at most for {free} parameters, which makes "
+        f"method='energy' inaccurate below {PERIODS * free:g}; log a longer motion that does not repeat itself, give a prior, or "
+        "use method='weighted'"
+    ]
+
+
+def _against(
+    equations: LogEquations, joints: JointTriangles, own: ways.Estimate, base: BaseParameters, fixed_by: FixedBy
+) -> list[str]:
+    """Advises against the sequential procedure where its residuals are clearly those of errors that have added up."""
+    other = _settled(joints, base, fixed_by, 1)
+    torques = np.sqrt([joint.z @ joint.z + joint.rss for joint in joints.joints])
+    least = np.maximum(HARMLESS * torques, 1e-300)
+    ratios = np.sqrt(ways.squares(joints, own.values)) / np.maximum(np.sqrt(ways.squares(joints, other.values)), least)
+    worst = int(np.argmax(ratios))
+    if not ratios[worst] > CLEARLY:
+        return []
+    return [
+        f"{equations.ready.log.source}: errors add up from joint to joint in method='sequential', whose residual at joint "
+        f"'{equations.arm.joint_names[worst]}' is {ratios[worst]:.2g} times that of weighted least squares; use "
+        "method='weighted'"
+    ]
 
 
 def correlation_times(run: PredictedRun, moving: NDArray[np.bool_]) -> Array:
@@ -118,31 +190,53 @@ def _physical(
     return base.K @ phi, phi, base.K @ ways.inverse_of(RK.T @ RK + curvature, 1e-14) @ base.K.T
 
 
+@dataclass(frozen=True, eq=False)
+class KnownLoad:
+    """A run with a payload whose mass is known: its ten parameters at the tip; ``centred`` False leaves its centre open."""
+
+    ten: Array
+    run: Conditioned
+    centred: bool
+
+
+@dataclass(frozen=True, eq=False)
+class TotalEstimate:
+    """What total least squares finds: π_b, drive gains (n,) and the centre of mass of the payload where it was open."""
+
+    estimate: ways.Estimate
+    gains: Array
+    gains_std: Array
+    com: Array | None = None
+    com_std: Array | None = None
+
+
 def _total(
-    equations: LogEquations, base: BaseParameters, joints: JointTriangles, loaded: tuple[Arm, Conditioned],
-    warned: list[str],
-) -> tuple[ways.Estimate, Array]:  # fmt: skip
-    """Parameters and drive gains from a run without and one with a known payload."""
+    equations: LogEquations, base: BaseParameters, joints: JointTriangles, loaded: KnownLoad, warned: list[str]
+) -> TotalEstimate:
+    """Parameters and drive gains from a run without and one with a known payload.
+
+    Where only the mass of the payload is known, its first moments are three further unknowns; its inertia is then that of a
+    point mass at its centre, found by repetition.
+    """
     arm, n, b = equations.arm, equations.arm.n, base.rank
-    heavy, loaded_run = loaded
-    triangles = [np.zeros((0, b + 1 + n)) for _ in range(n)]
+    load = TipLoad(arm)
+    triangles = [np.zeros((0, b + 10 + n)) for _ in range(n)]
     shown, whole = np.zeros(n), np.zeros(n)
-    for ready in (equations.ready, loaded_run):
+    for ready in (equations.ready, loaded.run):
         for piece, kept in ready.blocks():
             Y = ready.filtered(base.regressor(*piece.states), kept)
             tau = ready.filtered(piece.tau, kept)
-            known = np.zeros_like(tau)
-            if ready is loaded_run:
-                extra = heavy.inverse_dynamics(*piece.states) - arm.inverse_dynamics(*piece.states)
-                known = ready.filtered(extra, kept)
+            Y_L = np.zeros((*tau.shape, 10))
+            if ready is loaded.run:
+                Y_L = ready.filtered(load.regressor(piece), kept)
             moving = np.abs(piece.qd[kept]) >= equations.zone
             for j in range(n):
                 use = moving[:, j]
                 V = np.zeros((int(use.sum()), n))
                 V[:, j] = -tau[use, j]
-                block = np.column_stack([Y[use, j], known[use, j], V])
-                shown[j] += float(np.sum(known[use, j] ** 2))
+                shown[j] += float(np.sum((Y_L[use, j] @ loaded.ten) ** 2))
                 whole[j] += float(np.sum(tau[use, j] ** 2))
+                block = np.column_stack([Y[use, j], Y_L[use, j], V])
                 triangles[j] = np.asarray(np.linalg.qr(np.vstack([triangles[j], block]), mode="r"))
     # the noise of the torques as they are logged, from the run without payload
     fixed = ways.undetermined(joints.together(), typical_sizes(base))
@@ -151,15 +245,50 @@ def _total(
     held = shown < (SEEN**2) * whole
     if held.all():
         raise DalembertError("the known payload hardly changes a torque in the loaded log, so it cannot fix the scale")
-    values, gains, covariance, weights = ways.total(triangles, alone.noise, alone.values, held, times)
-    errors = np.zeros(n)
-    errors[~held] = np.sqrt(np.diag(covariance)[b:])
-    words = ", ".join(f"{g:.4g} ± {e:.2g}" for g, e in zip(gains, errors, strict=True))
+    moments = np.zeros(0, int) if loaded.centred else _moments_shown(triangles, b)
+    start, ten, mass = np.append(alone.values, np.zeros(len(moments))), loaded.ten, float(loaded.ten[0])
+    for _ in range(1 if loaded.centred else CENTRES):
+        known = ten.copy()
+        known[1 + moments] = 0.0
+        reduced = [
+            np.column_stack([E[:, :b], E[:, b + 1 + moments], E[:, b : b + 10] @ known, E[:, b + 10 :]])
+            for E in triangles
+        ]
+        start, gains, covariance, weights = ways.total(reduced, alone.noise, start, held, times)
+        com = np.zeros(3)
+        com[moments] = start[b:] / mass
+        ten = loaded.ten if loaded.centred else point_mass(mass, com)
+    gains_std = np.zeros(n)
+    gains_std[~held] = np.sqrt(np.diag(covariance)[len(start) :])
+    words = ", ".join(f"{g:.4g} ± {e:.2g}" for g, e in zip(gains, gains_std, strict=True))
+    notes = [f"drive gains found with the payload: {words} times those given"]
     if held.any():
         names = [arm.joint_names[j] for j in np.flatnonzero(held)]
         warned.append(f"the payload hardly loads {listed(names)}, whose drive gains stay as they were given")
-    note = f"drive gains found with the payload: {words} times those given"
-    return ways.Estimate(values, alone.noise * np.abs(gains), weights, covariance[:b, :b], fixed, (note,)), gains
+    com_std = None
+    if not loaded.centred:
+        com_std = np.full(3, np.nan)
+        com_std[moments] = np.sqrt(np.diag(covariance)[b : b + len(moments)]) / mass
+        com[~np.isfinite(com_std)] = np.nan
+        centre = ", ".join(
+            f"{c:.4g} ± {e:.2g}" if np.isfinite(c) else "not shown by the motion"
+            for c, e in zip(com, com_std, strict=True)
+        )
+        notes.append(
+            f"only the mass of the payload is known; its centre of mass, from the tip, is x, y, z = {centre} m"
+        )
+    values = start[:b]
+    estimate = ways.Estimate(values, alone.noise * np.abs(gains), weights, covariance[:b, :b], fixed, tuple(notes))
+    return TotalEstimate(estimate, gains, gains_std, None if loaded.centred else com, com_std)
+
+
+def _moments_shown(triangles: list[Array], b: int) -> NDArray[np.intp]:
+    """Which first moments of the payload the runs show beside the arm's own parameters and its mass: of 0, 1, 2."""
+    whole = np.vstack([E[:, : b + 4] for E in triangles])
+    lengths = np.linalg.norm(whole, axis=0)
+    felt = [k for k in range(b + 4) if lengths[k] > 1e-10 * lengths.max()]
+    shown, *_ = independent_columns(whole / column_lengths(whole), felt, 1e-6)
+    return np.array([k - b - 1 for k in shown if k > b], dtype=np.intp)
 
 
 # -- judgement -----------------------------------------------------------------------------------

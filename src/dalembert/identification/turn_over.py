@@ -57,7 +57,7 @@ def _best(rows: Array, ready: Conditioned, weight: Array, j: int) -> tuple[float
 
     def residual(x: Array) -> Array:
         w, c = fastest * np.exp(x[0]), fastest * x[1]
-        shape = weight * ready.thinned(lambda piece: np.tanh((piece.qd[:, j] - c) / w))
+        shape = weight * ready.thinned(lambda piece: np.tanh((piece.states[1][:, j] - c) / w))
         shape = shape - Q @ (Q.T @ shape)
         along = float(shape @ shape)
         return left - shape * (float(shape @ left) / along if along > 0 else 0.0)

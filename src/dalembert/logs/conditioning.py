@@ -21,6 +21,7 @@ from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError
 from dalembert.logs.formats.raw import Array, check_size, counted
 from dalembert.logs.log import Log
+from dalembert.logs.rest import Rests, rest_speeds, rests
 
 ENERGY = 0.99  # the share of the motion's power that tells how fast the motion is
 USUAL = 2.0  # times the median of the joints: what a single joint may ask for
@@ -38,22 +39,37 @@ SHIFTS = 8  # low-passed samples that are made at once
 @brief
 @dataclass(frozen=True, eq=False)
 class Stretch:
-    """A stretch of even samples: t (N,), filtered q, qd, qdd and measured tau, all (N, n)."""
+    """A stretch of even samples: t (N,), filtered q, qd, qdd and measured tau, all (N, n).
+
+    rest   when each joint rests; unless given, they move throughout
+    """
 
     t: Array
     q: Array
     qd: Array
     qdd: Array
     tau: Array
+    rest: Rests | None = None
+
+    @property
+    def resting(self) -> NDArray[np.bool_]:
+        """Which joints rest at which samples: (N, n)."""
+        return np.zeros(self.qd.shape, bool) if self.rest is None else self.rest.resting
 
     @property
     def states(self) -> tuple[Array, Array, Array]:
-        """(q, qd, qdd)."""
-        return self.q, self.qd, self.qdd
+        """(q, qd, qdd) for the equations: a joint at rest has no acceleration, and no speed but the sign of its last motion.
+
+        Dry friction then keeps its direction, and the noise of a joint at rest makes no torque.
+        """
+        if self.rest is None:
+            return self.q, self.qd, self.qdd
+        return self.q, self.rest.held(self.qd), self.rest.stopped(self.qdd)
 
     def part(self, rows: slice) -> Stretch:
         """Some of its samples."""
-        return Stretch(self.t[rows], self.q[rows], self.qd[rows], self.qdd[rows], self.tau[rows])
+        rest = None if self.rest is None else self.rest.part(rows)
+        return Stretch(self.t[rows], self.q[rows], self.qd[rows], self.qdd[rows], self.tau[rows], rest)
 
 
 @brief
@@ -150,6 +166,11 @@ class Conditioned:
         return self.at_kept("qd")
 
     @cached_property
+    def resting(self) -> NDArray[np.bool_]:
+        """Which joints rest at the kept instants: (count, n)."""
+        return self.at_kept("resting")
+
+    @cached_property
     def tau(self) -> Array:
         """The measured torques at the kept instants, low-passed."""
         return self.thinned(lambda piece: piece.tau)
@@ -209,9 +230,19 @@ def usual_step(log: Log) -> float:
 
 
 def smoothed(log: Log, cutoff: float, notes: list[str]) -> list[Stretch]:
-    """The log in stretches of even samples, each with filtered q, qd and qdd from its first sample to its last."""
+    """The log in stretches of even samples, each with filtered q, qd and qdd from its first sample to its last, and its rests."""
     step = usual_step(log)
-    return [_states(*arrays, 1.0 / step, cutoff) for arrays in _stretches(log, step, GAP / cutoff, notes)]
+    moving = [filtered_states(*arrays, 1.0 / step, cutoff) for arrays in even_stretches(log, step, GAP / cutoff, notes)]
+    return with_rests(moving, 1.0 / step, cutoff)
+
+
+def with_rests(stretches: list[Stretch], rate: float, cutoff: float) -> list[Stretch]:
+    """The stretches of one log, each with the rests of its joints."""
+    if not stretches:
+        return []
+    period = max(2, round(rate / cutoff))
+    speeds = rest_speeds([stretch.qd for stretch in stretches], period)
+    return [replace(stretch, rest=rests(stretch.qd, speeds, period)) for stretch in stretches]
 
 
 def automatic_cutoff(log: Log) -> float:
@@ -257,7 +288,7 @@ def spectrum(log: Log, rate: float) -> tuple[Array, Array]:
     return f, power if log.qd is not None else power * (2 * np.pi * f[:, None]) ** 2
 
 
-def _stretches(
+def even_stretches(
     log: Log, step: float, longest: float, notes: list[str]
 ) -> list[tuple[Array, Array, Array | None, Array]]:
     """The log cut where time goes back or too much is missing, each stretch on even instants ``step`` apart."""
@@ -265,7 +296,7 @@ def _stretches(
         from scipy.interpolate import CubicSpline
 
     if log.parts:
-        return [stretch for part in log.parts for stretch in _stretches(part, step, longest, notes)]
+        return [stretch for part in log.parts for stretch in even_stretches(part, step, longest, notes)]
     own = usual_step(log)
     if abs(own - step) > EVEN * step:
         notes.append(f"{log.source}: it was brought from {1 / own:.6g} Hz to {1 / step:.6g} Hz, the rate of the others")
@@ -300,7 +331,7 @@ def _stretches(
     return stretches
 
 
-def _states(t: Array, q: Array, qd: Array | None, tau: Array, rate: float, cutoff: float) -> Stretch:
+def filtered_states(t: Array, q: Array, qd: Array | None, tau: Array, rate: float, cutoff: float) -> Stretch:
     """q, qd and qdd without phase shift: qdd from the logged qd, differentiated once, where there is one."""
     with extra("identify", "the conditioning of a log"):
         from scipy.interpolate import make_interp_spline

@@ -7,7 +7,7 @@ Nothing is filtered here.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,16 +20,29 @@ from dalembert.arm.handed_on import handed_on
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.logs.formats import read
 from dalembert.logs.formats.raw import SPELLINGS, Array, Raw, Request, counted, listed
-from dalembert.logs.meaning import FEWEST, find, group_of, missing, names_of, same_count, time_of
+from dalembert.logs.garbage import MOST, garbage_in, impossible
+from dalembert.logs.meaning import (
+    FEWEST,
+    checked_rate,
+    find,
+    group_of,
+    missing,
+    names_of,
+    rows_of,
+    same_count,
+    time_of,
+)
 from dalembert.logs.units import sliding_joints
 from dalembert.robot.tables import shown
 
 Columns = Mapping[str, str | int | Sequence[str | int]]
+Episodes = str | int | Sequence[int | str]
 
 HANDS_ON = {"_repr_html_": "report.notebook:log_html"}  # what draws a log: imported when it is first called
 QUANTITIES = ("t", "q", "qd", "tau", "current")
 SHUFFLED = 10  # rows between two steps back in time, on average: fewer are no runs
 BEYOND = 1e30  # rad, rad/s, N m: no arm reaches that, and its square is still a number
+LAST_EPISODE = 10**9  # behind the last that a dataset can have
 LEAP = 20.0  # a step so many times the usual one is no motion
 
 
@@ -90,7 +103,11 @@ class Log:
 
 
 def joined(logs: Sequence[Log]) -> Log:
-    """Several logs as one, each a second after the last; nothing is filtered or filled in between them."""
+    """Several logs as one, each a second after the last; nothing is filtered or filled in between them.
+
+    Those that were joined from others already are taken apart first.
+    """
+    logs = [part for log in logs for part in log.separate]
     if len(logs) == 1:
         return logs[0]
     stamps, at = [], 0.0
@@ -107,7 +124,10 @@ def joined(logs: Sequence[Log]) -> Log:
     parts, end = [], 0
     for log in logs:
         part, end = whole.rows(slice(end, end + len(log))), end + len(log)
-        parts.append(replace(part, qd=None if log.qd is None else part.qd, notes=log.notes, source=log.source))
+        instants = None if log.instants is None else log.instants + (part.t[0] - log.t[0])
+        qd = None if log.qd is None else part.qd
+        about: dict[str, Any] = {"notes": log.notes, "source": log.source, "instants": instants, "kept": log.kept}
+        parts.append(replace(part, qd=qd, **about))
     return replace(whole, parts=tuple(parts))
 
 
@@ -120,9 +140,11 @@ def read_log(
     gears: ArrayLike | None = None,
     motor_side: Iterable[str] = (),
     time_unit: str | None = None,
+    rate: float | None = None,
     units: Mapping[str, str] | None = None,
     joint_names: Sequence[str] | None = None,
     topic: str | None = None,
+    episodes: Episodes | None = None,
     torque_needed: bool = True,
     progress: Callable[[float], None] | None = None,
 ) -> Log:
@@ -135,9 +157,13 @@ def read_log(
                   for coupled drives; the arm's own gears unless given
     motor_side    which of "q", "qd", "tau" are at the motor side: q_joint = A⁻¹ q_motor, τ_joint = Aᵀ τ_motor
     time_unit     of t: "s", "ms", "us" or "ns"; the same as units={"t": …}
+    rate          samples per second (Hz) of a log without time stamps: t = k/rate. Stamps that are there must agree with
+                  it, or count the rows
     units         in which quantities are written, where that is not SI: ``{"q": "deg", "current": "mA"}``
     joint_names   the joints of the log's columns in their order, where the file does not say
     topic         which JointState messages of a ROS log to read
+    episodes      of a LeRobot dataset, those to read: "0:5" (0 to 4), "1,4:6", a number or a list of numbers; all
+                  unless given. Each is a run of its own, and several are joined
     torque_needed False lets a log pass that has no torque (its tau is NaN)
     progress      called with the fraction that is read
     """
@@ -151,9 +177,10 @@ def read_log(
                 raise DalembertError(
                     f"{option} names '{group}', which is no quantity of a log; known are {', '.join(QUANTITIES)}"
                 )
-    raw = raw_of(source, arm, topic, progress)
-    quantities = {group: find(raw, group, wanted.get(group)) for group in QUANTITIES}
-    t = time_of(raw, quantities["t"], unit.get("t"))
+    raw = raw_of(source, arm, topic, progress, episodes)
+    rate = checked_rate(rate)
+    quantities = {group: find(raw, group, wanted.get(group), rate) for group in QUANTITIES}
+    t = time_of(raw, quantities["t"], unit.get("t"), rate, rows_of(raw, quantities["q"], arm.n))
     if gains is None and quantities["tau"] is not None:
         del quantities["current"]
     arrays = {
@@ -172,7 +199,23 @@ def read_log(
     sides = tuple(motor_side.replace(",", " ").split()) if isinstance(motor_side, str) else tuple(motor_side)
     with np.errstate(all="ignore"):  # LAPACK divides by zero on the way to a determinant of 0
         _to_joint_side(raw, arrays, gears, sides, arm)
-    return _cleaned(raw, t, arrays, torque_needed, arm)
+    if raw.runs is None:
+        return _cleaned(raw, t, arrays, torque_needed, arm)
+    return joined(
+        [
+            _cleaned(run, t[rows], {group: values[rows] for group, values in arrays.items()}, torque_needed, arm)
+            for run, rows in _runs(raw)
+        ]
+    )
+
+
+def _runs(raw: Raw) -> Iterator[tuple[Raw, slice]]:
+    """The runs that a file holds, one after the other, and their rows; what is to be said of all stands with the first."""
+    assert raw.runs is not None
+    ends = [*(np.flatnonzero(np.diff(raw.runs)) + 1).tolist(), len(raw.runs)]
+    for start, end in zip([0, *ends], ends, strict=False):
+        source = f"{raw.source}, episode {raw.runs[start]}"
+        yield replace(raw, source=source, notes=list(raw.notes) if not start else []), slice(start, end)
 
 
 def raw_of(
@@ -180,15 +223,45 @@ def raw_of(
     arm: Arm,
     topic: str | None = None,
     progress: Callable[[float], None] | None = None,
+    episodes: Episodes | None = None,
 ) -> Raw:
     """What a file or a dict holds, before it is known what its names mean."""
+    chosen = None if episodes is None else episodes_of(episodes)
     if isinstance(source, Mapping):
+        if chosen is not None:
+            raise DalembertError(
+                "the log: episodes are asked for, but only LeRobot datasets have them, and this is a dict"
+            )
         return Raw("the log", {str(name): values for name, values in source.items() if values is not None})
     if isinstance(source, str | os.PathLike):
-        return read(Path(source), Request(tuple(arm.joint_names), topic, progress or (lambda fraction: None)))
+        told = progress or (lambda fraction: None)
+        return read(Path(source), Request(tuple(arm.joint_names), topic, told, chosen))
     raise DalembertError(
         f"a log is a path, or a dict of arrays t, q, qd, tau, not {type(source).__name__}; several make a list"
     )
+
+
+def episodes_of(asked: Episodes) -> tuple[tuple[int, int], ...]:
+    """The numbers asked for, as stretches (first, behind the last).
+
+    >>> episodes_of("0:5, 7"), episodes_of([3, 1])
+    (((0, 5), (7, 8)), ((3, 4), (1, 2)))
+    """
+    words = asked.split(",") if isinstance(asked, str) else asked if isinstance(asked, Sequence) else [asked]
+    stretches = []
+    for word in words:
+        start, colon, end = (part.strip() for part in str(word).partition(":"))
+        numbers = all(x.isascii() and x.isdecimal() and len(x) < 10 for x in (start, end) if x) and bool(start or colon)
+        first = int(start or 0) if numbers else 0
+        last = int(end or LAST_EPISODE) if colon and numbers else first + 1
+        if not numbers or not first < last or isinstance(word, bool):
+            raise DalembertError(
+                f"episodes is {shown(asked)}; give numbers from 0, such as '0:5' (0 to 4), '1,4:6' or [0, 2]"
+            )
+        stretches.append((first, last))
+    if not stretches:
+        raise DalembertError("episodes is empty; leave it out for all, or give numbers from 0, such as '0:5'")
+    return tuple(stretches)
 
 
 def _torque_from_current(
@@ -260,6 +333,8 @@ def _cleaned(raw: Raw, t: Array, arrays: dict[str, Array], torque_needed: bool, 
         who = "" if len(empty) == arm.n else f" for {listed(empty)}"
         raw.note(f"qd holds no number at all{who} and is made from q")
         qd = None
+    if not torque_needed:  # garbage in it costs no row
+        tau = np.where(impossible(tau), np.nan, tau)
     rows = np.flatnonzero(_whole(raw, t, {"q": q, "qd": qd, "tau": tau if torque_needed else None}, arm))
     rows = rows[_in_order(raw, t[rows])]
     same_time = np.diff(t[rows]) == 0
@@ -322,6 +397,11 @@ def _whole(raw: Raw, t: Array, arrays: Mapping[str, Array | None], arm: Arm) -> 
                 f"{group} of joint '{arm.joint_names[dead[0]]}' holds no number in any of its {len(t)} rows"
             )
         bad[group] = ~finite.all(axis=1)
+    garbage = _garbage(raw, t, arrays, arm)
+    for group, values in arrays.items():
+        if values is None:
+            continue
+        finite = np.isfinite(values) & ~garbage[:, None]
         largest = np.abs(np.where(finite, values, 0.0)).max(axis=0)
         j = int(np.argmax(largest))
         if largest[j] > BEYOND:
@@ -329,16 +409,33 @@ def _whole(raw: Raw, t: Array, arrays: Mapping[str, Array | None], arm: Arm) -> 
                 f"{group} of joint '{arm.joint_names[j]}' reaches {largest[j]:.3g}; at most {BEYOND:g} is a "
                 "number that a log can mean"
             )
-    whole: NDArray[np.bool_] = ~np.any(list(bad.values()), axis=0)
+    numbers: NDArray[np.bool_] = ~np.any(list(bad.values()), axis=0)
+    whole = numbers & ~garbage
     counts = ", ".join(f"{int(rows.sum())} in {group}" for group, rows in bad.items() if rows.any())
     if whole.sum() < FEWEST:
         raise raw.wrong(
             f"only {int(whole.sum())} of {len(t)} rows hold numbers throughout; rows with NaN, inf or empty "
             f"cells: {counts}"
         )
-    if not whole.all():
-        raw.note(f"{int((~whole).sum())} of {len(t)} rows hold NaN, inf or an empty cell ({counts}) and were dropped")
+    if not numbers.all():
+        raw.note(f"{int((~numbers).sum())} of {len(t)} rows hold NaN, inf or an empty cell ({counts}) and were dropped")
     return whole
+
+
+def _garbage(raw: Raw, t: Array, arrays: Mapping[str, Array | None], arm: Arm) -> NDArray[np.bool_]:
+    """Which rows hold finite numbers that no arm can have; a few are counted, many are an error."""
+    garbage = garbage_in(t, arrays)
+    if garbage is None:
+        return np.zeros(len(t), bool)
+    what = "t" if garbage.group == "t" else f"{garbage.group} of joint '{arm.joint_names[garbage.column]}'"
+    count, told = int(garbage.rows.sum()), f"{what} reaches {garbage.value:.3g}"
+    if garbage.many:
+        raise raw.wrong(
+            f"{count} of {len(t)} rows hold values that no arm can have: {told}; at most {100 * MOST:g} % of the rows may "
+            "hold such garbage, and are dropped: is this column another quantity (columns)?"
+        )
+    raw.note(f"{count} of {len(t)} rows hold values that no arm can have ({told}) and were dropped")
+    return garbage.rows
 
 
 def _in_order(raw: Raw, t: Array) -> NDArray[np.intp] | slice:
@@ -354,4 +451,4 @@ def _in_order(raw: Raw, t: Array) -> NDArray[np.intp] | slice:
     return np.argsort(t, kind="stable")
 
 
-__all__ = ["SPELLINGS", "Log", "joined", "per_joint", "raw_of", "read_log"]
+__all__ = ["SPELLINGS", "Log", "episodes_of", "joined", "per_joint", "raw_of", "read_log"]

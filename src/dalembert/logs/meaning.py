@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.arm import Arm
+from dalembert.arrays import number
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.logs import units as si
 from dalembert.logs.formats.raw import SPELLINGS, Array, Raw, listed, matched, seconds
@@ -18,6 +19,7 @@ from dalembert.robot.tables import nearest
 LONGEST_STEP = 0.15  # s: samples further apart than this are no log of a motion
 SHORTEST_STEP = 1e-5  # s: nor are samples closer than this
 SINCE_1970 = (1e9, 4.2e9)  # s: between 2001 and 2103
+AGREES = 0.02  # a usual step that differs from 1/rate by less than this share agrees with it
 FEWEST = 10  # rows
 
 
@@ -41,20 +43,28 @@ def names_of(raw: Raw) -> str:
 
 def missing(raw: Raw, group: str, what: str) -> DalembertError:
     """The sentence about a quantity that a file does not have."""
+    if raw.roles and group == "tau":
+        return raw.wrong(
+            f"this LeRobot dataset has no {what}; its features are {names_of(raw)}; record torques or motor currents, such "
+            "as observation.effort, or say which feature holds them with columns (--column tau=NAME)"
+        )
     return raw.wrong(f"it has no {what}; it has {names_of(raw)}; say which with columns (--column {group}=NAME)")
 
 
-def find(raw: Raw, group: str, asked: Any) -> Found | None:
-    """A quantity by what it was said to be called, or by a name that means it."""
+def find(raw: Raw, group: str, asked: Any, rate: float | None = None) -> Found | None:
+    """A quantity by what it was said to be called, or by a name that means it; with a ``rate``, t may be missing."""
     if asked is not None:
         return _asked(raw, group, asked)
     if not raw.headed:
-        if group in ("t", "q"):
+        if group == "q" or (group == "t" and rate is None):
             raise raw.wrong(
                 f"the file has no header; say which of its {names_of(raw)} are what, counted from 0, such as "
-                'columns={"t": 0, "q": "1:7", "tau": "7:13"} (--column t=0 --column q=1:7 …)'
+                'columns={"t": 0, "q": "1:7", "tau": "7:13"} (--column t=0 --column q=1:7 …); without a column of time, '
+                "give its rate in Hz, such as rate=500 (--rate 500), instead of t"
             )
         return None
+    if raw.roles:
+        return _named(raw, raw.roles[group]) if group in raw.roles else None
     names = meant(raw, group)
     if not names:
         return None
@@ -160,35 +170,66 @@ def numeric(raw: Raw, quantity: Found) -> Array:
         raise raw.wrong(f"{quantity.name} is not an array of numbers", ShapeError) from None
 
 
-def time_of(raw: Raw, time: Found | None, unit: str | None) -> Array:
-    """t in s: in the unit that is said, that its name says, or that only can be meant."""
+def checked_rate(rate: Any) -> float | None:
+    """The rate of a log's samples (Hz), if one is given."""
+    if rate is None:
+        return None
+    value = number("rate", rate)
+    if not 0.0 < value <= 1.0 / SHORTEST_STEP:
+        raise DalembertError(
+            f"rate is {value:g}; it is the number of samples per second (Hz), above 0 and at most {1.0 / SHORTEST_STEP:g}"
+        )
+    return value
+
+
+def time_of(raw: Raw, time: Found | None, unit: str | None, rate: float | None = None, count: int = 0) -> Array:
+    """t in s: in the unit that is said, that its name says, or that only can be meant.
+
+    rate   samples per second (Hz): t = k/rate where the log has no time, of ``count`` rows
+    """
+    if time is None and rate is not None:
+        if unit is not None:
+            raise raw.wrong(
+                f"the time is said to be in '{unit}', but the log has no time (t); rate is in Hz, and enough"
+            )
+        _check_count(raw, count)
+        raw.note(f"it has no time stamps; its rows are taken {rate:g} per second")
+        return np.arange(count) / rate
     if time is None:
-        raise missing(raw, "t", "time (t)")
+        raise raw.wrong(
+            f"it has no time (t); it has {names_of(raw)}; say which with columns (--column t=NAME), or, for a log without "
+            "time stamps, give its rate in Hz, such as rate=500 (--rate 500)"
+        )
     t = numeric(raw, time)
     t = t.reshape(-1) if t.size == max(t.shape, default=0) else t
     if t.ndim != 1:
         raise raw.wrong(f"t has shape {t.shape}; it must be (N,), with a row for each instant", ShapeError)
-    if len(t) < FEWEST:
-        raise raw.wrong(f"it has {len(t)} rows, and {FEWEST} are the fewest that say anything")
+    _check_count(raw, len(t))
     finite = t[np.isfinite(t)]
     if len(finite) < FEWEST:
         raise raw.wrong(f"only {len(finite)} of {len(t)} rows have a time ({time.name}) that is a number")
     steps = np.diff(finite)
     steps = np.diff(np.sort(finite)) if 10 * (steps < 0).sum() > len(steps) else np.abs(steps)
     if not steps.any():
+        if rate is not None:
+            raw.note(f"{time.name} is {finite[0]:.10g} in all rows, and not a time; they are taken {rate:g} per second")
+            return np.arange(len(t)) / rate
         rounded = "; is it written with too few digits?" if abs(finite[0]) > 1e6 else ""
         raise raw.wrong(f"all {len(finite)} rows have the same time, {time.name} = {finite[0]:.10g}{rounded}")
     step, middle = float(np.median(steps[steps > 0])), abs(float(np.median(finite)))
     unit = unit or next(iter(time.units), None) or time.unit
+    if rate is not None:
+        return _rated(raw, time.name, t, step, unit, rate)
     if unit is None:
         unit = next((u for u in ("ms", "us", "ns") if SINCE_1970[0] < middle * si.TIME[u] < SINCE_1970[1]), None)
         if unit is not None:
             raw.note(f"{time.name} is taken as {unit} since 1970")
     if unit is None and step > LONGEST_STEP:
         like = min(("ms", "us", "ns"), key=lambda u: abs(np.log(step * si.TIME[u] / 4e-3)))
+        counts = ", or give the rate in Hz (--rate) if it counts the rows" if _counts(finite, step) else ""
         raise raw.wrong(
             f"the samples are {step:g} s apart, which looks like {like}; say time_unit='{like}' if it is, 's' if "
-            "it is not"
+            f"it is not{counts}"
         )
     scale = float(si.factors(raw.source, "t", [unit or "s"], [None])[0])
     if step * scale < SHORTEST_STEP:
@@ -197,6 +238,39 @@ def time_of(raw: Raw, time: Found | None, unit: str | None) -> Array:
             "is; say another time_unit: s, ms, us or ns"
         )
     return t * scale
+
+
+def _check_count(raw: Raw, count: int) -> None:
+    if count < FEWEST:
+        raise raw.wrong(f"it has {count} rows, and {FEWEST} are the fewest that say anything")
+
+
+def _counts(t: Array, step: float) -> bool:
+    """Whether these are numbers of rows and no times."""
+    return step == 1.0 and bool((t == np.round(t)).all())
+
+
+def _rated(raw: Raw, name: str, t: Array, step: float, unit: str | None, rate: float) -> Array:
+    """Stamps of a log whose rate is given too: they must agree, in the unit that is said or in any, or count rows."""
+    scales = si.TIME if unit is None else {unit: float(si.factors(raw.source, "t", [unit], [None])[0])}
+    agreeing = next((u for u, scale in scales.items() if abs(step * scale * rate - 1.0) <= AGREES), None)
+    if agreeing is not None:
+        if unit is None and agreeing != "s":
+            raw.note(f"{name} is taken as {agreeing}, which agrees with the rate of {rate:g} Hz")
+        return t * scales[agreeing]
+    if unit is None and _counts(t[np.isfinite(t)], step):
+        raw.note(f"{name} counts the rows, and is divided by the rate of {rate:g} Hz")
+        return t / rate
+    own = 1.0 / (step * (1.0 if unit is None else scales[unit]))
+    raise raw.wrong(
+        f"rate is {rate:g} Hz, but {name} says {own:.6g} Hz; leave rate out (rate=None), or {name} if that is no time"
+    )
+
+
+def rows_of(raw: Raw, quantity: Found | None, n: int) -> int:
+    """How many instants a quantity of n joints has, which may stand in columns."""
+    shape = () if quantity is None else numeric(raw, quantity).shape
+    return 0 if not shape else shape[1] if len(shape) == 2 and shape[0] == n != shape[1] else shape[0]
 
 
 def group_of(
@@ -230,6 +304,8 @@ def group_of(
     elif unit:
         factor = si.factors(raw.source, group, [unit] * arm.n, si.sliding_joints(arm))
     else:
+        if name in raw.doubts:
+            raise DalembertError(raw.doubts[name])
         return values
     if np.any(factor != 1.0):
         raw.notes.append(si.converted(raw.source, name, own or [unit]))

@@ -6,27 +6,20 @@ what to ask for. Nothing is changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dalembert.arm import Arm
 from dalembert.logs.conditioning import Conditioned
-from dalembert.logs.formats.raw import Array, listed
+from dalembert.logs.formats.raw import listed
 from dalembert.logs.log import Log
-from dalembert.logs.units import sliding_joints
-
-States = tuple[Array, Array, Array, Array]  # q, qd, qdd, tau
+from dalembert.logs.mix_ups import mixed_up, point_against, turned
 
 ODD = 8.0  # a torque that is so many times the model's, or so small a part of it, has another unit
 FAR = 40.0  # rad: no joint without limits turns that far in a log
 SLACK = 0.1  # rad beyond a limit
-LOOKED = 1000  # instants at which changes are tried
-POOR = 0.6  # the share of a joint's squares beyond friction that the arm leaves, above which changes are tried
-GAINED = 0.5  # a change must take so much of them away, all joints together
-LESS = 0.2  # or so much, if less than half of them is left
 SPIKE = 50.0, 5.0  # times what nine samples in ten differ from their neighbours, and times a joint's usual torque
 MOVED = 1e-3  # rad or m: an arm whose joints all move less stands still
 STUCK = 1000.0  # a way by qd so many times what q covers is none that this q has made
@@ -41,7 +34,7 @@ def suspicions(arm: Arm, log: Log, ready: Conditioned, reading: Mapping[str, Any
         return said  # torques of an arm that moves so tell nothing
     known = any(not body.inertia.is_zero for body in arm.mechanism.tree.bodies) and bool(np.isfinite(ready.tau).all())
     torques = _torque_odd(arm, log, ready, reading) if known else []
-    return [*_beyond_limits(arm, log), *torques, *(_mixed_up(arm, log, ready) if known and not torques else [])]
+    return [*_beyond_limits(arm, log), *torques, *(mixed_up(arm, log, ready, reading) if known and not torques else [])]
 
 
 class _Range(NamedTuple):
@@ -169,11 +162,13 @@ def _torque_odd(arm: Arm, log: Log, ready: Conditioned, reading: Mapping[str, An
         said.append(
             f"{log.source}: the torques are {factor:.2g} times those of arm '{arm.name}', which looks like {looks}"
         )
-    turned = np.sum(x * y, axis=0) / np.maximum(np.linalg.norm(x, axis=0) * np.linalg.norm(y, axis=0), 1e-300)
-    opposite = [arm.joint_names[j] for j in np.flatnonzero(heavy) if turned[j] < -0.5]
-    if opposite:
+    along = np.sum(x * y, axis=0) / np.maximum(np.linalg.norm(x, axis=0) * np.linalg.norm(y, axis=0), 1e-300)
+    opposite = [int(j) for j in np.flatnonzero(heavy) if along[j] < -0.5]
+    if opposite and not said and point_against(arm, ready, opposite):
+        names = listed([arm.joint_names[j] for j in opposite], 8)
         said.append(
-            f"{log.source}: the torques of {listed(opposite, 8)} point against those of the arm; is their sign turned?"
+            f"{log.source}: the torques of {names} point against those of the arm; is their sign turned? "
+            f"{turned(arm, reading, opposite, ['tau'])}"
         )
     return said
 
@@ -197,64 +192,3 @@ def _unit_of(arm: Arm, factor: float, from_current: bool) -> str:
     if abs(np.log(factor / closest)) < np.log(4.0):
         return known[closest]
     return "another unit" if factor > 1 else "torques at the motor side, or another unit"
-
-
-# -- joints mixed up, turned, or counted from another zero ------------------------------------------
-
-
-def _mixed_up(arm: Arm, log: Log, ready: Conditioned) -> list[str]:
-    """The change to the log's joints that makes the arm's own torques explain far more of those measured, if one does."""
-    if arm.passive_names:
-        return []
-    every = max(1, ready.count // LOOKED)
-    q, qd, qdd, tau = (x[::every] for x in (ready.at_kept("q"), ready.qd, ready.at_kept("qdd"), ready.tau))
-    now = q, qd, qdd, tau
-    own = _unexplained(arm, now)
-    if not len(own) or (own.max() < POOR and own.sum() < LESS):
-        return []
-    least, change = min(
-        ((float(_unexplained(arm, new).sum()), words) for words, new in _changes(arm, now)), default=(np.inf, "")
-    )
-    gained = float(own.sum()) - least
-    if not (gained >= GAINED and own.max() >= POOR) and not (gained >= LESS and least < gained):
-        return []
-    return [
-        f"{log.source}: {change} the arm's own model would leave {100 * least / len(own):.0f} % of the torques beyond "
-        f"friction unexplained, as a mean of its joints, and leaves {100 * own.mean():.0f} % as it is"
-    ]
-
-
-def _unexplained(arm: Arm, states: States) -> Array:
-    """What the arm's torques leave of the squares that friction alone leaves, joint by joint: (n,)."""
-    q, qd, qdd, tau = states
-    model = np.asarray(arm.inverse_dynamics(q, qd, qdd), float)
-    shares = np.zeros(arm.n)
-    for j in range(arm.n):
-        plain = np.column_stack([qd[:, j], np.sign(qd[:, j]), np.ones(len(q))])
-        size = np.linalg.norm(plain, axis=0)
-        Q, _ = np.linalg.qr(plain[:, size > 0] / size[size > 0])
-        left, brought = (x - Q @ (Q.T @ x) for x in (tau[:, j], model[:, j]))
-        total, along = float(left @ left), float(brought @ brought)
-        if total > 1e-6 * float(tau[:, j] @ tau[:, j]):
-            # a torque the other way round explains nothing
-            gain = max(float(left @ brought) / along, 0.0) if along > 1e-12 * float(model[:, j] @ model[:, j]) else 0.0
-            shares[j] = float(np.sum((left - gain * brought) ** 2)) / total
-    return shares
-
-
-def _changes(arm: Arm, states: States) -> Iterator[tuple[str, States]]:
-    """(what to call it, the states so changed): two joints exchanged, one turned, one counted from another zero."""
-    q, qd, qdd, tau = states
-    for i, j in combinations(range(arm.n), 2):
-        order = list(range(arm.n))
-        order[i], order[j] = j, i
-        pair = f"'{arm.joint_names[i]}' and '{arm.joint_names[j]}'"
-        yield f"with joints {pair} exchanged (joint_names)", tuple(x[:, order] for x in states)  # type: ignore[misc]
-        yield f"with the torques of {pair} exchanged", (q, qd, qdd, tau[:, order])
-    for name, unit, slides in zip(arm.joint_names, np.eye(arm.n), sliding_joints(arm), strict=True):
-        sign = 1.0 - 2.0 * unit
-        yield f"with joint '{name}' turning the other way", tuple(x * sign for x in states)  # type: ignore[misc]
-        yield f"with q of '{name}' of the other sign", (q * sign, qd * sign, qdd * sign, tau)
-        yield f"with the torque of '{name}' of the other sign", (q, qd, qdd, tau * sign)
-        for turn, words in () if slides else ((0.5, "90°"), (-0.5, "−90°"), (1.0, "180°")):
-            yield f"with {words} added to q of '{name}'", (q + turn * np.pi * unit, qd, qdd, tau)

@@ -15,10 +15,13 @@ from dalembert.analysis.sizing import joint_units
 from dalembert.arm import Arm
 from dalembert.environment.extras import extra
 from dalembert.files import check_writable, whole_file
+from dalembert.identification.comparison import FitTrend
 from dalembert.identification.result import Identification, PredictedRun
 from dalembert.logs.conditioning import spectrum
 from dalembert.report.colours import INK, JOINTS, RED, SOFT
+from dalembert.report.comparison import comparison_section
 from dalembert.report.figures import HALF, WHOLE, Key, Panel, assemble, draw_dots
+from dalembert.report.folds import folds_section
 from dalembert.report.html import Byline, cards, csv_text, download, grid, number, page, table, text
 from dalembert.report.words import literal
 
@@ -53,13 +56,14 @@ def write_identification(
     author: str | None = None,
     note: str | None = None,
     date: str | datetime.date | None = None,
+    compared: FitTrend | None = None,
     overwrite: bool = False,
     progress: Callable[[float], None] | None = None,
 ) -> None:
     """Write the page, whole or not at all. It needs nothing from anywhere; title, author, note and date as for
-    :func:`dalembert.write_report`."""
+    :func:`dalembert.write_report`. ``compared``: what :func:`dalembert.compare_fits` gives, for a section about it."""
     check_writable(path, overwrite=overwrite)
-    text_of_page = identification_html(fit, progress, title=title, byline=Byline(author, date, note))
+    text_of_page = identification_html(fit, progress, title=title, byline=Byline(author, date, note), compared=compared)
     with whole_file(path, overwrite=overwrite) as file:
         file.write(text_of_page)
 
@@ -70,10 +74,11 @@ def identification_html(
     *,
     title: str | None = None,
     byline: Byline | None = None,
+    compared: FitTrend | None = None,
 ) -> str:
     """The page as text."""
     runs = [fit.run, *fit.validation]
-    parts = [_summary(fit), _notes(fit), _errors(fit, runs)]
+    parts = [_summary(fit), _notes(fit), error_tables(fit, runs)]
 
     def share(k: int) -> Callable[[float], None] | None:
         return None if progress is None else lambda fraction: progress((k + fraction) / (len(runs) + 3))
@@ -88,11 +93,16 @@ def identification_html(
     parts.append(grid(_against_panels(fit), "against", "of the identification run", progress=share(len(runs))))
     spectra = grid(_spectrum_panels(fit), "spectra", "of the identification run", progress=share(len(runs) + 1))
     parts += ['<h2 id="spectra">Spectra</h2>', SPECTRA, spectra]
-    parts += [_parameters(fit), _terms(fit), _downloads(fit, runs)]
+    parts += [_parameters(fit), _terms(fit)]
+    parts += [] if fit.folds is None else [folds_section(fit, fit.folds)]
+    parts += [] if compared is None else [comparison_section(compared)]
+    parts.append(_downloads(fit, runs))
     if progress is not None:
         progress(1.0)
     about = f"{fit.method} least squares" + (", physically consistent" if fit.physical else "")
     links = [("run-0", "Torques"), ("residuals", "Residuals"), ("spectra", "Spectra"), ("parameters", "Parameters")]
+    links += [] if fit.folds is None else [("folds", "Cross-validation")]
+    links += [] if compared is None else [("comparison", "Comparison")]
     title = title or f"{fit.before.name}: identified parameters"
     return page(title, text(f"Identification report: {about}, from {fit.run.name}"), links, parts, byline)
 
@@ -145,14 +155,30 @@ def _notes(fit: Identification) -> str:
     return f'<h3>What was done, and what to know</h3><ul class="notes">{"".join(lines)}</ul>' if lines else ""
 
 
-def _errors(fit: Identification, runs: list[PredictedRun]) -> str:
+def error_tables(fit: Identification, runs: list[PredictedRun]) -> str:
+    """Tables of the relative errors of all joints and of each, moving, at rest and in all, and of the residuals' size."""
     joints, units = fit.before.joint_names, joint_units(fit.before)["torque"]
     names = [text(os.path.basename(run.name)) for run in runs]
-    shares = [[f"{100 * e:.2f} %" for e in (run.relative_error, *run.joint_errors)] for run in runs]
-    sizes = [[number(float(e), 3) for e in run.rms] for run in runs]
-    rows, rms = ([[name, *cells] for name, cells in zip(names, lists, strict=True)] for lists in (shares, sizes))
+    rows = [
+        [
+            name if instants == "all" else "",
+            instants,
+            *("–" if e is None else f"{100 * e:.2f} %" for e in (overall, *each)),
+        ]
+        for name, run in zip(names, runs, strict=True)
+        for instants, overall, each in run.error_table
+    ]
+    rms = [[name, *(number(float(e), 3) for e in run.rms)] for name, run in zip(names, runs, strict=True)]
+    held = ""
+    if any(run.resting.any() for run in runs):
+        held = (
+            "<p>Friction at rest is anything between its two levels. A joint at rest is predicted to keep "
+            f"{100 * fit.held_friction:.0f} % of its dry friction in the direction of its last motion, which explains the "
+            "identification run best; 0 % is the middle of both levels.</p>"
+        )
     return (
-        "<h3>Relative torque error, ‖measured − predicted‖ / ‖measured‖</h3>" + table(["run", "all joints", *joints], rows)
+        "<h3>Relative torque error, ‖measured − predicted‖ / ‖measured‖</h3>"
+        + table(["run", "instants", "all joints", *joints], rows) + held
         + "<h3>Root mean square of the residual</h3>"
         + table(["run", *(f"{joint} ({unit})" for joint, unit in zip(joints, units, strict=True))], rms)
     )  # fmt: skip
@@ -241,7 +267,7 @@ def _spectrum_panels(fit: Identification) -> list[Panel]:
     f, motion = spectrum(ready.log, ready.rate)
     piece = max(ready.pieces, key=lambda p: len(p.t))
     gains = 1.0 if fit.gains is None else fit.gains
-    measured, predicted = piece.tau * gains, fit.torque(piece.q, piece.qd, piece.qdd)
+    measured, predicted = piece.tau * gains, fit.torque_of(piece)
     window = min(len(piece.t), int(20 * ready.rate / ready.cutoff))
     g, *densities = welch(measured, ready.rate, nperseg=window, axis=0, detrend="constant")
     densities += [

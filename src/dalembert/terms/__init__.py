@@ -8,6 +8,7 @@ simulation with sticking, in symbols, in reports and in robot files, whose ``fri
 from __future__ import annotations
 
 from dalembert.terms.coulomb import Coulomb
+from dalembert.terms.drag import Drag
 from dalembert.terms.gas_spring import GasSpring
 from dalembert.terms.gear_loss import GearLoss
 from dalembert.terms.harmonic import Harmonic
@@ -29,6 +30,7 @@ TERMS: dict[str, type[Term]] = {
         Stribeck,
         Tanh,
         Sigmoid,
+        Drag,
         LoadFriction,
         GearLoss,
         Harmonic,

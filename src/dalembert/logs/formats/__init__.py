@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from pathlib import Path
 
@@ -12,18 +13,21 @@ from dalembert.robot.tables import shown
 
 TEXT = (".csv", ".tsv", ".txt", ".dat", ".log")
 BAGS = ("rosbag:read_bag", "rosbags' reader of ROS bags")
+PARQUET = "pyarrow's reader of Parquet files"
 # the module and its function; and who that is in a sentence, where it runs in the helper process
 READERS = {
     **dict.fromkeys(TEXT, ("text:read_text", "")),
     ".npz": ("numpy_file:read_numpy", ""),
     ".npy": ("numpy_file:read_numpy", ""),
     ".mat": ("matlab:read_matlab", "SciPy's reader of MATLAB files"),
-    ".parquet": ("parquet:read_parquet", "pyarrow's reader of Parquet files"),
+    ".parquet": ("lerobot:read_parquet", PARQUET),
+    "dataset": ("lerobot:read_dataset", PARQUET),
     ".mcap": ("mcap_file:read_mcap", ""),
     **dict.fromkeys((".bag", ".db3", "folder"), BAGS),
 }
+EPISODES = (".parquet", "dataset")
 TOPICS = (".mcap", ".bag", ".db3", "folder")
-KNOWN = ".csv (.tsv, .txt, .dat), .npz, .npy, .mat, .parquet, .bag, .db3 or .mcap file, or a ROS 2 bag folder"
+KNOWN = ".csv (.tsv, .txt, .dat), .npz, .npy, .mat, .parquet, .bag, .db3 or .mcap file, or the folder of a ROS 2 bag or a LeRobot dataset"
 
 
 def read(path: Path, request: Request) -> Raw:
@@ -36,12 +40,14 @@ def read(path: Path, request: Request) -> Raw:
     except (OSError, ValueError) as error:
         raise DalembertError(f"{shown(str(path))}: the file cannot be read ({reason(error)})") from None
     regular, folder = stat.S_ISREG(about.st_mode), stat.S_ISDIR(about.st_mode)
-    kind = "folder" if folder else suffix
+    kind = suffix if not folder else "dataset" if os.path.isfile(path / "meta" / "info.json") else "folder"
     if kind not in READERS:
         what = f"'{suffix}'" if suffix else "a file without a suffix"
         raise DalembertError(f"{path}: a log is a {KNOWN}, not {what}")
     if request.topic is not None and kind not in TOPICS:
         raise DalembertError(f"{path}: topic is '{request.topic}', but only ROS bags and MCAP files have topics")
+    if request.episodes is not None and kind not in EPISODES:
+        raise DalembertError(f"{path}: episodes are asked for, but only LeRobot datasets have them")
     if regular and not about.st_size:
         raise DalembertError(f"{path}: the file is empty")
     if regular and about.st_size > LARGEST_FILE:

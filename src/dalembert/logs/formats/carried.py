@@ -6,6 +6,7 @@ SciPy, pyarrow and rosbags can crash, hang or exhaust memory on a crafted file; 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import islice
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -16,7 +17,18 @@ from dalembert.files.foreign import SECONDS, ask
 from dalembert.logs.formats.raw import Raw, Request
 
 SLOWEST = 1 << 20  # bytes per second: a larger file is given more time
-WORDS = ("headed", "header", "groups", "units", "faults", "notes")  # what is plain data in a Raw already
+TABLES = "data/*/*.parquet"  # where a LeRobot dataset has its tables, below its folder
+MOST_FILES = 100_000  # of a dataset
+WORDS = (
+    "headed",
+    "header",
+    "groups",
+    "units",
+    "faults",
+    "doubts",
+    "roles",
+    "notes",
+)  # what is plain data in a Raw already
 
 
 def reader_called(name: str) -> Callable[[Path, Request], Raw]:
@@ -27,10 +39,16 @@ def reader_called(name: str) -> Callable[[Path, Request], Raw]:
 
 def read_in_helper(reader: str, who: str, path: Path, request: Request) -> Raw:
     """What a reader of this package reads, in the helper; ``who`` names it in sentences."""
-    files = path.iterdir() if path.is_dir() else [path]
+    files = [path] if not path.is_dir() else [*path.iterdir(), *islice(path.glob(TABLES), MOST_FILES)]
     plain, arrays = ask(
         f"{__name__}:read_here",
-        {"reader": reader, "path": str(path), "joints": request.joints, "topic": request.topic},
+        {
+            "reader": reader,
+            "path": str(path),
+            "joints": request.joints,
+            "topic": request.topic,
+            "episodes": request.episodes,
+        },
         where=str(path),
         reader=who,
         seconds=SECONDS + sum(file.lstat().st_size for file in files) / SLOWEST,
@@ -39,19 +57,20 @@ def read_in_helper(reader: str, who: str, path: Path, request: Request) -> Raw:
     raw = Raw(str(path), **{name: plain[name] for name in WORDS})
     raw.joints = {name: tuple(joints) for name, joints in plain["joints"].items()}
     raw.arrays = {name: arrays.get(f"array {name}") for name in plain["arrays"]}
-    raw.table = arrays.get("table")
+    raw.table, raw.runs = arrays.get("table"), arrays.get("runs")
+    raw.units = {int(column): unit for column, unit in plain["units"].items()}
     return raw
 
 
 def read_here(
-    reader: str, path: str, joints: Iterable[str], topic: str | None
+    reader: str, path: str, joints: Iterable[str], topic: str | None, episodes: Iterable[tuple[int, int]] | None
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """A reader's answer, in the helper process."""
     from dalembert.files.foreign_helper import tell
 
-    raw = reader_called(reader)(Path(path), Request(tuple(joints), topic, tell))
+    chosen = None if episodes is None else tuple((first, end) for first, end in episodes)
+    raw = reader_called(reader)(Path(path), Request(tuple(joints), topic, tell, chosen))
     arrays = {f"array {name}": values for name, values in raw.arrays.items() if values is not None}
-    if raw.table is not None:
-        arrays["table"] = raw.table
+    arrays |= {name: values for name in ("table", "runs") if (values := getattr(raw, name)) is not None}
     plain = {name: getattr(raw, name) for name in (*WORDS, "joints")}
     return plain | {"arrays": list(raw.arrays)}, arrays

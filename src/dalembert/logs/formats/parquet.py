@@ -6,7 +6,8 @@ The file's own description is looked at first, and only columns of numbers, time
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,18 +34,39 @@ from dalembert.logs.formats.raw import (
 BATCH = 1 << 16  # rows read at a time, since a file may say less about its lists than they hold
 
 
-def read_parquet(path: Path, request: Request) -> Raw:
-    """Numbers by column; what is missing is NaN, and text is left out."""
+@contextmanager
+def opened(path: Path) -> Iterator[Any]:
+    """A Parquet file (pyarrow's ParquetFile) within the bounds of a log; what is wrong with it is one sentence."""
     with extra("logs", f"{path}: a Parquet file"):
         from pyarrow import ArrowException, parquet
     with (
         open_bounded(path, LARGEST_FILE, "log") as stream,
         damage_told(f"{path}: this is no Parquet file", ArrowException, OSError),
     ):
-        return _read(path, request, parquet.ParquetFile(stream))
+        yield parquet.ParquetFile(stream)
 
 
-def _read(path: Path, request: Request, file: Any) -> Raw:
+@dataclass
+class Columns:
+    """The columns of a Parquet file: numbers side by side, and lists of numbers.
+
+    flat     names of the columns that are no lists, in the order of ``table`` (rows, columns)
+    lists    matrices of the columns of lists, a row for each list; None where lists differ in length or are empty
+    lengths  of those lists
+    strange  by number among ``flat``: the type of a column that holds no numbers, and is NaN
+    size     how many numbers there are in all
+    """
+
+    flat: list[str]
+    table: Array
+    lists: dict[str, Array | None]
+    lengths: dict[str, list[int]]
+    strange: dict[int, str]
+    size: int
+
+
+def columns_of(path: Path, file: Any, progress: Callable[[float], None], before: int = 0) -> Columns:
+    """All columns of numbers, times and lists of numbers; ``before``: how many numbers others hold already."""
     about, schema = file.metadata, file.schema_arrow
     if about.num_columns > MOST_COLUMNS:
         raise DalembertError(f"{path}: it has {about.num_columns} columns; at most {MOST_COLUMNS} are read")
@@ -53,7 +75,7 @@ def _read(path: Path, request: Request, file: Any) -> Raw:
     if twice:
         raise DalembertError(f"{path}: it has two columns of the name '{twice[0]}'")
     wanted = [field.name for field in schema if _is_plain(field.type) or _is_list(field.type)]
-    count = about.num_rows * len(schema.names)
+    count = before + about.num_rows * len(schema.names)
     check_size(f"{path}: the table", count)
     lists = {field.name: _Lists() for field in schema if _is_list(field.type)}
     check_size(f"{path}: the table", count + (_listed(about, lists) if lists else 0))
@@ -69,18 +91,25 @@ def _read(path: Path, request: Request, file: Any) -> Raw:
             else:
                 columns[done : done + len(batch), at[name]] = _values(values)
         done += len(batch)
-        request.progress(min(1.0, done / max(1, about.num_rows)))
+        progress(min(1.0, done / max(1, about.num_rows)))
     if done != about.num_rows:
         raise DalembertError(f"{path}: it has {done} rows, and says it has {about.num_rows}; the file is damaged")
-    strange = {k: schema.field(name).type for k, name in enumerate(flat) if name not in wanted}
-    faults = {k: f"{path}: the column '{flat[k]}' holds {kind!s:.60}, not numbers" for k, kind in strange.items()}
-    raw = gathered(str(path), flat, request.joints, faults)
-    raw.table = columns
-    for name, column in lists.items():
-        raw.arrays[name] = column.matrix()
-        if raw.arrays[name] is None:
-            lengths = sorted(column.lengths)[:4]
-            raw.faults[name] = f"{path}: the lists in '{name}' are empty, or differ in length ({lengths})"
+    strange = {k: f"{schema.field(name).type!s:.60}" for k, name in enumerate(flat) if name not in wanted}
+    matrices = {name: column.matrix() for name, column in lists.items()}
+    lengths = {name: sorted(column.lengths)[:4] for name, column in lists.items()}
+    return Columns(flat, columns, matrices, lengths, strange, count)
+
+
+def table_of(path: Path, file: Any, request: Request) -> Raw:
+    """Numbers by column; what is missing is NaN, and text is left out."""
+    read = columns_of(path, file, request.progress)
+    faults = {k: f"{path}: the column '{read.flat[k]}' holds {kind}, not numbers" for k, kind in read.strange.items()}
+    raw = gathered(str(path), read.flat, request.joints, faults)
+    raw.table = read.table
+    for name, matrix in read.lists.items():
+        raw.arrays[name] = matrix
+        if matrix is None:
+            raw.faults[name] = f"{path}: the lists in '{name}' are empty, or differ in length ({read.lengths[name]})"
     return raw
 
 

@@ -88,11 +88,15 @@ def damage_told(sentence: str, *errors: type[Exception]) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Request:
-    """What the reader of a file may need to know: the arm's joints, the topic asked for, whom to tell how far it is."""
+    """What the reader of a file may need to know: the arm's joints, the topic asked for, whom to tell how far it is.
+
+    episodes  of a dataset, those asked for: (first, behind the last) of each stretch of numbers; None for all
+    """
 
     joints: tuple[str, ...] = ()
     topic: str | None = None
     progress: Callable[[float], None] = lambda fraction: None
+    episodes: tuple[tuple[int, int], ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -112,6 +116,9 @@ class Raw:
     joints   by name: whose columns these are, where the file says so
     units    of columns of the table: as written behind their names, such as [deg]
     faults   by name: why it cannot be used; raised when somebody does
+    doubts   by name: why it cannot be used unless somebody says its unit
+    roles    by quantity: the name that holds it, where the file's format says so; then no other name is looked for
+    runs     (N,) the number of the run that each row is of, where the file holds several
     """
 
     source: str
@@ -123,6 +130,9 @@ class Raw:
     joints: dict[str, tuple[str, ...]] = field(default_factory=dict)
     units: dict[int, str] = field(default_factory=dict)
     faults: dict[str, str] = field(default_factory=dict)
+    doubts: dict[str, str] = field(default_factory=dict)
+    roles: dict[str, str] = field(default_factory=dict)
+    runs: NDArray[np.intp] | None = None
     notes: list[str] = field(default_factory=list)
 
     def note(self, sentence: str) -> None:
@@ -221,7 +231,7 @@ def gathered(
             continue
         if name.lower() in SPELLED:
             raw.groups[name] = [column]
-        elif owner := _owner(name, joints):
+        elif owner := owner_of(name, joints):
             owned.setdefault(owner[0], {})[owner[1]] = column
         elif parts := _NUMBERED.fullmatch(name):
             numbered.setdefault(parts[1], {})[int(parts[2])] = column
@@ -269,7 +279,7 @@ def name_and_unit(name: str) -> tuple[str, str | None]:
     return word, None
 
 
-def _owner(name: str, joints: Sequence[str]) -> tuple[str, str] | None:
+def owner_of(name: str, joints: Sequence[str]) -> tuple[str, str] | None:
     """(quantity, joint) of a name like elbow.position, position/elbow, elbow_position."""
     pieces = re.split(r"[./:]", name)
     quantity = next((p for p in pieces if SPELLED.get(p.lower(), "t") != "t"), None)

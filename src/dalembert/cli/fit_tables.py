@@ -1,0 +1,81 @@
+"""Tables of a cross-validation and of a comparison of fits on the terminal."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from dalembert.cli.terminal import number, print_table, tell
+
+if TYPE_CHECKING:
+    from dalembert.identification.comparison import FitComparison, FitTrend
+    from dalembert.identification.folds import Folds
+
+ROWS = 12  # parameters of a table; the report and the JSON file have all
+
+
+def show_folds(folds: Folds, joints: tuple[str, ...]) -> None:
+    """The errors on every part that was left out."""
+    rows = [[fold.name, *(f"{100 * e:.2f}" for e in (*fold.joint_errors, fold.relative_error))] for fold in folds.parts]
+    middle, spread = folds.errors.mean(axis=0), folds.errors.std(axis=0, ddof=1)
+    means = [f"{100 * m:.2f} ± {100 * s:.2f}" for m, s in zip(middle, spread, strict=True)]
+    rows.append(["mean ± std", *means[1:], means[0]])
+    tell("")
+    print_table(
+        ["left out", *(f">{name}" for name in joints), ">all"], rows, "Cross-validation: relative torque error (%)"
+    )
+    for sentence in folds.sentences:
+        tell(sentence)
+
+
+def show_trend(trend: FitTrend) -> None:
+    """What changed, as a table of the clearest differences and in sentences."""
+    tell("")
+    if len(trend.steps) == 1:
+        _show_comparison(trend.steps[0], trend.labels[0])
+    else:
+        _show_steps(trend)
+    for sentence in trend.sentences:
+        tell(sentence)
+
+
+def _show_comparison(step: FitComparison, label: str) -> None:
+    clearest = sorted(step.parameters, key=lambda x: -abs(x.z))[:ROWS]
+    rows = [
+        [x.name, _with_error(x.before, x.before_std), _with_error(x.after, x.after_std), _signed(x.difference), f"{x.z:+.1f}",
+         "changed" if x.name in step.significant else "", x.unit]
+        for x in clearest
+    ]  # fmt: skip
+    count = f"the clearest {len(rows)} of {len(step.parameters)} parameters"
+    print_table(
+        ["parameter", ">before", ">after", ">difference", ">σ", "", "unit"], rows, f"Comparison with {label}: {count}"
+    )
+
+
+def _show_steps(trend: FitTrend) -> None:
+    clearest = sorted(trend.parameters, key=lambda x: x.p)[:ROWS]
+    changed = {x.name for x in trend.changed}
+    rows = [
+        [x.name, *(_with_error(float(v), float(s)) for v, s in zip(x.values, x.std, strict=True)),
+         "not constant" if x.name in changed else "", x.unit]
+        for x in clearest
+    ]  # fmt: skip
+    count = f"the clearest {len(rows)} of {len(trend.parameters)} parameters"
+    labels = [f">{label}" for label in trend.labels]
+    print_table(["parameter", *labels, "", "unit"], rows, f"{len(trend.records)} fits: {count}")
+
+
+def _with_error(value: float, std: float) -> str:
+    """``4.12 ± 0.03``: the value to the second digit of its error."""
+    if not (std > 0 and math.isfinite(std)):
+        return number(value)
+    decimals = 1 - math.floor(math.log10(std))
+    return (
+        f"{value:.{decimals}f} ± {std:.{decimals}f}"
+        if 0 <= decimals <= 6
+        else f"{number(value)} ± {number(std, digits=2)}"
+    )
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.3g}"

@@ -1,0 +1,224 @@
+"""A log in blocks of time: the Gram matrices of its equations, joint by joint and block by block, at several cut-offs.
+
+Cross-validation needs sums over blocks only: with [Y, τ]ᵀ[Y, τ] of every block, a fit that leaves some out, and its
+error on those, are small linear algebra for every choice of columns.
+
+Errors at different cut-offs are compared in one and the same band, up to the highest frequency that the torques have:
+a low cut-off makes smooth torques, which are easy to predict, and that is no merit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.environment.extras import extra
+from dalembert.errors import DalembertError
+from dalembert.logs.conditioning import (
+    ENERGY,
+    GAP,
+    REACH,
+    SPACING,
+    USUAL,
+    Conditioned,
+    Stretch,
+    even_stretches,
+    filtered_states,
+    low_pass,
+    spectrum,
+    usual_step,
+    with_rests,
+)
+from dalembert.logs.log import Log
+
+Array = NDArray[np.float64]
+Samples = tuple[Array, Array, Array | None, Array]  # t, q, qd, tau of a stretch
+
+PER_PART = 4  # blocks of each part that is left out: their spread is the standard error
+BAND = 0.999  # the share of the torques' power that the highest cut-off lets through
+SLOWEST, FASTEST = 4.0, 60.0  # the lowest and the highest cut-off, in frequencies below which the motion's power lies
+COUNT = 7  # cut-offs that are tried
+OVERSAMPLED = 12.0  # samples a period of the highest cut-off that are kept
+SHORTEST = 12.0  # periods of the lowest cut-off in the longest stretch
+LONGEST_GAP = 0.1  # of a part: what is left out of the judgement at its ends, where the low-pass mixes it with others
+REST = 0.1  # what a joint's equations count while it rests
+STILL = 0.01  # of its largest speed: below this it rests
+
+
+class TooShortError(DalembertError):
+    """A log that cannot be cut into blocks."""
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """Which blocks kept instants belong to: ``part`` (B,) of every block is the part that it is left out with."""
+
+    part: NDArray[np.intp]
+    parts: int
+
+
+class Material:
+    """A log that is ready to be judged at several cut-offs.
+
+    stretches  (t, q, qd or None, tau) on even instants, at no higher a rate than the highest cut-off needs
+    rate       of those (Hz)
+    cutoffs    what is tried (Hz), upwards; band: up to which all are judged
+    """
+
+    def __init__(self, log: Log, parts: int, cutoff: float | None) -> None:
+        self.log = log
+        rate = 1.0 / usual_step(log)
+        motion, torque = power_limits(log, rate)
+        longest = max(float(np.ptp(part.t)) for part in log.separate)
+        slowest = min(1.0 / usual_step(part) for part in log.separate)
+        lowest = max(SLOWEST * motion, SHORTEST / longest)
+        highest = min(max(torque, 2.5 * lowest), FASTEST * motion, 0.2 * slowest)
+        lowest = min(lowest, highest)
+        self.cutoffs = np.geomspace(lowest, highest, COUNT) if cutoff is None else np.array([cutoff])
+        self.band = max(float(highest), float(self.cutoffs[-1]))
+        every = max(1, int(rate / (OVERSAMPLED * self.band)))
+        notes: list[str] = []
+        whole = even_stretches(log, 1.0 / rate, GAP / float(np.sqrt(self.cutoffs[0] * self.cutoffs[-1])), notes)
+        self.rate = rate / every
+        needed = 2 * round(REACH / float(self.cutoffs[0]) * self.rate) + 4 * SPACING
+        self.stretches = [thinned for stretch in whole if len((thinned := thin(stretch, rate, every))[0]) > needed]
+        if not self.stretches:
+            raise TooShortError(f"{log.source}: no stretch of it is long enough for blocks of time")
+        self.parts = parts
+        self.part_count = parts
+
+    def at(self, cutoff: float) -> tuple[Conditioned, Conditioned]:
+        """(for the fit, for the judgement): states below twice the cut-off, torques below it, and below the band."""
+        smooth = [filtered_states(t, q, qd, tau, self.rate, cutoff) for t, q, qd, tau in self.stretches]
+        pieces = tuple(with_rests(smooth, self.rate, cutoff))
+        every = max(1, int(self.rate / (SPACING * cutoff)))
+        fit = Conditioned(pieces, self.rate, cutoff, every, 0, self.log)
+        fit = replace(fit, edge=fit.reach)
+        every = max(1, int(self.rate / (SPACING * self.band)))
+        lost = round(REACH / float(self.cutoffs[0]) * self.rate)
+        judged = Conditioned(pieces, self.rate, self.band, every, 0, self.log)
+        return fit, replace(judged, edge=max(lost, judged.reach))
+
+    def blocks(self, ready: Conditioned, gap: float) -> tuple[NDArray[np.intp], Blocks]:
+        """The block of every kept instant, −1 for those within ``gap`` seconds of another part."""
+        sizes = np.array([len(kept) for kept in ready.kept])
+        runs = self._runs(ready)
+        lengths = np.bincount(runs, sizes)
+        if len(lengths) >= 3 and lengths.min() > 0.2 * lengths.mean() and len(lengths) <= 20:
+            part = np.repeat(runs, sizes)
+            count = len(lengths)
+        else:
+            count = self.parts
+            part = np.arange(sizes.sum()) * count // max(int(sizes.sum()), 1)
+        self.part_count = count
+        inside = np.zeros(len(part), np.intp)
+        near = np.zeros(len(part), bool)
+        for k in range(count):
+            mine = np.flatnonzero(part == k)
+            inside[mine] = np.arange(len(mine)) * PER_PART // max(len(mine), 1)
+            margin = int(min(gap * ready.rate / ready.every, LONGEST_GAP * len(mine)))
+            near[mine[:margin]] = near[mine[len(mine) - margin :]] = True
+        block = PER_PART * part + inside
+        return np.where(near, -1, block), Blocks(np.arange(count * PER_PART) // PER_PART, count)
+
+    def _runs(self, ready: Conditioned) -> NDArray[np.intp]:
+        """The run that each piece is of."""
+        ends = [log.t.max() for log in self.log.separate]
+        return np.minimum(np.searchsorted(ends, [piece.t[0] for piece in ready.pieces]), len(ends) - 1)
+
+
+def thin(stretch: Samples, rate: float, every: int) -> Samples:
+    """One sample in ``every``, low-passed before."""
+    t, q, qd, tau = stretch
+    if every == 1:
+        return stretch
+    q, tau = (low_pass(x, rate, 0.4 * rate / every)[::every] for x in (q, tau))
+    return t[::every], q, None if qd is None else low_pass(qd, rate, 0.4 * rate / every)[::every], tau
+
+
+def power_limits(log: Log, rate: float) -> tuple[float, float]:
+    """The frequencies (Hz) below which 99 % of the motion's and 99.9 % of the torques' power lie, pooled over all runs."""
+    with extra("identify", "identification"):
+        from scipy.signal import welch
+
+    motions, torques = [], []
+    for part in log.separate:
+        own = 1.0 / usual_step(part)
+        f, power = spectrum(part, own)
+        strong = power.sum(axis=0)
+        at = [
+            f[int(np.searchsorted(np.cumsum(power[:, j]) / strong[j], ENERGY))]
+            for j in np.flatnonzero(strong > 1e-3 * strong.max())
+        ]
+        if at:
+            motions.append((len(part), min(max(at), USUAL * float(np.median(at)))))
+        g, power = welch(part.tau, own, nperseg=min(len(part), int(20 * own)), axis=0, detrend="linear")
+        floor = np.median(power[3 * len(power) // 4 :], axis=0) / np.log(2)
+        power = np.clip(power - 3 * floor, 0, None)
+        strong = power.sum(axis=0)
+        at = [
+            g[int(np.searchsorted(np.cumsum(power[:, j]) / strong[j], BAND))]
+            for j in np.flatnonzero(strong > 1e-3 * max(strong.max(), 1e-300))
+        ]
+        if at:
+            torques.append((len(part), min(max(at), 2 * USUAL * float(np.median(at)))))
+
+    def pooled(values: list[tuple[int, float]], instead: float) -> float:
+        weights = np.array([n for n, _ in values], float)
+        return float(weights @ [x for _, x in values] / weights.sum()) if values else instead
+
+    motion = max(pooled(motions, 1.0), 1e-3)
+    return motion, pooled(torques, 10.0 * motion)
+
+
+@dataclass(frozen=True, eq=False)
+class Grams:
+    """[Y, τ]ᵀ[Y, τ] of every block and joint.
+
+    G        for each joint (B, p_j + 1, p_j + 1)
+    columns  for each joint the columns that it feels
+    rows     (n, B) how many equations count
+    blocks   which block is left out with which part
+    """
+
+    G: list[Array]
+    columns: list[NDArray[np.intp]]
+    rows: Array
+    blocks: Blocks
+
+
+Rows = Callable[[Stretch], list[Array]]  # of a block of samples: for each joint (columns, samples)
+
+
+def grams(
+    ready: Conditioned, label: NDArray[np.intp], blocks: Blocks, columns: Sequence[NDArray[np.intp]], rows: Rows,
+    weights: Callable[[Stretch, NDArray[np.intp]], Array],
+) -> Grams:  # fmt: skip
+    """The Gram matrices of equations that ``rows`` makes, low-passed; ``weights`` (n, M) is what each counts."""
+    n, B = len(columns), len(blocks.part)
+    G = [np.zeros((B, len(places) + 1, len(places) + 1)) for places in columns]
+    counts = np.zeros((n, B))
+    done = 0
+    for piece, kept in ready.blocks():
+        mine = label[done : done + len(kept)]
+        done += len(kept)
+        brought, w = rows(piece), weights(piece, kept)
+        tau = ready.low_passed(piece.tau.T, kept)
+        for j in range(n):
+            X = w[j] * np.vstack([ready.low_passed(brought[j], kept), tau[j]])
+            for b, some in runs_of(mine):
+                if b >= 0:
+                    G[j][b] += X[:, some] @ X[:, some].T
+                    counts[j, b] += np.count_nonzero(w[j, some] == 1.0)
+    return Grams(G, list(columns), counts, blocks)
+
+
+def runs_of(labels: NDArray[np.intp]) -> Iterator[tuple[int, slice]]:
+    """(label, slice) of every run of equal labels."""
+    cuts = np.flatnonzero(np.diff(labels)) + 1
+    for start, end in zip([0, *cuts], [*cuts, len(labels)], strict=True):
+        if end > start:
+            yield int(labels[start]), slice(int(start), int(end))

@@ -1,0 +1,48 @@
+"""From what a user left open to what a log says: the whole selection, its result pinned in the settings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from dalembert.arm import Arm
+from dalembert.identification.blocks import Material
+from dalembert.identification.estimator_choice import EstimatorStudy
+from dalembert.identification.modelled import parameter_set
+from dalembert.identification.options import Settings
+from dalembert.identification.selected import Selection
+from dalembert.identification.selection import Laws, Progress, Selector
+from dalembert.logs.log import Log
+
+
+def choose(arm: Arm, log: Log, settings: Settings, rotor: bool, step: Progress) -> tuple[Settings, Selection]:
+    """The settings with everything chosen that was open, and what was tried."""
+    assert settings.selection is not None
+    open_, selection = settings.open, settings.selection
+    material = Material(log, selection.blocks, settings.filtering.cutoff)
+    selector = Selector(arm, material, settings, rotor, step)
+    cutoff, laws, trials, plain = selector.run()
+    model = selector.model(laws)
+    filtering = replace(settings.filtering, cutoff=float(cutoff))
+    estimator, error = settings.estimator, min((t.error for t in trials if t.chosen), default=plain)
+    if "estimator" in open_:
+        study = EstimatorStudy(parameter_set(arm, model, rotor, []), material, cutoff, selection.standard_errors)
+        estimator, more = study.choose(study.ways(arm), step)
+        trials += more
+        error = next(trial.error for trial in more if trial.chosen)
+    pinned = replace(settings, model=model, filtering=filtering, estimator=estimator, selection=None)
+    drives = tuple((v.drive.i + 1, v.drive.j + 1, v.drive.ratio) for v in laws.values() if v.drive is not None)
+    chosen = Selection(
+        open_, structure(arm, laws), drives, tuple(trials), int(np.max(material.part_count)), material.band, plain,
+        error, model, filtering, estimator,
+    )  # fmt: skip
+    return pinned, chosen
+
+
+def structure(arm: Arm, laws: Laws) -> dict[str, tuple[str, ...]]:
+    """The names of the laws of every joint; shared drives are not among them."""
+    return {
+        name: tuple(family for (k, family), variant in laws.items() if k == j and variant.drive is None)
+        for j, name in enumerate(arm.joint_names)
+    }

@@ -1,0 +1,214 @@
+"""The estimator by cross-validation: least squares of several kinds, and bodies that can exist, believed or not.
+
+Every candidate makes π from the Gram matrices of all parts but one and is judged on that one, as the laws are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.arm import Arm
+from dalembert.identification.accumulate import column_lengths
+from dalembert.identification.base import base_parameters
+from dalembert.identification.blocks import REST, STILL, Grams, Material, grams
+from dalembert.identification.crossvalidation import CrossValidation, difference, usual_squares
+from dalembert.identification.energy import energy_equations
+from dalembert.identification.log_equations import levels
+from dalembert.identification.options import EstimatorOptions
+from dalembert.identification.parameters import ParameterSet
+from dalembert.identification.physical import Belief, ConsistentProblem
+from dalembert.identification.result import make_run
+from dalembert.identification.robust import CORNER, robust_scale, row_weights
+from dalembert.identification.selected import Trial
+from dalembert.identification.selection import Progress
+from dalembert.identification.solution import correlation_times
+from dalembert.logs.conditioning import Conditioned, Stretch
+
+Array = NDArray[np.float64]
+
+DEVIATIONS = (1.0, 0.3, 0.1, 0.03)  # of a prior around the arm's own inertias, relative
+UNSEEN = 1e-12  # of the largest eigenvalue: what is smaller is not in the log
+FAR = 6.0  # standard deviations: an equation with a larger residual is an outlier
+OFTEN = 1e-3  # of the equations: robust least squares are tried where there are more outliers
+WORTH = 0.05  # of the squared error: what a way must be better by to be preferred to a plainer one
+HIGH = 300.0  # a condition number, with columns of length one, above which a prior is preferred to none
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """A way to parameters: its options, the normal matrices [Y, τ]ᵀ[Y, τ] without each part, and π from such a matrix."""
+
+    words: str
+    options: EstimatorOptions
+    normal: Array
+    solve: Callable[[Array], Array]
+
+
+class EstimatorStudy:
+    """The equations of one parameter set at one cut-off, in blocks."""
+
+    def __init__(self, parameters: ParameterSet, material: Material, cutoff: float, standard_errors: float) -> None:
+        self.base = base_parameters(parameters)
+        self.material, self.standard_errors = material, standard_errors
+        self.ready, judged = material.at(cutoff)
+        self.fastest = np.abs(self.ready.qd).max(axis=0)
+        self.fitted, self.judged = self._grams(self.ready), self._grams(judged)
+        self.start = self.base.values
+        ones = np.ones(parameters.arm.n)
+        plain = self._cv(ones, ones)
+        columns = np.arange(self.base.rank)
+        noise = ones
+        for weights in (ones, None):
+            cv = self._cv(1.0 / noise if weights is None else weights, ones)
+            pi, _ = cv.solve(cv.parts, columns)
+            noise = self._noise(pi)
+        self.weights = 1.0 / noise
+        self.run = make_run(self.base, pi, self.ready)
+        self.moving = np.abs(self.ready.qd) >= STILL * self.fastest
+        self.times = correlation_times(self.run, self.moving)
+        self.cv = self._cv(self.weights, ones)
+        errors, _ = self.cv.errors([columns])
+        self.cv.usual = usual_squares(self.judged, errors)
+        self.plain = plain
+
+    def _cv(self, weights: Array, usual: Array) -> CrossValidation:
+        return CrossValidation(self.fitted, self.judged, self.base.rank, self.start, weights, usual)
+
+    def _grams(self, ready: Conditioned, factors: Array | None = None) -> Grams:
+        """The Gram matrices of a conditioned log; ``factors`` (M, n) multiply the equations of its kept instants."""
+        felt, done = self.base.felt, 0
+
+        def rows(piece: Stretch) -> list[Array]:
+            whole = felt.rows(*piece.states)
+            return [whole[part] for part in felt.parts]
+
+        def weights(piece: Stretch, kept: NDArray[np.intp]) -> Array:
+            nonlocal done
+            moving = (np.abs(piece.qd[kept]) >= STILL * self.fastest) & ~piece.resting[kept]
+            w, mine = np.where(moving, 1.0, REST), slice(done, done + len(kept))
+            done += len(kept)
+            return (w if factors is None else w * factors[mine]).T
+
+        label, blocks = self.material.blocks(ready, 1.0 / float(self.material.cutoffs[0]))
+        return grams(ready, label, blocks, felt.columns, rows, weights)
+
+    def _noise(self, pi: Array) -> Array:
+        rows = np.maximum(self.fitted.rows.sum(axis=1), 1.0)
+        left = [
+            np.append(pi[at], -1.0) @ G.sum(axis=0) @ np.append(pi[at], -1.0)
+            for G, at in zip(self.fitted.G, self.fitted.columns, strict=True)
+        ]
+        noise = np.sqrt(np.maximum(left, 0.0) / rows)
+        return np.maximum(noise, 1e-6 * max(float(noise.max()), 1e-30))
+
+    @property
+    def condition(self) -> float:
+        """Of the weighted equations of all parts, columns of length one."""
+        N = self.cv.normal[-1][:-1, :-1]
+        d = column_lengths(np.sqrt(np.maximum(np.diag(N), 0.0))[None])
+        values = np.linalg.eigvalsh(N / d.T / d)
+        values = values[values > UNSEEN * values[-1]]
+        return float(np.sqrt(values[-1] / values[0])) if len(values) else 1.0
+
+    def ways(self, arm: Arm) -> list[Way]:
+        """What is tried: the plain ones first, then those that believe more and more."""
+        correlated = self._cv(self.weights / np.sqrt(self.times), self.cv.usual).normal
+
+        def plain(N: Array) -> Array:
+            return _least_squares(N, self.start)
+
+        out = [
+            Way("weighted least squares", EstimatorOptions(method="weighted"), correlated, plain),
+            Way("ordinary least squares", EstimatorOptions(method="ordinary"), self.plain.normal, plain),
+        ]
+        if (robust := self._robust()) is not None:
+            out.append(Way("robust least squares", EstimatorOptions(method="robust"), robust, plain))
+        if (energy := self._energy()) is not None:
+            out.append(Way("energy, without accelerations", EstimatorOptions(method="energy"), energy, plain))
+        sizes = levels(self.base, self.ready)
+        possible = EstimatorOptions(method="weighted", physical=True)
+        beliefs: list[tuple[str, Belief, EstimatorOptions]] = [("physically consistent links", Belief(), possible)]
+        for deviation in DEVIATIONS if _has_inertias(arm) else ():
+            words = f"physically consistent links, the arm's own as a prior ({100 * deviation:g} %)"
+            options = replace(possible, prior=arm, prior_deviation=deviation)
+            beliefs.append((words, Belief(arm, deviation), options))
+        for words, belief, options in beliefs:
+            problem = ConsistentProblem(self.base, belief, sizes)
+
+            def solve(N: Array, problem: ConsistentProblem = problem) -> Array:
+                return self.base.K @ problem.solve(*_triangle(N))[0]
+
+            out.append(Way(words, options, correlated, solve))
+        return out
+
+    def _robust(self) -> Array | None:
+        """The normal matrices with Huber's weights; None where hardly an equation would count for less than in full."""
+        residual, moving = self.run.residual, self.moving
+        noise = np.maximum(robust_scale(residual, moving), 1e-12)
+        weights = row_weights(residual, noise)
+        if not np.mean(weights[moving] < CORNER / FAR) > OFTEN:
+            return None
+        fitted = self._grams(self.ready, np.sqrt(weights))
+        return CrossValidation(fitted, self.judged, self.base.rank, self.start, 1.0 / noise, self.cv.usual).normal
+
+    def _energy(self) -> Array | None:
+        """The normal matrices of balances of energy; None where a term needs accelerations."""
+        members = self.base.parameters.members
+        if any(x.loaded or x.torque is not None for x in members):
+            return None
+        E, e, _ = energy_equations(self.base, self.ready)
+        label, blocks = self.material.blocks(self.ready, 0.0)
+        whole, part = np.column_stack([E, e]), blocks.part[label[: len(e)]]
+        sums = np.stack([whole[part == k].T @ whole[part == k] for k in range(blocks.parts)])
+        return np.stack([*(sums.sum(axis=0) - mine for mine in sums), sums.sum(axis=0)])
+
+    def choose(self, ways: Sequence[Way], step: Progress) -> tuple[EstimatorOptions, list[Trial]]:
+        """The way that predicts best; of those within one standard error of it the plainest, or at a high condition
+        number that which believes most."""
+        scores, errors = [], []
+        for k, way in enumerate(ways):
+            left = np.zeros_like(self.judged.rows)
+            for part in range(self.cv.parts):
+                step("estimators", (k + part / self.cv.parts) / len(ways))
+                left += self.cv.squares(way.solve(way.normal[part]), part)
+            scores.append(self.cv.scores(left))
+            errors.append(self.cv.relative(left))
+        best = int(np.argmin([float(s.mean()) for s in scores]))
+        near = []
+        for k, s in enumerate(scores):
+            loss, spread = difference(s, scores[best])
+            if k == best or loss <= max(self.standard_errors * spread, WORTH * float(scores[best].mean())):
+                near.append(k)
+        chosen = near[-1] if self.condition > HIGH else near[0]
+        trials = []
+        for k, (way, error) in enumerate(zip(ways, errors, strict=True)):
+            gain, spread = difference(scores[0], scores[k])
+            size = max(float(scores[0].mean()), 1e-300)
+            trials.append(Trial("estimator", "", way.words, error, gain / size, spread / size, 0, k == chosen))
+        return ways[chosen].options, trials
+
+
+def _has_inertias(arm: Arm) -> bool:
+    return any(not body.inertia.is_zero for body in arm.mechanism.tree.bodies)
+
+
+def _least_squares(N: Array, start: Array) -> Array:
+    A, b = N[:-1, :-1], N[:-1, -1]
+    d = 1.0 / np.sqrt(np.maximum(np.diag(A), 1e-300))
+    S = A * d[:, None] * d
+    S[np.diag_indices_from(S)] += 1e-10
+    return np.asarray(start + d * np.linalg.solve(S, d * (b - A @ start)))
+
+
+def _triangle(N: Array) -> tuple[Array, Array]:
+    """(R, z) with RᵀR = YᵀY and Rᵀz = Yᵀτ, from eigenvectors of columns of length one."""
+    A, b = N[:-1, :-1], N[:-1, -1]
+    d = np.sqrt(np.maximum(np.diag(A), 1e-300))
+    values, V = np.linalg.eigh(A / d[:, None] / d)
+    seen = values > UNSEEN * values[-1]  # the others are rounding
+    root, V = np.sqrt(values[seen]), V[:, seen]
+    return root[:, None] * V.T * d, (V.T @ (b / d)) / root

@@ -1,0 +1,308 @@
+"""Cross-validation: the whole identification is repeated without one part of the log at a time, and judged on that part.
+
+Parts are blocks of time, contiguous and equal in length, or whole runs. Whatever an identification chooses (cut-off, model,
+estimator) it chooses again in every fold, from the other parts alone; the edges of the filter are cut at both sides of every
+cut. The estimates of k folds are those of a delete-one-part jackknife, and their spread an estimate of the standard deviation
+that assumes nothing about the residuals: √((k−1)/k Σ(π_i − π̄)²).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.environment.brief import brief
+from dalembert.errors import DalembertError
+from dalembert.identification.record import FitRecord, kind_of_parameter, same_parameter
+from dalembert.identification.result import Identification
+from dalembert.logs.conditioning import usual_step
+from dalembert.logs.formats.raw import listed
+from dalembert.logs.log import Log, joined
+
+Array = NDArray[np.float64]
+Progress = Callable[[str, float], None]
+
+MOST = 50  # folds
+FAR = 1.5  # a ratio of the spread between folds to the standard deviation that is worth a sentence, either way
+FEWEST = 3  # folds from which on a spread says something
+NAMED = 4  # parameters that a sentence names
+
+
+@brief
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """One part that was left out, and the fit to all others.
+
+    name            of the part: "part 2 of 5", or the run
+    span            from the first to the last sample (s)
+    relative_error  ‖τ_measured − τ_predicted‖ / ‖τ_measured‖ on the part; joint_errors (n,) of each joint, rms (n,)
+    names           of the base parameters, values ``parameters``; cutoff (Hz) of the low-pass
+    """
+
+    name: str
+    span: tuple[float, float]
+    relative_error: float
+    joint_errors: Array
+    rms: Array
+    names: tuple[str, ...]
+    parameters: Array
+    cutoff: float
+
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """The folds of a cross-validation, in order; it is a sequence of :class:`Fold`.
+
+    parts       the folds
+    names       of the base parameters of the fit to the whole log
+    parameters  (k, b) the same in every fold; NaN where a fold chose a model without it
+    std         (b,) their standard deviations by formula, of the fit to the whole log
+    groups      (b,) the joint and the kind that each belongs to
+    """
+
+    parts: tuple[Fold, ...]
+    names: tuple[str, ...]
+    parameters: Array
+    std: Array
+    groups: tuple[tuple[int, str], ...]
+    own_error: float
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def __iter__(self) -> Iterator[Fold]:
+        return iter(self.parts)
+
+    def __getitem__(self, k: int) -> Fold:
+        return self.parts[k]
+
+    @cached_property
+    def errors(self) -> Array:
+        """The relative error of every fold, and those of each joint: (k, 1 + n)."""
+        return np.array([[fold.relative_error, *fold.joint_errors] for fold in self.parts])
+
+    @property
+    def relative_error(self) -> float:
+        """The mean of the folds' relative errors."""
+        return float(self.errors[:, 0].mean())
+
+    @property
+    def relative_error_std(self) -> float:
+        """Their standard deviation."""
+        return float(self.errors[:, 0].std(ddof=1))
+
+    @cached_property
+    def shared(self) -> NDArray[np.bool_]:
+        """(b,) the parameters that every fold has."""
+        return np.asarray(np.isfinite(self.parameters).all(axis=0))
+
+    @cached_property
+    def parameter_mean(self) -> Array:
+        """(b,) the mean of each parameter over the folds; NaN where some fold does not have it."""
+        return self.parameters.mean(axis=0)
+
+    @cached_property
+    def parameter_std(self) -> Array:
+        """(b,) the standard deviation of each parameter between folds."""
+        return self.parameters.std(axis=0, ddof=1)
+
+    @cached_property
+    def jackknife_std(self) -> Array:
+        """(b,) √((k−1)/k Σ(π_i − π̄)²): the standard deviation of the whole fit as the folds tell it."""
+        k = len(self.parts)
+        return self.parameter_std * (k - 1) / math.sqrt(k)
+
+    @cached_property
+    def ratio(self) -> Array:
+        """(b,) that over the standard deviation by formula; NaN where either is not known. It should be about 1."""
+        known = self.shared & np.isfinite(self.std) & (self.std > 0)
+        return np.where(known, self.jackknife_std / np.where(known, self.std, 1.0), np.nan)
+
+    @cached_property
+    def error_scale(self) -> Array | None:
+        """(b,) at least 1: the root mean square of the ratios of each joint and kind, by which a comparison of two fits
+        multiplies the standard deviations; None of fewer than three folds."""
+        if len(self.parts) < FEWEST:
+            return None
+        out = np.ones(len(self.names))
+        for group in set(self.groups):
+            mine = np.array([x == group for x in self.groups])
+            ratios = self.ratio[mine][np.isfinite(self.ratio[mine])]
+            if len(ratios):
+                out[mine] = max(1.0, float(np.sqrt(np.mean(ratios**2))))
+        return out
+
+    @cached_property
+    def sentences(self) -> tuple[str, ...]:
+        """What the folds say, in words."""
+        worst = max(self.parts, key=lambda fold: fold.relative_error)
+        out = [
+            f"left out in turn, {len(self.parts)} parts are predicted with {100 * self.relative_error:.3g} ± "
+            f"{100 * self.relative_error_std:.2g} % relative torque error (worst: {worst.name}, {100 * worst.relative_error:.3g} %); "
+            f"the fit to all of them leaves {100 * self.own_error:.3g} %"
+        ]
+        if absent := [name for name, kept in zip(self.names, self.shared, strict=True) if not kept]:
+            out.append(f"some folds chose a model without {listed(absent, NAMED)}")
+        ratios = self.ratio[np.isfinite(self.ratio)]
+        if len(self.parts) < FEWEST or not len(ratios):
+            return tuple(out)
+        median = float(np.median(ratios))
+        if not 1.0 / FAR <= median <= FAR:
+            order = np.argsort(-np.nan_to_num(self.ratio))[:NAMED]
+            words = (
+                f"the log or the model changes from part to part, most for {listed([self.names[k] for k in order], NAMED)}"
+                if median > 1
+                else "the standard deviations are on the safe side"
+            )
+            out.append(
+                f"between folds the parameters spread {median:.2g} times as much as their standard deviations say (median of "
+                f"{len(ratios)}): {words}"
+            )
+        return tuple(out)
+
+    def written(self) -> dict[str, Any]:
+        """As plain data for JSON; what is not known is None."""
+        return {
+            "parts": [
+                {
+                    "name": fold.name,
+                    "span": list(fold.span),
+                    "relative_error": fold.relative_error,
+                    "joint_errors": fold.joint_errors.tolist(),
+                    "rms": fold.rms.tolist(),
+                    "cutoff": fold.cutoff,
+                    "names": list(fold.names),
+                    "parameters": fold.parameters.tolist(),
+                }
+                for fold in self.parts
+            ],
+            "relative_error": self.relative_error,
+            "relative_error_std": self.relative_error_std,
+            **{
+                name: [x if math.isfinite(x) else None for x in getattr(self, name).tolist()]
+                for name in ("parameter_mean", "parameter_std", "jackknife_std", "ratio")
+            },
+            "sentences": list(self.sentences),
+        }
+
+    def __repr__(self) -> str:
+        words = f"relative error {100 * self.relative_error:.3g} ± {100 * self.relative_error_std:.2g} %"
+        return f"<Folds: {len(self.parts)}, {words}>"
+
+
+def check_folds(folds: int | str) -> None:
+    """Refuses what is no way to make folds, before a log is read."""
+    if folds == "runs":
+        return
+    if isinstance(folds, bool) or not isinstance(folds, int) or not (folds == 0 or 2 <= folds <= MOST):
+        raise DalembertError(
+            f"folds is {folds!r}; it must be a whole number from 2 to {MOST}, 'runs' to leave out one run at a time, or 0 for none"
+        )
+
+
+def cross_validated(
+    result: Identification,
+    whole: Log,
+    fit_of: Callable[[Log, Progress], Identification],
+    folds: int | str,
+    step: Progress,
+) -> Folds:
+    """The folds of an identification.
+
+    result  of the whole log
+    fit_of  the whole procedure, of any log
+    folds   how many blocks of time, or "runs"
+    step    called with "fold 2 of 5" and the fraction of that fold that is done
+    """
+    parts = run_parts(whole) if folds == "runs" else time_parts(whole, int(folds))
+    record, out, values = result.record, [], []
+    for k, (name, left_out, kept) in enumerate(parts):
+        word, reached = f"fold {k + 1} of {len(parts)}", 0.0
+
+        def inside(words: str, fraction: float, word: str = word) -> None:
+            nonlocal reached
+            reached = max(reached, fraction if words == "regressor" else 0.0)
+            step(word, reached)
+
+        step(word, 0.0)
+        try:
+            fit = fit_of(kept, inside)
+            run = fit.judged(left_out)
+        except DalembertError as problem:
+            raise DalembertError(f"{name} cannot be left out and judged: {problem}; or ask for fewer folds") from None
+        step(word, 1.0)
+        span = (float(left_out.t.min()), float(left_out.t.max()))
+        about = (run.relative_error, run.joint_errors, run.rms, fit.names, fit.parameters, run.conditioned.cutoff)
+        out.append(Fold(name, span, *about))
+        values.append(_like(record, fit.record))
+    groups = tuple((record.joints[k], kind_of_parameter(record, k)) for k in range(len(record.names)))
+    return Folds(tuple(out), record.names, np.array(values), record.std, groups, result.relative_error)
+
+
+def _like(record: FitRecord, other: FitRecord) -> Array:
+    """The parameters of another fit in the order of a record's; NaN for those that it does not have."""
+    at = {name: k for k, name in enumerate(other.names)}
+    return np.array(
+        [other.parameters[at[name]] if same_parameter(record, other, name) else np.nan for name in record.names]
+    )
+
+
+def time_parts(whole: Log, count: int) -> list[tuple[str, Log, Log]]:
+    """(name, block, all others) for contiguous blocks that last equally long; a block may lie across two runs."""
+    runs = separate_runs(whole)
+    steps = np.concatenate([np.full(len(run), usual_step(run)) for run in runs])
+    block = np.minimum((count * (np.cumsum(steps) - 0.5 * steps) / steps.sum()).astype(int), count - 1)
+    blocks = np.split(block, np.cumsum([len(run) for run in runs])[:-1])
+    names = [f"part {k + 1} of {count}" for k in range(count)]
+    return [_left_out(name, runs, [x == k for x in blocks], whole) for k, name in enumerate(names)]
+
+
+def run_parts(whole: Log) -> list[tuple[str, Log, Log]]:
+    """(name, run, all others) for every run."""
+    runs = separate_runs(whole)
+    if len(runs) < 2:
+        raise DalembertError(
+            f"{whole.source}: folds='runs' leaves out one run at a time, and there is one run; give several logs, or folds=5 "
+            "for blocks of time"
+        )
+    names = [Path(run.source).name for run in runs]
+    if len(set(names)) < len(names):
+        names = [f"run {k + 1} of {len(runs)}" for k in range(len(runs))]
+    return [
+        _left_out(name, runs, [np.full(len(run), i == k) for i, run in enumerate(runs)], whole)
+        for k, name in enumerate(names)
+    ]
+
+
+def _left_out(name: str, runs: list[Log], which: list[NDArray[np.bool_]], whole: Log) -> tuple[str, Log, Log]:
+    """The name, and the samples that are left out and those that are kept, each a log of the stretches that are left."""
+    logs = []
+    for wanted, source in ((True, name), (False, f"{whole.source} without {name}")):
+        stretches = [part for run, mask in zip(runs, which, strict=True) for part in _stretches(run, mask == wanted)]
+        if not stretches:
+            raise DalembertError(f"{source} has no samples; ask for fewer folds")
+        logs.append(replace(joined(stretches), source=source, notes=()))
+    return name, logs[0], logs[1]
+
+
+def _stretches(run: Log, mask: NDArray[np.bool_]) -> list[Log]:
+    """The stretches of a run where a mask holds, of two samples or more."""
+    ends = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(int)))
+    return [run.rows(slice(int(a), int(b))) for a, b in zip(ends[::2], ends[1::2], strict=True) if b - a > 1]
+
+
+def separate_runs(whole: Log) -> list[Log]:
+    """The runs of a log: those that were joined, and those that follow one another where time goes back."""
+    out = []
+    for log in whole.separate:
+        ends = [0, *(np.flatnonzero(np.diff(log.t) < 0) + 1).tolist(), len(log)]
+        out += [log.rows(slice(a, b)) for a, b in pairwise(ends) if b - a > 1]
+    return out

@@ -1,0 +1,64 @@
+"""From options to what they mean: the parameters that a model asks for, and what is believed about them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from dalembert.arm import Arm
+from dalembert.errors import DalembertError
+from dalembert.identification.columns import balance_terms, drives_of, friction_of, joints_of, terms_of
+from dalembert.identification.options import EstimatorOptions, ModelOptions
+from dalembert.identification.parameters import JointTerm, ParameterSet, kind_of
+from dalembert.identification.physical import Belief
+
+
+def parameter_set(arm: Arm, model: ModelOptions, rotor: bool, notes: list[str]) -> ParameterSet:
+    """The parameters that a model asks for, but for shapes of friction that the log has to tell."""
+    friction = friction_of(arm, model.friction)
+    if model.sigmoid not in (None, False):
+        if isinstance(friction, Mapping) or model.two_sided or "coulomb" not in friction:
+            raise DalembertError(
+                "sigmoid is a shape of Coulomb friction: friction must have 'coulomb' at every joint, and not two_sided"
+            )
+        friction = tuple(kind for kind in friction if kind != "coulomb")
+    offset = True if model.offset is None else joints_of(arm, "offset", model.offset)
+    two_sided = joints_of(arm, "two_sided", model.two_sided or False)
+    drives = drives_of(arm, () if model.coupling is None else model.coupling)
+    chosen = ParameterSet(arm, friction, two_sided, offset, rotor, drives=drives)
+    balanced = balance_terms(arm, () if model.balance is None else model.balance)
+    wanted = (*balanced, *terms_of(arm, () if model.terms is None else model.terms))
+    notes += _replaced(chosen, wanted)
+    chosen = chosen.with_terms(wanted)
+    _check_losses(chosen)
+    return chosen
+
+
+def _replaced(chosen: ParameterSet, asked: Sequence[JointTerm]) -> list[str]:
+    """What the arm has and another term is asked for instead, such as load-dependent friction for gear losses."""
+    names = [joint.name for joint in chosen.arm.robot.tree_joints]
+    return [
+        f"'{own.name}' of joint '{names[j]}' is left out, since '{term.name}' is asked for there: a joint has one of them"
+        for j, own in chosen.further
+        for k, term in asked
+        if j == k and kind_of(own) == kind_of(term) and own.name != term.name
+    ]
+
+
+def _check_losses(chosen: ParameterSet) -> None:
+    """A log shows one loss of the load at a joint: that of 'load' is that of 'gear' with both of its numbers the same."""
+    losses = [(j, term.name) for j, term in chosen.further if "load" in term.of]
+    for j, joint in enumerate(chosen.arm.robot.tree_joints):
+        names = [name for k, name in losses if k == j]
+        if len(names) > 1:
+            raise DalembertError(
+                f"joint '{joint.name}' has {' and '.join(map(repr, names))}, which no log tells apart; ask for one of them, as in "
+                f"terms={{'{joint.name}': ['{names[-1]}']}}"
+            )
+
+
+def belief_of(estimator: EstimatorOptions) -> Belief | None:
+    """What possible bodies are asked for besides the log, if they are."""
+    if not (estimator.physical or estimator.prior is not None or estimator.bounds):
+        return None
+    deviation = 0.3 if estimator.prior_deviation is None else estimator.prior_deviation
+    return Belief(estimator.prior, deviation, estimator.prior_kind or "entropic", estimator.bounds)

@@ -1,0 +1,214 @@
+"""What an identification can be asked for, in five groups; what is not given is chosen, or takes its plain value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from dalembert.arm import Arm
+from dalembert.environment.brief import brief
+from dalembert.errors import DalembertError
+from dalembert.identification.result import Source
+from dalembert.robot.inertia import Inertia
+from dalembert.robot.tables import nearest
+
+CHOICES = ("cutoff", "friction", "offset", "spring", "ripple", "coupling", "estimator")  # what a selection can choose
+READING = ("columns", "gains", "gears", "motor_side", "time_unit", "rate", "units", "joint_names", "topic", "episodes")
+
+
+@brief
+@dataclass(frozen=True, eq=False)
+class ModelOptions:
+    """Which torques besides those of links an identification looks for; ``None`` leaves the choice to the selection.
+
+    friction   of "viscous" and "coulomb", those that count; a dict {joint: such} for some joints only
+    two_sided  a Coulomb level for each direction: True, or a list of joints
+    offset     a constant torque: True for every joint, or a list of joints
+    rotor      rotor inertias; unless given, if the arm has rotors or the torques come from the motors
+    stribeck   Stribeck friction: True finds the speeds, numbers are the speeds (rad/s)
+    sigmoid    Coulomb friction turns over as tanh((q̇ − c)/w): True finds w and c of every joint, numbers are w (rad/s)
+    coupling   drives that two joints share, such as [(5, 6)]
+    balance    joints with a counterbalance
+    terms      further terms of :mod:`dalembert.terms` by name, for every joint or for some, with the shape of each:
+               ["load"], {"harmonic": {"order": 3}}, {"joint5": {"spring": {"rest": 0.2}}}. Those that the arm has
+               are identified in any case, with the shape that it gives them unless another is asked for
+
+    >>> ModelOptions(friction=("viscous",), coupling=[(5, 6)]).coupling
+    [(5, 6)]
+    """
+
+    friction: Sequence[str] | Mapping[str | int, Sequence[str]] | None = None
+    two_sided: bool | Sequence[str | int] | None = None
+    offset: bool | Sequence[str | int] | None = None
+    rotor: bool | None = None
+    stribeck: bool | float | Sequence[float] | None = None
+    sigmoid: bool | float | Sequence[float] | None = None
+    coupling: Sequence[Any] | None = None
+    balance: Sequence[str | int] | None = None
+    terms: Any = None
+
+
+@dataclass(frozen=True)
+class FilterOptions:
+    """How a log is low-passed and thinned: see :func:`dalembert.logs.conditioning.condition`.
+
+    cutoff     of the low-pass for torques and regressor (Hz); chosen by cross-validation unless given
+    decimate   keep one sample in so many; 2.5 a period of the cut-off unless given
+    edge       seconds cut at both ends of a run; two periods of the cut-off unless given
+    dead_zone  a joint's equations do not count while it is slower than this (rad/s)
+
+    >>> FilterOptions(cutoff=5.0).cutoff
+    5.0
+    """
+
+    cutoff: float | None = None
+    decimate: int | None = None
+    edge: float | None = None
+    dead_zone: float | Sequence[float] | None = None
+
+
+@brief
+@dataclass(frozen=True, eq=False)
+class EstimatorOptions:
+    """How parameters are estimated from the equations of a log.
+
+    method           "ordinary", "weighted" (by each joint's noise), "reweighted" (until the weights settle), "robust",
+                     "energy", "damped", "sequential" (joint by joint, from the last), or "total"
+    physical         only parameters that bodies can have (semidefinite program; extra ``[identify]``)
+    prior            an arm whose inertias are believed to ``prior_deviation`` (relative); asks for physical too
+    prior_deviation  0.3 unless given
+    prior_kind       "entropic" (the default) or "euclidean"
+    bounds           {link: {"box": (low, high)}} or {link: {"centre": c, "radii": r}}: where a link's mass must be; asks
+                     for physical too
+    damping          λ of "damped"; by generalised cross-validation unless given
+    loaded           for "total": a run with a payload that is known, whose weight fixes the scale of the drive gains
+    payload          that payload: an Inertia in the tip's frame, or a mass (kg)
+
+    >>> EstimatorOptions(method="ordinary").method
+    'ordinary'
+    """
+
+    method: str | None = None
+    physical: bool | None = None
+    prior: Arm | None = None
+    prior_deviation: float | None = None
+    prior_kind: str | None = None
+    bounds: Mapping[str, Any] | None = None
+    damping: float | None = None
+    loaded: Source | None = None
+    payload: Inertia | Mapping[str, Any] | float | None = None
+
+    @property
+    def given(self) -> bool:
+        """Whether anything of it is."""
+        return any(getattr(self, entry.name) is not None for entry in fields(self))
+
+
+@dataclass(frozen=True)
+class ValidationOptions:
+    """Which parts of the logs judge a result.
+
+    hold_out  the last share of the log, such as 0.3, is left out of the fit and validates it
+    folds     so many parts of the log, one after another, are left out of a fit each; "runs" leaves out one run at a time
+
+    >>> ValidationOptions(hold_out=0.3).folds
+    0
+    """
+
+    hold_out: float = 0.0
+    folds: int | str = 0
+
+
+@dataclass(frozen=True)
+class SelectionOptions:
+    """How what is not given is chosen, by blocked cross-validation.
+
+    choose           what is chosen, of "cutoff", "friction", "offset", "spring", "ripple", "coupling" and "estimator"
+    blocks           parts of the log, one after another, each of which is predicted from a fit to all others
+    standard_errors  a model with more parameters must be better than a simpler one by so many standard errors of the
+                     difference between the two
+
+    >>> SelectionOptions(choose=("cutoff",)).blocks
+    5
+    """
+
+    choose: Sequence[str] = CHOICES
+    blocks: int = 5
+    standard_errors: float = 1.0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.choose, str) or (unknown := [name for name in self.choose if name not in CHOICES]):
+            word = self.choose if isinstance(self.choose, str) else unknown[0]
+            raise DalembertError(f"choose names '{word}'; it is a list of {', '.join(CHOICES)}")
+        if not isinstance(self.blocks, int) or not 2 <= self.blocks <= 20:
+            raise DalembertError(f"blocks is {self.blocks!r}; it must be a whole number from 2 to 20")
+        if not self.standard_errors >= 0:
+            raise DalembertError(f"standard_errors is {self.standard_errors!r}; it must be a number that is at least 0")
+
+
+@brief
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """All five groups of one identification; without a ``selection`` nothing is chosen."""
+
+    model: ModelOptions
+    filtering: FilterOptions
+    estimator: EstimatorOptions
+    validation: ValidationOptions
+    selection: SelectionOptions | None
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """What is to be chosen: what the selection may choose and is not given."""
+        model, estimator = self.model, self.estimator
+        law = (model.friction, model.two_sided, model.stribeck, model.sigmoid, model.terms)
+        given = {
+            "cutoff": self.filtering.cutoff is not None,
+            "friction": any(x is not None for x in law),
+            "offset": model.offset is not None or model.two_sided is not None,
+            "spring": model.balance is not None or model.terms is not None,
+            "ripple": model.balance is not None or model.terms is not None,
+            "coupling": model.coupling is not None,
+            "estimator": estimator.given,
+        }
+        return () if self.selection is None else tuple(x for x in self.selection.choose if not given[x])
+
+
+GROUPS: dict[str, type[Any]] = {
+    "model": ModelOptions, "filtering": FilterOptions, "estimator": EstimatorOptions, "validation": ValidationOptions,
+}  # fmt: skip
+FIELDS = {entry.name: group for group, kind in GROUPS.items() for entry in fields(kind)}
+
+
+def settle(
+    groups: Mapping[str, Any], selection: SelectionOptions | bool | None, options: Mapping[str, Any]
+) -> tuple[Settings, dict[str, Any]]:
+    """The settings, and what is about reading the log: groups, and single fields of them by their own names."""
+    single: dict[str, dict[str, Any]] = {group: {} for group in GROUPS}
+    reading: dict[str, Any] = {}
+    for name, value in options.items():
+        if name in FIELDS:
+            single[FIELDS[name]][name] = value
+        elif name in READING:
+            reading[name] = value
+        else:
+            known = (*FIELDS, *GROUPS, *READING, "selection", "progress")
+            raise DalembertError(f"identify knows no option '{name}'{nearest(name, known)}")
+    built = {}
+    for group, kind in GROUPS.items():
+        whole = groups.get(group)
+        if whole is None:
+            whole = kind()
+        elif not isinstance(whole, kind):
+            raise DalembertError(f"{group} is {whole!r}; it must be {kind.__name__}(…)")
+        given = {name: value for name, value in single[group].items() if value is not None}
+        twice = [name for name in given if getattr(whole, name) != getattr(kind(), name)]
+        if twice:
+            raise DalembertError(f"{twice[0]} is given twice: by itself, and in {group}; give it once")
+        built[group] = replace(whole, **given)
+    if selection is True or selection is None:
+        selection = SelectionOptions()
+    elif selection is not False and not isinstance(selection, SelectionOptions):
+        raise DalembertError(f"selection is {selection!r}; it must be False, or SelectionOptions(…)")
+    return Settings(**built, selection=selection or None), reading

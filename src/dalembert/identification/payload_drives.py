@@ -1,0 +1,214 @@
+"""Joint equations with unknown drive gains: g_j y_j = Y_j π + friction, where y is what the drives log.
+
+In the units of the log, y_j = Y_j π / g_j + F_j f_j. The noise is that of y, so that an error of a gain does not change
+it. The friction and offset F_j f_j of each joint are eliminated first; what is left is linear in π and in 1/g_j, and
+is solved for π and ln g together by Gauss–Newton. The scale of π and g is open: beliefs about ln g (normal, with a
+covariance) or about π fix it, and their errors are part of the covariance of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.environment.brief import brief
+from dalembert.errors import DalembertError
+from dalembert.identification.accumulate import column_lengths
+from dalembert.identification.base import independent_columns
+from dalembert.identification.estimate import above_zero, correlation_time, inverse_of
+
+Array = NDArray[np.float64]
+
+UNSEEN = 1e-6  # a column with less than this of its usual length left beside the others is not seen
+STEPS = 200  # of Gauss–Newton, at most
+SETTLED = 1e-4  # change of the weighted sum of squares, χ², at which the iteration ends
+STEADY = 1e-4  # relative change of the noise at which it does
+HALVINGS = 20  # of a step that makes the sum of squares larger
+FITS = 3  # with the correlation times of the residuals of the fit before
+
+
+@brief
+@dataclass(frozen=True, eq=False)
+class NormalBelief:
+    """A normal distribution: mean (k,) and precision (k, k), the inverse of its covariance."""
+
+    mean: Array
+    precision: Array
+
+    @classmethod
+    def of(cls, mean: Array, covariance: Array) -> NormalBelief:
+        """With the covariance (k, k) given."""
+        return cls(np.asarray(mean, float), inverse_of(np.asarray(covariance, float)))
+
+    @property
+    def covariance(self) -> Array:
+        """(k, k)."""
+        return inverse_of(self.precision)
+
+    @property
+    def std(self) -> Array:
+        """(k,)."""
+        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+
+    def __and__(self, other: NormalBelief) -> NormalBelief:
+        """Both, taken as independent: precisions add."""
+        precision = self.precision + other.precision
+        pull = self.precision @ self.mean + other.precision @ other.mean
+        return NormalBelief(inverse_of(precision) @ pull, precision)
+
+
+@brief
+@dataclass(frozen=True, eq=False)
+class JointRows:
+    """The equations of one joint, its friction eliminated: rows [Y, y] (M, p + 1), and Q (M, r), a basis of the friction.
+
+    runs  the rows of each run, for the correlation of the residuals
+    """
+
+    whole: Array
+    basis: Array
+    runs: tuple[slice, ...]
+
+    @classmethod
+    def of(cls, Y: Array, y: Array, friction: Array, runs: tuple[slice, ...]) -> JointRows:
+        """Of Y (M, p), y (M,) and the friction's columns (M, f)."""
+        U, s, _ = np.linalg.svd(friction / column_lengths(friction), full_matrices=False)
+        Q = U[:, s > 1e-9 * s.max(initial=0.0)] if friction.size else np.zeros((len(y), 0))
+        rows = np.column_stack([Y, y])
+        return cls(rows - Q @ (Q.T @ rows), Q, runs)
+
+
+@brief
+@dataclass(frozen=True, eq=False)
+class DriveFit:
+    """π (p,), NaN where the rows do not show it, and ln g (n,), with the covariance (p + n, p + n) of both.
+
+    noise   standard deviation of each joint's residual, in the unit of the log
+    times   how many samples of each joint's residual are worth one
+    """
+
+    values: Array
+    log_gains: Array
+    covariance: Array
+    noise: Array
+    times: Array
+    residual: tuple[Array, ...]
+
+    @property
+    def gains_belief(self) -> NormalBelief:
+        """ln g alone."""
+        n = len(self.log_gains)
+        return NormalBelief.of(self.log_gains, self.covariance[-n:, -n:])
+
+
+def fit_drives(
+    joints: Sequence[JointRows],
+    gains: NormalBelief | None,
+    held: Array | None = None,
+    bodies: NormalBelief | None = None,
+) -> DriveFit:
+    """π and ln g of every joint's rows.
+
+    gains   what is believed of ln g (n,); None: nothing, and ``bodies`` fixes the scale
+    held    ln g where it is known exactly, instead of ``gains``
+    bodies  what is believed of π (p,)
+    """
+    n, p = len(joints), joints[0].whole.shape[1] - 1
+    triangles = [np.linalg.qr(joint.whole, mode="r") for joint in joints]
+    rows = np.array([len(joint.whole) - joint.basis.shape[1] for joint in joints], float)
+    start = np.zeros(n) if gains is None else gains.mean
+    u = np.array(start if held is None else held, float)
+    free = _seen(triangles, u) if bodies is None else np.arange(p)
+    open_gains = np.arange(n) if held is None else np.zeros(0, int)
+    prior = np.zeros((p + n, p + n))
+    mean = np.concatenate([np.zeros(p), start])
+    if bodies is not None:
+        prior[:p, :p], mean[:p] = bodies.precision, bodies.mean
+    if gains is not None and held is None:
+        prior[p:, p:] = gains.precision
+    chosen = np.concatenate([free, p + open_gains])
+    times = np.ones(n)
+    x = np.concatenate([np.zeros(p), u])
+    noise = np.array([max(float(np.linalg.norm(E[:, p])), 1e-300) for E in triangles]) / np.sqrt(rows.clip(1))
+    for _ in range(FITS):
+        x, noise, covariance = _gauss_newton(triangles, rows, times, prior, mean, chosen, x, noise)
+        residual = tuple(joint.whole @ np.append(x[:p] * np.exp(-x[p + j]), -1.0) for j, joint in enumerate(joints))
+        times = np.array(
+            [
+                correlation_time([part - part.mean() for part in (r[run] for run in joint.runs) if len(part)])
+                for r, joint in zip(residual, joints, strict=True)
+            ]
+        )
+    x, noise, covariance = _gauss_newton(triangles, rows, times, prior, mean, chosen, x, noise)
+    values = x[:p].copy()
+    unseen = np.setdiff1d(np.arange(p), free)
+    values[unseen] = np.nan
+    covariance[unseen, :] = covariance[:, unseen] = np.nan
+    return DriveFit(values, x[p:], covariance, noise, times, residual)
+
+
+def _seen(triangles: Sequence[Array], u: Array) -> NDArray[np.intp]:
+    """The columns of π that the rows show."""
+    parts = [np.exp(-u[j]) * E[:, :-1] / max(float(np.linalg.norm(E[:, -1])), 1e-300) for j, E in enumerate(triangles)]
+    R = np.vstack(parts)
+    length = np.linalg.norm(R, axis=0)
+    felt = np.flatnonzero(length > 1e-10 * length.max(initial=0.0)).tolist()
+    seen, *_ = independent_columns(R / column_lengths(R), felt, UNSEEN)
+    return np.array(sorted(seen), dtype=np.intp)
+
+
+def _gauss_newton(
+    triangles: Sequence[Array], rows: Array, times: Array, prior: Array, mean: Array, chosen: NDArray[np.intp], x: Array,
+    noise: Array,
+) -> tuple[Array, Array, Array]:  # fmt: skip
+    """(π and ln g, noise, covariance): the noise of every joint is that of its residuals, updated at each step."""
+    n = len(triangles)
+    p = len(x) - n
+
+    def parts(at: Array) -> list[Array]:
+        return [E @ np.append(at[:p] * np.exp(-at[p + j]), -1.0) for j, E in enumerate(triangles)]
+
+    def cost(at: Array, unit: Array) -> float:
+        away = at - mean
+        return sum(float(r @ r) / s**2 for r, s in zip(parts(at), unit, strict=True)) + float(away @ prior @ away)
+
+    linear = True  # the first step is in π alone, from gains as believed
+    for _ in range(STEPS):
+        unit = above_zero(noise) * np.sqrt(times)
+        normals, gradient = [], -prior @ (x - mean)
+        for j, (E, r) in enumerate(zip(triangles, parts(x), strict=True)):
+            J = np.zeros((len(E), p + n))
+            J[:, :p] = E[:, :p] * np.exp(-x[p + j])
+            J[:, p + j] = -(J[:, :p] @ x[:p])
+            normals.append(J.T @ J / unit[j] ** 2)
+            gradient -= J.T @ r / unit[j] ** 2
+        A = np.sum(normals, axis=0) + prior
+        these = chosen[chosen < p] if linear and not x[:p].any() else chosen
+        linear = False
+        inverse = np.zeros_like(A)
+        inverse[np.ix_(these, these)] = inverse_of(A[np.ix_(these, these)])
+        step, before, share = inverse @ gradient, cost(x, unit), 1.0
+        for _ in range(HALVINGS):
+            if cost(x + share * step, unit) <= before * (1 + 1e-12):
+                break
+            share *= 0.5
+        x = x + share * step
+        used = np.array([float(np.sum(inverse * N)) for N in normals])
+        squares = np.array([float(r @ r) for r in parts(x)])
+        last, noise = noise, np.sqrt(squares / np.maximum(rows - used, 1.0))
+        steady = np.abs(noise / above_zero(last) - 1).max() < STEADY or not squares.any()
+        if len(these) == len(chosen) and steady and abs(before - cost(x, unit)) <= SETTLED:
+            return x, noise, inverse
+    raise DalembertError(
+        f"the fit of drive gains and payload did not converge in {STEPS} steps; give gains closer to the true ones or a smaller "
+        "gain_deviation"
+    )
+
+
+def beliefs_disagree(first: NormalBelief, second: NormalBelief) -> float:
+    """The largest difference of two beliefs, in standard deviations of it."""
+    spread = np.sqrt(np.diag(first.covariance) + np.diag(second.covariance))
+    return float(np.abs((first.mean - second.mean) / spread).max())

@@ -1,0 +1,267 @@
+"""How many N m an ampere is, from each source that knows: gains given, the controller's own torques, the arm's own weight.
+
+Each source is a normal belief about ln g, the logarithm of the factor between what is logged and torque. Errors of the gains of
+one arm are partly common to its joints, so that half of every source's variance is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dalembert.arm import Arm
+from dalembert.environment.brief import brief
+from dalembert.errors import DalembertError
+from dalembert.identification.base import BaseParameters
+from dalembert.identification.estimate import correlation_time, inverse_of
+from dalembert.identification.payload_drives import JointRows, NormalBelief, fit_drives
+from dalembert.identification.physical import scales
+from dalembert.identification.result import Source
+from dalembert.logs.conditioning import Conditioned
+from dalembert.logs.log import SPELLINGS, Log, per_joint, raw_of
+
+Array = NDArray[np.float64]
+
+CURRENTS = ("i_des", "target_current")  # currents that a controller asks for, in logs of UR arms
+REFERENCES = ("tau_des", "target_moment", "target_torque")  # torques of a controller's own model, in logs of UR arms
+GAIN_DEVIATION = 0.1  # of gains in a data sheet, relative: torque constants are given to ten percent, gear losses apart
+ARM_DEVIATION = 0.2  # of the masses and centres of mass in a robot file, relative
+MODEL_DEVIATION = 0.02  # of a controller's own model of its arm, relative
+FLANGE = 0.01  # of the arm's mass: what may hang at the flange in the run without the load, unknown to its controller
+FLANGE_LENGTH = 0.1  # m, how far from the tip
+CONTROLLER_DEVIATION = 0.02  # of a controller's own drive gains, relative
+FRICTION_DEVIATION = 0.03  # of the friction law beside a controller's model, relative: more than its residual shows
+COMMON = 0.5  # the share of a source's variance that all joints have in common
+LINEARISED = 5  # fits, each with the relative errors of the arm's moments at the values of the one before
+UNKNOWN = 2.0  # standard deviation of ln g where a source says nothing about a joint
+SIGNIFICANT = 3.0  # standard deviations that a slope must differ from zero by to be a gain
+KNOWN = 2.0  # standard deviations that a first moment of the arm must differ from zero by to fix the scale
+STILL = 0.01  # of a joint's largest speed: below this its friction is not known
+
+
+@brief
+@dataclass(frozen=True, eq=False)
+class GainSource:
+    """A belief about ln g (n,), and where it comes from."""
+
+    name: str
+    belief: NormalBelief
+
+
+def has_current(log: Source, arm: Arm, reading: Mapping[str, Any]) -> bool:
+    """Whether a log has currents and no torques, and so needs gains."""
+    columns = reading.get("columns") or {}
+    names = {name.lower() for name in _names(log, arm)}
+    return bool("current" in columns or names & set(SPELLINGS["current"])) and not (
+        "tau" in columns or names & set(SPELLINGS["tau"])
+    )
+
+
+def reference_name(log: Source, arm: Arm, reference: str | bool | None) -> str | None:
+    """What a log calls the torques of the controller's own model: as asked, or by a usual name if it has one."""
+    if isinstance(reference, str):
+        return reference
+    return None if reference is False else next((name for name in REFERENCES if name in _names(log, arm)), None)
+
+
+def asked_current(log: Source, arm: Arm) -> str | None:
+    """What a log calls the currents that the controller asks for, if it has them by a usual name."""
+    return next((name for name in CURRENTS if name in _names(log, arm)), None)
+
+
+def _names(log: Source, arm: Arm) -> set[str]:
+    """What a log calls its quantities."""
+    return set() if isinstance(log, Log) else set(raw_of(log, arm).names)
+
+
+def shared(deviation: Array) -> Array:
+    """(n, n) covariance of relative errors with these standard deviations (n,), ``COMMON`` of it common to all joints."""
+    return np.outer(deviation, deviation) * (COMMON + (1 - COMMON) * np.eye(len(deviation)))
+
+
+def from_given(name: str, deviation: ArrayLike | None, arm: Arm) -> GainSource | None:
+    """Gains as given, so that the factor on them is 1; None where they are exact (deviation 0)."""
+    relative = per_joint(
+        "gain_deviation", _spread_over(GAIN_DEVIATION if deviation is None else deviation, arm.n), arm.n
+    )
+    if not ((relative >= 0) & (relative <= 1)).all():
+        raise DalembertError(
+            f"gain_deviation is {', '.join(f'{x:g}' for x in relative)}; relative standard deviations lie between 0 (exact) and 1, such "
+            "as 0.1 for ten percent"
+        )
+    if not relative.any():
+        return None
+    return GainSource(name, NormalBelief.of(np.zeros(arm.n), shared(np.maximum(relative, 1e-6))))
+
+
+def _spread_over(value: ArrayLike, n: int) -> ArrayLike:
+    return np.full(n, value) if np.ndim(value) == 0 else value
+
+
+def from_reference(
+    joints: Sequence[JointRows], expected: Sequence[Array], logged: Sequence[Array], arm: Arm, name: str, required: bool
+) -> GainSource | None:
+    """Factors by which what is logged agrees with the torques of the controller's own model, friction apart.
+
+    What hangs at the flange unknown to the controller (adapters, cables) is allowed for: about ``FLANGE`` of the arm's mass.
+
+    joints            rows whose columns are the model's torque, and mass and first moments at the flange
+    expected, logged  those torques, and what is logged, at the same rows, friction included
+    Returns None where they agree at no joint, an error where that is ``required``.
+    """
+    mass = FLANGE * sum(float(body.inertia.mass) for body in arm.mechanism.tree.bodies)
+    extra = np.array([mass, *[mass * FLANGE_LENGTH] * 3])
+    known = NormalBelief.of(np.array([1.0, 0.0, 0.0, 0.0, 0.0]), np.diag([1e-8, *np.maximum(extra, 1e-6) ** 2]))
+    sizes = [
+        float(np.linalg.norm(x)) / max(float(np.linalg.norm(y)), 1e-300) for x, y in zip(expected, logged, strict=True)
+    ]
+    start = NormalBelief.of(np.log(np.maximum(sizes, 1e-12)), UNKNOWN**2 * np.eye(arm.n))
+    fit = fit_drives(joints, start, bodies=known)
+    belief = fit.gains_belief
+    if not (belief.std < 1.0 / SIGNIFICANT).any():
+        if not required:
+            return None
+        raise DalembertError(
+            f"'{name}' hardly agrees with the measured torque of any joint, so no drive gain can be found from it; give gains"
+        )
+    explained = [x / np.exp(u) for x, u in zip(expected, fit.log_gains, strict=True)]
+    law = [
+        FRICTION_DEVIATION * float(np.std(y - x) / max(np.std(x), 1e-300))
+        for x, y in zip(explained, logged, strict=True)
+    ]
+    covariance = belief.covariance + np.diag(np.minimum(law, UNKNOWN) ** 2) + shared(np.full(arm.n, MODEL_DEVIATION))
+    return GainSource(f"'{name}'", NormalBelief.of(belief.mean, covariance))
+
+
+def from_controller(
+    arm: Arm, ready: Conditioned, asked: Conditioned, model: Conditioned, given: Array, friction: Sequence[str], names: tuple[str, str],
+) -> GainSource | None:  # fmt: skip
+    """The controller's own gains: its torques over the currents that it asks for, friction apart, over those ``given`` (n,)."""
+    wanted = np.column_stack([np.interp(ready.t, asked.t, column) for column in asked.tau.T])
+    belief = _agreement(arm, ready, wanted * given, model, friction, CONTROLLER_DEVIATION)
+    return None if belief is None else GainSource(f"'{names[0]}' beside '{names[1]}'", belief)
+
+
+def _agreement(
+    arm: Arm, ready: Conditioned, logged: Array, model: Conditioned, friction: Sequence[str], deviation: float
+) -> NormalBelief | None:
+    """ln g by which ``logged`` (M, n) agrees with the torques of a model, friction apart; None where it does at no joint."""
+    mean, std, agrees = np.zeros(arm.n), np.full(arm.n, UNKNOWN), np.zeros(arm.n, bool)
+    signs = ready.thinned(lambda piece: np.sign(piece.qd))
+    for j in range(arm.n):
+        v = ready.qd[:, j]
+        expected = np.interp(ready.t, model.t, model.tau[:, j])
+        use = np.abs(v) >= STILL * np.abs(v).max()
+        columns = {"viscous": v, "coulomb": signs[:, j], "load": signs[:, j] * np.abs(expected)}
+        A = np.column_stack([expected, np.ones_like(v), *(columns[word] for word in friction)])[use]
+        y = logged[use, j]
+        x, *_ = np.linalg.lstsq(A, y, rcond=None)
+        left = y - A @ x
+        variance = float(left @ left) / max(len(y) - A.shape[1], 1) * correlation_time([left - left.mean()])
+        slope_std = float(np.sqrt(variance * np.linalg.pinv(A.T @ A)[0, 0]))
+        agrees[j] = x[0] > SIGNIFICANT * slope_std
+        if agrees[j]:
+            law = FRICTION_DEVIATION * np.std(A[:, 1:] @ x[1:]) / (x[0] * np.std(A[:, 0]))
+            mean[j], std[j] = -np.log(x[0]), np.hypot(slope_std / x[0], law)
+        else:
+            size = float(np.linalg.norm(expected[use]) / max(np.linalg.norm(y), 1e-300))
+            mean[j] = np.log(max(size, 1e-300))
+    if not agrees.any():
+        return None
+    return NormalBelief.of(mean, np.diag(std**2) + shared(np.where(agrees, deviation, 0.0)))
+
+
+def from_arm(base: BaseParameters, joints: Sequence[JointRows], deviation: float) -> GainSource | None:
+    """Factors by which what is logged is the torque of the arm's own weight, its masses known to ``deviation``.
+
+    Only first moments that are clear of zero count, as bodies' masses are better known than their inertias; the
+    other parameters are free. None where the arm has no such moments or the run does not show them.
+    """
+    if not deviation > 0:
+        raise DalembertError(
+            f"arm_deviation is {deviation:g}; it is how far the arm's masses may be off, relative, above 0, such as 0.2, or None"
+        )
+    members = [base.parameters.members[k] for k in base.independent]
+    usual, values = scales(base.parameters), base.parameters.values
+    errors = (1 - COMMON) * np.diag(usual**2) + COMMON * np.outer(
+        values, values
+    )  # all masses too small, or each its own
+    covariance = deviation**2 * base.K @ errors @ base.K.T
+    std = np.sqrt(np.diag(covariance))
+    moments = [
+        k for k, member in enumerate(members)
+        if member.kind in ("mx", "my", "mz") and abs(base.values[k]) > KNOWN * std[k]
+    ]  # fmt: skip
+    if not moments:
+        return None
+    expected = [joint.whole[:, :-1] @ base.values for joint in joints]
+    sizes = [(float(np.linalg.norm(tau)), float(np.linalg.norm(joint.whole[:, -1])))
+             for tau, joint in zip(expected, joints, strict=True)]  # fmt: skip
+    clear = max(tau for tau, _ in sizes)
+    ratios = [np.log(tau / y) for tau, y in sizes if y > 0 and tau > 1e-3 * clear]
+    if not ratios:
+        return None
+    start = NormalBelief.of(np.full(len(joints), float(np.median(ratios))), UNKNOWN**2 * np.eye(len(joints)))
+    expected_moments, values = base.values[moments], base.values
+    relative = covariance[np.ix_(moments, moments)] / np.outer(expected_moments, expected_moments)
+    for _ in range(LINEARISED):  # the errors are relative: normal in ln π, linearised at the fit before
+        now = values[moments]
+        if not (now * expected_moments > 0).all():
+            return None
+        precision = np.zeros_like(covariance)
+        precision[np.ix_(moments, moments)] = inverse_of(relative * np.outer(now, now))
+        mean = base.values.copy()
+        mean[moments] = now * (1 + np.log(expected_moments / now))
+        fit = fit_drives(joints, start, bodies=NormalBelief(mean, precision))
+        values = fit.values
+    belief = fit.gains_belief
+    if not (belief.std < 0.5 * UNKNOWN).any():
+        return None
+    return GainSource("the arm's own weight", belief)
+
+
+def combined(sources: Sequence[GainSource]) -> NormalBelief:
+    """All sources, by precision; where they differ by more than they say, all variances grow by as much (χ²/dof)."""
+    belief = _together(sources)
+    return NormalBelief(belief.mean, belief.precision / max(1.0, _conflict(sources, belief)))
+
+
+def _together(sources: Sequence[GainSource]) -> NormalBelief:
+    belief = sources[0].belief
+    for source in sources[1:]:
+        belief = belief & source.belief
+    return belief
+
+
+def _conflict(sources: Sequence[GainSource], belief: NormalBelief) -> float:
+    """χ² per degree of freedom of the sources beside what they say together."""
+    if len(sources) < 2:
+        return 0.0
+    away = [source.belief.mean - belief.mean for source in sources]
+    squares = sum(float(d @ source.belief.precision @ d) for d, source in zip(away, sources, strict=True))
+    return squares / (len(belief.mean) * (len(sources) - 1))
+
+
+def sources_note(sources: Sequence[GainSource]) -> list[str]:
+    """Sentences: where the scale of the torques comes from, and whether sources differ."""
+    if not sources:
+        return []
+    notes = [
+        f"factors from what is logged to N m by {source.name}: {_listed(np.exp(source.belief.mean))} (relative standard deviations "
+        f"{', '.join(f'{100 * s:.2g} %' for s in source.belief.std)})"
+        for source in sources
+    ]
+    if (conflict := _conflict(sources, _together(sources))) > 1:
+        notes.append(
+            f"the sources of the drive gains differ by more than their standard deviations say (χ² of {conflict:.3g} per degree of "
+            f"freedom), which are taken {np.sqrt(conflict):.3g} times as large"
+        )
+    return notes
+
+
+def _listed(values: Array) -> str:
+    return ", ".join(f"{v:.4g}" for v in values)

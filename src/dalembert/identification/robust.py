@@ -1,0 +1,164 @@
+"""Least squares that outliers do not spoil: spikes are taken off the torques, and large residuals count for less.
+
+A spike in one sample of a torque is spread by the low-pass over every equation near it, where nothing can be told from
+noise any more. It is found before, in the residual at the log's own rate: a sample that is SPIKE robust standard
+deviations away from the median of its neighbours (Hampel's identifier) takes the value of that median. What lasts longer
+(a contact, a drive in saturation) stays, and is bounded by Huber's weights of the low-passed equations,
+w = min(1, c σ_j / |r|), with the scale σ_j of each joint from the median of |r|. Huber's loss is convex, so that there is
+one minimum, wherever the iteration starts; c = 1.345 keeps 95 % of the efficiency of least squares with normal noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.environment.extras import extra
+from dalembert.identification import estimate as ways
+from dalembert.identification.accumulate import JointTriangles
+from dalembert.identification.base import BaseParameters
+from dalembert.identification.log_equations import LogEquations, RowWeights
+from dalembert.logs.conditioning import Conditioned, Stretch
+
+Array = NDArray[np.float64]
+
+CORNER = 1.345  # c of Huber's weights, in standard deviations
+SPIKE = 6.0  # robust standard deviations from the median of its neighbours, beyond which a sample is a spike
+NEIGHBOURS = 0.25  # of a period of the cut-off: the window of that median
+WIDEST = 31  # samples of that window, at most
+ROUNDS = 30  # of reweighting, at most
+SETTLED = 0.01  # of a standard deviation: what another round may change
+NORMAL = 1.4826  # the standard deviation of normal noise, in medians of its absolute value
+
+
+def row_weights(residual: Array, noise: Array) -> Array:
+    """Huber's weights (M, n) of residuals (M, n) with the scale ``noise`` (n,): 1 up to 1.345 σ_j, and 1.345 σ_j / |r| beyond.
+
+    A weighted Gram matrix is Yᵀ diag(w) Y; rows are multiplied by √w.
+
+    >>> row_weights(np.array([[0.5], [-2.69], [13.45]]), np.array([1.0])).ravel().tolist()
+    [1.0, 0.5, 0.1]
+    """
+    bound = CORNER * np.broadcast_to(noise, residual.shape)
+    size = np.abs(residual)
+    return np.divide(bound, size, out=np.ones(residual.shape), where=size > bound)
+
+
+def robust_scale(residual: Array, use: NDArray[np.bool_]) -> Array:
+    """σ_j (n,) from the medians of |r| over the instants at which ``use`` (M, n) says so; all, where it says never."""
+    columns = (np.abs(r[m] if m.any() else r) for r, m in zip(residual.T, use.T, strict=True))
+    return np.array([NORMAL * float(np.median(column)) for column in columns])
+
+
+@dataclass(frozen=True)
+class RobustFit:
+    """What the robust method found.
+
+    equations  those of the log without spikes
+    joints     their weighted triangles
+    inflation  (n,) by how much each joint's error variances exceed those of least squares with these weights
+    """
+
+    estimate: ways.Estimate
+    equations: LogEquations
+    joints: JointTriangles
+    inflation: Array
+
+
+def robust(
+    equations: LogEquations, base: BaseParameters, joints: JointTriangles, fixed: Callable[..., tuple[int, ...]]
+) -> RobustFit:
+    """Huber's estimate, by iteratively reweighted least squares from that of ``weighted``.
+
+    joints  triangles of the equations, unweighted
+    fixed   the columns that triangles of some noise do not determine
+    """
+    first = ways.least_squares(joints, base.values, fixed(joints), 1)
+    first = ways.least_squares(joints, base.values, fixed(joints, first.noise), 1)
+    cleaned, spikes = without_spikes(equations, base, first.values)
+    if spikes.any():
+        equations = equations.of(cleaned)
+        joints = equations.triangles(base)
+        first = ways.least_squares(joints, base.values, fixed(joints, first.noise), 1)
+    values, noise, moving = first.values, first.noise, equations.moving
+    _, residual = equations.weighed(base, values, lambda at, r: np.ones(r.shape))
+    for _ in range(ROUNDS):
+        noise = ways.above_zero(robust_scale(residual, moving))
+        joints, residual = equations.weighed(base, values, _huber(noise))
+        lost = fixed(joints, noise)
+        before, values = values, ways.solve(joints, 1.0 / noise, base.values, lost)
+        plain, covariance, _ = ways.spread(joints, values, 1.0 / noise, lost)
+        change = np.abs(values - before) / np.maximum(np.sqrt(np.diag(covariance)), 1e-300)
+        if np.delete(change, list(lost)).max(initial=0.0) < SETTLED:
+            break
+    notes = _notes(equations, row_weights(residual, noise), spikes)
+    inflation = _inflation(residual, noise, moving) * (noise / ways.above_zero(plain)) ** 2
+    estimate = ways.Estimate(values, noise, 1.0 / noise, covariance, lost, notes)
+    return RobustFit(estimate, equations, joints, inflation)
+
+
+def _huber(noise: Array) -> RowWeights:
+    return lambda at, residual: row_weights(residual, noise)
+
+
+def _inflation(residual: Array, noise: Array, moving: NDArray[np.bool_]) -> Array:
+    """E[ψ²] E[w] / E[ψ′]² (n,): what the covariance σ² (Yᵀ diag(w) Y)⁻¹ is to be multiplied by (sandwich formula).
+
+    ψ = w r/σ; its slope ψ′ is 1 up to the corner and 0 beyond.
+    """
+    w, u = row_weights(residual, noise), residual / noise
+    counts = np.maximum(moving.sum(axis=0), 1)
+    square, weight, slope = (np.sum(np.where(moving, x, 0.0), axis=0) / counts for x in ((w * u) ** 2, w, w >= 1.0))
+    return np.where(slope > 0, square * weight / np.maximum(slope, 1e-3) ** 2, 1.0)
+
+
+def _notes(equations: LogEquations, weights: Array, spikes: NDArray[np.intp]) -> tuple[str, ...]:
+    names, moving = equations.arm.joint_names, equations.moving
+    far = np.sum((weights < CORNER / SPIKE) & moving, axis=0)
+    notes = []
+    if spikes.any():
+        words = ", ".join(f"{count} at '{name}'" for name, count in zip(names, spikes, strict=True) if count)
+        notes.append(
+            f"robust: torque samples that stand alone were replaced by the median of their neighbours: {words}"
+        )
+    if far.any():
+        words = ", ".join(
+            f"{100 * k / max(m, 1):.2g} % at '{name}'"
+            for name, k, m in zip(names, far, moving.sum(axis=0), strict=True) if k
+        )  # fmt: skip
+        notes.append(f"robust: equations beyond {SPIKE:g} standard deviations, which count for less: {words}")
+    return tuple(notes)
+
+
+def without_spikes(
+    equations: LogEquations, base: BaseParameters, values: Array
+) -> tuple[Conditioned, NDArray[np.intp]]:
+    """The log with torque spikes replaced, and how many of each joint: (n,).
+
+    A sample is a spike where the residual beside the torques of ``values`` is far from the median of its neighbours; a joint
+    that rests has none, since its friction jumps there.
+    """
+    with extra("identify", "identification"):
+        from scipy.ndimage import median_filter
+
+    ready, still = equations.ready, equations.still
+    width = 2 * (min(WIDEST, max(5, round(NEIGHBOURS * ready.rate / ready.cutoff))) // 2) + 1
+    apart, medians, predicted = list[Array](), list[Array](), list[Array]()
+    for piece in ready.pieces:
+        q, qd, qdd = piece.states
+        predicted.append(base.felt.torque(values, q, np.where(still, 0.0, qd), qdd))
+        residual = piece.tau - predicted[-1]
+        medians.append(median_filter(residual, size=(width, 1), mode="nearest"))
+        apart.append(residual - medians[-1])
+    every = np.concatenate(apart)
+    scale = robust_scale(every, every != 0.0)  # a sample that is the median itself says nothing
+    counts = np.zeros(len(scale), np.intp)
+    pieces = list[Stretch]()
+    for piece, away, median, smooth in zip(ready.pieces, apart, medians, predicted, strict=True):
+        spikes = (np.abs(away) > SPIKE * scale) & (scale > 0) & (np.abs(piece.qd) >= equations.zone)
+        counts += spikes.sum(axis=0)
+        pieces.append(replace(piece, tau=np.where(spikes, smooth + median, piece.tau)))
+    return (replace(ready, pieces=tuple(pieces)) if counts.any() else ready), counts

@@ -1,0 +1,313 @@
+"""Model selection by blocked cross-validation: the cut-off, and the laws of every joint.
+
+The log is cut into parts, one after another in time. Every candidate is fitted to all parts but one and judged on that
+one, for each of them; what has a shape that the torque is not linear in gets its shape inside that fit. A candidate with
+more parameters replaces a simpler one only if it is better by more than one standard error of the difference between the
+two, block by block, and by a share that is worth a parameter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.arm import Arm
+from dalembert.identification.base import base_parameters
+from dalembert.identification.blocks import REST, STILL, Grams, Material, grams
+from dalembert.identification.candidates import Candidates, Family, Variant
+from dalembert.identification.crossvalidation import CrossValidation, difference, usual_squares
+from dalembert.identification.modelled import parameter_set
+from dalembert.identification.options import ModelOptions, Settings
+from dalembert.identification.parameters import FRICTION
+from dalembert.identification.physical import scales
+from dalembert.identification.selected import Trial
+from dalembert.logs.conditioning import Conditioned, Stretch
+
+Array = NDArray[np.float64]
+Columns = NDArray[np.intp]
+Progress = Callable[[str, float], None]
+Laws = dict[tuple[int, str], Variant]  # what the joints have, by joint and family
+
+WORTH = 0.01  # of a joint's squared error: what another law must take away
+ROUNDS = 4  # of adding laws, at most
+DEVIATIONS = (1.0, 0.3, 0.1, 0.03)  # of a prior around the arm's own inertias, relative
+LOADED = ("load", "gear")  # laws that depend on what a joint passes on
+SIGNED = ("viscous", "coulomb", "tanh", "stribeck", "drag", "load", "gear", "spring", "drive")  # not below zero
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """The equations at one cut-off (Hz), as they are fitted and as they are judged."""
+
+    cutoff: float
+    fitted: Grams
+    judged: Grams
+
+
+class Selector:
+    """One selection: the log's Gram matrices at every cut-off, and the search in them."""
+
+    def __init__(self, arm: Arm, material: Material, settings: Settings, rotor: bool, step: Progress) -> None:
+        assert settings.selection is not None
+        self.arm, self.settings, self.step, self.open = arm, settings, step, settings.open
+        self.errors_needed = settings.selection.standard_errors
+        self.material = material
+        model = settings.model
+        if "offset" in self.open:
+            model = replace(model, offset=False)
+        shared = parameter_set(arm, replace(model, sigmoid=None, stribeck=None), rotor, [])
+        if "friction" in self.open:
+            own = {f"{kind}_{j + 1}" for j in arm.mechanism.actuated for kind in ("Fv", "Fs")}
+            shared = replace(shared, only=[name for name in shared.names if name not in own])
+        self.shared = base_parameters(shared)
+        middle = float(self.material.cutoffs[len(self.material.cutoffs) // 2])
+        fit, _ = self.material.at(middle)
+        self.fastest = np.abs(fit.qd).max(axis=0)
+        self.candidates = Candidates(arm, self.shared.rank, self.fastest, self.open)
+        self.start = np.zeros(self.candidates.size)
+        self.start[: self.shared.rank] = self.shared.values
+        felt = self.shared.felt
+        self.columns = [
+            np.concatenate([places, np.array(self.candidates.columns_at(j), np.intp)])
+            for j, places in enumerate(felt.columns)
+        ]
+        self.load_from = self.shared.values  # what joints pass on, for laws that depend on it
+        self.plain: Laws = {}
+        for key, family in self.candidates.families.items():
+            if family.name in FRICTION:
+                self.plain[key] = family.variants[0]
+        if any(name in LOADED for _, name in self.candidates.families):
+            self.load_from = self._first(fit)
+
+    def _first(self, ready: Conditioned) -> Array:
+        """The shared parameters of a first fit, with viscous and Coulomb friction."""
+        fitted = self._grams(ready)
+        ones = np.ones(self.arm.n)
+        cv = CrossValidation(fitted, fitted, self.candidates.size, self.start, ones, ones)
+        return cv.solve(cv.parts, self.columns_of(self.plain))[0][: self.shared.rank]
+
+    # -- Gram matrices ------------------------------------------------------------------------------
+
+    def rows(self, piece: Stretch) -> list[Array]:
+        """What the joints feel at the samples of a piece: (columns, samples) each."""
+        felt, (q, qd, qdd) = self.shared.felt, piece.states
+        common = felt.rows(q, qd, qdd)
+        out = []
+        for j, (places, part) in enumerate(zip(felt.columns, felt.parts, strict=True)):
+            load = self.load_from[places] @ common[part]
+            out.append(np.vstack([common[part], self.candidates.rows(j, q, qd, qdd, load)]))
+        return out
+
+    def weights(self, piece: Stretch, kept: NDArray[np.intp]) -> Array:
+        """(n, M): a joint's equations count little while it rests."""
+        moving = (np.abs(piece.qd[kept]) >= STILL * self.fastest) & ~piece.resting[kept]
+        return np.where(moving, 1.0, REST).T
+
+    def stage(self, cutoff: float) -> Stage:
+        """The Gram matrices at a cut-off."""
+        return Stage(cutoff, *(self._grams(ready) for ready in self.material.at(cutoff)))
+
+    def _grams(self, ready: Conditioned) -> Grams:
+        label, blocks = self.material.blocks(ready, 1.0 / float(self.material.cutoffs[0]))
+        return grams(ready, label, blocks, self.columns, self.rows, self.weights)
+
+    def judged(self, stage: Stage, usual: Array | None = None, deviation: float | None = None) -> CrossValidation:
+        """Cross-validation at a stage, each joint weighted by the noise that viscous and Coulomb friction leave there."""
+        ones, columns = np.ones(self.arm.n), self.columns_of(self.plain)
+        weights, errors = ones, np.zeros(0)
+        for _ in range(2):
+            cv = CrossValidation(stage.fitted, stage.judged, self.candidates.size, self.start, weights, ones)
+            pi, _ = cv.solve(cv.parts, columns)
+            rows = np.maximum(stage.fitted.rows.sum(axis=1), 1.0)
+            left = [
+                x @ G.sum(axis=0) @ x
+                for G, x in ((G, np.append(pi[at], -1.0)) for G, at in zip(stage.fitted.G, self.columns, strict=True))
+            ]
+            noise = np.sqrt(np.maximum(left, 0.0) / rows)
+            weights = 1.0 / np.maximum(noise, 1e-6 * max(float(noise.max()), 1e-30))
+        if usual is None:
+            cv = CrossValidation(stage.fitted, stage.judged, self.candidates.size, self.start, weights, ones)
+            errors, _ = cv.errors([columns])
+            usual = usual_squares(stage.judged, errors)
+        precision = None if deviation is None else self.precision(deviation)
+        return CrossValidation(stage.fitted, stage.judged, self.candidates.size, self.start, weights, usual, precision)
+
+    def precision(self, deviation: float) -> Array:
+        """(P, P) of a prior around the arm's own inertias: the inverse of K S² Kᵀ, S being how far each may be off."""
+        base = self.shared
+        inertial = np.array([x.unit is None and x.torque is None for x in base.parameters.members])
+        K = base.K[:, inertial] * (deviation * scales(base.parameters)[inertial])
+        spread = K @ K.T
+        mine = np.flatnonzero(np.diag(spread) > 0)
+        d = 1.0 / np.sqrt(np.diag(spread)[mine])
+        out = np.zeros((self.candidates.size,) * 2)
+        out[np.ix_(mine, mine)] = (
+            d[:, None] * np.linalg.pinv(spread[np.ix_(mine, mine)] * d[:, None] * d, rcond=1e-12) * d
+        )
+        return out
+
+    # -- the search -----------------------------------------------------------------------------------
+
+    def columns_of(self, laws: Laws) -> Columns:
+        """All columns of a model."""
+        own = sorted({c for variant in laws.values() for c in variant.columns})
+        return np.array([*range(self.shared.rank), *own], np.intp)
+
+    def moves(self, laws: Laws) -> Iterable[tuple[Family, Laws]]:
+        """Every family that a model does not have, and the model without what it replaces."""
+        for key, family in self.candidates.families.items():
+            if key not in laws:
+                rest = {k: v for k, v in laws.items() if not (k[0] == family.joint and k[1] in family.replaces)}
+                yield family, rest
+
+    def laws(self, cv: CrossValidation, laws: Laws) -> tuple[Laws, list[Trial]]:
+        """The model with the laws that are worth their parameters and without those that are not; what was tried last."""
+        trials: dict[tuple[int, str], Trial] = {}
+        for done in range(ROUNDS):
+            before, _ = cv.errors([self.columns_of(laws)])
+            best: dict[int, tuple[float, Family, Variant]] = {}
+            for count, (family, rest) in enumerate(self.moves(laws)):
+                self.step("selection", (done + count / len(self.candidates.families)) / ROUNDS)
+                trial, variant, worth = self.tried(cv, before, laws, rest, family)
+                trials[family.key] = trial
+                if worth > 0 and (family.joint not in best or worth > best[family.joint][0]):
+                    best[family.joint] = (worth, family, variant)
+            if not best:
+                break
+            for joint, (_, family, variant) in best.items():
+                laws = {k: v for k, v in laws.items() if not (k[0] == joint and k[1] in family.replaces)}
+                laws[family.key] = variant
+        laws = self.without(cv, laws)
+        return laws, [replace(trial, chosen=key in laws) for key, trial in trials.items()]
+
+    def tried(
+        self, cv: CrossValidation, before: Array, laws: Laws, rest: Laws, family: Family
+    ) -> tuple[Trial, Variant, float]:
+        """What a family brings beside a model with errors ``before``, and how much that is worth a parameter, or 0."""
+        models = [{**rest, family.key: variant} for variant in family.variants]
+        errors, which = cv.errors([self.columns_of(model) for model in models])
+        gain, spread = difference(cv.scores(before), cv.scores(errors))
+        unit = self.share(cv, before, family.joint)
+        more = len(self.columns_of(models[which])) - len(self.columns_of(laws))
+        needed = max(self.errors_needed * spread if more > 0 else 0.0, WORTH * unit * max(more, 1))
+        worth = gain / max(more, 1) if gain > needed and self.possible(cv, models[which], family) else 0.0
+        variant = family.variants[which]
+        trial = Trial(
+            family.choice, self.arm.joint_names[family.joint], variant.words, cv.relative(errors), gain / unit,
+            spread / unit, more, False,
+        )  # fmt: skip
+        return trial, variant, worth
+
+    def share(self, cv: CrossValidation, errors: Array, joint: int) -> float:
+        """What a joint's own errors are of the score of these errors."""
+        own = (errors[joint] / np.maximum(cv.judged.rows[joint], 1.0) / cv.usual[joint])[cv.counted].mean()
+        return max(float(own), 1e-12) / self.arm.n
+
+    def possible(self, cv: CrossValidation, laws: Laws, family: Family) -> bool:
+        """Whether a law's coefficients have the signs that a mechanism can have."""
+        if family.name not in SIGNED:
+            return True
+        pi, _ = cv.solve(cv.parts, self.columns_of(laws))
+        return bool((pi[list(laws[family.key].columns)] > 0).all())
+
+    def without(self, cv: CrossValidation, laws: Laws) -> Laws:
+        """The model without laws whose loss is within one standard error, the least needed first."""
+        while True:
+            before, _ = cv.errors([self.columns_of(laws)])
+            losses = []
+            for key in laws:
+                rest = {k: v for k, v in laws.items() if k != key}
+                errors, _ = cv.errors([self.columns_of(rest)])
+                loss, spread = difference(cv.scores(errors), cv.scores(before))
+                small = WORTH * self.share(cv, before, key[0])
+                if loss <= max(min(self.errors_needed * spread, small), 0.0):
+                    losses.append((loss, key))
+            if not losses:
+                return laws
+            least = min(losses)[1]
+            laws = {key: variant for key, variant in laws.items() if key != least}
+
+    # -- all of it ------------------------------------------------------------------------------------
+
+    def run(self) -> tuple[float, Laws, list[Trial], float]:
+        """(cut-off, laws, what was tried, the error of viscous and Coulomb friction alone): laws at the best cut-off for
+        viscous and Coulomb friction, and once more at the best cut-off for those laws, if that is another."""
+        cutoffs = self.material.cutoffs
+        stages = []
+        for k, cutoff in enumerate(cutoffs):
+            self.step("cut-offs", k / len(cutoffs))
+            stages.append(self.stage(float(cutoff)))
+        usual = self.judged(stages[len(stages) // 2]).usual
+        laws, trials, now = self.plain, list[Trial](), -1
+        for _ in range(2):
+            deviation, scores = self.believed(stages, usual, laws)
+            best = int(np.argmin([float(s.mean()) for s, _ in scores]))
+            cut = [
+                Trial("cutoff", "", f"{stage.cutoff:.3g} Hz", error, *_against(scores[best][0], s), 0, k == best)
+                for k, (stage, (s, error)) in enumerate(zip(stages, scores, strict=True))
+            ]
+            if best == now:
+                break
+            now, cv = best, self.judged(stages[best], usual, deviation)
+            plain = cv.relative(cv.errors([self.columns_of(self.plain)])[0])
+            laws, trials = self.laws(cv, self.plain)
+        return stages[now].cutoff, laws, [*cut, *trials], plain
+
+    def believed(self, stages: list[Stage], usual: Array, laws: Laws) -> tuple[float | None, list[tuple[Array, float]]]:
+        """(the deviation of a prior around the arm's inertias that helps, if one does; scores and errors of all stages)."""
+
+        def scored(deviation: float | None) -> list[tuple[Array, float]]:
+            out = []
+            for stage in stages:
+                cv = self.judged(stage, usual, deviation)
+                errors, _ = cv.errors([self.columns_of(laws)])
+                out.append((cv.scores(errors), cv.relative(errors)))
+            return out
+
+        def best(scores: list[tuple[Array, float]]) -> Array:
+            return min((s for s, _ in scores), key=lambda s: float(s.mean()))
+
+        chosen, scores = None, scored(None)
+        for deviation in DEVIATIONS if self.arm_has_inertias else ():
+            others = scored(deviation)
+            gain, spread = difference(best(scores), best(others))
+            if gain > self.errors_needed * spread:
+                chosen, scores = deviation, others
+        return chosen, scores
+
+    @property
+    def arm_has_inertias(self) -> bool:
+        """Whether the arm says anything that a prior could hold on to."""
+        return any(not body.inertia.is_zero for body in self.arm.mechanism.tree.bodies)
+
+    def model(self, laws: Laws) -> ModelOptions:
+        """The options that ask for these laws, and for nothing else."""
+        names = self.arm.joint_names
+        terms: dict[str, dict[str, list[dict[str, float]]]] = {name: {} for name in names}
+        for (j, family), variant in laws.items():
+            for term in variant.terms if family not in (*FRICTION, "offset") else ():
+                shape = {x.name: getattr(term, x.name) for x in term.numbers() if x.name not in term.linear()}
+                terms[names[j]].setdefault(term.name, []).append(shape)
+        pinned = self.settings.model
+        friction: dict[str | int, Sequence[str]] = {
+            name: tuple(kind for kind in FRICTION if (j, kind) in laws) for j, name in enumerate(names)
+        }
+        offset = [name for j, name in enumerate(names) if (j, "offset") in laws]
+        drives = [v.drive for v in laws.values() if v.drive is not None]
+        return replace(
+            pinned,
+            friction=friction if "friction" in self.open else pinned.friction,
+            offset=offset if "offset" in self.open else pinned.offset,
+            coupling=[(d.i + 1, d.j + 1, d.ratio) for d in drives] if "coupling" in self.open else pinned.coupling,
+            terms=terms if any(terms.values()) else pinned.terms,
+        )
+
+
+def _against(best: Array, scores: Array) -> tuple[float, float]:
+    """(gain, its standard error) of the best beside other scores, in the best's."""
+    gain, spread = difference(best, scores)
+    size = max(float(best.mean()), 1e-300)
+    return gain / size, spread / size

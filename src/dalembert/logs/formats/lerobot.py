@@ -1,0 +1,349 @@
+"""LeRobot datasets, versions 2.0 to 3.0: Parquet tables of frames, episode after episode, described by meta/info.json.
+
+    meta/info.json                            fps, and for every feature the names of its elements
+    data/chunk-000/episode_000000.parquet     version 2: an episode per file
+    data/chunk-000/file-000.parquet           version 3: several episodes per file
+
+A row is a frame: ``episode_index``, ``frame_index``, ``timestamp`` (s), and a list of numbers per feature. Which of them are
+positions, velocities or torques is told by the feature's name (observation.velocity) or by those of its elements (elbow.pos,
+elbow.vel); observation.state is positions where nothing says otherwise. Actions are no measurements and are never taken.
+Files are found by looking into the folder: the templates of paths in info.json are not run.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.errors import DalembertError
+from dalembert.files import read_bounded
+from dalembert.logs.formats.carried import MOST_FILES, TABLES
+from dalembert.logs.formats.parquet import Columns, columns_of, opened, table_of
+from dalembert.logs.formats.raw import (
+    LONGEST_NAME,
+    MOST_COLUMNS,
+    SPELLED,
+    Array,
+    Raw,
+    Request,
+    counted,
+    listed,
+    matched,
+    name_and_unit,
+    owner_of,
+    reason,
+)
+
+LARGEST_INFO = 4 << 20  # bytes of meta/info.json
+FASTEST = 1e5  # frames per second
+DEEPEST = 4  # lists and tables in one another that hold the names of a feature's elements
+SHORTEST = 10  # frames of an episode
+EVEN = 0.02  # of the time between frames: stamps that depart less from frame_index/fps are those
+SINGLE = 2e-7  # relative rounding of stamps in single precision, with a margin
+FULL_SCALE = 100.0  # what normalised positions reach at most
+TURNING = 4 * math.pi  # rad: a joint that goes further is hardly in rad
+FRAME = ("episode_index", "frame_index")  # the columns by which a LeRobot table is known
+COUNTERS = (*FRAME, "timestamp", "index", "task_index")
+NOT_MEASURED = ("action", "next")  # first words of features that are asked for, or tell how it went on
+# endings of elements' names that say a unit, and with it what they are
+ENDINGS = {
+    "rad": ("q", "rad"), "deg": ("q", "deg"), "rad_s": ("qd", "rad/s"), "deg_s": ("qd", "deg/s"), "nm": ("tau", "N m"),
+}  # fmt: skip
+NUMBER = re.compile(r"episode_(\d{1,9})")
+
+
+@dataclass
+class Info:
+    """What meta/info.json says: the version, frames per second, and the names of the features' elements."""
+
+    version: str = ""
+    fps: float | None = None
+    names: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def read_parquet(path: Path, request: Request) -> Raw:
+    """A Parquet file: a table of episodes as LeRobot writes it, or any other."""
+    with opened(path) as file:
+        if not set(FRAME) <= set(file.schema_arrow.names):
+            if request.episodes is not None:
+                raise DalembertError(
+                    f"{path}: episodes are asked for, but it has no episode_index and frame_index, as LeRobot's have"
+                )
+            return table_of(path, file, request)
+    described = path.parent.parent.parent / "meta" / "info.json"
+    return _dataset(path, [path], _info(described) if os.path.isfile(described) else Info(), request)
+
+
+def read_dataset(path: Path, request: Request) -> Raw:
+    """The episodes of a dataset's folder."""
+    info = _info(path / "meta" / "info.json")
+    files = sorted(islice(path.glob(TABLES), MOST_FILES + 1))
+    if len(files) > MOST_FILES:
+        raise DalembertError(f"{path}: the dataset has more than {MOST_FILES} files; at most so many are read")
+    if not files:
+        raise DalembertError(f"{path}: the LeRobot dataset has no {TABLES}; are its tables downloaded too?")
+    return _dataset(path, files, info, request)
+
+
+# -- meta/info.json --------------------------------------------------------------------------------
+
+
+def _info(path: Path) -> Info:
+    """What info.json says, as far as it is needed; names of elements that are no names are left out."""
+    text = read_bounded(path, LARGEST_INFO, "description of a dataset")
+    try:
+        said = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DalembertError(f"{path}: this is no JSON ({reason(error)})") from None
+    if not isinstance(said, dict):
+        raise DalembertError(f"{path}: it holds a {type(said).__name__}, not a table as LeRobot's info.json is")
+    fps = said.get("fps")
+    if fps is not None and (type(fps) not in (int, float) or not 0 < fps <= FASTEST):
+        raise DalembertError(
+            f"{path}: fps is {fps!r:.40}; it must be above 0 and at most {FASTEST:g} frames per second"
+        )
+    info = Info(f"{said.get('codebase_version', '')!s:.20}", None if fps is None else float(fps))
+    features = said.get("features")
+    for name, about in features.items() if isinstance(features, dict) else ():
+        words = list(islice(_words(about.get("names") if isinstance(about, dict) else None), MOST_COLUMNS + 1))
+        if words and len(words) <= MOST_COLUMNS and all(len(word) <= LONGEST_NAME for word in words):
+            info.names[name] = tuple(words)
+    return info
+
+
+def _words(names: Any, depth: int = 0) -> Iterator[str]:
+    """Names, however they are held: ["a", "b"], {"motors": ["a", "b"]}, [["a", "b"]]."""
+    if isinstance(names, str):
+        yield names
+    elif isinstance(names, (list, dict)) and depth < DEEPEST:
+        for entry in names.values() if isinstance(names, dict) else names:
+            yield from _words(entry, depth + 1)
+
+
+# -- tables ----------------------------------------------------------------------------------------
+
+
+def _dataset(path: Path, files: Sequence[Path], info: Info, request: Request) -> Raw:
+    """The episodes asked for in some tables, one after the other."""
+    parts: list[tuple[NDArray[np.intp], Columns]] = []
+    known: set[int] = set()
+    size = 0
+    for k, file in enumerate(files):
+        number = NUMBER.fullmatch(file.stem)
+        if number and not _asked(np.array([int(number[1])]), request)[0]:
+            known.add(int(number[1]))
+            continue
+
+        def told(fraction: float, k: int = k) -> None:
+            request.progress((k + fraction) / len(files))
+
+        with opened(file) as table:
+            if not set(FRAME) <= set(table.schema_arrow.names):
+                raise DalembertError(f"{file}: it has no {' and no '.join(FRAME)}, which every table of LeRobot has")
+            columns = columns_of(file, table, told, size)
+        size = columns.size
+        episodes = columns.table[:, columns.flat.index("episode_index")]
+        if not (np.abs(episodes) < 1e9).all() or (episodes != np.round(episodes)).any():
+            raise DalembertError(f"{file}: episode_index holds what is no number of an episode")
+        runs = episodes.astype(np.intp)
+        known |= set(np.unique(runs).tolist())
+        keep = _asked(runs, request)
+        if keep.any():
+            parts.append((runs[keep], _rows(columns, keep)))
+    absent = [first for first, end in request.episodes or () if end == first + 1 and first not in known]
+    if absent or not parts:
+        have = f"it has {_numbers(known)}" if known else "it has none"
+        raise DalembertError(f"{path}: there is no episode {absent[0] if absent else 'of those asked for'}; {have}")
+    return _gathered(path, parts, info, request)
+
+
+def _asked(runs: NDArray[np.intp], request: Request) -> NDArray[np.bool_]:
+    """Which rows are of episodes that are asked for."""
+    if request.episodes is None:
+        return np.ones(len(runs), bool)
+    return np.any([(first <= runs) & (runs < end) for first, end in request.episodes], axis=0)
+
+
+def _numbers(known: set[int]) -> str:
+    """``episode 3``, ``episodes 0 to 9``."""
+    low, high = min(known), max(known)
+    return f"episode {low}" if low == high else f"episodes {low} to {high}" if len(known) > 1 else ""
+
+
+def _rows(columns: Columns, keep: NDArray[np.bool_]) -> Columns:
+    if keep.all():
+        return columns
+    lists = {name: None if values is None else values[keep] for name, values in columns.lists.items()}
+    return Columns(columns.flat, columns.table[keep], lists, columns.lengths, columns.strange, columns.size)
+
+
+def _gathered(path: Path, parts: Sequence[tuple[NDArray[np.intp], Columns]], info: Info, request: Request) -> Raw:
+    """One table of all features, and what they are."""
+    runs = np.concatenate([part for part, _ in parts])
+    frames, stamps = (_plain(parts, name) for name in ("frame_index", "timestamp"))
+    order = np.argsort(runs, kind="stable")
+    numbers, lengths = np.unique(runs, return_counts=True)
+    whole = np.isin(runs, numbers[lengths >= SHORTEST])
+    raw = Raw(str(path))
+    if not whole.any():
+        raise raw.wrong(f"none of its {counted(len(numbers), 'episode')} has {SHORTEST} frames or more")
+    if not whole.all():
+        short = numbers[lengths < SHORTEST].tolist()
+        raw.note(f"the episodes {listed([str(k) for k in short])} have fewer than {SHORTEST} frames and were left out")
+    order = order[whole[order]]
+    raw.runs = runs[order]
+    offers: dict[str, list[str]] = {}
+    columns = [_instants(raw, frames, stamps, info.fps)]
+    raw.header["timestamp"], raw.groups["timestamp"], raw.roles["t"], raw.units[0] = 0, [0], "timestamp", "s"
+    for name in _features(parts):
+        values, problem = _values(path, parts, name)
+        at = sum(column.shape[1] for column in columns)
+        width = values.shape[1]
+        raw.groups[name] = list(range(at, at + width))
+        if problem:
+            raw.faults[name] = problem
+        names = info.names.get(name, ())
+        if len(names) != width:
+            if len(names) > 1:
+                raw.note(f"info.json names {len(names)} elements of {name}, which has {width}; they are left out")
+            names = ()
+        raw.header |= (
+            {f"{name}.{element}": at + k for k, element in enumerate(names)} if len(set(names)) == width else {}
+        )
+        for kind, group in _understood(raw, name, names, request.joints).items():
+            offers.setdefault(kind, []).append(group)
+        columns.append(values)
+    raw.table = np.concatenate(columns, axis=1)[order]
+    _choose(raw, offers, request)
+    _doubted(raw, request)
+    version = f" {info.version}" if info.version else ""
+    rate = f" at {info.fps:g} frames per second" if info.fps else ""
+    count = counted(int(np.sum(lengths >= SHORTEST)), "episode")
+    raw.note(f"a LeRobot dataset{version}, {count}{rate}; each episode is a run of its own")
+    return raw
+
+
+def _plain(parts: Sequence[tuple[NDArray[np.intp], Columns]], name: str) -> Array | None:
+    """A column of single numbers of all tables; None where one has it not."""
+    if not all(name in columns.flat for _, columns in parts):
+        return None
+    return np.concatenate([columns.table[:, columns.flat.index(name)] for _, columns in parts])
+
+
+def _instants(raw: Raw, frames: Array | None, stamps: Array | None, fps: float | None) -> Array:
+    """t (N, 1): frame_index/fps where the stamps say the same but for their rounding, else the stamps."""
+    even = None if frames is None or fps is None else frames / fps
+    if stamps is None and even is None:
+        raise raw.wrong("it has no timestamp, and no meta/info.json that says its frames per second (fps)")
+    if stamps is None or even is None:
+        return (even if stamps is None else stamps)[:, None]  # type: ignore[index]
+    with np.errstate(invalid="ignore"):
+        rounded = np.abs(stamps - even) <= EVEN / float(fps or 1.0) + SINGLE * np.abs(stamps)
+    return (even if rounded.all() else stamps)[:, None]
+
+
+def _features(parts: Sequence[tuple[NDArray[np.intp], Columns]]) -> list[str]:
+    """The features that all tables have, lists first and single numbers then."""
+    first, others = parts[0][1], [columns for _, columns in parts[1:]]
+    lists = [name for name in first.lists if all(name in columns.lists for columns in others)]
+    plain = [name for k, name in enumerate(first.flat) if name not in COUNTERS and k not in first.strange]
+    return lists + [name for name in plain if all(name in columns.flat for columns in others)]
+
+
+def _values(path: Path, parts: Sequence[tuple[NDArray[np.intp], Columns]], name: str) -> tuple[Array, str]:
+    """A feature's numbers (rows, elements), and why they cannot be used."""
+    if name in parts[0][1].flat:
+        single = _plain(parts, name)
+        assert single is not None
+        return single[:, None], ""
+    matrices = [columns.lists[name] for _, columns in parts]
+    widths = {None if matrix is None else matrix.shape[1] for matrix in matrices}
+    if len(widths) > 1 or None in widths:
+        count = sum(len(runs) for runs, _ in parts)
+        return np.full((count, 1), np.nan), f"{path}: the lists in '{name}' are empty, or differ in length"
+    return np.concatenate([matrix for matrix in matrices if matrix is not None]), ""
+
+
+# -- what they are ---------------------------------------------------------------------------------
+
+
+def _understood(raw: Raw, feature: str, names: Sequence[str], joints: Sequence[str]) -> dict[str, str]:
+    """Splits a feature into what its elements are, ``feature.q`` and so on where they are of several kinds.
+
+    By quantity, the groups of columns that hold it.
+    """
+    columns, offered = raw.groups[feature], dict[str, str]()
+    own = SPELLED.get(feature.rpartition(".")[2].lower()) or ("q" if feature == "observation.state" else None)
+    kinds: dict[str, dict[str, int]] = {}
+    for k, name in enumerate(names):
+        kind, joint, unit = _element(name, joints)
+        kinds.setdefault(kind or own or "", {})[joint] = columns[k]
+        if unit is not None:
+            raw.units[columns[k]] = unit
+    if not names:
+        kinds = {own or "": {str(column): column for column in columns}}
+    for kind, by_joint in kinds.items():
+        if not kind or kind == "t" or feature.partition(".")[0] in NOT_MEASURED:
+            continue
+        group = feature if len(kinds) == 1 and len(by_joint) == len(columns) else f"{feature}.{kind}"
+        raw.groups[group] = list(by_joint.values())
+        if feature in raw.faults:
+            raw.faults[group] = raw.faults[feature]
+        if names:
+            raw.joints[group] = tuple(by_joint)
+        offered[kind] = group
+    return offered
+
+
+def _element(name: str, joints: Sequence[str]) -> tuple[str | None, str, str | None]:
+    """(what it is, of which joint, in which unit) by an element's name, such as elbow.pos, joint1_vel, left_joint_1_rad."""
+    word, unit = name_and_unit(name)
+    kind = None
+    for ending, (meant, written) in ENDINGS.items():
+        if unit is None and word.lower().endswith(f"_{ending}") and len(word) > len(ending) + 1:
+            kind, unit, word = meant, written, word[: -len(ending) - 1]
+            break
+    if (owner := owner_of(word, joints)) is not None:
+        kind, word = SPELLED[owner[0].lower()], owner[1]
+    return kind, word, unit
+
+
+def _choose(raw: Raw, offers: Mapping[str, list[str]], request: Request) -> None:
+    """For each quantity the group of the arm's joints, or of as many; the first of several."""
+
+    def misfit(group: str) -> int:
+        joints = raw.joints.get(group)
+        if joints is not None and matched(request.joints, joints) is not None:
+            return 0
+        return 1 if len(raw.groups[group]) == len(request.joints) else 2
+
+    for kind, groups in offers.items():
+        raw.roles[kind] = min(groups, key=misfit)
+        if len(groups) > 1:
+            raw.note(f"{listed(groups)} may all be {kind}; {raw.roles[kind]} was read")
+
+
+def _doubted(raw: Raw, request: Request) -> None:
+    """Positions that go far beyond a turn and stay within ±100 may be normalised, and then say no angle."""
+    name = raw.roles.get("q")
+    if name is None or name in raw.faults or any(column in raw.units for column in raw.groups[name]):
+        return
+    order = matched(request.joints, raw.joints.get(name, ()))
+    q = raw.columns([raw.groups[name][k] for k in order] if order else raw.groups[name])
+    low, high = np.nanmin(q, initial=0.0), np.nanmax(q, initial=0.0)
+    if TURNING < max(-low, high) <= FULL_SCALE:
+        raw.doubts[name] = (
+            f"{raw.source}: {name} goes from {low:.4g} to {high:.4g}, which looks like LeRobot's normalised positions "
+            "(−100 to 100), and those have no unit and cannot be used; record with use_degrees, or say the unit if they have "
+            "one: units={'q': 'deg'} (--unit q=deg)"
+        )

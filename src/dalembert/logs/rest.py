@@ -1,0 +1,103 @@
+"""When the joints of a log rest: instants at which the velocity is nothing but noise, and the direction friction keeps there.
+
+The velocity of a joint at rest is noise, and so is its sign: dry friction computed from it jumps between its two levels.
+A joint rests where it stays below a speed that the noise of its own velocity sets, for at least a period of the
+cut-off; a reversal passes through zero more quickly and is no rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.environment.brief import brief
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+SHARE = 1e-3  # of a joint's largest speed: below it a joint without any noise rests, too
+NOISE = 3.0  # standard deviations of the velocity's noise: below them a rest may begin
+LEAVE = 2.0  # times that speed: above it a rest is over
+QUIET = 0.1  # of the blocks of time, those that vary least, show the noise: the others have motion and its vibration
+CREEP = 1e-9  # rad/s or m/s: the speed of a joint at rest; its sign is the direction that friction keeps
+
+
+def rest_speeds(velocities: Sequence[Array], window: int) -> Array:
+    """The speed (n,) below which each joint may rest, from all stretches (N, n) of a log.
+
+    ``window`` is a period of the cut-off in samples. The noise is what a mean over a period takes off the velocity, in
+    the tenth of all periods in which that is least.
+    """
+    fastest = np.max([np.abs(qd).max(axis=0) for qd in velocities], axis=0)
+    blocks = [_noise(qd, window) for qd in velocities]
+    return np.maximum(NOISE * np.quantile(np.concatenate(blocks), QUIET, axis=0), SHARE * fastest)
+
+
+def _noise(qd: Array, window: int) -> Array:
+    """The root mean square, over blocks of a period, of the velocity less its mean over a period: (blocks, n)."""
+    window = max(2, min(window, len(qd)))
+    count = len(qd) // window
+    rows = qd[: count * window].reshape(count, window, -1)
+    ramp = np.arange(window) - 0.5 * (window - 1)
+    slope = np.einsum("w,bwn->bn", ramp, rows) / (ramp @ ramp)
+    square = np.einsum("bwn,bwn->bn", rows, rows) / window - rows.mean(axis=1) ** 2 - slope**2 * (ramp @ ramp) / window
+    return np.sqrt(np.maximum(square, 0.0))
+
+
+@brief
+@dataclass(frozen=True, eq=False)
+class Rests:
+    """When the joints of a stretch rest: resting (N, n) bool, and direction (N, n) ±1, or 0 where nothing says one.
+
+    The direction is that of the last motion; before its first motion a joint has the direction of that motion, and a
+    joint that never moves has none. Where a joint moves, its own velocity has the sign, and the direction is 0.
+    """
+
+    resting: Mask
+    direction: NDArray[np.int8]
+
+    def part(self, rows: slice) -> Rests:
+        """Some of its samples."""
+        return Rests(self.resting[rows], self.direction[rows])
+
+    def held(self, qd: Array) -> Array:
+        """The velocities (N, n) with next to none in the direction of its last motion while a joint rests."""
+        return np.where(self.resting, CREEP * self.direction, qd)
+
+    def stopped(self, x: Array) -> Array:
+        """Velocities or accelerations (N, n) that are zero while a joint rests."""
+        return np.where(self.resting, 0.0, x)
+
+
+def rests(qd: Array, speeds: Array, shortest: int) -> Rests:
+    """When the joints of one stretch with velocities (N, n) rest, below ``speeds`` (n,) for ``shortest`` samples or more.
+
+    >>> qd = np.concatenate([np.ones(10), 1e-4 * (-1.0) ** np.arange(10), -np.ones(10)])[:, None]
+    >>> rest = rests(qd, np.array([1e-3]), 5)
+    >>> np.flatnonzero(rest.resting).tolist() == list(range(10, 20)), rest.held(qd)[[0, 10, 19, 20], 0].tolist()
+    (True, [1.0, 1e-09, 1e-09, -1.0])
+    """
+    resting, direction = np.zeros(qd.shape, bool), np.zeros(qd.shape, np.int8)
+    for j, speed in enumerate(speeds):
+        column = np.ascontiguousarray(qd[:, j])
+        size = np.abs(column)
+        slow, quick = np.flatnonzero(size <= speed), np.flatnonzero(size > LEAVE * speed)
+        if not len(slow):
+            continue
+        # slow samples are of one rest unless the joint is quick in between
+        before = np.searchsorted(quick, slow)
+        cuts = np.flatnonzero(np.diff(before)) + 1
+        first, last = np.append(0, cuts), np.append(cuts, len(slow)) - 1
+        long = slow[last] - slow[first] + 1 >= shortest
+        begins, ends, before = slow[first][long], slow[last][long] + 1, before[first][long]
+        signs = np.zeros(len(quick) + 2, np.int8)
+        signs[1:-1] = np.sign(column[quick])
+        ways = np.where(signs[before] != 0, signs[before], signs[before + 1])
+        edges = np.zeros((2, len(column) + 1), np.int8)
+        edges[0, begins], edges[1, begins] = 1, ways
+        edges[0, ends], edges[1, ends] = edges[0, ends] - 1, edges[1, ends] - ways
+        resting[:, j], direction[:, j] = np.cumsum(edges[:, :-1], axis=1, dtype=np.int8)
+    return Rests(resting, direction)
