@@ -39,7 +39,7 @@ def log(motion: da.Trajectory, a: da.Arm, seed: int) -> dict[str, Any]:
 
 
 def identified(logs: Any, **options: Any) -> Identification:
-    return da.identify(planar(), logs, cutoff=CUTOFF, **options)
+    return da.identify(planar(), logs, cutoff=CUTOFF, selection=False, **options)
 
 
 @pytest.fixture(autouse=True)
@@ -192,7 +192,7 @@ def test_the_model_of_the_fit_is_excited(tmp_path: Path) -> None:
         "two_sided": True, "coupling": [(1, 2)], "offset": False,
         "terms": {"joint2": {"stribeck": {"speed": 0.1}, "spring": {"rest": 0.2}, "harmonic": {"order": 3}}},
     }  # fmt: skip
-    fit = da.identify(planar(), log(FIRST, a, 0), cutoff=CUTOFF, **model)
+    fit = da.identify(planar(), log(FIRST, a, 0), cutoff=CUTOFF, selection=False, **model)
     fit.save(tmp_path / "fit.json")
     motion = da.excite(planar(), after=tmp_path / "fit.json", goal="friction:2", **BRIEF)
     table = motion.forecast
@@ -292,7 +292,7 @@ def test_what_the_fit_left_open_is_found_but_no_load_beside_it(fit: Identificati
 
 
 def test_friction_that_depends_on_the_load_is_excited_with_a_note() -> None:
-    fit = da.identify(planar(), log(FIRST, planar(), 0), cutoff=CUTOFF, terms={"joint2": "load"})
+    fit = da.identify(planar(), log(FIRST, planar(), 0), cutoff=CUTOFF, selection=False, terms={"joint2": "load"})
     motion = da.excite(planar(), after=fit, goal="friction:2", **BRIEF)
     assert any("takes the load as constant" in note for note in motion.notes)
     assert motion.forecast is not None and "mu_2" in motion.forecast.names

@@ -8,7 +8,6 @@ column itself has sgn.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -21,7 +20,7 @@ from dalembert.errors import DalembertError
 from dalembert.identification.base import independent_columns, random_states
 from dalembert.identification.parameters import Parameter, ParameterSet
 from dalembert.identification.states import Samples, States
-from dalembert.identification.tip_load import carried
+from dalembert.identification.tip_load import TipLoad
 from dalembert.quantities.derived import gradient
 from dalembert.quantities.gradients import GRADIENTS
 from dalembert.quantities.machine import kernel
@@ -173,13 +172,12 @@ class LoadColumns:
     def __init__(self, arm: Arm) -> None:
         if arm.mechanism.tip_body < 0:
             raise DalembertError(f"the tip of arm '{arm.name}' does not move; a load there shows in no torque")
-        if arm.mechanism.tree.lifts:  # and a load has its weight all the same
-            arm = arm.replace(links=tuple(replace(link, weight=1.0) for link in arm.robot.links))
-        self.arm = arm
+        held = TipLoad(arm)
+        self.arm = arm = held.weighing
         at = WIDTH * arm.mechanism.tip_body
         entry = GRADIENTS["regressor"].of(tuple(range(at, at + len(INERTIAL))))
         self._entry, self._columns = entry, kernel(arm.mechanism, entry)
-        self._carry = carried(arm.mechanism.tip)
+        self._carry = held.carry
         Y = self.columns(*random_states(arm, STATES)).reshape(-1, len(INERTIAL))
         length = np.linalg.norm(Y, axis=0)
         felt = [k for k in range(len(INERTIAL)) if length[k] > UNSEEN * length.max(initial=0.0)]

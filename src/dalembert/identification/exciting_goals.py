@@ -8,7 +8,7 @@ variance tr C A⁻¹ Cᵀ:
     parameters          relative standard deviations of all base parameters
     friction[:joint …]  relative standard deviations of friction and offsets, of all joints or of some
     payload[:mass-com]  the ten parameters of a load at the tip, from a run with it; or its mass and first moments, while its
-                        inertia is not known either
+                        inertia is not known either. Friction and offsets are the run's own, as in ``identify_payload``
     task:FILE.csv       torques along a motion, in parts of the effort limits
 """
 
@@ -32,6 +32,7 @@ from dalembert.identification.base import BaseParameters, showing_states
 from dalembert.identification.columns import joint_index
 from dalembert.identification.estimate import above_zero, inverse_of
 from dalembert.identification.exciting_columns import LoadColumns
+from dalembert.identification.parameters import Parameter
 from dalembert.identification.record import FitRecord
 from dalembert.logs.conditioning import REACH
 from dalembert.robot.tables import nearest
@@ -61,13 +62,18 @@ class GoalRow:
 
 @dataclass(frozen=True, eq=False)
 class Goal:
-    """What matters: ``wanted`` CᵀC (p, p), the criterion in words, and lines of the table; ``load`` is a load's columns."""
+    """What matters: ``wanted`` CᵀC (p, p), the criterion in words, and lines of the table.
+
+    load       the columns of a load at the tip
+    forgotten  base parameters that have new values in the next run
+    """
 
     text: str
     measure: str
     wanted: Array
     rows: tuple[GoalRow, ...]
     load: LoadColumns | None = None
+    forgotten: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,9 +154,14 @@ class Forecast:
         )
 
 
-def information_of(record: FitRecord) -> Array:
-    """A_prior (b, b): the inverse of the covariance, zero in what the fit does not determine."""
+def information_of(record: FitRecord, forgotten: Sequence[int] = ()) -> Array:
+    """A_prior (b, b): the inverse of the covariance, zero in what the fit does not determine.
+
+    forgotten  parameters that have new values in the next run, such as friction that changes with temperature: what the
+               former run says of the others is that with these unknown
+    """
     known = np.array([name not in record.unidentified for name in record.names], bool)
+    known[list(forgotten)] = False
     covariance = record.covariance[np.ix_(known, known)]
     if not np.isfinite(covariance).all():
         raise DalembertError(f"{record.source}: the covariance has entries that are not finite; identify again")
@@ -172,8 +183,8 @@ def aim_of(goal: str | Trajectory, arm: Arm, base: BaseParameters, record: FitRe
             f"duration is {duration:g} s, and the low-pass at {record.cutoff:.3g} Hz of the former fit takes "
             f"{REACH / record.cutoff:.3g} s from each end; give more than {2 * REACH / record.cutoff:.3g} s"
         )
-    known = information_of(record)
     chosen = _goal(goal, arm, base, record)
+    known = information_of(record, chosen.forgotten)
     prior = np.zeros_like(chosen.wanted)
     prior[: base.rank, : base.rank] = known
     notes: list[str] = []
@@ -241,21 +252,26 @@ def _goal(goal: str | Trajectory, arm: Arm, base: BaseParameters, record: FitRec
 
 def _friction(text: str, arm: Arm, base: BaseParameters) -> list[int]:
     """The base parameters that are friction or an offset, of some joints or of all."""
-    asked = [arm.mechanism.actuated[joint_index(arm, word)] for word in text.replace(",", " ").split()]
-    columns = []
-    for k, c in enumerate(base.independent):
-        parameter = base.parameters.members[c]
-        lossy = parameter.unit is not None and ("qd" in parameter.unit.of or isinstance(parameter.unit, Offset))
-        if parameter.drive is not None:
-            mine = any(arm.mechanism.actuated[j] in asked for j in parameter.drive[:2])
-        else:
-            mine = parameter.joint in asked
-        if lossy and (mine or not asked):
-            columns.append(k)
+    asked = {arm.mechanism.actuated[joint_index(arm, word)] for word in text.replace(",", " ").split()}
+    columns = _lossy(base)
+    if asked:
+        columns = [k for k in columns if asked & _joints(base.parameters.members[base.independent[k]], arm)]
     if not columns:
         where = f" of joint {text}" if text else ""
         raise DalembertError(f"the former fit has no friction and no offset{where}; identify again with friction")
     return columns
+
+
+def _lossy(base: BaseParameters) -> list[int]:
+    """The base parameters that are friction or an offset."""
+    units = [base.parameters.members[c].unit for c in base.independent]
+    return [k for k, unit in enumerate(units) if unit is not None and ("qd" in unit.of or isinstance(unit, Offset))]
+
+
+def _joints(parameter: Parameter, arm: Arm) -> set[int]:
+    """The joints of the tree that a parameter belongs to: two of a shared drive."""
+    drive = parameter.drive
+    return {parameter.joint} if drive is None else {arm.mechanism.actuated[j] for j in (drive.i, drive.j)}
 
 
 def _payload(text: str, choice: str, arm: Arm, base: BaseParameters, record: FitRecord) -> Goal:
@@ -270,7 +286,7 @@ def _payload(text: str, choice: str, arm: Arm, base: BaseParameters, record: Fit
     wanted[[b + k for k in chosen]] = usual[chosen] ** 2 / len(chosen)
     rows = tuple(_single(f"load {load.names[k]}", math.nan, b + k, size) for k in chosen)
     measure = "root mean square of the standard deviations of the load, as torques over the noise"
-    return Goal(text, measure, np.diag(wanted), rows, load)
+    return Goal(text, measure, np.diag(wanted), rows, load, tuple(_lossy(base)))
 
 
 def _task(text: str, motion: Trajectory, arm: Arm, base: BaseParameters, record: FitRecord) -> Goal:
