@@ -142,7 +142,10 @@ def test_total_least_squares_finds_drive_gains(tmp_path: Path) -> None:
     assert fit.payload_com is not None and fit.payload_com_std is not None and fit.gains_std is not None
     assert (np.abs(fit.payload_com[:2]) < 3 * fit.payload_com_std[:2]).all() and np.isnan(fit.payload_com[2])
     assert any("only the mass of the payload is known" in note for note in fit.notes)
-    off = [runs[0], {**runs[1], "tau": np.asarray(arm.with_payload(50.0, (0.1, 0.2, 0.0)).inverse_dynamics(q, qd, qdd)) / true}]
+    off = [
+        runs[0],
+        {**runs[1], "tau": np.asarray(arm.with_payload(50.0, (0.1, 0.2, 0.0)).inverse_dynamics(q, qd, qdd)) / true},
+    ]
     fit = da.identify(arm, off[0], method="total", loaded=off[1], payload={"mass": payload}, cutoff=5.0)
     assert fit.gains is not None and np.abs(fit.gains / true - 1).max() < 0.05
     assert fit.payload_com is not None and np.allclose(fit.payload_com[:2], (0.1, 0.2), atol=0.02)
@@ -683,7 +686,9 @@ def test_ur10e_validates() -> None:
     runs = [LOGS / f"ur10e_identification_20_02_12_{k}sec_12harm.npz" for k in (50, 40)]
     fit = da.identify(da.load(MODELS / "ur10e.urdf"), runs[0], runs[1], gains=GAINS)
     assert fit.validation_error <= 0.09
-    assert da.identify(da.load(MODELS / "ur10e.urdf"), runs[0], gains=GAINS, hold_out=0.25).validation_error <= 0.09
+    (last,) = da.identify(da.load(MODELS / "ur10e.urdf"), runs[0], gains=GAINS, hold_out=0.25).validation
+    assert last.moving_error <= 0.05
+    assert last.relative_error <= 0.11  # it ends with 4 s of rest, whose friction the first three quarters do not tell
     raw = dict(np.load(runs[1]))
     tau = fit.predict({k: raw[k] for k in ("t", "q", "qd")})
     assert tau.shape == raw["q"].shape and np.isfinite(tau).all()

@@ -189,9 +189,7 @@ def fitted(arm: Arm, whole: Log, settings: Settings, reading: Mapping[str, Any],
         weighed = _known_load(arm, estimator.payload, loaded)
     method = estimator.method or "weighted"
 
-    def solved(
-        parameters: ParameterSet, notes: list[str], warned: list[str], quickly: bool = False
-    ) -> Identification:
+    def solved(parameters: ParameterSet, notes: list[str], warned: list[str], quickly: bool = False) -> Identification:
         """The result; ``quickly`` by weighted least squares where robust ones would take many rounds."""
         base, joints = equations.prepared(parameters)
         if not joints.together().rows or max(np.abs(joint.R).max(initial=0.0) for joint in joints.joints) == 0:

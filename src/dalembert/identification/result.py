@@ -38,6 +38,7 @@ Array = NDArray[np.float64]
 Source = str | os.PathLike[str] | Mapping[str, ArrayLike] | Log
 
 POSES = 10_000  # at which B(q) is looked at
+RESTS = 3  # fewer of them do not tell how much friction is held at rest
 SLIGHT = 1e-6  # of what is left at rest: dry friction below it, of joints whose friction turns over gradually, is none
 
 
@@ -210,8 +211,8 @@ class Identification:
     def held_friction(self) -> float:
         """The share, 0 to 1, of its dry friction that a joint at rest keeps in the direction of its last motion.
 
-        At rest friction is anything between its two levels, as the controller leaves it. The share is that which explains
-        the torques of the identification run at rest best, over all joints; 0, the middle of both levels, where none rests.
+        At rest friction is anything between its two levels, as the controller leaves it. The rests of the identification run
+        tell the share, as far as they agree, see :func:`held_share`; without them it is 0, the middle of both levels.
         """
         return self.run.held
 
@@ -385,17 +386,31 @@ def _kept_at_rest(base: BaseParameters, values: Array, piece: Stretch) -> Array:
 def held_share(residual: Array, friction: Array, resting: NDArray[np.bool_]) -> float:
     """The share, 0 to 1, of ``friction`` (M, n) that joints at rest have, given what is left with all of it.
 
-    That with which the torques at rest are predicted best, by least squares over all joints together, each weighted by the
-    residual it has in motion: a joint rests too seldom to have a share of its own. 0 where no joint rests, or none of those that
-    rest has dry friction.
+    Every rest of every joint tells a share of its own by least squares. Their mean, weighted by the square of the friction
+    over the residual that the joint has in motion, is drawn towards 0, the middle between both levels, as far as the rests
+    disagree: by m²/(m² + e²) with the mean m and its standard error e. With fewer than ``RESTS`` of them the share is 0.
 
-    >>> friction, resting = np.array([[2.0], [2.0], [0.0]]), np.array([[True], [True], [False]])
-    >>> held_share(-0.75 * friction, friction, resting)
+    >>> friction, resting = np.full((9, 1), 2.0), np.array([[True], [True], [False]] * 3)
+    >>> held_share(np.where(resting, -0.75 * friction, 0.1), friction, resting)
     0.25
     """
     moving = np.maximum((~resting).sum(axis=0), 1)
     noise = np.sqrt(np.sum(np.where(resting, 0.0, residual) ** 2, axis=0) / moving)
-    d, left = ((x / np.where(noise > 0, noise, 1.0))[resting] for x in (friction, residual))
+    d, left = (np.where(resting, x / np.where(noise > 0, noise, 1.0), 0.0) for x in (friction, residual))
     if np.linalg.norm(d) <= SLIGHT * np.linalg.norm(left):
         return 0.0
-    return float(np.clip(1.0 + d @ left / (d @ d), 0.0, 1.0))
+    squares, products = [], []
+    for j in range(resting.shape[1]):
+        begins = np.flatnonzero(np.diff(resting[:, j].astype(np.int8), prepend=0) == 1)
+        if len(begins):
+            squares.append(np.add.reduceat(d[:, j] ** 2, begins))
+            products.append(np.add.reduceat(d[:, j] * left[:, j], begins))
+    weights, sums = np.concatenate(squares), np.concatenate(products)
+    weights, sums = (x[weights > 0] for x in (weights, sums))
+    if len(weights) < RESTS:
+        return 0.0
+    shares = 1.0 + sums / weights
+    weights = weights / weights.sum()
+    mean = float(weights @ shares)
+    error = float(np.sqrt(np.sum((weights * (shares - mean)) ** 2) * len(shares) / (len(shares) - 1)))
+    return float(np.clip(mean * mean**2 / (mean**2 + error**2), 0.0, 1.0)) if mean else 0.0

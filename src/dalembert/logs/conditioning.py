@@ -168,7 +168,7 @@ class Conditioned:
     @cached_property
     def resting(self) -> NDArray[np.bool_]:
         """Which joints rest at the kept instants: (count, n)."""
-        return self.at_kept("resting")
+        return np.concatenate([p.resting[k] for p, k in zip(self.pieces, self.kept, strict=True)])
 
     @cached_property
     def tau(self) -> Array:
@@ -232,12 +232,12 @@ def usual_step(log: Log) -> float:
 def smoothed(log: Log, cutoff: float, notes: list[str]) -> list[Stretch]:
     """The log in stretches of even samples, each with filtered q, qd and qdd from its first sample to its last, and its rests."""
     step = usual_step(log)
-    moving = [filtered_states(*arrays, 1.0 / step, cutoff) for arrays in even_stretches(log, step, GAP / cutoff, notes)]
-    return with_rests(moving, 1.0 / step, cutoff)
+    even = even_stretches(log, step, GAP / cutoff, notes)
+    return with_rests([filtered_states(*arrays, 1.0 / step, cutoff) for arrays in even], 1.0 / step, cutoff)
 
 
 def with_rests(stretches: list[Stretch], rate: float, cutoff: float) -> list[Stretch]:
-    """The stretches of one log, each with the rests of its joints."""
+    """The stretches of a log, each with the rests of its joints: what noise is, and how fast a joint moves, all of them say."""
     if not stretches:
         return []
     period = max(2, round(rate / cutoff))
