@@ -86,7 +86,7 @@ class EstimatorOptions:
                      for physical too
     damping          λ of "damped"; by generalised cross-validation unless given
     loaded           for "total": a run with a payload that is known, whose weight fixes the scale of the drive gains
-    payload          that payload: an Inertia in the tip's frame, or a mass (kg)
+    payload          that payload: an Inertia in the tip's frame, or a mass (kg), whose centre of mass is then found too
 
     >>> EstimatorOptions(method="ordinary").method
     'ordinary'
