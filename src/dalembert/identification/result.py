@@ -18,9 +18,9 @@ from dalembert.arrays import double
 from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError
 from dalembert.identification.base import BaseParameters, random_states
+from dalembert.identification.covariance import BlockFit
 from dalembert.identification.parameters import temperature_parameters
 from dalembert.identification.ranges import leaves_range, motion_of
-from dalembert.identification.covariance import BlockFit
 from dalembert.logs.alignment import aligned
 from dalembert.logs.conditioning import Conditioned, Stretch, condition, smoothed, usual_step
 from dalembert.logs.log import SPELLINGS, Log, read_log
