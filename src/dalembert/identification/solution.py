@@ -12,6 +12,7 @@ from dalembert.errors import DalembertError
 from dalembert.identification import estimate as ways
 from dalembert.identification.accumulate import JointTriangles, column_lengths
 from dalembert.identification.base import BaseParameters, independent_columns
+from dalembert.identification.covariance import block_fit
 from dalembert.identification.energy import energy_residuals, energy_triangles
 from dalembert.identification.log_equations import LogEquations, levels, typical_sizes
 from dalembert.identification.physical import Belief, consistent
@@ -29,6 +30,7 @@ CLEARLY = 1.5  # times the residual of weighted least squares, beyond which the 
 PERIODS = 5  # of the cut-off for every parameter, below which balances of energy are too few
 HARMLESS = 1e-3  # of a joint's torque: a residual that nobody minds
 CENTRES = 4  # fits with the payload's inertia as of the centre of mass of the one before
+TOLD_LAG = 0.1  # ms: a lag that is worth a word
 LOST = 10.0  # a parameter whose error alone makes torques so many times those measured is not in the log
 
 
@@ -41,6 +43,12 @@ def solution(
     loaded  a run with a payload that is known
     notes   sentences about the result are added to these, and warnings to ``warned``
     """
+    lag, blocks = joints.lag, None
+    if equations.lag is None:
+        equations = equations.settled(lag)
+        notes += _late(lag)
+    else:
+        lag = equations.lag
     ready, typical, gains, full, weighed = equations.ready, typical_sizes(base), None, None, None
     inflation, size = np.ones(len(joints.joints)), float(np.sqrt(np.mean(ready.tau**2)))
 
@@ -86,8 +94,12 @@ def solution(
         covariance = estimate.covariance
     elif method in ("damped", "sequential"):
         covariance = estimate.covariance * float(np.max(times))
-    else:
+    elif method == "energy":
         _, covariance, _ = ways.spread(joints, values, estimate.weights, fixed, times=worth)
+    else:
+        assert joints.segments is not None
+        blocks = block_fit(joints.segments, estimate.weights, values, joints.lag, fixed, times, ready.count)
+        covariance = blocks.jackknife()
     if belief is not None or equations.ready is not ready:
         run = make_run(base, values, ready, gains)
     unknown = () if belief is not None else fixed
@@ -98,12 +110,20 @@ def solution(
         covariance=covariance, found_full=full, condition=_condition(joints.together().R[:, free]),
         scaled_condition=_condition(weighted / column_lengths(weighted)), noise=noise, correlation=times,
         essential=tuple(base.names[k] for k in ways.essential(values, covariance, unknown)),
-        unidentified=tuple(base.names[k] for k in unknown), run=run, gains=gains,
+        unidentified=tuple(base.names[k] for k in unknown), run=run, gains=gains, lag=lag, blocks=blocks,
         gains_std=None if weighed is None else weighed.gains_std, payload_com=None if weighed is None else weighed.com,
         payload_com_std=None if weighed is None else weighed.com_std,
     )  # fmt: skip
     warned += [*_unseen(result, fixed), *_weak(result, typical)]
     return result
+
+
+def _late(lag: float) -> list[str]:
+    """What the torques' lag (s) is, in words."""
+    if 1e3 * abs(lag) < TOLD_LAG:
+        return []
+    word = "later" if lag > 0 else "earlier"
+    return [f"the torques are {1e3 * abs(lag):.2g} ms {word} than the positions, and were moved to their instants"]
 
 
 def _settled(joints: JointTriangles, base: BaseParameters, fixed_by: FixedBy, rounds: int) -> ways.Estimate:
@@ -223,7 +243,7 @@ def _total(
     triangles = [np.zeros((0, b + 10 + n)) for _ in range(n)]
     for ready in (equations.ready, loaded.run):
         for piece, kept in ready.blocks():
-            Y = ready.filtered(base.regressor(*piece.states), kept)
+            Y = ready.filtered(base.regressor(*piece.states, piece.temperature), kept)
             tau = ready.filtered(piece.tau, kept)
             Y_L = np.zeros((*tau.shape, 10))
             if ready is loaded.run:
