@@ -279,7 +279,7 @@ class Identification:
             kind = "physically consistent" if self.physical else f"'{self.method}'"
             raise DalembertError(
                 f"the bootstrap draws equations of least squares again, and this fit is {kind}; identify with method='ordinary', "
-                "'weighted', 'reweighted' or 'robust' and physical=False"
+                "'weighted' or 'reweighted' and physical=False"
             )
         return self.blocks.bootstrap(count, seed)
 
