@@ -686,7 +686,9 @@ def test_ur10e_validates() -> None:
     runs = [LOGS / f"ur10e_identification_20_02_12_{k}sec_12harm.npz" for k in (50, 40)]
     fit = da.identify(da.load(MODELS / "ur10e.urdf"), runs[0], runs[1], gains=GAINS)
     assert fit.validation_error <= 0.09
-    assert da.identify(da.load(MODELS / "ur10e.urdf"), runs[0], gains=GAINS, hold_out=0.25).validation_error <= 0.09
+    (last,) = da.identify(da.load(MODELS / "ur10e.urdf"), runs[0], gains=GAINS, hold_out=0.25).validation
+    assert last.moving_error <= 0.05
+    assert last.relative_error <= 0.11  # it ends with 4 s of rest, whose friction the first three quarters do not tell
     raw = dict(np.load(runs[1]))
     tau = fit.predict({k: raw[k] for k in ("t", "q", "qd")})
     assert tau.shape == raw["q"].shape and np.isfinite(tau).all()

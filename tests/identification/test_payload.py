@@ -14,8 +14,8 @@ import dalembert as da
 from arms import SHARED
 from dalembert.cli.main import app
 from dalembert.identification.payload import identify_payload
-from dalembert.identification.payload_torques import carried
 from dalembert.identification.payload_wrist import wrist_regressor
+from dalembert.identification.tip_load import carried
 
 MASS, COM = 2.3, np.array([0.03, -0.05, 0.12])
 TENSOR = np.array([[0.03, 0.002, -0.001], [0.002, 0.025, 0.003], [-0.001, 0.003, 0.02]])

@@ -7,6 +7,7 @@ import time
 import warnings
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -49,7 +50,7 @@ def stop_and_go(seed: int, count: int = 8, pause: float = 0.8) -> tuple[Array, A
     rng = np.random.default_rng(seed)
     poses = np.vstack([[0.2, 0.4], rng.uniform(-1.5, 1.5, (count, 2))])
     parts, begin = [], 0.0
-    for a, b in zip(poses[:-1], poses[1:], strict=True):
+    for a, b in pairwise(poses):
         motion = da.polynomial(a, b, duration=float(rng.uniform(1.0, 2.0)), degree=5)
         t = np.arange(0.0, motion.duration + pause, 1 / RATE)
         inside = t < motion.duration
@@ -224,7 +225,15 @@ def test_errors_moving_and_at_rest_are_shown_written_and_read(tmp_path: Path) ->
     arm.save(tmp_path / "arm.toml")
     np.savez(tmp_path / "run.npz", **log_of(arm, 0, 1.0)[0])
     result = CliRunner().invoke(
-        app, ["identify", str(tmp_path / "arm.toml"), str(tmp_path / "run.npz"), "--json", str(tmp_path / "fit.json")]
+        app,
+        [
+            "identify",
+            str(tmp_path / "arm.toml"),
+            str(tmp_path / "run.npz"),
+            "--no-selection",
+            "--json",
+            str(tmp_path / "fit.json"),
+        ],
     )
     assert result.exit_code == 0, result.output
     assert "moving" in result.output and "at rest" in result.output

@@ -16,14 +16,18 @@ ROWS = 12  # parameters of a table; the report and the JSON file have all
 
 def show_folds(folds: Folds, joints: tuple[str, ...]) -> None:
     """The errors on every part that was left out."""
-    rows = [[fold.name, *(f"{100 * e:.2f}" for e in (*fold.joint_errors, fold.relative_error))] for fold in folds.parts]
+    rests = any(fold.resting_error is not None for fold in folds)
+    rows = []
+    for fold in folds:
+        at_rest = (fold.moving_error, fold.resting_error) if rests else (None, None)
+        errors = (*fold.joint_errors, fold.relative_error, *at_rest)
+        rows.append([fold.name, *("–" if e is None else f"{100 * e:.2f}" for e in errors)])
     middle, spread = folds.errors.mean(axis=0), folds.errors.std(axis=0, ddof=1)
     means = [f"{100 * m:.2f} ± {100 * s:.2f}" for m, s in zip(middle, spread, strict=True)]
-    rows.append(["mean ± std", *means[1:], means[0]])
+    rows.append(["mean ± std", *means[1:], means[0], "", ""])
     tell("")
-    print_table(
-        ["left out", *(f">{name}" for name in joints), ">all"], rows, "Cross-validation: relative torque error (%)"
-    )
+    columns = ["left out", *(f">{name}" for name in joints), ">all joints", ">moving", ">at rest"]
+    print_table(columns, rows, "Cross-validation: relative torque error (%)")
     for sentence in folds.sentences:
         tell(sentence)
 

@@ -16,11 +16,10 @@ from dalembert.cli.terminal import console, number, print_table, say, saying_war
 from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable
+from dalembert.identification.stages import Stages
 
 if TYPE_CHECKING:
     from dalembert.identification.result import Identification
-
-SHARES = {"reading": (0.0, 0.3), "filtering": (0.3, 0.1), "regressor": (0.4, 0.5), "residuals": (0.9, 0.1)}
 
 
 def identify(
@@ -170,16 +169,11 @@ def identify(
         raise DalembertError(f"{output}: a calibrated arm is saved as .toml or .urdf")
     if coupling and output is not None and Path(output).suffix.lower() == ".urdf":
         raise DalembertError(f"{output}: URDF cannot hold a drive that two joints share (--coupling); save it as .toml")
-    count = 1 + (0 if folds is None else len(log) if folds == "runs" else int(folds_of(folds)))
+    stages = Stages(len(log) if folds == "runs" else int(folds_of(folds)))
     with saying_warnings(), Bar("identifying") as bar:
 
         def told(words: str, fraction: float) -> None:
-            if words.startswith("fold "):
-                _, k, _, of = words.split()
-                bar((int(k) + fraction) / (1 + int(of)))
-                return
-            begin, share = SHARES.get(words, (0.95, 0.05))
-            bar((begin + share * fraction) / count)
+            bar(stages(words, fraction))
 
         fit = da.identify(loaded_arm, log if len(log) > 1 else log[0], progress=told, **settings)
         if output is not None:

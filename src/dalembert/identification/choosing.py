@@ -27,7 +27,12 @@ def choose(arm: Arm, log: Log, settings: Settings, rotor: bool, step: Progress) 
     filtering = replace(settings.filtering, cutoff=float(cutoff))
     estimator, error = settings.estimator, min((t.error for t in trials if t.chosen), default=plain)
     if "estimator" in open_:
-        study = EstimatorStudy(parameter_set(arm, model, rotor, []), material, cutoff, selection.standard_errors)
+        study = EstimatorStudy(
+            parameter_set(arm, model, rotor, [], material.log.mean_temperature),
+            material,
+            cutoff,
+            selection.standard_errors,
+        )
         estimator, more = study.choose(study.ways(arm), step)
         trials += more
         error = next(trial.error for trial in more if trial.chosen)

@@ -23,6 +23,7 @@ from dalembert.arm.handed_on import handed_on
 from dalembert.environment.brief import brief
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError
+from dalembert.identification.parameters import SLOPE_UNITS
 from dalembert.identification.record import KINDS, FitRecord, as_record, kind_of_parameter, same_parameter
 from dalembert.identification.result import Identification, make_run
 from dalembert.logs.formats.raw import listed
@@ -145,7 +146,7 @@ class FitComparison:
     >>> tau = arm.inverse_dynamics(q, qd, qdd)
     >>> logs = [{"t": t, "q": q, "qd": qd, "tau": tau + 0.1 * rng.standard_normal(tau.shape)} for k in range(2)]
     >>> logs[1]["tau"] += 0.5 * np.sign(qd)
-    >>> before, after = (da.identify(arm, log) for log in logs)
+    >>> before, after = (da.identify(arm, log, selection=False) for log in logs)
     >>> after.compare(before).changed
     True
     """
@@ -323,7 +324,7 @@ def compare_fits(*fits: AnyFit, level: float = LEVEL) -> FitTrend:
     >>> rng = np.random.default_rng(0)
     >>> tau = arm.inverse_dynamics(q, qd, qdd)
     >>> logs = [{"t": t, "q": q, "qd": qd, "tau": tau + 0.1 * rng.standard_normal(tau.shape)} for k in range(3)]
-    >>> da.compare_fits(*(da.identify(arm, log) for log in logs))
+    >>> da.compare_fits(*(da.identify(arm, log, selection=False) for log in logs))
     <FitTrend of 'pendulum': 3 fits, 0 parameters not constant>
     """
     if len(fits) < 2:
@@ -358,6 +359,11 @@ def comparison(after: AnyFit, before: AnyFit, *, level: float = LEVEL) -> FitCom
             f"'{new.arm}' with {listed(list(new.joint_names), 4)}; compare two fits of one arm"
         )
     shared = [name for name in new.names if _comparable(new, old, name)]
+    if not shared:
+        raise DalembertError(
+            f"{old.source} and {new.source} share no parameter that both determine; was the geometry of arm '{new.arm}' changed "
+            "between them?"
+        )
     missing = tuple(dict.fromkeys(name for name in (*old.names, *new.names) if name not in shared))
     i, j = [old.names.index(name) for name in shared], [new.names.index(name) for name in shared]
     covariance = _covariance(old)[np.ix_(i, i)] + _covariance(new)[np.ix_(j, j)]
@@ -413,13 +419,16 @@ def _notes(result: FitComparison) -> tuple[str, ...]:
 
 
 def mahalanobis(difference: Array, covariance: Array) -> tuple[float, int]:
-    """(dᵀ Σ⁻¹ d, degrees of freedom), directions that Σ knows exactly left out.
+    """(dᵀ Σ⁻¹ d, degrees of freedom), directions that Σ knows exactly left out; infinite where d has a part along a variable
+    of variance 0.
 
     >>> mahalanobis(np.array([3.0, 4.0]), np.diag([1.0, 4.0]))
     (13.0, 2)
     """
     std = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     use = std > 0
+    if (difference[~use] != 0).any():  # known exactly, and different
+        return math.inf, len(difference)
     if not use.any():
         return 0.0, 0
     unit, correlation = difference[use] / std[use], covariance[np.ix_(use, use)] / np.outer(std[use], std[use])
@@ -469,7 +478,7 @@ def unit_of(record: FitRecord, k: int) -> str:
     """The unit of a base parameter."""
     term, joint = record.units[k], record.joints[k]
     if term is None:
-        return INERTIA_UNITS.get(record.names[k].split("_")[0], "kg m²")
+        return {**INERTIA_UNITS, **SLOPE_UNITS}.get(record.names[k].split("_")[0], "kg m²")
     unit = next((x.metadata["unit"] for x in term.numbers() if x.metadata["linear"] and getattr(term, x.name)), "")
     for turning, sliding in SLIDING_UNITS if joint >= 0 and record.prismatic[joint] else ():
         unit = unit.replace(turning, sliding)

@@ -102,7 +102,12 @@ def usual_squares(judged: Grams, errors: Array) -> Array:
     return np.maximum(errors.sum(axis=1), NOISELESS * torques + 1e-300) / rows
 
 
-def difference(a: Array, b: Array) -> tuple[float, float]:
-    """(mean, its standard error) of how much larger the scores a (B,) are than b, block by block."""
+def difference(a: Array, b: Array, parts: int) -> tuple[float, float]:
+    """(mean, its standard error) of how much larger the scores a (B,) are than b.
+
+    Neighbouring blocks resemble each other: the error is the larger of that over blocks and that over ``parts``.
+    """
     d = a - b
-    return float(d.mean()), float(d.std(ddof=1) / np.sqrt(len(d))) if len(d) > 1 else 0.0
+    means = np.array([some.mean() for some in np.array_split(d, min(parts, len(d)))])
+    errors = [float(x.std(ddof=1) / np.sqrt(len(x))) for x in (d, means) if len(x) > 1]
+    return float(d.mean()), max(errors, default=0.0)

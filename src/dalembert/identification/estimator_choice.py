@@ -83,7 +83,7 @@ class EstimatorStudy:
         felt, done = self.base.felt, 0
 
         def rows(piece: Stretch) -> list[Array]:
-            whole = felt.rows(*piece.states)
+            whole = felt.rows(*piece.states, piece.temperature)
             return [whole[part] for part in felt.parts]
 
         def weights(piece: Stretch, kept: NDArray[np.intp]) -> Array:
@@ -180,13 +180,13 @@ class EstimatorStudy:
         best = int(np.argmin([float(s.mean()) for s in scores]))
         near = []
         for k, s in enumerate(scores):
-            loss, spread = difference(s, scores[best])
+            loss, spread = difference(s, scores[best], self.cv.parts)
             if k == best or loss <= max(self.standard_errors * spread, WORTH * float(scores[best].mean())):
                 near.append(k)
         chosen = near[-1] if self.condition > HIGH else near[0]
         trials = []
         for k, (way, error) in enumerate(zip(ways, errors, strict=True)):
-            gain, spread = difference(scores[0], scores[k])
+            gain, spread = difference(scores[0], scores[k], self.cv.parts)
             size = max(float(scores[0].mean()), 1e-300)
             trials.append(Trial("estimator", "", way.words, error, gain / size, spread / size, 0, k == chosen))
         return ways[chosen].options, trials

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -37,12 +38,13 @@ from dalembert.identification.options import (
 from dalembert.identification.parameters import ParameterSet, has_rotors
 from dalembert.identification.physical import ten
 from dalembert.identification.result import Identification, Source, make_run
+from dalembert.identification.result import IdentificationWarning as IdentificationWarning
 from dalembert.identification.solution import KnownLoad, solution
 from dalembert.kernel.one_thread import one_thread
 from dalembert.logs.alignment import aligned, earlier_torques
 from dalembert.logs.conditioning import Conditioned, condition
 from dalembert.logs.formats.raw import listed
-from dalembert.logs.log import Log, joined, read_log
+from dalembert.logs.log import EPISODE, Log, joined, read_log
 from dalembert.logs.suspicions import suspicions
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.tables import nearest
@@ -53,10 +55,6 @@ WORSE = 2.0  # a fit that settles may be worse than the best before it by no mor
 NOTHING = 1e-30  # N m: torques so small are zero
 MOST_RUNS = 20  # that are looked at for units, signs and joints mixed up, each by itself
 UNLIKE = 0.5  # a relative error above which the arm is hardly the one that moved
-
-
-class IdentificationWarning(UserWarning):
-    """Something about a log or a fit that its user should know before trusting it."""
 
 
 @one_thread()
@@ -131,7 +129,7 @@ def identify(
         )
     for other, run in zip(others, judged, strict=True):
         notes += [*other.notes, *(note for note in run.conditioned.notes if not note.startswith("low-pass"))]
-        warned += suspicions(arm, other, run.conditioned, reading)
+        warned += [*suspicions(arm, other, run.conditioned, reading), *run.notes]
     if result.relative_error > UNLIKE and not result.physical:
         warned.append(
             f"{whole.source}: the best fit leaves {100 * result.relative_error:.0f} % of the torques unexplained; are the joints in "
@@ -153,8 +151,7 @@ def fitted(arm: Arm, whole: Log, settings: Settings, reading: Mapping[str, Any],
         raise DalembertError(f"{whole.source}: the torques are zero throughout, so that nothing can be identified")
     notes, warned = [*whole.notes, *(() if "cutoff" in settings.open else ready.notes)], list[str]()
     how["cutoff"] = ready.cutoff  # of all
-    for part in _looked_at(whole, ready):
-        warned += suspicions(arm, part, condition(part, **how) if whole.parts else ready, reading)
+    warned += _suspected(arm, whole, ready, how, reading)
 
     rotor = settings.model.rotor
     if rotor is None:
@@ -182,7 +179,12 @@ def fitted(arm: Arm, whole: Log, settings: Settings, reading: Mapping[str, Any],
     lag = 0.0 if settings.filtering.lag is None and method == "total" else settings.filtering.lag
     moved = ready.earlier_torques(lag or 0.0)
     equations = LogEquations(arm, moved, settings.filtering.dead_zone, dry, step, lag)
-    chosen = parameter_set(arm, model, rotor, notes)
+    chosen = parameter_set(arm, model, rotor, notes, whole.mean_temperature)
+    notes += [
+        f"{part.source}: it has no temperature, on which friction is asked to depend; the mean of the others is taken"
+        for part in whole.separate
+        if chosen.heated and part.temperature is None
+    ]
     if model.sigmoid not in (None, False):
         chosen = chosen.with_terms(gradual_terms(arm, *equations.sigmoids(model.sigmoid, chosen, notes)))
     if model.stribeck not in (None, False):
@@ -222,7 +224,20 @@ def _first_lag(arm: Arm, ready: Conditioned, settings: Settings, rotor: bool, st
         return 0.0
     model = replace(settings.model, sigmoid=None, stribeck=None)
     equations = LogEquations(arm, ready, settings.filtering.dead_zone, True, step)
-    return equations.prepared(parameter_set(arm, model, rotor, []))[1].lag
+    return equations.prepared(parameter_set(arm, model, rotor, [], ready.log.mean_temperature))[1].lag
+
+
+def _suspected(
+    arm: Arm, whole: Log, ready: Conditioned, how: Mapping[str, Any], reading: Mapping[str, Any]
+) -> list[str]:
+    """What looks odd about the runs, each by itself; what episodes of a dataset have in common is said of the first alone."""
+    warned: dict[str, str] = {}
+    for part in _looked_at(whole, ready):
+        for sentence in suspicions(arm, part, condition(part, **how) if whole.parts else ready, reading):
+            source, _, words = sentence.partition(": ")
+            alike = re.sub(r"[\d.+e−-]+", "", words) if EPISODE in source else sentence
+            warned.setdefault(alike, sentence)
+    return list(warned.values())
 
 
 def _looked_at(whole: Log, ready: Conditioned) -> list[Log]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 
 from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError
-from dalembert.identification.record import FitRecord, kind_of_parameter, same_parameter
+from dalembert.identification.record import FitRecord, kind_of_parameter, plain, same_parameter
 from dalembert.identification.result import Identification
+from dalembert.identification.stages import Stages
 from dalembert.logs.conditioning import usual_step
 from dalembert.logs.formats.raw import listed
 from dalembert.logs.log import Log, joined
@@ -43,15 +44,21 @@ class Fold:
 
     name            of the part: "part 2 of 5", or the run
     span            from the first to the last sample (s)
+    size            ‖τ_measured‖ over the part and all joints
     relative_error  ‖τ_measured − τ_predicted‖ / ‖τ_measured‖ on the part; joint_errors (n,) of each joint, rms (n,)
+    moving_error, resting_error
+                    the relative error while joints move and while they rest; None where they never do
     names           of the base parameters, values ``parameters``; cutoff (Hz) of the low-pass
     """
 
     name: str
     span: tuple[float, float]
+    size: float
     relative_error: float
     joint_errors: Array
     rms: Array
+    moving_error: float | None
+    resting_error: float | None
     names: tuple[str, ...]
     parameters: Array
     cutoff: float
@@ -98,6 +105,12 @@ class Folds:
     def relative_error_std(self) -> float:
         """Their standard deviation."""
         return float(self.errors[:, 0].std(ddof=1))
+
+    @property
+    def pooled_error(self) -> float:
+        """The relative error over all parts together, as if the whole log had been predicted."""
+        sizes = np.array([fold.size for fold in self.parts])
+        return float(np.linalg.norm(self.errors[:, 0] * sizes) / max(float(np.linalg.norm(sizes)), 1e-300))
 
     @cached_property
     def shared(self) -> NDArray[np.bool_]:
@@ -146,8 +159,8 @@ class Folds:
         worst = max(self.parts, key=lambda fold: fold.relative_error)
         out = [
             f"left out in turn, {len(self.parts)} parts are predicted with {100 * self.relative_error:.3g} ± "
-            f"{100 * self.relative_error_std:.2g} % relative torque error (worst: {worst.name}, {100 * worst.relative_error:.3g} %); "
-            f"the fit to all of them leaves {100 * self.own_error:.3g} %"
+            f"{100 * self.relative_error_std:.2g} % relative torque error (worst: {worst.name}, {100 * worst.relative_error:.3g} %), "
+            f"{100 * self.pooled_error:.3g} % over all of them; the fit to the whole log leaves {100 * self.own_error:.3g} %"
         ]
         if absent := [name for name, kept in zip(self.names, self.shared, strict=True) if not kept]:
             out.append(f"some folds chose a model without {listed(absent, NAMED)}")
@@ -171,23 +184,12 @@ class Folds:
     def written(self) -> dict[str, Any]:
         """As plain data for JSON; what is not known is None."""
         return {
-            "parts": [
-                {
-                    "name": fold.name,
-                    "span": list(fold.span),
-                    "relative_error": fold.relative_error,
-                    "joint_errors": fold.joint_errors.tolist(),
-                    "rms": fold.rms.tolist(),
-                    "cutoff": fold.cutoff,
-                    "names": list(fold.names),
-                    "parameters": fold.parameters.tolist(),
-                }
-                for fold in self.parts
-            ],
+            "parts": [{field.name: plain(getattr(fold, field.name)) for field in fields(Fold)} for fold in self.parts],
             "relative_error": self.relative_error,
             "relative_error_std": self.relative_error_std,
+            "pooled_error": self.pooled_error,
             **{
-                name: [x if math.isfinite(x) else None for x in getattr(self, name).tolist()]
+                name: plain(getattr(self, name))
                 for name in ("parameter_mean", "parameter_std", "jackknife_std", "ratio")
             },
             "sentences": list(self.sentences),
@@ -225,12 +227,10 @@ def cross_validated(
     parts = run_parts(whole) if folds == "runs" else time_parts(whole, int(folds))
     record, out, values = result.record, [], []
     for k, (name, left_out, kept) in enumerate(parts):
-        word, reached = f"fold {k + 1} of {len(parts)}", 0.0
+        word, stages = f"fold {k + 1} of {len(parts)}", Stages()
 
-        def inside(words: str, fraction: float, word: str = word) -> None:
-            nonlocal reached
-            reached = max(reached, fraction if words == "regressor" else 0.0)
-            step(word, reached)
+        def inside(words: str, fraction: float, word: str = word, stages: Stages = stages) -> None:
+            step(word, stages(words, fraction))
 
         step(word, 0.0)
         try:
@@ -240,8 +240,9 @@ def cross_validated(
             raise DalembertError(f"{name} cannot be left out and judged: {problem}; or ask for fewer folds") from None
         step(word, 1.0)
         span = (float(left_out.t.min()), float(left_out.t.max()))
-        about = (run.relative_error, run.joint_errors, run.rms, fit.names, fit.parameters, run.conditioned.cutoff)
-        out.append(Fold(name, span, *about))
+        size, errors = float(np.linalg.norm(run.measured)), (run.relative_error, run.joint_errors, run.rms)
+        at_rest = (run.moving_error, run.resting_error)
+        out.append(Fold(name, span, size, *errors, *at_rest, fit.names, fit.parameters, run.conditioned.cutoff))
         values.append(_like(record, fit.record))
     groups = tuple((record.joints[k], kind_of_parameter(record, k)) for k in range(len(record.names)))
     return Folds(tuple(out), record.names, np.array(values), record.std, groups, result.relative_error)

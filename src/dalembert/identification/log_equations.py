@@ -17,7 +17,13 @@ from dalembert.arm import Arm
 from dalembert.errors import DalembertError
 from dalembert.identification import estimate as ways
 from dalembert.identification.accumulate import JointTriangles, taken_in, triangle
-from dalembert.identification.base import BaseParameters, base_parameters, joint_ranges, showing_states
+from dalembert.identification.base import (
+    BaseParameters,
+    base_parameters,
+    joint_ranges,
+    showing_states,
+    showing_temperatures,
+)
 from dalembert.identification.columns import stribeck_terms
 from dalembert.identification.covariance import BlockFit, SegmentSums
 from dalembert.identification.felt import Felt
@@ -127,7 +133,7 @@ class LogEquations:
     def _rows(self, felt: Felt, piece: Stretch, kept: NDArray[np.intp]) -> tuple[Array, Array, Array]:
         """A block's low-passed columns (columns of all joints, m), torques (n, m) and their derivatives."""
         q, qd, qdd = piece.states
-        rows = felt.rows(q, np.where(self.still, 0.0, qd), qdd)
+        rows = felt.rows(q, np.where(self.still, 0.0, qd), qdd, piece.temperature)
         slope = np.gradient(piece.tau, 1.0 / self.ready.rate, axis=0)
         low_passed = self.ready.low_passed
         return low_passed(rows, kept), low_passed(piece.tau.T, kept), low_passed(slope.T, kept)
@@ -206,12 +212,15 @@ def levels(base: BaseParameters, ready: Conditioned) -> Array:
     size = np.sqrt(np.mean(ready.tau**2, axis=0))
     squares = 0.0
     for piece, kept in ready.blocks():
-        squares = squares + np.sum(parameters.regressor(*(x[kept] for x in piece.states)) ** 2, axis=0)
+        q, qd, qdd = (x[kept] for x in piece.states)
+        warm = None if piece.temperature is None else piece.temperature[kept]
+        squares = squares + np.sum(parameters.regressor(q, qd, qdd, warm) ** 2, axis=0)
     felt = np.sqrt(squares / ready.count)  # (n, p)
     return np.min(np.where(felt > 0, size[:, None] / np.maximum(felt, 1e-300), np.inf), axis=0)
 
 
 def typical_sizes(base: BaseParameters) -> Array:
     """The size of each base column at random states of order one."""
-    Y = base.regressor(*showing_states(base.parameters, 200, seed=3))
+    states = showing_states(base.parameters, 200, seed=3)
+    Y = base.regressor(*states, showing_temperatures(base.parameters, len(states[0]), seed=3))
     return np.maximum(np.sqrt(np.mean(Y**2, axis=(0, 1))), 1e-12)

@@ -32,7 +32,8 @@ class ModelOptions:
     balance    joints with a counterbalance
     terms      further terms of :mod:`dalembert.terms` by name, for every joint or for some, with the shape of each:
                ["load"], {"harmonic": {"order": 3}}, {"joint5": {"spring": {"rest": 0.2}}}. Those that the arm has
-               are identified in any case, with the shape that it gives them unless another is asked for
+               are identified in any case, with the shape that it gives them unless another is asked for;
+               "temperature" is friction that changes with the logged temperature
 
     >>> ModelOptions(friction=("viscous",), coupling=[(5, 6)]).coupling
     [(5, 6)]

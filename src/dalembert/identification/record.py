@@ -19,19 +19,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
+from dalembert.arm.handed_on import handed_on
 from dalembert.environment.brief import brief
 from dalembert.environment.version import __version__
 from dalembert.errors import DalembertError
 from dalembert.files import read_bounded, whole_file
 from dalembert.identification.base import BaseParameters, base_parameters
-from dalembert.identification.parameters import FRICTION, Drive, JointTerm, ParameterSet, has
+from dalembert.identification.parameters import FRICTION, SLOPE_UNITS, Drive, JointTerm, ParameterSet, has
 from dalembert.terms import TERMS, Offset, Term
 
 if TYPE_CHECKING:
+    from dalembert.identification.comparison import FitComparison
     from dalembert.identification.result import Identification, PredictedRun
 
 Array = NDArray[np.float64]
 
+HANDS_ON = {"compare": "identification.comparison:comparison"}  # imported when it is first called
 FORMAT, VERSION = "dalembert identification", 1
 LARGEST = 16 << 20  # bytes of a file
 SAME = 1e-6  # relative: combinations of parameters that differ by more belong to another geometry
@@ -88,6 +91,8 @@ class FitRecord:
     speeds         (n,) the speed of each joint that 99 % of the samples do not exceed
     error_scale    (b,) at least 1: what to multiply ``std`` with for the spread between folds, where there were folds
     runs           errors on the identification run and on those of validation
+    heated, mean_temperature
+                   joints whose friction depends on the temperature, and the mean of each joint's in the log (°C)
     log_date       when the log's file was last changed (ISO 8601, UTC), where it came from a file
     software       the version of dalembert that wrote it
 
@@ -95,7 +100,7 @@ class FitRecord:
     >>> arm = da.load("pendulum")
     >>> t = np.arange(0, 20, 0.01)
     >>> q, qd, qdd = da.fourier([[[0.5, 0.3]], [[0.2, 0.4]]], 0.2, duration=20.0)(t)
-    >>> fit = da.identify(arm, {"t": t, "q": q, "qd": qd, "tau": arm.inverse_dynamics(q, qd, qdd)})
+    >>> fit = da.identify(arm, {"t": t, "q": q, "qd": qd, "tau": arm.inverse_dynamics(q, qd, qdd)}, selection=False)
     >>> record = fit.record
     >>> record.names == fit.names, record.base(arm).rank == len(fit.names)
     (True, True)
@@ -138,6 +143,8 @@ class FitRecord:
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     log_date: str | None = None
+    heated: tuple[int, ...] = ()
+    mean_temperature: Array | None = None
     software: str = __version__
     source: str = "this fit"
 
@@ -168,7 +175,7 @@ class FitRecord:
             )
         chosen = ParameterSet(
             arm, dict(enumerate(self.friction_kinds)), _which(self.two_sided), _which(self.offset), self.rotor,
-            terms=self.terms, drives=self.drives,
+            terms=self.terms, drives=self.drives, heated=self.heated, mean_temperature=self.mean_temperature,
         )  # fmt: skip
         if missing := [name for name in self.standard_names if name not in chosen.names]:
             raise DalembertError(
@@ -187,6 +194,10 @@ class FitRecord:
                 f"the {base.rank} of arm '{arm.name}'; give the arm that was identified"
             )
         return base
+
+    def compare(self, before: FitRecord | str | os.PathLike[str], *, level: float = 0.01) -> FitComparison:
+        """What changed since an earlier fit of the arm; see :meth:`Identification.compare`."""
+        return handed_on(HANDS_ON, "compare")(self, before, level=level)
 
     # -- the file ------------------------------------------------------------------------------------
 
@@ -225,7 +236,7 @@ def read_fit(path: str | os.PathLike[str]) -> FitRecord:
     >>> arm = da.load("pendulum")
     >>> t = np.arange(0, 20, 0.01)
     >>> q, qd, qdd = da.fourier([[[0.5, 0.3]], [[0.2, 0.4]]], 0.2, duration=20.0)(t)
-    >>> fit = da.identify(arm, {"t": t, "q": q, "qd": qd, "tau": arm.inverse_dynamics(q, qd, qdd)})
+    >>> fit = da.identify(arm, {"t": t, "q": q, "qd": qd, "tau": arm.inverse_dynamics(q, qd, qdd)}, selection=False)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     fit.save(f"{folder}/fit.json")
     ...     record = da.read_fit(f"{folder}/fit.json")
@@ -288,12 +299,15 @@ def record_of(fit: Identification) -> FitRecord:
         unidentified=fit.unidentified, runs=tuple(_errors(run) for run in (fit.run, *fit.validation)), gains=fit.gains,
         error_scale=None if fit.folds is None else fit.folds.error_scale,
         notes=fit.notes, warnings=fit.warnings, log_date=_date_of([log.source for log in ready.log.separate]),
+        heated=tuple(parameters.heated), mean_temperature=parameters.mean_temperature,
     )  # fmt: skip
 
 
 def kind_of_parameter(record: FitRecord, k: int) -> str:
     """The kind of a base parameter, a key of ``KINDS``."""
     unit = record.units[k]
+    if record.names[k].split("_")[0] in SLOPE_UNITS:
+        return "friction"
     if unit is None:
         return "inertia"
     if isinstance(unit, Offset):
@@ -417,7 +431,8 @@ class _RecordReader:
             scaled_condition=self.number("scaled_condition"), noise=self.finite("noise", n),
             correlation=self.finite("correlation", n), rate=self.positive("rate"), cutoff=self.positive("cutoff"),
             speeds=self.finite("speeds", n), essential=self.words("essential", known=names),
-            unidentified=self.words("unidentified", known=names), runs=self.runs(n),
+            unidentified=self.words("unidentified", known=names), runs=self.runs(n), heated=self.heated(n),
+            mean_temperature=self.finite("mean_temperature", n) if self.heated(n) else None,
             gains=None if self.get("gains") is None else self.finite("gains", n),
             error_scale=None if self.whole.get("error_scale") is None else self.finite("error_scale", b), notes=self.words("notes"),
             warnings=self.words("warnings"), log_date=None if self.get("log_date") is None else self.word("log_date"),
@@ -449,6 +464,13 @@ class _RecordReader:
         if key not in self.whole:
             raise self.wrong(f"'{key}' is missing; the file is damaged or was written by another program")
         return self.whole[key]
+
+    def heated(self, n: int) -> tuple[int, ...]:
+        """The joints whose friction depends on the temperature; files of before have none."""
+        joints = self.whole.get("heated", [])
+        if not isinstance(joints, list) or not all(type(j) is int and 0 <= j < n for j in joints):
+            raise self.wrong(f"heated is {_short(joints)}; it must be a list of whole numbers from 0 to {n - 1}")
+        return tuple(joints)
 
     def word(self, key: str) -> str:
         value = self.get(key)
@@ -591,10 +613,10 @@ class _RecordReader:
                 raise self.wrong(f"runs has the name {_short(name)}; it must be text")
             error, joints, rms = (table.get(key) for key in ("relative_error", "joint_errors", "rms"))
             whole = math.nan if error is None else self._number("relative_error", error)
-            each = (
+            errors, sizes = (
                 self.numbers(f"runs: {key}", n, within=x or []) for key, x in (("joint_errors", joints), ("rms", rms))
             )
-            out.append(RunErrors(name, whole, *each, **self._at_rest(table, n)))
+            out.append(RunErrors(name, whole, errors, sizes, **self._at_rest(table, n)))
         if not out:
             raise self.wrong("runs is empty; a result has at least the run that it was identified on")
         return tuple(out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,6 +19,8 @@ from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError
 from dalembert.identification.base import BaseParameters, random_states
 from dalembert.identification.covariance import BlockFit
+from dalembert.identification.parameters import temperature_parameters
+from dalembert.identification.ranges import leaves_range, motion_of
 from dalembert.logs.alignment import aligned
 from dalembert.logs.conditioning import Conditioned, Stretch, condition, smoothed, usual_step
 from dalembert.logs.log import SPELLINGS, Log, read_log
@@ -41,7 +44,12 @@ Array = NDArray[np.float64]
 Source = str | os.PathLike[str] | Mapping[str, ArrayLike] | Log
 
 POSES = 10_000  # at which B(q) is looked at
+RESTS = 3  # fewer of them do not tell how much friction is held at rest
 SLIGHT = 1e-6  # of what is left at rest: dry friction below it, of joints whose friction turns over gradually, is none
+
+
+class IdentificationWarning(UserWarning):
+    """Something about a log or a fit that its user should know before trusting it."""
 
 
 @brief
@@ -50,6 +58,7 @@ class PredictedRun:
     """Measured and predicted torques of one run at the kept instants: t (M,), measured and predicted (M, n).
 
     held   the share of its dry friction that a joint at rest was predicted to keep in the direction of its last motion
+    notes  where it leaves the range of the motion from which the parameters are
     """
 
     name: str
@@ -58,6 +67,7 @@ class PredictedRun:
     predicted: Array
     conditioned: Conditioned
     held: float = 0.0
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def residual(self) -> Array:
@@ -205,21 +215,38 @@ class Identification:
 
     # -- using it --------------------------------------------------------------------------------
 
-    def torque(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-        """τ (N, n) of states, with everything that was identified: further terms and shared drives too."""
-        return self.base.felt.torque(self.parameters, *map(double, ("q", "qd", "qdd"), (q, qd, qdd)))
+    def torque(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, temperature: ArrayLike | None = None) -> Array:
+        """τ (N, n) of states, with everything that was identified: further terms and shared drives too.
+
+        temperature  of the joints (°C), (N, n), (n,) or one number; the mean of the log unless given. It counts where friction
+                     was identified with it (``terms=["temperature"]``)
+        """
+        q, qd, qdd = map(double, ("q", "qd", "qdd"), (q, qd, qdd))
+        if temperature is not None:
+            temperature = np.broadcast_to(double("temperature", temperature), q.shape)
+        return self.base.felt.torque(self.parameters, q, qd, qdd, temperature)
+
+    @property
+    def temperature_slopes(self) -> dict[str, tuple[float, float, float]]:
+        """By joint: T̄ (°C), and what a kelvin above it adds to viscous (N m s/rad) and to Coulomb friction (N m)."""
+        parameters, values = self.base.parameters, dict(zip(self.names, self.parameters.tolist(), strict=True))
+        slopes = {}
+        for j in parameters.heated:
+            viscous, coulomb = (values.get(x.name, 0.0) for x in temperature_parameters(self.before, j))
+            slopes[self.before.joint_names[j]] = (float(parameters.usual_temperature[j]), viscous, coulomb)
+        return slopes
 
     def torque_of(self, piece: Stretch) -> Array:
         """τ (N, n) along a stretch of a conditioned log; a joint at rest keeps :attr:`held_friction` of its dry friction."""
-        tau = self.base.felt.torque(self.parameters, *piece.states)
+        tau = self.base.felt.torque(self.parameters, *piece.states, piece.temperature)
         return tau - (1.0 - self.held_friction) * _kept_at_rest(self.base, self.parameters, piece)
 
     @property
     def held_friction(self) -> float:
         """The share, 0 to 1, of its dry friction that a joint at rest keeps in the direction of its last motion.
 
-        At rest friction is anything between its two levels, as the controller leaves it. The share is that which explains
-        the torques of the identification run at rest best, over all joints; 0, the middle of both levels, where none rests.
+        At rest friction is anything between its two levels, as the controller leaves it. The rests of the identification run
+        tell the share, as far as they agree, see :func:`held_share`; without them it is 0, the middle of both levels.
         """
         return self.run.held
 
@@ -227,28 +254,48 @@ class Identification:
         """The torques (N, n) of any run, at every row of the log; the log need not have torques.
 
         Positions and velocities are conditioned as for the fit (the same cut-off), torques are not
-        filtered. A joint at rest keeps :attr:`held_friction` of its dry friction, whatever the sign of its noise. Rows that hold no numbers get what their neighbours in time say; fewer than ten samples
-        between two gaps are too few, and get NaN.
+        filtered. A joint at rest keeps :attr:`held_friction` of its dry friction, whatever the sign of its noise. Rows that
+        filtered. A joint at rest keeps :attr:`held_friction` of its dry friction, whatever the sign of its noise. Rows
+        that hold no numbers get what their neighbours in time say; fewer than ten samples between two gaps are too few,
+        and get NaN. A run that leaves the range of the motion of the fit is warned of.
         """
         whole = self._read(log, torque_needed=False, **reading)
-        if whole.parts:
-            return np.concatenate([self.predict(part) for part in whole.parts])
+        for sentence in self._without_temperature(whole):
+            warnings.warn(sentence, stacklevel=2)
+        return np.concatenate([self._predicted(part) for part in whole.separate])
+
+    def _without_temperature(self, log: Log) -> list[str]:
+        """A sentence about each run that lacks the temperature which the friction depends on."""
+        if not self.base.parameters.heated:
+            return []
+        mean = ", ".join(f"{x:.3g}" for x in self.base.parameters.usual_temperature)
+        return [
+            f"{part.source}: it has no temperature; the mean of the training log, {mean} °C, is taken"
+            for part in log.separate
+            if part.temperature is None
+        ]
+
+    def _predicted(self, whole: Log) -> Array:
+        """The torques of one run, or of several in one file, at every row."""
         t = whole.t if whole.instants is None else whole.instants
         kept = np.arange(len(whole)) if whole.kept is None else whole.kept
         out = np.full((len(t), self.before.n), np.nan)
         runs = np.split(np.arange(len(whole)), np.flatnonzero(np.diff(whole.t) < 0) + 1)
         ends = [*(int(kept[run[0]]) for run in runs[1:]), len(t)]
-        begin = 0
+        begin, moved = 0, list[tuple[Array, Array, Array]]()
         for run, end in zip(runs, ends, strict=True):
-            qd = None if whole.qd is None else whole.qd[run]
-            alone = replace(whole, t=whole.t[run], q=whole.q[run], tau=whole.tau[run], qd=qd)
+            qd, warm = (None if x is None else x[run] for x in (whole.qd, whole.temperature))
+            alone = replace(whole, t=whole.t[run], q=whole.q[run], tau=whole.tau[run], qd=qd, temperature=warm)
             rows = slice(begin, end)
             for piece in smoothed(alone, self.run.conditioned.cutoff, []) if len(run) > 1 else ():
                 tau = self.torque_of(piece)
+                moved.append(piece.states)
                 inside = (t[rows] >= piece.t[0] - 1e-9) & (t[rows] <= piece.t[-1] + usual_step(whole))
                 for j in range(self.before.n):
                     out[rows][inside, j] = np.interp(t[rows][inside], piece.t, tau[:, j])
             begin = end
+        for sentence in leaves_range(self.before, whole.source, motion_of(moved), self._range) if moved else ():
+            warnings.warn(sentence, IdentificationWarning, stacklevel=2)
         return out if self.gains is None else out / self.gains
 
     def evaluate(self, log: Source, **reading: Any) -> PredictedRun:
@@ -258,7 +305,16 @@ class Identification:
     def judged(self, log: Log) -> PredictedRun:
         """The same of a log that was read already."""
         ready = condition(log, **{**self.conditioning, "cutoff": self.run.conditioned.cutoff})
-        return make_run(self.base, self.parameters, ready.earlier_torques(self.lag), self.gains, self.held_friction)
+        ready = replace(ready, notes=(*ready.notes, *self._without_temperature(log)))
+        ready = ready.earlier_torques(self.lag)
+        run = make_run(self.base, self.parameters, ready, self.gains, self.held_friction)
+        motion = {**_motion(ready), "tau": run.measured}
+        return replace(run, notes=tuple(leaves_range(self.before, log.source, motion, self._range)))
+
+    @cached_property
+    def _range(self) -> dict[str, Array]:
+        """The motion and the torques of the run it was identified on."""
+        return {**_motion(self.run.conditioned), "tau": self.run.measured}
 
     def bootstrap(self, count: int = 200, seed: int = 0) -> Array:
         """The covariance (b, b) of the parameters by a block bootstrap, which checks ``covariance``.
@@ -284,7 +340,8 @@ class Identification:
         return self.blocks.bootstrap(count, seed)
 
     def _read(self, log: Any, torque_needed: bool = True, **reading: Any) -> Log:
-        options = {**self.reading, **reading}
+        own = {key: value for key, value in self.reading.items() if key != "episodes"}  # those of another log
+        options = {**own, **reading}
         if isinstance(log, Mapping):
             if "current" not in log:
                 options.pop("gains", None)
@@ -385,6 +442,10 @@ class Identification:
         return f"<Identification of {self.before.name!r}: {words}>"
 
 
+def _motion(ready: Conditioned) -> dict[str, Array]:
+    return {name: ready.at_kept(name) for name in ("q", "qd", "qdd")}
+
+
 def make_run(
     base: BaseParameters, values: Array, ready: Conditioned, gains: Array | None = None, held: float | None = None
 ) -> PredictedRun:
@@ -392,7 +453,7 @@ def make_run(
 
     held  the share of its dry friction that a joint at rest keeps; unless given, that which explains this run best
     """
-    predicted = ready.thinned(lambda piece: base.felt.torque(values, *piece.states))
+    predicted = ready.thinned(lambda piece: base.felt.torque(values, *piece.states, piece.temperature))
     measured = ready.tau if gains is None else ready.tau * gains
     if not ready.resting.any():
         return PredictedRun(ready.log.source, ready.t, measured, predicted, ready, held or 0.0)
@@ -409,24 +470,40 @@ def _kept_at_rest(base: BaseParameters, values: Array, piece: Stretch) -> Array:
     if piece.rest is not None and len(rows):
         q, qd, qdd = (x[rows] for x in piece.states)
         stopped = np.where(piece.resting[rows], 0.0, qd)
-        out[rows] = base.felt.torque(values, q, qd, qdd) - base.felt.torque(values, q, stopped, qdd)
+        warm = None if piece.temperature is None else piece.temperature[rows]
+        moved, still = (base.felt.torque(values, q, v, qdd, warm) for v in (qd, stopped))
+        out[rows] = moved - still
     return out
 
 
 def held_share(residual: Array, friction: Array, resting: NDArray[np.bool_]) -> float:
     """The share, 0 to 1, of ``friction`` (M, n) that joints at rest have, given what is left with all of it.
 
-    That with which the torques at rest are predicted best, by least squares over all joints together, each weighted by the
-    residual it has in motion: a joint rests too seldom to have a share of its own. 0 where no joint rests, or none of those that
-    rest has dry friction.
+    Every rest of every joint tells a share of its own by least squares. Their mean, weighted by the square of the friction
+    over the residual that the joint has in motion, is drawn towards 0, the middle between both levels, as far as the rests
+    disagree: by m²/(m² + e²) with the mean m and its standard error e. With fewer than ``RESTS`` of them the share is 0.
 
-    >>> friction, resting = np.array([[2.0], [2.0], [0.0]]), np.array([[True], [True], [False]])
-    >>> held_share(-0.75 * friction, friction, resting)
+    >>> friction, resting = np.full((9, 1), 2.0), np.array([[True], [True], [False]] * 3)
+    >>> held_share(np.where(resting, -0.75 * friction, 0.1), friction, resting)
     0.25
     """
     moving = np.maximum((~resting).sum(axis=0), 1)
     noise = np.sqrt(np.sum(np.where(resting, 0.0, residual) ** 2, axis=0) / moving)
-    d, left = ((x / np.where(noise > 0, noise, 1.0))[resting] for x in (friction, residual))
+    d, left = (np.where(resting, x / np.where(noise > 0, noise, 1.0), 0.0) for x in (friction, residual))
     if np.linalg.norm(d) <= SLIGHT * np.linalg.norm(left):
         return 0.0
-    return float(np.clip(1.0 + d @ left / (d @ d), 0.0, 1.0))
+    squares, products = [], []
+    for j in range(resting.shape[1]):
+        begins = np.flatnonzero(np.diff(resting[:, j].astype(np.int8), prepend=0) == 1)
+        if len(begins):
+            squares.append(np.add.reduceat(d[:, j] ** 2, begins))
+            products.append(np.add.reduceat(d[:, j] * left[:, j], begins))
+    weights, sums = np.concatenate(squares), np.concatenate(products)
+    weights, sums = (x[weights > 0] for x in (weights, sums))
+    if len(weights) < RESTS:
+        return 0.0
+    shares = 1.0 + sums / weights
+    weights = weights / weights.sum()
+    mean = float(weights @ shares)
+    error = float(np.sqrt(np.sum((weights * (shares - mean)) ** 2) * len(shares) / (len(shares) - 1)))
+    return float(np.clip(mean * mean**2 / (mean**2 + error**2), 0.0, 1.0)) if mean else 0.0

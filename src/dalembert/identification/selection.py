@@ -58,7 +58,9 @@ class Selector:
         model = settings.model
         if "offset" in self.open:
             model = replace(model, offset=False)
-        shared = parameter_set(arm, replace(model, sigmoid=None, stribeck=None), rotor, [])
+        shared = parameter_set(
+            arm, replace(model, sigmoid=None, stribeck=None), rotor, [], material.log.mean_temperature
+        )
         if "friction" in self.open:
             own = {f"{kind}_{j + 1}" for j in arm.mechanism.actuated for kind in ("Fv", "Fs")}
             shared = replace(shared, only=[name for name in shared.names if name not in own])
@@ -94,7 +96,7 @@ class Selector:
     def rows(self, piece: Stretch) -> list[Array]:
         """What the joints feel at the samples of a piece: (columns, samples) each."""
         felt, (q, qd, qdd) = self.shared.felt, piece.states
-        common = felt.rows(q, qd, qdd)
+        common = felt.rows(q, qd, qdd, piece.temperature)
         out = []
         for j, (places, part) in enumerate(zip(felt.columns, felt.parts, strict=True)):
             load = self.load_from[places] @ common[part]
@@ -138,7 +140,7 @@ class Selector:
     def precision(self, deviation: float) -> Array:
         """(P, P) of a prior around the arm's own inertias: the inverse of K S² Kᵀ, S being how far each may be off."""
         base = self.shared
-        inertial = np.array([x.unit is None and x.torque is None for x in base.parameters.members])
+        inertial = np.array([x.unit is None and x.torque is None and x.slope is None for x in base.parameters.members])
         K = base.K[:, inertial] * (deviation * scales(base.parameters)[inertial])
         spread = K @ K.T
         mine = np.flatnonzero(np.diag(spread) > 0)
@@ -189,7 +191,7 @@ class Selector:
         """What a family brings beside a model with errors ``before``, and how much that is worth a parameter, or 0."""
         models = [{**rest, family.key: variant} for variant in family.variants]
         errors, which = cv.errors([self.columns_of(model) for model in models])
-        gain, spread = difference(cv.scores(before), cv.scores(errors))
+        gain, spread = difference(cv.scores(before), cv.scores(errors), cv.parts)
         unit = self.share(cv, before, family.joint)
         more = len(self.columns_of(models[which])) - len(self.columns_of(laws))
         needed = max(self.errors_needed * spread if more > 0 else 0.0, WORTH * unit * max(more, 1))
@@ -221,7 +223,7 @@ class Selector:
             for key in laws:
                 rest = {k: v for k, v in laws.items() if k != key}
                 errors, _ = cv.errors([self.columns_of(rest)])
-                loss, spread = difference(cv.scores(errors), cv.scores(before))
+                loss, spread = difference(cv.scores(errors), cv.scores(before), cv.parts)
                 small = WORTH * self.share(cv, before, key[0])
                 if loss <= max(min(self.errors_needed * spread, small), 0.0):
                     losses.append((loss, key))
@@ -246,7 +248,15 @@ class Selector:
             deviation, scores = self.believed(stages, usual, laws)
             best = int(np.argmin([float(s.mean()) for s, _ in scores]))
             cut = [
-                Trial("cutoff", "", f"{stage.cutoff:.3g} Hz", error, *_against(scores[best][0], s), 0, k == best)
+                Trial(
+                    "cutoff",
+                    "",
+                    f"{stage.cutoff:.3g} Hz",
+                    error,
+                    *_against(scores[best][0], s, self.material.part_count),
+                    0,
+                    k == best,
+                )
                 for k, (stage, (s, error)) in enumerate(zip(stages, scores, strict=True))
             ]
             if best == now:
@@ -273,7 +283,7 @@ class Selector:
         chosen, scores = None, scored(None)
         for deviation in DEVIATIONS if self.arm_has_inertias else ():
             others = scored(deviation)
-            gain, spread = difference(best(scores), best(others))
+            gain, spread = difference(best(scores), best(others), self.material.part_count)
             if gain > self.errors_needed * spread:
                 chosen, scores = deviation, others
         return chosen, scores
@@ -306,8 +316,8 @@ class Selector:
         )
 
 
-def _against(best: Array, scores: Array) -> tuple[float, float]:
+def _against(best: Array, scores: Array, parts: int) -> tuple[float, float]:
     """(gain, its standard error) of the best beside other scores, in the best's."""
-    gain, spread = difference(best, scores)
+    gain, spread = difference(best, scores, parts)
     size = max(float(best.mean()), 1e-300)
     return gain / size, spread / size

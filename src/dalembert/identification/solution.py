@@ -244,7 +244,7 @@ def _total(
     shown, whole = np.zeros(n), np.zeros(n)
     for ready in (equations.ready, loaded.run):
         for piece, kept in ready.blocks():
-            Y = ready.filtered(base.regressor(*piece.states), kept)
+            Y = ready.filtered(base.regressor(*piece.states, piece.temperature), kept)
             tau = ready.filtered(piece.tau, kept)
             Y_L = np.zeros((*tau.shape, 10))
             if ready is loaded.run:

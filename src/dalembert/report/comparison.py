@@ -12,6 +12,7 @@ from dalembert.identification.comparison import FitComparison, FitTrend, Paramet
 from dalembert.identification.record import KINDS
 from dalembert.report.colours import INK, JOINTS, RED, SOFT
 from dalembert.report.figures import HALF, WHOLE, Key, Panel, assemble
+from dalembert.report.folds import even_width
 from dalembert.report.html import grid, number, table, text
 from dalembert.report.words import literal
 
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 BEFORE, AFTER, CHANGED = SOFT, JOINTS[0], RED
-ACROSS = 40  # parameters of one panel
 POINTS = 60  # speeds that a friction curve is drawn with
 SLOWEST = 0.02  # of the speed that both logs reach: where it begins
+FAINT = 0.35  # opacity of parameters that no fit tells from zero
 LIMIT = 1.6  # of the axes, over the larger of all values
 ABOUT = (
     "<p>Differences are tested with the covariances of all fits; every family of tests is corrected for its size (Holm), so "
@@ -81,13 +82,15 @@ def _parameter_panels(trend: FitTrend) -> list[Panel]:
 
     def draw(axes: Axes, some: list[ParameterTrend]) -> None:
         for k, parameter in enumerate(some):
+            # one that no fit tells from zero stands back
+            faint = FAINT if (2 * parameter.std > np.abs(parameter.values)).all() else 1.0
             size = max(float(np.abs(parameter.values).max()), 1e-300)
             if parameter.name in changed:
                 axes.axvspan(k - 0.5, k + 0.5, color=CHANGED, alpha=0.13, lw=0, zorder=0.3)
             places = k + np.linspace(-0.22, 0.22, len(colours))
             for x, value, std, colour in zip(places, parameter.values, parameter.std, colours, strict=True):
                 bar = min(2 * float(std) / size, 2 * LIMIT)
-                axes.errorbar(x, value / size, bar, fmt="o", ms=3.2, lw=1.1, capsize=1.6, color=colour)
+                axes.errorbar(x, value / size, bar, fmt="o", ms=3.2, lw=1.1, capsize=1.6, color=colour, alpha=faint)
         axes.axhline(0, color=SOFT, lw=0.7, zorder=0.9)
         axes.grid(axis="x", visible=False)
         axes.set_xticks(range(len(some)), [literal(x.name) for x in some], rotation=90, fontsize=7)
@@ -96,11 +99,12 @@ def _parameter_panels(trend: FitTrend) -> list[Panel]:
         axes.set_xlim(-0.7, len(some) - 0.3)
         axes.set_ylim(-LIMIT, LIMIT)
 
-    title = "Parameters with ±2 standard deviations, over the largest of the fits"
+    title = "Parameters ± 2 σ, over the largest value"
     rows = trend.parameters
+    across = even_width(len(rows))
     return [
-        Panel("" if start else title, partial(draw, some=list(rows[start : start + ACROSS])), tuple(keys), WHOLE, 0.6)
-        for start in range(0, len(rows), ACROSS)
+        Panel("" if start else title, partial(draw, some=list(rows[start : start + across])), tuple(keys), WHOLE, 0.6)
+        for start in range(0, len(rows), across)
     ]
 
 

@@ -29,25 +29,30 @@ ABOUT = (
 def folds_section(fit: Identification, folds: Folds) -> str:
     """The section: words, table of errors, pictures, table of parameters."""
     lines = "".join(f"<li>{text(sentence)}</li>" for sentence in folds.sentences)
-    shown = [
-        [text(fold.name), *(f"{100 * e:.2f} %" for e in errors)]
-        for fold, errors in zip(folds, folds.errors, strict=True)
-    ]
+    rests = any(fold.resting_error is not None for fold in folds)
+    shown = []
+    for fold, errors in zip(folds, folds.errors, strict=True):
+        at_rest = (fold.moving_error, fold.resting_error) if rests else ()
+        shown.append(
+            [text(fold.name), *("–" if e is None else f"{100 * e:.2f} %" for e in (errors[0], *at_rest, *errors[1:]))]
+        )
     middle, spread = folds.errors.mean(axis=0), folds.errors.std(axis=0, ddof=1)
-    shown.append(
-        ["<b>mean ± std</b>", *(f"{100 * a:.2f} ± {100 * b:.2f} %" for a, b in zip(middle, spread, strict=True))]
-    )
+    means = [f"{100 * a:.2f} ± {100 * b:.2f} %" for a, b in zip(middle, spread, strict=True)]
+    shown.append(["<b>mean ± std</b>", means[0], *["–", "–"] * rests, *means[1:]])
+    headings = ["left out", "all joints", *["moving", "at rest"] * rests, *fit.before.joint_names]
     rows = [
         [f"<b>{text(name)}</b>", *(number(float(x[k]), 4 if i == 0 else 2) for i, x in enumerate(
             (folds.parameter_mean, folds.parameter_std, folds.jackknife_std, folds.std, folds.ratio)
         ))]
         for k, name in enumerate(folds.names)
     ]  # fmt: skip
+    panels = fold_panels(fit, folds)
     columns = ["parameter", "mean", "std between folds", "std of the fit by jackknife", "std by formula", "ratio"]
     return (
         f'<h2 id="folds">Cross-validation</h2><ul class="notes">{lines}</ul>{ABOUT}'
-        + table(["left out", "all joints", *fit.before.joint_names], shown)
-        + grid(fold_panels(fit, folds), "folds", "of the cross-validation", across="one")
+        + table(headings, shown)
+        + grid(panels[:1], "folds", "of the cross-validation", across="one")
+        + grid(panels[1:], "spreads", "of the cross-validation", across="one")
         + "<h3>Parameters between folds</h3>"
         + table(columns, rows)
     )
@@ -95,13 +100,23 @@ def fold_panels(fit: Identification, folds: Folds) -> list[Panel]:
         axes.set_xlim(-0.7, len(some) - 0.3)
         axes.set_ylabel("ratio")
 
+    across = even_width(len(known))
     title = "Standard deviation by jackknife over that by formula"
-    marks = ((INK, f"within a factor {FAR:g}, or smaller"), (RED, "larger: σ is too small"))
+    marks = ((INK, f"at most {FAR:g} times"), (RED, f"more than {FAR:g} times"))
     panels += [
-        Panel("" if at else title, partial(draw_ratios, some=known[at : at + ACROSS].tolist()), marks, WHOLE, 0.6)
-        for at in range(0, len(known), ACROSS)
+        Panel("" if at else title, partial(draw_ratios, some=known[at : at + across].tolist()), marks, WHOLE, 0.6)
+        for at in range(0, len(known), across)
     ]
     return panels
+
+
+def even_width(count: int) -> int:
+    """How many parameters a panel has, so that all panels have about as many.
+
+    >>> even_width(58), even_width(40), even_width(0)
+    (29, 40, 1)
+    """
+    return max(1, -(-count // max(1, -(-count // ACROSS))))
 
 
 def _ratio_colour(ratio: float) -> str:
