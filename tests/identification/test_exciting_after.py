@@ -268,6 +268,7 @@ def test_the_floor_is_a_plane_and_planes_bind() -> None:
         ({"after": ..., "duration": 0.5}, "takes 0.5 s from each end"),
         ({"after": "nowhere.json"}, "nowhere.json"),
         ({"planes": [((0, 0, 0), 1)]}, "plane 1 is .* not all zero"),
+        ({"planes": 3}, "planes is 3; it must be a list"),
         ({"planes": [(0, 0, 1)]}, "plane 1 is .* a pair"),
         ({"planes": [((1, 0, 0), 3.0)], "floor": False}, "joint 'joint1' of arm 'planar-2r' always lies 3 m behind plane 1"),
         ({"planes": [((0, 1, 0), -0.2)], "start": [-1.0, 0.0], "floor": False}, "start is not clear .* behind plane 1"),
