@@ -13,7 +13,7 @@ DEBIAN := gcc clang libc6-dev nodejs chromium poppler-utils qemu-user qemu-syste
 MACHINES := tests/emit/test_c99.py tests/emit/test_control_loop.py tests/emit/test_own_functions.py tests/emit/test_objects.py \
 	tests/emit/test_wasm.py tests/emit/test_grid.py tests/kernel/test_cache.py tests/report
 
-.PHONY: help demo book book-update test test-machines test-core test-foreign test-drake test-robots test-gpu lint format bench bench-quick soak clean
+.PHONY: help demo book book-update test test-machines test-core test-foreign test-drake test-robots test-gpu lint format bench bench-quick soak soak-identification clean
 .DELETE_ON_ERROR:
 
 help:
@@ -31,6 +31,7 @@ help:
 	@echo "make bench      speed on this machine beside every peer that installs: benchmarks/RESULTS.md, and what it has not"
 	@echo "make bench-quick  the same page from few figures: out/bench/RESULTS.md"
 	@echo "make soak       fuzzing of every reader, very many arms, new random examples: SOAK=1 takes at most an hour"
+	@echo "make soak-identification  a thousand simulated robots: is the true structure chosen, do standard deviations hold; SOAK scales it"
 	@echo "make clean      remove .venv, out and caches"
 
 demo: .venv/.installed
@@ -105,6 +106,9 @@ soak: .venv/.installed-dev
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[soak]" || \
 		echo "atheris cannot be installed here; a corpus is mutated at random instead"
 	$(BIN)/python tests/soak.py $(SOAK) --workers $(WORKERS)
+
+soak-identification: .venv/.installed-dev
+	OMP_NUM_THREADS=1 $(BIN)/python tests/soak_identification/run.py $(SOAK) --workers $(WORKERS)
 
 lint: .venv/.installed-dev
 	$(BIN)/ruff format --check .

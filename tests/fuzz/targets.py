@@ -185,7 +185,7 @@ def limits(path: Path) -> None:
 COUNT = 12  # rows
 HEADER = ("t", "q1", "q2", "qd1", "qd2", "tau1", "tau2")
 WORDS = tuple(
-    name.encode() for name in (*HEADER, "qdd1", "position", "elbow", "[deg]", "current", "nan", ";", "\t", '"')
+    name.encode() for name in (*HEADER, "qdd1", "temp1", "position", "elbow", "[deg]", "current", "nan", ";", "\t", '"')
 )
 
 

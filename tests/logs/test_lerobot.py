@@ -138,7 +138,7 @@ def test_a_table_alone_is_read_with_its_description_if_there_is_one(tmp_path: Pa
 
 def test_a_dataset_is_identified_predicted_and_validated(tmp_path: Path) -> None:
     folder = write(tmp_path / "set", together(), "v3.0")
-    fit = da.identify(arm(), folder, episodes="0:3", cutoff=8.0)
+    fit = da.identify(arm(), folder, episodes="0:3", cutoff=8.0, selection=False)
     assert fit.relative_error < 1e-4 and len(fit.run.conditioned.log.parts) == 3
     other = fit.evaluate(folder, episodes=3)
     assert other.relative_error < 1e-3
@@ -146,7 +146,16 @@ def test_a_dataset_is_identified_predicted_and_validated(tmp_path: Path) -> None
     assert tau.shape == (EPISODES * LENGTH, 2)
     assert np.linalg.norm(tau - whole()["tau"]) < 0.02 * np.linalg.norm(whole()["tau"])
     arm().save(tmp_path / "arm.toml")
-    command = ["identify", str(tmp_path / "arm.toml"), str(folder), "--cutoff", "8", "--episodes", "0:2"]
+    command = [
+        "identify",
+        str(tmp_path / "arm.toml"),
+        str(folder),
+        "--cutoff",
+        "8",
+        "--episodes",
+        "0:2",
+        "--no-selection",
+    ]
     run = CliRunner().invoke(app, command)
     assert run.exit_code == 0, run.output
     assert "2 episodes" in run.output

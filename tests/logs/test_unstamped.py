@@ -71,15 +71,22 @@ def test_stamps_and_a_rate_agree_or_count_rows_or_are_refused() -> None:
 def test_identify_predict_evaluate_and_the_command_take_a_rate(tmp_path: Path) -> None:
     rate = float(1.0 / np.median(np.diff(whole()["t"])))
     bare = {name: values for name, values in whole().items() if name != "t"}
-    fit = da.identify(arm(), bare, rate=rate)
-    usual = da.identify(arm(), whole())
+    fit = da.identify(arm(), bare, rate=rate, selection=False)
+    usual = da.identify(arm(), whole(), selection=False)
     assert np.allclose(fit.parameters, usual.parameters, rtol=1e-5, atol=1e-5)
     assert np.allclose(fit.predict(bare), usual.predict(whole()), rtol=1e-4, atol=0.02)
     assert np.allclose(fit.predict(whole()), usual.predict(whole()), rtol=1e-4, atol=0.02)
     assert fit.evaluate(bare).relative_error < 0.01
     path = text(tmp_path / "log.csv", ",".join(HEADER[1:]), np.column_stack([bare[x] for x in ("q", "qd", "tau")]))
     arm().save(tmp_path / "arm.toml")
-    command = ["identify", str(tmp_path / "arm.toml"), str(path), "--json", str(tmp_path / "out.json")]
+    command = [
+        "identify",
+        str(tmp_path / "arm.toml"),
+        str(path),
+        "--json",
+        str(tmp_path / "out.json"),
+        "--no-selection",
+    ]
     run = CliRunner().invoke(app, [*command, "--rate", f"{rate:.17g}"])
     assert run.exit_code == 0, run.output
     run = CliRunner().invoke(app, [*command, "--force"])

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.environment.brief import brief
 from dalembert.environment.extras import extra
+from dalembert.identification.covariance import Segments
 
 Array = NDArray[np.float64]
 
@@ -76,10 +77,16 @@ def triangle(equations: Array, rows: int, columns: NDArray[np.intp]) -> Triangul
 
 @dataclass(frozen=True)
 class JointTriangles:
-    """A triangle for every joint's own equations, each of those of ``size`` base parameters that the joint feels."""
+    """A triangle for every joint's own equations, each of those of ``size`` base parameters that the joint feels.
+
+    lag       by how much the torques were moved back in them (s)
+    segments  the Gram matrices of the same equations, segment by segment of time
+    """
 
     joints: tuple[TriangularSystem, ...]
     size: int
+    lag: float = 0.0
+    segments: Segments | None = None
 
     def together(self, weights: Array | None = None) -> TriangularSystem:
         """One triangle of all joints, joint i's equations times ``weights[i]``: 1/σ_i to weight by noise."""

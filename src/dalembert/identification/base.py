@@ -33,6 +33,7 @@ TOLERANCE = 2e-5
 ROUNDING = 1e-12  # of the usual length, what rounding alone may leave of a column
 SAMPLES = 4  # equations a parameter
 SLOWEST = 3  # powers of ten below those of order one: the speeds at which Stribeck friction shows
+WARMER = 10.0  # K: how far random temperatures are from the mean
 PROBES = 16  # random states that show which columns a joint feels
 WITHIN_LINK = (*INERTIAL[4:], *INERTIAL[1:4], "m", "Im", "Fv", "Fs", "Fs+", "Fs-", "offset")
 
@@ -110,9 +111,9 @@ class BaseParameters(Combinations):
             out.append(assembled(text[own], sized, style))
         return tuple(out)
 
-    def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+    def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, temperature: ArrayLike | None = None) -> Array:
         """Y_base: (N, n, b), with τ = Y_base π_base."""
-        return self.parameters.regressor(q, qd, qdd)[..., list(self.independent)]
+        return self.parameters.regressor(q, qd, qdd, temperature)[..., list(self.independent)]
 
     @cached_property
     def felt(self) -> Felt:
@@ -158,6 +159,14 @@ def showing_states(parameters: ParameterSet, count: int, seed: int = 0) -> tuple
     return q, qd, qdd
 
 
+def showing_temperatures(parameters: ParameterSet, count: int, seed: int = 0) -> Array | None:
+    """Random temperatures (count, n) around the mean ones; None where no column depends on them."""
+    if not parameters.heated:
+        return None
+    spread = np.random.default_rng([seed, 1]).uniform(-WARMER, WARMER, (count, parameters.arm.n))
+    return np.asarray(parameters.usual_temperature + spread)
+
+
 def base_parameters(parameters: ParameterSet, tolerance: float = TOLERANCE) -> BaseParameters:
     """The base parameters of a set, from Y at random states within the limits of the joints.
 
@@ -200,7 +209,7 @@ def _columns(parameters: ParameterSet) -> tuple[Array, Array, float]:
     p, n = parameters.size, parameters.arm.n
     count = max(24, SAMPLES * p // max(n, 1) + 1)
     states = showing_states(parameters, count)
-    W = parameters.regressor(*states).reshape(-1, p)
+    W = parameters.regressor(*states, showing_temperatures(parameters, len(states[0]))).reshape(-1, p)
     length = np.linalg.norm(W, axis=0)
     return W, length, float(np.median(length[length > 0])) if np.any(length > 0) else 0.0
 
@@ -210,7 +219,9 @@ def _felt_without_couplings(parameters: ParameterSet, candidates: Sequence[int],
     tree = parameters.arm.tree
     if tree is parameters.arm:
         return []
-    free = replace(parameters, arm=tree, extra=(), only=None, drives=(), load_from=None)
+    free = replace(
+        parameters, arm=tree, extra=(), only=None, drives=(), load_from=None, heated=(), mean_temperature=None
+    )
     _, length, usual = _columns(free)
     felt = {name for name, x in zip(free.names, length, strict=True) if x > tolerance * usual}
     return [k for k in candidates if parameters.names[k] in felt]

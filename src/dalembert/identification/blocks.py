@@ -24,6 +24,7 @@ from dalembert.logs.conditioning import (
     SPACING,
     USUAL,
     Conditioned,
+    EvenSamples,
     Stretch,
     even_stretches,
     filtered_states,
@@ -35,7 +36,6 @@ from dalembert.logs.conditioning import (
 from dalembert.logs.log import Log
 
 Array = NDArray[np.float64]
-Samples = tuple[Array, Array, Array | None, Array]  # t, q, qd, tau of a stretch
 
 PER_PART = 4  # blocks of each part that is left out: their spread is the standard error
 BAND = 0.999  # the share of the torques' power that the highest cut-off lets through
@@ -84,7 +84,7 @@ class Material:
         whole = even_stretches(log, 1.0 / rate, GAP / float(np.sqrt(self.cutoffs[0] * self.cutoffs[-1])), notes)
         self.rate = rate / every
         needed = 2 * round(REACH / float(self.cutoffs[0]) * self.rate) + 4 * SPACING
-        self.stretches = [thinned for stretch in whole if len((thinned := thin(stretch, rate, every))[0]) > needed]
+        self.stretches = [thinned for stretch in whole if len((thinned := thin(stretch, rate, every)).t) > needed]
         if not self.stretches:
             raise TooShortError(f"{log.source}: no stretch of it is long enough for blocks of time")
         self.parts = parts
@@ -92,7 +92,7 @@ class Material:
 
     def at(self, cutoff: float) -> tuple[Conditioned, Conditioned]:
         """(for the fit, for the judgement): states below twice the cut-off, torques below it, and below the band."""
-        smooth = [filtered_states(t, q, qd, tau, self.rate, cutoff) for t, q, qd, tau in self.stretches]
+        smooth = [filtered_states(stretch, self.rate, cutoff) for stretch in self.stretches]
         pieces = tuple(with_rests(smooth, self.rate, cutoff))
         every = max(1, int(self.rate / (SPACING * cutoff)))
         fit = Conditioned(pieces, self.rate, cutoff, every, 0, self.log)
@@ -130,13 +130,14 @@ class Material:
         return np.minimum(np.searchsorted(ends, [piece.t[0] for piece in ready.pieces]), len(ends) - 1)
 
 
-def thin(stretch: Samples, rate: float, every: int) -> Samples:
+def thin(stretch: EvenSamples, rate: float, every: int) -> EvenSamples:
     """One sample in ``every``, low-passed before."""
-    t, q, qd, tau = stretch
     if every == 1:
         return stretch
+    t, q, qd, tau, warm = stretch
     q, tau = (low_pass(x, rate, 0.4 * rate / every)[::every] for x in (q, tau))
-    return t[::every], q, None if qd is None else low_pass(qd, rate, 0.4 * rate / every)[::every], tau
+    qd = None if qd is None else low_pass(qd, rate, 0.4 * rate / every)[::every]
+    return EvenSamples(t[::every], q, qd, tau, None if warm is None else warm[::every])
 
 
 def power_limits(log: Log, rate: float) -> tuple[float, float]:

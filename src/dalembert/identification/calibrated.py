@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError, MissingExtraError
 from dalembert.identification.base import BaseParameters
-from dalembert.identification.parameters import Drive, ParameterSet, shape_of
+from dalembert.identification.parameters import SLOPE_UNITS, Drive, ParameterSet, shape_of
 from dalembert.identification.physical import Belief, consistent, entries, links_of, scales, signed, ten, tensor
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import Coupling, Friction, Joint, Link, Robot, Rotor
@@ -97,11 +97,30 @@ def calibrated_arm(parameters: ParameterSet, phi: Array, note: str) -> tuple[Arm
     for drive in dict.fromkeys(parameters.drives):
         changed = _with_drive(changed, parameters, drive, terms.get(drive, ()), rotors[drive])
     notes += _impossible(changed)
+    notes += _heated(parameters, phi)
     if extra := [column.name for column in parameters.extra if column.name in parameters.names]:
         notes.append(
             f"a robot cannot hold the columns {', '.join(extra)}: predict() has them, the calibrated arm has not"
         )
     return Arm(changed.replace(notes=(*robot.notes, note, *notes))), notes
+
+
+def _heated(parameters: ParameterSet, phi: Array) -> list[str]:
+    """That a robot's friction is that of one temperature, and how it changes with it."""
+    if not parameters.heated:
+        return []
+    usual = [
+        f"{parameters.usual_temperature[j]:.3g} °C at '{parameters.arm.joint_names[j]}'" for j in parameters.heated
+    ]
+    slopes = [
+        f"{parameter.name} = {x:.3g} {SLOPE_UNITS[parameter.kind]}"
+        for parameter, x in zip(parameters.members, phi.tolist(), strict=True)
+        if parameter.slope is not None
+    ]
+    return [
+        f"the calibrated arm has the friction of the log's mean temperature, {', '.join(usual)}; it changes by "
+        f"{', '.join(slopes)}, which predict() has and the arm has not"
+    ]
 
 
 def _terms(parameters: ParameterSet, phi: Array) -> dict[object, list[Term]]:

@@ -17,6 +17,8 @@ from dalembert.terms import TERMS, Coulomb, Harmonic, Stribeck, Tanh, Term, Visc
 
 Array = NDArray[np.float64]
 
+HEAT = "temperature"  # what asks, among terms, for friction that changes with the temperature
+
 
 def joint_index(arm: Arm, joint: str | int) -> int:
     """A joint by its name or its number from 1."""
@@ -125,6 +127,38 @@ def terms_of(arm: Arm, pattern: Any) -> tuple[JointTerm, ...]:
     return tuple((arm.mechanism.actuated[j], term) for j, term in terms)
 
 
+def heated_joints(arm: Arm, pattern: Any) -> tuple[Any, tuple[int, ...]]:
+    """A pattern of terms without ``"temperature"``, and the held joints, from 0, for which it has that.
+
+    >>> import dalembert as da
+    >>> heated_joints(da.load("planar-2r"), {"joint2": ["temperature", "load"]})
+    ({'joint2': ['load']}, (1,))
+    """
+    if isinstance(pattern, Mapping) and not all(
+        key in (*TERMS, HEAT) and key not in arm.joint_names for key in pattern
+    ):
+        entries = {joint: _without_heat(entry) for joint, entry in pattern.items()}
+        heated = [joint_index(arm, joint) for joint, (_, has) in entries.items() if has]
+        return {joint: entry for joint, (entry, _) in entries.items()}, tuple(dict.fromkeys(heated))
+    entry, has = _without_heat(pattern)
+    return entry, tuple(range(arm.n)) if has else ()
+
+
+def _without_heat(entry: Any) -> tuple[Any, bool]:
+    """What is asked for at a joint besides friction that depends on the temperature, and whether that is too."""
+    if entry == HEAT:
+        return (), True
+    if isinstance(entry, Mapping) and HEAT in entry:
+        if entry[HEAT] not in ({}, [{}], ()):
+            raise DalembertError(
+                f"'{HEAT}' is asked for with {entry[HEAT]!r}; it has no shape: give {{'{HEAT}': {{}}}}"
+            )
+        return {name: shape for name, shape in entry.items() if name != HEAT}, True
+    if isinstance(entry, (list, tuple)) and HEAT in entry:
+        return [name for name in entry if name != HEAT], True
+    return entry, False
+
+
 def _terms(entry: Any) -> list[Term]:
     """The terms of one joint: a name, several, or {name: shape, or a list of shapes}."""
     names = [entry] if isinstance(entry, str) else entry
@@ -141,7 +175,8 @@ def _terms(entry: Any) -> list[Term]:
 def _shaped(name: str, shape: Any) -> Term:
     """A term with its shape, its coefficients 0."""
     if name not in TERMS:
-        raise DalembertError(f"there is no term '{name}'; known are {', '.join(TERMS)}{nearest(name, list(TERMS))}")
+        known = [*TERMS, HEAT]
+        raise DalembertError(f"there is no term '{name}'; known are {', '.join(known)}{nearest(name, known)}")
     kind = TERMS[name]
     if kind in (Viscous, Coulomb):
         raise DalembertError(f"{name} friction is no further term; ask for it by friction=('viscous', 'coulomb')")

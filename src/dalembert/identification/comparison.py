@@ -23,6 +23,7 @@ from dalembert.arm.handed_on import handed_on
 from dalembert.environment.brief import brief
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError
+from dalembert.identification.parameters import SLOPE_UNITS
 from dalembert.identification.record import KINDS, FitRecord, as_record, kind_of_parameter, same_parameter
 from dalembert.identification.result import Identification, make_run
 from dalembert.logs.formats.raw import listed
@@ -477,7 +478,7 @@ def unit_of(record: FitRecord, k: int) -> str:
     """The unit of a base parameter."""
     term, joint = record.units[k], record.joints[k]
     if term is None:
-        return INERTIA_UNITS.get(record.names[k].split("_")[0], "kg m²")
+        return {**INERTIA_UNITS, **SLOPE_UNITS}.get(record.names[k].split("_")[0], "kg m²")
     unit = next((x.metadata["unit"] for x in term.numbers() if x.metadata["linear"] and getattr(term, x.name)), "")
     for turning, sliding in SLIDING_UNITS if joint >= 0 and record.prismatic[joint] else ():
         unit = unit.replace(turning, sliding)

@@ -129,7 +129,7 @@ class PowerColumns:
         self.parameters = base.parameters
         members = [self.parameters.members[k] for k in base.independent]
         _check(members)
-        self.stored = np.array([x.unit is None for x in members], bool)
+        self.stored = np.array([x.unit is None and x.slope is None for x in members], bool)
         self._members = members
         self._others = [k for k, stored in zip(base.independent, self.stored, strict=True) if not stored]
 
@@ -144,7 +144,7 @@ class PowerColumns:
         ]  # fmt: skip
         power = np.zeros((len(q), len(self._members)))
         if self._others:
-            torques = self.parameters.columns(self._others, q, qd, np.zeros(q.shape))
+            torques = self.parameters.columns(self._others, q, qd, np.zeros(q.shape), piece.temperature)
             power[:, ~self.stored] = np.stack([np.sum(torques[k] * qd, axis=1) for k in self._others], axis=1)
         return np.stack(energies, axis=1) if energies else np.zeros((len(q), 0)), power
 

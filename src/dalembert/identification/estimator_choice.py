@@ -83,7 +83,7 @@ class EstimatorStudy:
         felt, done = self.base.felt, 0
 
         def rows(piece: Stretch) -> list[Array]:
-            whole = felt.rows(*piece.states)
+            whole = felt.rows(*piece.states, piece.temperature)
             return [whole[part] for part in felt.parts]
 
         def weights(piece: Stretch, kept: NDArray[np.intp]) -> Array:

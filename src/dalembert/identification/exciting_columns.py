@@ -76,6 +76,11 @@ class TermColumns:
             raise DalembertError(
                 f"'{extra[0]}' is a column of a caller's own, whose slope is not known; a motion is found for terms and drives"
             )
+        if warm := [parameter.name for _, parameter in members if parameter.slope is not None]:
+            raise DalembertError(
+                f"'{warm[0]}' depends on the temperature, which no motion sets; plan after a fit without 'temperature' among "
+                "its terms"
+            )
 
     @property
     def arm(self) -> Arm:

@@ -46,8 +46,8 @@ class Felt:
         self._flat = (joints * self._width + sources)[self._rows]
         self._more = [(row, joints[row], chosen[row]) for row in np.flatnonzero(sources < 0)]
 
-    def rows(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """(columns of all joints, samples) for states (samples, n)."""
+    def rows(self, q: Array, qd: Array, qdd: Array, temperature: Array | None = None) -> Array:
+        """(columns of all joints, samples) for states (samples, n); temperatures (°C) where columns depend on them."""
         m, n, parameters = len(q), self.parameters.arm.n, self.parameters
         out = np.empty((self.parts[-1].stop, m))
         kernel = parameters.arm.kernel("regressor")
@@ -57,17 +57,17 @@ class Felt:
             Y = wide[: piece.stop - start]
             kernel(parameters.arm.placed(q[piece]), qd[piece], qdd[piece], out=Y)
             out[self._rows, piece] = Y.reshape(len(Y), -1).T[self._flat]
-        more = parameters.columns({column for _, _, column in self._more}, q, qd, qdd)
+        more = parameters.columns({column for _, _, column in self._more}, q, qd, qdd, temperature)
         for row, joint, column in self._more:
             out[row] = more[column][:, joint]
         return out
 
-    def torque(self, values: Array, q: Array, qd: Array, qdd: Array) -> Array:
+    def torque(self, values: Array, q: Array, qd: Array, qdd: Array, temperature: Array | None = None) -> Array:
         """(samples, n) with ``values`` of the columns."""
         out = np.empty(q.shape)
         for start in range(0, len(q), BLOCK):
             block = slice(start, start + BLOCK)
-            rows = self.rows(q[block], qd[block], qdd[block])
+            rows = self.rows(q[block], qd[block], qdd[block], None if temperature is None else temperature[block])
             for j, (places, part) in enumerate(zip(self.columns, self.parts, strict=True)):
                 out[block, j] = values[places] @ rows[part]
         return out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -26,22 +27,24 @@ from dalembert.identification.hints import hints
 from dalembert.identification.log_equations import LogEquations, Progress
 from dalembert.identification.modelled import belief_of, parameter_set
 from dalembert.identification.options import (
+    AskedSettings,
     EstimatorOptions,
     FilterOptions,
     ModelOptions,
     SelectionOptions,
-    Settings,
     ValidationOptions,
     settle,
 )
 from dalembert.identification.parameters import ParameterSet, has_rotors
 from dalembert.identification.physical import ten
 from dalembert.identification.result import Identification, Source, make_run
+from dalembert.identification.result import IdentificationWarning as IdentificationWarning
 from dalembert.identification.solution import KnownLoad, solution
 from dalembert.kernel.one_thread import one_thread
+from dalembert.logs.alignment import aligned, earlier_torques
 from dalembert.logs.conditioning import Conditioned, condition
 from dalembert.logs.formats.raw import listed
-from dalembert.logs.log import Log, joined, read_log
+from dalembert.logs.log import EPISODE, Log, joined, read_log
 from dalembert.logs.suspicions import suspicions
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.tables import nearest
@@ -52,10 +55,6 @@ WORSE = 2.0  # a fit that settles may be worse than the best before it by no mor
 NOTHING = 1e-30  # N m: torques so small are zero
 MOST_RUNS = 20  # that are looked at for units, signs and joints mixed up, each by itself
 UNLIKE = 0.5  # a relative error above which the arm is hardly the one that moved
-
-
-class IdentificationWarning(UserWarning):
-    """Something about a log or a fit that its user should know before trusting it."""
 
 
 @one_thread()
@@ -130,7 +129,7 @@ def identify(
         )
     for other, run in zip(others, judged, strict=True):
         notes += [*other.notes, *(note for note in run.conditioned.notes if not note.startswith("low-pass"))]
-        warned += suspicions(arm, other, run.conditioned, reading)
+        warned += [*suspicions(arm, other, run.conditioned, reading), *run.notes]
     if result.relative_error > UNLIKE and not result.physical:
         warned.append(
             f"{whole.source}: the best fit leaves {100 * result.relative_error:.0f} % of the torques unexplained; are the joints in "
@@ -143,7 +142,7 @@ def identify(
     return replace(result, notes=tuple(dict.fromkeys(notes)), warnings=tuple(warned))
 
 
-def fitted(arm: Arm, whole: Log, settings: Settings, reading: Mapping[str, Any], step: Progress) -> Identification:
+def fitted(arm: Arm, whole: Log, settings: AskedSettings, reading: Mapping[str, Any], step: Progress) -> Identification:
     """The parameters from a log that is read: with what is given, and the rest as the selection chooses it."""
     step("filtering", 0.0)
     how: dict[str, Any] = {key: getattr(settings.filtering, key) for key in ("cutoff", "decimate", "edge")}
@@ -152,8 +151,7 @@ def fitted(arm: Arm, whole: Log, settings: Settings, reading: Mapping[str, Any],
         raise DalembertError(f"{whole.source}: the torques are zero throughout, so that nothing can be identified")
     notes, warned = [*whole.notes, *(() if "cutoff" in settings.open else ready.notes)], list[str]()
     how["cutoff"] = ready.cutoff  # of all
-    for part in _looked_at(whole, ready):
-        warned += suspicions(arm, part, condition(part, **how) if whole.parts else ready, reading)
+    warned += _suspected(arm, whole, ready, how, reading)
 
     rotor = settings.model.rotor
     if rotor is None:
@@ -166,7 +164,8 @@ def fitted(arm: Arm, whole: Log, settings: Settings, reading: Mapping[str, Any],
     chosen_by_log = None
     if settings.open:
         try:
-            settings, chosen_by_log = choose(arm, whole, settings, rotor, step)
+            on_time = earlier_torques(whole, _first_lag(arm, ready, settings, rotor, step))
+            settings, chosen_by_log = choose(arm, on_time, settings, rotor, step)
         except TooShortError as short:
             warned.append(f"{short}, so that nothing was chosen by cross-validation")
         else:
@@ -176,8 +175,16 @@ def fitted(arm: Arm, whole: Log, settings: Settings, reading: Mapping[str, Any],
     model, estimator = settings.model, settings.estimator
     friction = friction_of(arm, model.friction)
     dry = any("coulomb" in law for law in ([*friction.values()] if isinstance(friction, Mapping) else [friction]))
-    equations = LogEquations(arm, ready, settings.filtering.dead_zone, dry, step)
-    chosen = parameter_set(arm, model, rotor, notes)
+    method = estimator.method or "weighted"
+    lag = 0.0 if settings.filtering.lag is None and method == "total" else settings.filtering.lag
+    moved = ready.earlier_torques(lag or 0.0)
+    equations = LogEquations(arm, moved, settings.filtering.dead_zone, dry, step, lag)
+    chosen = parameter_set(arm, model, rotor, notes, whole.mean_temperature)
+    notes += [
+        f"{part.source}: it has no temperature, on which friction is asked to depend; the mean of the others is taken"
+        for part in whole.separate
+        if chosen.heated and part.temperature is None
+    ]
     if model.sigmoid not in (None, False):
         chosen = chosen.with_terms(gradual_terms(arm, *equations.sigmoids(model.sigmoid, chosen, notes)))
     if model.stribeck not in (None, False):
@@ -185,9 +192,8 @@ def fitted(arm: Arm, whole: Log, settings: Settings, reading: Mapping[str, Any],
     belief = belief_of(estimator)
     weighed = None
     if estimator.loaded is not None:
-        loaded = condition(read_log(estimator.loaded, arm, **reading), **how)
+        loaded = condition(aligned(read_log(estimator.loaded, arm, **reading)), **how).earlier_torques(lag or 0.0)
         weighed = _known_load(arm, estimator.payload, loaded)
-    method = estimator.method or "weighted"
 
     def solved(parameters: ParameterSet, notes: list[str], warned: list[str], quickly: bool = False) -> Identification:
         """The result; ``quickly`` by weighted least squares where robust ones would take many rounds."""
@@ -208,6 +214,30 @@ def fitted(arm: Arm, whole: Log, settings: Settings, reading: Mapping[str, Any],
     return replace(
         result, reading=given, conditioning=kept, notes=tuple(notes), warnings=tuple(warned), selection=chosen_by_log
     )
+
+
+def _suspected(
+    arm: Arm, whole: Log, ready: Conditioned, how: Mapping[str, Any], reading: Mapping[str, Any]
+) -> list[str]:
+    """What looks odd about the runs, each by itself; what episodes of a dataset have in common is said of the first alone."""
+    warned: dict[str, str] = {}
+    for part in _looked_at(whole, ready):
+        for sentence in suspicions(arm, part, condition(part, **how) if whole.parts else ready, reading):
+            source, _, words = sentence.partition(": ")
+            alike = re.sub(r"[\d.+e−-]+", "", words) if EPISODE in source else sentence
+            warned.setdefault(alike, sentence)
+    return list(warned.values())
+
+
+def _first_lag(arm: Arm, ready: Conditioned, settings: AskedSettings, rotor: bool, step: Progress) -> float:
+    """The lag of the torques (s) that the selection starts from: as given, or as the plain model says."""
+    if settings.filtering.lag is not None:
+        return settings.filtering.lag
+    if settings.estimator.method == "total":
+        return 0.0
+    model = replace(settings.model, sigmoid=None, stribeck=None)
+    equations = LogEquations(arm, ready, settings.filtering.dead_zone, True, step)
+    return equations.prepared(parameter_set(arm, model, rotor, []))[1].lag
 
 
 def _looked_at(whole: Log, ready: Conditioned) -> list[Log]:
@@ -316,7 +346,7 @@ def _read_all(
             step("reading", (done + fraction) / len(sources))
 
         reading_step(0.0)
-        logs.append(read_log(source, arm, **reading, progress=reading_step))
+        logs.append(aligned(read_log(source, arm, **reading, progress=reading_step)))
     whole, more = joined(logs[: len(mine)]), logs[len(mine) :]
     if hold_out:
         last = replace(whole.part(1 - hold_out, 1.0), source=f"{whole.source} (last {100 * hold_out:g} %)", notes=())

@@ -122,7 +122,7 @@ def _seen(run: PredictedRun, felt: Felt, columns: Sequence[Parameter]) -> tuple[
     """(Y, C): what every joint's equations hold, and what the columns bring, low-passed: (rows, M), (k, n, M)."""
     ready, held, brought, seen = run.conditioned, list[Array](), list[Array](), 0
     for piece, kept in ready.blocks():
-        held.append(ready.low_passed(felt.rows(*piece.states), kept))
+        held.append(ready.low_passed(felt.rows(*piece.states, piece.temperature), kept))
         states = States(felt.parameters.arm, *piece.states)
         brought.append(ready.low_passed(np.concatenate([column.brings(states).T for column in columns]), kept))
         seen += len(piece.t)

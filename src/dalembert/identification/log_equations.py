@@ -17,8 +17,15 @@ from dalembert.arm import Arm
 from dalembert.errors import DalembertError
 from dalembert.identification import estimate as ways
 from dalembert.identification.accumulate import JointTriangles, taken_in, triangle
-from dalembert.identification.base import BaseParameters, base_parameters, joint_ranges, showing_states
+from dalembert.identification.base import (
+    BaseParameters,
+    base_parameters,
+    joint_ranges,
+    showing_states,
+    showing_temperatures,
+)
 from dalembert.identification.columns import stribeck_terms
+from dalembert.identification.covariance import BlockFit, SegmentSums
 from dalembert.identification.felt import Felt
 from dalembert.identification.parameters import ParameterSet
 from dalembert.identification.turn_over import turn_overs
@@ -41,11 +48,18 @@ class LogEquations:
     dry      whether there is Coulomb friction, in any shape
     zone     a joint slower than this (n,) rests, and its equations count ``at_rest`` times: there friction is
              anything between its two levels
+    lag      how much later the torques were than the states (s), where ``ready`` has them moved back; unless given, it is
+             estimated together with the parameters
+    lagging  whether it is unknown, so that its uncertainty counts
     still    (n,) the joints that rest throughout: they have no velocity, so that no friction of theirs shows
     """
 
-    def __init__(self, arm: Arm, ready: Conditioned, dead_zone: ArrayLike | None, dry: bool, step: Progress) -> None:
+    def __init__(
+        self, arm: Arm, ready: Conditioned, dead_zone: ArrayLike | None, dry: bool, step: Progress,
+        lag: float | None = None,
+    ) -> None:  # fmt: skip
         self.arm, self.ready, self.step = arm, ready, step
+        self.lag, self.lagging = lag, lag is None
         self.fastest = np.abs(ready.qd).max(axis=0)
         self.zone = 0.01 * self.fastest if dead_zone is None else per_joint("dead_zone", dead_zone, self.arm.n)
         if (self.zone < 0).any():
@@ -82,11 +96,12 @@ class LogEquations:
         self, base: BaseParameters, values: Array | None, weigh: RowWeights | None
     ) -> tuple[JointTriangles, Array]:
         felt, ready = base.felt, self.ready
-        upper = [np.zeros((len(columns) + 1,) * 2, order="F") for columns in felt.columns]
+        upper = [np.zeros((len(columns) + 2,) * 2, order="F") for columns in felt.columns]  # of [Y, −τ̇, τ]
+        sums = SegmentSums(felt.columns, base.rank, ready.count)
         counts, done = np.zeros(self.arm.n, int), 0
         residual = np.zeros((0 if weigh is None else ready.count, self.arm.n))
         for piece, kept in ready.blocks():
-            rows, tau = self._rows(felt, piece, kept)
+            rows, tau, slope = self._rows(felt, piece, kept)
             moving = np.abs(piece.qd[kept]) >= self.zone
             weights = np.where(moving, 1.0, self.at_rest)
             if weigh is not None and values is not None:
@@ -94,20 +109,48 @@ class LogEquations:
                 parts = zip(felt.columns, felt.parts, strict=True)
                 residual[at] = (tau - np.array([values[columns] @ rows[part] for columns, part in parts])).T
                 weights = weights * np.sqrt(weigh(at, residual[at]))
-            for j, part in enumerate(felt.parts):
-                upper[j] = taken_in(upper[j], (weights[:, j] * np.vstack([rows[part], tau[j]])).T)
+            equations = [weights[:, j] * np.vstack([rows[x], -slope[j], tau[j]]) for j, x in enumerate(felt.parts)]
+            sums.take(equations)
+            for j, block in enumerate(equations):
+                upper[j] = taken_in(upper[j], block.T)
             counts += moving.sum(axis=0)
             done += len(kept)
             self.step("regressor", done / ready.count)
-        joints = zip(upper, counts.tolist(), felt.columns, strict=True)
-        triangles = tuple(triangle(R, count, columns) for R, count, columns in joints)
-        return JointTriangles(triangles, base.rank), residual
+        segments = sums.segments(self.lagging)
 
-    def _rows(self, felt: Felt, piece: Stretch, kept: NDArray[np.intp]) -> tuple[Array, Array]:
-        """A block's low-passed columns (columns of all joints, m) and torques (n, m)."""
+        def moved(lag: float) -> JointTriangles:
+            """Of [Y, τ + lag τ̇]."""
+            parts = zip(upper, counts.tolist(), felt.columns, strict=True)
+            late = (([*R[:, :-2].T, R[:, -1] - lag * R[:, -2]], count, columns) for R, count, columns in parts)
+            triangles = tuple(triangle(np.array(R).T, count, columns) for R, count, columns in late)
+            return JointTriangles(triangles, base.rank, lag, segments)
+
+        joints = moved(0.0)
+        if self.lag is None and (lag := self._lag(base, joints)):
+            joints = moved(lag)
+        return joints, residual
+
+    def _rows(self, felt: Felt, piece: Stretch, kept: NDArray[np.intp]) -> tuple[Array, Array, Array]:
+        """A block's low-passed columns (columns of all joints, m), torques (n, m) and their derivatives."""
         q, qd, qdd = piece.states
-        rows = felt.rows(q, np.where(self.still, 0.0, qd), qdd)
-        return self.ready.low_passed(rows, kept), self.ready.low_passed(piece.tau.T, kept)
+        rows = felt.rows(q, np.where(self.still, 0.0, qd), qdd, piece.temperature)
+        slope = np.gradient(piece.tau, 1.0 / self.ready.rate, axis=0)
+        low_passed = self.ready.low_passed
+        return low_passed(rows, kept), low_passed(piece.tau.T, kept), low_passed(slope.T, kept)
+
+    def _lag(self, base: BaseParameters, joints: JointTriangles) -> float:
+        """How much later the torques are than the states (s); 0 where that is not certain."""
+        assert joints.segments is not None
+        fixed = ways.undetermined(joints.together(), typical_sizes(base))
+        plain = ways.least_squares(joints, base.values, fixed, 1)
+        lags = BlockFit(joints.segments, plain.weights, plain.values, 0.0, fixed).lags()
+        return lags.lag if lags.certain else 0.0
+
+    def settled(self, lag: float) -> LogEquations:
+        """The same equations with torques that are ``lag`` (s) earlier, and stay where they are."""
+        other = self.of(self.ready.earlier_torques(lag))
+        other.lag = lag
+        return other
 
     @property
     def moving(self) -> NDArray[np.bool_]:
@@ -169,12 +212,15 @@ def levels(base: BaseParameters, ready: Conditioned) -> Array:
     size = np.sqrt(np.mean(ready.tau**2, axis=0))
     squares = 0.0
     for piece, kept in ready.blocks():
-        squares = squares + np.sum(parameters.regressor(*(x[kept] for x in piece.states)) ** 2, axis=0)
+        q, qd, qdd = (x[kept] for x in piece.states)
+        warm = None if piece.temperature is None else piece.temperature[kept]
+        squares = squares + np.sum(parameters.regressor(q, qd, qdd, warm) ** 2, axis=0)
     felt = np.sqrt(squares / ready.count)  # (n, p)
     return np.min(np.where(felt > 0, size[:, None] / np.maximum(felt, 1e-300), np.inf), axis=0)
 
 
 def typical_sizes(base: BaseParameters) -> Array:
     """The size of each base column at random states of order one."""
-    Y = base.regressor(*showing_states(base.parameters, 200, seed=3))
+    states = showing_states(base.parameters, 200, seed=3)
+    Y = base.regressor(*states, showing_temperatures(base.parameters, len(states[0]), seed=3))
     return np.maximum(np.sqrt(np.mean(Y**2, axis=(0, 1))), 1e-12)

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
-from dalembert.identification.columns import balance_terms, drives_of, friction_of, joints_of, terms_of
+from dalembert.identification.columns import balance_terms, drives_of, friction_of, heated_joints, joints_of, terms_of
 from dalembert.identification.options import EstimatorOptions, ModelOptions
 from dalembert.identification.parameters import JointTerm, ParameterSet, kind_of
 from dalembert.identification.physical import Belief
 
+Array = NDArray[np.float64]
 
-def parameter_set(arm: Arm, model: ModelOptions, rotor: bool, notes: list[str]) -> ParameterSet:
-    """The parameters that a model asks for, but for shapes of friction that the log has to tell."""
+
+def parameter_set(
+    arm: Arm, model: ModelOptions, rotor: bool, notes: list[str], temperature: Array | None = None
+) -> ParameterSet:
+    """The parameters that a model asks for, but for shapes of friction that the log has to tell.
+
+    temperature  (n,) the mean of each joint's in the log (°C), where it has them
+    """
     friction = friction_of(arm, model.friction)
     if model.sigmoid not in (None, False):
         if isinstance(friction, Mapping) or model.two_sided or "coulomb" not in friction:
@@ -24,9 +34,18 @@ def parameter_set(arm: Arm, model: ModelOptions, rotor: bool, notes: list[str]) 
     offset = True if model.offset is None else joints_of(arm, "offset", model.offset)
     two_sided = joints_of(arm, "two_sided", model.two_sided or False)
     drives = drives_of(arm, () if model.coupling is None else model.coupling)
-    chosen = ParameterSet(arm, friction, two_sided, offset, rotor, drives=drives)
+    terms, heated = heated_joints(arm, () if model.terms is None else model.terms)
+    if heated and temperature is None:
+        raise DalembertError(
+            f"the friction of joint '{arm.joint_names[heated[0]]}' is asked to depend on the temperature, and the log has none; log "
+            "temperature1, temperature2, … or one temperature for all (°C), or leave 'temperature' out of terms"
+        )
+    chosen = ParameterSet(
+        arm, friction, two_sided, offset, rotor, drives=drives, heated=heated,
+        mean_temperature=temperature if heated else None,
+    )  # fmt: skip
     balanced = balance_terms(arm, () if model.balance is None else model.balance)
-    wanted = (*balanced, *terms_of(arm, () if model.terms is None else model.terms))
+    wanted = (*balanced, *terms_of(arm, terms))
     notes += _replaced(chosen, wanted)
     chosen = chosen.with_terms(wanted)
     _check_losses(chosen)

@@ -32,7 +32,8 @@ class ModelOptions:
     balance    joints with a counterbalance
     terms      further terms of :mod:`dalembert.terms` by name, for every joint or for some, with the shape of each:
                ["load"], {"harmonic": {"order": 3}}, {"joint5": {"spring": {"rest": 0.2}}}. Those that the arm has
-               are identified in any case, with the shape that it gives them unless another is asked for
+               are identified in any case, with the shape that it gives them unless another is asked for;
+               "temperature" is friction that changes with the logged temperature
 
     >>> ModelOptions(friction=("viscous",), coupling=[(5, 6)]).coupling
     [(5, 6)]
@@ -57,6 +58,7 @@ class FilterOptions:
     decimate   keep one sample in so many; 2.5 a period of the cut-off unless given
     edge       seconds cut at both ends of a run; two periods of the cut-off unless given
     dead_zone  a joint's equations do not count while it is slower than this (rad/s)
+    lag        how much later the torques are than the positions (s); estimated with the parameters unless given
 
     >>> FilterOptions(cutoff=5.0).cutoff
     5.0
@@ -66,6 +68,7 @@ class FilterOptions:
     decimate: int | None = None
     edge: float | None = None
     dead_zone: float | Sequence[float] | None = None
+    lag: float | None = None
 
 
 @brief
@@ -83,7 +86,7 @@ class EstimatorOptions:
                      for physical too
     damping          λ of "damped"; by generalised cross-validation unless given
     loaded           for "total": a run with a payload that is known, whose weight fixes the scale of the drive gains
-    payload          that payload: an Inertia in the tip's frame, or a mass (kg)
+    payload          that payload: an Inertia in the tip's frame, or a mass (kg), whose centre of mass is then found too
 
     >>> EstimatorOptions(method="ordinary").method
     'ordinary'
@@ -149,7 +152,7 @@ class SelectionOptions:
 
 @brief
 @dataclass(frozen=True, eq=False)
-class Settings:
+class AskedSettings:
     """All five groups of one identification; without a ``selection`` nothing is chosen."""
 
     model: ModelOptions
@@ -183,7 +186,7 @@ FIELDS = {entry.name: group for group, kind in GROUPS.items() for entry in field
 
 def settle(
     groups: Mapping[str, Any], selection: SelectionOptions | bool | None, options: Mapping[str, Any]
-) -> tuple[Settings, dict[str, Any]]:
+) -> tuple[AskedSettings, dict[str, Any]]:
     """The settings, and what is about reading the log: groups, and single fields of them by their own names."""
     single: dict[str, dict[str, Any]] = {group: {} for group in GROUPS}
     reading: dict[str, Any] = {}
@@ -211,4 +214,4 @@ def settle(
         selection = SelectionOptions()
     elif selection is not False and not isinstance(selection, SelectionOptions):
         raise DalembertError(f"selection is {selection!r}; it must be False, or SelectionOptions(…)")
-    return Settings(**built, selection=selection or None), reading
+    return AskedSettings(**built, selection=selection or None), reading

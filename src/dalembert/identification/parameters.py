@@ -38,6 +38,11 @@ UNITS: dict[str, Term] = {
 }
 
 
+SLOPES: dict[str, Term] = {"FvT": Viscous(1.0), "FsT": Coulomb(1.0, 1.0)}  # by kind: what a kelvin adds a unit of
+
+SLOPE_UNITS = {"FvT": "N m s/rad per K", "FsT": "N m per K"}  # at joints that turn
+
+
 def has_rotors(arm: Arm) -> bool:
     """Whether any joint is driven by a rotor with inertia."""
     return any(body.has_rotor for body in arm.mechanism.tree.bodies)
@@ -78,6 +83,7 @@ class Parameter(NamedTuple):
     unit    the term that a unit of the parameter is, where it is one
     drive   the shared drive that it belongs to
     torque  of an extra column
+    slope   the friction that a unit of the parameter adds per kelvin above the mean temperature, where it is one
     """
 
     name: str
@@ -88,6 +94,7 @@ class Parameter(NamedTuple):
     unit: Term | None = None
     drive: Drive | None = None
     torque: Torque | None = None
+    slope: Term | None = None
 
     @property
     def further(self) -> bool:
@@ -111,6 +118,8 @@ class Parameter(NamedTuple):
         """(N, n) the torques of a unit of it."""
         if self.torque is not None:
             return self.torque(states.q, states.qd, states.qdd)
+        if self.slope is not None:
+            return states.warmth(self.joint) * states.torque(self.slope, self.joint)
         if self.drive is not None:
             row = self.drive.row(states.arm.n)
             rest = np.zeros(len(states.q))
@@ -126,6 +135,22 @@ class Parameter(NamedTuple):
             return np.ones(states.arm.n, bool)
         row = states.row(self.joint) if self.drive is None else self.drive.row(states.arm.n)[None]
         return np.asarray(np.abs(row).max(axis=0) > 0)
+
+
+def temperature_parameters(arm: Arm, joint: int) -> tuple[Parameter, ...]:
+    """FvT and FsT of a held joint, from 0: what a kelvin adds to its viscous and its Coulomb friction, 0 in the arm.
+
+    Their columns are q̇ (T − T̄) and sgn q̇ (T − T̄), T̄ being the mean temperature of the joint in the log.
+
+    >>> import numpy as np, dalembert as da
+    >>> arm = da.load("planar-2r")
+    >>> q = qd = qdd = np.array([[0.0, -2.0]])
+    >>> at = States(arm, q, qd, qdd, temperature=np.array([[0.0, 10.0]]))
+    >>> [(x.name, x.brings(at).tolist()) for x in temperature_parameters(arm, 1)]
+    [('FvT_2', [[-0.0, -20.0]]), ('FsT_2', [[-0.0, -10.0]])]
+    """
+    j = arm.mechanism.actuated[joint]
+    return tuple(Parameter(f"{kind}_{j + 1}", 0.0, j, kind, slope=unit) for kind, unit in SLOPES.items())
 
 
 def own_terms(arm: Arm) -> tuple[JointTerm, ...]:
@@ -158,6 +183,9 @@ class ParameterSet:
     terms      (joint of the tree from 0, term): further terms, whose shape counts and whose coefficients are the
                parameters; unless given, all that the arm has
     drives     drives that two joints share: Im, Fv and Fs of each
+    heated     held joints, from 0, whose viscous and Coulomb friction changes with their temperature (FvT, FsT)
+    mean_temperature
+               (n,) the temperatures (°C) at which friction is what Fv and Fs say; needed for ``heated`` joints
     load_from  (p,) the parameters that make the load of terms that depend on it; the arm's own unless given
 
     >>> import dalembert as da
@@ -175,6 +203,8 @@ class ParameterSet:
     terms: Sequence[JointTerm] | None = None
     drives: Sequence[Drive] = ()
     load_from: Array | None = None
+    heated: Sequence[int] = ()
+    mean_temperature: Array | None = None
     members: tuple[Parameter, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -223,6 +253,8 @@ class ParameterSet:
             numbers = "_".join(str(self.actuated[k] + 1) for k in (drive.i, drive.j))
             for kind in ("Im", "Fv", "Fs"):
                 members.append(Parameter(f"{kind}_{numbers}", 0.0, kind=kind, unit=UNITS.get(kind), drive=drive))
+        for j in dict.fromkeys(self.heated):
+            members += temperature_parameters(self.arm, j)
         members += [Parameter(column.name, column.value, torque=column.torque) for column in self.extra]
         names = distinct(parameter.name for parameter in members)
         return [parameter._replace(name=name) for parameter, name in zip(members, names, strict=True)]
@@ -312,8 +344,8 @@ class ParameterSet:
         return self.arm.checked(name, value)
 
     @lazy("q qd qdd", lambda parameters: [(parameters.arm.n, parameters.size)], np.float64)
-    def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-        """Y: (…, n, p) for states (…, n).
+    def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, temperature: ArrayLike | None = None) -> Array:
+        """Y: (…, n, p) for states (…, n), and temperatures (°C) where joints are heated; the mean ones unless given.
 
         >>> import numpy as np, dalembert as da
         >>> arm = da.load("puma560")
@@ -331,16 +363,30 @@ class ParameterSet:
         out[..., wide] = Y[..., self.sources[wide]]
         q, qd, qdd = (np.broadcast_to(x, Y.shape[:-1]).reshape(-1, self.arm.n) for x in (q, qd, qdd))
         columns = out.reshape(len(q), self.arm.n, self.size)
-        for k, torques in self.columns(np.flatnonzero(~wide).tolist(), q, qd, qdd).items():
+        if temperature is not None:
+            temperature = np.broadcast_to(double("temperature", temperature), Y.shape[:-1]).reshape(-1, self.arm.n)
+        for k, torques in self.columns(np.flatnonzero(~wide).tolist(), q, qd, qdd, temperature).items():
             columns[:, :, k] = torques
         return out
 
-    def columns(self, chosen: Iterable[int], q: Array, qd: Array, qdd: Array) -> dict[int, Array]:
-        """Some of the columns that Arm.regressor has not: (N, n) each."""
-        states = States(self.arm, q, qd, qdd)
+    def columns(
+        self, chosen: Iterable[int], q: Array, qd: Array, qdd: Array, temperature: Array | None = None
+    ) -> dict[int, Array]:
+        """Some of the columns that Arm.regressor has not: (N, n) each; at the mean temperatures unless others are given."""
+        warmth = None if temperature is None or not self.heated else temperature - self.usual_temperature
+        states = States(self.arm, q, qd, qdd, warmth)
         asked = {k: self.members[k] for k in chosen}
         loads = self.loads(q, qd, qdd) if any(parameter.loaded for parameter in asked.values()) else {}
         return {k: parameter.brings(states, loads.get(parameter.joint)) for k, parameter in asked.items()}
+
+    @property
+    def usual_temperature(self) -> Array:
+        """T̄ (n,) in °C, of a set with heated joints."""
+        if self.mean_temperature is None:
+            raise DalembertError(
+                "parameters that depend on the temperature need mean_temperature, n numbers in °C, as a log with temperatures has it"
+            )
+        return self.mean_temperature
 
     @cached_property
     def _unloaded(self) -> ParameterSet:

@@ -24,7 +24,7 @@ from dalembert.environment.version import __version__
 from dalembert.errors import DalembertError
 from dalembert.files import read_bounded, whole_file
 from dalembert.identification.base import BaseParameters, base_parameters
-from dalembert.identification.parameters import FRICTION, Drive, JointTerm, ParameterSet, has
+from dalembert.identification.parameters import FRICTION, SLOPE_UNITS, Drive, JointTerm, ParameterSet, has
 from dalembert.terms import TERMS, Offset, Term
 
 if TYPE_CHECKING:
@@ -88,6 +88,8 @@ class FitRecord:
     speeds         (n,) the speed of each joint that 99 % of the samples do not exceed
     error_scale    (b,) at least 1: what to multiply ``std`` with for the spread between folds, where there were folds
     runs           errors on the identification run and on those of validation
+    heated, mean_temperature
+                   joints whose friction depends on the temperature, and the mean of each joint's in the log (°C)
     log_date       when the log's file was last changed (ISO 8601, UTC), where it came from a file
     software       the version of dalembert that wrote it
 
@@ -138,6 +140,8 @@ class FitRecord:
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     log_date: str | None = None
+    heated: tuple[int, ...] = ()
+    mean_temperature: Array | None = None
     software: str = __version__
     source: str = "this fit"
 
@@ -168,7 +172,7 @@ class FitRecord:
             )
         chosen = ParameterSet(
             arm, dict(enumerate(self.friction_kinds)), _which(self.two_sided), _which(self.offset), self.rotor,
-            terms=self.terms, drives=self.drives,
+            terms=self.terms, drives=self.drives, heated=self.heated, mean_temperature=self.mean_temperature,
         )  # fmt: skip
         if missing := [name for name in self.standard_names if name not in chosen.names]:
             raise DalembertError(
@@ -288,12 +292,15 @@ def record_of(fit: Identification) -> FitRecord:
         unidentified=fit.unidentified, runs=tuple(_errors(run) for run in (fit.run, *fit.validation)), gains=fit.gains,
         error_scale=None if fit.folds is None else fit.folds.error_scale,
         notes=fit.notes, warnings=fit.warnings, log_date=_date_of([log.source for log in ready.log.separate]),
+        heated=tuple(parameters.heated), mean_temperature=parameters.mean_temperature,
     )  # fmt: skip
 
 
 def kind_of_parameter(record: FitRecord, k: int) -> str:
     """The kind of a base parameter, a key of ``KINDS``."""
     unit = record.units[k]
+    if record.names[k].split("_")[0] in SLOPE_UNITS:
+        return "friction"
     if unit is None:
         return "inertia"
     if isinstance(unit, Offset):
@@ -416,7 +423,8 @@ class _RecordReader:
             scaled_condition=self.number("scaled_condition"), noise=self.finite("noise", n),
             correlation=self.finite("correlation", n), rate=self.positive("rate"), cutoff=self.positive("cutoff"),
             speeds=self.finite("speeds", n), essential=self.words("essential", known=names),
-            unidentified=self.words("unidentified", known=names), runs=self.runs(n),
+            unidentified=self.words("unidentified", known=names), runs=self.runs(n), heated=self.heated(n),
+            mean_temperature=self.finite("mean_temperature", n) if self.heated(n) else None,
             gains=None if self.get("gains") is None else self.finite("gains", n),
             error_scale=None if self.whole.get("error_scale") is None else self.finite("error_scale", b), notes=self.words("notes"),
             warnings=self.words("warnings"), log_date=None if self.get("log_date") is None else self.word("log_date"),
@@ -448,6 +456,13 @@ class _RecordReader:
         if key not in self.whole:
             raise self.wrong(f"'{key}' is missing; the file is damaged or was written by another program")
         return self.whole[key]
+
+    def heated(self, n: int) -> tuple[int, ...]:
+        """The joints whose friction depends on the temperature; files of before have none."""
+        joints = self.whole.get("heated", [])
+        if not isinstance(joints, list) or not all(type(j) is int and 0 <= j < n for j in joints):
+            raise self.wrong(f"heated is {_short(joints)}; it must be a list of whole numbers from 0 to {n - 1}")
+        return tuple(joints)
 
     def word(self, key: str) -> str:
         value = self.get(key)

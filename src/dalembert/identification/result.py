@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,7 +16,12 @@ from dalembert.arm import Arm
 from dalembert.arm.handed_on import handed_on
 from dalembert.arrays import double
 from dalembert.environment.brief import brief
+from dalembert.errors import DalembertError
 from dalembert.identification.base import BaseParameters, random_states
+from dalembert.identification.covariance import BlockFit
+from dalembert.identification.parameters import temperature_parameters
+from dalembert.identification.ranges import leaves_range, motion_of
+from dalembert.logs.alignment import aligned
 from dalembert.logs.conditioning import Conditioned, Stretch, condition, smoothed, usual_step
 from dalembert.logs.log import SPELLINGS, Log, read_log
 
@@ -42,12 +48,17 @@ RESTS = 3  # fewer of them do not tell how much friction is held at rest
 SLIGHT = 1e-6  # of what is left at rest: dry friction below it, of joints whose friction turns over gradually, is none
 
 
+class IdentificationWarning(UserWarning):
+    """Something about a log or a fit that its user should know before trusting it."""
+
+
 @brief
 @dataclass(frozen=True, eq=False)
 class PredictedRun:
     """Measured and predicted torques of one run at the kept instants: t (M,), measured and predicted (M, n).
 
     held   the share of its dry friction that a joint at rest was predicted to keep in the direction of its last motion
+    notes  where it leaves the range of the motion from which the parameters are
     """
 
     name: str
@@ -56,6 +67,7 @@ class PredictedRun:
     predicted: Array
     conditioned: Conditioned
     held: float = 0.0
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def residual(self) -> Array:
@@ -124,7 +136,8 @@ class Identification:
     """The parameters of an arm as its motion tells them.
 
     parameters     π_base (b,); ``names`` and ``formulas`` say what each is
-    std            their standard deviations, correlation of the residuals counted
+    std            their standard deviations, from fits that leave out one block of time each: autocorrelation of the
+                   residuals, their changing size and their correlation between joints count, and the unknown lag
     condition      of Ȳ in the base columns, unweighted
     noise          σ_j, the standard deviation of the kept residuals of each joint (N m)
     correlation    how many kept samples of each joint's residual are worth one
@@ -134,6 +147,8 @@ class Identification:
     selection      what was chosen by cross-validation, what was tried and why the winner won; None where nothing was
     folds          the cross-validation, where it was asked for (``folds=5``)
     gains          factors of the measured torques, where total least squares found them, with ``gains_std``
+    lag            how much later the measured torques are than the positions (s); in ``run`` they are moved back by it
+    blocks         the equations by blocks of time, for :meth:`bootstrap`
     payload_com    (3,) m, the centre of mass of the payload that is known by its mass alone, with ``payload_com_std``; NaN
                    where the motion does not show it
     """
@@ -158,6 +173,8 @@ class Identification:
     gains_std: Array | None = None
     payload_com: Array | None = None
     payload_com_std: Array | None = None
+    lag: float = 0.0
+    blocks: BlockFit | None = field(default=None, repr=False)
     selection: Selection | None = None
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -198,13 +215,30 @@ class Identification:
 
     # -- using it --------------------------------------------------------------------------------
 
-    def torque(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-        """τ (N, n) of states, with everything that was identified: further terms and shared drives too."""
-        return self.base.felt.torque(self.parameters, *map(double, ("q", "qd", "qdd"), (q, qd, qdd)))
+    def torque(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, temperature: ArrayLike | None = None) -> Array:
+        """τ (N, n) of states, with everything that was identified: further terms and shared drives too.
+
+        temperature  of the joints (°C), (N, n), (n,) or one number; the mean of the log unless given. It counts where friction
+                     was identified with it (``terms=["temperature"]``)
+        """
+        q, qd, qdd = map(double, ("q", "qd", "qdd"), (q, qd, qdd))
+        if temperature is not None:
+            temperature = np.broadcast_to(double("temperature", temperature), q.shape)
+        return self.base.felt.torque(self.parameters, q, qd, qdd, temperature)
+
+    @property
+    def temperature_slopes(self) -> dict[str, tuple[float, float, float]]:
+        """By joint: T̄ (°C), and what a kelvin above it adds to viscous (N m s/rad) and to Coulomb friction (N m)."""
+        parameters, values = self.base.parameters, dict(zip(self.names, self.parameters.tolist(), strict=True))
+        slopes = {}
+        for j in parameters.heated:
+            viscous, coulomb = (values.get(x.name, 0.0) for x in temperature_parameters(self.before, j))
+            slopes[self.before.joint_names[j]] = (float(parameters.usual_temperature[j]), viscous, coulomb)
+        return slopes
 
     def torque_of(self, piece: Stretch) -> Array:
         """τ (N, n) along a stretch of a conditioned log; a joint at rest keeps :attr:`held_friction` of its dry friction."""
-        tau = self.base.felt.torque(self.parameters, *piece.states)
+        tau = self.base.felt.torque(self.parameters, *piece.states, piece.temperature)
         return tau - (1.0 - self.held_friction) * _kept_at_rest(self.base, self.parameters, piece)
 
     @property
@@ -220,28 +254,48 @@ class Identification:
         """The torques (N, n) of any run, at every row of the log; the log need not have torques.
 
         Positions and velocities are conditioned as for the fit (the same cut-off), torques are not
-        filtered. A joint at rest keeps :attr:`held_friction` of its dry friction, whatever the sign of its noise. Rows that hold no numbers get what their neighbours in time say; fewer than ten samples
-        between two gaps are too few, and get NaN.
+        filtered. A joint at rest keeps :attr:`held_friction` of its dry friction, whatever the sign of its noise. Rows that
+        filtered. A joint at rest keeps :attr:`held_friction` of its dry friction, whatever the sign of its noise. Rows
+        that hold no numbers get what their neighbours in time say; fewer than ten samples between two gaps are too few,
+        and get NaN. A run that leaves the range of the motion of the fit is warned of.
         """
         whole = self._read(log, torque_needed=False, **reading)
-        if whole.parts:
-            return np.concatenate([self.predict(part) for part in whole.parts])
+        for sentence in self._without_temperature(whole):
+            warnings.warn(sentence, stacklevel=2)
+        return np.concatenate([self._predicted(part) for part in whole.separate])
+
+    def _without_temperature(self, log: Log) -> list[str]:
+        """A sentence about each run that lacks the temperature which the friction depends on."""
+        if not self.base.parameters.heated:
+            return []
+        mean = ", ".join(f"{x:.3g}" for x in self.base.parameters.usual_temperature)
+        return [
+            f"{part.source}: it has no temperature; the mean of the training log, {mean} °C, is taken"
+            for part in log.separate
+            if part.temperature is None
+        ]
+
+    def _predicted(self, whole: Log) -> Array:
+        """The torques of one run, or of several in one file, at every row."""
         t = whole.t if whole.instants is None else whole.instants
         kept = np.arange(len(whole)) if whole.kept is None else whole.kept
         out = np.full((len(t), self.before.n), np.nan)
         runs = np.split(np.arange(len(whole)), np.flatnonzero(np.diff(whole.t) < 0) + 1)
         ends = [*(int(kept[run[0]]) for run in runs[1:]), len(t)]
-        begin = 0
+        begin, moved = 0, list[tuple[Array, Array, Array]]()
         for run, end in zip(runs, ends, strict=True):
-            qd = None if whole.qd is None else whole.qd[run]
-            alone = replace(whole, t=whole.t[run], q=whole.q[run], tau=whole.tau[run], qd=qd)
+            qd, warm = (None if x is None else x[run] for x in (whole.qd, whole.temperature))
+            alone = replace(whole, t=whole.t[run], q=whole.q[run], tau=whole.tau[run], qd=qd, temperature=warm)
             rows = slice(begin, end)
             for piece in smoothed(alone, self.run.conditioned.cutoff, []) if len(run) > 1 else ():
                 tau = self.torque_of(piece)
+                moved.append(piece.states)
                 inside = (t[rows] >= piece.t[0] - 1e-9) & (t[rows] <= piece.t[-1] + usual_step(whole))
                 for j in range(self.before.n):
                     out[rows][inside, j] = np.interp(t[rows][inside], piece.t, tau[:, j])
             begin = end
+        for sentence in leaves_range(self.before, whole.source, motion_of(moved), self._range) if moved else ():
+            warnings.warn(sentence, IdentificationWarning, stacklevel=2)
         return out if self.gains is None else out / self.gains
 
     def evaluate(self, log: Source, **reading: Any) -> PredictedRun:
@@ -251,10 +305,42 @@ class Identification:
     def judged(self, log: Log) -> PredictedRun:
         """The same of a log that was read already."""
         ready = condition(log, **{**self.conditioning, "cutoff": self.run.conditioned.cutoff})
-        return make_run(self.base, self.parameters, ready, self.gains, self.held_friction)
+        ready = replace(ready, notes=(*ready.notes, *self._without_temperature(log)))
+        run = make_run(self.base, self.parameters, ready.earlier_torques(self.lag), self.gains, self.held_friction)
+        motion = {**_motion(ready), "tau": run.measured}
+        return replace(run, notes=tuple(leaves_range(self.before, log.source, motion, self._range)))
+
+    @cached_property
+    def _range(self) -> dict[str, Array]:
+        """The motion and the torques of the run it was identified on."""
+        return {**_motion(self.run.conditioned), "tau": self.run.measured}
+
+    def bootstrap(self, count: int = 200, seed: int = 0) -> Array:
+        """The covariance (b, b) of the parameters by a block bootstrap, which checks ``covariance``.
+
+        The log is drawn again ``count`` times from moving blocks of itself, each long enough that the residuals forget what
+        was before. No equation is made again: sums over segments of time are all that a fit needs.
+
+        >>> import numpy as np, dalembert as da
+        >>> arm, t = da.load("pendulum"), np.arange(0, 40, 0.01)
+        >>> q, qd, qdd = da.fourier([[[0.5, 0.3]], [[0.2, 0.4]]], 0.2, duration=40.0)(t)
+        >>> tau = arm.inverse_dynamics(q, qd, qdd) + np.random.default_rng(0).normal(size=q.shape)
+        >>> fit = da.identify(arm, {"t": t, "q": q, "qd": qd, "tau": tau}, selection=False)
+        >>> ratio = np.sqrt(np.diag(fit.bootstrap())) / fit.std
+        >>> bool(0.5 < ratio.min() and ratio.max() < 2)
+        True
+        """
+        if self.blocks is None:
+            kind = "physically consistent" if self.physical else f"'{self.method}'"
+            raise DalembertError(
+                f"the bootstrap draws equations of least squares again, and this fit is {kind}; identify with method='ordinary', "
+                "'weighted', 'reweighted' or 'robust' and physical=False"
+            )
+        return self.blocks.bootstrap(count, seed)
 
     def _read(self, log: Any, torque_needed: bool = True, **reading: Any) -> Log:
-        options = {**self.reading, **reading}
+        own = {key: value for key, value in self.reading.items() if key != "episodes"}  # those of another log
+        options = {**own, **reading}
         if isinstance(log, Mapping):
             if "current" not in log:
                 options.pop("gains", None)
@@ -263,7 +349,7 @@ class Identification:
             wanted = options.get("columns")
             if wanted:
                 options["columns"] = {k: v for k, v in wanted.items() if isinstance(v, str) and v in log}
-        return read_log(log, self.before, torque_needed=torque_needed, **options)
+        return aligned(read_log(log, self.before, torque_needed=torque_needed, **options))
 
     @cached_property
     def _full(self) -> tuple[Array, list[str]]:
@@ -355,6 +441,10 @@ class Identification:
         return f"<Identification of {self.before.name!r}: {words}>"
 
 
+def _motion(ready: Conditioned) -> dict[str, Array]:
+    return {name: ready.at_kept(name) for name in ("q", "qd", "qdd")}
+
+
 def make_run(
     base: BaseParameters, values: Array, ready: Conditioned, gains: Array | None = None, held: float | None = None
 ) -> PredictedRun:
@@ -362,7 +452,7 @@ def make_run(
 
     held  the share of its dry friction that a joint at rest keeps; unless given, that which explains this run best
     """
-    predicted = ready.thinned(lambda piece: base.felt.torque(values, *piece.states))
+    predicted = ready.thinned(lambda piece: base.felt.torque(values, *piece.states, piece.temperature))
     measured = ready.tau if gains is None else ready.tau * gains
     if not ready.resting.any():
         return PredictedRun(ready.log.source, ready.t, measured, predicted, ready, held or 0.0)
@@ -379,7 +469,9 @@ def _kept_at_rest(base: BaseParameters, values: Array, piece: Stretch) -> Array:
     if piece.rest is not None and len(rows):
         q, qd, qdd = (x[rows] for x in piece.states)
         stopped = np.where(piece.resting[rows], 0.0, qd)
-        out[rows] = base.felt.torque(values, q, qd, qdd) - base.felt.torque(values, q, stopped, qdd)
+        warm = None if piece.temperature is None else piece.temperature[rows]
+        moved, still = (base.felt.torque(values, q, v, qdd, warm) for v in (qd, stopped))
+        out[rows] = moved - still
     return out
 
 

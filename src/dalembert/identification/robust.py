@@ -149,7 +149,7 @@ def without_spikes(
     apart, medians, predicted = list[Array](), list[Array](), list[Array]()
     for piece in ready.pieces:
         q, qd, qdd = piece.states
-        predicted.append(base.felt.torque(values, q, np.where(still, 0.0, qd), qdd))
+        predicted.append(base.felt.torque(values, q, np.where(still, 0.0, qd), qdd, piece.temperature))
         residual = piece.tau - predicted[-1]
         medians.append(median_filter(residual, size=(width, 1), mode="nearest"))
         apart.append(residual - medians[-1])

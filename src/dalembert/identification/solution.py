@@ -12,6 +12,7 @@ from dalembert.errors import DalembertError
 from dalembert.identification import estimate as ways
 from dalembert.identification.accumulate import JointTriangles, column_lengths
 from dalembert.identification.base import BaseParameters, independent_columns
+from dalembert.identification.covariance import block_fit
 from dalembert.identification.energy import energy_residuals, energy_triangles
 from dalembert.identification.log_equations import LogEquations, levels, typical_sizes
 from dalembert.identification.physical import Belief, consistent
@@ -29,6 +30,7 @@ CLEARLY = 1.5  # times the residual of weighted least squares, beyond which the 
 PERIODS = 5  # of the cut-off for every parameter, below which balances of energy are too few
 HARMLESS = 1e-3  # of a joint's torque: a residual that nobody minds
 CENTRES = 4  # fits with the payload's inertia as of the centre of mass of the one before
+TOLD_LAG = 0.1  # ms: a lag that is worth a word
 LOST = 10.0  # a parameter whose error alone makes torques so many times those measured is not in the log
 
 
@@ -41,6 +43,12 @@ def solution(
     loaded  a run with a payload that is known
     notes   sentences about the result are added to these, and warnings to ``warned``
     """
+    lag, blocks = joints.lag, None
+    if equations.lag is None:
+        equations = equations.settled(lag)
+        notes += _late(lag)
+    else:
+        lag = equations.lag
     ready, typical, gains, full, weighed = equations.ready, typical_sizes(base), None, None, None
     inflation, size = np.ones(len(joints.joints)), float(np.sqrt(np.mean(ready.tau**2)))
 
@@ -86,8 +94,12 @@ def solution(
         covariance = estimate.covariance
     elif method in ("damped", "sequential"):
         covariance = estimate.covariance * float(np.max(times))
-    else:
+    elif method == "energy":
         _, covariance, _ = ways.spread(joints, values, estimate.weights, fixed, times=worth)
+    else:
+        assert joints.segments is not None
+        blocks = block_fit(joints.segments, estimate.weights, values, joints.lag, fixed, times, ready.count)
+        covariance = blocks.jackknife()
     if belief is not None or equations.ready is not ready:
         run = make_run(base, values, ready, gains)
     unknown = () if belief is not None else fixed
@@ -98,12 +110,20 @@ def solution(
         covariance=covariance, found_full=full, condition=_condition(joints.together().R[:, free]),
         scaled_condition=_condition(weighted / column_lengths(weighted)), noise=noise, correlation=times,
         essential=tuple(base.names[k] for k in ways.essential(values, covariance, unknown)),
-        unidentified=tuple(base.names[k] for k in unknown), run=run, gains=gains,
+        unidentified=tuple(base.names[k] for k in unknown), run=run, gains=gains, lag=lag, blocks=blocks,
         gains_std=None if weighed is None else weighed.gains_std, payload_com=None if weighed is None else weighed.com,
         payload_com_std=None if weighed is None else weighed.com_std,
     )  # fmt: skip
     warned += [*_unseen(result, fixed), *_weak(result, typical)]
     return result
+
+
+def _late(lag: float) -> list[str]:
+    """What the torques' lag (s) is, in words."""
+    if 1e3 * abs(lag) < TOLD_LAG:
+        return []
+    word = "later" if lag > 0 else "earlier"
+    return [f"the torques are {1e3 * abs(lag):.2g} ms {word} than the positions, and were moved to their instants"]
 
 
 def _settled(joints: JointTriangles, base: BaseParameters, fixed_by: FixedBy, rounds: int) -> ways.Estimate:
@@ -221,10 +241,9 @@ def _total(
     arm, n, b = equations.arm, equations.arm.n, base.rank
     load = TipLoad(arm)
     triangles = [np.zeros((0, b + 10 + n)) for _ in range(n)]
-    shown, whole = np.zeros(n), np.zeros(n)
     for ready in (equations.ready, loaded.run):
         for piece, kept in ready.blocks():
-            Y = ready.filtered(base.regressor(*piece.states), kept)
+            Y = ready.filtered(base.regressor(*piece.states, piece.temperature), kept)
             tau = ready.filtered(piece.tau, kept)
             Y_L = np.zeros((*tau.shape, 10))
             if ready is loaded.run:
@@ -234,26 +253,24 @@ def _total(
                 use = moving[:, j]
                 V = np.zeros((int(use.sum()), n))
                 V[:, j] = -tau[use, j]
-                shown[j] += float(np.sum((Y_L[use, j] @ loaded.ten) ** 2))
-                whole[j] += float(np.sum(tau[use, j] ** 2))
                 block = np.column_stack([Y[use, j], Y_L[use, j], V])
                 triangles[j] = np.asarray(np.linalg.qr(np.vstack([triangles[j], block]), mode="r"))
     # the noise of the torques as they are logged, from the run without payload
     fixed = ways.undetermined(joints.together(), typical_sizes(base))
     alone = ways.least_squares(joints, base.values, fixed, ways.ROUNDS)
     times = correlation_times(make_run(base, alone.values, equations.ready), equations.moving)
-    held = shown < (SEEN**2) * whole
-    if held.all():
-        raise DalembertError("the known payload hardly changes a torque in the loaded log, so it cannot fix the scale")
     moments = np.zeros(0, int) if loaded.centred else _moments_shown(triangles, b)
     start, ten, mass = np.append(alone.values, np.zeros(len(moments))), loaded.ten, float(loaded.ten[0])
     for _ in range(1 if loaded.centred else CENTRES):
+        held = np.array([_share(E[:, b : b + 10] @ ten, E[:, b + 10 + j]) < SEEN for j, E in enumerate(triangles)])
+        if held.all():
+            raise DalembertError(
+                "the known payload hardly changes a torque in the loaded log, so it cannot fix the scale"
+            )
         known = ten.copy()
         known[1 + moments] = 0.0
-        reduced = [
-            np.column_stack([E[:, :b], E[:, b + 1 + moments], E[:, b : b + 10] @ known, E[:, b + 10 :]])
-            for E in triangles
-        ]
+        chosen = [*range(b), *(b + 1 + moments)]
+        reduced = [np.column_stack([E[:, chosen], E[:, b : b + 10] @ known, E[:, b + 10 :]]) for E in triangles]
         start, gains, covariance, weights = ways.total(reduced, alone.noise, start, held, times)
         com = np.zeros(3)
         com[moments] = start[b:] / mass
@@ -280,6 +297,11 @@ def _total(
     values = start[:b]
     estimate = ways.Estimate(values, alone.noise * np.abs(gains), weights, covariance[:b, :b], fixed, tuple(notes))
     return TotalEstimate(estimate, gains, gains_std, None if loaded.centred else com, com_std)
+
+
+def _share(part: Array, whole: Array) -> float:
+    """The size of a torque beside another."""
+    return float(np.linalg.norm(part) / max(float(np.linalg.norm(whole)), 1e-300))
 
 
 def _moments_shown(triangles: list[Array], b: int) -> NDArray[np.intp]:

@@ -43,10 +43,13 @@ for _name, _function in {
 
 
 class States:
-    """q, q̇, q̈ of an arm, (N, n) each, and where the joints of its tree are and how fast they move then."""
+    """q, q̇, q̈ of an arm, (N, n) each, and where the joints of its tree are and how fast they move then.
 
-    def __init__(self, arm: Arm, q: Array, qd: Array, qdd: Array) -> None:
-        self.arm, self.q, self.qd, self.qdd = arm, q, qd, qdd
+    temperature  T − T̄ (N, n): how much warmer than usual the joints are (K); none of them is unless given
+    """
+
+    def __init__(self, arm: Arm, q: Array, qd: Array, qdd: Array, temperature: Array | None = None) -> None:
+        self.arm, self.q, self.qd, self.qdd, self.temperature = arm, q, qd, qdd, temperature
 
     @cached_property
     def Gamma(self) -> Array | None:
@@ -72,6 +75,12 @@ class States:
         row = self.row(joint)
         q = self.position(joint) if "q" in term.of else np.zeros(len(self.q))
         return row * self.law(term, q, (row * self.qd).sum(axis=1), np.zeros(len(q)) if load is None else load)
+
+    def warmth(self, joint: int) -> Array:
+        """T − T̄ (N, 1) of a joint of the tree that is held (K)."""
+        if self.temperature is None:
+            return np.zeros((len(self.q), 1))
+        return self.temperature[:, [self.arm.mechanism.actuated.index(joint)]]
 
     @staticmethod
     def law(term: Term, q: Array, qd: Array, load: Array) -> Array:

@@ -35,7 +35,9 @@ def turn_overs(
     """
     n, felt = base.parameters.arm.n, base.felt
     widths, centres = np.zeros(n), np.zeros(n)
-    rows = np.concatenate([ready.low_passed(felt.rows(*piece.states), kept) for piece, kept in ready.blocks()], axis=1)
+    rows = np.concatenate(
+        [ready.low_passed(felt.rows(*piece.states, piece.temperature), kept) for piece, kept in ready.blocks()], axis=1
+    )
     for j, part in enumerate(felt.parts):
         widths[j], centres[j] = _best(rows[part].T, ready, weights[:, j], j)
         step("turn-over of friction", (j + 1) / n)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,8 @@ EVEN = 0.02  # steps that differ by less than this share are even
 GAP = 0.5  # a gap longer than this many periods of the cut-off splits the log in two
 BREAK = 100.0  # usual steps: samples further apart are of two runs
 BLOCK = 4096  # samples at a time, so that memory does not grow with the log
+SLOW = 10.0  # s: what of a temperature changes more quickly is rounding and noise
+BRIEF = 0.05  # of a stretch: temperatures are smoothed over no more than this
 SHIFTS = 8  # low-passed samples that are made at once
 
 
@@ -41,7 +44,8 @@ SHIFTS = 8  # low-passed samples that are made at once
 class Stretch:
     """A stretch of even samples: t (N,), filtered q, qd, qdd and measured tau, all (N, n).
 
-    rest   when each joint rests; unless given, they move throughout
+    rest         when each joint rests; unless given, they move throughout
+    temperature  of the joints (°C), (N, n), where logged
     """
 
     t: Array
@@ -50,6 +54,7 @@ class Stretch:
     qdd: Array
     tau: Array
     rest: Rests | None = None
+    temperature: Array | None = None
 
     @property
     def resting(self) -> NDArray[np.bool_]:
@@ -69,7 +74,18 @@ class Stretch:
     def part(self, rows: slice) -> Stretch:
         """Some of its samples."""
         rest = None if self.rest is None else self.rest.part(rows)
-        return Stretch(self.t[rows], self.q[rows], self.qd[rows], self.qdd[rows], self.tau[rows], rest)
+        warm = None if self.temperature is None else self.temperature[rows]
+        return Stretch(self.t[rows], self.q[rows], self.qd[rows], self.qdd[rows], self.tau[rows], rest, warm)
+
+
+class EvenSamples(NamedTuple):
+    """A stretch of a log at even instants, not filtered: t (N,), q, qd where logged, tau and temperature (N, n)."""
+
+    t: Array
+    q: Array
+    qd: Array | None
+    tau: Array
+    temperature: Array | None = None
 
 
 @brief
@@ -170,6 +186,14 @@ class Conditioned:
         """Which joints rest at the kept instants: (count, n)."""
         return np.concatenate([p.resting[k] for p, k in zip(self.pieces, self.kept, strict=True)])
 
+    def earlier_torques(self, lag: float) -> Conditioned:
+        """The same with torques that are ``lag`` (s) earlier: τ + lag τ̇."""
+        if lag == 0.0:
+            return self
+        steps = lag * self.rate
+        moved = (replace(piece, tau=piece.tau + steps * np.gradient(piece.tau, axis=0)) for piece in self.pieces)
+        return replace(self, pieces=tuple(moved))
+
     @cached_property
     def tau(self) -> Array:
         """The measured torques at the kept instants, low-passed."""
@@ -232,8 +256,10 @@ def usual_step(log: Log) -> float:
 def smoothed(log: Log, cutoff: float, notes: list[str]) -> list[Stretch]:
     """The log in stretches of even samples, each with filtered q, qd and qdd from its first sample to its last, and its rests."""
     step = usual_step(log)
-    even = even_stretches(log, step, GAP / cutoff, notes)
-    return with_rests([filtered_states(*arrays, 1.0 / step, cutoff) for arrays in even], 1.0 / step, cutoff)
+    moving = [
+        filtered_states(samples, 1.0 / step, cutoff) for samples in even_stretches(log, step, GAP / cutoff, notes)
+    ]
+    return with_rests(moving, 1.0 / step, cutoff)
 
 
 def with_rests(stretches: list[Stretch], rate: float, cutoff: float) -> list[Stretch]:
@@ -288,9 +314,7 @@ def spectrum(log: Log, rate: float) -> tuple[Array, Array]:
     return f, power if log.qd is not None else power * (2 * np.pi * f[:, None]) ** 2
 
 
-def even_stretches(
-    log: Log, step: float, longest: float, notes: list[str]
-) -> list[tuple[Array, Array, Array | None, Array]]:
+def even_stretches(log: Log, step: float, longest: float, notes: list[str]) -> list[EvenSamples]:
     """The log cut where time goes back or too much is missing, each stretch on even instants ``step`` apart."""
     with extra("identify", "the conditioning of a log"):
         from scipy.interpolate import CubicSpline
@@ -321,29 +345,54 @@ def even_stretches(
         if len(rows) < 10:
             continue
         t, q, tau = log.t[rows], log.q[rows], log.tau[rows]
-        qd = None if log.qd is None else log.qd[rows]
+        qd, warm = (None if x is None else x[rows] for x in (log.qd, log.temperature))
         if np.abs(np.diff(t) - step).max() > EVEN * step:
             even = t[0] + step * np.arange(int((t[-1] - t[0]) / step * (1 + 1e-12)) + 1)
             q = CubicSpline(t, q)(even)
             qd = None if qd is None else CubicSpline(t, qd)(even)
-            t, tau = even, np.column_stack([np.interp(even, t, column) for column in tau.T])
-        stretches.append((t, q, qd, tau))
+            warm = None if warm is None else _between(even, t, warm)
+            t, tau = even, _between(even, t, tau)
+        stretches.append(EvenSamples(t, q, qd, tau, warm))
     return stretches
 
 
-def filtered_states(t: Array, q: Array, qd: Array | None, tau: Array, rate: float, cutoff: float) -> Stretch:
+def _between(at: Array, t: Array, x: Array) -> Array:
+    return np.column_stack([np.interp(at, t, column) for column in x.T])
+
+
+def filtered_states(samples: EvenSamples, rate: float, cutoff: float) -> Stretch:
     """q, qd and qdd without phase shift: qdd from the logged qd, differentiated once, where there is one."""
     with extra("identify", "the conditioning of a log"):
         from scipy.interpolate import make_interp_spline
 
+    t, q, qd, tau, warm = samples
+    warm = None if warm is None else slow_part(warm, round(min(SLOW * rate, BRIEF * len(t))))
     at = np.arange(len(t)) / rate
     wide = STATES * cutoff
     q = low_pass(q, rate, wide)
     if qd is None:
         curve = make_interp_spline(at, q - q[0], k=5)
-        return Stretch(t, q, curve.derivative(1)(at), curve.derivative(2)(at), tau)
+        return Stretch(t, q, curve.derivative(1)(at), curve.derivative(2)(at), tau, None, warm)
     qd = low_pass(qd, rate, wide)
-    return Stretch(t, q, qd, make_interp_spline(at, qd, k=5).derivative(1)(at), tau)
+    return Stretch(t, q, qd, make_interp_spline(at, qd, k=5).derivative(1)(at), tau, None, warm)
+
+
+def slow_part(x: Array, window: int) -> Array:
+    """x (N, k) without what changes quickly: at each sample the straight line through ``window`` samples around it.
+
+    >>> ramp = np.arange(6.0)[:, None]
+    >>> np.allclose(slow_part(ramp, 3), ramp), slow_part(np.array([[0.0], [3.0], [0.0]]), 3)[:, 0].round(3).tolist()
+    (True, [0.0, 1.0, 0.0])
+    """
+    at = np.arange(len(x))
+    first, end = np.maximum(at - window // 2, 0), np.minimum(at + window // 2 + 1, len(x))
+    count, middle = (end - first)[:, None], 0.5 * (first + end - 1)[:, None]
+    zero = np.zeros((1, x.shape[1]))
+    sums, moments = (np.concatenate([zero, np.cumsum(y, axis=0)]) for y in (x - x[0], at[:, None] * (x - x[0])))
+    total = sums[end] - sums[first]
+    spread = count * (count**2 - 1.0) / 12.0  # of the numbers of the samples around their middle
+    slope = (moments[end] - moments[first] - middle * total) / np.where(spread > 0, spread, 1.0)
+    return np.asarray(x[0] + total / count + slope * (at[:, None] - middle))
 
 
 def low_pass(x: Array, rate: float, cutoff: float) -> Array:

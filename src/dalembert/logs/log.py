@@ -30,6 +30,7 @@ from dalembert.logs.meaning import (
     names_of,
     rows_of,
     same_count,
+    temperature_of,
     time_of,
 )
 from dalembert.logs.units import sliding_joints
@@ -39,9 +40,11 @@ Columns = Mapping[str, str | int | Sequence[str | int]]
 Episodes = str | int | Sequence[int | str]
 
 HANDS_ON = {"_repr_html_": "report.notebook:log_html"}  # what draws a log: imported when it is first called
-QUANTITIES = ("t", "q", "qd", "tau", "current")
+QUANTITIES = ("t", "q", "qd", "tau", "current", "temperature")
+POSSIBLE = (-100.0, 1000.0)  # °C: what is beyond is no temperature of a drive
 SHUFFLED = 10  # rows between two steps back in time, on average: fewer are no runs
 BEYOND = 1e30  # rad, rad/s, N m: no arm reaches that, and its square is still a number
+EPISODE = ", episode "  # between the name of a dataset and the number of an episode
 LAST_EPISODE = 10**9  # behind the last that a dataset can have
 LEAP = 20.0  # a step so many times the usual one is no motion
 
@@ -50,6 +53,7 @@ LEAP = 20.0  # a step so many times the usual one is no motion
 class Log:
     """A run of an arm, at the joint side and in SI units: t (N,), q and tau (N, n), qd (N, n) where logged.
 
+    temperature  of the joints (°C), (N, n), where logged
     notes     what was found and done, one sentence each
     source    the file it came from
     instants  the stamps of all rows that the file has, those included that were dropped (s); kept: which were not
@@ -65,6 +69,7 @@ class Log:
     instants: Array | None = None
     kept: NDArray[np.intp] | None = None
     parts: tuple[Log, ...] = ()
+    temperature: Array | None = None
 
     def __len__(self) -> int:
         return len(self.t)
@@ -74,12 +79,18 @@ class Log:
 
     def __repr__(self) -> str:
         speeds = "" if self.qd is None else ", velocities"
+        speeds += "" if self.temperature is None else ", temperatures"
         return f"<Log {Path(self.source).name!r:.80}: {len(self)} samples, {self.n} joints{speeds}>"
 
     @property
     def n(self) -> int:
         """How many joints it has."""
         return self.q.shape[1]
+
+    @property
+    def mean_temperature(self) -> Array | None:
+        """The mean temperature of each joint (°C), (n,); of several logs that were joined, over those that have it."""
+        return None if self.temperature is None else np.nanmean(self.temperature, axis=0)
 
     @property
     def separate(self) -> tuple[Log, ...]:
@@ -98,8 +109,17 @@ class Log:
 
     def rows(self, which: slice | NDArray[np.bool_]) -> Log:
         """Some of its rows."""
-        qd = None if self.qd is None else self.qd[which]
-        return replace(self, t=self.t[which], q=self.q[which], tau=self.tau[which], qd=qd, instants=None, kept=None)
+        qd, warm = (None if x is None else x[which] for x in (self.qd, self.temperature))
+        return replace(
+            self,
+            t=self.t[which],
+            q=self.q[which],
+            tau=self.tau[which],
+            qd=qd,
+            temperature=warm,
+            instants=None,
+            kept=None,
+        )
 
 
 def joined(logs: Sequence[Log]) -> Log:
@@ -114,21 +134,31 @@ def joined(logs: Sequence[Log]) -> Log:
     for log in logs:
         stamps.append(log.t - log.t.min() + at)
         at = float(stamps[-1].max()) + 1.0
-    qd = None
-    if any(log.qd is not None for log in logs):
-        qd = np.concatenate([np.full(log.q.shape, np.nan) if log.qd is None else log.qd for log in logs])
+    qd, warm = (_stacked([getattr(log, name) for log in logs], logs) for name in ("qd", "temperature"))
     whole = Log(
         np.concatenate(stamps), np.concatenate([log.q for log in logs]), np.concatenate([log.tau for log in logs]), qd,
         tuple(note for log in logs for note in log.notes), listed([Path(log.source).name for log in logs], 4),
+        temperature=warm,
     )  # fmt: skip
     parts, end = [], 0
     for log in logs:
         part, end = whole.rows(slice(end, end + len(log))), end + len(log)
         instants = None if log.instants is None else log.instants + (part.t[0] - log.t[0])
-        qd = None if log.qd is None else part.qd
         about: dict[str, Any] = {"notes": log.notes, "source": log.source, "instants": instants, "kept": log.kept}
-        parts.append(replace(part, qd=qd, **about))
+        about |= {
+            name: getattr(part, name) if getattr(log, name) is not None else None for name in ("qd", "temperature")
+        }
+        parts.append(replace(part, **about))
     return replace(whole, parts=tuple(parts))
+
+
+def _stacked(arrays: Sequence[Array | None], logs: Sequence[Log]) -> Array | None:
+    """A quantity of several logs (N, n), NaN for those that do not have it; None if none does."""
+    if all(values is None for values in arrays):
+        return None
+    return np.concatenate(
+        [np.full(log.q.shape, np.nan) if x is None else x for x, log in zip(arrays, logs, strict=True)]
+    )
 
 
 def read_log(
@@ -149,6 +179,8 @@ def read_log(
     progress: Callable[[float], None] | None = None,
 ) -> Log:
     """A log for ``arm``: a path, or a dict of arrays ``t, q, qd, tau`` (or ``current`` with ``gains``).
+
+    ``temperature`` (°C) may stand beside them: (N, n), or (N,) for all joints.
 
     columns       what a quantity is called in the file: ``{"q": "q_mot", "tau": "tau_motor"}``; or its columns by
                   number from 0, ``{"t": 0, "q": "1:7"}``, or by name, ``{"q": ["shoulder", "elbow"]}``
@@ -186,8 +218,15 @@ def read_log(
     arrays = {
         group: group_of(raw, group, quantity, arm, len(t), joint_names, unit.get(group))
         for group, quantity in quantities.items()
-        if group != "t" and quantity is not None
+        if group not in ("t", "temperature") and quantity is not None
     }
+    if (warm := quantities["temperature"]) is not None:
+        try:
+            arrays["temperature"] = temperature_of(raw, warm, arm, len(t), joint_names, unit.get("temperature"))
+        except DalembertError as problem:
+            if "temperature" in wanted or "temperature" in unit:
+                raise
+            raw.notes.append(f"{str(problem).rstrip('.')}; the temperature is left out")
     if "q" not in arrays:
         raise missing(raw, "q", "joint positions (q)")
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is infinite, and told as such
@@ -214,7 +253,7 @@ def _runs(raw: Raw) -> Iterator[tuple[Raw, slice]]:
     assert raw.runs is not None
     ends = [*(np.flatnonzero(np.diff(raw.runs)) + 1).tolist(), len(raw.runs)]
     for start, end in zip([0, *ends], ends, strict=False):
-        source = f"{raw.source}, episode {raw.runs[start]}"
+        source = f"{raw.source}{EPISODE}{raw.runs[start]}"
         yield replace(raw, source=source, notes=list(raw.notes) if not start else []), slice(start, end)
 
 
@@ -358,7 +397,30 @@ def _cleaned(raw: Raw, t: Array, arrays: dict[str, Array], torque_needed: bool, 
     if back:
         raw.note(f"time goes backwards {counted(back, 'time')}; what follows is taken as another run")
     q = _unwrapped(raw, arm, t[rows], q[rows])
-    return Log(t[rows], q, tau[rows], None if qd is None else qd[rows], tuple(raw.notes), raw.source, t, rows)
+    warm = _filled(raw, t, arrays.get("temperature"), rows)
+    qd = None if qd is None else qd[rows]
+    return Log(t[rows], q, tau[rows], qd, tuple(raw.notes), raw.source, t, rows, temperature=warm)
+
+
+def _filled(raw: Raw, t: Array, temperature: Array | None, rows: NDArray[np.intp]) -> Array | None:
+    """The temperatures at some rows: those that are missing, since drives send them seldom, lie between their neighbours."""
+    if temperature is None:
+        return None
+    with np.errstate(invalid="ignore"):
+        good = np.isfinite(temperature) & (temperature > POSSIBLE[0]) & (temperature < POSSIBLE[1])
+    if not good.any(axis=0).all():
+        raw.note("the temperature of a joint holds no number that can be one; the temperature is left out")
+        return None
+    filled = temperature[rows]
+    missing = ~good[rows]
+    for j in np.flatnonzero(missing.any(axis=0)):
+        there = np.flatnonzero(good[:, j])
+        filled[missing[:, j], j] = np.interp(rows[missing[:, j]], there, temperature[there, j])
+    if missing.any():
+        raw.note(
+            f"the temperature is missing in {int(missing.any(axis=1).sum())} rows and filled in between its neighbours"
+        )
+    return filled
 
 
 def _unwrapped(raw: Raw, arm: Arm, t: Array, q: Array) -> Array:

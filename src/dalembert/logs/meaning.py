@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ SHORTEST_STEP = 1e-5  # s: nor are samples closer than this
 SINCE_1970 = (1e9, 4.2e9)  # s: between 2001 and 2103
 AGREES = 0.02  # a usual step that differs from 1/rate by less than this share agrees with it
 FEWEST = 10  # rows
+HOTTEST = 200.0  # °C: no drive is warmer
 
 
 @dataclass
@@ -311,6 +312,30 @@ def group_of(
         raw.notes.append(si.converted(raw.source, name, own or [unit]))
     with np.errstate(over="ignore"):  # what overflows is infinite, and told as such
         return values * factor
+
+
+def temperature_of(
+    raw: Raw, quantity: Found, arm: Arm, count: int, names: Sequence[str] | None, unit: str | None
+) -> Array:
+    """Temperatures (N, n) in °C; a single column holds for all joints."""
+    values = numeric(raw, quantity)
+    if values.size == count and values.ndim in (1, 2):
+        offset = si.celsius(raw.source, [unit or next(iter(quantity.units), None) or quantity.unit])
+        values = np.repeat(values.reshape(count, 1), arm.n, axis=1) + offset
+    else:
+        plain = Found(quantity.name, values, quantity.joints)
+        own = [unit or x or quantity.unit for x in quantity.units or [None] * values.shape[-1]]
+        values = group_of(
+            raw, "temperature", replace(plain, values=values + si.celsius(raw.source, own)), arm, count, names, None
+        )
+    said = unit or quantity.unit or any(quantity.units)
+    middle = float(np.nanmedian(values)) if np.isfinite(values).any() else 0.0
+    if not said and middle > HOTTEST:
+        raise raw.wrong(
+            f"{quantity.name} is {middle:.4g} as a median, which looks like kelvin; say units={{'temperature': 'K'}} "
+            "(--unit temperature=K) if it is, 'degC' if it is not"
+        )
+    return values
 
 
 def joint_order(source: str, what: str, joints: Sequence[str], arm: Arm, remedy: str) -> tuple[list[int], list[str]]:

@@ -1,9 +1,9 @@
 """Joints mixed up, turned, or counted from another zero: which change of a log makes it the log of this arm.
 
 A change is suggested on two grounds. The arm's own torques then explain far more of those measured, with a gain between
-``GAINS`` at every joint that the change concerns. And the parameters of an arm of this geometry, whatever they are,
-explain far more as well: a least-squares fit of all of them, friction included, before and after. Where the first alone holds,
-the arm's description is off; where the second alone does, the change fits noise. Joints whose torque is negligible and
+``GAINS`` at every joint that they explain better. And the parameters of an arm of this geometry, whatever they are,
+explain far more as well: a least-squares fit of all of them, friction included, before and after; or as much, where a joint
+has negative inertia or friction before. No other change may be fitted far better. Joints whose torque is negligible and
 hardly more than friction and noise neither accuse others nor are accused.
 """
 
@@ -30,44 +30,57 @@ LOOKED = 600  # instants at which changes are tried
 POOR = 0.6  # the share of a joint's squares beyond friction that the arm leaves, above which changes are tried
 GAINED = 0.5  # a change must take so much of them away, all joints together
 LESS = 0.2  # or so much, if less than half of them is left
+VOTE = 0.1  # of a joint's squares: who is explained by so much more or less counts for or against a change
 GAINS = (0.3, 3.0)  # what the arm's own torques may be multiplied with to explain those measured
 SMALL = 0.02  # of the largest torque: a joint below it counts only where its torque tells more than friction and noise
 TOLD = 0.5  # of its squares: what the joint's own equations must explain of it then
 UNDECIDED = 0.02  # of a joint's squares: two changes that differ by less are both said
-TRIED = 6  # changes, those that the arm's own torques like best, for which the arm is fitted again
+RIVAL = 0.2  # of what the fit leaves with a change: another that leaves less makes it doubtful
+THINNED = 4  # one of so many instants is looked at for that
+TRIED = 12  # changes, those that the arm's own torques like best, for which the arm is fitted again
 FITTED = 5e-3  # of a joint's squares beyond friction: a fit that leaves less has no joint mixed up
 BETTER = 0.25  # of what the fit leaves: a change must leave less
-ALIKE = (
-    1.2  # times what it leaves: as much, for a change that makes a joint possible whose inertia or friction is negative
-)
+ALIKE = 1.2  # times what it leaves: as much, for a change after which no inertia or friction is negative
 NEGATIVE, LOSS = 0.1, 0.02  # of the arm's own inertia, and of a joint's torque: what noise can make negative
-UNDESCRIBED, DESCRIBED = (
-    0.5,
-    0.1,
-)  # of a joint's squares: the arm's own torques leave more than that, and less than this
+UNDESCRIBED, DESCRIBED = 0.5, 0.1  # of a joint's squares: what the arm's own torques leave, at least and at most
 POSES = 50  # in which a joint's inertia is looked at
-RANK = 1e-8  # singular values, beside the largest, of columns that are dependent
+RANK = 1e-12  # squares of singular values, beside the largest, of columns that are dependent
+RIDGE = (
+    1e-9  # added to the squares of columns of length one, so that what the log does not show stays as the arm has it
+)
 
 
 class Change(NamedTuple):
-    """A change to a log: in words, what makes it, the states so changed and the joints (columns of tau) it concerns."""
+    """A change to a log: in words, what makes it, the states so changed and the joints it concerns.
+
+    torques  whose torques and ``motions``, whose positions and velocities the joints have, where they are others'
+    """
 
     words: str
     remedy: Callable[[Arm, Mapping[str, Any]], str]
     states: States
     joints: tuple[int, ...]
-    order: tuple[int, ...] = ()
+    torques: tuple[int, ...] = ()
+    motions: tuple[int, ...] = ()
 
 
-class Looks:
-    """The states of a log as those of an arm, changed or not: what the arm's own torques and any parameters leave."""
+class Explained:
+    """How well the torques of a log are those of an arm in the states of the log, changed or not.
 
-    def __init__(self, arm: Arm, states: States, counts: NDArray[np.bool_] | None = None) -> None:
-        self.arm, self.states = arm, states
-        self._counts = counts
-        q, qd, qdd, tau = states
-        self._friction = [_basis(np.column_stack([v, np.sign(v), np.ones(len(v))])) for v in qd.T]
-        self.left = np.column_stack([x - Q @ (Q.T @ x) for x, Q in zip(tau.T, self._friction, strict=True)])
+    before, change  the log as it was, and what was changed: friction and the joints that count are taken from there
+    friction        bases (N, ≤ 3) of each joint's viscous and Coulomb friction and offset
+    left, total     the torques beyond friction (N, n), and their squares (n,)
+    """
+
+    def __init__(self, arm: Arm, states: States, before: Explained | None = None, change: Change | None = None) -> None:
+        self.arm, self.states, every = arm, states, range(arm.n)
+        self._counts: NDArray[np.bool_] | None = None
+        if before is None:
+            self.friction = [_basis(np.column_stack([v, np.sign(v), np.ones(len(v))])) for v in states[1].T]
+        else:  # of a velocity turned it is the same
+            self.friction = [before.friction[k] for k in (change and change.motions) or every]
+            self._counts = before.counts[list((change and change.torques) or every)]
+        self.left = np.column_stack([x - Q @ (Q.T @ x) for x, Q in zip(states[3].T, self.friction, strict=True)])
         self.total = np.sum(self.left**2, axis=0)
 
     @cached_property
@@ -79,11 +92,18 @@ class Looks:
         moves = self.total > 1e-6 * tau
         small = self.total < SMALL**2 * tau.max(initial=0.0)
         for j in np.flatnonzero(moves & small):
-            own = np.column_stack([self._friction[j], self.regressor[:, j, self.regressor[:, j].any(axis=0)]])
+            own = np.column_stack([self.friction[j], self.regressor[:, j, self.regressor[:, j].any(axis=0)]])
             Q = _basis(own)
             x = self.states[3][:, j]
             moves[j] = np.sum((x - Q @ (Q.T @ x)) ** 2) < (1 - TOLD) * self.total[j]
         return moves
+
+    def thinned(self) -> Explained:
+        """The same at some of the instants."""
+        q, qd, qdd, tau = (x[::THINNED] for x in self.states)
+        some = Explained(self.arm, (q, qd, qdd, tau))
+        some._counts = self.counts
+        return some
 
     @cached_property
     def regressor(self) -> Array:
@@ -96,7 +116,7 @@ class Looks:
         model = np.asarray(self.arm.inverse_dynamics(*self.states[:3]), float)
         shares, gains = np.zeros(self.arm.n), np.ones(self.arm.n)
         for j in np.flatnonzero(self.counts):
-            left, Q = self.left[:, j], self._friction[j]
+            left, Q = self.left[:, j], self.friction[j]
             brought = model[:, j] - Q @ (Q.T @ model[:, j])
             along = float(brought @ brought)
             gains[j] = float(left @ brought) / along if along > 1e-12 * float(model[:, j] @ model[:, j]) else 0.0
@@ -125,13 +145,12 @@ class Looks:
         y = (self.states[3][:, joints] / size).reshape(-1) - A[:, : len(own)] @ own
         length = np.linalg.norm(A, axis=0)
         felt = np.flatnonzero(length > 0)
-        U, singular, Vt = np.linalg.svd(A[:, felt] / length[felt], full_matrices=False)
-        kept = singular > RANK * singular.max(initial=0.0)
-        along = U[:, kept].T @ y
+        unit = A[:, felt] / length[felt]
+        best = np.linalg.solve(unit.T @ unit + RIDGE * np.eye(len(felt)), unit.T @ y)
         shares = np.zeros(self.arm.n)
-        shares[joints] = np.sum((y - U[:, kept] @ along).reshape(-1, len(joints)) ** 2, axis=0)
+        shares[joints] = np.sum((y - unit @ best).reshape(-1, len(joints)) ** 2, axis=0)
         change = np.zeros(A.shape[1])
-        change[felt] = (Vt[kept].T @ (along / singular[kept])) / length[felt]
+        change[felt] = best / length[felt]
         return shares, own + change[: len(own)]
 
     @property
@@ -152,26 +171,26 @@ class Looks:
         usual = np.sqrt(np.mean(qd[:, j] ** 2) * np.mean(tau[:, j] ** 2))
         return bool(np.mean(inertia @ pi) > -NEGATIVE * abs(np.mean(inertia @ own)) and power > -LOSS * usual)
 
-    def better_than(self, other: Looks, joints: Sequence[int]) -> bool:
+    def better_than(self, other: Explained, joints: Sequence[int]) -> bool:
         """Whether the best parameters leave clearly less, BETTER of a joint's squares, or as much and can be."""
         if self.clearly_below(other):
             return True
         mine = [j for j in joints if self.counts[j]]
-        alike = self._ratio(other) < ALIKE
+        alike = self.ratio(other) < ALIKE
         return alike and not all(map(other.possible, mine)) and all(map(self.possible, mine))
 
-    def described_over(self, other: Looks) -> bool:
+    def described_over(self, other: Explained) -> bool:
         """Whether the arm's own torques describe two joints or more, that are not so before, and a fit is no worse."""
         fits = (
             (other.shares > UNDESCRIBED) & (self.shares < DESCRIBED) & (np.abs(np.log(np.abs(self.gains))) < np.log(2))
         )
-        return bool(fits.sum() > 1 and self._ratio(other) < ALIKE)
+        return bool(fits.sum() > 1 and self.ratio(other) < ALIKE)
 
-    def clearly_below(self, other: Looks) -> bool:
+    def clearly_below(self, other: Explained) -> bool:
         """Whether the best parameters leave BETTER of a joint's squares, or less, and not more in all."""
-        return bool(self._ratio(other) < BETTER and self.fitted.sum() < other.fitted.sum())
+        return bool(self.ratio(other) < BETTER and self.fitted.sum() < other.fitted.sum())
 
-    def _ratio(self, other: Looks) -> float:
+    def ratio(self, other: Explained) -> float:
         """The product over the joints of what is left, beside that of another."""
         mine, others = (np.log(np.maximum(x.fitted, FITTED)).sum() for x in (self, other))
         return float(np.exp(mine - others))
@@ -183,13 +202,13 @@ def _basis(A: Array) -> Array:
     if not length.any():
         return np.zeros((len(A), 0))
     U, singular, _ = np.linalg.svd(A[:, length > 0] / length[length > 0], full_matrices=False)
-    return np.asarray(U[:, singular > RANK * singular[0]])
+    return np.asarray(U[:, singular**2 > RANK * singular[0] ** 2])
 
 
-def looks(arm: Arm, ready: Conditioned) -> Looks:
+def explained(arm: Arm, ready: Conditioned) -> Explained:
     """The log at some of its instants."""
     every = max(1, ready.count // LOOKED)
-    return Looks(
+    return Explained(
         arm, (ready.at_kept("q")[::every], ready.qd[::every], ready.at_kept("qdd")[::every], ready.tau[::every])
     )
 
@@ -198,16 +217,16 @@ def mixed_up(arm: Arm, log: Log, ready: Conditioned, reading: Mapping[str, Any])
     """A sentence about the change to the log's joints with which it looks like a log of this arm, if there is one."""
     if arm.passive_names:
         return []
-    now = looks(arm, ready)
+    now = explained(arm, ready)
     own = now.shares
     if not now.counts.any() or (own.max() < POOR and own.sum() < LESS) or now.fitted.max() < FITTED:
         return []
     tried = []
     for change in _changes(arm, now.states):
-        new = Looks(arm, change.states, now.counts[list(change.order)] if change.order else now.counts)
+        new = Explained(arm, change.states, now, change)
         gained = float(own.sum() - new.shares.sum())
         much = (gained >= GAINED and own.max() >= POOR) or (gained >= LESS and new.shares.sum() < gained)
-        if much and plausible(new, change.joints):
+        if much and plausible(new, now, change.joints):
             tried.append((float(new.shares.sum()), change, new))
     tried.sort(key=lambda entry: entry[0])
     passed = [
@@ -217,8 +236,12 @@ def mixed_up(arm: Arm, log: Log, ready: Conditioned, reading: Mapping[str, Any])
     ]
     if not passed:
         return []
-    least, change, new = passed[0]
-    alike = [f" (or {other.words})" for share, other, _ in passed[1:2] if share < least + UNDECIDED]
+    least = min(new.ratio(now) for _, _, new in passed)
+    passed = [entry for entry in passed if entry[2].ratio(now) < 2 * least]
+    share, change, new = passed[0]
+    if _rivalled(new, now):
+        return []
+    alike = [f" (or {other.words})" for further, other, _ in passed[1:2] if further < share + UNDECIDED]
     if new.clearly_below(now):
         reason = (
             f"the best fit would leave {_percent(new)} of the torques beyond friction unexplained, as a mean of its joints, "
@@ -235,25 +258,37 @@ def mixed_up(arm: Arm, log: Log, ready: Conditioned, reading: Mapping[str, Any])
     return [f"{log.source}: {change.words}{''.join(alike)} {reason}; {change.remedy(arm, reading)}"]
 
 
-def plausible(new: Looks, joints: Sequence[int]) -> bool:
-    """Whether the arm's own torques need a gain that a real arm can need, at those of these joints that count."""
-    counts = Looks(new.arm, new.states).counts  # changed, a torque may be no more than friction and noise
-    gains = new.gains[[j for j in joints if counts[j]]]
-    return bool(len(gains) and (gains > GAINS[0]).all() and (gains < GAINS[1]).all())
+def _rivalled(new: Explained, now: Explained) -> bool:
+    """Whether some other change is fitted far better: then the arm's own torques like this one by chance."""
+    before, chosen = now.thinned(), new.thinned()
+    least = chosen.ratio(before)
+    others = (Explained(now.arm, change.states, before, change) for change in _changes(now.arm, before.states))
+    return any(other.ratio(before) < RIVAL * least for other in others)
+
+
+def plausible(new: Explained, now: Explained, joints: Sequence[int]) -> bool:
+    """Whether the arm's own torques need gains that a real arm can need, wherever the change makes them explain more.
+
+    Some joint must be explained so, and none of those that the change concerns be explained less.
+    """
+    gained = now.shares - new.shares
+    gains = new.gains[new.counts & (gained > VOTE)]
+    within = (gains > GAINS[0]) & (gains < GAINS[1])
+    return bool(len(gains) and within.all() and (gained[list(joints)] > -VOTE).all())
 
 
 def point_against(arm: Arm, ready: Conditioned, joints: Sequence[int]) -> bool:
     """Whether the torques of these joints are those of the arm with the other sign: if it takes plausible gains, and the
     arm's parameters fit them better so; the same torques of all joints are fitted as well by negative masses, though."""
-    now = looks(arm, ready)
+    now = explained(arm, ready)
     q, qd, qdd, tau = now.states
     sign = np.where(np.isin(np.arange(arm.n), joints), -1.0, 1.0)
-    new = Looks(arm, (q, qd, qdd, tau * sign), now.counts)
+    new = Explained(arm, (q, qd, qdd, tau * sign), now)
     everywhere = all(j in joints for j in np.flatnonzero(now.counts))
-    return plausible(new, joints) and (everywhere or new.better_than(now, joints))
+    return plausible(new, now, joints) and (everywhere or new.better_than(now, joints))
 
 
-def _percent(states: Looks) -> str:
+def _percent(states: Explained) -> str:
     return f"{100 * np.sqrt(states.fitted[states.counts].mean()):.2g} %"
 
 
@@ -299,7 +334,7 @@ def _changes(arm: Arm, states: States) -> Iterator[Change]:
         order[i], order[j] = j, i
         pair, both = f"'{names[i]}' and '{names[j]}'", (i, j)
         swapped = (q[:, order], qd[:, order], qdd[:, order], tau[:, order])
-        yield Change(f"with joints {pair} exchanged", _named(i, j), swapped, both, tuple(order))
+        yield Change(f"with joints {pair} exchanged", _named(i, j), swapped, both, tuple(order), tuple(order))
         exchanged = (q, qd, qdd, tau[:, order])
         yield Change(f"with the torques of {pair} exchanged", _columns, exchanged, both, tuple(order))
     for j, (name, unit, slides) in enumerate(zip(names, np.eye(arm.n), sliding_joints(arm), strict=True)):

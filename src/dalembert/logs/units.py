@@ -13,6 +13,7 @@ from dalembert.robot import units as si
 
 TIME = {"s": 1.0, "sec": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 CURRENT = {"A": 1.0, "mA": 1e-3}
+TEMPERATURE = {"degC": 0.0, "°C": 0.0, "C": 0.0, "celsius": 0.0, "K": -273.15, "kelvin": -273.15}  # to add, for °C
 # of revolute joints, and of prismatic ones
 TURNING = {"q": si.ANGLE, "qd": si.TURNING_SPEED, "qdd": si.TURNING_ACCELERATION, "tau": si.TORQUE}
 SLIDING = {"q": si.LENGTH, "qd": si.SPEED, "qdd": si.ACCELERATION, "tau": si.FORCE}
@@ -20,8 +21,8 @@ SLIDING = {"q": si.LENGTH, "qd": si.SPEED, "qdd": si.ACCELERATION, "tau": si.FOR
 
 def known(quantity: str, sliding: bool | None = None) -> dict[str, float]:
     """The units in which a quantity may be, and their factors; those of prismatic joints alone, or of revolute ones."""
-    if quantity in ("t", "current"):
-        return TIME if quantity == "t" else CURRENT
+    if quantity in ("t", "current", "temperature"):
+        return {"t": TIME, "current": CURRENT, "temperature": dict.fromkeys(TEMPERATURE, 1.0)}[quantity]
     if sliding is None:
         return TURNING[quantity] | SLIDING[quantity]
     return (SLIDING if sliding else TURNING)[quantity]
@@ -46,6 +47,16 @@ def factors(source: str, quantity: str, units: Sequence[str], sliding: Sequence[
         for word in words:
             scale[k] *= known(quantity, slides).get(str(word), 1.0)
     return scale
+
+
+def celsius(source: str, units: Sequence[str | None]) -> Array:
+    """What is added to temperatures in these units (k,) for °C; one that says none has that of the first which does."""
+    usual = next((unit for unit in units if unit is not None), "degC")
+    words = [(unit or usual, understood("temperature", unit or usual)) for unit in units]
+    unknown = [unit for unit, word in words if word is None]
+    if unknown:
+        raise DalembertError(f"{source}: temperature is in '{unknown[0]}'; known are {', '.join(TEMPERATURE)}")
+    return np.array([TEMPERATURE[str(word)] for _, word in words])
 
 
 def of_columns(source: str, quantity: str, units: Sequence[str | None], sliding: Sequence[bool | None]) -> Array:

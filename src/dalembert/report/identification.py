@@ -16,6 +16,7 @@ from dalembert.arm import Arm
 from dalembert.environment.extras import extra
 from dalembert.files import check_writable, whole_file
 from dalembert.identification.comparison import FitTrend
+from dalembert.identification.parameters import SLOPE_UNITS
 from dalembert.identification.result import Identification, PredictedRun
 from dalembert.logs.conditioning import spectrum
 from dalembert.report.colours import INK, JOINTS, RED, SOFT
@@ -335,6 +336,9 @@ def _terms(fit: Identification) -> str:
     """Friction, springs and losses of every joint of the calibrated arm."""
     joints = fit.arm.robot.tree_joints
     rows = [[text(joint.name), text(term.text_at(joint.type))] for joint in joints for term in joint.friction]
+    for joint, (usual, viscous, coulomb) in fit.temperature_slopes.items():
+        sizes = f"viscous {number(viscous)} {SLOPE_UNITS['FvT']}, Coulomb {number(coulomb)} {SLOPE_UNITS['FsT']}"
+        rows.append([text(joint), text(f"temperature, above a mean of {number(usual)} °C: {sizes}")])
     if not rows:
         return ""
     return "<h3>Friction and other terms of the calibrated arm</h3>" + table(["joint", "term"], rows, words=True)

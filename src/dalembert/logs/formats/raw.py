@@ -43,6 +43,11 @@ SPELLINGS: dict[str, tuple[str, ...]] = {
     "current": (
         "current", "currents", "i", "motor_current", "motor_currents", "actual_current", "actual_currents", "i_meas",
     ),
+    "temperature": (
+        "temperature", "temperatures", "temp", "temps", "motor_temperature", "motor_temperatures", "motor_temp",
+        "joint_temperature", "joint_temperatures", "joint_temp", "drive_temperature", "drive_temperatures",
+        "gear_temperature", "gear_temperatures",
+    ),
 }  # fmt: skip
 SPELLED = {word: group for group, words in SPELLINGS.items() for word in words}
 # a word that can stand before or after a joint's name with nothing but a _ between: shoulder_velocity
