@@ -31,7 +31,16 @@ from dalembert.terms import (
 
 Array = NDArray[np.float64]
 
-WIDTHS = (0.01, 0.02, 0.035, 0.06, 0.1, 0.16, 0.25, 0.4)  # of a joint's largest speed: how gradually Coulomb friction may turn over
+WIDTHS = (
+    0.01,
+    0.02,
+    0.035,
+    0.06,
+    0.1,
+    0.16,
+    0.25,
+    0.4,
+)  # of a joint's largest speed: how gradually Coulomb friction may turn over
 SPEEDS = (0.02, 0.035, 0.06, 0.1, 0.16, 0.25)  # the same, for friction that falls with speed
 ORDERS = (1, 2, 3, 4, 5, 6, 8)  # of torque ripple, per turn
 RATIOS = (1.0, -1.0)  # of drives that neighbours share
@@ -173,9 +182,10 @@ def families_of(arm: Arm, j: int, fastest: float, open_: Sequence[str]) -> list[
             ),
         ]
     if "offset" in open_:
-        out.append(Family("offset", j, "offset", (LawVariant("an offset", (Offset(0.0),)),)))
+        out.append(Family("offset", j, "offset", (LawVariant("an offset", (Offset(0.0),)),), ("spring",)))
     if "spring" in open_:
-        out.append(Family("spring", j, "spring", (LawVariant("a spring", (Spring(0.0),)),)))
+        spring = (Spring(0.0), Offset(0.0)) if "offset" in open_ else (Spring(0.0),)  # whose rest is anywhere
+        out.append(Family("spring", j, "spring", (LawVariant("a spring", spring),), ("offset",)))
         if turns:
             pair = (Harmonic(1.0), Harmonic(2.0))
             out.append(Family("balance", j, "spring", (LawVariant("a counterbalance", pair),), ("harmonic",)))

@@ -25,6 +25,7 @@ from dalembert.identification.parameters import FRICTION
 from dalembert.identification.physical import scales
 from dalembert.identification.selected import Trial
 from dalembert.logs.conditioning import Conditioned, Stretch
+from dalembert.terms import Offset
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.intp]
@@ -188,14 +189,14 @@ class Selector:
     def tried(
         self, cv: CrossValidation, before: Array, laws: Laws, rest: Laws, family: Family
     ) -> tuple[Trial, LawVariant, float]:
-        """What a family brings beside a model with errors ``before``, and how much that is worth a parameter, or 0."""
+        """What a family brings beside a model with errors ``before``, its best variant, and the gain, or 0 if it is not enough."""
         models = [{**rest, family.key: variant} for variant in family.variants]
         errors, which = cv.errors([self.columns_of(model) for model in models])
         gain, spread = difference(cv.scores(before), cv.scores(errors), cv.parts)
         unit = self.share(cv, before, family.joint)
         more = len(self.columns_of(models[which])) - len(self.columns_of(laws)) + (len(family.variants) > 1)
         needed = max(self.errors_needed * spread if more > 0 else 0.0, WORTH * unit)
-        worth = gain / max(more, 1) if gain > needed and self.possible(cv, models[which], family) else 0.0
+        worth = gain if gain > needed and self.possible(cv, models[which], family) else 0.0
         variant = family.variants[which]
         trial = Trial(
             family.choice, self.arm.joint_names[family.joint], variant.words, cv.relative(errors), gain / unit,
@@ -224,8 +225,7 @@ class Selector:
                 rest = {k: v for k, v in laws.items() if k != key}
                 errors, _ = cv.errors([self.columns_of(rest)])
                 loss, spread = difference(cv.scores(errors), cv.scores(before), cv.parts)
-                small = WORTH * self.share(cv, before, key[0])
-                if loss <= max(min(self.errors_needed * spread, small), 0.0):
+                if loss <= max(self.errors_needed * spread, WORTH * self.share(cv, before, key[0])):
                     losses.append((loss, key))
             if not losses:
                 return laws
@@ -300,14 +300,20 @@ class Selector:
         names = self.arm.joint_names
         terms: dict[str, dict[str, list[dict[str, float]]]] = {name: {} for name in names}
         for (j, family), variant in laws.items():
-            for term in variant.terms if family not in (*FRICTION, "offset") else ():
+            for term in variant.terms if family not in FRICTION else ():
+                if isinstance(term, Offset):
+                    continue
                 shape = {x.name: getattr(term, x.name) for x in term.numbers() if x.name not in term.linear()}
                 terms[names[j]].setdefault(term.name, []).append(shape)
         pinned = self.settings.model
         friction: dict[str | int, Sequence[str]] = {
             name: tuple(kind for kind in FRICTION if (j, kind) in laws) for j, name in enumerate(names)
         }
-        offset = [name for j, name in enumerate(names) if (j, "offset") in laws]
+        offset = [
+            name
+            for j, name in enumerate(names)
+            if any(isinstance(term, Offset) for key, v in laws.items() if key[0] == j for term in v.terms)
+        ]
         drives = [v.drive for v in laws.values() if v.drive is not None]
         return replace(
             pinned,
