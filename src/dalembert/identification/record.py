@@ -335,6 +335,7 @@ def fit_as_json(fit: Identification) -> dict[str, Any]:
     return {
         **fit.record.written(),
         **({} if fit.folds is None else {"folds": fit.folds.written()}),
+        "lag": plain(fit.lag),
         "positive_definite": fit.positive_definite,
         "smallest_inertia": plain(fit.smallest_inertia),
         "friction": {joint.name: plain(joint.friction.written()) for joint in fit.arm.robot.tree_joints},

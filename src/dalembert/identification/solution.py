@@ -95,7 +95,7 @@ def solution(
         covariance = estimate.covariance
     elif method in ("damped", "sequential"):
         covariance = estimate.covariance * float(np.max(times))
-    elif method == "energy":
+    elif method in ("energy", "robust"):
         _, covariance, _ = ways.spread(joints, values, estimate.weights, fixed, times=worth)
     else:
         assert joints.segments is not None
