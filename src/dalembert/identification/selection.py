@@ -33,6 +33,7 @@ Progress = Callable[[str, float], None]
 Laws = dict[tuple[int, str], LawVariant]  # what the joints have, by joint and family
 
 WORTH = 0.1  # of a joint's squared error: what another law must take away
+LEAST = 0.2  # of a joint's squared error with viscous and Coulomb friction: errors below it count as so large
 ROUNDS = 4  # of adding laws, at most
 DEVIATIONS = (1.0, 0.3, 0.1, 0.03)  # of a prior around the arm's own inertias, relative
 LOADED = ("load", "gear")  # laws that depend on what a joint passes on
@@ -169,6 +170,8 @@ class Selector:
     def laws(self, cv: CrossValidation, laws: Laws) -> tuple[Laws, list[Trial]]:
         """The model with the laws that are worth their parameters and without those that are not; what was tried last."""
         trials: dict[tuple[int, str], Trial] = {}
+        plain, _ = cv.errors([self.columns_of(self.plain)])
+        self.plain_share = [self.share(cv, plain, j) for j in range(self.arm.n)]
         for done in range(ROUNDS):
             before, _ = cv.errors([self.columns_of(laws)])
             best: dict[int, tuple[float, Family, LawVariant]] = {}
@@ -193,7 +196,7 @@ class Selector:
         models = [{**rest, family.key: variant} for variant in family.variants]
         errors, which = cv.errors([self.columns_of(model) for model in models])
         gain, spread = difference(cv.scores(before), cv.scores(errors), cv.parts)
-        unit = self.share(cv, before, family.joint)
+        unit = max(self.share(cv, before, family.joint), LEAST * self.plain_share[family.joint])
         more = len(self.columns_of(models[which])) - len(self.columns_of(laws)) + (len(family.variants) > 1)
         needed = max(self.errors_needed * spread if more > 0 else 0.0, WORTH * unit)
         worth = gain if gain > needed and self.possible(cv, models[which], family) else 0.0
@@ -214,7 +217,8 @@ class Selector:
         if family.name not in SIGNED:
             return True
         pi, _ = cv.solve(cv.parts, self.columns_of(laws))
-        return bool((pi[list(laws[family.key].columns)] > 0).all())
+        signed = laws[family.key].columns[:1] if family.name in ("spring", "drive") else laws[family.key].columns
+        return bool((pi[list(signed)] > 0).all())
 
     def without(self, cv: CrossValidation, laws: Laws) -> Laws:
         """The model without laws whose loss is within one standard error, the least needed first."""
@@ -225,7 +229,10 @@ class Selector:
                 rest = {k: v for k, v in laws.items() if k != key}
                 errors, _ = cv.errors([self.columns_of(rest)])
                 loss, spread = difference(cv.scores(errors), cv.scores(before), cv.parts)
-                if loss <= max(self.errors_needed * spread, WORTH * self.share(cv, before, key[0])):
+                if loss <= max(
+                    self.errors_needed * spread,
+                    WORTH * max(self.share(cv, before, key[0]), LEAST * self.plain_share[key[0]]),
+                ):
                     losses.append((loss, key))
             if not losses:
                 return laws
