@@ -98,9 +98,10 @@ def test_a_load_has_its_weight_on_an_arm_whose_own_is_carried() -> None:
 
 def test_torque_error_bars_are_honest() -> None:
     z = []
-    for k in range(12):
+    for k in range(10):
         rng = np.random.default_rng(k)
-        found = identify_payload(puma(), run(False, 1, 1.0, rng), run(True, 2, 1.0, rng), cutoff=10.0)
+        runs = run(False, 1, 1.0, rng), run(True, 2, 1.0, rng)
+        found = identify_payload(puma(), *runs, cutoff=10.0, arm_deviation=None)
         z.append((found.parameters - truth()) / found.std)
     spread = np.sqrt(np.mean(np.square(z)))
     assert 0.7 < spread < 1.4
@@ -168,30 +169,103 @@ def test_command_reads_other_units_and_warns_without_them(tmp_path: Path) -> Non
 
 @pytest.mark.skipif(not PAIR.exists(), reason="../shared/data is not here")
 def test_ur10e_pair(tmp_path: Path) -> None:
-    """2.805 kg, with drive gains from the controller's own torques in the log without the load."""
+    """2.805 kg: within 3 % and inside its own 2 σ, from currents, with the gains of the data sheet or without any."""
     arm = da.load(SHARED / "data" / "models" / "ur10e.urdf", physical="warn")
-    found = identify_payload(arm, PAIR, LOADED, reference="tau_des")
-    assert found.mass == pytest.approx(2.805, rel=0.05)
-    assert abs(found.mass - 2.805) < 3 * found.mass_std < 0.3
-    assert identify_payload(arm, PAIR, LOADED, reference="tau_des", parameters="mass-com").mass == pytest.approx(
-        2.805, rel=0.05
-    )
-    # the published gains were themselves fitted to this pair, as factors of noisy currents: they are 11 % too small
-    given = identify_payload(arm, PAIR, LOADED, gains=GAINS)
-    assert 2.4 < given.mass < 2.6
-    assert any("reference='tau_des'" in note and "gives a mass of 2.8" in note for note in given.notes)
-    # without gains the log's own reference is taken, and said
-    alone = identify_payload(arm, PAIR, LOADED)
-    assert alone.mass == found.mass and any("drive gains from 'tau_des'" in note for note in alone.notes)
+    earlier = PAIR.with_name("ur10e_identification_20_02_12_50sec_12harm.npz")  # a week before, another motion
+    for how, unloaded in (({}, PAIR), ({"gains": GAINS}, PAIR), ({"parameters": "mass-com"}, earlier)):
+        load = identify_payload(arm, unloaded, LOADED, **how)
+        assert load.mass == pytest.approx(2.805, rel=0.03) and load.mass_std < 0.06
+        assert abs(load.mass - 2.805) < 2 * load.mass_std
+    # the data sheet's gains are 11 to 16 % too small; without the controller's torques the doubt about them is what is left
+    bare = {name: values for name, values in np.load(PAIR).items() if name not in ("tau_des", "i_des")}
+    for how in ({"gains": GAINS}, {}):
+        load = identify_payload(arm, bare, LOADED, **how)
+        assert abs(load.mass - 2.805) < 2 * load.mass_std and load.mass < 2.6
+    exact = identify_payload(arm, PAIR, LOADED, gains=GAINS, gain_deviation=0.0)
+    assert exact.gains is None and exact.mass < 2.6 and exact.mass_std < 0.03
+    assert any("'tau_des' alone is 2.8" in note and "does not agree" in note for note in exact.notes)
 
     saved = tmp_path / "loaded.toml"
-    shown = CliRunner().invoke(
-        app,
-        ["payload", str(SHARED / "data" / "models" / "ur10e.urdf"), str(PAIR), str(LOADED), "--reference", "tau_des",
-         "--physical", "warn", "--save", str(saved)],
-    )  # fmt: skip
+    words = ["payload", str(SHARED / "data" / "models" / "ur10e.urdf"), str(PAIR), str(LOADED), "--physical", "warn"]
+    words += ["--gains", " ".join(map(str, GAINS)), "--gain-deviation", "0.1", "--save", str(saved)]
+    shown = CliRunner().invoke(app, words)
     assert shown.exit_code == 0, shown.output
-    assert da.load(saved).robot.payload.mass == pytest.approx(found.mass)  # type: ignore[union-attr]
+    assert "mass by the gains given" in shown.output and "N m/A" in shown.output
+    assert da.load(saved).robot.payload.mass == pytest.approx(2.805, rel=0.03)  # type: ignore[union-attr]
+
+
+def drives(seed: int) -> tuple[list[dict[str, Any]], np.ndarray, float]:
+    """(runs without and with a load in amperes, the true gains, the mass): friction differs between the runs."""
+    rng = np.random.default_rng(seed)
+    arm, mass = puma(), float(rng.uniform(1.0, 5.0))
+    true = np.array([8.0, 9.0, 7.0, 5.0, 5.0, 4.0]) * rng.uniform(0.8, 1.2, 6)
+    runs = []
+    for k, carrying in enumerate((arm, arm.with_payload(mass, rng.uniform(-0.05, 0.05, 3)))):
+        t, q, qd, qdd = motion(10 * seed + k, rate=100.0)
+        tau = np.asarray(carrying.inverse_dynamics(q, qd, qdd))
+        friction = rng.uniform(0.5, 1.5, 6) * (2.0 * np.sign(qd) + qd) + 0.05 * np.abs(tau) * np.sign(qd)
+        current = (tau + friction) / true + 0.02 * rng.normal(size=tau.shape)
+        runs.append(
+            {"t": t, "q": q, "qd": qd, "current": current, "tau_des": np.asarray(arm.inverse_dynamics(q, qd, qdd))}
+        )
+    return runs, true, mass
+
+
+SOURCES: dict[str, dict[str, Any]] = {
+    "gains": {"reference": False, "arm_deviation": None},
+    "controller": {},
+    "weight": {"reference": False},
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_the_error_of_the_gains_is_in_the_mass(source: str) -> None:
+    """Gains that are off by 10 % leave the mass inside its own standard deviation, whatever the source of the scale."""
+    z = []
+    for seed in range(3):
+        runs, true, mass = drives(seed)
+        rng = np.random.default_rng(100 + seed)
+        how = dict(SOURCES[source])
+        if source == "gains":
+            how["gains"] = true * np.exp(0.1 * rng.normal() / np.sqrt(2) + 0.1 * rng.normal(size=6) / np.sqrt(2))
+        load = identify_payload(puma(), *runs, cutoff=5.0, parameters="mass-com", **how)
+        z.append((load.mass - mass) / load.mass_std)
+        assert load.gains is not None and load.gains_std is not None and load.gains_unit == "N m/A"
+        assert (np.abs(load.gains - true) < 4 * load.gains_std).all()
+    assert np.abs(z).max() < 3 and np.sqrt(np.mean(np.square(z))) < 1.5
+
+
+def test_sources_of_gains_are_told() -> None:
+    runs, true, mass = drives(1)
+    load = identify_payload(puma(), *runs, gains=1.2 * true, cutoff=5.0, parameters="mass-com")
+    assert [source.name for source in load.by_source] == ["the gains given", "'tau_des'", "the arm's own weight"]
+    assert load.by_source[0].mass > 1.1 * mass and load.by_source[0].std > 0.05 * mass
+    assert load.mass == pytest.approx(mass, rel=0.05)
+    assert sum(note.startswith("drive gains by") for note in load.notes) == 3
+    # torques that may be off by a factor: the doubt is in the mass
+    torques = [{**run, "tau": run["current"] * true} for run in runs]
+    plain, doubted = (
+        identify_payload(puma(), *torques, cutoff=5.0, parameters="mass-com", gain_deviation=d, arm_deviation=None)
+        for d in (None, 0.05)
+    )
+    assert plain.gains is None and doubted.gains_unit == "N m/N m" and doubted.mass_std > 2 * plain.mass_std
+    assert plain.mass == pytest.approx(mass, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ({"gain_deviation": 2.0, "gains": [1.0] * 6}, "gain_deviation is 2"),
+        ({"gain_deviation": [0.1, 0.2], "gains": [1.0] * 6}, "gain_deviation"),
+        ({"arm_deviation": 0.0}, "arm_deviation is 0"),
+        ({"friction": ("viscous", "stiction")}, "no friction 'stiction'; choose of viscous, coulomb, load"),
+        ({"reference": False, "arm_deviation": None}, "say how many N m an ampere is; give gains"),
+    ],
+)
+def test_mistakes_about_gains_are_one_sentence(how: dict[str, Any], words: str) -> None:
+    runs, *_ = drives(1)
+    with pytest.raises(da.DalembertError, match=words):
+        identify_payload(puma(), *runs, **how)
 
 
 def test_what_a_motion_does_not_show_is_said() -> None:
@@ -212,7 +286,7 @@ def test_what_a_motion_does_not_show_is_said() -> None:
     ("how", "words"),
     [
         ({"parameters": "all"}, "body or mass-com"),
-        ({"gains": [1.0] * 6}, "wrist sensor needs neither"),
+        ({"gains": [1.0] * 6}, "wrist sensor needs neither of them"),
         ({"wrench": "force"}, "no 'force'"),
         ({"wrench": np.zeros((3, 6))}, "shape"),
         ({"wrench": np.zeros((len(run(False, 1)["t"]), 6))}, "zero throughout"),

@@ -121,7 +121,9 @@ def identify(
     loaded: Annotated[
         str | None, Option(metavar="LOG3", help="For --method total: a run with a known payload.")
     ] = None,
-    payload: Annotated[float | None, Option(metavar="MASS", help="That payload's mass (kg).")] = None,
+    payload: Annotated[
+        float | None, Option(metavar="MASS", help="That payload's mass (kg); its centre is found unless given.")
+    ] = None,
     payload_com: options.PayloadComOption = None,
     output: Annotated[
         str | None, Option("--output", "-o", metavar="OUT.toml", help="Save the calibrated arm: .toml or .urdf.")

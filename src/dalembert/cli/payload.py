@@ -15,6 +15,7 @@ from dalembert.cli.identify import reading_of
 from dalembert.cli.terminal import number, print_table, say, saying_warnings, tell
 from dalembert.environment.progress import Bar
 from dalembert.files import check_writable
+from dalembert.identification.payload_gains import ARM_DEVIATION
 
 
 def payload(
@@ -34,9 +35,22 @@ def payload(
     motor_side: options.MotorSideOption = None,
     time_unit: options.TimeUnitOption = None,
     rate: options.RateOption = None,
+    gain_deviation: Annotated[
+        str | None,
+        Option(
+            metavar="SHARE",
+            help="How far --gains may be off, relative: 0.1 unless given, or one for each joint; 0: exact.",
+        ),
+    ] = None,
+    arm_deviation: Annotated[
+        float,
+        Option(
+            metavar="SHARE", help="How far the arm's own masses may be off, relative: its weight is a source of gains."
+        ),
+    ] = ARM_DEVIATION,
     reference: Annotated[
         str | None,
-        Option(metavar="NAME", help="Torques of the controller's own model in UNLOADED, to find the drive gains from."),
+        Option(metavar="NAME", help="Torques of the controller's own model in UNLOADED, a source of drive gains."),
     ] = None,
     wrench: Annotated[str | None, Option(metavar="NAME", help="What the log calls the wrench.")] = None,
     sensor: Annotated[
@@ -55,7 +69,7 @@ def payload(
 ) -> None:
     """Identify an unknown load at the flange, with standard deviations.
 
-    From joint torques of a run without and a run with it, or from one run with a force/torque sensor at the wrist
+    From joint torques or motor currents of a run without and a run with it, or from one run with a force/torque sensor at the wrist
     (columns wrench1 … wrench6, or fx fy fz mx my mz: what the flange exerts on the load, in the sensor's axes).
     """
     loaded_arm = options.load(arm, loading)
@@ -65,10 +79,12 @@ def payload(
     if sensor is not None:
         x, y, z, roll, pitch, yaw = options.numbers_of("--sensor", sensor, "x1 x2 x3 x4 x5 x6")
         reading["sensor"] = da.Placement.rpy(roll, pitch, yaw, xyz=(x, y, z))
+    deviation = None if gain_deviation is None else options.list_of("--gain-deviation", gain_deviation)
     with saying_warnings(), Bar(f"the load of {loaded_arm.name}"):
         load = da.identify_payload(
             loaded_arm, log, loaded, reference=reference, wrench=wrench, sign=-1.0 if reaction else 1.0,
-            parameters=parameters, cutoff=cutoff, **reading,
+            parameters=parameters, cutoff=cutoff, arm_deviation=arm_deviation,
+            gain_deviation=deviation[0] if deviation is not None and len(deviation) == 1 else deviation, **reading,
         )  # fmt: skip
     say("note", *load.notes)
     values: list[tuple[str, Any, Any, str]] = [("mass", load.mass, load.mass_std, "kg")]
@@ -78,6 +94,12 @@ def payload(
     if load.bias is not None and load.bias_std is not None:
         for word, *b in zip(("fx", "fy", "fz", "mx", "my", "mz"), load.bias, load.bias_std, strict=True):
             values.append((f"bias {word}", *b, "N" if word[0] == "f" else "N m"))
+    if load.gains is not None and load.gains_std is not None:
+        values += [
+            (f"gain {name}", *g, load.gains_unit)
+            for name, *g in zip(loaded_arm.joint_names, load.gains, load.gains_std, strict=True)
+        ]
+    values += [(f"mass by {source.name}", source.mass, source.std, "kg") for source in load.by_source]
     rows = [[word, number(float(x)), number(float(std)), unit] for word, x, std, unit in values if not math.isnan(x)]
     print_table(["", ">value", ">std", "unit"], rows, f"Load, in the frame '{load.frame}'")
     tell(

@@ -38,7 +38,7 @@ RATIOS = (1.0, -1.0)  # of drives that neighbours share
 
 
 @dataclass(frozen=True)
-class Variant:
+class LawVariant:
     """A law with its shape: ``terms`` at a joint, or a ``drive`` that two joints share.
 
     parameters  how many coefficients it has
@@ -62,7 +62,7 @@ class Family:
     name: str
     joint: int
     choice: str
-    variants: tuple[Variant, ...]
+    variants: tuple[LawVariant, ...]
     replaces: tuple[str, ...] = field(default=())
 
     @property
@@ -105,7 +105,7 @@ class Candidates:
                 variants = tuple(self._placed(j, variant) for variant in family.variants)
                 self.families[family.key] = Family(family.name, j, family.choice, variants, family.replaces)
 
-    def _placed(self, j: int, variant: Variant) -> Variant:
+    def _placed(self, j: int, variant: LawVariant) -> LawVariant:
         columns: list[int] = []
         for term in variant.terms:
             if (j, term) not in self._places:
@@ -119,7 +119,7 @@ class Candidates:
                 self.drives.append((self.size, variant.drive, kind))
                 columns.append(self.size)
                 self.size += 1
-        return Variant(variant.words, variant.terms, variant.drive, tuple(columns))
+        return LawVariant(variant.words, variant.terms, variant.drive, tuple(columns))
 
     def columns_at(self, j: int) -> list[int]:
         """The columns of families that joint j feels, in the order of :meth:`rows`."""
@@ -148,45 +148,50 @@ def families_of(arm: Arm, j: int, fastest: float, open_: Sequence[str]) -> list[
     joint = arm.robot.moving_joints[j]
     has = {type(term) for k, term in own_terms(arm) if k == arm.mechanism.actuated[j]}
     turns, fastest = joint.type != "prismatic", max(fastest, 1e-9)
-    out = [Family("viscous", j, "friction", (Variant("viscous friction", (Viscous(0.0),)),))]
-    out.append(Family("coulomb", j, "friction", (Variant("Coulomb friction", (Coulomb(0.0, 0.0),)),), ("tanh",)))
+    out = [Family("viscous", j, "friction", (LawVariant("viscous friction", (Viscous(0.0),)),))]
+    out.append(Family("coulomb", j, "friction", (LawVariant("Coulomb friction", (Coulomb(0.0, 0.0),)),), ("tanh",)))
     if "friction" in open_:
         widths = tuple(
-            Variant(f"gradual Coulomb friction, width {x * fastest:.2g} rad/s", (Tanh(0.0, x * fastest),))
+            LawVariant(f"gradual Coulomb friction, width {x * fastest:.2g} rad/s", (Tanh(0.0, x * fastest),))
             for x in WIDTHS
         )
         speeds = tuple(
-            Variant(f"Stribeck friction, speed {x * fastest:.2g} rad/s", (Stribeck(0.0, x * fastest),)) for x in SPEEDS
+            LawVariant(f"Stribeck friction, speed {x * fastest:.2g} rad/s", (Stribeck(0.0, x * fastest),))
+            for x in SPEEDS
         )
         out += [
             Family("tanh", j, "friction", widths, ("coulomb",)),
             Family("stribeck", j, "friction", speeds),
-            Family("drag", j, "friction", (Variant("quadratic friction", (Drag(0.0),)),)),
-            Family("load", j, "friction", (Variant("load-dependent friction", (LoadFriction(0.0),)),), ("gear",)),
+            Family("drag", j, "friction", (LawVariant("quadratic friction", (Drag(0.0),)),)),
+            Family("load", j, "friction", (LawVariant("load-dependent friction", (LoadFriction(0.0),)),), ("gear",)),
             Family(
-                "gear", j, "friction", (Variant("losses of the gear by direction", (GearLoss(0.0, 0.0),)),), ("load",)
+                "gear",
+                j,
+                "friction",
+                (LawVariant("losses of the gear by direction", (GearLoss(0.0, 0.0),)),),
+                ("load",),
             ),
         ]
     if "offset" in open_:
-        out.append(Family("offset", j, "offset", (Variant("an offset", (Offset(0.0),)),)))
+        out.append(Family("offset", j, "offset", (LawVariant("an offset", (Offset(0.0),)),)))
     if "spring" in open_:
-        out.append(Family("spring", j, "spring", (Variant("a spring", (Spring(0.0),)),)))
+        out.append(Family("spring", j, "spring", (LawVariant("a spring", (Spring(0.0),)),)))
         if turns:
             pair = (Harmonic(1.0), Harmonic(2.0))
-            out.append(Family("balance", j, "spring", (Variant("a counterbalance", pair),), ("harmonic",)))
+            out.append(Family("balance", j, "spring", (LawVariant("a counterbalance", pair),), ("harmonic",)))
     if "ripple" in open_ and turns:
-        orders = tuple(Variant(f"torque ripple, {k} per turn", (Harmonic(float(k)),)) for k in ORDERS)
+        orders = tuple(LawVariant(f"torque ripple, {k} per turn", (Harmonic(float(k)),)) for k in ORDERS)
         out.append(Family("harmonic", j, "ripple", orders, ("balance",)))
     if "coupling" in open_ and j + 1 < arm.n and not arm.passive_names:
         names = arm.joint_names
         drives = tuple(
-            Variant(f"a drive that '{names[j]}' and '{names[j + 1]}' share, ratio {r:g}", drive=Drive(j, j + 1, r))
+            LawVariant(f"a drive that '{names[j]}' and '{names[j + 1]}' share, ratio {r:g}", drive=Drive(j, j + 1, r))
             for r in RATIOS
         )
         out.append(Family("drive", j, "coupling", drives))
     return [family for family in out if not any(type(t) in has for v in family.variants for t in v.terms)]
 
 
-def laws_of(parts: Mapping[tuple[int, str], Variant], j: int) -> list[Variant]:
+def laws_of(parts: Mapping[tuple[int, str], LawVariant], j: int) -> list[LawVariant]:
     """Of the parts of a model those at joint j."""
     return [variant for (k, _), variant in parts.items() if k == j]

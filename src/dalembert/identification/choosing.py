@@ -10,13 +10,13 @@ from dalembert.arm import Arm
 from dalembert.identification.blocks import Material
 from dalembert.identification.estimator_choice import EstimatorStudy
 from dalembert.identification.modelled import parameter_set
-from dalembert.identification.options import Settings
+from dalembert.identification.options import AskedSettings
 from dalembert.identification.selected import Selection
 from dalembert.identification.selection import Laws, Progress, Selector
 from dalembert.logs.log import Log
 
 
-def choose(arm: Arm, log: Log, settings: Settings, rotor: bool, step: Progress) -> tuple[Settings, Selection]:
+def choose(arm: Arm, log: Log, settings: AskedSettings, rotor: bool, step: Progress) -> tuple[AskedSettings, Selection]:
     """The settings with everything chosen that was open, and what was tried."""
     assert settings.selection is not None
     open_, selection = settings.open, settings.selection

@@ -217,8 +217,8 @@ def excite(
         aim = aim_of("parameters" if goal is None else goal, arm, base, record, float(duration))
     begin = None if start is None else per_joint("start", start, arm.n)
     limits = Limited(arm, share, clearance, begin, planes_of(planes), floor)
-    if aim is not None and any(base.parameters.members[k].loaded for k in base.independent):
-        limits.notes.append("friction that depends on the load counts, but the search takes the load as constant")
+    if aim is not None:
+        limits.notes += aim.notes
     problem = ExcitationProblem(arm, base, limits, shapes, criterion, weights, aim)
     search = Search(problem, starts, seed, progress)
     interrupted = False

@@ -8,8 +8,8 @@ column itself has sgn.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from dalembert.errors import DalembertError
 from dalembert.identification.base import independent_columns, random_states
 from dalembert.identification.parameters import Parameter, ParameterSet
 from dalembert.identification.states import Samples, States
-from dalembert.identification.tip_load import carried
+from dalembert.identification.tip_load import TipLoad
 from dalembert.quantities.derived import gradient
 from dalembert.quantities.gradients import GRADIENTS
 from dalembert.quantities.machine import kernel
@@ -52,6 +52,17 @@ def traced(parameter: Parameter) -> bool:
     return parameter.source >= 0 and parameter.drive is None and plain
 
 
+class ColumnLaw(NamedTuple):
+    """A column at N states: Γ_jᵀ f, ``row`` being Γ_j (N, n) or (1, n), and f with its derivatives (N,) each."""
+
+    column: int
+    parameter: Parameter
+    row: Array
+    f: Array
+    by_position: Array
+    by_speed: Array
+
+
 class TermColumns:
     """Some parameters of a set that are terms or shared drives: their columns, smooth or not, and their slopes.
 
@@ -76,41 +87,38 @@ class TermColumns:
         """The arm whose joints they are at."""
         return self.parameters.arm
 
-    def put(self, Y: Array, q: Array, qd: Array, qdd: Array, smooth: bool) -> None:
-        """Fill their columns of Y (N, n, b)."""
+    def laws(self, q: Array, qd: Array, qdd: Array, smooth: bool) -> list[ColumnLaw]:
+        """What each of them brings at some states; slopes are those of the smooth ones, a load being taken as it is."""
         states = States(self.arm, q, qd, qdd)
-        loads = self._loads(q, qd, qdd)
+        loads, rest = self._loads(q, qd, qdd), np.zeros(len(q))
+        laws = []
         for k, parameter in self.members:
             row, position, speed = self._motion(parameter, states)
+            by_position = by_speed = rest
             if parameter.unit is None:  # the inertia of a shared drive
                 f = (qdd * row).sum(axis=1)
             elif smooth:
-                f = self._smooth(parameter, position, speed, loads.get(k))[0]
+                f, by_position, by_speed = self._smooth(parameter, position, speed, loads.get(k))
             else:
-                rest = np.zeros(len(q))
                 f = States.law(parameter.unit, position, speed, loads.get(k, rest))[:, 0]
-            Y[:, :, k] = row * f[:, None]
+            laws.append(ColumnLaw(k, parameter, row, f, by_position, by_speed))
+        return laws
 
-    def slopes(self, q: Array, qd: Array, qdd: Array, G: Array) -> tuple[Array, Array, Array]:
-        """∂(Σ G∘Y)/∂(q, q̇, q̈) over their smooth columns, (N, n) each; a load is taken as it is."""
-        states = States(self.arm, q, qd, qdd)
-        loads = self._loads(q, qd, qdd)
+    def slopes(self, q: Array, qd: Array, laws: Sequence[ColumnLaw], G: Array) -> tuple[Array, Array, Array]:
+        """∂(Σ G∘Y)/∂(q, q̇, q̈) over their smooth columns, (N, n) each."""
         dq, dqd, dqdd = (np.zeros_like(q) for _ in range(3))
-        for k, parameter in self.members:
-            g = G[:, :, k]
-            row, position, speed = self._motion(parameter, states)
-            along = (row * g).sum(axis=1)[:, None]
-            if parameter.unit is None:
-                dqdd += along * row
+        for law in laws:
+            g, row = G[:, :, law.column], law.row
+            along = (row * g).sum(axis=1)
+            if law.parameter.unit is None:
+                dqdd += along[:, None] * row
                 continue
-            f, by_position, by_speed = (x[:, None] for x in self._smooth(parameter, position, speed, loads.get(k)))
-            dqd += along * by_speed * row
-            if parameter.drive is not None:
-                continue
-            dq += along * by_position * row
-            if states.Gamma is not None:  # since Γ_j = ∂γ_j/∂q, ∂(Γ_j x)/∂q is row j of Γ̇ along x
-                turned, j = self.arm.closure_derivative, parameter.joint
-                dq += f * turned(q, g)[:, j] + along * by_speed * turned(q, qd)[:, j]
+            dqd += (along * law.by_speed)[:, None] * row
+            dq += (along * law.by_position)[:, None] * row
+            if law.parameter.drive is None and not self.arm.mechanism.identity:
+                # since Γ_j = ∂γ_j/∂q, ∂(Γ_j x)/∂q is row j of Γ̇ along x
+                turned, j = self.arm.closure_derivative, law.parameter.joint
+                dq += law.f[:, None] * turned(q, g)[:, j] + (along * law.by_speed)[:, None] * turned(q, qd)[:, j]
         return dq, dqd, dqdd
 
     def _motion(self, parameter: Parameter, states: States) -> tuple[Array, Array, Array]:
@@ -141,6 +149,8 @@ class TermColumns:
             else np.abs(parameter.drive.row(self.arm.n)) @ (self.slow[list(self.parameters.actuated)])
         )
         load = np.zeros(len(position)) if load is None else load
+        if not term.of:
+            return States.law(term, position, speed, load)[:, 0], np.zeros(len(position)), np.zeros(len(position))
         value, by_speed = _law(term, position + 0j, speed + 1j * STEP, load, float(slow))
         by_position = np.zeros(len(position))
         if "q" in term.of:
@@ -161,28 +171,30 @@ def _law(term: Term, position: Array, speed: Array, load: Array, slow: float) ->
 class LoadColumns:
     """The columns of a load at the tip: of its ten parameters in the tip's frame, those that torques can tell apart.
 
-    count  of the ten, how many are looked for: 10, or 4 for mass and first moments
     names  of those that have a column
     """
 
-    def __init__(self, arm: Arm, count: int) -> None:
+    def __init__(self, arm: Arm) -> None:
         if arm.mechanism.tip_body < 0:
             raise DalembertError(f"the tip of arm '{arm.name}' does not move; a load there shows in no torque")
-        if arm.mechanism.tree.lifts:  # and a load has its weight all the same
-            arm = arm.replace(links=tuple(replace(link, weight=1.0) for link in arm.robot.links))
-        self.arm = arm
+        held = TipLoad(arm)
+        self.arm = arm = held.weighing
         at = WIDTH * arm.mechanism.tip_body
         entry = GRADIENTS["regressor"].of(tuple(range(at, at + len(INERTIAL))))
-        self._columns, self._slope = kernel(arm.mechanism, entry), kernel(arm.mechanism, gradient(entry))
-        self._carry = carried(arm.mechanism.tip)[:, :count]
-        Y = self.columns(*random_states(arm, STATES)).reshape(-1, count)
+        self._entry, self._columns = entry, kernel(arm.mechanism, entry)
+        self._carry = held.carry
+        Y = self.columns(*random_states(arm, STATES)).reshape(-1, len(INERTIAL))
         length = np.linalg.norm(Y, axis=0)
-        felt = [k for k in range(count) if length[k] > UNSEEN * length.max(initial=0.0)]
+        felt = [k for k in range(len(INERTIAL)) if length[k] > UNSEEN * length.max(initial=0.0)]
         if not felt:
             raise DalembertError(f"no joint of arm '{arm.name}' feels a load at its tip")
         seen, *_ = independent_columns(Y / np.where(length > 0, length, 1.0), felt, UNSEEN)
         self._carry = self._carry[:, seen]
         self.names = tuple(INERTIAL[k] for k in seen)
+
+    @cached_property
+    def _slope(self) -> Any:
+        return kernel(self.arm.mechanism, gradient(self._entry))
 
     def columns(self, q: Array, qd: Array, qdd: Array) -> Array:
         """(N, n, columns)."""

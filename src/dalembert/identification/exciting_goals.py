@@ -7,7 +7,8 @@ variance tr C A⁻¹ Cᵀ:
 
     parameters          relative standard deviations of all base parameters
     friction[:joint …]  relative standard deviations of friction and offsets, of all joints or of some
-    payload[:mass-com]  the ten parameters of a load at the tip, or mass and first moments alone, from a run with it
+    payload[:mass-com]  the ten parameters of a load at the tip, from a run with it; or its mass and first moments, while its
+                        inertia is not known either. Friction and offsets are the run's own, as in ``identify_payload``
     task:FILE.csv       torques along a motion, in parts of the effort limits
 """
 
@@ -16,7 +17,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -25,12 +26,13 @@ from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.environment.brief import brief
+from dalembert.equations.regressor import INERTIAL
 from dalembert.errors import DalembertError
 from dalembert.identification.base import BaseParameters, showing_states
 from dalembert.identification.columns import joint_index
 from dalembert.identification.estimate import above_zero, inverse_of
 from dalembert.identification.exciting_columns import LoadColumns
-from dalembert.identification.payload import CHOICES
+from dalembert.identification.parameters import Parameter
 from dalembert.identification.record import FitRecord
 from dalembert.logs.conditioning import REACH
 from dalembert.robot.tables import nearest
@@ -41,6 +43,7 @@ from dalembert.trajectory.trajectory import Trajectory
 Array = NDArray[np.floating[Any]]
 
 GOALS = ("parameters", "friction", "payload", "task")
+LOADS = {"body": INERTIAL, "mass-com": INERTIAL[:4]}  # what of a load matters
 USUAL = 200  # random states that tell what torque a parameter makes
 INSTANTS = 400  # of a task
 NOTHING = 1e-9  # of a row's own length: what of it may lie in a direction that is not determined
@@ -59,13 +62,18 @@ class GoalRow:
 
 @dataclass(frozen=True, eq=False)
 class Goal:
-    """What matters: ``wanted`` CᵀC (p, p), the criterion in words, and lines of the table; ``load`` is a load's columns."""
+    """What matters: ``wanted`` CᵀC (p, p), the criterion in words, and lines of the table.
+
+    load       the columns of a load at the tip
+    forgotten  base parameters that have new values in the next run
+    """
 
     text: str
     measure: str
     wanted: Array
     rows: tuple[GoalRow, ...]
     load: LoadColumns | None = None
+    forgotten: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +83,7 @@ class Aim:
     goal: Goal
     prior: Array
     seconds: float
+    notes: tuple[str, ...] = ()
 
 
 @brief
@@ -145,9 +154,14 @@ class Forecast:
         )
 
 
-def information_of(record: FitRecord) -> Array:
-    """A_prior (b, b): the inverse of the covariance, zero in what the fit does not determine."""
+def information_of(record: FitRecord, forgotten: Sequence[int] = ()) -> Array:
+    """A_prior (b, b): the inverse of the covariance, zero in what the fit does not determine.
+
+    forgotten  parameters that have new values in the next run, such as friction that changes with temperature: what the
+               former run says of the others is that with these unknown
+    """
     known = np.array([name not in record.unidentified for name in record.names], bool)
+    known[list(forgotten)] = False
     covariance = record.covariance[np.ix_(known, known)]
     if not np.isfinite(covariance).all():
         raise DalembertError(f"{record.source}: the covariance has entries that are not finite; identify again")
@@ -169,12 +183,15 @@ def aim_of(goal: str | Trajectory, arm: Arm, base: BaseParameters, record: FitRe
             f"duration is {duration:g} s, and the low-pass at {record.cutoff:.3g} Hz of the former fit takes "
             f"{REACH / record.cutoff:.3g} s from each end; give more than {2 * REACH / record.cutoff:.3g} s"
         )
-    known = information_of(record)
     chosen = _goal(goal, arm, base, record)
+    known = information_of(record, chosen.forgotten)
     prior = np.zeros_like(chosen.wanted)
     prior[: base.rank, : base.rank] = known
-    _check_reach(chosen, base, prior, record)
-    return Aim(chosen, prior, seconds)
+    notes: list[str] = []
+    chosen = _within_reach(chosen, base, prior, record, notes)
+    if any(base.parameters.members[k].loaded for k in base.independent):
+        notes.append("friction that depends on the load counts, but the search takes the load as constant")
+    return Aim(chosen, prior, seconds, tuple(notes))
 
 
 def forecast(aim: Aim, gained: Array) -> Forecast:
@@ -235,35 +252,41 @@ def _goal(goal: str | Trajectory, arm: Arm, base: BaseParameters, record: FitRec
 
 def _friction(text: str, arm: Arm, base: BaseParameters) -> list[int]:
     """The base parameters that are friction or an offset, of some joints or of all."""
-    asked = [arm.mechanism.actuated[joint_index(arm, word)] for word in text.replace(",", " ").split()]
-    columns = []
-    for k, c in enumerate(base.independent):
-        parameter = base.parameters.members[c]
-        lossy = parameter.unit is not None and ("qd" in parameter.unit.of or isinstance(parameter.unit, Offset))
-        if parameter.drive is not None:
-            mine = any(arm.mechanism.actuated[j] in asked for j in parameter.drive[:2])
-        else:
-            mine = parameter.joint in asked
-        if lossy and (mine or not asked):
-            columns.append(k)
+    asked = {arm.mechanism.actuated[joint_index(arm, word)] for word in text.replace(",", " ").split()}
+    columns = _lossy(base)
+    if asked:
+        columns = [k for k in columns if asked & _joints(base.parameters.members[base.independent[k]], arm)]
     if not columns:
         where = f" of joint {text}" if text else ""
         raise DalembertError(f"the former fit has no friction and no offset{where}; identify again with friction")
     return columns
 
 
+def _lossy(base: BaseParameters) -> list[int]:
+    """The base parameters that are friction or an offset."""
+    units = [base.parameters.members[c].unit for c in base.independent]
+    return [k for k, unit in enumerate(units) if unit is not None and ("qd" in unit.of or isinstance(unit, Offset))]
+
+
+def _joints(parameter: Parameter, arm: Arm) -> set[int]:
+    """The joints of the tree that a parameter belongs to: two of a shared drive."""
+    drive = parameter.drive
+    return {parameter.joint} if drive is None else {arm.mechanism.actuated[j] for j in (drive.i, drive.j)}
+
+
 def _payload(text: str, choice: str, arm: Arm, base: BaseParameters, record: FitRecord) -> Goal:
     choice = choice or "body"
-    if choice not in CHOICES:
+    if choice not in LOADS:
         raise DalembertError(f"there is no goal '{text}'; a payload is payload:body, all ten, or payload:mass-com")
-    load = LoadColumns(arm, CHOICES[choice])
-    b, r = base.rank, len(load.names)
+    load = LoadColumns(arm)
+    chosen = [k for k, name in enumerate(load.names) if name in LOADS[choice]]
+    b, size = base.rank, base.rank + len(load.names)
     usual = _usual(load.columns(*showing_states(base.parameters, USUAL, seed=3)), record)
-    wanted = np.zeros(b + r)
-    wanted[b:] = usual**2 / r
-    rows = tuple(_single(f"load {name}", math.nan, b + k, b + r) for k, name in enumerate(load.names))
+    wanted = np.zeros(size)
+    wanted[[b + k for k in chosen]] = usual[chosen] ** 2 / len(chosen)
+    rows = tuple(_single(f"load {load.names[k]}", math.nan, b + k, size) for k in chosen)
     measure = "root mean square of the standard deviations of the load, as torques over the noise"
-    return Goal(text, measure, np.diag(wanted), rows, load)
+    return Goal(text, measure, np.diag(wanted), rows, load, tuple(_lossy(base)))
 
 
 def _task(text: str, motion: Trajectory, arm: Arm, base: BaseParameters, record: FitRecord) -> Goal:
@@ -294,21 +317,24 @@ def _usual(Y: Array, record: FitRecord) -> Array:
     return np.maximum(np.sqrt(np.mean(np.sum(over**2, axis=1), axis=0)), 1e-12)
 
 
-def _check_reach(goal: Goal, base: BaseParameters, prior: Array, record: FitRecord) -> None:
-    """A sentence if no motion can determine what the goal names: a load beside parameters that the fit left open."""
+def _within_reach(goal: Goal, base: BaseParameters, prior: Array, record: FitRecord, notes: list[str]) -> Goal:
+    """The goal without what no motion can determine: of a load, what the fit left open in the arm itself."""
     states = showing_states(base.parameters, USUAL, seed=4)
     Y = base.regressor(*states)
     if goal.load is not None:
         Y = np.concatenate([Y, goal.load.columns(*states)], axis=2)
     flat = (Y * weights_of(record)[:, None]).reshape(-1, len(prior))
-    never = [
-        row.name
-        for row, std in zip(goal.rows, deviations(prior + flat.T @ flat, goal.rows), strict=True)
-        if std == math.inf
-    ]
-    if never:
-        open_ = f" ({', '.join(record.unidentified[:4])})" if record.unidentified else ""
+    reached = np.isfinite(deviations(prior + flat.T @ flat, goal.rows))
+    if reached.all():
+        return goal
+    never = ", ".join(row.name for row, within in zip(goal.rows, reached, strict=True) if not within)
+    words = f"the former fit leaves {', '.join(record.unidentified[:4]) or 'parameters'} open"
+    if not reached.any():
         raise DalembertError(
-            f"no motion determines '{never[0]}' after this fit, which leaves parameters open that a load cannot be told from"
-            f"{open_}; plan a motion for the goal 'parameters' first, and identify with it"
+            f"no motion determines {never}, since {words}; plan a motion for the goal 'parameters' first, and identify with it"
         )
+    notes.append(f"{never} cannot be determined, since {words}; a motion for the goal 'parameters' comes first")
+    rows = tuple(row for row, within in zip(goal.rows, reached, strict=True) if within)
+    kept = np.diag(sum(row.Q for row in rows)) > 0
+    wanted = np.where(np.outer(kept, kept), goal.wanted, 0.0) * len(goal.rows) / len(rows)
+    return replace(goal, rows=rows, wanted=wanted)

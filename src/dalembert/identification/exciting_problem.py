@@ -18,6 +18,7 @@ Only sgn q̇ is smoothed, for the optimiser alone.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -28,7 +29,7 @@ from dalembert.arm import Arm
 from dalembert.errors import ClosureError
 from dalembert.identification.accumulate import column_lengths
 from dalembert.identification.base import BaseParameters
-from dalembert.identification.exciting_columns import TermColumns, traced
+from dalembert.identification.exciting_columns import ColumnLaw, TermColumns, traced
 from dalembert.identification.exciting_goals import Aim
 from dalembert.identification.exciting_limits import Limited
 from dalembert.identification.exciting_shapes import Shapes
@@ -137,11 +138,12 @@ class ExcitationProblem:
 
     # -- the criterion -------------------------------------------------------------------------------
 
-    def regressor(self, q: Array, qd: Array, qdd: Array, smooth: bool) -> Array:
-        """Ȳ_b weighted, (N, n, b); smooth: with tanh in place of sgn."""
+    def regressor(self, q: Array, qd: Array, qdd: Array, laws: Sequence[ColumnLaw]) -> Array:
+        """Ȳ_b weighted, and a load's columns: (N, n, width); ``laws`` are those of the terms, smooth or not."""
         Y = np.zeros((len(q), self.arm.n, self.width))
         Y[:, :, self.at] = self.columns(self.arm.placed(q), qd, qdd)
-        self.terms.put(Y, q, qd, qdd, smooth)
+        for law in laws:
+            Y[:, :, law.column] = law.row * law.f[:, None]
         if self.load is not None:
             Y[:, :, self.base.rank :] = self.load.columns(q, qd, qdd)
         return Y * self.weights[:, None]
@@ -157,12 +159,13 @@ class ExcitationProblem:
         """(criterion, ∂/∂x, the motion), smooth."""
         state = self.motion(x, self.few)
         q, qd, qdd = state
-        Y = self.regressor(q, qd, qdd, True)
+        laws = self.terms.laws(q, qd, qdd, smooth=True)
+        Y = self.regressor(q, qd, qdd, laws)
         flat = Y.reshape(-1, self.width)
         value, dA = criterion_gradient(self.information(flat), self.criterion, p, self.wanted)
         G = (flat @ (2.0 * self.seconds / len(q) * dA)).reshape(Y.shape) * self.weights[:, None]
         parts = [self.columns_slope(self.arm.placed(q), qd, qdd, np.ascontiguousarray(G[:, :, self.at]))]
-        parts.append(self.terms.slopes(q, qd, qdd, G))
+        parts.append(self.terms.slopes(q, qd, laws, G))
         if self.load is not None:
             parts.append(self.load.slopes(q, qd, qdd, G[:, :, self.base.rank :]))
         return value, self.back(*(sum(slopes) for slopes in zip(*parts, strict=True))), state
@@ -191,7 +194,8 @@ class ExcitationProblem:
 
     def along(self, x: Array) -> Array:
         """The weighted equations (N n, width) along the motion, sgn as it is."""
-        return self.regressor(*self.motion(x, self.many), False).reshape(-1, self.width)
+        state = self.motion(x, self.many)
+        return self.regressor(*state, self.terms.laws(*state, smooth=False)).reshape(-1, self.width)
 
     def measured(self, x: Array) -> tuple[float, float, float]:
         """(condition, condition with scaled columns, log det) of the base columns along the motion, sgn as it is."""

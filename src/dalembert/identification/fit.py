@@ -27,11 +27,11 @@ from dalembert.identification.hints import hints
 from dalembert.identification.log_equations import LogEquations, Progress
 from dalembert.identification.modelled import belief_of, parameter_set
 from dalembert.identification.options import (
+    AskedSettings,
     EstimatorOptions,
     FilterOptions,
     ModelOptions,
     SelectionOptions,
-    Settings,
     ValidationOptions,
     settle,
 )
@@ -142,7 +142,7 @@ def identify(
     return replace(result, notes=tuple(dict.fromkeys(notes)), warnings=tuple(warned))
 
 
-def fitted(arm: Arm, whole: Log, settings: Settings, reading: Mapping[str, Any], step: Progress) -> Identification:
+def fitted(arm: Arm, whole: Log, settings: AskedSettings, reading: Mapping[str, Any], step: Progress) -> Identification:
     """The parameters from a log that is read: with what is given, and the rest as the selection chooses it."""
     step("filtering", 0.0)
     how: dict[str, Any] = {key: getattr(settings.filtering, key) for key in ("cutoff", "decimate", "edge")}
@@ -216,17 +216,6 @@ def fitted(arm: Arm, whole: Log, settings: Settings, reading: Mapping[str, Any],
     )
 
 
-def _first_lag(arm: Arm, ready: Conditioned, settings: Settings, rotor: bool, step: Progress) -> float:
-    """The lag of the torques (s) that the selection starts from: as given, or as the plain model says."""
-    if settings.filtering.lag is not None:
-        return settings.filtering.lag
-    if settings.estimator.method == "total":
-        return 0.0
-    model = replace(settings.model, sigmoid=None, stribeck=None)
-    equations = LogEquations(arm, ready, settings.filtering.dead_zone, True, step)
-    return equations.prepared(parameter_set(arm, model, rotor, [], ready.log.mean_temperature))[1].lag
-
-
 def _suspected(
     arm: Arm, whole: Log, ready: Conditioned, how: Mapping[str, Any], reading: Mapping[str, Any]
 ) -> list[str]:
@@ -238,6 +227,17 @@ def _suspected(
             alike = re.sub(r"[\d.+e−-]+", "", words) if EPISODE in source else sentence
             warned.setdefault(alike, sentence)
     return list(warned.values())
+
+
+def _first_lag(arm: Arm, ready: Conditioned, settings: AskedSettings, rotor: bool, step: Progress) -> float:
+    """The lag of the torques (s) that the selection starts from: as given, or as the plain model says."""
+    if settings.filtering.lag is not None:
+        return settings.filtering.lag
+    if settings.estimator.method == "total":
+        return 0.0
+    model = replace(settings.model, sigmoid=None, stribeck=None)
+    equations = LogEquations(arm, ready, settings.filtering.dead_zone, True, step)
+    return equations.prepared(parameter_set(arm, model, rotor, [], ready.log.mean_temperature))[1].lag
 
 
 def _looked_at(whole: Log, ready: Conditioned) -> list[Log]:

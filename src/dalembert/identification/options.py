@@ -86,7 +86,7 @@ class EstimatorOptions:
                      for physical too
     damping          λ of "damped"; by generalised cross-validation unless given
     loaded           for "total": a run with a payload that is known, whose weight fixes the scale of the drive gains
-    payload          that payload: an Inertia in the tip's frame, or a mass (kg)
+    payload          that payload: an Inertia in the tip's frame, or a mass (kg), whose centre of mass is then found too
 
     >>> EstimatorOptions(method="ordinary").method
     'ordinary'
@@ -152,7 +152,7 @@ class SelectionOptions:
 
 @brief
 @dataclass(frozen=True, eq=False)
-class Settings:
+class AskedSettings:
     """All five groups of one identification; without a ``selection`` nothing is chosen."""
 
     model: ModelOptions
@@ -186,7 +186,7 @@ FIELDS = {entry.name: group for group, kind in GROUPS.items() for entry in field
 
 def settle(
     groups: Mapping[str, Any], selection: SelectionOptions | bool | None, options: Mapping[str, Any]
-) -> tuple[Settings, dict[str, Any]]:
+) -> tuple[AskedSettings, dict[str, Any]]:
     """The settings, and what is about reading the log: groups, and single fields of them by their own names."""
     single: dict[str, dict[str, Any]] = {group: {} for group in GROUPS}
     reading: dict[str, Any] = {}
@@ -214,4 +214,4 @@ def settle(
         selection = SelectionOptions()
     elif selection is not False and not isinstance(selection, SelectionOptions):
         raise DalembertError(f"selection is {selection!r}; it must be False, or SelectionOptions(…)")
-    return Settings(**built, selection=selection or None), reading
+    return AskedSettings(**built, selection=selection or None), reading

@@ -105,19 +105,18 @@ class DriveFit:
 
 
 def fit_drives(
-    joints: Sequence[JointRows],
-    gains: NormalBelief | None,
-    held: Array | None = None,
-    bodies: NormalBelief | None = None,
-) -> DriveFit:
+    joints: Sequence[JointRows], gains: NormalBelief | None, held: Array | None = None, bodies: NormalBelief | None = None,
+    near: DriveFit | None = None,
+) -> DriveFit:  # fmt: skip
     """π and ln g of every joint's rows.
 
     gains   what is believed of ln g (n,); None: nothing, and ``bodies`` fixes the scale
     held    ln g where it is known exactly, instead of ``gains``
     bodies  what is believed of π (p,)
+    near    a fit of much the same rows, from which to start
     """
     n, p = len(joints), joints[0].whole.shape[1] - 1
-    triangles = [np.linalg.qr(joint.whole, mode="r") for joint in joints]
+    triangles = [np.asarray(np.linalg.qr(joint.whole, mode="r")) for joint in joints]
     rows = np.array([len(joint.whole) - joint.basis.shape[1] for joint in joints], float)
     start = np.zeros(n) if gains is None else gains.mean
     u = np.array(start if held is None else held, float)
@@ -133,7 +132,9 @@ def fit_drives(
     times = np.ones(n)
     x = np.concatenate([np.zeros(p), u])
     noise = np.array([max(float(np.linalg.norm(E[:, p])), 1e-300) for E in triangles]) / np.sqrt(rows.clip(1))
-    for _ in range(FITS):
+    if near is not None:
+        x, noise, times = np.concatenate([np.nan_to_num(near.values), near.log_gains]), near.noise, near.times
+    for _ in range(FITS if near is None else 1):
         x, noise, covariance = _gauss_newton(triangles, rows, times, prior, mean, chosen, x, noise)
         residual = tuple(joint.whole @ np.append(x[:p] * np.exp(-x[p + j]), -1.0) for j, joint in enumerate(joints))
         times = np.array(
@@ -164,51 +165,59 @@ def _gauss_newton(
     triangles: Sequence[Array], rows: Array, times: Array, prior: Array, mean: Array, chosen: NDArray[np.intp], x: Array,
     noise: Array,
 ) -> tuple[Array, Array, Array]:  # fmt: skip
-    """(π and ln g, noise, covariance): the noise of every joint is that of its residuals, updated at each step."""
+    """(π and ln g, noise, covariance): the noise of every joint is that of its residuals, updated at each step.
+
+    Gauss–Newton steps in ln g; for each, π is solved for exactly, since it is linear (variable projection).
+    """
     n = len(triangles)
     p = len(x) - n
+    linear, open_gains = chosen[chosen < p], bool((chosen >= p).any())
+    normals = [E[:, :p].T @ E[:, :p] for E in triangles]
+    rights = [E[:, :p].T @ E[:, p] for E in triangles]
 
     def parts(at: Array) -> list[Array]:
-        return [E @ np.append(at[:p] * np.exp(-at[p + j]), -1.0) for j, E in enumerate(triangles)]
+        return [E[:, :p] @ (at[:p] * np.exp(-at[p + j])) - E[:, p] for j, E in enumerate(triangles)]
 
     def cost(at: Array, unit: Array) -> float:
         away = at - mean
         return sum(float(r @ r) / s**2 for r, s in zip(parts(at), unit, strict=True)) + float(away @ prior @ away)
 
-    linear = True  # the first step is in π alone, from gains as believed
+    def solved(u: Array, unit: Array) -> Array:
+        """The best π with these ln g, and ln g."""
+        shares = np.exp(-u) / unit**2
+        A = prior[:p, :p] + np.tensordot(shares * np.exp(-u), normals, 1)
+        right = prior[:p, :p] @ mean[:p] + shares @ np.array(rights)
+        best = np.zeros(p)
+        best[linear] = inverse_of(A[np.ix_(linear, linear)]) @ right[linear]
+        return np.concatenate([best, u])
+
     for _ in range(STEPS):
         unit = above_zero(noise) * np.sqrt(times)
-        normals, gradient = [], -prior @ (x - mean)
+        x = solved(x[p:], unit)
+        gradient, blocks = -prior @ (x - mean), []
         for j, (E, r) in enumerate(zip(triangles, parts(x), strict=True)):
             J = np.zeros((len(E), p + n))
             J[:, :p] = E[:, :p] * np.exp(-x[p + j])
             J[:, p + j] = -(J[:, :p] @ x[:p])
-            normals.append(J.T @ J / unit[j] ** 2)
+            blocks.append(J.T @ J / unit[j] ** 2)
             gradient -= J.T @ r / unit[j] ** 2
-        A = np.sum(normals, axis=0) + prior
-        these = chosen[chosen < p] if linear and not x[:p].any() else chosen
-        linear = False
+        A = np.sum(blocks, axis=0) + prior
         inverse = np.zeros_like(A)
-        inverse[np.ix_(these, these)] = inverse_of(A[np.ix_(these, these)])
-        step, before, share = inverse @ gradient, cost(x, unit), 1.0
-        for _ in range(HALVINGS):
-            if cost(x + share * step, unit) <= before * (1 + 1e-12):
-                break
-            share *= 0.5
-        x = x + share * step
-        used = np.array([float(np.sum(inverse * N)) for N in normals])
+        inverse[np.ix_(chosen, chosen)] = inverse_of(A[np.ix_(chosen, chosen)])
+        before, step = cost(x, unit), (inverse @ gradient)[p:]
+        if open_gains:
+            for halving in range(HALVINGS):
+                trial = solved(x[p:] + 0.5**halving * step, unit)
+                if cost(trial, unit) <= before * (1 + 1e-12):
+                    x = trial
+                    break
+        used = np.array([float(np.sum(inverse * block)) for block in blocks])
         squares = np.array([float(r @ r) for r in parts(x)])
         last, noise = noise, np.sqrt(squares / np.maximum(rows - used, 1.0))
         steady = np.abs(noise / above_zero(last) - 1).max() < STEADY or not squares.any()
-        if len(these) == len(chosen) and steady and abs(before - cost(x, unit)) <= SETTLED:
+        if steady and abs(before - cost(x, unit)) <= SETTLED:
             return x, noise, inverse
     raise DalembertError(
         f"the fit of drive gains and payload did not converge in {STEPS} steps; give gains closer to the true ones or a smaller "
         "gain_deviation"
     )
-
-
-def beliefs_disagree(first: NormalBelief, second: NormalBelief) -> float:
-    """The largest difference of two beliefs, in standard deviations of it."""
-    spread = np.sqrt(np.diag(first.covariance) + np.diag(second.covariance))
-    return float(np.abs((first.mean - second.mean) / spread).max())

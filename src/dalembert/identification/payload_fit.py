@@ -46,8 +46,8 @@ class Payload:
     relative_error  ‖measured − predicted‖ / ‖measured‖ over the run with the load
     noise           standard deviation of each joint's residual (N m), or of each component of the wrench
     bias            (6,) of the wrist sensor, with ``bias_std``
-    gains           (n,) N m per unit logged, as the runs and all sources of the gains give them, with ``gains_std``;
-                    None for torques that are taken as they are logged
+    gains           (n,) N m per unit logged, as the runs and all sources of the gains give them, with ``gains_std`` and
+                    ``gains_unit`` (N m/A, or N m/N m for logged torques); None for torques that are taken as they are logged
     by_source       the mass by each source of the scale alone: gains given, the controller's model, the arm's weight
     """
 
@@ -61,6 +61,7 @@ class Payload:
     bias_std: Array | None = None
     gains: Array | None = None
     gains_std: Array | None = None
+    gains_unit: str = ""
     by_source: tuple[MassBySource, ...] = ()
     notes: tuple[str, ...] = ()
 

@@ -37,6 +37,7 @@ CONTROLLER_DEVIATION = 0.02  # of a controller's own drive gains, relative
 FRICTION_DEVIATION = 0.03  # of the friction law beside a controller's model, relative: more than its residual shows
 COMMON = 0.5  # the share of a source's variance that all joints have in common
 LINEARISED = 5  # fits, each with the relative errors of the arm's moments at the values of the one before
+SAME = 1e-3  # change of ln g that ends them
 UNKNOWN = 2.0  # standard deviation of ln g where a source says nothing about a joint
 SIGNIFICANT = 3.0  # standard deviations that a slope must differ from zero by to be a gain
 KNOWN = 2.0  # standard deviations that a first moment of the arm must differ from zero by to fix the scale
@@ -130,7 +131,7 @@ def from_reference(
         )
     explained = [x / np.exp(u) for x, u in zip(expected, fit.log_gains, strict=True)]
     law = [
-        FRICTION_DEVIATION * float(np.std(y - x) / max(np.std(x), 1e-300))
+        FRICTION_DEVIATION * float(np.std(y - x)) / max(float(np.std(x)), 1e-300)
         for x, y in zip(explained, logged, strict=True)
     ]
     covariance = belief.covariance + np.diag(np.minimum(law, UNKNOWN) ** 2) + shared(np.full(arm.n, MODEL_DEVIATION))
@@ -168,7 +169,7 @@ def _agreement(
             law = FRICTION_DEVIATION * np.std(A[:, 1:] @ x[1:]) / (x[0] * np.std(A[:, 0]))
             mean[j], std[j] = -np.log(x[0]), np.hypot(slope_std / x[0], law)
         else:
-            size = float(np.linalg.norm(expected[use]) / max(np.linalg.norm(y), 1e-300))
+            size = float(np.linalg.norm(expected[use])) / max(float(np.linalg.norm(y)), 1e-300)
             mean[j] = np.log(max(size, 1e-300))
     if not agrees.any():
         return None
@@ -208,6 +209,7 @@ def from_arm(base: BaseParameters, joints: Sequence[JointRows], deviation: float
     start = NormalBelief.of(np.full(len(joints), float(np.median(ratios))), UNKNOWN**2 * np.eye(len(joints)))
     expected_moments, values = base.values[moments], base.values
     relative = covariance[np.ix_(moments, moments)] / np.outer(expected_moments, expected_moments)
+    fit = None
     for _ in range(LINEARISED):  # the errors are relative: normal in ln π, linearised at the fit before
         now = values[moments]
         if not (now * expected_moments > 0).all():
@@ -216,8 +218,15 @@ def from_arm(base: BaseParameters, joints: Sequence[JointRows], deviation: float
         precision[np.ix_(moments, moments)] = inverse_of(relative * np.outer(now, now))
         mean = base.values.copy()
         mean[moments] = now * (1 + np.log(expected_moments / now))
-        fit = fit_drives(joints, start, bodies=NormalBelief(mean, precision))
+        before = fit
+        try:
+            fit = fit_drives(joints, start, bodies=NormalBelief(mean, precision), near=before)
+        except DalembertError:  # masses so wrong that no gains agree with them say nothing
+            return None
         values = fit.values
+        if before is not None and np.abs(fit.log_gains - before.log_gains).max() < SAME:
+            break
+    assert fit is not None
     belief = fit.gains_belief
     if not (belief.std < 0.5 * UNKNOWN).any():
         return None
@@ -246,22 +255,19 @@ def _conflict(sources: Sequence[GainSource], belief: NormalBelief) -> float:
     return squares / (len(belief.mean) * (len(sources) - 1))
 
 
-def sources_note(sources: Sequence[GainSource]) -> list[str]:
-    """Sentences: where the scale of the torques comes from, and whether sources differ."""
+def sources_note(sources: Sequence[GainSource], unit: Array, amperes: bool) -> list[str]:
+    """Sentences: where the scale of the torques comes from, and whether sources differ; ``unit`` (n,): gains as read."""
     if not sources:
         return []
-    notes = [
-        f"factors from what is logged to N m by {source.name}: {_listed(np.exp(source.belief.mean))} (relative standard deviations "
-        f"{', '.join(f'{100 * s:.2g} %' for s in source.belief.std)})"
-        for source in sources
-    ]
+    words, per = ("drive gains", " N m/A") if amperes else ("factors of the torques", "")
+    notes = []
+    for source in sources:
+        values = zip(unit * np.exp(source.belief.mean), source.belief.std, strict=True)
+        shown = ", ".join(f"{g:.4g} ± {100 * s:.2g} %" if s < 1 else "unknown" for g, s in values)
+        notes.append(f"{words} by {source.name}: {shown}{per}")
     if (conflict := _conflict(sources, _together(sources))) > 1:
         notes.append(
             f"the sources of the drive gains differ by more than their standard deviations say (χ² of {conflict:.3g} per degree of "
             f"freedom), which are taken {np.sqrt(conflict):.3g} times as large"
         )
     return notes
-
-
-def _listed(values: Array) -> str:
-    return ", ".join(f"{v:.4g}" for v in values)

@@ -7,6 +7,7 @@ with the torque passed on is the same in both.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -58,7 +59,9 @@ def from_torques(
     first, second = read_log(log, arm, **how), read_log(loaded, arm, **how)
     ready = condition(first, cutoff=cutoff)
     other = condition(second, cutoff=ready.cutoff)
-    notes = [*first.notes, *second.notes, *ready.notes]
+    notes = list(dict.fromkeys([*first.notes, *second.notes, *ready.notes]))
+    if currents:  # read with gains of 1, which nobody has to know of
+        notes = [note for note in notes if "torque is current times" not in note]
     if not currents and not reference:  # else the unit of what was logged is found out
         look_at(arm, ((first, ready), (second, other)), how)
     if not max(np.abs(ready.tau).max(), np.abs(other.tau).max()) > NOTHING:
@@ -80,20 +83,25 @@ def from_torques(
         )
     belief = combined(counted) if counted else None
     joints, fit = rows.fitted(belief)
-    notes += sources_note(counted)
-    by_source = tuple(
-        MassBySource(source.name, *_mass(fit_drives(joints, source.belief), rows.base.rank))
-        for source in dict.fromkeys((*counted, *sources))
-    )
+    notes += sources_note(counted, unit, currents or gains is not None)
+    by_source = []
+    for source in dict.fromkeys((*counted, *sources)):
+        try:
+            alone = fit_drives(joints, source.belief, near=fit)
+        except DalembertError as failure:  # a check that fails is told; the result stands without it
+            notes.append(f"there is no mass by {source.name} alone: {failure}")
+            continue
+        by_source.append(MassBySource(source.name, *_mass(alone, rows.base.rank)))
     factor = np.exp(fit.log_gains)
     b = rows.base.rank
     late = [(r[joint.runs[1]] * factor[j], rows.measured[1][rows.moving[1][:, j], j] * factor[j])
             for j, (r, joint) in enumerate(zip(fit.residual, joints, strict=True))]  # fmt: skip
     error = np.linalg.norm(np.concatenate([r for r, _ in late])) / np.linalg.norm(np.concatenate([y for _, y in late]))
-    more: dict[str, Any] = {"by_source": by_source}
+    more: dict[str, Any] = {"by_source": tuple(by_source)}
     if belief is not None:
         std = np.sqrt(np.maximum(np.diag(fit.covariance)[-arm.n :], 0.0))
         more |= {"gains": unit * factor, "gains_std": unit * factor * std}
+        more["gains_unit"] = "N m/A" if currents or gains is not None else "N m/N m"
     load = payload_of(
         fit.values[b : b + count], fit.covariance[b : b + count, b : b + count], float(error), fit.noise * factor,
         int(sum(m.sum() for m in rows.moving)), arm.robot.tip.name if arm.robot.tip else "tip", notes, **more,
@@ -153,14 +161,15 @@ class LoadRows:
         """Of the run without the load: rows with expected torques (M, n) and a weight at the flange as columns, both as logged."""
         columns = np.concatenate([expected[:, :, None], self.held[0][:, :, :4]], axis=2)
         joints = [self._joint(j, (0,), [columns[:, j]], [expected]) for j in range(self.arm.n)]
-        moving = list(self.moving[0].T)
-        return joints, *([x[use, j] for j, use in enumerate(moving)] for x in (expected, self.measured[0]))
+        use = self.moving[0].T
+        logged = [self.measured[0][mine, j] for j, mine in enumerate(use)]
+        return joints, [expected[mine, j] for j, mine in enumerate(use)], logged
 
     def _joint(self, j: int, runs: Sequence[int], Y: Sequence[Array], load: Sequence[Array] | None) -> JointRows:
         """Joint j's rows of some runs, with the columns Y of each."""
         use = [self.moving[k][:, j] for k in runs]
         ends = np.concatenate([[0], np.cumsum([m.sum() for m in use])])
-        spans = tuple(slice(int(a), int(b)) for a, b in zip(ends, ends[1:], strict=False))
+        spans = tuple(slice(int(a), int(b)) for a, b in itertools.pairwise(ends))
         friction = []
         for k, mine, span in zip(runs, use, spans, strict=True):
             own = [np.ones(int(mine.sum()))]
@@ -182,7 +191,7 @@ class LoadRows:
         fit = fit_drives(joints, belief, held)
         for _ in range(LOADS if "load" in self.friction else 0):
             joints = self.joints(load=[Y @ np.nan_to_num(fit.values) for Y in self.regressors])
-            fit = fit_drives(joints, belief, held)
+            fit = fit_drives(joints, belief, held, near=fit)
         return joints, fit
 
 

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from dalembert.arm import Arm
 from dalembert.identification.base import base_parameters
 from dalembert.identification.blocks import REST, STILL, Grams, Material, grams
-from dalembert.identification.candidates import Candidates, Family, Variant
+from dalembert.identification.candidates import Candidates, Family, LawVariant
 from dalembert.identification.crossvalidation import CrossValidation, difference, usual_squares
 from dalembert.identification.modelled import parameter_set
-from dalembert.identification.options import ModelOptions, Settings
+from dalembert.identification.options import AskedSettings, ModelOptions
 from dalembert.identification.parameters import FRICTION
 from dalembert.identification.physical import scales
 from dalembert.identification.selected import Trial
@@ -29,7 +29,7 @@ from dalembert.logs.conditioning import Conditioned, Stretch
 Array = NDArray[np.float64]
 Columns = NDArray[np.intp]
 Progress = Callable[[str, float], None]
-Laws = dict[tuple[int, str], Variant]  # what the joints have, by joint and family
+Laws = dict[tuple[int, str], LawVariant]  # what the joints have, by joint and family
 
 WORTH = 0.01  # of a joint's squared error: what another law must take away
 ROUNDS = 4  # of adding laws, at most
@@ -39,7 +39,7 @@ SIGNED = ("viscous", "coulomb", "tanh", "stribeck", "drag", "load", "gear", "spr
 
 
 @dataclass(frozen=True, eq=False)
-class Stage:
+class CutoffStage:
     """The equations at one cut-off (Hz), as they are fitted and as they are judged."""
 
     cutoff: float
@@ -50,7 +50,7 @@ class Stage:
 class Selector:
     """One selection: the log's Gram matrices at every cut-off, and the search in them."""
 
-    def __init__(self, arm: Arm, material: Material, settings: Settings, rotor: bool, step: Progress) -> None:
+    def __init__(self, arm: Arm, material: Material, settings: AskedSettings, rotor: bool, step: Progress) -> None:
         assert settings.selection is not None
         self.arm, self.settings, self.step, self.open = arm, settings, step, settings.open
         self.errors_needed = settings.selection.standard_errors
@@ -108,15 +108,15 @@ class Selector:
         moving = (np.abs(piece.qd[kept]) >= STILL * self.fastest) & ~piece.resting[kept]
         return np.where(moving, 1.0, REST).T
 
-    def stage(self, cutoff: float) -> Stage:
+    def stage(self, cutoff: float) -> CutoffStage:
         """The Gram matrices at a cut-off."""
-        return Stage(cutoff, *(self._grams(ready) for ready in self.material.at(cutoff)))
+        return CutoffStage(cutoff, *(self._grams(ready) for ready in self.material.at(cutoff)))
 
     def _grams(self, ready: Conditioned) -> Grams:
         label, blocks = self.material.blocks(ready, 1.0 / float(self.material.cutoffs[0]))
         return grams(ready, label, blocks, self.columns, self.rows, self.weights)
 
-    def judged(self, stage: Stage, usual: Array | None = None, deviation: float | None = None) -> CrossValidation:
+    def judged(self, stage: CutoffStage, usual: Array | None = None, deviation: float | None = None) -> CrossValidation:
         """Cross-validation at a stage, each joint weighted by the noise that viscous and Coulomb friction leave there."""
         ones, columns = np.ones(self.arm.n), self.columns_of(self.plain)
         weights, errors = ones, np.zeros(0)
@@ -170,7 +170,7 @@ class Selector:
         trials: dict[tuple[int, str], Trial] = {}
         for done in range(ROUNDS):
             before, _ = cv.errors([self.columns_of(laws)])
-            best: dict[int, tuple[float, Family, Variant]] = {}
+            best: dict[int, tuple[float, Family, LawVariant]] = {}
             for count, (family, rest) in enumerate(self.moves(laws)):
                 self.step("selection", (done + count / len(self.candidates.families)) / ROUNDS)
                 trial, variant, worth = self.tried(cv, before, laws, rest, family)
@@ -187,7 +187,7 @@ class Selector:
 
     def tried(
         self, cv: CrossValidation, before: Array, laws: Laws, rest: Laws, family: Family
-    ) -> tuple[Trial, Variant, float]:
+    ) -> tuple[Trial, LawVariant, float]:
         """What a family brings beside a model with errors ``before``, and how much that is worth a parameter, or 0."""
         models = [{**rest, family.key: variant} for variant in family.variants]
         errors, which = cv.errors([self.columns_of(model) for model in models])
@@ -266,7 +266,9 @@ class Selector:
             laws, trials = self.laws(cv, self.plain)
         return stages[now].cutoff, laws, [*cut, *trials], plain
 
-    def believed(self, stages: list[Stage], usual: Array, laws: Laws) -> tuple[float | None, list[tuple[Array, float]]]:
+    def believed(
+        self, stages: list[CutoffStage], usual: Array, laws: Laws
+    ) -> tuple[float | None, list[tuple[Array, float]]]:
         """(the deviation of a prior around the arm's inertias that helps, if one does; scores and errors of all stages)."""
 
         def scored(deviation: float | None) -> list[tuple[Array, float]]:

@@ -241,7 +241,6 @@ def _total(
     arm, n, b = equations.arm, equations.arm.n, base.rank
     load = TipLoad(arm)
     triangles = [np.zeros((0, b + 10 + n)) for _ in range(n)]
-    shown, whole = np.zeros(n), np.zeros(n)
     for ready in (equations.ready, loaded.run):
         for piece, kept in ready.blocks():
             Y = ready.filtered(base.regressor(*piece.states, piece.temperature), kept)
@@ -254,26 +253,24 @@ def _total(
                 use = moving[:, j]
                 V = np.zeros((int(use.sum()), n))
                 V[:, j] = -tau[use, j]
-                shown[j] += float(np.sum((Y_L[use, j] @ loaded.ten) ** 2))
-                whole[j] += float(np.sum(tau[use, j] ** 2))
                 block = np.column_stack([Y[use, j], Y_L[use, j], V])
                 triangles[j] = np.asarray(np.linalg.qr(np.vstack([triangles[j], block]), mode="r"))
     # the noise of the torques as they are logged, from the run without payload
     fixed = ways.undetermined(joints.together(), typical_sizes(base))
     alone = ways.least_squares(joints, base.values, fixed, ways.ROUNDS)
     times = correlation_times(make_run(base, alone.values, equations.ready), equations.moving)
-    held = shown < (SEEN**2) * whole
-    if held.all():
-        raise DalembertError("the known payload hardly changes a torque in the loaded log, so it cannot fix the scale")
     moments = np.zeros(0, int) if loaded.centred else _moments_shown(triangles, b)
     start, ten, mass = np.append(alone.values, np.zeros(len(moments))), loaded.ten, float(loaded.ten[0])
     for _ in range(1 if loaded.centred else CENTRES):
+        held = np.array([_share(E[:, b : b + 10] @ ten, E[:, b + 10 + j]) < SEEN for j, E in enumerate(triangles)])
+        if held.all():
+            raise DalembertError(
+                "the known payload hardly changes a torque in the loaded log, so it cannot fix the scale"
+            )
         known = ten.copy()
         known[1 + moments] = 0.0
-        reduced = [
-            np.column_stack([E[:, :b], E[:, b + 1 + moments], E[:, b : b + 10] @ known, E[:, b + 10 :]])
-            for E in triangles
-        ]
+        chosen = [*range(b), *(b + 1 + moments)]
+        reduced = [np.column_stack([E[:, chosen], E[:, b : b + 10] @ known, E[:, b + 10 :]]) for E in triangles]
         start, gains, covariance, weights = ways.total(reduced, alone.noise, start, held, times)
         com = np.zeros(3)
         com[moments] = start[b:] / mass
@@ -300,6 +297,11 @@ def _total(
     values = start[:b]
     estimate = ways.Estimate(values, alone.noise * np.abs(gains), weights, covariance[:b, :b], fixed, tuple(notes))
     return TotalEstimate(estimate, gains, gains_std, None if loaded.centred else com, com_std)
+
+
+def _share(part: Array, whole: Array) -> float:
+    """The size of a torque beside another."""
+    return float(np.linalg.norm(part) / max(float(np.linalg.norm(whole)), 1e-300))
 
 
 def _moments_shown(triangles: list[Array], b: int) -> NDArray[np.intp]:
