@@ -136,6 +136,7 @@ class FitRecord:
     unidentified: tuple[str, ...]
     runs: tuple[RunErrors, ...]
     gains: Array | None = None
+    formula_covariance: Array | None = None  # (b, b) by the formula for stationary residuals, of full rank
     error_scale: Array | None = None
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -290,6 +291,7 @@ def record_of(fit: Identification) -> FitRecord:
         scaled_condition=fit.scaled_condition, noise=fit.noise, correlation=fit.correlation, rate=ready.rate / ready.every,
         cutoff=ready.cutoff, speeds=np.percentile(np.abs(ready.qd), FASTEST, axis=0), essential=fit.essential,
         unidentified=fit.unidentified, runs=tuple(_errors(run) for run in (fit.run, *fit.validation)), gains=fit.gains,
+        formula_covariance=fit.formula_covariance,
         error_scale=None if fit.folds is None else fit.folds.error_scale,
         notes=fit.notes, warnings=fit.warnings, log_date=_date_of([log.source for log in ready.log.separate]),
         heated=tuple(parameters.heated), mean_temperature=parameters.mean_temperature,
@@ -430,6 +432,7 @@ class _RecordReader:
             error_scale=None if self.whole.get("error_scale") is None else self.finite("error_scale", b), notes=self.words("notes"),
             warnings=self.words("warnings"), log_date=None if self.get("log_date") is None else self.word("log_date"),
             software=self.word("software"), source=self.where,
+            formula_covariance=None if self.whole.get("formula_covariance") is None else self.finite("formula_covariance", b, b),
         )  # fmt: skip
 
     def _check_format(self) -> None:

@@ -180,6 +180,9 @@ class Identification:
     warnings: tuple[str, ...] = ()
     reading: Mapping[str, Any] = field(default_factory=dict)
     conditioning: Mapping[str, Any] = field(default_factory=dict)
+    formula_covariance: Array | None = (
+        None  # by the formula for stationary residuals: of full rank, as no jackknife need be
+    )
 
     @property
     def names(self) -> tuple[str, ...]:
