@@ -31,16 +31,8 @@ from dalembert.terms import (
 
 Array = NDArray[np.float64]
 
-WIDTHS = (
-    0.01,
-    0.02,
-    0.035,
-    0.06,
-    0.1,
-    0.16,
-    0.25,
-    0.4,
-)  # of a joint's largest speed: how gradually Coulomb friction may turn over
+# of a joint's largest speed: how gradually Coulomb friction may turn over
+WIDTHS = (0.04, 0.055, 0.075, 0.1, 0.14, 0.19, 0.26, 0.36)
 SPEEDS = (0.02, 0.03, 0.045, 0.065, 0.1, 0.14, 0.2, 0.3)  # the same, for friction that falls with speed
 ORDERS = (1, 2, 3, 4, 5, 6, 8)  # of torque ripple, per turn
 RATIOS = (1.0, -1.0)  # of drives that neighbours share
