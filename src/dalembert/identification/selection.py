@@ -36,6 +36,7 @@ Laws = dict[tuple[int, str], LawVariant]  # what the joints have, by joint and f
 WORTH = 0.1  # of a joint's squared error: what another law must take away
 PLAIN_WORTH = 0.01  # the same, below which viscous or Coulomb friction are left out
 LEAST = 0.3  # of a joint's squared error with viscous and Coulomb friction: errors below it count as so large
+BEYOND = 1.5  # of the band: a higher cut-off is taken only if it is the best
 ROUNDS = 4  # of adding laws, at most
 DEVIATIONS = (1.0, 0.3, 0.1, 0.03)  # of a prior around the arm's own inertias, relative
 LOADED = ("load", "gear")  # laws that depend on what a joint passes on
@@ -272,7 +273,7 @@ class Selector:
         laws, trials, now = self.plain, list[Trial](), -1
         for _ in range(2):
             deviation, scores = self.believed(stages, usual, laws)
-            best = int(np.argmin([float(s.mean()) for s, _ in scores]))
+            best = self.best_cutoff([s for s, _ in scores])
             cut = [
                 Trial(
                     "cutoff",
@@ -291,6 +292,16 @@ class Selector:
             plain = cv.relative(cv.errors([self.columns_of(self.plain)])[0])
             laws, trials = self.laws(cv, self.plain)
         return stages[now].cutoff, laws, [*cut, *trials], plain
+
+    def best_cutoff(self, scores: Sequence[Array]) -> int:
+        """The cut-off that is judged best; of those within one standard error of it the highest, but not far beyond the band."""
+        best = int(np.argmin([float(s.mean()) for s in scores]))
+        near = [best]
+        for k, s in enumerate(scores):
+            loss, spread = difference(s, scores[best], self.material.part_count)
+            if loss <= self.errors_needed * spread and self.material.cutoffs[k] <= BEYOND * self.material.band:
+                near.append(k)
+        return max(near)
 
     def believed(
         self, stages: list[CutoffStage], usual: Array, laws: Laws
