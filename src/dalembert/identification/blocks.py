@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,7 +55,7 @@ class TooShortError(DalembertError):
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Which blocks kept instants belong to: ``part`` (B,) of every block is the part that it is left out with."""
+    """Which blocks kept instants belong to: ``part`` (B,) of every block, upwards, is the part that it is left out with."""
 
     part: NDArray[np.intp]
     parts: int
@@ -189,6 +190,13 @@ class Grams:
     columns: list[NDArray[np.intp]]
     rows: Array
     blocks: Blocks
+
+    @cached_property
+    def without_parts(self) -> list[Array]:
+        """For each joint the sums over all blocks but those of one part, and over all of them: (parts + 1, p_j + 1, p_j + 1)."""
+        starts = np.searchsorted(self.blocks.part, np.arange(self.blocks.parts))
+        by_part = [np.add.reduceat(G, starts, axis=0) for G in self.G]
+        return [np.concatenate([x.sum(axis=0) - x, x.sum(axis=0)[None]]) for x in by_part]
 
 
 Rows = Callable[[Stretch], list[Array]]  # of a block of samples: for each joint (columns, samples)
