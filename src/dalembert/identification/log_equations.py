@@ -109,12 +109,14 @@ class LogEquations:
                 parts = zip(felt.columns, felt.parts, strict=True)
                 residual[at] = (tau - np.array([values[columns] @ rows[part] for columns, part in parts])).T
                 weights = weights * np.sqrt(weigh(at, residual[at]))
-            equations = [weights[:, j] * np.vstack([rows[x], -slope[j], tau[j]]) for j, x in enumerate(felt.parts)]
-            sums.take(equations)
-            for j, block in enumerate(equations):
-                upper[j] = taken_in(upper[j], block.T)
+            for j, part in enumerate(felt.parts):
+                equations = np.vstack([rows[part], -slope[j], tau[j]])
+                equations *= weights[:, j]
+                sums.take(j, equations)
+                upper[j] = taken_in(upper[j], equations.T)
             counts += moving.sum(axis=0)
             done += len(kept)
+            del rows, tau, slope  # before the next are made
             self.step("regressor", done / ready.count)
         segments = sums.segments(self.lagging)
 

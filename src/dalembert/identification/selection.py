@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.identification.base import base_parameters
-from dalembert.identification.blocks import REST, STILL, Grams, Material, grams
+from dalembert.identification.blocks import REST, STILL, Grams, Material, several_grams
 from dalembert.identification.candidates import Candidates, Family, LawVariant
 from dalembert.identification.crossvalidation import CrossValidation, difference, usual_squares
 from dalembert.identification.modelled import parameter_set
@@ -89,7 +89,7 @@ class Selector:
 
     def _first(self, ready: Conditioned) -> Array:
         """The shared parameters of a first fit, with viscous and Coulomb friction."""
-        fitted = self._grams(ready)
+        (fitted,) = self._grams(ready)
         ones = np.ones(self.arm.n)
         cv = CrossValidation(fitted, fitted, self.candidates.size, self.start, ones, ones)
         return cv.solve(cv.parts, self.columns_of(self.plain))[0][: self.shared.rank]
@@ -113,11 +113,12 @@ class Selector:
 
     def stage(self, cutoff: float) -> CutoffStage:
         """The Gram matrices at a cut-off."""
-        return CutoffStage(cutoff, *(self._grams(ready) for ready in self.material.at(cutoff)))
+        return CutoffStage(cutoff, *self._grams(*self.material.at(cutoff)))
 
-    def _grams(self, ready: Conditioned) -> Grams:
-        label, blocks = self.material.blocks(ready, 1.0 / float(self.material.cutoffs[0]))
-        return grams(ready, label, blocks, self.columns, self.rows, self.weights)
+    def _grams(self, *low_passes: Conditioned) -> list[Grams]:
+        gap = 1.0 / float(self.material.cutoffs[0])
+        labels = [self.material.blocks(ready, gap) for ready in low_passes]
+        return several_grams(low_passes, labels, self.columns, self.rows, self.weights)
 
     def judged(self, stage: CutoffStage, usual: Array | None = None, deviation: float | None = None) -> CrossValidation:
         """Cross-validation at a stage, each joint weighted by the noise that viscous and Coulomb friction leave there."""
