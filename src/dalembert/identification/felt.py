@@ -81,7 +81,7 @@ class Felt:
                 piece = slice(first, min(first + PIECE, block.stop))
                 Y = wide[: piece.stop - first]
                 kernel(arm.placed(q[piece]), qd[piece], qdd[piece], out=Y)
-                np.matmul(Y, of_kernel, out=out[piece])
+                out[piece] = (Y.reshape(-1, self._width) @ of_kernel).reshape(-1, arm.n)
             warm = None if temperature is None else temperature[block]
             for row, torques in self._further(q[block], qd[block], qdd[block], warm):
                 out[block, self._joints[row]] += values[places[row]] * torques

@@ -419,27 +419,35 @@ class ParameterSet:
 
     def loads(self, q: Array, qd: Array, qdd: Array) -> dict[int, Array]:
         """What the joints with such terms pass on, (N,) each: all torques of ``load_from`` but their own terms'."""
-        rest, arm = self._unloaded, self.arm
-        values = self.values if self.load_from is None else self.load_from
-        pi = values[[not parameter.loaded for parameter in self.members]]
-        joints = sorted({parameter.joint for parameter in self.members if parameter.loaded})
-        wide, held = rest.sources >= 0, [self.actuated.index(j) for j in joints]
-        counted = np.array([[x.joint != j or x.unit is None for x in rest.members] for j in joints]) * pi
-        of_kernel = np.zeros((len(joints), len(arm.parameters)))
-        np.add.at(of_kernel.T, rest.sources[wide], counted[:, wide].T)
+        arm, (joints, of_kernel, more) = self.arm, self._passed_on
         out = np.empty((len(joints), len(q)))
-        kernel, Y = arm.kernel("regressor"), np.empty((PIECE, arm.n, len(arm.parameters)))
+        kernel, wide = arm.kernel("regressor"), np.empty((PIECE, arm.n, of_kernel.shape[1]))
+        held = [self.actuated.index(j) for j in joints]
         for start in range(0, len(q), PIECE):
             piece = slice(start, min(start + PIECE, len(q)))
-            some = Y[: piece.stop - start]
-            kernel(arm.placed(q[piece]), qd[piece], qdd[piece], out=some)
+            Y = wide[: piece.stop - start]
+            kernel(arm.placed(q[piece]), qd[piece], qdd[piece], out=Y)
             for k, i in enumerate(held):
-                out[k, piece] = some[:, i] @ of_kernel[k]
-        more = [(c, k) for c in np.flatnonzero(~wide).tolist() for k in range(len(joints)) if counted[k, c] != 0.0]
-        brought = rest.brought([(c, held[k]) for c, k in more], q, qd, qdd)
-        for (c, k), torques in zip(more, brought, strict=True):
-            out[k] += counted[k, c] * torques
+                out[k, piece] = Y[:, i] @ of_kernel[k]
+        brought = self._unloaded.brought([(column, held[k]) for column, k, _ in more], q, qd, qdd)
+        for (_, k, value), torques in zip(more, brought, strict=True):
+            out[k] += value * torques
         return dict(zip(joints, out, strict=True))
+
+    @cached_property
+    def _passed_on(self) -> tuple[list[int], Array, list[tuple[int, int, float]]]:
+        """What makes the loads: the joints of the tree that have such terms (L), what the columns of Arm.regressor count for
+        each of them (L, P), and (column of the rest, number of the joint, what it counts) of all others."""
+        rest, values = self._unloaded, self.values if self.load_from is None else self.load_from
+        pi = values[[not parameter.loaded for parameter in self.members]]
+        joints = sorted({parameter.joint for parameter in self.members if parameter.loaded})
+        counted = np.array([[x.joint != j or x.unit is None for x in rest.members] for j in joints]) * pi
+        wide = np.flatnonzero(rest.sources >= 0)
+        of_kernel = np.zeros((len(joints), len(self.arm.parameters)))
+        of_kernel[:, rest.sources[wide]] = counted[:, wide]
+        others = np.flatnonzero(rest.sources < 0).tolist()
+        more = [(c, k, float(counted[k, c])) for c in others for k in range(len(joints)) if counted[k, c] != 0.0]
+        return joints, of_kernel, more
 
 
 def has(which: bool | Collection[int], j: int) -> bool:
