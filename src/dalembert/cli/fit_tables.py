@@ -5,13 +5,22 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from dalembert.cli.terminal import number, print_table, tell
+from dalembert.cli.terminal import console, number, print_table, tell
 
 if TYPE_CHECKING:
     from dalembert.identification.comparison import FitComparison, FitTrend
     from dalembert.identification.folds import Folds
+    from dalembert.identification.selected import Selection
 
 ROWS = 12  # parameters of a table; the report and the JSON file have all
+
+
+def show_selection(selection: Selection) -> None:
+    """What was chosen and why, at most five sentences."""
+    console().print("Model selection", style="bold")
+    for sentence in selection.sentences:
+        console().print(f"- {sentence}")
+    tell("")
 
 
 def show_folds(folds: Folds, joints: tuple[str, ...]) -> None:

@@ -11,7 +11,7 @@ from typer import Argument, Option
 
 import dalembert as da
 from dalembert.cli import options
-from dalembert.cli.fit_tables import show_folds, show_trend
+from dalembert.cli.fit_tables import show_folds, show_selection, show_trend
 from dalembert.cli.terminal import console, number, print_table, say, saying_warnings, tell
 from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
@@ -183,6 +183,8 @@ def identify(
     from dalembert.report.identification import remarks, write_identification
 
     say("note", *remarks(fit))
+    if fit.selection is not None:
+        show_selection(fit.selection)
     _show(fit)
     if fit.folds is not None:
         show_folds(fit.folds, fit.before.joint_names)
