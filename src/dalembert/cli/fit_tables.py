@@ -15,11 +15,13 @@ if TYPE_CHECKING:
 ROWS = 12  # parameters of a table; the report and the JSON file have all
 
 
-def show_selection(selection: Selection) -> None:
-    """What was chosen and why, at most five sentences."""
+def show_selection(selection: Selection, saved: str | None) -> None:
+    """What was chosen and why, at most five sentences; how a later fit takes the same from a file, where it is saved."""
     console().print("Model selection", style="bold")
     for sentence in selection.sentences:
         console().print(f"- {sentence}")
+    if saved is not None:
+        tell(f"The same choices for another log, without the search: --like {saved}")
     tell("")
 
 

@@ -168,6 +168,11 @@ class Selection:
             "drives": [list(drive) for drive in self.drives],
             "blocks": self.blocks, "band": self.band, "plain_error": self.plain, "error": self.error,
             "sentences": list(self.sentences),
+            "estimator": {
+                "method": self.estimator.method or "weighted", "physical": bool(self.estimator.physical),
+                "prior": self.estimator.prior is not None, "prior_deviation": self.estimator.prior_deviation,
+                "prior_kind": self.estimator.prior_kind,
+            },
             "trials": [{x.name: getattr(trial, x.name) for x in fields(Trial)} for trial in self.trials],
         }  # fmt: skip
 
