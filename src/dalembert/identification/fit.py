@@ -237,7 +237,7 @@ def _first_lag(arm: Arm, ready: Conditioned, settings: AskedSettings, rotor: boo
         return 0.0
     model = replace(settings.model, sigmoid=None, stribeck=None)
     equations = LogEquations(arm, ready, settings.filtering.dead_zone, True, step)
-    return equations.prepared(parameter_set(arm, model, rotor, []))[1].lag
+    return equations.prepared(parameter_set(arm, model, rotor, [], ready.log.mean_temperature))[1].lag
 
 
 def _looked_at(whole: Log, ready: Conditioned) -> list[Log]:

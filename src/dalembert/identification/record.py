@@ -138,6 +138,7 @@ class FitRecord:
     unidentified: tuple[str, ...]
     runs: tuple[RunErrors, ...]
     gains: Array | None = None
+    formula_covariance: Array | None = None  # (b, b) by the formula for stationary residuals, of full rank
     error_scale: Array | None = None
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -334,6 +335,7 @@ def record_of(fit: Identification) -> FitRecord:
         scaled_condition=fit.scaled_condition, noise=fit.noise, correlation=fit.correlation, rate=ready.rate / ready.every,
         cutoff=ready.cutoff, speeds=np.percentile(np.abs(ready.qd), FASTEST, axis=0), essential=fit.essential,
         unidentified=fit.unidentified, runs=tuple(_errors(run) for run in (fit.run, *fit.validation)), gains=fit.gains,
+        formula_covariance=fit.formula_covariance,
         error_scale=None if fit.folds is None else fit.folds.error_scale,
         notes=fit.notes, warnings=fit.warnings, log_date=_date_of([log.source for log in ready.log.separate]),
         heated=tuple(parameters.heated), mean_temperature=parameters.mean_temperature,
@@ -370,6 +372,7 @@ def fit_as_json(fit: Identification) -> dict[str, Any]:
     return {
         **fit.record.written(),
         **({} if fit.folds is None else {"folds": fit.folds.written()}),
+        "lag": plain(fit.lag),
         "positive_definite": fit.positive_definite,
         "smallest_inertia": plain(fit.smallest_inertia),
         "friction": {joint.name: plain(joint.friction.written()) for joint in fit.arm.robot.tree_joints},
@@ -474,6 +477,7 @@ class _RecordReader:
             error_scale=None if self.whole.get("error_scale") is None else self.finite("error_scale", b), notes=self.words("notes"),
             warnings=self.words("warnings"), log_date=None if self.get("log_date") is None else self.word("log_date"),
             selection=self.selection(), software=self.word("software"), source=self.where,
+            formula_covariance=None if self.whole.get("formula_covariance") is None else self.finite("formula_covariance", b, b),
         )  # fmt: skip
 
     def _check_format(self) -> None:

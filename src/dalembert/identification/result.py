@@ -180,6 +180,9 @@ class Identification:
     warnings: tuple[str, ...] = ()
     reading: Mapping[str, Any] = field(default_factory=dict)
     conditioning: Mapping[str, Any] = field(default_factory=dict)
+    formula_covariance: Array | None = (
+        None  # by the formula for stationary residuals: of full rank, as no jackknife need be
+    )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -306,7 +309,8 @@ class Identification:
         """The same of a log that was read already."""
         ready = condition(log, **{**self.conditioning, "cutoff": self.run.conditioned.cutoff})
         ready = replace(ready, notes=(*ready.notes, *self._without_temperature(log)))
-        run = make_run(self.base, self.parameters, ready.earlier_torques(self.lag), self.gains, self.held_friction)
+        ready = ready.earlier_torques(self.lag)
+        run = make_run(self.base, self.parameters, ready, self.gains, self.held_friction)
         motion = {**_motion(ready), "tau": run.measured}
         return replace(run, notes=tuple(leaves_range(self.before, log.source, motion, self._range)))
 
@@ -334,7 +338,7 @@ class Identification:
             kind = "physically consistent" if self.physical else f"'{self.method}'"
             raise DalembertError(
                 f"the bootstrap draws equations of least squares again, and this fit is {kind}; identify with method='ordinary', "
-                "'weighted', 'reweighted' or 'robust' and physical=False"
+                "'weighted' or 'reweighted' and physical=False"
             )
         return self.blocks.bootstrap(count, seed)
 

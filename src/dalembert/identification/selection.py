@@ -31,7 +31,7 @@ Columns = NDArray[np.intp]
 Progress = Callable[[str, float], None]
 Laws = dict[tuple[int, str], LawVariant]  # what the joints have, by joint and family
 
-WORTH = 0.01  # of a joint's squared error: what another law must take away
+WORTH = 0.1  # of a joint's squared error: what another law must take away
 ROUNDS = 4  # of adding laws, at most
 DEVIATIONS = (1.0, 0.3, 0.1, 0.03)  # of a prior around the arm's own inertias, relative
 LOADED = ("load", "gear")  # laws that depend on what a joint passes on
@@ -193,8 +193,8 @@ class Selector:
         errors, which = cv.errors([self.columns_of(model) for model in models])
         gain, spread = difference(cv.scores(before), cv.scores(errors), cv.parts)
         unit = self.share(cv, before, family.joint)
-        more = len(self.columns_of(models[which])) - len(self.columns_of(laws))
-        needed = max(self.errors_needed * spread if more > 0 else 0.0, WORTH * unit * max(more, 1))
+        more = len(self.columns_of(models[which])) - len(self.columns_of(laws)) + (len(family.variants) > 1)
+        needed = max(self.errors_needed * spread if more > 0 else 0.0, WORTH * unit)
         worth = gain / max(more, 1) if gain > needed and self.possible(cv, models[which], family) else 0.0
         variant = family.variants[which]
         trial = Trial(

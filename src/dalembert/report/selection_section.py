@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dalembert.identification.selected import Selection, Trial, percent
+from dalembert.identification.selection import WORTH
 from dalembert.report.colours import INK, JOINTS, SOFT
 from dalembert.report.figures import HALF, WHOLE, Panel, assemble
 from dalembert.report.html import grid, number, table, text
@@ -31,7 +32,7 @@ ABOUT = (
     "for each of them. The held-out error is ‖measured − predicted‖ / ‖measured‖ over all joints. The gain is the share of the "
     "squared error that a candidate takes away, every joint in units of its own, so that a small joint counts like a large one: "
     "for a law, as a share of the error of its joint; for a cut-off, beside the best; for an estimator, beside the first. "
-    "A law with more parameters is taken if its gain exceeds {errors} of the difference, and 1 % for each parameter. One that "
+    "A law with more parameters is taken if its gain exceeds {errors} of the difference, and {worth:g} % of the error of its joint. One that "
     "gains as much and is not chosen has a coefficient of a sign that no mechanism has, or another law took its place. A shared "
     "drive helps two joints and may gain more than 100 % of one. Held-out errors are those of the model at the time: laws that "
     "were chosen first stand beside larger ones.</p>"
@@ -43,7 +44,7 @@ def selection_section(selection: Selection) -> str:
     lines = "".join(f"<li>{text(sentence)}</li>" for sentence in selection.sentences)
     count = selection.standard_errors
     errors = "one standard error" if count == 1 else f"{count:g} standard errors"
-    parts = [f'<h2 id="selection">Model selection</h2><ul class="notes">{lines}</ul>', ABOUT.format(errors=errors)]
+    parts = [f'<h2 id="selection">Model selection</h2><ul class="notes">{lines}</ul>', ABOUT.format(errors=errors, worth=100 * WORTH)]
     for k, (title, panels, across) in enumerate(selection_panels(selection)):
         parts += [f"<h3>{title}</h3>", grid(panels, f"selection-{k}", "of the model selection", across=across)]
     shown, folded = ranked(selection)
