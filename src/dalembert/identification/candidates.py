@@ -31,7 +31,16 @@ from dalembert.terms import (
 
 Array = NDArray[np.float64]
 
-WIDTHS = (0.01, 0.02, 0.035, 0.06, 0.1, 0.16, 0.25, 0.4)  # of a joint's largest speed: how gradually Coulomb friction may turn over
+WIDTHS = (
+    0.01,
+    0.02,
+    0.035,
+    0.06,
+    0.1,
+    0.16,
+    0.25,
+    0.4,
+)  # of a joint's largest speed: how gradually Coulomb friction may turn over
 SPEEDS = (0.02, 0.035, 0.06, 0.1, 0.16, 0.25)  # the same, for friction that falls with speed
 ORDERS = (1, 2, 3, 4, 5, 6, 8)  # of torque ripple, per turn
 RATIOS = (1.0, -1.0)  # of drives that neighbours share

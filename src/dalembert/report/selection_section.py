@@ -44,7 +44,10 @@ def selection_section(selection: Selection) -> str:
     lines = "".join(f"<li>{text(sentence)}</li>" for sentence in selection.sentences)
     count = selection.standard_errors
     errors = "one standard error" if count == 1 else f"{count:g} standard errors"
-    parts = [f'<h2 id="selection">Model selection</h2><ul class="notes">{lines}</ul>', ABOUT.format(errors=errors, worth=100 * WORTH)]
+    parts = [
+        f'<h2 id="selection">Model selection</h2><ul class="notes">{lines}</ul>',
+        ABOUT.format(errors=errors, worth=100 * WORTH),
+    ]
     for k, (title, panels, across) in enumerate(selection_panels(selection)):
         parts += [f"<h3>{title}</h3>", grid(panels, f"selection-{k}", "of the model selection", across=across)]
     shown, folded = ranked(selection)
