@@ -37,14 +37,14 @@ from dalembert.identification.options import (
 )
 from dalembert.identification.parameters import ParameterSet, has_rotors
 from dalembert.identification.physical import ten
-from dalembert.identification.result import Identification, Source, make_run
+from dalembert.identification.result import Identification, make_run
 from dalembert.identification.result import IdentificationWarning as IdentificationWarning
 from dalembert.identification.solution import KnownLoad, solution
 from dalembert.kernel.one_thread import one_thread
 from dalembert.logs.alignment import aligned, earlier_torques
 from dalembert.logs.conditioning import Conditioned, condition
 from dalembert.logs.formats.raw import listed
-from dalembert.logs.log import EPISODE, Log, joined, read_log
+from dalembert.logs.log import EPISODE, Log, Source, joined, read_log
 from dalembert.logs.suspicions import suspicions
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.tables import nearest

@@ -124,7 +124,7 @@ class Selection:
 
     def _at(self, laws: Sequence[str]) -> list[str]:
         """Each of some laws with the joints that have it."""
-        out = []
+        out: list[str] = []
         for law in laws:
             if joints := [number for joint, number in self.numbers.items() if law in self.structure[joint]]:
                 several = "joint" if len(joints) == 1 else "joints"
