@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
+from dalembert.arm.handed_on import handed_on
 from dalembert.environment.brief import brief
 from dalembert.environment.version import __version__
 from dalembert.errors import DalembertError
@@ -29,9 +30,12 @@ from dalembert.identification.parameters import FRICTION, SLOPE_UNITS, Drive, Jo
 from dalembert.terms import TERMS, Offset, Term
 
 if TYPE_CHECKING:
+    from dalembert.identification.comparison import FitComparison
     from dalembert.identification.result import Identification, PredictedRun
 
 Array = NDArray[np.float64]
+
+HANDS_ON = {"compare": "identification.comparison:comparison"}  # imported when it is first called
 
 FORMAT, VERSION = "dalembert identification", 1
 LARGEST = 16 << 20  # bytes of a file
@@ -99,7 +103,7 @@ class FitRecord:
     >>> arm = da.load("pendulum")
     >>> t = np.arange(0, 20, 0.01)
     >>> q, qd, qdd = da.fourier([[[0.5, 0.3]], [[0.2, 0.4]]], 0.2, duration=20.0)(t)
-    >>> fit = da.identify(arm, {"t": t, "q": q, "qd": qd, "tau": arm.inverse_dynamics(q, qd, qdd)})
+    >>> fit = da.identify(arm, {"t": t, "q": q, "qd": qd, "tau": arm.inverse_dynamics(q, qd, qdd)}, selection=False)
     >>> record = fit.record
     >>> record.names == fit.names, record.base(arm).rank == len(fit.names)
     (True, True)
@@ -219,7 +223,7 @@ class FitRecord:
                 shape = {x.name: getattr(term, x.name) for x in term.numbers() if x.name not in term.linear()}
                 terms[places[body]].setdefault(term.name, []).append(shape)
         for joint in self.heated:
-            terms[arm.joint_names[joint]]["temperature"] = []
+            terms[arm.joint_names[joint]]["temperature"] = [{}]
         model = ModelOptions(
             friction={name: self.friction_kinds[body] for body, name in places.items()},
             two_sided=[name for body, name in places.items() if self.two_sided[body]],
@@ -236,6 +240,10 @@ class FitRecord:
             )
         filtering = FilterOptions(cutoff=self.cutoff)
         return {"model": model, "filtering": filtering, "estimator": estimator, "selection": False}
+
+    def compare(self, before: FitRecord | str | os.PathLike[str], *, level: float = 0.01) -> FitComparison:
+        """What changed since an earlier fit of the arm; see :meth:`Identification.compare`."""
+        return handed_on(HANDS_ON, "compare")(self, before, level=level)
 
     # -- the file ------------------------------------------------------------------------------------
 
@@ -274,7 +282,7 @@ def read_fit(path: str | os.PathLike[str]) -> FitRecord:
     >>> arm = da.load("pendulum")
     >>> t = np.arange(0, 20, 0.01)
     >>> q, qd, qdd = da.fourier([[[0.5, 0.3]], [[0.2, 0.4]]], 0.2, duration=20.0)(t)
-    >>> fit = da.identify(arm, {"t": t, "q": q, "qd": qd, "tau": arm.inverse_dynamics(q, qd, qdd)})
+    >>> fit = da.identify(arm, {"t": t, "q": q, "qd": qd, "tau": arm.inverse_dynamics(q, qd, qdd)}, selection=False)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     fit.save(f"{folder}/fit.json")
     ...     record = da.read_fit(f"{folder}/fit.json")
