@@ -80,6 +80,10 @@ def test_the_sentences_say_what_was_given(arm: da.Arm) -> None:
     assert "not chosen: friction, offset" in selection.sentences[0]
 
 
+def test_the_note_about_the_low_pass_says_who_chose_it(fit: da.Identification) -> None:
+    assert any("chosen by cross-validation" in note for note in fit.notes if note.startswith("low-pass"))
+
+
 def test_every_stage_of_a_selection_is_told_in_order(fit: da.Identification, stages: list[str]) -> None:
     told = [words for words in dict.fromkeys(stages) if words in STAGES]
     assert {"cut-offs", "selection", "estimators"} <= set(told)

@@ -171,7 +171,8 @@ def fitted(arm: Arm, whole: Log, settings: AskedSettings, reading: Mapping[str, 
         else:
             how["cutoff"] = settings.filtering.cutoff
             ready = condition(whole, **how)
-            notes += ready.notes
+            by = "chosen by cross-validation" if "cutoff" in chosen_by_log.chosen else "as asked"
+            notes += [note.replace("as asked", by) for note in ready.notes]
     model, estimator = settings.model, settings.estimator
     friction = friction_of(arm, model.friction)
     dry = any("coulomb" in law for law in ([*friction.values()] if isinstance(friction, Mapping) else [friction]))

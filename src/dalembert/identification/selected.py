@@ -119,7 +119,8 @@ class Selection:
             parts.append(
                 "shared drives of joints " + ", ".join(f"{i} and {j} (ratio {signed(r)})" for i, j, r in self.drives)
             )
-        words = "; ".join(parts) or f"no {' or '.join(WORDS.get(name, name) for name in asked)}"
+        *others, last = [WORDS.get(name, name) for name in asked]
+        words = "; ".join(parts) or f"no {', '.join(others)}{' or ' if others else ''}{last}"
         return f"{words[0].upper()}{words[1:]}{self._clearest(asked)}."
 
     def _at(self, laws: Sequence[str]) -> list[str]:
@@ -140,8 +141,8 @@ class Selection:
         best = max(won, key=lambda trial: trial.gain)
         words = best.option.partition(",")[0].removeprefix("a ").removeprefix("an ").removesuffix(" friction")
         return (
-            f" ({len(tried)} tried; the largest gain is {100 * best.gain:.0f} ± {100 * best.spread:.0f} % of the squared error at "
-            f"joint {self.numbers[best.joint]}, {words})"
+            f" ({len(tried)} tried; best: {words.replace('losses of the gear by direction', 'gear losses')} at joint "
+            f"{self.numbers[best.joint]}, gain {100 * best.gain:.0f} ± {100 * best.spread:.0f} % of its squared error)"
         )
 
     @property
@@ -154,11 +155,11 @@ class Selection:
         if won is best:
             why = f"the best of {len(tried)}"
             others = sorted((trial for trial in tried if trial is not won), key=lambda trial: -trial.gain)
-            why += f", before {others[0].option} ({percent(others[0].error)})" if others else ""
+            why += f", before {short(others[0].option)} at {percent(others[0].error)}" if others else ""
         else:
-            why = f"not clearly worse than {best.option} ({percent(best.error)}) and "
+            why = f"not clearly worse than {short(best.option)} at {percent(best.error)}, and "
             why += "simpler" if tried.index(won) < tried.index(best) else "steadier at this condition number"
-        return f"Estimator: {won.option}, held-out error {percent(won.error)}; {why}."
+        return f"Estimator: {short(won.option)}; held-out error {percent(won.error)}, {why}."
 
     def as_json(self) -> dict[str, Any]:
         """Everything that was tried, as plain data."""
@@ -181,6 +182,7 @@ class Selection:
 
 
 FRICTION_LAWS = ("viscous", "coulomb", "tanh", "stribeck", "drag", "load", "gear", "temperature")
+PRIOR = "physically consistent links, the arm's own as a prior"
 OTHER_LAWS = ("offset", "spring", "balance", "harmonic")
 WORDS = {
     "cutoff": "cut-off", "coulomb": "Coulomb", "tanh": "gradual Coulomb", "stribeck": "Stribeck", "drag": "quadratic",
@@ -196,6 +198,15 @@ def percent(share: float) -> str:
     ('4.22 %', '12 %')
     """
     return f"{100 * share:.3g} %"
+
+
+def short(option: str) -> str:
+    """An estimator in fewer words.
+
+    >>> short("physically consistent links, the arm's own as a prior (30 %)")
+    'physically consistent, prior (30 %)'
+    """
+    return option.replace(PRIOR, "physically consistent, prior")
 
 
 def signed(value: float) -> str:

@@ -216,7 +216,7 @@ class Selector:
         gain, spread = difference(cv.scores(before), cv.scores(errors), cv.parts)
         unit = max(self.share(cv, before, family.joint), LEAST * self.plain_share[family.joint])
         more = len(self.columns_of(models[which])) - len(self.columns_of(laws)) + (len(family.variants) > 1)
-        needed = max(self.errors_needed * spread if more > 0 else 0.0, WORTH * unit)
+        needed = max(self.errors_needed * spread if more > 0 else 0.0, WORTH * unit * max(1.0, 0.5 * more))
         enough = gain > needed and self.possible(cv, models[which], family)
         variant = family.variants[which]
         trial = Trial(
@@ -235,7 +235,9 @@ class Selector:
         if family.name not in SIGNED:
             return True
         pi, _ = cv.solve(cv.parts, self.columns_of(laws))
-        signed = laws[family.key].columns[:1] if family.name in ("spring", "drive") else laws[family.key].columns
+        columns = laws[family.key].columns
+        # the rest of a spring is anywhere, and a drive's inertia may not be told from those of links
+        signed = {"spring": columns[:1], "drive": columns[1:]}.get(family.name, columns)
         return bool((pi[list(signed)] > 0).all())
 
     def without(self, cv: CrossValidation, laws: Laws) -> Laws:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dalembert.identification.selected import Selection, Trial, percent
+from dalembert.identification.selected import Selection, Trial, percent, short
 from dalembert.identification.selection import WORTH
 from dalembert.report.colours import INK, JOINTS, SOFT
 from dalembert.report.figures import HALF, WHOLE, Panel, assemble
@@ -24,7 +24,6 @@ BEST = 3  # laws of a joint that are in the table though they were not chosen; t
 LOSS = -0.6  # gains below this are drawn at the edge of their panel
 ROW, LETTER = 0.2, 0.062  # inches: of a line of a panel, and of a letter beside it
 HEADINGS = {"cutoff": "cut-off", "estimator": "estimator"}
-PRIOR = "physically consistent links, the arm's own as a prior"
 CHOSEN, REJECTED = (JOINTS[0], "chosen"), (SOFT, "not chosen")
 COLUMNS = ("tried", "held-out error", "gain ± standard error", "parameters", "")
 ABOUT = (
@@ -32,10 +31,10 @@ ABOUT = (
     "for each of them. The held-out error is ‖measured − predicted‖ / ‖measured‖ over all joints. The gain is the share of the "
     "squared error that a candidate takes away, every joint in units of its own, so that a small joint counts like a large one: "
     "for a law, as a share of the error of its joint; for a cut-off, beside the best; for an estimator, beside the first. "
-    "A law with more parameters is taken if its gain exceeds {errors} of the difference, and {worth:g} % of the error of its joint. One that "
-    "gains as much and is not chosen has a coefficient of a sign that no mechanism has, or another law took its place. A shared "
-    "drive helps two joints and may gain more than 100 % of one. Held-out errors are those of the model at the time: laws that "
-    "were chosen first stand beside larger ones.</p>"
+    "A law with more parameters is taken if its gain exceeds {errors} of the difference, and {worth:g} % of the error of its "
+    "joint. One that gains as much and is not chosen has a coefficient of a sign that no mechanism has, or another law took its "
+    "place. A law that helps other joints too, such as a shared drive, may gain more than 100 % of its own. Held-out errors are "
+    "those of the model at the time: laws that were chosen first stand beside larger ones.</p>"
 )
 
 
@@ -103,7 +102,7 @@ def label(trial: Trial) -> str:
     """
     if trial.choice == "coupling":
         return f"shared drive with the next joint, {trial.option.rpartition(', ')[2]}".replace("-", "−")
-    return trial.option.replace(PRIOR, "physically consistent, prior")
+    return short(trial.option)
 
 
 def _signed(value: float) -> str:
