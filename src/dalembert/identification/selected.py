@@ -157,7 +157,8 @@ class Selection:
             others = sorted((trial for trial in tried if trial is not won), key=lambda trial: -trial.gain)
             why += f", before {short(others[0].option)} at {percent(others[0].error)}" if others else ""
         else:
-            why = f"not clearly worse than {short(best.option)} at {percent(best.error)}, and "
+            alike = "all joints weighing alike " if best.error > won.error else ""
+            why = f"{alike}not clearly worse than {short(best.option)} at {percent(best.error)}, and "
             why += "simpler" if tried.index(won) < tried.index(best) else "steadier at this condition number"
         return f"Estimator: {short(won.option)}; held-out error {percent(won.error)}, {why}."
 
