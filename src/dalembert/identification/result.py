@@ -23,7 +23,7 @@ from dalembert.identification.parameters import temperature_parameters
 from dalembert.identification.ranges import leaves_range, motion_of
 from dalembert.logs.alignment import aligned
 from dalembert.logs.conditioning import Conditioned, Stretch, condition, smoothed, usual_step
-from dalembert.logs.log import SPELLINGS, Log, read_log
+from dalembert.logs.log import SPELLINGS, Log, Source, read_log
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,8 +40,6 @@ HANDS_ON = {
     "compare": "identification.comparison:comparison",
 }
 Array = NDArray[np.float64]
-
-Source = str | os.PathLike[str] | Mapping[str, ArrayLike] | Log
 
 POSES = 10_000  # at which B(q) is looked at
 RESTS = 3  # fewer of them do not tell how much friction is held at rest
