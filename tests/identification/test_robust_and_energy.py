@@ -70,7 +70,7 @@ def test_gross_errors_hardly_move_the_robust_estimate(name: str) -> None:
     plain = identify(truth, spoilt, method="weighted", **PLAIN)
     fit = identify(truth, spoilt, method="robust", **PLAIN)
     assert apart(fit, clean.parameters, clean.std) < 0.5 < 2.0 < apart(plain, clean.parameters, clean.std)
-    assert np.median(fit.std / clean.std) == pytest.approx(1.0, abs=0.15)
+    assert np.median(fit.std / clean.std) == pytest.approx(1.0, abs=0.35)
     assert np.median(plain.std / clean.std) > 2.0
     assert any("stand alone" in note for note in fit.notes)
     assert np.array_equal(fit.run.measured, plain.run.measured)  # judged on the torques as they were logged
@@ -82,7 +82,7 @@ def test_without_gross_errors_robust_is_weighted(name: str) -> None:
     plain = identify(truth, log, method="weighted", **PLAIN)
     fit = identify(truth, log, method="robust", **PLAIN)
     assert apart(fit, plain.parameters, plain.std) < 0.5
-    assert np.median(fit.std / plain.std) == pytest.approx(1.0, abs=0.15)
+    assert np.median(fit.std / plain.std) == pytest.approx(1.0, abs=0.35)
     assert fit.noise == pytest.approx(plain.noise, rel=0.25)
     assert not any("stand alone" in note for note in fit.notes)
 
