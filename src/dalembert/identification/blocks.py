@@ -3,14 +3,16 @@
 Cross-validation needs sums over blocks only: with [Y, τ]ᵀ[Y, τ] of every block, a fit that leaves some out, and its
 error on those, are small linear algebra for every choice of columns.
 
-Errors at different cut-offs are compared in one and the same band, up to the highest frequency that the torques have:
-a low cut-off makes smooth torques, which are easy to predict, and that is no merit.
+Errors at different cut-offs are compared in one and the same band: a low cut-off makes smooth torques, which are easy to
+predict, and that is no merit. The band ends in the middle, on a logarithmic scale, between the lowest and the highest cut-off:
+above it torques are noise and vibration, which no model predicts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +20,13 @@ from numpy.typing import NDArray
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError
 from dalembert.logs.conditioning import (
+    BLOCK,
     ENERGY,
     GAP,
     REACH,
     SPACING,
     USUAL,
+    WIDE,
     Conditioned,
     EvenSamples,
     Stretch,
@@ -54,7 +58,7 @@ class TooShortError(DalembertError):
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Which blocks kept instants belong to: ``part`` (B,) of every block is the part that it is left out with."""
+    """Which blocks kept instants belong to: ``part`` (B,) of every block, upwards, is the part that it is left out with."""
 
     part: NDArray[np.intp]
     parts: int
@@ -78,8 +82,8 @@ class Material:
         highest = min(max(torque, 2.5 * lowest), FASTEST * motion, 0.2 * slowest)
         lowest = min(lowest, highest)
         self.cutoffs = np.geomspace(lowest, highest, COUNT) if cutoff is None else np.array([cutoff])
-        self.band = max(float(highest), float(self.cutoffs[-1]))
-        every = max(1, int(rate / (OVERSAMPLED * self.band)))
+        self.band = float(np.sqrt(lowest * highest))
+        every = max(1, int(rate / (OVERSAMPLED * max(self.band, float(self.cutoffs[-1])))))
         notes: list[str] = []
         whole = even_stretches(log, 1.0 / rate, GAP / float(np.sqrt(self.cutoffs[0] * self.cutoffs[-1])), notes)
         self.rate = rate / every
@@ -190,31 +194,77 @@ class Grams:
     rows: Array
     blocks: Blocks
 
+    @cached_property
+    def without_parts(self) -> list[Array]:
+        """For each joint the sums over all blocks but those of one part, and over all of them: (parts + 1, p_j + 1, p_j + 1)."""
+        starts = np.searchsorted(self.blocks.part, np.arange(self.blocks.parts))
+        by_part = [np.add.reduceat(G, starts, axis=0) for G in self.G]
+        return [np.concatenate([x.sum(axis=0) - x, x.sum(axis=0)[None]]) for x in by_part]
+
 
 Rows = Callable[[Stretch], list[Array]]  # of a block of samples: for each joint (columns, samples)
 
 
+Weights = Callable[[Stretch, NDArray[np.intp]], Array]
+
+
 def grams(
     ready: Conditioned, label: NDArray[np.intp], blocks: Blocks, columns: Sequence[NDArray[np.intp]], rows: Rows,
-    weights: Callable[[Stretch, NDArray[np.intp]], Array],
+    weights: Weights,
 ) -> Grams:  # fmt: skip
     """The Gram matrices of equations that ``rows`` makes, low-passed; ``weights`` (n, M) is what each counts."""
-    n, B = len(columns), len(blocks.part)
-    G = [np.zeros((B, len(places) + 1, len(places) + 1)) for places in columns]
-    counts = np.zeros((n, B))
-    done = 0
-    for piece, kept in ready.blocks():
-        mine = label[done : done + len(kept)]
-        done += len(kept)
-        brought, w = rows(piece), weights(piece, kept)
-        tau = ready.low_passed(piece.tau.T, kept)
-        for j in range(n):
-            X = w[j] * np.vstack([ready.low_passed(brought[j], kept), tau[j]])
-            for b, some in runs_of(mine):
-                if b >= 0:
-                    G[j][b] += X[:, some] @ X[:, some].T
-                    counts[j, b] += np.count_nonzero(w[j, some] == 1.0)
-    return Grams(G, list(columns), counts, blocks)
+    return several_grams([ready], [(label, blocks)], columns, rows, weights)[0]
+
+
+def several_grams(
+    low_passes: Sequence[Conditioned], labels: Sequence[tuple[NDArray[np.intp], Blocks]],
+    columns: Sequence[NDArray[np.intp]], rows: Rows, weights: Weights,
+) -> list[Grams]:  # fmt: skip
+    """The Gram matrices of the same pieces through several low-passes, whose equations are made once."""
+    reach = max(ready.reach for ready in low_passes)
+    sums = [_GramSums(ready, label, blocks, columns) for ready, (label, blocks) in zip(low_passes, labels, strict=True)]
+    size = max(BLOCK, WIDE * reach)
+    for number, piece in enumerate(low_passes[0].pieces):
+        for start in range(0, len(piece.t), size):
+            inside = [each.kept(number, start, start + size) for each in sums]
+            if not any(map(len, inside)):
+                continue
+            first = max(start - reach, 0)
+            part = piece.part(slice(first, start + size + reach))
+            brought = rows(part)
+            for each, kept in zip(sums, inside, strict=True):
+                if len(kept):
+                    each.take(part, kept - first, brought, weights(part, kept - first))
+    return [Grams(each.G, list(columns), each.counts, each.blocks) for each in sums]
+
+
+class _GramSums:
+    """Gram matrices of blocks as they grow."""
+
+    def __init__(
+        self, ready: Conditioned, label: NDArray[np.intp], blocks: Blocks, columns: Sequence[NDArray[np.intp]]
+    ) -> None:
+        self.ready, self.label, self.blocks, self.done = ready, label, blocks, 0
+        self.G = [np.zeros((len(blocks.part), len(places) + 1, len(places) + 1)) for places in columns]
+        self.counts = np.zeros((len(columns), len(blocks.part)))
+
+    def kept(self, piece: int, start: int, end: int) -> NDArray[np.intp]:
+        """The instants of a piece that stay, of some samples."""
+        kept = self.ready.kept[piece]
+        return kept[slice(*np.searchsorted(kept, [start, end]))]
+
+    def take(self, piece: Stretch, kept: NDArray[np.intp], rows: list[Array], weights: Array) -> None:
+        """The next instants of all joints."""
+        mine = self.label[self.done : self.done + len(kept)]
+        self.done += len(kept)
+        tau = self.ready.low_passed(piece.tau.T, kept)
+        runs = [(b, some) for b, some in runs_of(mine) if b >= 0]
+        for j, (G, columns) in enumerate(zip(self.G, rows, strict=True)):
+            X = np.vstack([self.ready.low_passed(columns, kept), tau[j]])
+            X *= weights[j]
+            for b, some in runs:
+                G[b] += X[:, some] @ X[:, some].T
+                self.counts[j, b] += np.count_nonzero(weights[j, some] == 1.0)
 
 
 def runs_of(labels: NDArray[np.intp]) -> Iterator[tuple[int, slice]]:

@@ -66,14 +66,17 @@ class Segments:
         longest = max(FINE, self.count // FEWEST_BLOCKS)
         return int(np.clip(np.ceil(MEMORIES * self.memory), FINE, longest))
 
-    def normal(self, weights: Array, values: Array, lag: float) -> tuple[Array, Array]:
+    def normal(self, weights: Array, values: Array, lag: float, together: int = 1) -> tuple[Array, Array]:
         """(A, c): of every segment the weighted normal matrix (S, b + n, b + n), and the gradient at an estimate (S, b + n).
 
         The columns are those of the parameters, then the lag of every joint; ``lag`` is the estimate for all of them.
+        So many segments are summed as ``together`` says.
         """
         size = self.size + len(self.G)
-        A, c = np.zeros((self.count, size, size)), np.zeros((self.count, size))
-        for j, (G, columns, weight) in enumerate(zip(self.G, self.columns, weights, strict=True)):
+        starts = np.arange(0, self.count, together)
+        A, c = np.zeros((len(starts), size, size)), np.zeros((len(starts), size))
+        for j, (fine, columns, weight) in enumerate(zip(self.G, self.columns, weights, strict=True)):
+            G = np.add.reduceat(fine, starts) if together > 1 else fine
             at = np.append(columns, self.size + j)
             x = np.append(values[columns], lag)
             A[:, at[:, None], at] += weight**2 * G[:, :-1, :-1]
@@ -88,20 +91,19 @@ class SegmentSums:
     """
 
     def __init__(self, columns: Sequence[NDArray[np.intp]], size: int, rows: int) -> None:
-        self.columns, self.size, self.rows, self.done = tuple(columns), size, rows, 0
+        self.columns, self.size, self.rows, self.done = tuple(columns), size, rows, [0] * len(columns)
         count = FINE * int(np.clip(rows // PER_BLOCK, 2, BLOCKS))
         self.G = tuple(np.zeros((count, len(x) + 2, len(x) + 2)) for x in columns)
 
-    def take(self, equations: Sequence[Array]) -> None:
-        """The next instants: for every joint [columns, −τ̇, τ] (p + 2, M), weighted."""
-        count, instants = len(self.G[0]), equations[0].shape[1]
-        label = (self.done + np.arange(instants)) * count // self.rows
-        self.done += instants
+    def take(self, joint: int, equations: Array) -> None:
+        """The next instants of a joint: [columns, −τ̇, τ] (p + 2, M), weighted."""
+        G, instants = self.G[joint], equations.shape[1]
+        label = (self.done[joint] + np.arange(instants)) * len(G) // self.rows
+        self.done[joint] += instants
         starts = np.flatnonzero(np.diff(label, prepend=-1))
         for start, end in zip(starts, [*starts[1:], instants], strict=True):
-            for G, X in zip(self.G, equations, strict=True):
-                part = X[:, start:end]
-                G[label[start]] += part @ part.T
+            part = equations[:, start:end]
+            G[label[start]] += part @ part.T
 
     def segments(self, lagging: bool) -> Segments:
         """What was summed."""
@@ -148,22 +150,22 @@ class BlockFit:
         b, n = self.segments.size, len(self.weights)
         (common, error), (each, errors) = (
             (self.lag + step[b:], np.sqrt(np.diag(self._left_out(H, s, back))[b:]))
-            for H, s, back, step in (self._whitened(1), self._whitened(n))
+            for H, s, back, step in (self._whitened(k, self.segments.block) for k in (1, n))
         )
         return TorqueLags(float(common[0]), float(error[0]), each, errors)
 
-    def _whitened(self, lags: int) -> tuple[Array, Array, Array, Array]:
+    def _whitened(self, lags: int, together: int) -> tuple[Array, Array, Array, Array]:
         """(H, s, back, step) with one lag, or one for every joint, or none.
 
-        H and s are the normal matrices of the segments and the gradients at the best estimate, in coordinates in which
-        the sum of H is 1; ``back`` leads to π_b and lags, and ``step`` from the estimate here to the best.
+        H and s are the normal matrices of the segments, so many ``together``, and the gradients at the best estimate, in
+        coordinates in which the sum of H is 1; ``back`` leads to π_b and lags, and ``step`` from the estimate here to the best.
         """
         b, n = self.segments.size, len(self.weights)
         free = [k for k in range(b) if k not in self.fixed]
         chosen = np.zeros((b + n, len(free) + lags))
         chosen[free, range(len(free))] = 1.0
         chosen[b:, len(free) :] = np.eye(n) if lags == n else 1.0
-        A, c = self.segments.normal(self.weights, self.values, self.lag)
+        A, c = self.segments.normal(self.weights, self.values, self.lag, together)
         A, c = chosen.T @ A @ chosen, c @ chosen
         whole = A.sum(axis=0)
         d = 1.0 / np.sqrt(np.maximum(np.diag(whole), 1e-300))
@@ -176,17 +178,16 @@ class BlockFit:
 
     def jackknife(self) -> Array:
         """The covariance (b, b) of π_b: how it changes when blocks of time are left out, one at a time."""
-        H, s, back, _ = self._whitened(int(self.segments.lagging))
+        H, s, back, _ = self._whitened(int(self.segments.lagging), self.segments.block)
         b = self.segments.size
         return self._left_out(H, s, back)[:b, :b]
 
     def _left_out(self, H: Array, s: Array, back: Array) -> Array:
-        starts = np.arange(0, self.segments.count, self.segments.block)
-        H, s = np.add.reduceat(H, starts), np.add.reduceat(s, starts)
+        """The covariance of π_b and lags from what leaving out each block of segments changes."""
         share, U = np.linalg.eigh(H)
         inside = np.einsum("bij,bi->bj", U, s) / (1.0 - np.clip(share, 0.0, LEVERAGE))
         change = np.einsum("bij,bj->bi", U, inside)
-        count = len(starts)
+        count = len(H)
         return np.asarray((count - 1) / count * back @ (change.T @ change) @ back.T)
 
     def bootstrap(self, count: int, seed: int) -> Array:
@@ -194,7 +195,7 @@ class BlockFit:
         if not isinstance(count, int) or count < 2:
             raise DalembertError(f"count is {count!r}; it is how many times the log is drawn again, and at least 2")
         rng = np.random.default_rng(seed)
-        H, s, back, _ = self._whitened(int(self.segments.lagging))
+        H, s, back, _ = self._whitened(int(self.segments.lagging), 1)
         back = back[: self.segments.size]
         total, block = self.segments.count, self.segments.block
         sums_H, sums_s = (np.concatenate([np.zeros((1, *x.shape[1:])), np.cumsum(x, axis=0)]) for x in (H, s))

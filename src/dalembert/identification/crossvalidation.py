@@ -33,43 +33,44 @@ class CrossValidation:
         self.weights, self.usual, self.precision = weights, usual, precision
         self.parts = judged.blocks.parts
         sums = np.zeros((self.parts + 1, size + 1, size + 1))
-        for G, columns, w in zip(fitted.G, fitted.columns, weights, strict=True):
+        for others, columns, w in zip(fitted.without_parts, fitted.columns, weights, strict=True):
             at = np.append(columns, size)
-            by_part = np.stack([G[fitted.blocks.part == k].sum(axis=0) for k in range(self.parts)])
-            whole = by_part.sum(axis=0)
-            for k in range(self.parts):
-                sums[k][np.ix_(at, at)] += w**2 * (whole - by_part[k])
-            sums[self.parts][np.ix_(at, at)] += w**2 * whole
+            sums[:, at[:, None], at] += w**2 * others
         self.normal = sums  # the last is of all parts
         rows = judged.rows.sum(axis=0)
         self.counted = np.flatnonzero(rows > 0)  # blocks that have equations
 
     def solve(self, k: int, columns: NDArray[np.intp]) -> tuple[Array, float]:
         """(π (P,) of the fit without part k, the squares it leaves there); k = parts is the fit to all."""
-        N = self.normal[k]
-        A = N[np.ix_(columns, columns)]
-        b = N[columns, -1] - A @ self.start[columns]
+        pi, left = self._solved(slice(k, k + 1), columns)
+        return pi[0], float(left[0])
+
+    def _solved(self, chosen: slice, columns: NDArray[np.intp]) -> tuple[Array, Array]:
+        """(π (K, P), squares that are left (K,)) of several fits, each without its part."""
+        at = np.append(columns, self.size)
+        N = self.normal[chosen, at[:, None], at]
+        A, start = N[:, :-1, :-1], self.start[columns]
+        b = N[:, :-1, -1] - A @ start
         if self.precision is not None:
             A = A + self.precision[np.ix_(columns, columns)]
-        d = 1.0 / np.sqrt(np.maximum(np.diag(A), 1e-300))
-        S = A * d[:, None] * d
-        S[np.diag_indices_from(S)] += RIDGE
-        x = d * np.linalg.solve(S, d * b)
-        pi = np.zeros(self.size)
-        pi[columns] = self.start[columns] + x
-        full = np.append(pi, -1.0)
-        at = np.append(columns, self.size)
-        return pi, float(full[at] @ N[np.ix_(at, at)] @ full[at])
+        d = 1.0 / np.sqrt(np.maximum(np.diagonal(A, axis1=1, axis2=2), 1e-300))
+        S = A * d[:, :, None] * d[:, None, :]
+        S[:, np.arange(len(columns)), np.arange(len(columns))] += RIDGE
+        x = start + d * np.linalg.solve(S, (d * b)[:, :, None])[:, :, 0]
+        pi = np.zeros((len(N), self.size))
+        pi[:, columns] = x
+        full = np.column_stack([x, np.full(len(N), -1.0)])
+        return pi, np.sum(full * (N @ full[:, :, None])[:, :, 0], axis=1)
 
     def squares(self, pi: Array, part: int | None) -> Array:
         """(n, B) the squares that π leaves of the judged equations in the blocks of a part, or in all of them."""
         blocks = self.judged.blocks.part
-        mine = np.arange(len(blocks)) if part is None else np.flatnonzero(blocks == part)
         out = np.zeros((len(self.judged.G), len(blocks)))
+        mine = slice(0, len(blocks)) if part is None else slice(*np.searchsorted(blocks, [part, part + 1]))
         full = np.append(pi, -1.0)
         for j, (G, columns) in enumerate(zip(self.judged.G, self.judged.columns, strict=True)):
             x = full[np.append(columns, self.size)]
-            out[j, mine] = np.maximum(np.einsum("bij,i,j->b", G[mine], x, x, optimize=True), 0.0)
+            out[j, mine] = np.maximum(G[mine] @ x @ x, 0.0)
         return out
 
     def errors(self, variants: Sequence[NDArray[np.intp]]) -> tuple[Array, int]:
@@ -78,11 +79,12 @@ class CrossValidation:
         ``variants`` are sets of columns; in every fit the one is taken that leaves least of what it is fitted to.
         """
         out = np.zeros((len(self.judged.G), len(self.judged.blocks.part)))
+        count = self.parts + (len(variants) > 1)  # the fit to all parts says which variant it is
+        fits = [self._solved(slice(0, count), columns) for columns in variants]
+        best = np.argmin([left for _, left in fits], axis=0)
         for k in range(self.parts):
-            best = min((self.solve(k, columns) for columns in variants), key=lambda x: x[1])
-            out += self.squares(best[0], k)
-        last = [self.solve(self.parts, columns)[1] for columns in variants] if len(variants) > 1 else [0.0]
-        return out, int(np.argmin(last))
+            out += self.squares(fits[best[k]][0][k], k)
+        return out, int(best[-1]) if len(variants) > 1 else 0
 
     def scores(self, errors: Array) -> Array:
         """(B',) errors of every block that counts, in usual squares per equation, as a mean of the joints."""

@@ -7,17 +7,16 @@ transposed, is the matrix in column order that LAPACK wants, and a low-pass runs
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dalembert.identification.parameters import ParameterSet
+from dalembert.identification.parameters import PIECE, ParameterSet
 from dalembert.identification.states import States
 
 Array = NDArray[np.float64]
 
-PIECE = 128  # samples whose regressor is made at once: two thirds of a megabyte, which stays near the core
 BLOCK = 4096  # samples whose torques are made at once
 
 
@@ -44,7 +43,8 @@ class Felt:
         self._rows = np.flatnonzero(sources >= 0)  # those that the kernel makes, and where it does
         self._width = len(parameters.arm.parameters)
         self._flat = (joints * self._width + sources)[self._rows]
-        self._more = [(row, joints[row], chosen[row]) for row in np.flatnonzero(sources < 0)]
+        self._joints = joints
+        self._more = [(int(row), int(joints[row]), int(chosen[row])) for row in np.flatnonzero(sources < 0)]
 
     def rows(self, q: Array, qd: Array, qdd: Array, temperature: Array | None = None) -> Array:
         """(columns of all joints, samples) for states (samples, n); temperatures (°C) where columns depend on them."""
@@ -57,17 +57,32 @@ class Felt:
             Y = wide[: piece.stop - start]
             kernel(parameters.arm.placed(q[piece]), qd[piece], qdd[piece], out=Y)
             out[self._rows, piece] = Y.reshape(len(Y), -1).T[self._flat]
-        more = parameters.columns({column for _, _, column in self._more}, q, qd, qdd, temperature)
-        for row, joint, column in self._more:
-            out[row] = more[column][:, joint]
+        for row, torques in self._further(q, qd, qdd, temperature):
+            out[row] = torques
         return out
+
+    def _further(self, q: Array, qd: Array, qdd: Array, temperature: Array | None) -> Iterator[tuple[int, Array]]:
+        """(row, what it is (samples,)) of the columns that the kernel does not make."""
+        wanted = [(column, joint) for _, joint, column in self._more]
+        brought = self.parameters.brought(wanted, q, qd, qdd, temperature)
+        for (row, _, _), torques in zip(self._more, brought, strict=True):
+            yield row, torques
 
     def torque(self, values: Array, q: Array, qd: Array, qdd: Array, temperature: Array | None = None) -> Array:
         """(samples, n) with ``values`` of the columns."""
-        out = np.empty(q.shape)
+        out, arm = np.empty(q.shape), self.parameters.arm
+        kernel, of_kernel = arm.kernel("regressor"), np.zeros(self._width)
+        places = np.concatenate(self.columns)
+        of_kernel[self._flat % self._width] = values[places[self._rows]]  # what a joint does not feel is zero
+        wide = np.empty((PIECE, arm.n, self._width))
         for start in range(0, len(q), BLOCK):
-            block = slice(start, start + BLOCK)
-            rows = self.rows(q[block], qd[block], qdd[block], None if temperature is None else temperature[block])
-            for j, (places, part) in enumerate(zip(self.columns, self.parts, strict=True)):
-                out[block, j] = values[places] @ rows[part]
+            block = slice(start, min(start + BLOCK, len(q)))
+            for first in range(start, block.stop, PIECE):
+                piece = slice(first, min(first + PIECE, block.stop))
+                Y = wide[: piece.stop - first]
+                kernel(arm.placed(q[piece]), qd[piece], qdd[piece], out=Y)
+                out[piece] = (Y.reshape(-1, self._width) @ of_kernel).reshape(-1, arm.n)
+            warm = None if temperature is None else temperature[block]
+            for row, torques in self._further(q[block], qd[block], qdd[block], warm):
+                out[block, self._joints[row]] += values[places[row]] * torques
         return out

@@ -39,6 +39,7 @@ RowWeights = Callable[[slice, Array], Array]  # (kept instants, their residuals 
 
 REST = 0.1  # the factor of a joint's equations while it rests, unless a dead zone is asked for
 STILL = 1e-3  # of its room: a joint that moves less in the whole log rests, and its velocities are noise
+HELD = 4.0  # numbers a sample and joint, which samples have themselves: no more is kept of the low-passed columns
 STRIBECK_SPEEDS = (0.02, 0.04, 0.08, 0.16, 0.32)  # of a joint's largest speed, tried one after the other
 
 
@@ -68,6 +69,7 @@ class LogEquations:
         if not dry:
             self.zone = np.zeros(self.arm.n)
         self.still = _still(self.arm, ready)
+        self._held: tuple[Felt, Array] | None = None
 
     def prepared(self, parameters: ParameterSet) -> tuple[BaseParameters, JointTriangles]:
         """The base parameters of a set, and every joint's triangle of the log's low-passed equations."""
@@ -99,22 +101,26 @@ class LogEquations:
         upper = [np.zeros((len(columns) + 2,) * 2, order="F") for columns in felt.columns]  # of [Y, −τ̇, τ]
         sums = SegmentSums(felt.columns, base.rank, ready.count)
         counts, done = np.zeros(self.arm.n, int), 0
+        holding = self._holding(felt)
         residual = np.zeros((0 if weigh is None else ready.count, self.arm.n))
         for piece, kept in ready.blocks():
-            rows, tau, slope = self._rows(felt, piece, kept)
+            at = slice(done, done + len(kept))
+            held = None if holding is None else holding[1][:, at]
+            rows, tau, slope = self._rows(felt, piece, kept, held)
             moving = np.abs(piece.qd[kept]) >= self.zone
             weights = np.where(moving, 1.0, self.at_rest)
             if weigh is not None and values is not None:
-                at = slice(done, done + len(kept))
                 parts = zip(felt.columns, felt.parts, strict=True)
                 residual[at] = (tau - np.array([values[columns] @ rows[part] for columns, part in parts])).T
                 weights = weights * np.sqrt(weigh(at, residual[at]))
-            equations = [weights[:, j] * np.vstack([rows[x], -slope[j], tau[j]]) for j, x in enumerate(felt.parts)]
-            sums.take(equations)
-            for j, block in enumerate(equations):
-                upper[j] = taken_in(upper[j], block.T)
+            for j, part in enumerate(felt.parts):
+                equations = np.vstack([rows[part], -slope[j], tau[j]])
+                equations *= weights[:, j]
+                sums.take(j, equations)
+                upper[j] = taken_in(upper[j], equations.T)
             counts += moving.sum(axis=0)
             done += len(kept)
+            del rows, tau, slope  # before the next are made
             self.step("regressor", done / ready.count)
         segments = sums.segments(self.lagging)
 
@@ -125,18 +131,47 @@ class LogEquations:
             triangles = tuple(triangle(np.array(R).T, count, columns) for R, count, columns in late)
             return JointTriangles(triangles, base.rank, lag, segments)
 
+        self._held = holding
         joints = moved(0.0)
         if self.lag is None and (lag := self._lag(base, joints)):
             joints = moved(lag)
         return joints, residual
 
-    def _rows(self, felt: Felt, piece: Stretch, kept: NDArray[np.intp]) -> tuple[Array, Array, Array]:
-        """A block's low-passed columns (columns of all joints, m), torques (n, m) and their derivatives."""
-        q, qd, qdd = piece.states
-        rows = felt.rows(q, np.where(self.still, 0.0, qd), qdd, piece.temperature)
+    def _holding(self, felt: Felt) -> tuple[Felt, Array] | None:
+        """The low-passed columns (columns of all joints, M) of all kept instants, full or still to be filled; None where they
+        would take more memory than the samples themselves."""
+        if self._held is not None and self._held[0] is felt:
+            return self._held
+        self._held = None  # before the next are made
+        columns, samples = felt.parts[-1].stop, sum(len(piece.t) for piece in self.ready.pieces)
+        if columns * self.ready.count > HELD * samples * self.arm.n:
+            return None
+        return felt, np.empty((columns, self.ready.count))
+
+    def predicted(self, base: BaseParameters, values: Array) -> Array | None:
+        """The low-passed torques (M, n) of base parameters at the kept instants, if their columns are still at hand."""
+        if self._held is None or self._held[0] is not base.felt or self.still.any():
+            return None
+        rows, parts = self._held[1], zip(base.felt.columns, base.felt.parts, strict=True)
+        return np.column_stack([values[columns] @ rows[part] for columns, part in parts])
+
+    def _rows(
+        self, felt: Felt, piece: Stretch, kept: NDArray[np.intp], held: Array | None
+    ) -> tuple[Array, Array, Array]:
+        """A block's low-passed columns (columns of all joints, m), torques (n, m) and their derivatives.
+
+        Columns that are ``held`` already are not made again; those that are not yet are put there.
+        """
+        low_passed, full = self.ready.low_passed, self._held is not None
         slope = np.gradient(piece.tau, 1.0 / self.ready.rate, axis=0)
-        low_passed = self.ready.low_passed
-        return low_passed(rows, kept), low_passed(piece.tau.T, kept), low_passed(slope.T, kept)
+        tau, slope = low_passed(piece.tau.T, kept), low_passed(slope.T, kept)
+        if held is not None and full:
+            return held, tau, slope
+        q, qd, qdd = piece.states
+        rows = low_passed(felt.rows(q, np.where(self.still, 0.0, qd), qdd, piece.temperature), kept)
+        if held is not None:
+            held[:] = rows
+        return rows, tau, slope
 
     def _lag(self, base: BaseParameters, joints: JointTriangles) -> float:
         """How much later the torques are than the states (s); 0 where that is not certain."""

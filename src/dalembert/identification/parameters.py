@@ -8,7 +8,7 @@ has no part that the set leaves out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -29,6 +29,7 @@ Array = NDArray[np.float64]
 Torque = Callable[[Array, Array, Array], Array]  # (q, qd, qdd), (N, n) each → (N, n)
 JointTerm = tuple[int, Term]  # a joint of the tree, from 0, and a term there, whose shape counts
 
+PIECE = 128  # samples whose regressor is made at once: two thirds of a megabyte, which stays near the core
 FRICTION = ("viscous", "coulomb")
 UNITS: dict[str, Term] = {
     "Fv": Viscous(1.0),
@@ -373,11 +374,34 @@ class ParameterSet:
         self, chosen: Iterable[int], q: Array, qd: Array, qdd: Array, temperature: Array | None = None
     ) -> dict[int, Array]:
         """Some of the columns that Arm.regressor has not: (N, n) each; at the mean temperatures unless others are given."""
+        states, loads, asked = self._at(chosen, q, qd, qdd, temperature)
+        return {k: parameter.brings(states, loads.get(parameter.joint)) for k, parameter in asked.items()}
+
+    def brought(
+        self, wanted: Iterable[tuple[int, int]], q: Array, qd: Array, qdd: Array, temperature: Array | None = None
+    ) -> Iterator[Array]:
+        """Of (column, joint that is held) what such a column brings there: (N,) each."""
+        wanted = list(wanted)
+        states, loads, asked = self._at({k for k, _ in wanted}, q, qd, qdd, temperature)
+        whole: dict[int, Array] = {}
+        for k, joint in wanted:
+            parameter = asked[k]
+            load = loads.get(parameter.joint)
+            if parameter.joint == joint and parameter.unit is not None and states.Gamma is None:
+                yield states.own_torque(parameter.unit, joint, load)
+                continue
+            if k not in whole:
+                whole[k] = parameter.brings(states, load)
+            yield whole[k][:, joint]
+
+    def _at(
+        self, chosen: Iterable[int], q: Array, qd: Array, qdd: Array, temperature: Array | None
+    ) -> tuple[States, dict[int, Array], dict[int, Parameter]]:
+        """The states, the loads that some columns need, and their parameters."""
         warmth = None if temperature is None or not self.heated else temperature - self.usual_temperature
-        states = States(self.arm, q, qd, qdd, warmth)
         asked = {k: self.members[k] for k in chosen}
         loads = self.loads(q, qd, qdd) if any(parameter.loaded for parameter in asked.values()) else {}
-        return {k: parameter.brings(states, loads.get(parameter.joint)) for k, parameter in asked.items()}
+        return States(self.arm, q, qd, qdd, warmth), loads, asked
 
     @property
     def usual_temperature(self) -> Array:
@@ -395,15 +419,35 @@ class ParameterSet:
 
     def loads(self, q: Array, qd: Array, qdd: Array) -> dict[int, Array]:
         """What the joints with such terms pass on, (N,) each: all torques of ``load_from`` but their own terms'."""
-        rest = self._unloaded
-        Y = rest.regressor(q, qd, qdd)
-        values = self.values if self.load_from is None else self.load_from
+        arm, (joints, of_kernel, more) = self.arm, self._passed_on
+        out = np.empty((len(joints), len(q)))
+        kernel, wide = arm.kernel("regressor"), np.empty((PIECE, arm.n, of_kernel.shape[1]))
+        held = [self.actuated.index(j) for j in joints]
+        for start in range(0, len(q), PIECE):
+            piece = slice(start, min(start + PIECE, len(q)))
+            Y = wide[: piece.stop - start]
+            kernel(arm.placed(q[piece]), qd[piece], qdd[piece], out=Y)
+            for k, i in enumerate(held):
+                out[k, piece] = Y[:, i] @ of_kernel[k]
+        brought = self._unloaded.brought([(column, held[k]) for column, k, _ in more], q, qd, qdd)
+        for (_, k, value), torques in zip(more, brought, strict=True):
+            out[k] += value * torques
+        return dict(zip(joints, out, strict=True))
+
+    @cached_property
+    def _passed_on(self) -> tuple[list[int], Array, list[tuple[int, int, float]]]:
+        """What makes the loads: the joints of the tree that have such terms (L), what the columns of Arm.regressor count for
+        each of them (L, P), and (column of the rest, number of the joint, what it counts) of all others."""
+        rest, values = self._unloaded, self.values if self.load_from is None else self.load_from
         pi = values[[not parameter.loaded for parameter in self.members]]
-        out = {}
-        for j in {parameter.joint for parameter in self.members if parameter.loaded}:
-            own = np.array([x.joint == j and x.unit is not None for x in rest.members])
-            out[j] = Y[:, self.actuated.index(j)] @ np.where(own, 0.0, pi)
-        return out
+        joints = sorted({parameter.joint for parameter in self.members if parameter.loaded})
+        counted = np.array([[x.joint != j or x.unit is None for x in rest.members] for j in joints]) * pi
+        wide = np.flatnonzero(rest.sources >= 0)
+        of_kernel = np.zeros((len(joints), len(self.arm.parameters)))
+        of_kernel[:, rest.sources[wide]] = counted[:, wide]
+        others = np.flatnonzero(rest.sources < 0).tolist()
+        more = [(c, k, float(counted[k, c])) for c in others for k in range(len(joints)) if counted[k, c] != 0.0]
+        return joints, of_kernel, more
 
 
 def has(which: bool | Collection[int], j: int) -> bool:

@@ -448,13 +448,16 @@ def _motion(ready: Conditioned) -> dict[str, Array]:
 
 
 def make_run(
-    base: BaseParameters, values: Array, ready: Conditioned, gains: Array | None = None, held: float | None = None
-) -> PredictedRun:
+    base: BaseParameters, values: Array, ready: Conditioned, gains: Array | None = None, held: float | None = None,
+    predicted: Array | None = None,
+) -> PredictedRun:  # fmt: skip
     """A run's torques, measured and predicted, both through the same low-pass.
 
-    held  the share of its dry friction that a joint at rest keeps; unless given, that which explains this run best
+    held       the share of its dry friction that a joint at rest keeps; unless given, that which explains this run best
+    predicted  (M, n) the low-passed torques of ``values``, where they are known already
     """
-    predicted = ready.thinned(lambda piece: base.felt.torque(values, *piece.states, piece.temperature))
+    if predicted is None:
+        predicted = ready.thinned(lambda piece: base.felt.torque(values, *piece.states, piece.temperature))
     measured = ready.tau if gains is None else ready.tau * gains
     if not ready.resting.any():
         return PredictedRun(ready.log.source, ready.t, measured, predicted, ready, held or 0.0)

@@ -9,6 +9,7 @@ two, block by block, and by a share that is worth a parameter.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.identification.base import base_parameters
-from dalembert.identification.blocks import REST, STILL, Grams, Material, grams
+from dalembert.identification.blocks import REST, STILL, Grams, Material, several_grams
 from dalembert.identification.candidates import Candidates, Family, LawVariant
 from dalembert.identification.crossvalidation import CrossValidation, difference, usual_squares
 from dalembert.identification.modelled import parameter_set
@@ -36,6 +37,7 @@ Laws = dict[tuple[int, str], LawVariant]  # what the joints have, by joint and f
 WORTH = 0.1  # of a joint's squared error: what another law must take away
 PLAIN_WORTH = 0.01  # the same, below which viscous or Coulomb friction are left out
 LEAST = 0.3  # of a joint's squared error with viscous and Coulomb friction: errors below it count as so large
+BEYOND = 1.5  # of the band: a higher cut-off is taken only if it is the best
 ROUNDS = 4  # of adding laws, at most
 DEVIATIONS = (1.0, 0.3, 0.1, 0.03)  # of a prior around the arm's own inertias, relative
 LOADED = ("load", "gear")  # laws that depend on what a joint passes on
@@ -67,6 +69,8 @@ class Selector:
         self.arm, self.settings, self.step, self.open = arm, settings, step, settings.open
         self.errors_needed = settings.selection.standard_errors
         self.material = material
+        self._studies: dict[CutoffStage, CrossValidation] = {}  # without a prior
+        self._precisions: dict[float, Array] = {}  # of the prior, by its deviation
         model = settings.model
         if "offset" in self.open:
             model = replace(model, offset=False)
@@ -98,7 +102,7 @@ class Selector:
 
     def _first(self, ready: Conditioned) -> Array:
         """The shared parameters of a first fit, with viscous and Coulomb friction."""
-        fitted = self._grams(ready)
+        (fitted,) = self._grams(ready)
         ones = np.ones(self.arm.n)
         cv = CrossValidation(fitted, fitted, self.candidates.size, self.start, ones, ones)
         return cv.solve(cv.parts, self.columns_of(self.plain))[0][: self.shared.rank]
@@ -122,32 +126,46 @@ class Selector:
 
     def stage(self, cutoff: float) -> CutoffStage:
         """The Gram matrices at a cut-off."""
-        return CutoffStage(cutoff, *(self._grams(ready) for ready in self.material.at(cutoff)))
+        return CutoffStage(cutoff, *self._grams(*self.material.at(cutoff)))
 
-    def _grams(self, ready: Conditioned) -> Grams:
-        label, blocks = self.material.blocks(ready, 1.0 / float(self.material.cutoffs[0]))
-        return grams(ready, label, blocks, self.columns, self.rows, self.weights)
+    def _grams(self, *low_passes: Conditioned) -> list[Grams]:
+        gap = 1.0 / float(self.material.cutoffs[0])
+        labels = [self.material.blocks(ready, gap) for ready in low_passes]
+        return several_grams(low_passes, labels, self.columns, self.rows, self.weights)
 
     def judged(self, stage: CutoffStage, usual: Array | None = None, deviation: float | None = None) -> CrossValidation:
         """Cross-validation at a stage, each joint weighted by the noise that viscous and Coulomb friction leave there."""
-        ones, columns = np.ones(self.arm.n), self.columns_of(self.plain)
-        weights, errors = ones, np.zeros(0)
+        columns = self.columns_of(self.plain)
+        if stage not in self._studies:
+            weights, ones = self._noise_weights(stage, columns), np.ones(self.arm.n)
+            self._studies[stage] = CrossValidation(
+                stage.fitted, stage.judged, self.candidates.size, self.start, weights, ones
+            )
+        cv = copy(self._studies[stage])  # which shares the sums
+        cv.usual = usual_squares(stage.judged, cv.errors([columns])[0]) if usual is None else usual
+        if deviation is not None:
+            if deviation not in self._precisions:
+                self._precisions[deviation] = self.precision(deviation)
+            cv.precision = self._precisions[deviation]
+        return cv
+
+    def _noise_weights(self, stage: CutoffStage, columns: Columns) -> Array:
+        """1/σ_j (n,) with the noise that these columns leave at a stage."""
+        ones = np.ones(self.arm.n)
+        weights = ones
         for _ in range(2):
             cv = CrossValidation(stage.fitted, stage.judged, self.candidates.size, self.start, weights, ones)
             pi, _ = cv.solve(cv.parts, columns)
             rows = np.maximum(stage.fitted.rows.sum(axis=1), 1.0)
             left = [
-                x @ G.sum(axis=0) @ x
-                for G, x in ((G, np.append(pi[at], -1.0)) for G, at in zip(stage.fitted.G, self.columns, strict=True))
+                x @ G[-1] @ x
+                for G, x in (
+                    (G, np.append(pi[at], -1.0)) for G, at in zip(stage.fitted.without_parts, self.columns, strict=True)
+                )
             ]
             noise = np.sqrt(np.maximum(left, 0.0) / rows)
             weights = 1.0 / np.maximum(noise, 1e-6 * max(float(noise.max()), 1e-30))
-        if usual is None:
-            cv = CrossValidation(stage.fitted, stage.judged, self.candidates.size, self.start, weights, ones)
-            errors, _ = cv.errors([columns])
-            usual = usual_squares(stage.judged, errors)
-        precision = None if deviation is None else self.precision(deviation)
-        return CrossValidation(stage.fitted, stage.judged, self.candidates.size, self.start, weights, usual, precision)
+        return weights
 
     def precision(self, deviation: float) -> Array:
         """(P, P) of a prior around the arm's own inertias: the inverse of K S² Kᵀ, S being how far each may be off."""
@@ -272,7 +290,7 @@ class Selector:
         laws, trials, now = self.plain, list[Trial](), -1
         for _ in range(2):
             deviation, scores = self.believed(stages, usual, laws)
-            best = int(np.argmin([float(s.mean()) for s, _ in scores]))
+            best = self.best_cutoff([s for s, _ in scores])
             cut = [
                 Trial(
                     "cutoff",
@@ -291,6 +309,16 @@ class Selector:
             plain = cv.relative(cv.errors([self.columns_of(self.plain)])[0])
             laws, trials = self.laws(cv, self.plain)
         return stages[now].cutoff, laws, [*cut, *trials], plain
+
+    def best_cutoff(self, scores: Sequence[Array]) -> int:
+        """The cut-off that is judged best; of those within one standard error of it the highest, but not far beyond the band."""
+        best = int(np.argmin([float(s.mean()) for s in scores]))
+        near = [best]
+        for k, s in enumerate(scores):
+            loss, spread = difference(s, scores[best], self.material.part_count)
+            if loss <= self.errors_needed * spread and self.material.cutoffs[k] <= BEYOND * self.material.band:
+                near.append(k)
+        return max(near)
 
     def believed(
         self, stages: list[CutoffStage], usual: Array, laws: Laws

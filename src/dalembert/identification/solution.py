@@ -81,7 +81,7 @@ def solution(
     notes += estimate.notes
     values, fixed = estimate.values, estimate.fixed
     equations.step("residuals", 0.0)
-    run = make_run(base, values, equations.ready, gains)
+    run = make_run(base, values, equations.ready, gains, predicted=equations.predicted(base, values))
     times = correlation_times(run, equations.moving)
     noise, worth = estimate.noise, times * inflation
     if method == "energy":
@@ -103,7 +103,7 @@ def solution(
         covariance = blocks.jackknife()
         _, formula, _ = ways.spread(joints, values, estimate.weights, fixed, times=worth)
     if belief is not None or equations.ready is not ready:
-        run = make_run(base, values, ready, gains)
+        run = make_run(base, values, ready, gains, predicted=equations.predicted(base, values))
     unknown = () if belief is not None else fixed
     free = [k for k in range(base.rank) if k not in fixed]
     weighted = joints.together(1.0 / ways.above_zero(estimate.noise)).R[:, free]

@@ -76,6 +76,12 @@ class States:
         q = self.position(joint) if "q" in term.of else np.zeros(len(self.q))
         return row * self.law(term, q, (row * self.qd).sum(axis=1), np.zeros(len(q)) if load is None else load)
 
+    def own_torque(self, term: Term, joint: int, load: Array | None = None) -> Array:
+        """(N,) what a term at a joint brings to that joint itself, where all joints of the tree are held."""
+        rest = np.zeros(len(self.q))
+        q = self.q[:, joint] if "q" in term.of else rest
+        return self.law(term, q, self.qd[:, joint], rest if load is None else load)[:, 0]
+
     def warmth(self, joint: int) -> Array:
         """T − T̄ (N, 1) of a joint of the tree that is held (K)."""
         if self.temperature is None:

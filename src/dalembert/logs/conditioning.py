@@ -33,7 +33,8 @@ REACH = 2.0  # half the length of the symmetric low-pass, in periods of the cut-
 EVEN = 0.02  # steps that differ by less than this share are even
 GAP = 0.5  # a gap longer than this many periods of the cut-off splits the log in two
 BREAK = 100.0  # usual steps: samples further apart are of two runs
-BLOCK = 4096  # samples at a time, so that memory does not grow with the log
+BLOCK = 2048  # samples at a time, so that memory does not grow with the log
+WIDE = 16  # times half the length of the low-pass: as many at least, so that hardly any are computed twice
 SLOW = 10.0  # s: what of a temperature changes more quickly is rounding and noise
 BRIEF = 0.05  # of a stretch: temperatures are smoothed over no more than this
 SHIFTS = 8  # low-passed samples that are made at once
@@ -114,7 +115,7 @@ class Conditioned:
         h = np.sinc(2 * self.cutoff / self.rate * k) * np.kaiser(len(k), 6.0)
         return h / h.sum()
 
-    @property
+    @cached_property
     def reach(self) -> int:
         """Half the length of the low-pass, in samples; none where it would reach the whole band."""
         return 0 if 2 * self.cutoff >= 0.95 * self.rate else round(REACH * self.rate / self.cutoff)
@@ -142,11 +143,15 @@ class Conditioned:
 
         A few outputs at a time are one product with a matrix that holds the low-pass shifted by as many steps.
         """
+        reach, shifted = self.reach, self._shifted
+        if not reach and len(at):
+            return rows[:, at[0] : at[-1] + 1 : self.every]
         passed = np.empty((len(rows), len(at)))
-        for start in range(0, len(at), SHIFTS):
-            some = at[start : start + SHIFTS]
-            window = rows[:, some[0] - self.reach : some[-1] + self.reach + 1]
-            passed[:, start : start + len(some)] = window @ self._shifted[: window.shape[1], : len(some)]
+        for start, first in zip(range(0, len(at), SHIFTS), at[::SHIFTS].tolist(), strict=True):
+            count = min(SHIFTS, len(at) - start)
+            length = 2 * reach + 1 + (count - 1) * self.every
+            window = rows[:, first - reach : first - reach + length]
+            np.matmul(window, shifted[:length, :count], out=passed[:, start : start + count])
         return passed
 
     @cached_property
@@ -161,7 +166,7 @@ class Conditioned:
     def blocks(self) -> Iterator[tuple[Stretch, NDArray[np.intp]]]:
         """(samples to compute, where the kept ones lie among them): a bounded block at a time."""
         for piece, kept in zip(self.pieces, self.kept, strict=True):
-            size = max(1, max(BLOCK, 8 * self.reach) // self.every)
+            size = max(1, max(BLOCK, WIDE * self.reach) // self.every)
             for start in range(0, len(kept), size):
                 some = kept[start : start + size]
                 first = int(some[0]) - self.reach
