@@ -77,12 +77,12 @@ def one_sided(q: Array, qd: Array, load: Array) -> Array:
 
 
 def columns_of(term: Term, q: Array, qd: Array, load: Array) -> list[Array]:
-    """What a unit of each coefficient of a term brings (N,); of Coulomb friction with one level alone."""
+    """What a unit of each coefficient of a term brings, (N,) or a number; of Coulomb friction with one level alone."""
     if isinstance(term, Coulomb):
         return [np.sign(qd)]
     with np.errstate(over="ignore"):  # of an exponential whose inverse counts
         brought = term.columns(*(np.asarray(x).view(Samples) for x in (q, qd, load)))
-    return [np.broadcast_to(np.asarray(x, np.float64), len(q)) for x in brought]
+    return [np.asarray(x, np.float64) for x in brought]
 
 
 class Candidates:
