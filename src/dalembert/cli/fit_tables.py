@@ -5,13 +5,24 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from dalembert.cli.terminal import number, print_table, tell
+from dalembert.cli.terminal import console, number, print_table, tell
 
 if TYPE_CHECKING:
     from dalembert.identification.comparison import FitComparison, FitTrend
     from dalembert.identification.folds import Folds
+    from dalembert.identification.selected import Selection
 
 ROWS = 12  # parameters of a table; the report and the JSON file have all
+
+
+def show_selection(selection: Selection, saved: str | None) -> None:
+    """What was chosen and why, at most five sentences; how a later fit takes the same from a file, where it is saved."""
+    console().print("Model selection", style="bold")
+    for sentence in selection.sentences:
+        console().print(f"- {sentence}")
+    if saved is not None:
+        tell(f"The same choices for another log, without the search: --like {saved}")
+    tell("")
 
 
 def show_folds(folds: Folds, joints: tuple[str, ...]) -> None:

@@ -11,7 +11,7 @@ from typer import Argument, Option
 
 import dalembert as da
 from dalembert.cli import options
-from dalembert.cli.fit_tables import show_folds, show_trend
+from dalembert.cli.fit_tables import show_folds, show_selection, show_trend
 from dalembert.cli.terminal import console, number, print_table, say, saying_warnings, tell
 from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
@@ -143,6 +143,13 @@ def identify(
             help="Choose what is not given (cut-off, friction, offsets, springs, couplings, estimator) by cross-validation.",
         ),
     ] = True,
+    like: Annotated[
+        str | None,
+        Option(
+            metavar="FIT.json",
+            help="Take model, cut-off and estimator of an earlier result (--json); nothing is chosen again.",
+        ),
+    ] = None,
     force: options.ForceFlag = False,
     loading: options.Loading = options.AS_IT_IS,
 ) -> None:
@@ -161,6 +168,8 @@ def identify(
     settings |= reading_of(
         loaded_arm.n, column, gains, gears, motor_side, time_unit, unit, joints, topic, rate, episodes
     )
+    if like is not None:
+        settings |= da.read_fit(like).options(loaded_arm)
     former = [da.read_fit(path) for path in compare or []]
     for path in (output, report, table):
         if path is not None:
@@ -183,6 +192,8 @@ def identify(
     from dalembert.report.identification import remarks, write_identification
 
     say("note", *remarks(fit))
+    if fit.selection is not None:
+        show_selection(fit.selection, table)
     _show(fit)
     if fit.folds is not None:
         show_folds(fit.folds, fit.before.joint_names)

@@ -3,8 +3,9 @@
 Cross-validation needs sums over blocks only: with [Y, τ]ᵀ[Y, τ] of every block, a fit that leaves some out, and its
 error on those, are small linear algebra for every choice of columns.
 
-Errors at different cut-offs are compared in one and the same band, up to the highest frequency that the torques have:
-a low cut-off makes smooth torques, which are easy to predict, and that is no merit.
+Errors at different cut-offs are compared in one and the same band: a low cut-off makes smooth torques, which are easy to
+predict, and that is no merit. The band ends in the middle, on a logarithmic scale, between the lowest and the highest cut-off:
+above it torques are noise and vibration, which no model predicts.
 """
 
 from __future__ import annotations
@@ -81,8 +82,8 @@ class Material:
         highest = min(max(torque, 2.5 * lowest), FASTEST * motion, 0.2 * slowest)
         lowest = min(lowest, highest)
         self.cutoffs = np.geomspace(lowest, highest, COUNT) if cutoff is None else np.array([cutoff])
-        self.band = max(float(highest), float(self.cutoffs[-1]))
-        every = max(1, int(rate / (OVERSAMPLED * self.band)))
+        self.band = float(np.sqrt(lowest * highest))
+        every = max(1, int(rate / (OVERSAMPLED * max(self.band, float(self.cutoffs[-1])))))
         notes: list[str] = []
         whole = even_stretches(log, 1.0 / rate, GAP / float(np.sqrt(self.cutoffs[0] * self.cutoffs[-1])), notes)
         self.rate = rate / every

@@ -31,8 +31,9 @@ from dalembert.terms import (
 
 Array = NDArray[np.float64]
 
-WIDTHS = (0.005, 0.015, 0.04, 0.1, 0.25)  # of a joint's largest speed: how gradually Coulomb friction may turn over
-SPEEDS = (0.03, 0.06, 0.12, 0.25)  # the same, for friction that falls with speed
+# of a joint's largest speed: how gradually Coulomb friction may turn over
+WIDTHS = (0.04, 0.055, 0.075, 0.1, 0.14, 0.19, 0.26, 0.36)
+SPEEDS = (0.02, 0.03, 0.045, 0.065, 0.1, 0.14, 0.2, 0.3)  # the same, for friction that falls with speed
 ORDERS = (1, 2, 3, 4, 5, 6, 8)  # of torque ripple, per turn
 RATIOS = (1.0, -1.0)  # of drives that neighbours share
 
@@ -71,18 +72,34 @@ class Family:
         return self.joint, self.name
 
 
-def one_sided(q: Array, qd: Array, load: Array) -> Array:
-    """sgn q̇: Coulomb friction with one level."""
-    return np.sign(qd)
+def mean_sign(qd: Array) -> Array:
+    """sgn q̇ (N,) as a mean over each sampling interval, the velocity being linear between samples.
+
+    Friction jumps between two samples; with sgn at the samples alone the jump would be up to half an interval away.
+
+    >>> mean_sign(np.array([-3.0, -1.0, 0.5, 2.0])).tolist()
+    [-1.0, -0.6666666666666667, 1.0, 1.0]
+    """
+    middle = 0.5 * (qd[1:] + qd[:-1])
+    before, after = np.append(qd[0], middle), np.append(middle, qd[-1])
+
+    def along(a: Array, b: Array) -> Array:
+        rise = b - a
+        return np.divide(np.abs(b) - np.abs(a), rise, out=np.sign(a + b), where=rise != 0)
+
+    return 0.5 * (along(before, qd) + along(qd, after))
 
 
 def columns_of(term: Term, q: Array, qd: Array, load: Array) -> list[Array]:
     """What a unit of each coefficient of a term brings, (N,) or a number; of Coulomb friction with one level alone."""
     if isinstance(term, Coulomb):
-        return [np.sign(qd)]
+        return [mean_sign(qd)]
     with np.errstate(over="ignore"):  # of an exponential whose inverse counts
         brought = term.columns(*(np.asarray(x).view(Samples) for x in (q, qd, load)))
-    return [np.asarray(x, np.float64) for x in brought]
+    out = [np.asarray(x, np.float64) for x in brought]
+    if isinstance(term, (Stribeck, LoadFriction, GearLoss)):  # which jump where the sign does
+        out = [x * np.sign(qd) * mean_sign(qd) for x in out]
+    return out
 
 
 class Candidates:
@@ -138,7 +155,7 @@ class Candidates:
             if j in (drive.i, drive.j):
                 share = drive.row(self.arm.n)
                 turned = (qdd if kind == "Im" else qd) @ share
-                out[row] = share[j] * (np.sign(turned) if kind == "Fs" else turned)
+                out[row] = share[j] * (mean_sign(turned) if kind == "Fs" else turned)
                 row += 1
         return out
 
@@ -173,9 +190,10 @@ def families_of(arm: Arm, j: int, fastest: float, open_: Sequence[str]) -> list[
             ),
         ]
     if "offset" in open_:
-        out.append(Family("offset", j, "offset", (LawVariant("an offset", (Offset(0.0),)),)))
+        out.append(Family("offset", j, "offset", (LawVariant("an offset", (Offset(0.0),)),), ("spring",)))
     if "spring" in open_:
-        out.append(Family("spring", j, "spring", (LawVariant("a spring", (Spring(0.0),)),)))
+        spring = (Spring(0.0), Offset(0.0)) if "offset" in open_ else (Spring(0.0),)  # whose rest is anywhere
+        out.append(Family("spring", j, "spring", (LawVariant("a spring", spring),), ("offset",)))
         if turns:
             pair = (Harmonic(1.0), Harmonic(2.0))
             out.append(Family("balance", j, "spring", (LawVariant("a counterbalance", pair),), ("harmonic",)))

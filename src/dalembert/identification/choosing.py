@@ -40,7 +40,7 @@ def choose(arm: Arm, log: Log, settings: AskedSettings, rotor: bool, step: Progr
     drives = tuple((v.drive.i + 1, v.drive.j + 1, v.drive.ratio) for v in laws.values() if v.drive is not None)
     chosen = Selection(
         open_, structure(arm, laws), drives, tuple(trials), int(np.max(material.part_count)), material.band, plain,
-        error, model, filtering, estimator,
+        error, model, filtering, estimator, selection.standard_errors,
     )  # fmt: skip
     return pinned, chosen
 

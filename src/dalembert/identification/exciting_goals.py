@@ -157,12 +157,19 @@ class Forecast:
 def information_of(record: FitRecord, forgotten: Sequence[int] = ()) -> Array:
     """A_prior (b, b): the inverse of the covariance, zero in what the fit does not determine.
 
+    Standard deviations are those of the fit; correlations are those of the formula for stationary residuals, where the
+    record has them.
+
     forgotten  parameters that have new values in the next run, such as friction that changes with temperature: what the
                former run says of the others is that with these unknown
     """
     known = np.array([name not in record.unidentified for name in record.names], bool)
     known[list(forgotten)] = False
     covariance = record.covariance[np.ix_(known, known)]
+    if record.formula_covariance is not None:  # a covariance from a few blocks of time has not the rank to be inverted
+        formula = record.formula_covariance[np.ix_(known, known)]
+        scale = np.sqrt(np.diag(covariance) / np.maximum(np.diag(formula), 1e-300))
+        covariance = formula * np.outer(scale, scale)
     if not np.isfinite(covariance).all():
         raise DalembertError(f"{record.source}: the covariance has entries that are not finite; identify again")
     A = np.zeros_like(record.covariance)

@@ -41,6 +41,10 @@ def planes_of(given: Sequence[Any]) -> tuple[HalfSpace, ...]:
     >>> planes_of([((0, 0, 2), 0.4)])
     (HalfSpace(name='plane 1 (n = 0 0 1, d = 0.2 m)', normal=(0.0, 0.0, 1.0), offset=0.2),)
     """
+    if not isinstance(given, (list, tuple)):
+        raise DalembertError(
+            f"planes is {given!r}; it must be a list of pairs (normal, offset), such as [((0, 0, 1), 0.2)]"
+        )
     return tuple(_plane(k, entry) for k, entry in enumerate(given, 1))
 
 

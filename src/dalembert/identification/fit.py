@@ -37,14 +37,14 @@ from dalembert.identification.options import (
 )
 from dalembert.identification.parameters import ParameterSet, has_rotors
 from dalembert.identification.physical import ten
-from dalembert.identification.result import Identification, Source, make_run
+from dalembert.identification.result import Identification, make_run
 from dalembert.identification.result import IdentificationWarning as IdentificationWarning
 from dalembert.identification.solution import KnownLoad, solution
 from dalembert.kernel.one_thread import one_thread
 from dalembert.logs.alignment import aligned, earlier_torques
 from dalembert.logs.conditioning import Conditioned, condition
 from dalembert.logs.formats.raw import listed
-from dalembert.logs.log import EPISODE, Log, joined, read_log
+from dalembert.logs.log import EPISODE, Log, Source, joined, read_log
 from dalembert.logs.suspicions import suspicions
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.tables import nearest
@@ -171,7 +171,8 @@ def fitted(arm: Arm, whole: Log, settings: AskedSettings, reading: Mapping[str, 
         else:
             how["cutoff"] = settings.filtering.cutoff
             ready = condition(whole, **how)
-            notes += ready.notes
+            by = "chosen by cross-validation" if "cutoff" in chosen_by_log.chosen else "as asked"
+            notes += [note.replace("as asked", by) for note in ready.notes]
     model, estimator = settings.model, settings.estimator
     friction = friction_of(arm, model.friction)
     dry = any("coulomb" in law for law in ([*friction.values()] if isinstance(friction, Mapping) else [friction]))
@@ -237,7 +238,7 @@ def _first_lag(arm: Arm, ready: Conditioned, settings: AskedSettings, rotor: boo
         return 0.0
     model = replace(settings.model, sigmoid=None, stribeck=None)
     equations = LogEquations(arm, ready, settings.filtering.dead_zone, True, step)
-    return equations.prepared(parameter_set(arm, model, rotor, []))[1].lag
+    return equations.prepared(parameter_set(arm, model, rotor, [], ready.log.mean_temperature))[1].lag
 
 
 def _looked_at(whole: Log, ready: Conditioned) -> list[Log]:

@@ -9,7 +9,7 @@ from typing import Any
 from dalembert.arm import Arm
 from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError
-from dalembert.identification.result import Source
+from dalembert.logs.log import Source
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.tables import nearest
 

@@ -25,8 +25,8 @@ from dalembert.identification.payload_fit import Payload
 from dalembert.identification.payload_gains import ARM_DEVIATION
 from dalembert.identification.payload_torques import LOSSES, from_torques
 from dalembert.identification.payload_wrist import from_wrist
-from dalembert.identification.result import Source
 from dalembert.kernel.one_thread import one_thread
+from dalembert.logs.log import Source
 from dalembert.robot.placement import Placement
 
 CHOICES = {"body": 10, "mass-com": 4}

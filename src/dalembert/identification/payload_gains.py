@@ -20,9 +20,8 @@ from dalembert.identification.base import BaseParameters
 from dalembert.identification.estimate import correlation_time, inverse_of
 from dalembert.identification.payload_drives import JointRows, NormalBelief, fit_drives
 from dalembert.identification.physical import scales
-from dalembert.identification.result import Source
 from dalembert.logs.conditioning import Conditioned
-from dalembert.logs.log import SPELLINGS, Log, per_joint, raw_of
+from dalembert.logs.log import SPELLINGS, Log, Source, per_joint, raw_of
 
 Array = NDArray[np.float64]
 

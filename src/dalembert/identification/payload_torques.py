@@ -34,10 +34,9 @@ from dalembert.identification.payload_gains import (
     reference_name,
     sources_note,
 )
-from dalembert.identification.result import Source
 from dalembert.identification.tip_load import TipLoad
 from dalembert.logs.conditioning import Conditioned, condition
-from dalembert.logs.log import Log, per_joint, read_log
+from dalembert.logs.log import Log, Source, per_joint, read_log
 
 Array = NDArray[np.float64]
 

@@ -13,11 +13,10 @@ from dalembert.arrays import double
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.identification.payload_fit import Payload, look_at, payload_of, solve
 from dalembert.identification.physical import tensor
-from dalembert.identification.result import Source
 from dalembert.logs.conditioning import condition
 from dalembert.logs.formats.raw import Raw
 from dalembert.logs.garbage import garbage_in
-from dalembert.logs.log import Log, raw_of, read_log
+from dalembert.logs.log import Log, Source, raw_of, read_log
 from dalembert.logs.meaning import Found, checked_rate, find, names_of, numeric, rows_of, time_of
 from dalembert.robot.model import Frame
 from dalembert.robot.placement import Placement

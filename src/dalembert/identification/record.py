@@ -19,18 +19,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
+from dalembert.arm.handed_on import handed_on
 from dalembert.environment.brief import brief
 from dalembert.environment.version import __version__
 from dalembert.errors import DalembertError
 from dalembert.files import read_bounded, whole_file
 from dalembert.identification.base import BaseParameters, base_parameters
+from dalembert.identification.options import CHOICES, EstimatorOptions, FilterOptions, ModelOptions
 from dalembert.identification.parameters import FRICTION, SLOPE_UNITS, Drive, JointTerm, ParameterSet, has
 from dalembert.terms import TERMS, Offset, Term
 
 if TYPE_CHECKING:
+    from dalembert.identification.comparison import FitComparison
     from dalembert.identification.result import Identification, PredictedRun
 
 Array = NDArray[np.float64]
+
+HANDS_ON = {"compare": "identification.comparison:comparison"}  # imported when it is first called
 
 FORMAT, VERSION = "dalembert identification", 1
 LARGEST = 16 << 20  # bytes of a file
@@ -91,13 +96,14 @@ class FitRecord:
     heated, mean_temperature
                    joints whose friction depends on the temperature, and the mean of each joint's in the log (°C)
     log_date       when the log's file was last changed (ISO 8601, UTC), where it came from a file
+    selection      what was chosen by cross-validation and all that was tried, as plain data; None where nothing was chosen
     software       the version of dalembert that wrote it
 
     >>> import numpy as np, dalembert as da
     >>> arm = da.load("pendulum")
     >>> t = np.arange(0, 20, 0.01)
     >>> q, qd, qdd = da.fourier([[[0.5, 0.3]], [[0.2, 0.4]]], 0.2, duration=20.0)(t)
-    >>> fit = da.identify(arm, {"t": t, "q": q, "qd": qd, "tau": arm.inverse_dynamics(q, qd, qdd)})
+    >>> fit = da.identify(arm, {"t": t, "q": q, "qd": qd, "tau": arm.inverse_dynamics(q, qd, qdd)}, selection=False)
     >>> record = fit.record
     >>> record.names == fit.names, record.base(arm).rank == len(fit.names)
     (True, True)
@@ -136,12 +142,14 @@ class FitRecord:
     unidentified: tuple[str, ...]
     runs: tuple[RunErrors, ...]
     gains: Array | None = None
+    formula_covariance: Array | None = None  # (b, b) by the formula for stationary residuals, of full rank
     error_scale: Array | None = None
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     log_date: str | None = None
     heated: tuple[int, ...] = ()
     mean_temperature: Array | None = None
+    selection: Mapping[str, Any] | None = None
     software: str = __version__
     source: str = "this fit"
 
@@ -192,6 +200,51 @@ class FitRecord:
             )
         return base
 
+    def options(self, arm: Arm) -> dict[str, Any]:
+        """Keywords of :func:`dalembert.identify` that ask for the model, the cut-off and the estimator of this record.
+
+        ``da.identify(arm, log, **record.options(arm))`` chooses nothing. A prior that the selection chose, the arm's own
+        inertias, is among them; one that was given is not in a file and has to be given again, and so are bounds.
+
+        >>> import numpy as np, dalembert as da
+        >>> arm, t = da.load("pendulum"), np.arange(0, 20, 0.01)
+        >>> q, qd, qdd = da.fourier([[[0.5, 0.3]], [[0.2, 0.4]]], 0.2, duration=20.0)(t)
+        >>> log = {"t": t, "q": q, "qd": qd, "tau": arm.inverse_dynamics(q, qd, qdd)}
+        >>> fit = da.identify(arm, log)
+        >>> again = da.identify(arm, log, **fit.record.options(arm))
+        >>> again.names == fit.names, bool(np.allclose(again.parameters, fit.parameters))
+        (True, True)
+        """
+        self.parameter_set(arm)  # a sentence where the arm is another
+        places = dict(zip(arm.mechanism.actuated, arm.joint_names, strict=True))
+        terms: dict[str, dict[str, list[dict[str, Any]]]] = {name: {} for name in arm.joint_names}
+        for body, term in self.terms:
+            if body in places:
+                shape = {x.name: getattr(term, x.name) for x in term.numbers() if x.name not in term.linear()}
+                terms[places[body]].setdefault(term.name, []).append(shape)
+        for joint in self.heated:
+            terms[arm.joint_names[joint]]["temperature"] = [{}]
+        model = ModelOptions(
+            friction={name: self.friction_kinds[body] for body, name in places.items()},
+            two_sided=[name for body, name in places.items() if self.two_sided[body]],
+            offset=[name for body, name in places.items() if self.offset[body]],
+            rotor=self.rotor,
+            coupling=[(drive.i + 1, drive.j + 1, drive.ratio) for drive in self.drives],
+            terms=terms,
+        )
+        chosen = {} if self.selection is None else self.selection["estimator"]
+        estimator = EstimatorOptions(method=self.method, physical=self.physical)
+        if chosen.get("prior") and "estimator" in (self.selection or {})["chosen"]:
+            estimator = replace(
+                estimator, prior=arm, prior_deviation=chosen["prior_deviation"], prior_kind=chosen["prior_kind"]
+            )
+        filtering = FilterOptions(cutoff=self.cutoff)
+        return {"model": model, "filtering": filtering, "estimator": estimator, "selection": False}
+
+    def compare(self, before: FitRecord | str | os.PathLike[str], *, level: float = 0.01) -> FitComparison:
+        """What changed since an earlier fit of the arm; see :meth:`Identification.compare`."""
+        return handed_on(HANDS_ON, "compare")(self, before, level=level)
+
     # -- the file ------------------------------------------------------------------------------------
 
     def written(self) -> dict[str, Any]:
@@ -229,7 +282,7 @@ def read_fit(path: str | os.PathLike[str]) -> FitRecord:
     >>> arm = da.load("pendulum")
     >>> t = np.arange(0, 20, 0.01)
     >>> q, qd, qdd = da.fourier([[[0.5, 0.3]], [[0.2, 0.4]]], 0.2, duration=20.0)(t)
-    >>> fit = da.identify(arm, {"t": t, "q": q, "qd": qd, "tau": arm.inverse_dynamics(q, qd, qdd)})
+    >>> fit = da.identify(arm, {"t": t, "q": q, "qd": qd, "tau": arm.inverse_dynamics(q, qd, qdd)}, selection=False)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     fit.save(f"{folder}/fit.json")
     ...     record = da.read_fit(f"{folder}/fit.json")
@@ -290,9 +343,11 @@ def record_of(fit: Identification) -> FitRecord:
         scaled_condition=fit.scaled_condition, noise=fit.noise, correlation=fit.correlation, rate=ready.rate / ready.every,
         cutoff=ready.cutoff, speeds=np.percentile(np.abs(ready.qd), FASTEST, axis=0), essential=fit.essential,
         unidentified=fit.unidentified, runs=tuple(_errors(run) for run in (fit.run, *fit.validation)), gains=fit.gains,
+        formula_covariance=fit.formula_covariance,
         error_scale=None if fit.folds is None else fit.folds.error_scale,
         notes=fit.notes, warnings=fit.warnings, log_date=_date_of([log.source for log in ready.log.separate]),
         heated=tuple(parameters.heated), mean_temperature=parameters.mean_temperature,
+        selection=None if fit.selection is None else fit.selection.as_json(),
     )  # fmt: skip
 
 
@@ -325,6 +380,7 @@ def fit_as_json(fit: Identification) -> dict[str, Any]:
     return {
         **fit.record.written(),
         **({} if fit.folds is None else {"folds": fit.folds.written()}),
+        "lag": plain(fit.lag),
         "positive_definite": fit.positive_definite,
         "smallest_inertia": plain(fit.smallest_inertia),
         "friction": {joint.name: plain(joint.friction.written()) for joint in fit.arm.robot.tree_joints},
@@ -428,7 +484,8 @@ class _RecordReader:
             gains=None if self.get("gains") is None else self.finite("gains", n),
             error_scale=None if self.whole.get("error_scale") is None else self.finite("error_scale", b), notes=self.words("notes"),
             warnings=self.words("warnings"), log_date=None if self.get("log_date") is None else self.word("log_date"),
-            software=self.word("software"), source=self.where,
+            selection=self.selection(), software=self.word("software"), source=self.where,
+            formula_covariance=None if self.whole.get("formula_covariance") is None else self.finite("formula_covariance", b, b),
         )  # fmt: skip
 
     def _check_format(self) -> None:
@@ -463,6 +520,39 @@ class _RecordReader:
         if not isinstance(joints, list) or not all(type(j) is int and 0 <= j < n for j in joints):
             raise self.wrong(f"heated is {_short(joints)}; it must be a list of whole numbers from 0 to {n - 1}")
         return tuple(joints)
+
+    def selection(self) -> Mapping[str, Any] | None:
+        """What was chosen and tried; a file of before, or of a fit with nothing chosen, has none."""
+        given = self.whole.get("selection")
+        if given is None:
+            return None
+        if not isinstance(given, dict):
+            raise self.wrong(f"selection is {_short(given)}; it must be a table or null")
+        inside = _RecordReader(f"{self.where}: selection", given)
+        if unknown := [name for name in inside.words("chosen") if name not in CHOICES]:
+            raise inside.wrong(f"chosen names '{unknown[0]}'; it must be of {', '.join(CHOICES)}")
+        inside.words("sentences")
+        for key in ("error", "plain_error", "band"):
+            inside.number(key)
+        for key, kind in (("structure", dict), ("drives", list), ("estimator", dict), ("trials", list)):
+            if not isinstance(inside.get(key), kind):
+                raise inside.wrong(f"{key} is {_short(given[key])}; it must be a {'table' if kind is dict else 'list'}")
+        estimator = _RecordReader(f"{self.where}: selection: estimator", given["estimator"])
+        estimator.word("method")
+        if estimator.flag("prior"):
+            estimator.positive("prior_deviation")
+            if estimator.get("prior_kind") not in (None, "entropic", "euclidean"):
+                raise estimator.wrong(
+                    f"prior_kind is {_short(given['estimator']['prior_kind'])}; it can be entropic or euclidean"
+                )
+        for trial in inside.tables("trials"):
+            tried = _RecordReader(f"{self.where}: selection: trials", trial)
+            for key in ("choice", "joint", "option"):
+                tried.word(key)
+            for key in ("error", "gain", "spread", "parameters"):
+                tried.number(key)
+            tried.flag("chosen")
+        return given
 
     def word(self, key: str) -> str:
         value = self.get(key)

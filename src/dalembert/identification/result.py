@@ -23,7 +23,7 @@ from dalembert.identification.parameters import temperature_parameters
 from dalembert.identification.ranges import leaves_range, motion_of
 from dalembert.logs.alignment import aligned
 from dalembert.logs.conditioning import Conditioned, Stretch, condition, smoothed, usual_step
-from dalembert.logs.log import SPELLINGS, Log, read_log
+from dalembert.logs.log import SPELLINGS, Log, Source, read_log
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,8 +40,6 @@ HANDS_ON = {
     "compare": "identification.comparison:comparison",
 }
 Array = NDArray[np.float64]
-
-Source = str | os.PathLike[str] | Mapping[str, ArrayLike] | Log
 
 POSES = 10_000  # at which B(q) is looked at
 RESTS = 3  # fewer of them do not tell how much friction is held at rest
@@ -180,6 +178,9 @@ class Identification:
     warnings: tuple[str, ...] = ()
     reading: Mapping[str, Any] = field(default_factory=dict)
     conditioning: Mapping[str, Any] = field(default_factory=dict)
+    formula_covariance: Array | None = (
+        None  # by the formula for stationary residuals: of full rank, as no jackknife need be
+    )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -306,7 +307,8 @@ class Identification:
         """The same of a log that was read already."""
         ready = condition(log, **{**self.conditioning, "cutoff": self.run.conditioned.cutoff})
         ready = replace(ready, notes=(*ready.notes, *self._without_temperature(log)))
-        run = make_run(self.base, self.parameters, ready.earlier_torques(self.lag), self.gains, self.held_friction)
+        ready = ready.earlier_torques(self.lag)
+        run = make_run(self.base, self.parameters, ready, self.gains, self.held_friction)
         motion = {**_motion(ready), "tau": run.measured}
         return replace(run, notes=tuple(leaves_range(self.before, log.source, motion, self._range)))
 
@@ -334,7 +336,7 @@ class Identification:
             kind = "physically consistent" if self.physical else f"'{self.method}'"
             raise DalembertError(
                 f"the bootstrap draws equations of least squares again, and this fit is {kind}; identify with method='ordinary', "
-                "'weighted', 'reweighted' or 'robust' and physical=False"
+                "'weighted' or 'reweighted' and physical=False"
             )
         return self.blocks.bootstrap(count, seed)
 

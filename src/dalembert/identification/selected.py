@@ -7,9 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from dalembert.environment.brief import brief
-from dalembert.identification.options import EstimatorOptions, FilterOptions, ModelOptions
-
-LEAST = 3  # joints that are named before the others are counted
+from dalembert.identification.options import CHOICES, EstimatorOptions, FilterOptions, ModelOptions
 
 
 @dataclass(frozen=True)
@@ -51,6 +49,7 @@ class Selection:
     plain      the relative error on parts left out of viscous and Coulomb friction at the same cut-off
     error      that of the result
     model, filtering, estimator   the options that pin all that was chosen: ``identify(arm, log, model=…, …)``
+    standard_errors               of the difference, by which a model with more parameters had to be better
     """
 
     chosen: tuple[str, ...]
@@ -64,21 +63,31 @@ class Selection:
     model: ModelOptions
     filtering: FilterOptions
     estimator: EstimatorOptions
+    standard_errors: float = 1.0
 
     def tried(self, choice: str) -> tuple[Trial, ...]:
         """The trials about a choice."""
         return tuple(trial for trial in self.trials if trial.choice == choice)
 
     @property
+    def numbers(self) -> dict[str, int]:
+        """{joint: its number in q, from 1}, as the sentences call the joints."""
+        return {joint: k for k, joint in enumerate(self.structure, 1)}
+
+    @property
     def sentences(self) -> tuple[str, ...]:
-        """What was chosen and why, at most five sentences."""
-        return tuple(line for line in (self._first, self._cutoff, self._laws, self._others, self._estimator) if line)
+        """What was chosen and why, in at most five sentences; joints are called by their numbers in q, from 1."""
+        return tuple(
+            line for line in (self._first, self._cutoff, self._friction, self._others, self._estimator) if line
+        )
 
     @property
     def _first(self) -> str:
+        given = [WORDS.get(name, name) for name in CHOICES if name not in self.chosen]
+        fixed = f"; not chosen: {', '.join(given)}" if given else ""
         return (
-            f"chosen by cross-validation over {self.blocks} parts of the log: {', '.join(self.chosen)}; held-out error "
-            f"{100 * self.error:.3g} %, and {100 * self.plain:.3g} % with viscous and Coulomb friction alone"
+            f"Held-out torque error {percent(self.error)}, against {percent(self.plain)} with viscous and Coulomb friction alone: "
+            f"{self.blocks} blocks of the log, each predicted from the others{fixed}."
         )
 
     @property
@@ -86,45 +95,72 @@ class Selection:
         tried = self.tried("cutoff")
         if len(tried) < 2:
             return ""
-        best = next(trial for trial in tried if trial.chosen)
-        ends = " and ".join(f"{100 * trial.error:.3g} % at {trial.option}" for trial in (tried[0], tried[-1]))
-        return f"cut-off {best.option}: {100 * best.error:.3g} % held out, with {ends} ({len(tried)} tried)"
+        won = next(trial for trial in tried if trial.chosen)
+        ends = ", ".join(f"{percent(x.error)} at {x.option}" for x in dict.fromkeys((tried[0], tried[-1])) if x != won)
+        return (
+            f"Cut-off {won.option}: held-out error {percent(won.error)}; {ends} ({len(tried)} tried, all judged up to "
+            f"{self.band:.3g} Hz)."
+        )
 
     @property
-    def _laws(self) -> str:
+    def _friction(self) -> str:
         if "friction" not in self.chosen:
             return ""
-        groups: dict[str, list[str]] = {}
-        for joint, laws in self.structure.items():
-            words = " + ".join(WORDS.get(law, law) for law in laws if law in FRICTION_LAWS) or "none"
-            groups.setdefault(words, []).append(joint)
-        return "friction: " + "; ".join(f"{words} at {_listed(joints)}" for words, joints in groups.items())
+        laws = self._at(FRICTION_LAWS)
+        return f"Friction: {'; '.join(laws) or 'none'}{self._clearest(('friction',))}."
 
     @property
     def _others(self) -> str:
-        parts = []
-        for name in ("offset", "spring", "balance", "harmonic"):
-            if joints := [joint for joint, laws in self.structure.items() if name in laws]:
-                parts.append(f"{WORDS[name]} at {_listed(joints)}")
-        parts += [f"a drive shared by joints {i} and {j} (ratio {r:g})" for i, j, r in self.drives]
-        asked = [name for name in ("offset", "spring", "ripple", "coupling") if name in self.chosen]
+        asked = tuple(name for name in ("offset", "spring", "ripple", "coupling") if name in self.chosen)
         if not asked:
             return ""
-        count = sum(trial.choice in asked for trial in self.trials)
-        return f"besides: {'; '.join(parts) or 'nothing'} ({count} tried, each must be better by more than one standard error)"
+        parts = self._at(OTHER_LAWS)
+        if self.drives:
+            parts.append(
+                "shared drives of joints " + ", ".join(f"{i} and {j} (ratio {signed(r)})" for i, j, r in self.drives)
+            )
+        *others, last = [WORDS.get(name, name) for name in asked]
+        words = "; ".join(parts) or f"no {', '.join(others)}{' or ' if others else ''}{last}"
+        return f"{words[0].upper()}{words[1:]}{self._clearest(asked)}."
+
+    def _at(self, laws: Sequence[str]) -> list[str]:
+        """Each of some laws with the joints that have it."""
+        out: list[str] = []
+        for law in laws:
+            if joints := [number for joint, number in self.numbers.items() if law in self.structure[joint]]:
+                several = "joint" if len(joints) == 1 else "joints"
+                out.append(f"{WORDS.get(law, law)} at {several if not out else ''} {spans(joints)}".replace("  ", " "))
+        return out
+
+    def _clearest(self, choices: Sequence[str]) -> str:
+        """The chosen law with the largest gain, and how many were tried."""
+        tried = [trial for trial in self.trials if trial.choice in choices]
+        won = [trial for trial in tried if trial.chosen and trial.choice != "coupling"]  # which two joints gain from
+        if not won:
+            return f" ({len(tried)} tried)" if tried else ""
+        best = max(won, key=lambda trial: trial.gain)
+        words = best.option.partition(",")[0].removeprefix("a ").removeprefix("an ").removesuffix(" friction")
+        return (
+            f" ({len(tried)} tried; best: {words.replace('losses of the gear by direction', 'gear losses')} at joint "
+            f"{self.numbers[best.joint]}, gain {100 * best.gain:.0f} ± {100 * best.spread:.0f} % of its squared error)"
+        )
 
     @property
     def _estimator(self) -> str:
         tried = self.tried("estimator")
         if not tried:
             return ""
-        won, best = next(t for t in tried if t.chosen), min(tried, key=lambda t: t.error)
-        why = (
-            "the best"
-            if won is best
-            else f"within one standard error of the best, {best.option} ({100 * best.error:.3g} %)"
-        )
-        return f"estimator: {won.option}, {100 * won.error:.3g} % held out, {why}"
+        won = next(trial for trial in tried if trial.chosen)
+        best = max(tried, key=lambda trial: trial.gain)
+        if won is best:
+            why = f"the best of {len(tried)}"
+            others = sorted((trial for trial in tried if trial is not won), key=lambda trial: -trial.gain)
+            why += f", before {short(others[0].option)} at {percent(others[0].error)}" if others else ""
+        else:
+            alike = "all joints weighing alike " if best.error > won.error else ""
+            why = f"{alike}not clearly worse than {short(best.option)} at {percent(best.error)}, and "
+            why += "simpler" if tried.index(won) < tried.index(best) else "steadier at this condition number"
+        return f"Estimator: {short(won.option)}; held-out error {percent(won.error)}, {why}."
 
     def as_json(self) -> dict[str, Any]:
         """Everything that was tried, as plain data."""
@@ -134,6 +170,11 @@ class Selection:
             "drives": [list(drive) for drive in self.drives],
             "blocks": self.blocks, "band": self.band, "plain_error": self.plain, "error": self.error,
             "sentences": list(self.sentences),
+            "estimator": {
+                "method": self.estimator.method or "weighted", "physical": bool(self.estimator.physical),
+                "prior": self.estimator.prior is not None, "prior_deviation": self.estimator.prior_deviation,
+                "prior_kind": self.estimator.prior_kind,
+            },
             "trials": [{x.name: getattr(trial, x.name) for x in fields(Trial)} for trial in self.trials],
         }  # fmt: skip
 
@@ -142,12 +183,52 @@ class Selection:
 
 
 FRICTION_LAWS = ("viscous", "coulomb", "tanh", "stribeck", "drag", "load", "gear", "temperature")
+PRIOR = "physically consistent links, the arm's own as a prior"
+OTHER_LAWS = ("offset", "spring", "balance", "harmonic")
 WORDS = {
-    "coulomb": "Coulomb", "tanh": "gradual Coulomb", "stribeck": "Stribeck", "drag": "quadratic", "load": "load-dependent",
-    "gear": "gear losses", "offset": "an offset", "spring": "a spring", "balance": "a counterbalance",
-    "harmonic": "torque ripple",
+    "cutoff": "cut-off", "coulomb": "Coulomb", "tanh": "gradual Coulomb", "stribeck": "Stribeck", "drag": "quadratic",
+    "load": "load-dependent", "gear": "gear losses", "balance": "counterbalance", "harmonic": "torque ripple",
+    "ripple": "torque ripple", "coupling": "shared drive",
 }  # fmt: skip
 
 
-def _listed(joints: Sequence[str]) -> str:
-    return ", ".join(joints) if len(joints) <= LEAST else f"{', '.join(joints[:LEAST])} and {len(joints) - LEAST} more"
+def percent(share: float) -> str:
+    """A relative error in percent, with three figures.
+
+    >>> percent(0.04216), percent(0.12)
+    ('4.22 %', '12 %')
+    """
+    return f"{100 * share:.3g} %"
+
+
+def short(option: str) -> str:
+    """An estimator in fewer words.
+
+    >>> short("physically consistent links, the arm's own as a prior (30 %)")
+    'physically consistent, prior (30 %)'
+    """
+    return option.replace(PRIOR, "physically consistent, prior")
+
+
+def signed(value: float) -> str:
+    """A number with a minus sign as printed.
+
+    >>> signed(-1.0)
+    '−1'
+    """
+    return f"{value:g}".replace("-", "−")
+
+
+def spans(joints: Sequence[int]) -> str:
+    """Numbers of joints, those that follow each other as a span.
+
+    >>> spans([1, 2, 3, 5]), spans([4, 5])
+    ('1–3, 5', '4, 5')
+    """
+    out: list[list[int]] = []
+    for number in joints:
+        if out and number == out[-1][-1] + 1:
+            out[-1].append(number)
+        else:
+            out.append([number])
+    return ", ".join(f"{x[0]}–{x[-1]}" if len(x) > 2 else ", ".join(map(str, x)) for x in out)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +27,17 @@ from dalembert.identification.parameters import FRICTION
 from dalembert.identification.physical import scales
 from dalembert.identification.selected import Trial
 from dalembert.logs.conditioning import Conditioned, Stretch
+from dalembert.terms import Offset
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.intp]
 Progress = Callable[[str, float], None]
 Laws = dict[tuple[int, str], LawVariant]  # what the joints have, by joint and family
 
-WORTH = 0.01  # of a joint's squared error: what another law must take away
+WORTH = 0.1  # of a joint's squared error: what another law must take away
+PLAIN_WORTH = 0.01  # the same, below which viscous or Coulomb friction are left out
+LEAST = 0.3  # of a joint's squared error with viscous and Coulomb friction: errors below it count as so large
+BEYOND = 1.5  # of the band: a higher cut-off is taken only if it is the best
 ROUNDS = 4  # of adding laws, at most
 DEVIATIONS = (1.0, 0.3, 0.1, 0.03)  # of a prior around the arm's own inertias, relative
 LOADED = ("load", "gear")  # laws that depend on what a joint passes on
@@ -46,6 +51,14 @@ class CutoffStage:
     cutoff: float
     fitted: Grams
     judged: Grams
+
+
+class Better(NamedTuple):
+    """A law that is worth its parameters at a joint."""
+
+    trial: Trial
+    family: Family
+    variant: LawVariant
 
 
 class Selector:
@@ -185,40 +198,50 @@ class Selector:
     def laws(self, cv: CrossValidation, laws: Laws) -> tuple[Laws, list[Trial]]:
         """The model with the laws that are worth their parameters and without those that are not; what was tried last."""
         trials: dict[tuple[int, str], Trial] = {}
+        plain, _ = cv.errors([self.columns_of(self.plain)])
+        self.plain_share = [self.share(cv, plain, j) for j in range(self.arm.n)]
         for done in range(ROUNDS):
             before, _ = cv.errors([self.columns_of(laws)])
-            best: dict[int, tuple[float, Family, LawVariant]] = {}
+            better: dict[int, list[Better]] = {}
             for count, (family, rest) in enumerate(self.moves(laws)):
                 self.step("selection", (done + count / len(self.candidates.families)) / ROUNDS)
-                trial, variant, worth = self.tried(cv, before, laws, rest, family)
+                trial, variant, enough = self.tried(cv, before, laws, rest, family)
                 trials[family.key] = trial
-                if worth > 0 and (family.joint not in best or worth > best[family.joint][0]):
-                    best[family.joint] = (worth, family, variant)
-            if not best:
+                if enough:
+                    better.setdefault(family.joint, []).append(Better(trial, family, variant))
+            if not better:
                 break
-            for joint, (_, family, variant) in best.items():
-                laws = {k: v for k, v in laws.items() if not (k[0] == joint and k[1] in family.replaces)}
-                laws[family.key] = variant
+            for joint, several in better.items():
+                won = self.simplest(several)
+                laws = {k: v for k, v in laws.items() if not (k[0] == joint and k[1] in won.family.replaces)}
+                laws[won.family.key] = won.variant
         laws = self.without(cv, laws)
         return laws, [replace(trial, chosen=key in laws) for key, trial in trials.items()]
 
+    def simplest(self, several: Sequence[Better]) -> Better:
+        """Of laws that are all worth it, the one with fewest parameters within one standard error of the best."""
+        best = max(several, key=lambda x: x.trial.gain).trial
+        least = best.gain - max(self.errors_needed * best.spread, WORTH)
+        near = [x for x in several if x.trial.gain >= least]
+        return min(near, key=lambda x: (x.trial.parameters, -x.trial.gain))
+
     def tried(
         self, cv: CrossValidation, before: Array, laws: Laws, rest: Laws, family: Family
-    ) -> tuple[Trial, LawVariant, float]:
-        """What a family brings beside a model with errors ``before``, and how much that is worth a parameter, or 0."""
+    ) -> tuple[Trial, LawVariant, bool]:
+        """What a family brings beside a model with errors ``before``, its best variant, and whether that is enough."""
         models = [{**rest, family.key: variant} for variant in family.variants]
         errors, which = cv.errors([self.columns_of(model) for model in models])
         gain, spread = difference(cv.scores(before), cv.scores(errors), cv.parts)
-        unit = self.share(cv, before, family.joint)
-        more = len(self.columns_of(models[which])) - len(self.columns_of(laws))
-        needed = max(self.errors_needed * spread if more > 0 else 0.0, WORTH * unit * max(more, 1))
-        worth = gain / max(more, 1) if gain > needed and self.possible(cv, models[which], family) else 0.0
+        unit = max(self.share(cv, before, family.joint), LEAST * self.plain_share[family.joint])
+        more = len(self.columns_of(models[which])) - len(self.columns_of(laws)) + (len(family.variants) > 1)
+        needed = max(self.errors_needed * spread if more > 0 else 0.0, WORTH * unit * max(1.0, 0.5 * more))
+        enough = gain > needed and self.possible(cv, models[which], family)
         variant = family.variants[which]
         trial = Trial(
             family.choice, self.arm.joint_names[family.joint], variant.words, cv.relative(errors), gain / unit,
             spread / unit, more, False,
         )  # fmt: skip
-        return trial, variant, worth
+        return trial, variant, enough
 
     def share(self, cv: CrossValidation, errors: Array, joint: int) -> float:
         """What a joint's own errors are of the score of these errors."""
@@ -230,7 +253,10 @@ class Selector:
         if family.name not in SIGNED:
             return True
         pi, _ = cv.solve(cv.parts, self.columns_of(laws))
-        return bool((pi[list(laws[family.key].columns)] > 0).all())
+        columns = laws[family.key].columns
+        # the rest of a spring is anywhere, and a drive's inertia may not be told from those of links
+        signed = {"spring": columns[:1], "drive": columns[1:]}.get(family.name, columns)
+        return bool((pi[list(signed)] > 0).all())
 
     def without(self, cv: CrossValidation, laws: Laws) -> Laws:
         """The model without laws whose loss is within one standard error, the least needed first."""
@@ -241,8 +267,9 @@ class Selector:
                 rest = {k: v for k, v in laws.items() if k != key}
                 errors, _ = cv.errors([self.columns_of(rest)])
                 loss, spread = difference(cv.scores(errors), cv.scores(before), cv.parts)
-                small = WORTH * self.share(cv, before, key[0])
-                if loss <= max(min(self.errors_needed * spread, small), 0.0):
+                unit = max(self.share(cv, before, key[0]), LEAST * self.plain_share[key[0]])
+                worth = PLAIN_WORTH if key[1] in FRICTION else WORTH
+                if loss <= (min if key[1] in FRICTION else max)(self.errors_needed * spread, worth * unit):
                     losses.append((loss, key))
             if not losses:
                 return laws
@@ -263,7 +290,7 @@ class Selector:
         laws, trials, now = self.plain, list[Trial](), -1
         for _ in range(2):
             deviation, scores = self.believed(stages, usual, laws)
-            best = int(np.argmin([float(s.mean()) for s, _ in scores]))
+            best = self.best_cutoff([s for s, _ in scores])
             cut = [
                 Trial(
                     "cutoff",
@@ -282,6 +309,16 @@ class Selector:
             plain = cv.relative(cv.errors([self.columns_of(self.plain)])[0])
             laws, trials = self.laws(cv, self.plain)
         return stages[now].cutoff, laws, [*cut, *trials], plain
+
+    def best_cutoff(self, scores: Sequence[Array]) -> int:
+        """The cut-off that is judged best; of those within one standard error of it the highest, but not far beyond the band."""
+        best = int(np.argmin([float(s.mean()) for s in scores]))
+        near = [best]
+        for k, s in enumerate(scores):
+            loss, spread = difference(s, scores[best], self.material.part_count)
+            if loss <= self.errors_needed * spread and self.material.cutoffs[k] <= BEYOND * self.material.band:
+                near.append(k)
+        return max(near)
 
     def believed(
         self, stages: list[CutoffStage], usual: Array, laws: Laws
@@ -317,14 +354,20 @@ class Selector:
         names = self.arm.joint_names
         terms: dict[str, dict[str, list[dict[str, float]]]] = {name: {} for name in names}
         for (j, family), variant in laws.items():
-            for term in variant.terms if family not in (*FRICTION, "offset") else ():
+            for term in variant.terms if family not in FRICTION else ():
+                if isinstance(term, Offset):
+                    continue
                 shape = {x.name: getattr(term, x.name) for x in term.numbers() if x.name not in term.linear()}
                 terms[names[j]].setdefault(term.name, []).append(shape)
         pinned = self.settings.model
         friction: dict[str | int, Sequence[str]] = {
             name: tuple(kind for kind in FRICTION if (j, kind) in laws) for j, name in enumerate(names)
         }
-        offset = [name for j, name in enumerate(names) if (j, "offset") in laws]
+        offset = [
+            name
+            for j, name in enumerate(names)
+            if any(isinstance(term, Offset) for key, v in laws.items() if key[0] == j for term in v.terms)
+        ]
         drives = [v.drive for v in laws.values() if v.drive is not None]
         return replace(
             pinned,

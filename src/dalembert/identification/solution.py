@@ -87,6 +87,7 @@ def solution(
     if method == "energy":
         noise = _torque_noise(run, equations.moving)
         worth = np.array([ways.correlation_time(energy_residuals(base, ready, values))])
+    formula = None
     if belief is not None:
         equations.step("semidefinite program", 0.0)
         values, full, covariance = _physical(base, joints, estimate, worth, belief, levels(base, ready), notes)
@@ -94,12 +95,13 @@ def solution(
         covariance = estimate.covariance
     elif method in ("damped", "sequential"):
         covariance = estimate.covariance * float(np.max(times))
-    elif method == "energy":
+    elif method in ("energy", "robust"):
         _, covariance, _ = ways.spread(joints, values, estimate.weights, fixed, times=worth)
     else:
         assert joints.segments is not None
         blocks = block_fit(joints.segments, estimate.weights, values, joints.lag, fixed, times, ready.count)
         covariance = blocks.jackknife()
+        _, formula, _ = ways.spread(joints, values, estimate.weights, fixed, times=worth)
     if belief is not None or equations.ready is not ready:
         run = make_run(base, values, ready, gains, predicted=equations.predicted(base, values))
     unknown = () if belief is not None else fixed
@@ -112,7 +114,7 @@ def solution(
         essential=tuple(base.names[k] for k in ways.essential(values, covariance, unknown)),
         unidentified=tuple(base.names[k] for k in unknown), run=run, gains=gains, lag=lag, blocks=blocks,
         gains_std=None if weighed is None else weighed.gains_std, payload_com=None if weighed is None else weighed.com,
-        payload_com_std=None if weighed is None else weighed.com_std,
+        payload_com_std=None if weighed is None else weighed.com_std, formula_covariance=formula,
     )  # fmt: skip
     warned += [*_unseen(result, fixed), *_weak(result, typical)]
     return result

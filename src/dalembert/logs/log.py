@@ -122,6 +122,9 @@ class Log:
         )
 
 
+Source = str | os.PathLike[str] | Mapping[str, ArrayLike] | Log  # what a log is read from
+
+
 def joined(logs: Sequence[Log]) -> Log:
     """Several logs as one, each a second after the last; nothing is filtered or filled in between them.
 

@@ -316,6 +316,8 @@ def fit_html(fit: Identification) -> str:
     if fit.validation_error is not None:
         title += f", on validation {100 * fit.validation_error:.3g} %"
     note = f"condition number {number(fit.condition, 3)}" + "".join(f"; {w}" for w in fit.warnings)
+    if fit.selection is not None:
+        note = " ".join([*fit.selection.sentences, note])
     return shown(title, [picture], ["base parameter", "value", "std", "formula"], rows, note)
 
 
