@@ -94,15 +94,18 @@ def mean_sign(qd: Array) -> Array:
     return 0.5 * (along(before, qd) + along(qd, after))
 
 
-def columns_of(term: Term, q: Array, qd: Array, load: Array) -> list[Array]:
-    """What a unit of each coefficient of a term brings (N,); of Coulomb friction with one level alone."""
+def columns_of(term: Term, q: Array, qd: Array, load: Array, sign: Array) -> list[Array]:
+    """What a unit of each coefficient of a term brings, (N,) or a number; of Coulomb friction with one level alone.
+
+    ``sign`` (N,) is :func:`mean_sign` of the velocities.
+    """
     if isinstance(term, Coulomb):
-        return [mean_sign(qd)]
+        return [sign]
     with np.errstate(over="ignore"):  # of an exponential whose inverse counts
         brought = term.columns(*(np.asarray(x).view(Samples) for x in (q, qd, load)))
-    out = [np.broadcast_to(np.asarray(x, np.float64), len(q)) for x in brought]
+    out = [np.asarray(x, np.float64) for x in brought]
     if isinstance(term, (Stribeck, LoadFriction, GearLoss)):  # which jump where the sign does
-        out = [x * np.sign(qd) * mean_sign(qd) for x in out]
+        out = [x * (np.sign(qd) * sign) for x in out]
     return out
 
 
@@ -158,12 +161,14 @@ class Candidates:
         temperature beyond the mean."""
         out = np.empty((len(self.columns_at(j)), len(q)))
         brought: dict[Term | None, list[Array]] = {}
+        position, speed = np.ascontiguousarray(q[:, j]), np.ascontiguousarray(qd[:, j])
+        sign = mean_sign(speed)
         for row, (_, term, k) in enumerate(self.own[j]):
             if term is None and term not in brought:
                 above = np.zeros(len(q)) if warmth is None else warmth[:, j]
-                brought[term] = [qd[:, j] * above, mean_sign(qd[:, j]) * above]
+                brought[term] = [speed * above, sign * above]
             elif term is not None and term not in brought:
-                brought[term] = columns_of(term, q[:, j], qd[:, j], load)
+                brought[term] = columns_of(term, position, speed, load, sign)
             out[row] = brought[term][k]
         row = len(self.own[j])
         for _, drive, kind in self.drives:
