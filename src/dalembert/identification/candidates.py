@@ -97,7 +97,7 @@ def mean_sign(qd: Array) -> Array:
 def columns_of(term: Term, q: Array, qd: Array, load: Array, sign: Array) -> list[Array]:
     """What a unit of each coefficient of a term brings, (N,) or a number; of Coulomb friction with one level alone.
 
-    ``sign`` (N,) is :func:`mean_sign` of the velocities.
+    ``sign`` (N,) is that of the velocities, or :func:`mean_sign` of them.
     """
     if isinstance(term, Coulomb):
         return [sign]
@@ -114,14 +114,17 @@ class Candidates:
 
     base      how many columns the links, and all that is not chosen, have; those of the families follow
     families  by (joint, name)
+    averaged  whether samples stand for the mean over their interval, as those of a thinned log do
     own       for each joint the (column, term, number of the coefficient) that its own terms bring; no term stands for
               friction that changes with the temperature
     drives    (column, drive, kind) of shared drives
     """
 
     def __init__(
-        self, arm: Arm, base: int, fastest: Array, heavy: NDArray[np.bool_], heated: bool, open_: Sequence[str]
-    ) -> None:
+        self, arm: Arm, base: int, fastest: Array, heavy: NDArray[np.bool_], heated: bool, open_: Sequence[str],
+        averaged: bool = False,
+    ) -> None:  # fmt: skip
+        self.averaged = averaged
         self.arm, self.base, self.size = arm, base, base
         self.families: dict[tuple[int, str], Family] = {}
         self.own: list[list[tuple[int, Term | None, int]]] = [[] for _ in range(arm.n)]
@@ -162,7 +165,8 @@ class Candidates:
         out = np.empty((len(self.columns_at(j)), len(q)))
         brought: dict[Term | None, list[Array]] = {}
         position, speed = np.ascontiguousarray(q[:, j]), np.ascontiguousarray(qd[:, j])
-        sign = mean_sign(speed)
+        sign_of = mean_sign if self.averaged else np.sign
+        sign = sign_of(speed)
         for row, (_, term, k) in enumerate(self.own[j]):
             if term is None and term not in brought:
                 above = np.zeros(len(q)) if warmth is None else warmth[:, j]
@@ -175,7 +179,7 @@ class Candidates:
             if j in (drive.i, drive.j):
                 share = drive.row(self.arm.n)
                 turned = (qdd if kind == "Im" else qd) @ share
-                out[row] = share[j] * (mean_sign(turned) if kind == "Fs" else turned)
+                out[row] = share[j] * (sign_of(turned) if kind == "Fs" else turned)
                 row += 1
         return out
 

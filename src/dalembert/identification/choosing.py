@@ -25,14 +25,12 @@ def choose(arm: Arm, log: Log, settings: AskedSettings, rotor: bool, step: Progr
     cutoff, laws, trials, plain = selector.run()
     model = selector.model(laws)
     filtering = replace(settings.filtering, cutoff=float(cutoff))
-    estimator, error = settings.estimator, min((t.error for t in trials if t.chosen), default=plain)
+    estimator = settings.estimator
+    fixed = replace(model, sigmoid=None, stribeck=None)  # sharp Coulomb friction stands for shapes that the fit finds
+    parameters = parameter_set(arm, fixed, rotor, [], material.log.mean_temperature)
+    study = EstimatorStudy(parameters, material, cutoff, selection.standard_errors)
+    error = study.error
     if "estimator" in open_:
-        study = EstimatorStudy(
-            parameter_set(arm, model, rotor, [], material.log.mean_temperature),
-            material,
-            cutoff,
-            selection.standard_errors,
-        )
         estimator, more = study.choose(study.ways(arm), step)
         trials += more
         error = next(trial.error for trial in more if trial.chosen)

@@ -74,6 +74,7 @@ class EstimatorStudy:
         self.cv = self._cv(self.weights, ones)
         errors, _ = self.cv.errors([columns])
         self.cv.usual = usual_squares(self.judged, errors)
+        self.error = self.cv.relative(errors)  # of weighted least squares, on parts left out
         self.plain = plain
 
     def _cv(self, weights: Array, usual: Array) -> CrossValidation:

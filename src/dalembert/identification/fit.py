@@ -165,14 +165,15 @@ def fitted(arm: Arm, whole: Log, settings: AskedSettings, reading: Mapping[str, 
     if settings.open:
         try:
             on_time = earlier_torques(whole, _first_lag(arm, ready, settings, rotor, step))
-            settings, chosen_by_log = choose(arm, on_time, settings, rotor, step)
+            asked = settings if "cutoff" in settings.open else replace(settings, filtering=replace(settings.filtering, cutoff=ready.cutoff))
+            settings, chosen_by_log = choose(arm, on_time, asked, rotor, step)
         except TooShortError as short:
             warned.append(f"{short}, so that nothing was chosen by cross-validation")
         else:
             how["cutoff"] = settings.filtering.cutoff
             ready = condition(whole, **how)
-            by = "chosen by cross-validation" if "cutoff" in chosen_by_log.chosen else "as asked"
-            notes += [note.replace("as asked", by) for note in ready.notes]
+            if "cutoff" in chosen_by_log.chosen:
+                notes += [note.replace("as asked", "chosen by cross-validation") for note in ready.notes]
     model, estimator = settings.model, settings.estimator
     friction = friction_of(arm, model.friction)
     dry = any("coulomb" in law for law in ([*friction.values()] if isinstance(friction, Mapping) else [friction]))

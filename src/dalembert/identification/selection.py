@@ -88,7 +88,7 @@ class Selector:
         self.fastest = np.abs(fit.qd).max(axis=0)
         torques = np.sqrt(np.mean(fit.tau**2, axis=0))
         heavy, heated = torques > HEAVY * torques.max(), material.log.temperature is not None
-        self.candidates = Candidates(arm, self.shared.rank, self.fastest, heavy, heated, self.open)
+        self.candidates = Candidates(arm, self.shared.rank, self.fastest, heavy, heated, self.open, material.thinned)
         self.start = np.zeros(self.candidates.size)
         self.start[: self.shared.rank] = self.shared.values
         felt = self.shared.felt
@@ -237,7 +237,7 @@ class Selector:
         models = [{**rest, family.key: variant} for variant in family.variants]
         errors, which = cv.errors([self.columns_of(model) for model in models])
         gain, spread = difference(cv.scores(before), cv.scores(errors), cv.parts)
-        unit = max(self.share(cv, before, family.joint), LEAST * self.plain_share[family.joint])
+        unit = self.unit(cv, before, family.joint)
         more = len(self.columns_of(models[which])) - len(self.columns_of(laws)) + (len(family.variants) > 1)
         needed = max(self.errors_needed * spread if more > 0 else 0.0, WORTH * unit * max(1.0, 0.5 * more))
         enough = gain > needed and self.possible(cv, models[which], family)
@@ -252,6 +252,10 @@ class Selector:
         """What a joint's own errors are of the score of these errors."""
         own = (errors[joint] / np.maximum(cv.judged.rows[joint], 1.0) / cv.usual[joint])[cv.counted].mean()
         return max(float(own), 1e-12) / self.arm.n
+
+    def unit(self, cv: CrossValidation, errors: Array, joint: int) -> float:
+        """What gains at a joint are measured in: its share of these errors, but not less than what counts at all."""
+        return max(self.share(cv, errors, joint), LEAST * self.plain_share[joint], cv.floor(joint))
 
     def possible(self, cv: CrossValidation, laws: Laws, family: Family) -> bool:
         """Whether a law's coefficients have the signs that a mechanism can have."""
@@ -272,9 +276,10 @@ class Selector:
                 rest = {k: v for k, v in laws.items() if k != key}
                 errors, _ = cv.errors([self.columns_of(rest)])
                 loss, spread = difference(cv.scores(errors), cv.scores(before), cv.parts)
-                unit = max(self.share(cv, before, key[0]), LEAST * self.plain_share[key[0]])
-                worth = PLAIN_WORTH if key[1] in FRICTION else WORTH
-                if loss <= (min if key[1] in FRICTION else max)(self.errors_needed * spread, worth * unit):
+                unit, basic = self.unit(cv, before, key[0]), key[1] in FRICTION
+                worth = PLAIN_WORTH if basic else WORTH
+                limit = (min if basic else max)(self.errors_needed * spread, worth * unit)
+                if loss <= max(limit, worth * cv.floor(key[0])):
                     losses.append((loss, key))
             if not losses:
                 return laws
