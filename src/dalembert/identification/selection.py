@@ -316,9 +316,14 @@ class Selector:
             if best == now:
                 break
             now, cv = best, self.judged(stages[best], usual, deviation)
-            plain = cv.relative(cv.errors([self.columns_of(self.plain)])[0])
             laws, trials = self.laws(cv, self.plain)
-        return stages[now].cutoff, laws, [*cut, *trials], plain
+        return stages[now].cutoff, laws, [*cut, *trials], self.plain_error(stages[now])
+
+    def plain_error(self, stage: CutoffStage) -> float:
+        """The error of viscous and Coulomb friction alone on parts left out, low-passed as the fit is."""
+        weights, ones = self._studies[stage].weights, np.ones(self.arm.n)
+        cv = CrossValidation(stage.fitted, stage.fitted, self.candidates.size, self.start, weights, ones)
+        return cv.relative(cv.errors([self.columns_of(self.plain)])[0])
 
     def best_cutoff(self, scores: Sequence[Array]) -> int:
         """The cut-off that is judged best; of those within one standard error of it the highest, but not far beyond the band."""
