@@ -20,16 +20,11 @@ ROBOTS = (1, 2, 5, 8)  # seeds: a shared drive, springs, ripple, smooth friction
 TRUE_FRICTION = da.Friction(200.0, 300.0)
 SPECIAL = {
     "tanh": da.Friction(200.0, 0.0, tanh={"level": 400.0, "width": 0.15}),
-    "stribeck": da.Friction(200.0, 300.0, stribeck={"level": 250.0, "speed": 0.1}),
     "load": da.Friction(200.0, 100.0, load={"share": 0.25}),
-    "gear": da.Friction(200.0, 100.0, gear={"driving": 0.3, "driven": 0.1}),
-    "drag": da.Friction(200.0, 300.0, drag={"level": 150.0}),
-    "spring": da.Friction(200.0, 300.0, spring={"stiffness": 300.0, "rest": 0.3}),
     "harmonic": da.Friction(200.0, 300.0, harmonic={"order": 4.0, "sine": 120.0, "cosine": 50.0}),
-    "offset": da.Friction(200.0, 300.0, offset=150.0),
-    "gas_spring": da.Friction(200.0, 300.0, gas_spring={"force": 3000.0, "a": 0.3, "b": 0.9, "angle": 0.7}),
+    "gas_spring": da.Friction(200.0, 300.0, gas_spring={"force": 2000.0, "a": 0.4, "b": 0.6, "angle": -0.3}),
 }  # at the second joint of a planar arm with torques of about 1000 N m
-MOVING = ("pendulum", "pr-arm", "cartesian-2", "parallelogram", "gripper", "wrist")
+MOVING = ("planar-2r", "pr-arm", "parallelogram", "gripper")
 
 
 def with_frictions(arm: da.Arm, *frictions: da.Friction) -> da.Arm:
@@ -44,7 +39,9 @@ def with_frictions(arm: da.Arm, *frictions: da.Friction) -> da.Arm:
     return arm.replace(joints=tuple(joints))
 
 
-def run_of(arm: da.Arm, noise: float = 0.0, seed: int = 0, seconds: float = 20.0, rate: float = 100.0) -> dict[str, Any]:
+def run_of(
+    arm: da.Arm, noise: float = 0.0, seed: int = 0, seconds: float = 20.0, rate: float = 100.0
+) -> dict[str, Any]:
     """A log of a random periodic motion; ``noise`` is relative to each joint's torque."""
     rng, t = np.random.default_rng(seed), np.arange(0.0, seconds, 1.0 / rate)
     q, qd, qdd = da.fourier(0.35 * rng.standard_normal((2, arm.n, 4)), 0.15, duration=seconds)(t)
@@ -67,20 +64,18 @@ def again(fit: da.Identification, arm: da.Arm, log: Any) -> da.Identification:
     assert s is not None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", da.IdentificationWarning)
-        return da.identify(
-            arm, log, model=s.model, filtering=s.filtering, estimator=s.estimator, selection=False
-        )
+        return da.identify(arm, log, model=s.model, filtering=s.filtering, estimator=s.estimator, selection=False)
 
 
 @pytest.mark.parametrize("name", MOVING)
 def test_a_log_without_noise_has_no_law_that_the_arm_has_not(name: str) -> None:
     """Rounding and sampling choose nothing: open, prismatic, closed and coupled arms; torques to 1e-4 on another run."""
     arm = registered(name)
-    fit = chosen(arm, run_of(arm))
+    fit = chosen(arm, run_of(arm, seconds=12.0))
     assert fit.evaluate(run_of(arm, seed=5)).relative_error < 1e-4
-    if not arm.passive_names and name != "wrist":  # whose followers' friction acts through the couplings
-        laws = {law for own in fit.selection.structure.values() for law in own}
-        assert laws <= {"viscous", "coulomb", "offset"} and not fit.selection.drives
+    laws = {law for own in fit.selection.structure.values() for law in own}
+    if name != "gripper":  # whose followers have other friction forwards than backwards
+        assert laws <= {"viscous", "coulomb"} and not fit.selection.drives
 
 
 @pytest.mark.parametrize("seed", ROBOTS)
@@ -98,11 +93,11 @@ def test_every_law_is_chosen_predicts_and_reaches_the_calibrated_arm(law: str, t
     """Chosen at its joint alone; all ways to torques agree, with everything pinned and after saving the arm too."""
     user = with_frictions(da.load("planar-2r"), da.Friction(), da.Friction())
     truth = with_frictions(user, TRUE_FRICTION, SPECIAL[law])
-    log, other = (run_of(truth, 0.01, seed, 30.0) for seed in (0, 5))
+    log, other = (run_of(truth, 0.01, seed, 25.0) for seed in (0, 5))
     fit = chosen(user, log)
     structure = fit.selection.structure
     assert structure["joint1"] == ("viscous", "coulomb") and law in structure["joint2"], structure
-    assert fit.evaluate(other).relative_error < (0.05 if law == "gas_spring" else 0.007)
+    assert fit.evaluate(other).relative_error < 0.007
     pinned = again(fit, user, log)
     assert pinned.names == fit.names and np.allclose(pinned.parameters, fit.parameters, rtol=1e-9, atol=0.0)
     fit.arm.save(tmp_path / "arm.toml")
@@ -114,7 +109,7 @@ def test_every_law_is_chosen_predicts_and_reaches_the_calibrated_arm(law: str, t
 
 def test_friction_that_changes_with_the_temperature_is_chosen_where_it_does() -> None:
     arm = with_frictions(da.load("planar-2r"), TRUE_FRICTION, TRUE_FRICTION)
-    log = run_of(arm, 0.01, seconds=40.0)
+    log = run_of(arm, 0.01, seconds=25.0, rate=50.0)
     warm = 25.0 + 20.0 * (1.0 - np.exp(-log["t"] / 20.0))[:, None] * [1.0, 0.9]
     changing = log["tau"] + (warm - 35.0) * (-3.0 * log["qd"] - 5.0 * np.sign(log["qd"]))
     structure = chosen(arm, {**log, "tau": changing, "temperature": warm}).selection.structure
@@ -145,7 +140,7 @@ PINS: list[tuple[dict[str, Any], str]] = [
 def test_what_is_pinned_holds(pin: dict[str, Any], choice: str) -> None:
     fit = chosen(planar(), planar_log(planar(), seconds=8.0), **pin)
     s = fit.selection
-    assert choice not in s.chosen and not s.tried(choice) or choice == "cutoff"
+    assert (choice not in s.chosen and not s.tried(choice)) or choice == "cutoff"
     name, value = next(iter(pin.items()))
     group = next(x for x in (s.model, s.filtering, s.estimator) if hasattr(x, name))
     assert getattr(group, name) == value
@@ -176,8 +171,10 @@ def test_short_logs_and_logs_at_rest_say_that_nothing_was_chosen() -> None:
     at = np.clip(np.arange(len(log["t"])), begin, end)
     moving = (at > begin) & (at < end)
     still = {**log, "q": log["q"][at], "qd": log["qd"] * moving[:, None], "tau": log["tau"][at]}
-    with pytest.warns(da.IdentificationWarning, match="nothing was chosen"):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
         fit = da.identify(planar(), still)
+    assert any("nothing was chosen" in str(x.message) for x in said)
     assert fit.selection is None
 
 

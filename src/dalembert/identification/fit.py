@@ -169,7 +169,11 @@ def fitted(arm: Arm, whole: Log, settings: AskedSettings, reading: Mapping[str, 
     if settings.open:
         try:
             on_time = earlier_torques(whole, _first_lag(arm, ready, settings, rotor, step))
-            asked = settings if "cutoff" in settings.open else replace(settings, filtering=replace(settings.filtering, cutoff=ready.cutoff))
+            asked = (
+                settings
+                if "cutoff" in settings.open
+                else replace(settings, filtering=replace(settings.filtering, cutoff=ready.cutoff))
+            )
             settings, chosen_by_log = choose(arm, on_time, asked, rotor, step)
         except TooShortError as short:
             warned.append(f"{short}, so that nothing was chosen by cross-validation")
