@@ -379,9 +379,11 @@ def filtered_states(samples: EvenSamples, rate: float, cutoff: float) -> Stretch
     wide = STATES * cutoff
     q = low_pass(q, rate, wide)
     if qd is None:
-        return Stretch(t, q, *derivatives(q - q[0], rate, 2), tau, None, warm)
+        qd, qdd = derivatives(q - q[0], rate, 2)
+        return Stretch(t, q, qd, qdd, tau, None, warm)
     qd = low_pass(qd, rate, wide)
-    return Stretch(t, q, qd, *derivatives(qd, rate, 1), tau, None, warm)
+    (qdd,) = derivatives(qd, rate, 1)
+    return Stretch(t, q, qd, qdd, tau, None, warm)
 
 
 def derivatives(x: Array, rate: float, order: int) -> list[Array]:
