@@ -59,7 +59,7 @@ FRICTIONS = (
     Friction(0.3, (0.4, 0.2), stribeck={"level": 0.7, "speed": 0.5}, offset=-0.3),
     Friction(tanh={"level": 0.6, "width": 0.3, "centre": 0.1}, spring={"stiffness": 3.0, "rest": 0.4}),
     Friction(0.2, sigmoid={"level": 0.5, "width": 0.4, "shift": 0.2}, gas_spring={"force": 30.0, "a": 0.1, "b": 0.3, "angle": 0.5, "rate": 20.0, "length": 0.35}),
-    Friction(coulomb=0.1, harmonic=[{"order": 1, "sine": 0.4}, {"order": 4, "sine": 0.2, "cosine": -0.3}]),
+    Friction(coulomb=0.1, drag=0.2, harmonic=[{"order": 1, "sine": 0.4}, {"order": 4, "sine": 0.2, "cosine": -0.3}]),
 )  # fmt: skip
 LOADED = (
     Friction(0.3, 0.4, load={"share": 0.1}),

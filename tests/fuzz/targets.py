@@ -105,7 +105,7 @@ RUBBING = {
     "viscous": 0.3, "coulomb": [0.4, 0.2], "offset": -0.3, "stribeck": {"level": 0.7, "speed": 0.5},
     "tanh": {"level": 0.6, "width": 0.3, "centre": 0.1}, "sigmoid": {"level": 0.5, "width": 0.4}, "load": 0.1,
     "gear": {"driving": 0.1, "driven": 0.2}, "harmonic": [{"order": 1, "sine": 0.4}, {"order": 4, "cosine": -0.3}],
-    "spring": {"stiffness": 3.0, "rest": 0.4}, "gas_spring": {"force": 30.0, "a": 0.1, "b": 0.3, "rate": 20.0},
+    "drag": {"level": 0.2}, "spring": {"stiffness": 3.0, "rest": 0.4}, "gas_spring": {"force": 30.0, "a": 0.1, "b": 0.3, "rate": 20.0},
 }  # fmt: skip
 
 

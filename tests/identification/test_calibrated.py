@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,8 @@ from dalembert.identification.columns import terms_of
 from dalembert.identification.parameters import Drive, ParameterSet
 from dalembert.identification.states import States
 from dalembert.terms import TERMS, Stribeck
+
+identify = partial(da.identify, selection=False)  # what is not given takes its plain value
 
 pytestmark = pytest.mark.filterwarnings("ignore::dalembert.identification.fit.IdentificationWarning")
 
@@ -65,7 +68,7 @@ def test_calibrated_arm_predicts_what_the_fit_predicts(name: str, shape: str, tm
     truth = arm(name)
     turning = next(k for k, joint in enumerate(truth.robot.moving_joints, 1) if joint.type != "prismatic")
     log = log_of(truth, noise=0.02)
-    fit = da.identify(truth, log, coupling=[(1, 2, -0.7)], balance=[turning], **SHAPES[shape])
+    fit = identify(truth, log, coupling=[(1, 2, -0.7)], balance=[turning], **SHAPES[shape])
     assert {"Im_", "offset_", "sin1_", "cos2_"} <= {k[: k.index("_") + 1] for k in fit.base.parameters.names}
     loaded = again(fit, tmp_path)
     assert off(fit, loaded) < 1e-12
@@ -77,10 +80,10 @@ def test_calibrated_arm_predicts_what_the_fit_predicts(name: str, shape: str, tm
 def test_calibrated_arm_is_the_fit_as_urdf_too(tmp_path: Path) -> None:
     """And once more identified from its own torques it stays what it is."""
     truth = arm("planar-2r")
-    fit = da.identify(truth, log_of(truth, noise=0.02), balance=[1], stribeck=0.3)
+    fit = identify(truth, log_of(truth, noise=0.02), balance=[1], stribeck=0.3)
     loaded = again(fit, tmp_path, "urdf")
     assert off(fit, loaded) < 1e-12
-    second = da.identify(loaded, log_of(loaded), cutoff=40.0)
+    second = identify(loaded, log_of(loaded), cutoff=40.0)
     assert set(fit.names) == set(second.names)
     assert second.relative_error < 2e-3
 
@@ -91,7 +94,7 @@ def test_values_that_no_mechanism_has_are_kept_and_named(tmp_path: Path) -> None
     log = log_of(truth)
     log["tau"] = log["tau"] - 60.0 * np.tanh(log["qd"] / 0.01) - 5.0 * log["qd"]
     drive = log["qd"].sum(axis=1, keepdims=True)
-    fit = da.identify(truth, {**log, "tau": log["tau"] - 20.0 * np.sign(drive)}, coupling=[(1, 2)], stribeck=0.4)
+    fit = identify(truth, {**log, "tau": log["tau"] - 20.0 * np.sign(drive)}, coupling=[(1, 2)], stribeck=0.4)
     (note,) = (note for note in fit.arm_notes if note.startswith("marked physical = false"))
     assert "viscous friction of joint 'joint1'" in note and "Coulomb friction of joint 'drive_1_2'" in note
     assert off(fit, again(fit, tmp_path)) < 1e-12
@@ -99,7 +102,7 @@ def test_values_that_no_mechanism_has_are_kept_and_named(tmp_path: Path) -> None
 
 def test_without_rotors_the_calibrated_arm_has_none(tmp_path: Path) -> None:
     truth = arm("puma560")
-    fit = da.identify(truth, log_of(truth, noise=0.02), rotor=False)
+    fit = identify(truth, log_of(truth, noise=0.02), rotor=False)
     assert any("rotor=False" in note for note in fit.notes)
     assert off(fit, again(fit, tmp_path)) < 1e-12
 
@@ -190,7 +193,7 @@ def test_any_term_is_identified(name: str, tmp_path: Path) -> None:
     joint = robot.moving_joints[1]
     rich = replace(joint, friction=joint.friction.replace(**{name: values}))
     truth = da.Arm(robot.replace(joints=tuple(rich if j.name == joint.name else j for j in robot.joints)))
-    fit = da.identify(start, log_of(truth, seconds=16.0, seed=4), terms={"joint2": {name: shape}}, cutoff=45.0)
+    fit = identify(start, log_of(truth, seconds=16.0, seed=4), terms={"joint2": {name: shape}}, cutoff=45.0)
     identified = dict(zip(fit.base.parameters.names, fit.full, strict=True))
     term = TERMS[name].read(values)
     for symbol, value in zip(term.symbols, term.coefficients, strict=True):
@@ -205,8 +208,8 @@ def test_gear_losses_everywhere_are_not_told_from_masses(tmp_path: Path) -> None
     truth = da.Arm(with_terms(arm("planar-2r").robot, [gears]))
     log = log_of(truth, seconds=16.0, seed=4)
     with pytest.raises(da.DalembertError, match=r"eta2_2 cannot be told from the masses.*'load' instead"):
-        da.identify(truth, log)
-    fit = da.identify(truth, log, terms={"joint1": "load"})
+        identify(truth, log)
+    fit = identify(truth, log, terms={"joint1": "load"})
     assert {"mu_1", "eta1_2", "eta2_2"} <= set(fit.base.parameters.names)
     assert off(fit, again(fit, tmp_path)) < 1e-12
 
@@ -222,7 +225,7 @@ def test_terms_are_asked_for_in_words() -> None:
         (["harmonic"], "the torque ripple is asked for without its order"),
     ):
         with pytest.raises(da.DalembertError, match=sentence):
-            da.identify(a, log, terms=terms)
+            identify(a, log, terms=terms)
     with pytest.raises(da.DalembertError, match="joint 'joint1' slides; the gas spring acts on a joint that turns"):
         terms_of(arm("pr-arm"), {"gas_spring": {"a": 0.1, "b": 0.4}})
 
@@ -232,7 +235,7 @@ def test_possible_estimates_keep_the_signs_of_terms() -> None:
     a = arm("planar-2r")
     log = log_of(a)
     log["tau"] = log["tau"] - 40.0 * log["q"] + 9.0 * np.sin(3 * log["q"])
-    fit = da.identify(a, log, physical=True, terms={"spring": {}, "harmonic": {"order": 3}}, coupling=[(1, 2)])
+    fit = identify(a, log, physical=True, terms={"spring": {}, "harmonic": {"order": 3}}, coupling=[(1, 2)])
     values = dict(zip(fit.base.parameters.names, fit.full, strict=True))
     assert min(values[name] for name in ("k_1", "k_2", "Im_1_2", "Fv_1_2", "Fs_1_2")) > -1e-6
     assert values["sin3_1"] < -1.0  # what has any sign keeps it

@@ -80,9 +80,9 @@ def test_a_log_that_changes_half_way_is_told(arm: da.Arm) -> None:
     fit = da.identify(arm, log, folds=4, **PLAIN)
     assert fit.folds is not None and fit.folds.error_scale is not None
     at = list(fit.names).index("Fv_2")
-    assert fit.folds.ratio[at] > 3 and fit.record.error_scale is not None
+    assert fit.folds.ratio[at] > 1.5 and fit.record.error_scale is not None
     assert any("times as much as their standard deviations say" in s for s in fit.folds.sentences)
-    assert fit.record.error_scale[at] > 2 and (fit.record.error_scale >= 1).all()
+    assert fit.record.error_scale[at] > 1.2 and (fit.record.error_scale >= 1).all()
 
 
 def test_a_parameter_that_some_folds_do_not_have_is_told(arm: da.Arm) -> None:

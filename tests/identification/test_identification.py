@@ -8,7 +8,7 @@ import json
 import re
 import warnings
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +27,8 @@ from dalembert.identification.physical import entries, links_of, shape_forms
 from dalembert.logs.conditioning import condition
 from dalembert.logs.log import Log, read_log
 from dalembert.report.identification import remarks
+
+identify = partial(da.identify, selection=False)  # what is not given takes its plain value
 
 LOGS = SHARED / "data" / "logs"
 GAINS = [10.0, 10.6956, 8.4566, 9.0029, 9.48, 10.1232]
@@ -74,7 +76,7 @@ def test_finds_the_parameters_that_made_the_log(method: str, name: str) -> None:
     arm = with_friction(name)
     t, q, qd, qdd = motion(arm.n, seed=1)
     log = {"t": t, "q": q, "qd": qd, "tau": arm.inverse_dynamics(q, qd, qdd)}
-    fit = da.identify(arm, log, method=method, cutoff=20.0)
+    fit = identify(arm, log, method=method, cutoff=20.0)
     assert fit.relative_error < 2e-3  # sgn at reversals, between samples
     size = np.maximum(np.abs(fit.base.values), 1e-2 * np.abs(fit.base.values).max())
     assert np.abs((fit.parameters - fit.base.values) / size).max() < 0.1
@@ -90,7 +92,7 @@ def test_error_bars_hold_at_the_stated_rate() -> None:
     z = []
     for seed in range(40):
         arm, log = planar_log(20.0, seed)
-        fit = da.identify(arm, log, cutoff=5.0)
+        fit = identify(arm, log, cutoff=5.0)
         truth = fit.base.values
         z.append((fit.parameters - truth) / fit.std)
     z = np.array(z)
@@ -105,7 +107,7 @@ def test_error_bars_hold_when_the_noise_repeats_itself() -> None:
     arm, clean = planar_log()
     for seed in range(20):
         noise = drifting(clean["tau"].shape, seed)
-        fit = da.identify(arm, {**clean, "tau": clean["tau"] + 15 * noise}, cutoff=5.0)
+        fit = identify(arm, {**clean, "tau": clean["tau"] + 15 * noise}, cutoff=5.0)
         z.append((fit.parameters - fit.base.values) / fit.std)
     assert np.mean(np.abs(z) < 2) > 0.85
 
@@ -116,7 +118,7 @@ def test_weighting_trusts_the_quiet_joint() -> None:
     for seed in range(10):
         noise = np.random.default_rng(seed).normal(size=clean["tau"].shape) * [200.0, 0.5]
         for method, listed in errors.items():
-            fit = da.identify(arm, {**clean, "tau": clean["tau"] + noise}, method=method, cutoff=5.0)
+            fit = identify(arm, {**clean, "tau": clean["tau"] + noise}, method=method, cutoff=5.0)
             listed.append(np.abs(fit.parameters - fit.base.values)[list(fit.names).index("mx_2")])
     assert np.mean(errors["reweighted"]) < 0.5 * np.mean(errors["ordinary"])
 
@@ -134,7 +136,7 @@ def test_total_least_squares_finds_drive_gains(tmp_path: Path) -> None:
     for a in (arm, heavy):
         tau = np.asarray(a.inverse_dynamics(q, qd, qdd))
         runs.append({"t": t, "q": q, "qd": qd, "tau": (tau + 3 * rng.normal(size=tau.shape)) / true})
-    fit = da.identify(arm, runs[0], method="total", loaded=runs[1], payload=payload, cutoff=5.0)
+    fit = identify(arm, runs[0], method="total", loaded=runs[1], payload=payload, cutoff=5.0)
     assert fit.gains is not None and np.abs(fit.gains / true - 1).max() < 0.05
     large = np.abs(fit.base.values) > 5
     assert np.abs(fit.parameters[large] / fit.base.values[large] - 1).max() < 0.1
@@ -146,11 +148,11 @@ def test_total_least_squares_finds_drive_gains(tmp_path: Path) -> None:
         runs[0],
         {**runs[1], "tau": np.asarray(arm.with_payload(50.0, (0.1, 0.2, 0.0)).inverse_dynamics(q, qd, qdd)) / true},
     ]
-    fit = da.identify(arm, off[0], method="total", loaded=off[1], payload={"mass": payload}, cutoff=5.0)
+    fit = identify(arm, off[0], method="total", loaded=off[1], payload={"mass": payload}, cutoff=5.0)
     assert fit.gains is not None and np.abs(fit.gains / true - 1).max() < 0.05
     assert fit.payload_com is not None and np.allclose(fit.payload_com[:2], (0.1, 0.2), atol=0.02)
     with pytest.raises(da.DalembertError, match="mass of 0 kg"):
-        da.identify(arm, off[0], method="total", loaded=off[1], payload=0.0, cutoff=5.0)
+        identify(arm, off[0], method="total", loaded=off[1], payload=0.0, cutoff=5.0)
     arm.save(tmp_path / "arm.toml")
     for name, run in zip(("empty", "loaded"), runs, strict=True):
         np.savez(tmp_path / f"{name}.npz", **run)
@@ -160,16 +162,16 @@ def test_total_least_squares_finds_drive_gains(tmp_path: Path) -> None:
     assert done.exit_code == 0 and "only the mass" not in done.output, done.output
     assert "--payload MASS is missing" in CliRunner().invoke(app, words).output
     with pytest.raises(da.DalembertError, match="damping is for method='damped'"):
-        da.identify(arm, runs[0], damping=1.0)
+        identify(arm, runs[0], damping=1.0)
 
 
 def test_damping_is_said() -> None:
     arm, log = planar_log(5.0)
     with pytest.raises(da.DalembertError, match=r"hold_out is 1.5"):
-        da.identify(arm, log, hold_out=1.5)
-    fit = da.identify(arm, log, method="damped", damping=3.0, cutoff=5.0)
+        identify(arm, log, hold_out=1.5)
+    fit = identify(arm, log, method="damped", damping=3.0, cutoff=5.0)
     assert any("λ = 3" in note for note in fit.notes)
-    automatic = da.identify(arm, log, method="damped", cutoff=5.0)
+    automatic = identify(arm, log, method="damped", cutoff=5.0)
     assert any("cross-validation" in note for note in automatic.notes)
     assert automatic.relative_error < 0.05
 
@@ -182,20 +184,20 @@ def test_stribeck_coupling_and_balance_are_found() -> None:
     drive = qd[:, 0] + qd[:, 1]
     tau += 3.0 * drive[:, None] + 2.0 * np.sign(drive)[:, None]  # a shared drive
     tau[:, 0] += 40 * np.sin(2 * q[:, 0])
-    fit = da.identify(arm, {"t": t, "q": q, "qd": qd, "tau": tau}, coupling=[(1, 2)], balance=[1], cutoff=20.0)
+    fit = identify(arm, {"t": t, "q": q, "qd": qd, "tau": tau}, coupling=[(1, 2)], balance=[1], cutoff=20.0)
     assert fit.relative_error < 5e-3
     found = dict(zip(fit.names, fit.parameters, strict=True))
     assert found["Fs_1_2"] == pytest.approx(2.0, rel=0.1)
     assert found["sin2_1"] == pytest.approx(40.0, rel=0.05)
     assert not any("would explain" in note for note in fit.notes)
     shared = clean + 150.0 * np.sign(drive)[:, None]
-    told = da.identify(arm, {"t": t, "q": q, "qd": qd, "tau": shared}, cutoff=20.0).notes
+    told = identify(arm, {"t": t, "q": q, "qd": qd, "tau": shared}, cutoff=20.0).notes
     assert any("coupling=[(1, 2)]" in note and "would explain" in note for note in told)
     sticky = tau.copy()
     sticky[:, 1] += 15 * np.sign(qd[:, 1]) * np.exp(-((qd[:, 1] / 0.3) ** 2))
     log = {"t": t, "q": q, "qd": qd, "tau": sticky}
-    plain = da.identify(arm, log, coupling=[(1, 2)], balance=[1], cutoff=20.0)
-    better = da.identify(arm, log, coupling=[(1, 2)], balance=[1], cutoff=20.0, stribeck=True)
+    plain = identify(arm, log, coupling=[(1, 2)], balance=[1], cutoff=20.0)
+    better = identify(arm, log, coupling=[(1, 2)], balance=[1], cutoff=20.0, stribeck=True)
     assert better.run.joint_errors[1] < 0.5 * plain.run.joint_errors[1]
 
 
@@ -204,8 +206,8 @@ def test_gradual_coulomb_friction_is_found() -> None:
     t, q, qd, qdd = motion(2, seed=5)
     tau = np.asarray(arm.inverse_dynamics(q, qd, qdd)) + [30.0, 12.0] * np.tanh((qd - [0.02, -0.05]) / [0.15, 0.3])
     log = {"t": t, "q": q, "qd": qd, "tau": tau + np.random.default_rng(0).normal(0, 0.5, tau.shape)}
-    sharp = da.identify(arm, log, cutoff=20.0)
-    fit = da.identify(arm, log, cutoff=20.0, sigmoid=True)
+    sharp = identify(arm, log, cutoff=20.0)
+    fit = identify(arm, log, cutoff=20.0, sigmoid=True)
     assert fit.relative_error < 0.5 * sharp.relative_error
     found = dict(zip(fit.names, fit.parameters, strict=True))
     assert found["Ft_1"] == pytest.approx(30.0, rel=0.03) and found["Ft_2"] == pytest.approx(12.0, rel=0.03)
@@ -214,12 +216,12 @@ def test_gradual_coulomb_friction_is_found() -> None:
     assert numbers == pytest.approx([0.15, 0.3, 0.02, -0.05], rel=0.1, abs=5e-3)
     (gradual,) = (term for term in fit.arm.robot.moving_joints[0].friction if term.name == "tanh")
     assert gradual.values == pytest.approx([30.0, 0.15, 0.02], rel=0.1)
-    given = da.identify(arm, log, cutoff=20.0, sigmoid=[0.15, 0.3])
+    given = identify(arm, log, cutoff=20.0, sigmoid=[0.15, 0.3])
     assert given.relative_error < sharp.relative_error
     with pytest.raises(da.DalembertError, match="sigmoid"):
-        da.identify(arm, log, sigmoid=True, two_sided=True)
+        identify(arm, log, sigmoid=True, two_sided=True)
     with pytest.raises(da.DalembertError, match="above 0"):
-        da.identify(arm, log, sigmoid=[0.1, 0.0])
+        identify(arm, log, sigmoid=[0.1, 0.0])
 
 
 # -- conditioning --------------------------------------------------------------------------------
@@ -246,7 +248,7 @@ def test_uneven_stamps_gaps_and_two_runs_in_one() -> None:
     keep = keep[(keep < 1500) | (keep > 1900)]  # two seconds are missing
     part = {name: values[keep] for name, values in log.items()}
     doubled = {name: np.concatenate([values, values]) for name, values in part.items()}
-    fit = da.identify(arm, doubled, cutoff=8.0)
+    fit = identify(arm, doubled, cutoff=8.0)
     assert fit.relative_error < 0.01
     notes = " ".join(fit.notes)
     assert "4 stretches" in notes and "missing samples" in notes and "backwards" in notes
@@ -257,8 +259,8 @@ def test_jumps_by_whole_turns_are_taken_out(names: tuple[str, ...]) -> None:
     """Drives that count an angle from 0 to 2π; the same in degrees without its unit is left for the warnings."""
     arm, log = planar_log(1.0)
     there = {"t": log["t"], **{name: log[name] for name in names}}
-    plain = da.identify(arm, there, cutoff=8.0)
-    fit = da.identify(arm, {**there, "q": np.mod(log["q"], 2 * np.pi)}, cutoff=8.0)
+    plain = identify(arm, there, cutoff=8.0)
+    fit = identify(arm, {**there, "q": np.mod(log["q"], 2 * np.pi)}, cutoff=8.0)
     assert np.allclose(fit.parameters, plain.parameters, rtol=1e-6, atol=1e-6)
     assert any("jumps by whole turns" in note for note in fit.notes)
     assert not any("jumps" in note for note in plain.notes)
@@ -312,11 +314,11 @@ def two_runs(seed: int) -> tuple[da.Arm, dict, dict]:
 @pytest.mark.parametrize("method", ["weighted", "sequential", "reweighted", "ordinary"])
 def test_correlation_times_of_a_joint_that_rests_in_the_longest_run(method: str) -> None:
     arm, moving, long = two_runs(0)
-    alone = da.identify(arm, moving, cutoff=5.0, method=method)
-    both = da.identify(arm, [long, moving], cutoff=5.0, method=method)
+    alone = identify(arm, moving, cutoff=5.0, method=method)
+    both = identify(arm, [long, moving], cutoff=5.0, method=method)
     assert alone.correlation[1] > 3  # the low-pass alone would leave 1.3
     assert both.correlation[1] == pytest.approx(alone.correlation[1], rel=0.1)
-    resting = da.identify(arm, long, cutoff=5.0, method=method)
+    resting = identify(arm, long, cutoff=5.0, method=method)
     low, high = sorted((alone.correlation[0], resting.correlation[0]))
     assert 0.9 * low < both.correlation[0] < 1.1 * high
 
@@ -325,7 +327,7 @@ def test_error_bars_of_several_runs_hold_when_the_noise_repeats_itself() -> None
     z = []
     for seed in range(12):
         arm, moving, long = two_runs(seed)
-        fit = da.identify(arm, [long, moving], cutoff=5.0)
+        fit = identify(arm, [long, moving], cutoff=5.0)
         z.append((fit.parameters - fit.base.values) / fit.std)
     assert np.mean(np.abs(z) < 2) > 0.85 and np.std(z) < 1.3
 
@@ -366,7 +368,7 @@ def degenerate() -> dict[str, dict]:
 @pytest.mark.parametrize("name", list(degenerate()))
 def test_degenerate_logs_give_numbers_or_a_sentence(name: str, options: dict) -> None:
     try:
-        fit = da.identify(planar_log()[0], degenerate()[name], **options)
+        fit = identify(planar_log()[0], degenerate()[name], **options)
     except da.DalembertError as error:
         nothing = name in ("ten rows", "huge positions", "huge torques", "hardly a torque")
         assert nothing or "semidefinite program" in str(error), str(error)  # torques that no body explains
@@ -377,7 +379,7 @@ def test_degenerate_logs_give_numbers_or_a_sentence(name: str, options: dict) ->
 
 def test_velocities_may_be_missing() -> None:
     arm, log = planar_log()
-    fit = da.identify(arm, {k: v for k, v in log.items() if k != "qd"}, cutoff=8.0)
+    fit = identify(arm, {k: v for k, v in log.items() if k != "qd"}, cutoff=8.0)
     assert fit.relative_error < 0.01
 
 
@@ -400,7 +402,7 @@ def test_calibrated_arm_predicts_the_same_torques(tmp_path: Path, suffix: str, p
         )
 
     start = truth.replace(links=tuple(lighter(link) for link in truth.robot.links))
-    fit = da.identify(start, log, cutoff=20.0, physical=physical)
+    fit = identify(start, log, cutoff=20.0, physical=physical)
     fit.arm.save(tmp_path / f"a.{suffix}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -416,7 +418,7 @@ def test_calibrated_arm_predicts_the_same_torques(tmp_path: Path, suffix: str, p
 
 def test_predict_gives_a_row_for_each_row() -> None:
     arm, log = planar_log()
-    fit = da.identify(arm, log, cutoff=10.0)
+    fit = identify(arm, log, cutoff=10.0)
     broken = {**log, "tau": log["tau"].copy()}
     tau = fit.predict({k: v for k, v in broken.items() if k != "tau"})
     assert tau.shape == log["tau"].shape and np.isfinite(tau).all()
@@ -436,10 +438,10 @@ def test_physical_estimate_is_possible_and_prior_helps() -> None:
     log = {"t": t, "q": q, "qd": qd, "tau": tau}
     states = motion(6, seed=8)
     check = {"t": states[0], "q": states[1], "qd": states[2], "tau": arm.inverse_dynamics(*states[1:])}
-    plain = da.identify(arm, log, check, cutoff=5.0)
-    bodies = da.identify(arm, log, check, cutoff=5.0, physical=True)
-    believed = da.identify(arm, log, check, cutoff=5.0, prior=arm)
-    euclid = da.identify(arm, log, check, cutoff=5.0, prior=arm, prior_kind="euclidean")
+    plain = identify(arm, log, check, cutoff=5.0)
+    bodies = identify(arm, log, check, cutoff=5.0, physical=True)
+    believed = identify(arm, log, check, cutoff=5.0, prior=arm)
+    euclid = identify(arm, log, check, cutoff=5.0, prior=arm, prior_kind="euclidean")
     for fit in (bodies, believed, euclid):
         for own in links_of(fit.base.parameters).own(fit.full):
             assert np.linalg.eigvalsh(entries(own))[0] > -1e-8
@@ -454,12 +456,12 @@ def test_bounding_shapes_hold_the_mass_inside() -> None:
     arm, log = planar_log(5.0)
     name = arm.robot.moving_joints[1].child
     box = {name: {"box": ((-0.6, -0.1, -0.1), (0.0, 0.1, 0.1))}}
-    fit = da.identify(arm, log, physical=True, bounds=box, cutoff=5.0)
+    fit = identify(arm, log, physical=True, bounds=box, cutoff=5.0)
     J = entries(links_of(fit.base.parameters).own(fit.full)[1])
     assert all(np.sum(Q * J) >= -1e-6 * J[3, 3] for Q in shape_forms(name, box[name]))
     with pytest.raises(da.DalembertError, match="bounds name the link 'nothing'"):
-        da.identify(arm, log, physical=True, bounds={"nothing": box[name]}, cutoff=5.0)
-    assert da.identify(arm, log, bounds=box, cutoff=5.0).physical  # shapes are for bodies, and ask for them
+        identify(arm, log, physical=True, bounds={"nothing": box[name]}, cutoff=5.0)
+    assert identify(arm, log, bounds=box, cutoff=5.0).physical  # shapes are for bodies, and ask for them
 
 
 def test_with_a_prior_what_is_essential_agrees_with_what_was_found() -> None:
@@ -469,7 +471,7 @@ def test_with_a_prior_what_is_essential_agrees_with_what_was_found() -> None:
     t, q, qd, qdd = motion(6, seconds=4.0, seed=4)
     tau = np.asarray(arm.inverse_dynamics(q, qd, qdd))
     tau = tau + np.random.default_rng(0).normal(size=tau.shape) * 4
-    fit = da.identify(arm, {"t": t, "q": q, "qd": qd, "tau": tau}, cutoff=5.0, prior=arm, prior_deviation=0.05)
+    fit = identify(arm, {"t": t, "q": q, "qd": qd, "tau": tau}, cutoff=5.0, prior=arm, prior_deviation=0.05)
     known = [name for name, share in zip(fit.names, fit.relative_std, strict=True) if share < 0.1]
     assert len(known) > 10 and set(known) <= set(fit.essential)
     assert len(fit.essential) < len(fit.names)
@@ -481,37 +483,37 @@ def test_with_a_prior_what_is_essential_agrees_with_what_was_found() -> None:
 def test_joint_counts_and_names_that_do_not_fit(tmp_path: Path) -> None:
     arm, log = planar_log()
     with pytest.raises(da.ShapeError, match="q has 3 joints, but arm 'planar-2r' has 2"):
-        da.identify(arm, {**log, "q": np.zeros((len(log["t"]), 3))})
+        identify(arm, {**log, "q": np.zeros((len(log["t"]), 3))})
     with pytest.raises(da.DalembertError, match="is not in the log, whose joints are a, b"):
-        da.identify(arm, log, joint_names=["a", "b"])
+        identify(arm, log, joint_names=["a", "b"])
     first, second = arm.joint_names
     swapped = {k: v if k == "t" else v[:, ::-1] for k, v in log.items()}
-    fit = da.identify(arm, swapped, joint_names=[second, first], cutoff=8.0)
+    fit = identify(arm, swapped, joint_names=[second, first], cutoff=8.0)
     assert fit.relative_error < 0.01
     with pytest.raises(da.DalembertError, match="no joint torques"):
-        da.identify(arm, {k: v for k, v in log.items() if k != "tau"})
+        identify(arm, {k: v for k, v in log.items() if k != "tau"})
     with pytest.raises(da.DalembertError, match=r"motor currents and no torques: give the drive gains"):
-        da.identify(arm, {"t": log["t"], "q": log["q"], "current": log["tau"]})
+        identify(arm, {"t": log["t"], "q": log["q"], "current": log["tau"]})
     with pytest.raises(da.DalembertError, match="looks like ms"):
-        da.identify(arm, {**log, "t": log["t"] * 1000})
+        identify(arm, {**log, "t": log["t"] * 1000})
     with pytest.raises(da.DalembertError, match=r"no method 'wieghted'.*did you mean 'weighted'"):
-        da.identify(arm, log, method="wieghted")
+        identify(arm, log, method="wieghted")
     with pytest.raises(da.DalembertError, match="no such file"):
-        da.identify(arm, tmp_path / "none.csv")
+        identify(arm, tmp_path / "none.csv")
 
 
 @pytest.mark.parametrize(("factor", "words"), [(1e3, "N mm"), (1e-3, "kN m"), (-1.0, "sign turned")])
 def test_torque_units_are_told_by_their_looks(factor: float, words: str) -> None:
     arm, log = planar_log()
     with pytest.warns(IdentificationWarning, match=words):
-        da.identify(arm, {**log, "tau": factor * log["tau"]}, cutoff=8.0)
+        identify(arm, {**log, "tau": factor * log["tau"]}, cutoff=8.0)
 
 
 def test_rows_of_nan_are_counted_and_dropped() -> None:
     arm, log = planar_log()
     tau = log["tau"].copy()
     tau[100:107, 1] = np.nan
-    fit = da.identify(arm, {**log, "tau": tau}, cutoff=8.0)
+    fit = identify(arm, {**log, "tau": tau}, cutoff=8.0)
     assert any("7 of 4000 rows" in note for note in fit.notes)
     assert fit.relative_error < 0.01
 
@@ -521,7 +523,7 @@ def test_motion_that_shows_too_little_names_the_parameters() -> None:
     t, q, qd, qdd = motion(6, seed=1, still=(3, 4, 5))
     log = {"t": t, "q": q, "qd": qd, "tau": arm.inverse_dynamics(q, qd, qdd)}
     with pytest.warns(IdentificationWarning, match="does not show .*keep the arm's own value"):
-        fit = da.identify(arm, log, cutoff=8.0)
+        fit = identify(arm, log, cutoff=8.0)
     assert "Fv_6" in fit.unidentified and np.isinf(fit.std[fit.names.index("Fv_6")])
     assert fit.parameters[fit.names.index("Fv_6")] == pytest.approx(0.8)
     assert "Fv_1" not in fit.unidentified
@@ -538,7 +540,7 @@ def test_a_joint_that_rests_but_for_noise_shows_no_friction(options: dict) -> No
     tau = tau + 0.01 * tau.std(axis=0) * rng.normal(size=tau.shape)
     q, qd = q + 1e-5 * rng.normal(size=q.shape), qd + 1e-3 * rng.normal(size=q.shape)
     with pytest.warns(IdentificationWarning, match="does not show .*F_v6, F_s6.*move .*joint6"):
-        fit = da.identify(arm, {"t": t, "q": q, "qd": qd, "tau": tau}, cutoff=8.0, **options)
+        fit = identify(arm, {"t": t, "q": q, "qd": qd, "tau": tau}, cutoff=8.0, **options)
     assert fit.parameters[fit.names.index("Fs_6")] == pytest.approx(1.1, rel=1e-3)
 
 
@@ -646,7 +648,7 @@ def test_command(tmp_path: Path) -> None:
     own = [sentence for sentence in said if " is in " not in sentence]  # of the fit, not of files that were written
     assert any("physical = false" in sentence for sentence in own)
     assert [sentence for sentence in own if html.escape(sentence) not in shown] == []
-    assert set(remarks(da.identify(arm, log, cutoff=5.0))) & set(own)
+    assert set(remarks(identify(arm, log, cutoff=5.0))) & set(own)
     for label in ("torque (N m)", "residual (N m)", "q (rad)", "q̇ (rad/s)", "frequency (Hz)", "density ((N m)²/Hz)"):
         assert f">{label}</text>" in shown, label
     levels = [int(level) for level in re.findall(r"<h([1-6])", shown)]
@@ -670,7 +672,7 @@ def test_panda_of_gaz() -> None:
     """64 parameters, condition number 105–125 in the published basis, ≤ 1.2 % at 5–10 Hz, values as published."""
     arm = da.load("panda")
     for cutoff in (5.0, 10.0):
-        fit = da.identify(arm, LOGS / "panda_gaz.npz", method="ordinary", cutoff=cutoff)
+        fit = identify(arm, LOGS / "panda_gaz.npz", method="ordinary", cutoff=cutoff)
         assert len(fit.parameters) == 64
         assert 105 < fit.condition < 125
         assert fit.relative_error <= 0.012
@@ -684,9 +686,9 @@ def test_panda_of_gaz() -> None:
 @here
 def test_ur10e_validates() -> None:
     runs = [LOGS / f"ur10e_identification_20_02_12_{k}sec_12harm.npz" for k in (50, 40)]
-    fit = da.identify(da.load(MODELS / "ur10e.urdf"), runs[0], runs[1], gains=GAINS)
+    fit = identify(da.load(MODELS / "ur10e.urdf"), runs[0], runs[1], gains=GAINS)
     assert fit.validation_error <= 0.09
-    (last,) = da.identify(da.load(MODELS / "ur10e.urdf"), runs[0], gains=GAINS, hold_out=0.25).validation
+    (last,) = identify(da.load(MODELS / "ur10e.urdf"), runs[0], gains=GAINS, hold_out=0.25).validation
     assert last.moving_error <= 0.05
     assert last.relative_error <= 0.11  # it ends with 4 s of rest, whose friction the first three quarters do not tell
     raw = dict(np.load(runs[1]))
@@ -696,10 +698,10 @@ def test_ur10e_validates() -> None:
 
 @here
 def test_ur10_and_tx40() -> None:
-    assert da.identify(da.load("ur10"), LOGS / "ur10_unisa.npz").relative_error <= 0.065
+    assert identify(da.load("ur10"), LOGS / "ur10_unisa.npz").relative_error <= 0.065
     tx40 = da.load(MODELS / "tx40.urdf", physical="warn")
-    alone = da.identify(tx40, LOGS / "tx40.npz", rotor=True)
-    coupled = da.identify(tx40, LOGS / "tx40.npz", rotor=True, coupling=[(5, 6)])
+    alone = identify(tx40, LOGS / "tx40.npz", rotor=True)
+    coupled = identify(tx40, LOGS / "tx40.npz", rotor=True, coupling=[(5, 6)])
     assert coupled.relative_error < 0.09 < alone.relative_error
     assert any("coupling=[(5, 6)]" in note for note in alone.notes)  # the wrist tells of itself
     assert not any("coupling" in note for note in coupled.notes)
@@ -744,8 +746,8 @@ def test_kr300_with_prior_is_not_fooled() -> None:
     for a, b in (halves, halves[::-1]):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", IdentificationWarning)
-            plain = da.identify(arm, a, b, method="ordinary")
-            believed = da.identify(arm, a, b, prior=arm)
+            plain = identify(arm, a, b, method="ordinary")
+            believed = identify(arm, a, b, prior=arm)
         assert plain.validation_error > 0.5
         assert believed.validation_error < 0.25
         assert believed.positive_definite
@@ -761,11 +763,11 @@ def test_wrong_terms_and_friction_get_one_sentence_and_what_is_replaced_a_note()
     log = {"t": t, "q": q, "qd": qd, "tau": arm.inverse_dynamics(q, qd, qdd)}
     for wrong in ([1], [["load"]], 3, {"joint1": None}):
         with pytest.raises(da.DalembertError, match="the terms of a joint are asked for with"):
-            da.identify(arm, log, terms=wrong)
+            identify(arm, log, terms=wrong)
     with pytest.raises(da.DalembertError, match="the rest of the spring is inf; it must be a finite number"):
-        da.identify(arm, log, terms={"joint1": {"spring": {"rest": np.inf}}})
+        identify(arm, log, terms={"joint1": {"spring": {"rest": np.inf}}})
     with pytest.raises(da.DalembertError, match="friction is False; it must be a tuple of viscous and coulomb"):
-        da.identify(arm, log, friction=False)
+        identify(arm, log, friction=False)
     for option, value, sentence in (
         ("coupling", [5, 6], "a coupling is two joints and perhaps a ratio"),
         ("coupling", 3, "coupling is 3; it must be a list"),
@@ -773,15 +775,15 @@ def test_wrong_terms_and_friction_get_one_sentence_and_what_is_replaced_a_note()
         ("dead_zone", -1.0, "dead_zone is -1.0; it is a speed, and must be at least 0"),
     ):
         with pytest.raises(da.DalembertError, match=sentence):
-            da.identify(arm, log, **{option: value})
+            identify(arm, log, **{option: value})
     both = da.Arm(
         arm.robot.replace(joints=[replace(j, friction=j.friction.replace(load=0.1)) for j in arm.robot.joints])
     )
     with pytest.raises(
         da.DalembertError, match="joint 'joint1' has 'load' and 'gear', which no log tells apart; ask for"
     ):
-        da.identify(both, log)
-    notes = da.identify(arm, log, terms=["load"]).notes
+        identify(both, log)
+    notes = identify(arm, log, terms=["load"]).notes
     assert any("'gear' of joint 'joint1' is left out, since 'load' is asked for there" in note for note in notes)
 
 
@@ -801,6 +803,6 @@ def test_a_load_that_the_log_does_not_tell_leaves_the_best_fit_and_a_warning() -
     )
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        fit = da.identify(arm, {"t": t[:, 0], "q": q, "qd": qd, "tau": arm.inverse_dynamics(q, qd, qdd)})
+        fit = identify(arm, {"t": t[:, 0], "q": q, "qd": qd, "tau": arm.inverse_dynamics(q, qd, qdd)})
     assert any("the log does not tell the load of mu_2, and the best of" in str(x.message) for x in said)
     assert fit.relative_error < 1e-3

@@ -6,8 +6,8 @@ speed. Every variant is one or several columns of the joint's equations, made fr
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from dalembert.identification.states import Samples
 from dalembert.terms import (
     Coulomb,
     Drag,
+    GasSpring,
     GearLoss,
     Harmonic,
     LoadFriction,
@@ -35,6 +36,8 @@ Array = NDArray[np.float64]
 WIDTHS = (0.04, 0.055, 0.075, 0.1, 0.14, 0.19, 0.26, 0.36)
 SPEEDS = (0.02, 0.03, 0.045, 0.065, 0.1, 0.14, 0.2, 0.3)  # the same, for friction that falls with speed
 ORDERS = (1, 2, 3, 4, 5, 6, 8)  # of torque ripple, per turn
+ARMS = (0.2, 0.5, 0.8)  # how far one end of a gas spring is from the axis, beside the other
+ANGLES = 8  # directions, of a turn, in which its ends may be nearest to each other
 RATIOS = (1.0, -1.0)  # of drives that neighbours share
 
 
@@ -42,13 +45,14 @@ RATIOS = (1.0, -1.0)  # of drives that neighbours share
 class LawVariant:
     """A law with its shape: ``terms`` at a joint, or a ``drive`` that two joints share.
 
-    parameters  how many coefficients it has
-    columns     where they stand among all columns of a selection; set by :class:`Candidates`
+    heated   whether the joint's friction changes with its temperature
+    columns  where its coefficients stand among all columns of a selection; set by :class:`Candidates`
     """
 
     words: str
     terms: tuple[Term, ...] = ()
     drive: Drive | None = None
+    heated: bool = False
     columns: tuple[int, ...] = ()
 
 
@@ -110,18 +114,21 @@ class Candidates:
 
     base      how many columns the links, and all that is not chosen, have; those of the families follow
     families  by (joint, name)
-    own       for each joint the (column, term, number of the coefficient) that its own terms bring
+    own       for each joint the (column, term, number of the coefficient) that its own terms bring; no term stands for
+              friction that changes with the temperature
     drives    (column, drive, kind) of shared drives
     """
 
-    def __init__(self, arm: Arm, base: int, fastest: Array, open_: Sequence[str]) -> None:
+    def __init__(
+        self, arm: Arm, base: int, fastest: Array, heavy: NDArray[np.bool_], heated: bool, open_: Sequence[str]
+    ) -> None:
         self.arm, self.base, self.size = arm, base, base
         self.families: dict[tuple[int, str], Family] = {}
-        self.own: list[list[tuple[int, Term, int]]] = [[] for _ in range(arm.n)]
+        self.own: list[list[tuple[int, Term | None, int]]] = [[] for _ in range(arm.n)]
         self.drives: list[tuple[int, Drive, str]] = []
         self._places: dict[tuple[int, Term], tuple[int, ...]] = {}
         for j in range(arm.n):
-            for family in families_of(arm, j, float(fastest[j]), open_):
+            for family in families_of(arm, j, float(fastest[j]), bool(heavy[j]), heated, open_):
                 variants = tuple(self._placed(j, variant) for variant in family.variants)
                 self.families[family.key] = Family(family.name, j, family.choice, variants, family.replaces)
 
@@ -134,25 +141,33 @@ class Candidates:
                 self.own[j] += [(self.size + k, term, k) for k in range(count)]
                 self.size += count
             columns += self._places[j, term]
+        if variant.heated:
+            columns += [self.size, self.size + 1]
+            self.own[j] += [(self.size, None, 0), (self.size + 1, None, 1)]
+            self.size += 2
         if variant.drive is not None:
             for kind in ("Im", "Fv", "Fs"):
                 self.drives.append((self.size, variant.drive, kind))
                 columns.append(self.size)
                 self.size += 1
-        return LawVariant(variant.words, variant.terms, variant.drive, tuple(columns))
+        return replace(variant, columns=tuple(columns))
 
     def columns_at(self, j: int) -> list[int]:
         """The columns of families that joint j feels, in the order of :meth:`rows`."""
         return [c for c, *_ in self.own[j]] + [c for c, drive, _ in self.drives if j in (drive.i, drive.j)]
 
-    def rows(self, j: int, q: Array, qd: Array, qdd: Array, load: Array) -> Array:
-        """(columns that joint j feels, samples); ``load`` (N,) is what the joint passes on."""
+    def rows(self, j: int, q: Array, qd: Array, qdd: Array, load: Array, warmth: Array | None = None) -> Array:
+        """(columns that joint j feels, samples); ``load`` (N,) is what the joint passes on, ``warmth`` (N, n) its
+        temperature beyond the mean."""
         out = np.empty((len(self.columns_at(j)), len(q)))
-        brought: dict[Term, list[Array]] = {}
+        brought: dict[Term | None, list[Array]] = {}
         position, speed = np.ascontiguousarray(q[:, j]), np.ascontiguousarray(qd[:, j])
         sign = mean_sign(speed)
         for row, (_, term, k) in enumerate(self.own[j]):
-            if term not in brought:
+            if term is None and term not in brought:
+                above = np.zeros(len(q)) if warmth is None else warmth[:, j]
+                brought[term] = [speed * above, sign * above]
+            elif term is not None and term not in brought:
                 brought[term] = columns_of(term, position, speed, load, sign)
             out[row] = brought[term][k]
         row = len(self.own[j])
@@ -165,56 +180,49 @@ class Candidates:
         return out
 
 
-def families_of(arm: Arm, j: int, fastest: float, open_: Sequence[str]) -> list[Family]:
-    """What joint j may have; what the arm has there already is not chosen."""
-    joint = arm.robot.moving_joints[j]
+def families_of(arm: Arm, j: int, fastest: float, heavy: bool, heated: bool, open_: Sequence[str]) -> list[Family]:
+    """What joint j may have; what the arm has there already is not chosen.
+
+    fastest  its largest speed
+    heavy    whether its torque is large enough beside that of others that it may have a counterbalance
+    heated   whether its temperature is logged
+    """
     has = {type(term) for k, term in own_terms(arm) if k == arm.mechanism.actuated[j]}
-    turns, fastest = joint.type != "prismatic", max(fastest, 1e-9)
-    out = [Family("viscous", j, "friction", (LawVariant("viscous friction", (Viscous(0.0),)),))]
-    out.append(Family("coulomb", j, "friction", (LawVariant("Coulomb friction", (Coulomb(0.0, 0.0),)),), ("tanh",)))
-    if "friction" in open_:
-        widths = tuple(
-            LawVariant(f"gradual Coulomb friction, width {x * fastest:.2g} rad/s", (Tanh(0.0, x * fastest),))
-            for x in WIDTHS
-        )
-        speeds = tuple(
-            LawVariant(f"Stribeck friction, speed {x * fastest:.2g} rad/s", (Stribeck(0.0, x * fastest),))
-            for x in SPEEDS
-        )
-        out += [
-            Family("tanh", j, "friction", widths, ("coulomb",)),
-            Family("stribeck", j, "friction", speeds),
-            Family("drag", j, "friction", (LawVariant("quadratic friction", (Drag(0.0),)),)),
-            Family("load", j, "friction", (LawVariant("load-dependent friction", (LoadFriction(0.0),)),), ("gear",)),
-            Family(
-                "gear",
-                j,
-                "friction",
-                (LawVariant("losses of the gear by direction", (GearLoss(0.0, 0.0),)),),
-                ("load",),
-            ),
-        ]
-    if "offset" in open_:
-        out.append(Family("offset", j, "offset", (LawVariant("an offset", (Offset(0.0),)),), ("spring",)))
-    if "spring" in open_:
-        spring = (Spring(0.0), Offset(0.0)) if "offset" in open_ else (Spring(0.0),)  # whose rest is anywhere
-        out.append(Family("spring", j, "spring", (LawVariant("a spring", spring),), ("offset",)))
-        if turns:
-            pair = (Harmonic(1.0), Harmonic(2.0))
-            out.append(Family("balance", j, "spring", (LawVariant("a counterbalance", pair),), ("harmonic",)))
-    if "ripple" in open_ and turns:
-        orders = tuple(LawVariant(f"torque ripple, {k} per turn", (Harmonic(float(k)),)) for k in ORDERS)
-        out.append(Family("harmonic", j, "ripple", orders, ("balance",)))
-    if "coupling" in open_ and j + 1 < arm.n and not arm.passive_names:
+    turns, fastest = arm.robot.moving_joints[j].type != "prismatic", max(fastest, 1e-9)
+    out: list[Family] = []
+
+    def offer(name: str, choice: str, variants: Sequence[LawVariant], *replaces: str) -> None:
+        if choice in open_ and not any(type(term) in has for variant in variants for term in variant.terms):
+            out.append(Family(name, j, choice, tuple(variants), replaces))
+
+    def law(words: str, *terms: Term) -> LawVariant:
+        return LawVariant(words, terms)
+
+    widths, speeds = ([x * fastest for x in shares] for shares in (WIDTHS, SPEEDS))
+    offer("viscous", "friction", [law("viscous friction", Viscous(0.0))])
+    offer("coulomb", "friction", [law("Coulomb friction", Coulomb(0.0, 0.0))], "tanh")
+    gradual = [law(f"gradual Coulomb friction, width {w:.2g} rad/s", Tanh(0.0, w)) for w in widths]
+    offer("tanh", "friction", gradual, "coulomb")
+    offer("stribeck", "friction", [law(f"Stribeck friction, speed {v:.2g} rad/s", Stribeck(0.0, v)) for v in speeds])
+    offer("drag", "friction", [law("quadratic friction", Drag(0.0))])
+    offer("load", "friction", [law("load-dependent friction", LoadFriction(0.0))], "gear")
+    offer("gear", "friction", [law("losses of the gear by direction", GearLoss(0.0, 0.0))], "load")
+    if heated:
+        offer("temperature", "friction", [LawVariant("friction that changes with the temperature", heated=True)])
+    offer("offset", "offset", [law("an offset", Offset(0.0))], "spring")
+    spring = (Spring(0.0), Offset(0.0)) if "offset" in open_ else (Spring(0.0),)  # whose rest is anywhere
+    offer("spring", "spring", [law("a spring", *spring)], "offset")
+    if turns:
+        offer("balance", "spring", [law("a counterbalance", Harmonic(1.0), Harmonic(2.0))], "harmonic", "gas_spring")
+        ripple = [law(f"torque ripple, {k} per turn", Harmonic(float(k))) for k in ORDERS]
+        offer("harmonic", "ripple", ripple, "balance")
+    if turns and heavy:
+        shapes = [(a, 2 * np.pi * k / ANGLES) for a in ARMS for k in range(ANGLES)]
+        words = "a gas spring, ends {:g} : 1 from the axis, nearest at {:.2g} rad"
+        gas = [law(words.format(a, angle), GasSpring(0.0, a, 1.0, angle)) for a, angle in shapes]
+        offer("gas_spring", "spring", gas, "balance")
+    if j + 1 < arm.n and not arm.passive_names:
         names = arm.joint_names
-        drives = tuple(
-            LawVariant(f"a drive that '{names[j]}' and '{names[j + 1]}' share, ratio {r:g}", drive=Drive(j, j + 1, r))
-            for r in RATIOS
-        )
-        out.append(Family("drive", j, "coupling", drives))
-    return [family for family in out if not any(type(t) in has for v in family.variants for t in v.terms)]
-
-
-def laws_of(parts: Mapping[tuple[int, str], LawVariant], j: int) -> list[LawVariant]:
-    """Of the parts of a model those at joint j."""
-    return [variant for (k, _), variant in parts.items() if k == j]
+        words = f"a drive that '{names[j]}' and '{names[j + 1]}' share, ratio {{:g}}"
+        offer("drive", "coupling", [LawVariant(words.format(r), drive=Drive(j, j + 1, r)) for r in RATIOS])
+    return out

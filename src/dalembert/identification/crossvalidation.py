@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dalembert.identification.blocks import Grams
+from dalembert.identification.blocks import Grams, TooShortError
 
 Array = NDArray[np.float64]
 
@@ -39,6 +39,8 @@ class CrossValidation:
         self.normal = sums  # the last is of all parts
         rows = judged.rows.sum(axis=0)
         self.counted = np.flatnonzero(rows > 0)  # blocks that have equations
+        if len(set(judged.blocks.part[self.counted].tolist())) < 2:
+            raise TooShortError("the log moves in less than two of the parts that cross-validation needs")
 
     def solve(self, k: int, columns: NDArray[np.intp]) -> tuple[Array, float]:
         """(π (P,) of the fit without part k, the squares it leaves there); k = parts is the fit to all."""

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
+from dalembert.errors import DalembertError
 from dalembert.identification.accumulate import column_lengths
 from dalembert.identification.base import base_parameters
 from dalembert.identification.blocks import REST, STILL, Grams, Material, grams
@@ -166,26 +167,39 @@ class EstimatorStudy:
         sums = np.stack([whole[part == k].T @ whole[part == k] for k in range(blocks.parts)])
         return np.stack([*(sums.sum(axis=0) - mine for mine in sums), sums.sum(axis=0)])
 
+    def _left(self, way: Way) -> Array | None:
+        """(n, B) the squares that a way leaves on parts left out; None where its cone program cannot be solved."""
+        left = np.zeros_like(self.judged.rows)
+        try:
+            for part in range(self.cv.parts):
+                left += self.cv.squares(way.solve(way.normal[part]), part)
+        except DalembertError:
+            return None
+        return left
+
     def choose(self, ways: Sequence[Way], step: Progress) -> tuple[EstimatorOptions, list[Trial]]:
         """The way that predicts best; of those within one standard error of it the plainest, or at a high condition
         number that which believes most."""
         scores, errors = [], []
         for k, way in enumerate(ways):
-            left = np.zeros_like(self.judged.rows)
-            for part in range(self.cv.parts):
-                step("estimators", (k + part / self.cv.parts) / len(ways))
-                left += self.cv.squares(way.solve(way.normal[part]), part)
-            scores.append(self.cv.scores(left))
-            errors.append(self.cv.relative(left))
+            step("estimators", k / len(ways))
+            left = self._left(way)
+            scores.append(np.full(len(self.cv.counted), np.inf) if left is None else self.cv.scores(left))
+            errors.append(np.inf if left is None else self.cv.relative(left))
         best = int(np.argmin([float(s.mean()) for s in scores]))
         near = []
         for k, s in enumerate(scores):
+            if not np.isfinite(s).all():
+                continue
             loss, spread = difference(s, scores[best], self.cv.parts)
             if k == best or loss <= max(self.standard_errors * spread, WORTH * float(scores[best].mean())):
                 near.append(k)
         chosen = near[-1] if self.condition > HIGH else near[0]
         trials = []
         for k, (way, error) in enumerate(zip(ways, errors, strict=True)):
+            if not np.isfinite(error):
+                trials.append(Trial("estimator", "", f"{way.words}: not solved", np.inf, -np.inf, 0.0, 0, False))
+                continue
             gain, spread = difference(scores[0], scores[k], self.cv.parts)
             size = max(float(scores[0].mean()), 1e-300)
             trials.append(Trial("estimator", "", way.words, error, gain / size, spread / size, 0, k == chosen))

@@ -210,7 +210,7 @@ class FitRecord:
         >>> arm, t = da.load("pendulum"), np.arange(0, 20, 0.01)
         >>> q, qd, qdd = da.fourier([[[0.5, 0.3]], [[0.2, 0.4]]], 0.2, duration=20.0)(t)
         >>> log = {"t": t, "q": q, "qd": qd, "tau": arm.inverse_dynamics(q, qd, qdd)}
-        >>> fit = da.identify(arm, log)
+        >>> fit = da.identify(arm, log, cutoff=5.0, offset=False, selection=False)
         >>> again = da.identify(arm, log, **fit.record.options(arm))
         >>> again.names == fit.names, bool(np.allclose(again.parameters, fit.parameters))
         (True, True)

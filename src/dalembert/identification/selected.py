@@ -184,10 +184,10 @@ class Selection:
 
 FRICTION_LAWS = ("viscous", "coulomb", "tanh", "stribeck", "drag", "load", "gear", "temperature")
 PRIOR = "physically consistent links, the arm's own as a prior"
-OTHER_LAWS = ("offset", "spring", "balance", "harmonic")
+OTHER_LAWS = ("offset", "spring", "balance", "gas_spring", "harmonic")
 WORDS = {
     "cutoff": "cut-off", "coulomb": "Coulomb", "tanh": "gradual Coulomb", "stribeck": "Stribeck", "drag": "quadratic",
-    "load": "load-dependent", "gear": "gear losses", "balance": "counterbalance", "harmonic": "torque ripple",
+    "load": "load-dependent", "gear": "gear losses", "balance": "counterbalance", "gas_spring": "gas spring", "temperature": "temperature-dependent", "harmonic": "torque ripple",
     "ripple": "torque ripple", "coupling": "shared drive",
 }  # fmt: skip
 

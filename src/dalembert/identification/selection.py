@@ -20,6 +20,7 @@ from dalembert.arm import Arm
 from dalembert.identification.base import base_parameters
 from dalembert.identification.blocks import REST, STILL, Grams, Material, several_grams
 from dalembert.identification.candidates import Candidates, Family, LawVariant
+from dalembert.identification.columns import HEAT
 from dalembert.identification.crossvalidation import CrossValidation, difference, usual_squares
 from dalembert.identification.modelled import parameter_set
 from dalembert.identification.options import AskedSettings, ModelOptions
@@ -37,6 +38,7 @@ Laws = dict[tuple[int, str], LawVariant]  # what the joints have, by joint and f
 WORTH = 0.1  # of a joint's squared error: what another law must take away
 PLAIN_WORTH = 0.01  # the same, below which viscous or Coulomb friction are left out
 LEAST = 0.3  # of a joint's squared error with viscous and Coulomb friction: errors below it count as so large
+HEAVY = 0.1  # of the largest torque: joints with less have no counterbalance
 BEYOND = 1.5  # of the band: a higher cut-off is taken only if it is the best
 ROUNDS = 4  # of adding laws, at most
 DEVIATIONS = (1.0, 0.3, 0.1, 0.03)  # of a prior around the arm's own inertias, relative
@@ -84,7 +86,9 @@ class Selector:
         middle = float(self.material.cutoffs[len(self.material.cutoffs) // 2])
         fit, _ = self.material.at(middle)
         self.fastest = np.abs(fit.qd).max(axis=0)
-        self.candidates = Candidates(arm, self.shared.rank, self.fastest, self.open)
+        torques = np.sqrt(np.mean(fit.tau**2, axis=0))
+        heavy, heated = torques > HEAVY * torques.max(), material.log.temperature is not None
+        self.candidates = Candidates(arm, self.shared.rank, self.fastest, heavy, heated, self.open)
         self.start = np.zeros(self.candidates.size)
         self.start[: self.shared.rank] = self.shared.values
         felt = self.shared.felt
@@ -111,12 +115,13 @@ class Selector:
 
     def rows(self, piece: Stretch) -> list[Array]:
         """What the joints feel at the samples of a piece: (columns, samples) each."""
-        felt, (q, qd, qdd) = self.shared.felt, piece.states
+        felt, (q, qd, qdd), usual = self.shared.felt, piece.states, self.material.log.mean_temperature
         common = felt.rows(q, qd, qdd, piece.temperature)
+        warmth = None if piece.temperature is None or usual is None else piece.temperature - usual
         out = []
         for j, (places, part) in enumerate(zip(felt.columns, felt.parts, strict=True)):
             load = self.load_from[places] @ common[part]
-            out.append(np.vstack([common[part], self.candidates.rows(j, q, qd, qdd, load)]))
+            out.append(np.vstack([common[part], self.candidates.rows(j, q, qd, qdd, load, warmth)]))
         return out
 
     def weights(self, piece: Stretch, kept: NDArray[np.intp]) -> Array:
@@ -355,10 +360,11 @@ class Selector:
         terms: dict[str, dict[str, list[dict[str, float]]]] = {name: {} for name in names}
         for (j, family), variant in laws.items():
             for term in variant.terms if family not in FRICTION else ():
-                if isinstance(term, Offset):
-                    continue
-                shape = {x.name: getattr(term, x.name) for x in term.numbers() if x.name not in term.linear()}
-                terms[names[j]].setdefault(term.name, []).append(shape)
+                if not isinstance(term, Offset):
+                    shape = {x.name: getattr(term, x.name) for x in term.numbers() if x.name not in term.linear()}
+                    terms[names[j]].setdefault(term.name, []).append(shape)
+            if variant.heated:
+                terms[names[j]][HEAT] = [{}]
         pinned = self.settings.model
         friction: dict[str | int, Sequence[str]] = {
             name: tuple(kind for kind in FRICTION if (j, kind) in laws) for j, name in enumerate(names)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 BEST = 3  # laws of a joint that are in the table though they were not chosen; the others are folded away
 LOSS = -0.6  # gains below this are drawn at the edge of their panel
-ROW, LETTER = 0.2, 0.062  # inches: of a line of a panel, and of a letter beside it
+ROW, LETTER = 0.2, 0.076  # inches: of a line of a panel, and of a letter beside it
 HEADINGS = {"cutoff": "cut-off", "estimator": "estimator"}
 CHOSEN, REJECTED = (JOINTS[0], "chosen"), (SOFT, "not chosen")
 COLUMNS = ("tried", "held-out error", "gain ± standard error", "parameters", "")
@@ -33,7 +33,7 @@ ABOUT = (
     "for a law, as a share of the error of its joint; for a cut-off, beside the best; for an estimator, beside the first. "
     "A law with more parameters is taken if its gain exceeds {errors} of the difference, and {worth:g} % of the error of its "
     "joint. One that gains as much and is not chosen has a coefficient of a sign that no mechanism has, or another law took its "
-    "place. A law that helps other joints too, such as a shared drive, may gain more than 100 % of its own. Held-out errors are "
+    "place, or it was removed at the end. A shared drive is one with the next joint. A law that helps other joints too, such as a shared drive, may gain more than 100 % of its own. Held-out errors are "
     "those of the model at the time: laws that were chosen first stand beside larger ones.</p>"
 )
 
@@ -98,11 +98,15 @@ def label(trial: Trial) -> str:
     """What was tried, in few words, for a picture.
 
     >>> label(Trial("coupling", "a", "a drive that 'a' and 'b' share, ratio -1", 0.1, 0.0, 0.0, 3, False))
-    'shared drive with the next joint, ratio −1'
+    'shared drive, ratio −1'
     """
     if trial.choice == "coupling":
-        return f"shared drive with the next joint, {trial.option.rpartition(', ')[2]}".replace("-", "−")
-    return short(trial.option)
+        return f"shared drive, {trial.option.rpartition(', ')[2]}".replace("-", "−")
+    return (
+        short(trial.option)
+        .replace("Coulomb friction, width", "Coulomb, width")
+        .replace("Stribeck friction,", "Stribeck,")
+    )
 
 
 def _signed(value: float) -> str:

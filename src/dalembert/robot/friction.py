@@ -20,7 +20,7 @@ class Friction:
 
     viscous   F_v (N m s/rad), ≥ 0
     coulomb   F_s (N m), one level or a pair (at positive speed, at negative speed), both ≥ 0
-    others    offset, stribeck, tanh, sigmoid, load, gear, harmonic, spring, gas_spring: each a dict of its numbers,
+    others    offset, stribeck, tanh, sigmoid, drag, load, gear, harmonic, spring, gas_spring: each a dict of its numbers,
               or a list of them where a joint has several
 
     >>> Friction(viscous=0.5, coulomb=(2.0, 1.5), spring={"stiffness": 30.0, "rest": 0.2})
