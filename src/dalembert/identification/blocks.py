@@ -68,7 +68,7 @@ class Material:
     """A log that is ready to be judged at several cut-offs.
 
     stretches  (t, q, qd or None, tau) on even instants, at no higher a rate than the highest cut-off needs
-    rate       of those (Hz)
+    rate       of those (Hz); thinned: whether it is lower than that of the log
     cutoffs    what is tried (Hz), upwards; band: up to which all are judged
     """
 
@@ -86,7 +86,7 @@ class Material:
         every = max(1, int(rate / (OVERSAMPLED * max(self.band, float(self.cutoffs[-1])))))
         notes: list[str] = []
         whole = even_stretches(log, 1.0 / rate, GAP / float(np.sqrt(self.cutoffs[0] * self.cutoffs[-1])), notes)
-        self.rate = rate / every
+        self.rate, self.thinned = rate / every, every > 1
         needed = 2 * round(REACH / float(self.cutoffs[0]) * self.rate) + 4 * SPACING
         self.stretches = [thinned for stretch in whole if len((thinned := thin(stretch, rate, every)).t) > needed]
         if not self.stretches:

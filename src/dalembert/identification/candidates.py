@@ -6,7 +6,7 @@ speed. Every variant is one or several columns of the joint's equations, made fr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -37,6 +37,9 @@ WIDTHS = (0.04, 0.055, 0.075, 0.1, 0.14, 0.19, 0.26, 0.36)
 SPEEDS = (0.02, 0.03, 0.045, 0.065, 0.1, 0.14, 0.2, 0.3)  # the same, for friction that falls with speed
 ORDERS = (1, 2, 3, 4, 5, 6, 8)  # of torque ripple, per turn
 ARMS = (0.2, 0.5, 0.8)  # how far one end of a gas spring is from the axis, beside the other
+FINE_ARMS = (0.1, 0.17, 0.27, 0.38, 0.5, 0.62, 0.75, 0.87)  # the same, at a joint that has one
+FINE_ANGLES = 24
+CLOSEST = 0.97  # the largest of those: equal arms would push where the ends meet
 ANGLES = 8  # directions, of a turn, in which its ends may be nearest to each other
 RATIOS = (1.0, -1.0)  # of drives that neighbours share
 
@@ -97,7 +100,7 @@ def mean_sign(qd: Array) -> Array:
 def columns_of(term: Term, q: Array, qd: Array, load: Array, sign: Array) -> list[Array]:
     """What a unit of each coefficient of a term brings, (N,) or a number; of Coulomb friction with one level alone.
 
-    ``sign`` (N,) is :func:`mean_sign` of the velocities.
+    ``sign`` (N,) is that of the velocities, or :func:`mean_sign` of them.
     """
     if isinstance(term, Coulomb):
         return [sign]
@@ -114,23 +117,22 @@ class Candidates:
 
     base      how many columns the links, and all that is not chosen, have; those of the families follow
     families  by (joint, name)
+    averaged  whether samples stand for the mean over their interval, as those of a thinned log do
     own       for each joint the (column, term, number of the coefficient) that its own terms bring; no term stands for
               friction that changes with the temperature
     drives    (column, drive, kind) of shared drives
     """
 
-    def __init__(
-        self, arm: Arm, base: int, fastest: Array, heavy: NDArray[np.bool_], heated: bool, open_: Sequence[str]
-    ) -> None:
+    def __init__(self, arm: Arm, base: int, families: Iterable[Family], averaged: bool = False) -> None:
+        self.averaged = averaged
         self.arm, self.base, self.size = arm, base, base
         self.families: dict[tuple[int, str], Family] = {}
         self.own: list[list[tuple[int, Term | None, int]]] = [[] for _ in range(arm.n)]
         self.drives: list[tuple[int, Drive, str]] = []
         self._places: dict[tuple[int, Term], tuple[int, ...]] = {}
-        for j in range(arm.n):
-            for family in families_of(arm, j, float(fastest[j]), bool(heavy[j]), heated, open_):
-                variants = tuple(self._placed(j, variant) for variant in family.variants)
-                self.families[family.key] = Family(family.name, j, family.choice, variants, family.replaces)
+        for family in families:
+            variants = tuple(self._placed(family.joint, variant) for variant in family.variants)
+            self.families[family.key] = replace(family, variants=variants)
 
     def _placed(self, j: int, variant: LawVariant) -> LawVariant:
         columns: list[int] = []
@@ -162,7 +164,8 @@ class Candidates:
         out = np.empty((len(self.columns_at(j)), len(q)))
         brought: dict[Term | None, list[Array]] = {}
         position, speed = np.ascontiguousarray(q[:, j]), np.ascontiguousarray(qd[:, j])
-        sign = mean_sign(speed)
+        sign_of = mean_sign if self.averaged else np.sign
+        sign = sign_of(speed)
         for row, (_, term, k) in enumerate(self.own[j]):
             if term is None and term not in brought:
                 above = np.zeros(len(q)) if warmth is None else warmth[:, j]
@@ -175,9 +178,26 @@ class Candidates:
             if j in (drive.i, drive.j):
                 share = drive.row(self.arm.n)
                 turned = (qdd if kind == "Im" else qd) @ share
-                out[row] = share[j] * (mean_sign(turned) if kind == "Fs" else turned)
+                out[row] = share[j] * (sign_of(turned) if kind == "Fs" else turned)
                 row += 1
         return out
+
+
+def gas_spring(a: float, angle: float) -> LawVariant:
+    """A gas spring, one end of which is ``a`` times as far from the axis as the other."""
+    words = f"a gas spring, ends {a:.3g} : 1 from the axis, nearest at {angle:.2g} rad"
+    return LawVariant(words, (GasSpring(0.0, a, 1.0, angle),))
+
+
+def gas_springs(around: LawVariant | None = None, step: float = 0.0) -> list[LawVariant]:
+    """Gas springs of all shapes, or around one, up to two steps away in the logarithm of a and in the angle (rad)."""
+    if around is None:
+        return [gas_spring(a, 2 * np.pi * k / FINE_ANGLES) for a in FINE_ARMS for k in range(FINE_ANGLES)]
+    (term,) = around.terms
+    assert isinstance(term, GasSpring)
+    few = range(-2, 3)
+    shapes = [(min(float(term.a) * np.exp(step * i), CLOSEST), float(term.angle) + step * k) for i in few for k in few]
+    return [gas_spring(float(a), angle) for a, angle in dict.fromkeys(shapes)]
 
 
 def families_of(arm: Arm, j: int, fastest: float, heavy: bool, heated: bool, open_: Sequence[str]) -> list[Family]:
@@ -217,9 +237,7 @@ def families_of(arm: Arm, j: int, fastest: float, heavy: bool, heated: bool, ope
         ripple = [law(f"torque ripple, {k} per turn", Harmonic(float(k))) for k in ORDERS]
         offer("harmonic", "ripple", ripple, "balance")
     if turns and heavy:
-        shapes = [(a, 2 * np.pi * k / ANGLES) for a in ARMS for k in range(ANGLES)]
-        words = "a gas spring, ends {:g} : 1 from the axis, nearest at {:.2g} rad"
-        gas = [law(words.format(a, angle), GasSpring(0.0, a, 1.0, angle)) for a, angle in shapes]
+        gas = [gas_spring(a, 2 * np.pi * k / ANGLES) for a in ARMS for k in range(ANGLES)]
         offer("gas_spring", "spring", gas, "balance")
     if j + 1 < arm.n and not arm.passive_names:
         names = arm.joint_names

@@ -25,22 +25,18 @@ def choose(arm: Arm, log: Log, settings: AskedSettings, rotor: bool, step: Progr
     cutoff, laws, trials, plain = selector.run()
     model = selector.model(laws)
     filtering = replace(settings.filtering, cutoff=float(cutoff))
-    estimator, error = settings.estimator, min((t.error for t in trials if t.chosen), default=plain)
+    estimator = settings.estimator
+    fixed = replace(model, sigmoid=None, stribeck=None)  # sharp Coulomb friction stands for shapes that the fit finds
+    parameters = parameter_set(arm, fixed, rotor, [], material.log.mean_temperature)
+    study = EstimatorStudy(parameters, material, cutoff, selection.standard_errors)
     if "estimator" in open_:
-        study = EstimatorStudy(
-            parameter_set(arm, model, rotor, [], material.log.mean_temperature),
-            material,
-            cutoff,
-            selection.standard_errors,
-        )
         estimator, more = study.choose(study.ways(arm), step)
         trials += more
-        error = next(trial.error for trial in more if trial.chosen)
     pinned = replace(settings, model=model, filtering=filtering, estimator=estimator, selection=None)
     drives = tuple((v.drive.i + 1, v.drive.j + 1, v.drive.ratio) for v in laws.values() if v.drive is not None)
     chosen = Selection(
         open_, structure(arm, laws), drives, tuple(trials), int(np.max(material.part_count)), material.band, plain,
-        error, model, filtering, estimator, selection.standard_errors,
+        study.error, model, filtering, estimator, selection.standard_errors,
     )  # fmt: skip
     return pinned, chosen
 

@@ -93,6 +93,11 @@ class CrossValidation:
         rows = np.maximum(self.judged.rows, 1.0)
         return (errors / rows / self.usual[:, None])[:, self.counted].mean(axis=0)
 
+    def floor(self, joint: int) -> float:
+        """What errors of a joint that do not count, being rounding and sampling, would be of a score."""
+        torques, rows = float(self.judged.G[joint][:, -1, -1].sum()), max(float(self.judged.rows[joint].sum()), 1.0)
+        return NOISELESS * torques / rows / float(self.usual[joint]) / len(self.judged.G)
+
     def relative(self, errors: Array) -> float:
         """‖τ_measured − τ_predicted‖ / ‖τ_measured‖ over all parts and joints."""
         whole = sum(float(G[:, -1, -1].sum()) for G in self.judged.G)

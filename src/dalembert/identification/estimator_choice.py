@@ -74,6 +74,9 @@ class EstimatorStudy:
         self.cv = self._cv(self.weights, ones)
         errors, _ = self.cv.errors([columns])
         self.cv.usual = usual_squares(self.judged, errors)
+        self.at_cutoff = CrossValidation(self.fitted, self.fitted, self.base.rank, self.start, self.weights, ones)
+        # of weighted least squares, on parts left out, low-passed as the fit is
+        self.error = self.at_cutoff.relative(self.at_cutoff.errors([columns])[0])
         self.plain = plain
 
     def _cv(self, weights: Array, usual: Array) -> CrossValidation:
@@ -167,25 +170,29 @@ class EstimatorStudy:
         sums = np.stack([whole[part == k].T @ whole[part == k] for k in range(blocks.parts)])
         return np.stack([*(sums.sum(axis=0) - mine for mine in sums), sums.sum(axis=0)])
 
-    def _left(self, way: Way) -> Array | None:
-        """(n, B) the squares that a way leaves on parts left out; None where its cone program cannot be solved."""
-        left = np.zeros_like(self.judged.rows)
+    def _left(self, way: Way) -> tuple[Array, float] | None:
+        """((n, B) the squares that a way leaves on parts left out, the relative error there at the cut-off itself); None
+        where its cone program cannot be solved."""
+        left, own = np.zeros_like(self.judged.rows), np.zeros_like(self.fitted.rows)
         try:
             for part in range(self.cv.parts):
-                left += self.cv.squares(way.solve(way.normal[part]), part)
+                pi = way.solve(way.normal[part])
+                left += self.cv.squares(pi, part)
+                own += self.at_cutoff.squares(pi, part)
         except DalembertError:
             return None
-        return left
+        return left, self.at_cutoff.relative(own)
 
     def choose(self, ways: Sequence[Way], step: Progress) -> tuple[EstimatorOptions, list[Trial]]:
         """The way that predicts best; of those within one standard error of it the plainest, or at a high condition
         number that which believes most."""
-        scores, errors = [], []
+        scores, errors, own = [], [], []
         for k, way in enumerate(ways):
             step("estimators", k / len(ways))
-            left = self._left(way)
+            left, at_cutoff = self._left(way) or (None, np.inf)
             scores.append(np.full(len(self.cv.counted), np.inf) if left is None else self.cv.scores(left))
             errors.append(np.inf if left is None else self.cv.relative(left))
+            own.append(at_cutoff)
         best = int(np.argmin([float(s.mean()) for s in scores]))
         near = []
         for k, s in enumerate(scores):
@@ -195,6 +202,7 @@ class EstimatorStudy:
             if k == best or loss <= max(self.standard_errors * spread, WORTH * float(scores[best].mean())):
                 near.append(k)
         chosen = near[-1] if self.condition > HIGH else near[0]
+        self.error = own[chosen]
         trials = []
         for k, (way, error) in enumerate(zip(ways, errors, strict=True)):
             if not np.isfinite(error):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
@@ -53,6 +53,8 @@ LOADS = 12  # fits after which the load of a term is taken as it is
 SETTLED = 1e-6  # of the torques: what another fit may change
 WORSE = 2.0  # a fit that settles may be worse than the best before it by no more than this
 NOTHING = 1e-30  # N m: torques so small are zero
+MOST_MASS = 1e6  # kg, of a known payload
+PAYLOAD = tuple(entry.name for entry in fields(Inertia))
 MOST_RUNS = 20  # that are looked at for units, signs and joints mixed up, each by itself
 UNLIKE = 0.5  # a relative error above which the arm is hardly the one that moved
 
@@ -110,6 +112,8 @@ def identify(
     settings, reading = settle(groups, selection, {**direct, **options})
     check_estimator(settings.estimator)
     check_folds(settings.validation.folds)
+    if progress is not None and not callable(progress):
+        raise DalembertError(f"progress is {progress!r}; it must be a function of words and the fraction done")
     step = progress or (lambda words, fraction: None)
     whole, others = _read_all(arm, log, validate, settings.validation.hold_out, reading, step)
     result = fitted(arm, whole, settings, reading, step)
@@ -165,14 +169,19 @@ def fitted(arm: Arm, whole: Log, settings: AskedSettings, reading: Mapping[str, 
     if settings.open:
         try:
             on_time = earlier_torques(whole, _first_lag(arm, ready, settings, rotor, step))
-            settings, chosen_by_log = choose(arm, on_time, settings, rotor, step)
+            asked = (
+                settings
+                if "cutoff" in settings.open
+                else replace(settings, filtering=replace(settings.filtering, cutoff=ready.cutoff))
+            )
+            settings, chosen_by_log = choose(arm, on_time, asked, rotor, step)
         except TooShortError as short:
             warned.append(f"{short}, so that nothing was chosen by cross-validation")
         else:
             how["cutoff"] = settings.filtering.cutoff
             ready = condition(whole, **how)
-            by = "chosen by cross-validation" if "cutoff" in chosen_by_log.chosen else "as asked"
-            notes += [note.replace("as asked", by) for note in ready.notes]
+            if "cutoff" in chosen_by_log.chosen:
+                notes += [note.replace("as asked", "chosen by cross-validation") for note in ready.notes]
     model, estimator = settings.model, settings.estimator
     friction = friction_of(arm, model.friction)
     dry = any("coulomb" in law for law in ([*friction.values()] if isinstance(friction, Mapping) else [friction]))
@@ -314,6 +323,9 @@ def check_estimator(estimator: EstimatorOptions) -> None:
         raise DalembertError(f"prior_kind is '{kind}'; it can be entropic or euclidean")
     if deviation is not None and not deviation > 0:
         raise DalembertError(f"prior_deviation is {deviation:g}; it must be above 0, such as 0.3 for thirty percent")
+    for name in ("prior_deviation", "prior_kind"):
+        if getattr(estimator, name) is not None and estimator.prior is None:
+            raise DalembertError(f"{name} says how a prior is believed, and there is none; give prior, an arm")
     if estimator.damping is not None and method != "damped":
         raise DalembertError(f"damping is for method='damped', and the method is '{method}'")
     if belief_of(estimator) is not None and method in ("damped", "sequential", "total"):
@@ -362,9 +374,13 @@ def _known_load(arm: Arm, payload: Any, run: Conditioned) -> KnownLoad:
     if arm.mechanism.tip_body < 0:
         raise DalembertError(f"the tip of arm '{arm.name}' does not move; a payload there shows in no torque")
     centred = isinstance(payload, Inertia) or (isinstance(payload, Mapping) and set(payload) != {"mass"})
+    if isinstance(payload, Mapping) and (unknown := [key for key in payload if key not in PAYLOAD]):
+        raise DalembertError(f"the known payload has no '{unknown[0]}'; it has {', '.join(PAYLOAD)}")
     body = payload if isinstance(payload, Inertia) else Inertia(**payload) if isinstance(payload, Mapping) else None
     if body is None:
         body = Inertia(number("payload", payload))
-    if not float(body.mass) > 0:
-        raise DalembertError(f"the known payload has a mass of {float(body.mass):g} kg; it must be above 0")
+    if not 0 < float(body.mass) <= MOST_MASS:
+        raise DalembertError(
+            f"the known payload has a mass of {float(body.mass):g} kg; it must be above 0, and at most {MOST_MASS:g}"
+        )
     return KnownLoad(ten(body), run, centred)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from numbers import Real
 from typing import Any
 
 from dalembert.arm import Arm
 from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError
+from dalembert.identification.option_types import checked
 from dalembert.logs.log import Source
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.tables import nearest
@@ -141,12 +143,13 @@ class SelectionOptions:
     standard_errors: float = 1.0
 
     def __post_init__(self) -> None:
-        if isinstance(self.choose, str) or (unknown := [name for name in self.choose if name not in CHOICES]):
-            word = self.choose if isinstance(self.choose, str) else unknown[0]
+        several = isinstance(self.choose, Iterable) and not isinstance(self.choose, str | bytes)
+        if not several or (unknown := [name for name in self.choose if name not in CHOICES]):
+            word = unknown[0] if several else self.choose
             raise DalembertError(f"choose names '{word}'; it is a list of {', '.join(CHOICES)}")
-        if not isinstance(self.blocks, int) or not 2 <= self.blocks <= 20:
+        if not isinstance(self.blocks, int) or isinstance(self.blocks, bool) or not 2 <= self.blocks <= 20:
             raise DalembertError(f"blocks is {self.blocks!r}; it must be a whole number from 2 to 20")
-        if not self.standard_errors >= 0:
+        if not (isinstance(self.standard_errors, Real) and self.standard_errors >= 0):
             raise DalembertError(f"standard_errors is {self.standard_errors!r}; it must be a number that is at least 0")
 
 
@@ -195,6 +198,8 @@ def settle(
             single[FIELDS[name]][name] = value
         elif name in READING:
             reading[name] = value
+        elif name in (entry.name for entry in fields(SelectionOptions)):
+            raise DalembertError(f"{name} is about the selection; give selection=SelectionOptions({name}={value!r})")
         else:
             known = (*FIELDS, *GROUPS, *READING, "selection", "progress")
             raise DalembertError(f"identify knows no option '{name}'{nearest(name, known)}")
@@ -205,11 +210,12 @@ def settle(
             whole = kind()
         elif not isinstance(whole, kind):
             raise DalembertError(f"{group} is {whole!r}; it must be {kind.__name__}(…)")
+        whole = checked(whole)
         given = {name: value for name, value in single[group].items() if value is not None}
         twice = [name for name in given if getattr(whole, name) != getattr(kind(), name)]
         if twice:
             raise DalembertError(f"{twice[0]} is given twice: by itself, and in {group}; give it once")
-        built[group] = replace(whole, **given)
+        built[group] = checked(replace(whole, **given))
     if selection is True or selection is None:
         selection = SelectionOptions()
     elif selection is not False and not isinstance(selection, SelectionOptions):

@@ -91,7 +91,7 @@ def robust(
         lost = fixed(joints, noise)
         before, values = values, ways.solve(joints, 1.0 / noise, base.values, lost)
         plain, covariance, _ = ways.spread(joints, values, 1.0 / noise, lost)
-        change = np.abs(values - before) / np.maximum(np.sqrt(np.diag(covariance)), 1e-300)
+        change = np.abs(values - before) / np.sqrt(np.maximum(np.diag(covariance), 1e-300))
         if np.delete(change, list(lost)).max(initial=0.0) < SETTLED:
             break
     notes = _notes(equations, row_weights(residual, noise), spikes)

@@ -46,8 +46,9 @@ class Selection:
     trials     everything that was tried, with its score
     blocks     how many parts of the log were left out, one after another
     band       the frequency (Hz) up to which errors were judged, for all cut-offs alike
-    plain      the relative error on parts left out of viscous and Coulomb friction at the same cut-off
-    error      that of the result
+    error      the relative error on parts left out, low-passed at the cut-off as the fit is: it compares with
+               ``fit.relative_error`` and with that of ``fit.evaluate``, where those of ``trials`` are up to ``band``
+    plain      the same with viscous and Coulomb friction alone
     model, filtering, estimator   the options that pin all that was chosen: ``identify(arm, log, model=…, …)``
     standard_errors               of the difference, by which a model with more parameters had to be better
     """
@@ -160,7 +161,7 @@ class Selection:
             alike = "all joints weighing alike " if best.error > won.error else ""
             why = f"{alike}not clearly worse than {short(best.option)} at {percent(best.error)}, and "
             why += "simpler" if tried.index(won) < tried.index(best) else "steadier at this condition number"
-        return f"Estimator: {short(won.option)}; held-out error {percent(won.error)}, {why}."
+        return f"Estimator: {short(won.option)}; held-out error {percent(won.error)} up to {self.band:.3g} Hz, {why}."
 
     def as_json(self) -> dict[str, Any]:
         """Everything that was tried, as plain data."""

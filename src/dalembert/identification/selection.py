@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dalembert.arm import Arm
 from dalembert.identification.base import base_parameters
 from dalembert.identification.blocks import REST, STILL, Grams, Material, several_grams
-from dalembert.identification.candidates import Candidates, Family, LawVariant
+from dalembert.identification.candidates import Candidates, Family, LawVariant, families_of, gas_springs
 from dalembert.identification.columns import HEAT
 from dalembert.identification.crossvalidation import CrossValidation, difference, usual_squares
 from dalembert.identification.modelled import parameter_set
@@ -40,6 +40,8 @@ PLAIN_WORTH = 0.01  # the same, below which viscous or Coulomb friction are left
 LEAST = 0.3  # of a joint's squared error with viscous and Coulomb friction: errors below it count as so large
 HEAVY = 0.1  # of the largest torque: joints with less have no counterbalance
 BEYOND = 1.5  # of the band: a higher cut-off is taken only if it is the best
+BALANCING = ("gas_spring", "balance", "harmonic")  # laws that a gas spring may stand for
+FINER = (0.0, 0.1, 0.04, 0.016)  # steps in the shape of a gas spring, after all shapes
 ROUNDS = 4  # of adding laws, at most
 DEVIATIONS = (1.0, 0.3, 0.1, 0.03)  # of a prior around the arm's own inertias, relative
 LOADED = ("load", "gear")  # laws that depend on what a joint passes on
@@ -71,8 +73,6 @@ class Selector:
         self.arm, self.settings, self.step, self.open = arm, settings, step, settings.open
         self.errors_needed = settings.selection.standard_errors
         self.material = material
-        self._studies: dict[CutoffStage, CrossValidation] = {}  # without a prior
-        self._precisions: dict[float, Array] = {}  # of the prior, by its deviation
         model = settings.model
         if "offset" in self.open:
             model = replace(model, offset=False)
@@ -88,14 +88,11 @@ class Selector:
         self.fastest = np.abs(fit.qd).max(axis=0)
         torques = np.sqrt(np.mean(fit.tau**2, axis=0))
         heavy, heated = torques > HEAVY * torques.max(), material.log.temperature is not None
-        self.candidates = Candidates(arm, self.shared.rank, self.fastest, heavy, heated, self.open)
-        self.start = np.zeros(self.candidates.size)
-        self.start[: self.shared.rank] = self.shared.values
-        felt = self.shared.felt
-        self.columns = [
-            np.concatenate([places, np.array(self.candidates.columns_at(j), np.intp)])
-            for j, places in enumerate(felt.columns)
-        ]
+        self._offer(
+            family
+            for j in range(arm.n)
+            for family in families_of(arm, j, float(self.fastest[j]), bool(heavy[j]), heated, self.open)
+        )
         self.load_from = self.shared.values  # what joints pass on, for laws that depend on it
         self.plain: Laws = {}
         for key, family in self.candidates.families.items():
@@ -103,6 +100,18 @@ class Selector:
                 self.plain[key] = family.variants[0]
         if any(name in LOADED for _, name in self.candidates.families):
             self.load_from = self._first(fit)
+
+    def _offer(self, families: Iterable[Family]) -> None:
+        """Takes these families as the candidates."""
+        self.candidates = Candidates(self.arm, self.shared.rank, families, self.material.thinned)
+        self.start = np.zeros(self.candidates.size)
+        self.start[: self.shared.rank] = self.shared.values
+        self.columns = [
+            np.concatenate([places, np.array(self.candidates.columns_at(j), np.intp)])
+            for j, places in enumerate(self.shared.felt.columns)
+        ]
+        self._studies: dict[CutoffStage, CrossValidation] = {}  # without a prior
+        self._precisions: dict[float, Array] = {}  # of the prior, by its deviation
 
     def _first(self, ready: Conditioned) -> Array:
         """The shared parameters of a first fit, with viscous and Coulomb friction."""
@@ -237,7 +246,7 @@ class Selector:
         models = [{**rest, family.key: variant} for variant in family.variants]
         errors, which = cv.errors([self.columns_of(model) for model in models])
         gain, spread = difference(cv.scores(before), cv.scores(errors), cv.parts)
-        unit = max(self.share(cv, before, family.joint), LEAST * self.plain_share[family.joint])
+        unit = self.unit(cv, before, family.joint)
         more = len(self.columns_of(models[which])) - len(self.columns_of(laws)) + (len(family.variants) > 1)
         needed = max(self.errors_needed * spread if more > 0 else 0.0, WORTH * unit * max(1.0, 0.5 * more))
         enough = gain > needed and self.possible(cv, models[which], family)
@@ -252,6 +261,10 @@ class Selector:
         """What a joint's own errors are of the score of these errors."""
         own = (errors[joint] / np.maximum(cv.judged.rows[joint], 1.0) / cv.usual[joint])[cv.counted].mean()
         return max(float(own), 1e-12) / self.arm.n
+
+    def unit(self, cv: CrossValidation, errors: Array, joint: int) -> float:
+        """What gains at a joint are measured in: its share of these errors, but not less than what counts at all."""
+        return max(self.share(cv, errors, joint), LEAST * self.plain_share[joint], cv.floor(joint))
 
     def possible(self, cv: CrossValidation, laws: Laws, family: Family) -> bool:
         """Whether a law's coefficients have the signs that a mechanism can have."""
@@ -272,9 +285,10 @@ class Selector:
                 rest = {k: v for k, v in laws.items() if k != key}
                 errors, _ = cv.errors([self.columns_of(rest)])
                 loss, spread = difference(cv.scores(errors), cv.scores(before), cv.parts)
-                unit = max(self.share(cv, before, key[0]), LEAST * self.plain_share[key[0]])
-                worth = PLAIN_WORTH if key[1] in FRICTION else WORTH
-                if loss <= (min if key[1] in FRICTION else max)(self.errors_needed * spread, worth * unit):
+                unit, basic = self.unit(cv, before, key[0]), key[1] in FRICTION
+                worth = PLAIN_WORTH if basic else WORTH
+                limit = (min if basic else max)(self.errors_needed * spread, worth * unit)
+                if loss <= max(limit, worth * cv.floor(key[0])):
                     losses.append((loss, key))
             if not losses:
                 return laws
@@ -311,9 +325,60 @@ class Selector:
             if best == now:
                 break
             now, cv = best, self.judged(stages[best], usual, deviation)
-            plain = cv.relative(cv.errors([self.columns_of(self.plain)])[0])
             laws, trials = self.laws(cv, self.plain)
-        return stages[now].cutoff, laws, [*cut, *trials], plain
+        plain = self.plain_error(stages[now])
+        laws, finer = self.finer(stages[now].cutoff, laws, deviation)
+        for fine in finer:  # stands for the coarse law
+            coarse = (fine.joint, ("a gas spring", "a counterbalance", "torque ripple"))
+            trials = [
+                replace(t, chosen=False) if t.joint == coarse[0] and t.option.startswith(coarse[1]) else t
+                for t in trials
+            ]
+        return stages[now].cutoff, laws, [*cut, *trials, *finer], plain
+
+    def finer(self, cutoff: float, laws: Laws, deviation: float | None) -> tuple[Laws, list[Trial]]:
+        """The model with gas springs of a finer shape, at joints with a gas spring or what looks like one, and their trials.
+
+        A counterbalance gives way to a gas spring that is better, and ripple to one that is clearly better.
+        """
+        trials = list[Trial]()
+        for joint, own in list(laws):
+            if own not in BALANCING or (joint, "gas_spring") not in self.candidates.families:
+                continue
+            trial, best = self._finest(joint, cutoff, laws, deviation)
+            needed = {"gas_spring": -np.inf, "balance": 0.0}.get(own, max(WORTH, self.errors_needed * trial.spread))
+            if trial.gain > needed:
+                place = self.candidates.families[joint, "gas_spring"].variants[0].columns
+                laws = {key: law for key, law in laws.items() if key != (joint, own)}
+                laws[joint, "gas_spring"] = replace(best, columns=place)
+                trials.append(replace(trial, chosen=True))
+        return laws, trials
+
+    def _finest(self, joint: int, cutoff: float, laws: Laws, deviation: float | None) -> tuple[Trial, LawVariant]:
+        """The gas spring of a joint that predicts best beside the other laws, by smaller and smaller steps in its shape."""
+        mine = (joint, "gas_spring")
+        others = [replace(self.candidates.families[key], variants=(law,)) for key, law in laws.items() if key != mine]
+        plain = [self.candidates.families[key] for key in self.plain if key not in laws]
+        tried: list[tuple[Trial, LawVariant]] = []
+        for step in FINER:
+            around = tried[-1][1] if tried else None
+            search = copy(self)
+            search._offer([*others, *plain, Family(mine[1], joint, "spring", tuple(gas_springs(around, step)))])
+            offered = search.candidates.families
+            search.plain = {key: offered[key].variants[0] for key in self.plain}
+            before = {key: offered[key].variants[0] for key in laws if key != mine}
+            rest = {key: law for key, law in before.items() if key not in ((joint, "balance"), (joint, "harmonic"))}
+            cv = search.judged(search.stage(cutoff), None, deviation)
+            errors, _ = cv.errors([search.columns_of(before)])
+            search.plain_share = [search.share(cv, errors, j) for j in range(self.arm.n)]
+            tried.append(search.tried(cv, errors, before, rest, offered[mine])[:2])
+        return min(tried, key=lambda x: x[0].error)
+
+    def plain_error(self, stage: CutoffStage) -> float:
+        """The error of viscous and Coulomb friction alone on parts left out, low-passed as the fit is."""
+        weights, ones = self._studies[stage].weights, np.ones(self.arm.n)
+        cv = CrossValidation(stage.fitted, stage.fitted, self.candidates.size, self.start, weights, ones)
+        return cv.relative(cv.errors([self.columns_of(self.plain)])[0])
 
     def best_cutoff(self, scores: Sequence[Array]) -> int:
         """The cut-off that is judged best; of those within one standard error of it the highest, but not far beyond the band."""

@@ -1,0 +1,67 @@
+"""What the fields of an identification's options may be, checked before a log is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from numbers import Real
+from typing import Any, TypeVar
+
+import numpy as np
+
+from dalembert.arm import Arm
+from dalembert.arrays import shown
+from dalembert.errors import DalembertError
+
+Options = TypeVar("Options", bound=Any)
+
+LONGEST_LAG = 1.0  # s
+MOST_DAMPING = 1e100
+MOST_DEVIATION = 1e3  # of a prior, relative
+
+
+def checked(options: Options) -> Options:
+    """A group of options: arrays as lists, and an error for a field that is not of its kind."""
+    changed = {}
+    for entry in fields(options):
+        value = getattr(options, entry.name)
+        if value is None:
+            continue
+        if isinstance(value, np.ndarray | np.generic):
+            changed[entry.name] = value = value.tolist()
+        if entry.name in KINDS:
+            possible, words = KINDS[entry.name]
+            if not possible(value):
+                raise DalembertError(f"{entry.name} is {shown(value)}; it must be {words}")
+    return replace(options, **changed)
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(float(value)))
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "rotor": (lambda x: isinstance(x, bool), "True or False"),
+    "physical": (lambda x: isinstance(x, bool), "True or False"),
+    "cutoff": (_number, "a number of hertz"),
+    "decimate": (lambda x: _whole(x) and x >= 1, "a whole number that is at least 1: one sample in so many is kept"),
+    "edge": (lambda x: _number(x) and x >= 0, "a number of seconds that is at least 0"),
+    "lag": (
+        lambda x: _number(x) and abs(x) <= LONGEST_LAG,
+        f"a number of seconds between {-LONGEST_LAG:g} and {LONGEST_LAG:g}",
+    ),
+    "method": (lambda x: isinstance(x, str), "a name such as 'weighted'"),
+    "prior_kind": (lambda x: isinstance(x, str), "'entropic' or 'euclidean'"),
+    "prior_deviation": (
+        lambda x: _number(x) and 0 < x <= MOST_DEVIATION,
+        f"a number above 0, at most {MOST_DEVIATION:g}, such as 0.3 for thirty percent",
+    ),
+    "damping": (lambda x: _number(x) and 0 <= x <= MOST_DAMPING, f"a number from 0 to {MOST_DAMPING:g}"),
+    "prior": (lambda x: isinstance(x, Arm), "an arm, as da.load(…) returns it"),
+    "bounds": (lambda x: isinstance(x, Mapping), "a dict such as {'link2': {'box': (low, high)}}"),
+    "hold_out": (lambda x: _number(x) and 0 <= x < 1, "a share of the log between 0 and 1, such as 0.3"),
+}
