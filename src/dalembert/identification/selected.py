@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -140,9 +141,10 @@ class Selection:
             return f" ({len(tried)} tried)" if tried else ""
         best = max(won, key=lambda trial: trial.gain)
         words = best.option.partition(",")[0].removeprefix("a ").removeprefix("an ").removesuffix(" friction")
+        size = "squared error" if best.gain <= 1 else "own squared error, since other joints gain too"
         return (
             f" ({len(tried)} tried; best: {words.replace('losses of the gear by direction', 'gear losses')} at joint "
-            f"{self.numbers[best.joint]}, gain {100 * best.gain:.0f} ± {100 * best.spread:.0f} % of its squared error)"
+            f"{self.numbers[best.joint]}, gain {100 * best.gain:.0f} ± {100 * best.spread:.0f} % of its {size})"
         )
 
     @property
@@ -157,9 +159,9 @@ class Selection:
             others = sorted((trial for trial in tried if trial is not won), key=lambda trial: -trial.gain)
             why += f", before {short(others[0].option)} at {percent(others[0].error)}" if others else ""
         else:
-            alike = "all joints weighing alike " if best.error > won.error else ""
-            why = f"{alike}not clearly worse than {short(best.option)} at {percent(best.error)}, and "
-            why += "simpler" if tried.index(won) < tried.index(best) else "steadier at this condition number"
+            alike = " with joints weighted equally" if best.error > won.error else ""
+            why = f"not clearly worse than {short(best.option)} at {percent(best.error)}{alike}, and "
+            why += "simpler" if tried.index(won) < tried.index(best) else "safer at this condition number"
         return f"Estimator: {short(won.option)}; held-out error {percent(won.error)}, {why}."
 
     def as_json(self) -> dict[str, Any]:
@@ -193,12 +195,12 @@ WORDS = {
 
 
 def percent(share: float) -> str:
-    """A relative error in percent, with three figures.
+    """A relative error in percent, with three figures; a dash for none.
 
-    >>> percent(0.04216), percent(0.12)
-    ('4.22 %', '12 %')
+    >>> percent(0.04216), percent(0.12), percent(float("inf"))
+    ('4.22 %', '12 %', '–')
     """
-    return f"{100 * share:.3g} %"
+    return f"{100 * share:.3g} %" if math.isfinite(share) else "–"
 
 
 def short(option: str) -> str:
