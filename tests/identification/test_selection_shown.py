@@ -217,3 +217,19 @@ def test_an_estimator_that_was_not_solved_is_shown_without_numbers(selection: Se
     page = selection_section(shown)
     assert "not solved" in page and "inf" not in re.sub(r"<svg.*?</svg>", "", page, flags=re.DOTALL)
     assert "inf" not in " ".join(shown.sentences)
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ({"prior": "kr300"}, "prior is 'kr300'; it must be an arm"),
+        ({"prior_deviation": 0.3}, "prior_deviation is about a prior, and none is given"),
+        ({"prior_kind": "entropic"}, "prior_kind is about a prior"),
+        ({"edge": -1.0}, "edge is -1"),
+        ({"lag": 5.0}, "lag is 5; it is in seconds"),
+        ({"lag": "late"}, "lag is 'late'"),
+    ],
+)
+def test_wrong_options_are_refused_before_a_log_is_read(arm: da.Arm, option: dict[str, Any], words: str) -> None:
+    with pytest.raises(da.DalembertError, match=re.escape(words)):
+        da.identify(arm, "no such file.csv", **option)
