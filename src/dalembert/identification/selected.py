@@ -155,9 +155,10 @@ class Selection:
         won = next(trial for trial in tried if trial.chosen)
         best = max(tried, key=lambda trial: trial.gain)
         if won is best:
-            why = f"the best of {len(tried)}"
             others = sorted((trial for trial in tried if trial is not won), key=lambda trial: -trial.gain)
-            why += f", before {short(others[0].option)} at {percent(others[0].error)}" if others else ""
+            alike = " with joints weighted equally" if others and others[0].error < won.error else ""
+            why = f"the best of {len(tried)}{alike}"
+            why += f", ahead of {short(others[0].option)} at {percent(others[0].error)}" if others else ""
         else:
             alike = " with joints weighted equally" if best.error > won.error else ""
             why = f"not clearly worse than {short(best.option)} at {percent(best.error)}{alike}, and "
