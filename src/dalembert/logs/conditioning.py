@@ -344,7 +344,7 @@ def even_stretches(log: Log, step: float, longest: float, notes: list[str]) -> l
     uneven = int(np.sum(np.abs(steps - own) > EVEN * own))
     if missing:
         what = counted(missing, "missing sample was", "missing samples were")
-        notes.append(f"{log.source}: {what} filled in between their neighbours")
+        notes.append(f"{log.source}: {what} interpolated")
     if uneven > len(cuts):
         notes.append(f"{log.source}: the stamps are uneven; it was resampled at {1 / step:.6g} Hz")
     if len(cuts):
