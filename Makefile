@@ -128,6 +128,7 @@ bench: .venv/.installed-dev .venv/.installed-debian
 	$(BIN)/python benchmarks/formulations.py
 	$(BIN)/python benchmarks/friction.py
 	$(BIN)/python benchmarks/growth.py
+	$(BIN)/python benchmarks/identification.py
 	$(BIN)/python benchmarks/map.py
 	$(BIN)/python benchmarks/microcontrollers.py
 	$(BIN)/python benchmarks/regressor.py

@@ -2,7 +2,7 @@
 
 Every case runs in a process of its own, on a log that it reads into memory before; kernels are compiled before, too. CPU
 time is that of all threads: on a machine that has other work to do it says more than the time that passed. The memory is
-what the process had at most, less what it had with the log in memory.
+what the process had at most, less what it had with the log in memory; for short logs that says nothing about them.
 
 --write writes benchmarks/identification.md.
 """
@@ -86,13 +86,13 @@ def measured(key: str, path: str) -> dict[str, float]:
     warnings.simplefilter("ignore")
     short = {name: values[:: max(1, round(case.rate / 100))][:3_000] for name, values in log.items()}
     da.identify(arm, short, **case.options)  # compiles, and loads what is loaded at first use
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()  # resident now
     wall, busy = time.perf_counter(), time.process_time()
     fit = da.identify(arm, log, **case.options)
     wall, busy = time.perf_counter() - wall, time.process_time() - busy
-    more = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    more = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     size = sum(values.nbytes for values in log.values())
-    return {"wall": wall, "busy": busy, "log": size / 1e6, "more": more / 1e3, "error": fit.relative_error}
+    return {"wall": wall, "busy": busy, "log": size / 1e6, "more": more / 1e6, "error": fit.relative_error}
 
 
 def main() -> None:
@@ -110,7 +110,7 @@ def main() -> None:
             x = json.loads(told.stdout.splitlines()[-1])
             what = f"{case.samples:,} samples at {case.rate:g} Hz, {case.arm}: {case.words}"
             rows.append(
-                (what, f"{x['wall']:.2f}", f"{x['busy']:.2f}", f"{case.goal:g}", f"{x['log']:.1f}", f"{x['more']:.0f}", f"{100 * x['error']:.2f}")
+                (what, f"{x['wall']:.2f}", f"{x['busy']:.2f}", f"{case.goal:g}", f"{x['log']:.1f}", f"{x['more']:.0f}" if x["log"] > 10 else "–", f"{100 * x['error']:.2f}")
             )  # fmt: skip
     head = ("", "s", "s of CPU", "goal, s", "log, MB", "more at most, MB", "relative error, %")
     table("Identification", rows, head)

@@ -14,7 +14,7 @@ import numpy as np
 import dalembert as da
 from dalembert.identification.log_equations import LogEquations
 from dalembert.identification.parameters import ParameterSet
-from dalembert.logs.conditioning import Conditioned, Piece
+from dalembert.logs.conditioning import Conditioned, Stretch
 from dalembert.logs.log import Log
 from sidebyside import one_core, random_states, table
 
@@ -27,13 +27,13 @@ def long_log() -> None:
     parameters = ParameterSet(arm, two_sided=True, offset=True)
     x = random_states(7, MANY)
     t, tau = np.arange(float(MANY)), arm.inverse_dynamics(*x)
-    ready = Conditioned((Piece(t, *x, tau),), rate=1.0, cutoff=1.0, every=1, edge=0, log=Log(t, x[0], tau))
-    equations = LogEquations(parameters, ready, 0.0, True, lambda words, fraction: None)
+    ready = Conditioned((Stretch(t, *x, tau),), rate=1.0, cutoff=1.0, every=1, edge=0, log=Log(t, x[0], tau))
+    equations = LogEquations(arm, ready, 0.0, True, lambda words, fraction: None)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     wall = busy = float("inf")
     for _ in range(3):
         start, started = time.perf_counter(), time.process_time()
-        whole = equations.prepared(())[1].together()
+        whole = equations.prepared(parameters)[1].together()
         wall, busy = min(wall, time.perf_counter() - start), min(busy, time.process_time() - started)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     rows = [

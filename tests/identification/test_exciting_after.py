@@ -321,6 +321,8 @@ def test_command_after_a_fit(tmp_path: Path, fit: Identification) -> None:
         (["--goal", "speed"], "there is no goal 'speed'"),
         (["--plane", "0 0 1"], "--plane"),
         (["--until", "1%"], "NAME=STD"),
+        (["--until", "Fv_9=0.1"], "has no 'Fv_9'"),
+        (["--until", "Fv_2=-1"], "it must be above 0"),
         (["--goal", f"task:{out}"], "next.csv"),
     ):
         run = CliRunner().invoke(app, [*arguments, *wrong])

@@ -270,3 +270,12 @@ def test_of_real_robots_one_keeps_its_friction_at_rest_and_another_does_not() ->
         )
     assert heavy.held_friction > 0.9 and light.held_friction < 0.2
     assert light.validation_error < 0.054 and light.validation[0].moving_error < 0.04  # 5.6 % with sgn(noise)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_motion_that_never_stops_has_no_rests_however_short_the_log(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    t = np.arange(0.0, (6.0, 10.0, 30.0)[seed % 3], 0.005)
+    q, qd, _ = da.fourier(rng.normal(0, 0.35, (2, 2, 5)), 0.1, [0.2, 0.4], duration=30.0)(t)
+    log = read_log({"t": t, "q": q, "qd": qd + 1e-3 * rng.normal(size=q.shape), "tau": q}, da.load("planar-2r"))
+    assert not any(stretch.resting.any() for stretch in smoothed(log, 2.0, []))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -200,9 +201,35 @@ def test_the_terminal_prints_the_reasons_and_how_to_repeat_them(arm: da.Arm, tmp
     assert "Model selection" not in again.output
     repeated = json.loads((tmp_path / "again.json").read_text())
     assert repeated["names"] == held["names"] and np.allclose(repeated["parameters"], held["parameters"], rtol=1e-9)
-    twice = CliRunner().invoke(app, [*words[:3], "--like", words[4], "--cutoff", "3"])
-    assert twice.exit_code != 0 and "given twice" in str(twice.output) + str(twice.exception)
+    for option in (["--cutoff", "3"], ["--no-offset"], ["--term", "2:spring"], ["--consistent"]):
+        twice = CliRunner().invoke(app, [*words[:3], "--like", words[4], *option])
+        name = option[0].replace("--no-", "--")
+        assert twice.exit_code != 0 and f"{name} is given, and so is --like" in f"{twice.output}{twice.exception}"
 
 
 def test_all_choices_have_words(selection: Selection) -> None:
     assert set(selection.chosen) == set(CHOICES)
+
+
+def test_an_estimator_that_was_not_solved_is_shown_without_numbers(selection: Selection) -> None:
+    unsolved = Trial("estimator", "", "robust least squares: not solved", np.inf, -np.inf, 0.0, 0, False)
+    shown = replace(selection, trials=(*selection.trials, unsolved))
+    page = selection_section(shown)
+    assert "not solved" in page and "inf" not in re.sub(r"<svg.*?</svg>", "", page, flags=re.DOTALL)
+    assert "inf" not in " ".join(shown.sentences)
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ({"prior": "kr300"}, "prior is 'kr300'; it must be an arm"),
+        ({"prior_deviation": 0.3}, "prior_deviation is about a prior, and none is given"),
+        ({"prior_kind": "entropic"}, "prior_kind is about a prior"),
+        ({"edge": -1.0}, "edge is -1"),
+        ({"lag": 5.0}, "lag is 5; it is in seconds"),
+        ({"lag": "late"}, "lag is 'late'"),
+    ],
+)
+def test_wrong_options_are_refused_before_a_log_is_read(arm: da.Arm, option: dict[str, Any], words: str) -> None:
+    with pytest.raises(da.DalembertError, match=re.escape(words)):
+        da.identify(arm, "no such file.csv", **option)

@@ -105,6 +105,8 @@ def excite(
     wanted = list(map(_until, until or []))
     if wanted and after is None:
         raise DalembertError("--until is about the motion after a fit; give the fit with --after")
+    if wanted and after is not None:
+        check_until(loaded, after, goal, wanted, duration)
     criterion = criterion or ("condition" if after is None else "l-optimal")
     with Bar(f"exciting {loaded.name}") as bar:
 
@@ -141,8 +143,23 @@ def excite(
     form = f"a spline of {excitation.coefficients.shape[-1]} control points"
     if excitation.base_frequency is not None:
         periods = round(motion.duration * excitation.base_frequency)
-        form = f"{periods} periods of {excitation.base_frequency:.4g} Hz, {excitation.coefficients.shape[2]} harmonics"
+        form = f"{periods} period{'s' if periods != 1 else ''} of {excitation.base_frequency:.4g} Hz, {excitation.coefficients.shape[2]} harmonics"
     tell(f"{motion.duration:g} s: {form}, found in {excitation.seconds:.1f} s; the motion is in {output.resolve()}")
+
+
+def check_until(
+    arm: da.Arm, after: Path, goal: str | None, wanted: list[tuple[str, float, bool]], duration: float
+) -> None:
+    """A sentence, before the search, where --until names what the goal does not, or what cannot be in percent."""
+    from dalembert.identification.exciting_goals import aim_of, check_wanted
+
+    record = da.read_fit(after)
+    aimed = aim_of(goal or "parameters", arm, record.base(arm), record, duration).goal
+    values = {row.name: row.value for row in aimed.rows}
+    for name, value, share in wanted:
+        check_wanted(aimed.text, tuple(values), name, value)
+        if share and math.isnan(values[name]):
+            raise DalembertError(f"--until {name}: its value is not known, so give its std as a number, not in percent")
 
 
 def _plane(text: str) -> tuple[tuple[float, ...], float]:
@@ -173,12 +190,7 @@ def _show_forecast(forecast: Forecast, wanted: list[tuple[str, float, bool]]) ->
     for name, value, share in wanted:
         size = value
         if share:
-            known = forecast.values[forecast.names.index(name)] if name in forecast.names else 1.0
-            if math.isnan(known):
-                raise DalembertError(
-                    f"--until {name}: its value is not known, so give its std as a number, not in percent"
-                )
-            size = value / 100 * abs(float(known))
+            size = value / 100 * abs(float(forecast.values[forecast.names.index(name)]))
         seconds = forecast.seconds_until(name, size)
         takes = f"takes about {seconds:.3g} s of such a motion" if math.isfinite(seconds) else "is out of reach of it"
         tell(f"{name} to ± {size:.3g} {takes}")

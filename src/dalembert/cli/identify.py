@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,10 +16,13 @@ from dalembert.cli.terminal import console, number, print_table, say, saying_war
 from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable
+from dalembert.identification.options import GROUPS
 from dalembert.identification.stages import Stages
 
 if TYPE_CHECKING:
     from dalembert.identification.result import Identification
+
+OPTIONS = {"physical": "consistent", "bounds": "box", "terms": "term"}  # fields with another name on the command line
 
 
 def identify(
@@ -28,8 +31,8 @@ def identify(
         list[str],
         Argument(
             metavar="LOG…",
-            help="A run, or several that are fitted together: .csv, .npz, .mat, .parquet, .mcap, .bag or .db3 files, or ROS bag "
-            "folders.",
+            help="A run, or several that are fitted together: .csv, .npz, .mat, .parquet, .mcap, .bag or .db3 files, or folders of "
+            "ROS 2 bags or LeRobot datasets.",
             show_default=False,
         ),
     ],
@@ -44,7 +47,10 @@ def identify(
     ] = None,
     consistent: Annotated[
         bool | None,
-        Option("--consistent/--no-consistent", help="Only parameters that bodies can have (semidefinite program)."),
+        Option(
+            "--consistent/--no-consistent",
+            help="Only parameters that bodies can have (semidefinite program); chosen unless given.",
+        ),
     ] = None,
     prior: Annotated[
         str | None, Option(metavar="ARM", help="An arm whose inertias are believed; implies --consistent.")
@@ -59,9 +65,15 @@ def identify(
             metavar='LINK="x y z X Y Z"', help="A box that holds a link's mass, in its frame; implies --consistent."
         ),
     ] = None,
-    cutoff: options.CutoffOption = None,
-    decimate: Annotated[int | None, Option(metavar="N", help="Keep one sample in N.")] = None,
-    edge: Annotated[float | None, Option(metavar="S", help="Seconds cut at both ends.")] = None,
+    cutoff: Annotated[
+        float | None, Option(metavar="HZ", help="Cut-off frequency of the low-pass; chosen unless given.")
+    ] = None,
+    decimate: Annotated[
+        int | None, Option(metavar="N", help="Keep one sample in N; 2.5 per period of the cut-off unless given.")
+    ] = None,
+    edge: Annotated[
+        float | None, Option(metavar="S", help="Seconds cut at both ends; two periods of the cut-off unless given.")
+    ] = None,
     dead_zone: Annotated[
         float | None, Option(metavar="SPEED", help="Leave a joint's samples out below this speed (rad/s).")
     ] = None,
@@ -92,24 +104,40 @@ def identify(
     motor_side: options.MotorSideOption = None,
     time_unit: options.TimeUnitOption = None,
     rate: options.RateOption = None,
-    rotor: Annotated[bool | None, Option("--rotor/--no-rotor", help="Identify rotor inertias.")] = None,
+    rotor: Annotated[
+        bool | None,
+        Option(
+            "--rotor/--no-rotor",
+            help="Identify rotor inertias; unless given, if the arm has rotors or the torques are the motors'.",
+        ),
+    ] = None,
     offset: Annotated[
         bool | None, Option("--offset/--no-offset", help=f"{options.OffsetHelp[:-1]}; chosen for each unless given.")
     ] = None,
     two_sided: Annotated[
-        bool | None, Option("--two-sided/--no-two-sided", help="Coulomb friction for each direction.")
+        bool | None, Option("--two-sided/--no-two-sided", help="A Coulomb level for each direction, at every joint.")
     ] = None,
     stribeck: Annotated[
-        bool | None, Option("--stribeck/--no-stribeck", help="Stribeck friction at every joint, its speeds by trial.")
+        bool | None,
+        Option(
+            "--stribeck/--no-stribeck",
+            help="Stribeck friction at every joint, its speeds by trial; chosen joint by joint unless any friction is given.",
+        ),
     ] = None,
     sigmoid: Annotated[
         bool | None,
         Option("--sigmoid/--no-sigmoid", help="Coulomb friction turns over gradually, its widths by least squares."),
     ] = None,
     coupling: Annotated[
-        list[str] | None, Option(metavar="I:J", help="A drive that joints I and J share, such as 5:6.")
+        list[str] | None,
+        Option(
+            metavar="I:J", help="A drive that joints I and J share, such as 5:6; may be repeated; chosen unless given."
+        ),
     ] = None,
-    balance: Annotated[list[str] | None, Option(metavar="JOINT", help="A joint with a counterbalance.")] = None,
+    balance: Annotated[
+        list[str] | None,
+        Option(metavar="JOINT", help="A joint with a counterbalance; may be repeated; chosen unless given."),
+    ] = None,
     term: Annotated[
         list[str] | None,
         Option(
@@ -129,18 +157,26 @@ def identify(
         str | None, Option("--output", "-o", metavar="OUT.toml", help="Save the calibrated arm: .toml or .urdf.")
     ] = None,
     report: Annotated[
-        str | None, Option(metavar="OUT.html", help="Write a page with torques, spectra, parameters.")
+        str | None,
+        Option(
+            metavar="OUT.html",
+            help="Write a page with the model selection, torques, residuals, spectra and parameters.",
+        ),
     ] = None,
     author: options.AuthorOption = None,
     title: options.TitleOption = None,
     note: options.NoteOption = None,
     date: options.DateOption = "today",
-    table: Annotated[str | None, Option("--json", metavar="OUT.json", help="Write every number.")] = None,
+    table: Annotated[
+        str | None,
+        Option("--json", metavar="OUT.json", help="Write every number, for --like, --compare and 'excite --after'."),
+    ] = None,
     selection: Annotated[
         bool,
         Option(
             "--selection/--no-selection",
-            help="Choose what is not given (cut-off, friction, offsets, springs, couplings, estimator) by cross-validation.",
+            help="Choose what is not given (cut-off, friction, offsets, springs, torque ripple, couplings, estimator) by "
+            "cross-validation.",
         ),
     ] = True,
     like: Annotated[
@@ -169,7 +205,7 @@ def identify(
         loaded_arm.n, column, gains, gears, motor_side, time_unit, unit, joints, topic, rate, episodes
     )
     if like is not None:
-        settings |= da.read_fit(like).options(loaded_arm)
+        settings = settings_like(like, settings, loaded_arm)
     former = [da.read_fit(path) for path in compare or []]
     for path in (output, report, table):
         if path is not None:
@@ -218,6 +254,20 @@ def identify(
                 progress=bar,
             )
         say("note", f"the report is in {report}")
+
+
+def settings_like(path: str, given: dict[str, Any], arm: da.Arm) -> dict[str, Any]:
+    """The settings with the model, cut-off and estimator of an earlier result, which may not be given as well."""
+    groups = da.read_fit(path).options(arm)
+    for group, kind in GROUPS.items():
+        for entry in fields(kind):
+            own = getattr(groups[group], entry.name) if group in groups else entry.default
+            if own is not None and own != entry.default and given.get(entry.name) is not None:
+                raise DalembertError(
+                    f"--{OPTIONS.get(entry.name, entry.name).replace('_', '-')} is given, and so is --like {path}, which "
+                    "settles it: leave one of them out"
+                )
+    return given | groups
 
 
 def folds_of(given: str | None) -> int | str:

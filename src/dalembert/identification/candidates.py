@@ -85,7 +85,7 @@ def mean_sign(qd: Array) -> Array:
     Friction jumps between two samples; with sgn at the samples alone the jump would be up to half an interval away.
 
     >>> mean_sign(np.array([-3.0, -1.0, 0.5, 2.0])).tolist()
-    [-1.0, -0.6666666666666667, 1.0, 1.0]
+    [-1.0, -1.0, 0.6666666666666666, 1.0]
     """
     middle = 0.5 * (qd[1:] + qd[:-1])
     before, after = np.append(qd[0], middle), np.append(middle, qd[-1])

@@ -86,6 +86,14 @@ class Aim:
     notes: tuple[str, ...] = ()
 
 
+def check_wanted(goal: str, names: Sequence[str], name: str, std: float) -> None:
+    """A sentence where a goal does not name a quantity, or none can be known so well."""
+    if name not in names:
+        raise DalembertError(f"the goal '{goal}' has no '{name}'; it has {', '.join(names)}{nearest(name, names)}")
+    if not 0 < std < math.inf:
+        raise DalembertError(f"the standard deviation wanted of '{name}' is {std:g}; it must be above 0")
+
+
 @brief
 @dataclass(frozen=True, eq=False)
 class Forecast:
@@ -120,12 +128,7 @@ class Forecast:
 
     def seconds_until(self, name: str, std: float) -> float:
         """How many seconds of such a motion bring the standard deviation of ``name`` down to ``std``; infinite if none do."""
-        if name not in self.names:
-            raise DalembertError(
-                f"the goal '{self.goal}' has no '{name}'; it has {', '.join(self.names)}{nearest(name, self.names)}"
-            )
-        if not std > 0:
-            raise DalembertError(f"the standard deviation wanted of '{name}' is {std:g}; it must be above 0")
+        check_wanted(self.goal, self.names, name, std)
         row = self.rows[self.names.index(name)]
 
         def reached(share: float) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -56,6 +57,7 @@ NOTHING = 1e-30  # N m: torques so small are zero
 MOST_MASS = 1e6  # kg, of a known payload
 PAYLOAD = tuple(entry.name for entry in fields(Inertia))
 MOST_RUNS = 20  # that are looked at for units, signs and joints mixed up, each by itself
+LONGEST_LAG = 0.5  # s: what a filter or a bus may delay torques by
 UNLIKE = 0.5  # a relative error above which the arm is hardly the one that moved
 
 
@@ -111,6 +113,7 @@ def identify(
     direct = {"method": method, "physical": physical, "prior": prior}
     settings, reading = settle(groups, selection, {**direct, **options})
     check_estimator(settings.estimator)
+    check_filtering(settings.filtering)
     check_folds(settings.validation.folds)
     if progress is not None and not callable(progress):
         raise DalembertError(f"progress is {progress!r}; it must be a function of words and the fraction done")
@@ -319,6 +322,11 @@ def check_estimator(estimator: EstimatorOptions) -> None:
         raise DalembertError(
             f"there is no method '{method}'; known are {', '.join(ways.METHODS)}{nearest(method, ways.METHODS)}"
         )
+    if estimator.prior is not None and not isinstance(estimator.prior, Arm):
+        raise DalembertError(f"prior is {estimator.prior!r:.80}; it must be an arm, such as load('kr300')")
+    if estimator.prior is None and (kind is not None or deviation is not None):
+        name = "prior_deviation" if kind is None else "prior_kind"
+        raise DalembertError(f"{name} is about a prior, and none is given; give prior (--prior ARM), or leave it out")
     if kind not in (None, "entropic", "euclidean"):
         raise DalembertError(f"prior_kind is '{kind}'; it can be entropic or euclidean")
     if deviation is not None and not deviation > 0:
@@ -337,6 +345,16 @@ def check_estimator(estimator: EstimatorOptions) -> None:
         )
     if method != "total" and (estimator.loaded is not None or estimator.payload is not None):
         raise DalembertError("loaded and payload are for method='total'")
+
+
+def check_filtering(filtering: FilterOptions) -> None:
+    """Refuses what no filter can have, before a log is read."""
+    if filtering.edge is not None and not 0 <= number("edge", filtering.edge) < math.inf:
+        raise DalembertError(f"edge is {filtering.edge:g}; it is the time cut at both ends (s) and must be at least 0")
+    if filtering.lag is not None and not abs(number("lag", filtering.lag)) <= LONGEST_LAG:
+        raise DalembertError(
+            f"lag is {filtering.lag:g}; it is in seconds, at most {LONGEST_LAG:g} either way, such as 0.004"
+        )
 
 
 def _several(logs: Any) -> list[Any]:

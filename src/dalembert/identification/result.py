@@ -255,10 +255,17 @@ class Identification:
         """The torques (N, n) of any run, at every row of the log; the log need not have torques.
 
         Positions and velocities are conditioned as for the fit (the same cut-off), torques are not
-        filtered. A joint at rest keeps :attr:`held_friction` of its dry friction, whatever the sign of its noise. Rows that
         filtered. A joint at rest keeps :attr:`held_friction` of its dry friction, whatever the sign of its noise. Rows
         that hold no numbers get what their neighbours in time say; fewer than ten samples between two gaps are too few,
         and get NaN. A run that leaves the range of the motion of the fit is warned of.
+
+        >>> import numpy as np, dalembert as da
+        >>> arm, t = da.load("pendulum"), np.arange(0, 20, 0.01)
+        >>> q, qd, qdd = da.fourier([[[0.5, 0.3]], [[0.2, 0.4]]], 0.2, duration=20.0)(t)
+        >>> log = {"t": t, "q": q, "qd": qd, "tau": arm.inverse_dynamics(q, qd, qdd)}
+        >>> fit = da.identify(arm, log, cutoff=5.0, selection=False)
+        >>> fit.predict({"t": t, "q": q}).shape
+        (2000, 1)
         """
         whole = self._read(log, torque_needed=False, **reading)
         for sentence in self._without_temperature(whole):
@@ -300,7 +307,17 @@ class Identification:
         return out if self.gains is None else out / self.gains
 
     def evaluate(self, log: Source, **reading: Any) -> PredictedRun:
-        """Measured against predicted on another run, conditioned as for the fit."""
+        """Measured against predicted on another run, conditioned as for the fit.
+
+        >>> import numpy as np, dalembert as da
+        >>> arm, t = da.load("pendulum"), np.arange(0, 20, 0.01)
+        >>> q, qd, qdd = da.fourier([[[0.5, 0.3]], [[0.2, 0.4]]], 0.2, duration=20.0)(t)
+        >>> log = {"t": t, "q": q, "qd": qd, "tau": arm.inverse_dynamics(q, qd, qdd)}
+        >>> fit = da.identify(arm, log, cutoff=5.0, selection=False)
+        >>> run = fit.evaluate(log)
+        >>> run.relative_error < 0.01, run.joint_errors.shape
+        (True, (1,))
+        """
         return self.judged(self._read(log, **reading))
 
     def judged(self, log: Log) -> PredictedRun:
@@ -417,6 +434,17 @@ class Identification:
         """Write every number as JSON, as ``dalembert identify --json`` does; :func:`dalembert.read_fit` reads it.
 
         compared  what :func:`dalembert.compare_fits` gives, to be written too
+
+        >>> import numpy as np, dalembert as da
+        >>> arm, t = da.load("pendulum"), np.arange(0, 20, 0.01)
+        >>> q, qd, qdd = da.fourier([[[0.5, 0.3]], [[0.2, 0.4]]], 0.2, duration=20.0)(t)
+        >>> log = {"t": t, "q": q, "qd": qd, "tau": arm.inverse_dynamics(q, qd, qdd)}
+        >>> fit = da.identify(arm, log, cutoff=5.0, selection=False)
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     fit.save(f"{folder}/fit.json")
+        ...     da.read_fit(f"{folder}/fit.json").names == fit.names
+        True
         """
         from dalembert.identification.record import fit_as_json, plain, write_json
 
@@ -430,6 +458,17 @@ class Identification:
 
         before  an identification, what :func:`dalembert.read_fit` gives, or a file of :meth:`save`
         level   the chance of calling anything changed where nothing is, for all tests together
+
+        >>> import numpy as np, dalembert as da
+        >>> arm, t, rng = da.load("pendulum"), np.arange(0, 20, 0.01), np.random.default_rng(0)
+        >>> q, qd, qdd = da.fourier([[[0.5, 0.3]], [[0.2, 0.4]]], 0.2, duration=20.0)(t)
+        >>> tau = arm.inverse_dynamics(q, qd, qdd)
+        >>> def fit(loss):
+        ...     log = {"t": t, "q": q, "qd": qd, "tau": tau + loss * np.sign(qd) + rng.normal(size=q.shape)}
+        ...     return da.identify(arm, log, cutoff=5.0, selection=False)
+        >>> earlier = fit(0.0)
+        >>> fit(0.0).compare(earlier).changed, fit(2.0).compare(earlier).changed
+        (False, True)
         """
         return handed_on(HANDS_ON, "compare")(self, before, level=level)
 

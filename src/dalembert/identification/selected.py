@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -141,9 +142,10 @@ class Selection:
             return f" ({len(tried)} tried)" if tried else ""
         best = max(won, key=lambda trial: trial.gain)
         words = best.option.partition(",")[0].removeprefix("a ").removeprefix("an ").removesuffix(" friction")
+        size = "squared error" if best.gain <= 1 else "own squared error, since other joints gain too"
         return (
             f" ({len(tried)} tried; best: {words.replace('losses of the gear by direction', 'gear losses')} at joint "
-            f"{self.numbers[best.joint]}, gain {100 * best.gain:.0f} ± {100 * best.spread:.0f} % of its squared error)"
+            f"{self.numbers[best.joint]}, gain {100 * best.gain:.0f} ± {100 * best.spread:.0f} % of its {size})"
         )
 
     @property
@@ -154,13 +156,14 @@ class Selection:
         won = next(trial for trial in tried if trial.chosen)
         best = max(tried, key=lambda trial: trial.gain)
         if won is best:
-            why = f"the best of {len(tried)}"
             others = sorted((trial for trial in tried if trial is not won), key=lambda trial: -trial.gain)
-            why += f", before {short(others[0].option)} at {percent(others[0].error)}" if others else ""
+            alike = " with joints weighted equally" if others and others[0].error < won.error else ""
+            why = f"the best of {len(tried)}{alike}"
+            why += f", ahead of {short(others[0].option)} at {percent(others[0].error)}" if others else ""
         else:
-            alike = "all joints weighing alike " if best.error > won.error else ""
-            why = f"{alike}not clearly worse than {short(best.option)} at {percent(best.error)}, and "
-            why += "simpler" if tried.index(won) < tried.index(best) else "steadier at this condition number"
+            alike = " with joints weighted equally" if best.error > won.error else ""
+            why = f"not clearly worse than {short(best.option)} at {percent(best.error)}{alike}, and "
+            why += "simpler" if tried.index(won) < tried.index(best) else "safer at this condition number"
         return f"Estimator: {short(won.option)}; held-out error {percent(won.error)} up to {self.band:.3g} Hz, {why}."
 
     def as_json(self) -> dict[str, Any]:
@@ -194,12 +197,12 @@ WORDS = {
 
 
 def percent(share: float) -> str:
-    """A relative error in percent, with three figures.
+    """A relative error in percent, with three figures; a dash for none.
 
-    >>> percent(0.04216), percent(0.12)
-    ('4.22 %', '12 %')
+    >>> percent(0.04216), percent(0.12), percent(float("inf"))
+    ('4.22 %', '12 %', '–')
     """
-    return f"{100 * share:.3g} %"
+    return f"{100 * share:.3g} %" if math.isfinite(share) else "–"
 
 
 def short(option: str) -> str:

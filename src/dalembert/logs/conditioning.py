@@ -132,8 +132,9 @@ class Conditioned:
         return sum(len(k) for k in self.kept)
 
     def thinned(self, quantity: Callable[[Stretch], Array]) -> Array:
-        """A ``quantity`` (N, …) of all samples of a piece, low-passed, at the kept samples of all pieces: (count, …)."""
-        return np.concatenate([self.filtered(quantity(p), k) for p, k in zip(self.pieces, self.kept, strict=True)])
+        """A ``quantity`` (N, …) of the samples of a stretch, each by itself, low-passed, at the kept samples of all pieces: (count, …)."""
+        blocks = self.blocks() if self.count else zip(self.pieces, self.kept, strict=True)
+        return np.concatenate([self.filtered(quantity(some), kept) for some, kept in blocks])
 
     def filtered(self, x: Array, at: NDArray[np.intp]) -> Array:
         """``x`` (N, …) low-passed, at some samples only: (len(at), …)."""
@@ -343,7 +344,7 @@ def even_stretches(log: Log, step: float, longest: float, notes: list[str]) -> l
     uneven = int(np.sum(np.abs(steps - own) > EVEN * own))
     if missing:
         what = counted(missing, "missing sample was", "missing samples were")
-        notes.append(f"{log.source}: {what} filled in between their neighbours")
+        notes.append(f"{log.source}: {what} interpolated")
     if uneven > len(cuts):
         notes.append(f"{log.source}: the stamps are uneven; it was resampled at {1 / step:.6g} Hz")
     if len(cuts):
@@ -351,9 +352,10 @@ def even_stretches(log: Log, step: float, longest: float, notes: list[str]) -> l
             f"{log.source}: it was cut into {len(cuts) + 1} stretches, where time goes back or samples are missing"
         )
     stretches = []
-    for rows in np.split(np.arange(len(log.t)), cuts):
-        if len(rows) < 10:
+    for start, end in zip([0, *cuts], [*cuts, len(log.t)], strict=True):
+        if end - start < 10:
             continue
+        rows = slice(int(start), int(end))  # which copies nothing
         t, q, tau = log.t[rows], log.q[rows], log.tau[rows]
         qd, warm = (None if x is None else x[rows] for x in (log.qd, log.temperature))
         if np.abs(np.diff(t) - step).max() > EVEN * step:
@@ -377,9 +379,11 @@ def filtered_states(samples: EvenSamples, rate: float, cutoff: float) -> Stretch
     wide = STATES * cutoff
     q = low_pass(q, rate, wide)
     if qd is None:
-        return Stretch(t, q, *derivatives(q - q[0], rate, 2), tau, None, warm)
+        qd, qdd = derivatives(q - q[0], rate, 2)
+        return Stretch(t, q, qd, qdd, tau, None, warm)
     qd = low_pass(qd, rate, wide)
-    return Stretch(t, q, qd, *derivatives(qd, rate, 1), tau, None, warm)
+    (qdd,) = derivatives(qd, rate, 1)
+    return Stretch(t, q, qd, qdd, tau, None, warm)
 
 
 def derivatives(x: Array, rate: float, order: int) -> list[Array]:

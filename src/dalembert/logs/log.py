@@ -140,7 +140,7 @@ def joined(logs: Sequence[Log]) -> Log:
     qd, warm = (_stacked([getattr(log, name) for log in logs], logs) for name in ("qd", "temperature"))
     whole = Log(
         np.concatenate(stamps), np.concatenate([log.q for log in logs]), np.concatenate([log.tau for log in logs]), qd,
-        tuple(note for log in logs for note in log.notes), listed([Path(log.source).name for log in logs], 4),
+        tuple(note for log in logs for note in log.notes), _named_together([Path(log.source).name for log in logs]),
         temperature=warm,
     )  # fmt: skip
     parts, end = [], 0
@@ -403,6 +403,18 @@ def _cleaned(raw: Raw, t: Array, arrays: dict[str, Array], torque_needed: bool, 
     warm = _filled(raw, t, arrays.get("temperature"), rows)
     qd = None if qd is None else qd[rows]
     return Log(t[rows], q, tau[rows], qd, tuple(raw.notes), raw.source, t, rows, temperature=warm)
+
+
+def _named_together(names: Sequence[str]) -> str:
+    """The name of several runs; the dataset of several episodes is named once.
+
+    >>> _named_together(["a.csv", "b.csv"]), _named_together(["arm, episode 0", "arm, episode 3"])
+    ('a.csv, b.csv', 'arm, episodes 0, 3')
+    """
+    datasets = {name.rpartition(EPISODE)[0] for name in names}
+    if len(datasets) > 1 or "" in datasets:
+        return listed(list(names), 4)
+    return f"{datasets.pop()}{EPISODE.rstrip()}s {listed([name.rpartition(EPISODE)[2] for name in names], 4)}"
 
 
 def _filled(raw: Raw, t: Array, temperature: Array | None, rows: NDArray[np.intp]) -> Array | None:

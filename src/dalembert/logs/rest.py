@@ -22,14 +22,15 @@ SHARE = 1e-3  # of a joint's largest speed: below it a joint without any noise r
 NOISE = 3.0  # standard deviations of the velocity's noise: below them a rest may begin
 LEAVE = 2.0  # times that speed: above it a rest is over
 QUIET = 0.1  # of the blocks of time, those that vary least, show the noise: the others have motion and its vibration
+BENT = 2.0  # noise varies at most so much more about its linear trend in a period than about a parabola
 CREEP = 1e-9  # rad/s or m/s: the speed of a joint at rest; its sign is the direction that friction keeps
 
 
 def rest_speeds(velocities: Sequence[Array], window: int) -> Array:
     """The speed (n,) below which each joint may rest, from all stretches (N, n) of a log.
 
-    ``window`` is a period of the cut-off in samples. The noise is what a mean over a period takes off the velocity, in
-    the tenth of all periods in which that is least.
+    ``window`` is a period of the cut-off in samples. The noise is what a linear trend over a period leaves of the velocity,
+    in the tenth of all periods in which that is least.
     """
     fastest = np.max([np.abs(qd).max(axis=0) for qd in velocities], axis=0)
     blocks = [_noise(qd, window) for qd in velocities]
@@ -37,14 +38,22 @@ def rest_speeds(velocities: Sequence[Array], window: int) -> Array:
 
 
 def _noise(qd: Array, window: int) -> Array:
-    """The root mean square, over blocks of a period, of the velocity less its mean over a period: (blocks, n)."""
+    """The root mean square, over blocks of a period, of the velocity less its linear trend in the block: (blocks, n).
+
+    A fast motion bends within a period, which is no noise. So the noise is at most ``BENT`` times what a parabola leaves.
+    """
     window = max(2, min(window, len(qd)))
     count = len(qd) // window
     rows = qd[: count * window].reshape(count, window, -1)
     ramp = np.arange(window) - 0.5 * (window - 1)
-    slope = np.einsum("w,bwn->bn", ramp, rows) / (ramp @ ramp)
-    square = np.einsum("bwn,bwn->bn", rows, rows) / window - rows.mean(axis=1) ** 2 - slope**2 * (ramp @ ramp) / window
-    return np.sqrt(np.maximum(square, 0.0))
+    bend = ramp**2 - np.mean(ramp**2)
+    left = np.einsum("bwn,bwn->bn", rows, rows) / window - rows.mean(axis=1) ** 2
+    trend = np.einsum("w,bwn->bn", ramp, rows) ** 2 / (ramp @ ramp) / window
+    noise = np.sqrt(np.maximum(left - trend, 0.0))
+    if window < 4:  # too few samples for a parabola
+        return noise
+    curvature = np.einsum("w,bwn->bn", bend, rows) ** 2 / (bend @ bend) / window
+    return np.minimum(noise, BENT * np.sqrt(np.maximum(left - trend - curvature, 0.0)))
 
 
 @brief

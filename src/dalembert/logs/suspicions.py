@@ -84,16 +84,19 @@ def _spikes(arm: Arm, log: Log) -> list[str]:
     """Single torques that stand far out from both their neighbours."""
     if len(log) < 10 or not np.isfinite(log.tau).all():
         return []
-    a, b, c = log.tau[:-2], log.tau[1:-1], log.tau[2:]
-    middle = np.maximum(np.minimum(a, c), np.minimum(np.maximum(a, c), b))  # the median of the three
-    out = np.abs(b - middle)
-    usual = np.median(np.abs(log.tau), axis=0)
-    far = (out > SPIKE[0] * np.percentile(out, 90, axis=0)) & (out > SPIKE[1] * usual) & (usual > 0)
-    return [
-        f"{log.source}: tau of joint '{arm.joint_names[j]}' stands out at {int(far[:, j].sum())} single samples, by up to "
-        f"{out[:, j].max():.3g} N m where {usual[j]:.3g} are usual; empty cells or NaN in their place have these rows dropped"
-        for j in np.flatnonzero(far.any(axis=0))
-    ]
+    told = []
+    for name, tau in zip(arm.joint_names, log.tau.T, strict=True):
+        a, b, c = tau[:-2], tau[1:-1], tau[2:]
+        middle = np.maximum(np.minimum(a, c), np.minimum(np.maximum(a, c), b))  # the median of the three
+        out = np.abs(b - middle)
+        usual = float(np.median(np.abs(tau)))
+        far = (out > SPIKE[1] * usual) & (usual > 0)
+        if far.any() and (far := far & (out > SPIKE[0] * np.percentile(out, 90))).any():
+            told.append(
+                f"{log.source}: tau of joint '{name}' stands out at {int(far.sum())} single samples, by up to {out.max():.3g} N m "
+                f"where {usual:.3g} are usual; empty cells or NaN in their place have these rows dropped"
+            )
+    return told
 
 
 def _beyond_limits(arm: Arm, log: Log) -> list[str]:

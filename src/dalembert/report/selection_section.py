@@ -26,6 +26,7 @@ ROW, LETTER = 0.2, 0.076  # inches: of a line of a panel, and of a letter beside
 HEADINGS = {"cutoff": "cut-off", "estimator": "estimator"}
 CHOSEN, REJECTED = (JOINTS[0], "chosen"), (SOFT, "not chosen")
 COLUMNS = ("tried", "held-out error", "gain ± standard error", "parameters", "")
+GAS_SPRING = "a gas spring"  # how candidates call it
 ABOUT = (
     "<p>The log was cut into blocks of time. Every candidate was fitted to all parts of the log but one and judged on that one, "
     "for each of them. The held-out error is ‖measured − predicted‖ / ‖measured‖ over all joints. The gain is the share of the "
@@ -99,9 +100,13 @@ def label(trial: Trial) -> str:
 
     >>> label(Trial("coupling", "a", "a drive that 'a' and 'b' share, ratio -1", 0.1, 0.0, 0.0, 3, False))
     'shared drive, ratio −1'
+    >>> label(Trial("spring", "a", "a gas spring, ends 0.8 : 1 from the axis, nearest at 3.9 rad", 0.1, 0.0, 0.0, 2, False))
+    'gas spring, nearest at 3.9 rad'
     """
     if trial.choice == "coupling":
         return f"shared drive, {trial.option.rpartition(', ')[2]}".replace("-", "−")
+    if trial.option.startswith(GAS_SPRING):
+        return f"gas spring,{trial.option.rpartition(',')[2]}"
     return (
         short(trial.option)
         .replace("Coulomb friction, width", "Coulomb, width")
