@@ -184,7 +184,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"cutoff": True}, "cutoff is True; it must be a number of hertz"),
     ({"method": 3}, "method is 3; it must be a name"),
     ({"prior": "x"}, "prior is 'x'; it must be an arm"),
-    ({"prior_deviation": 0.2}, "prior_deviation says how a prior is believed, and there is none"),
+    ({"prior_deviation": 0.2}, "prior_deviation is about a prior, and none is given"),
     ({"bounds": 3}, "bounds is 3; it must be a dict"),
     ({"method": "damped", "damping": "x"}, "damping is 'x'; it must be a number"),
     ({"progress": 3}, "progress is 3; it must be a function"),

@@ -331,9 +331,6 @@ def check_estimator(estimator: EstimatorOptions) -> None:
         raise DalembertError(f"prior_kind is '{kind}'; it can be entropic or euclidean")
     if deviation is not None and not deviation > 0:
         raise DalembertError(f"prior_deviation is {deviation:g}; it must be above 0, such as 0.3 for thirty percent")
-    for name in ("prior_deviation", "prior_kind"):
-        if getattr(estimator, name) is not None and estimator.prior is None:
-            raise DalembertError(f"{name} says how a prior is believed, and there is none; give prior, an arm")
     if estimator.damping is not None and method != "damped":
         raise DalembertError(f"damping is for method='damped', and the method is '{method}'")
     if belief_of(estimator) is not None and method in ("damped", "sequential", "total"):
