@@ -16,7 +16,6 @@ from dalembert.cli.terminal import console, number, print_table, say, saying_war
 from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable
-from dalembert.identification.options import GROUPS
 from dalembert.identification.stages import Stages
 
 if TYPE_CHECKING:
@@ -258,6 +257,8 @@ def identify(
 
 def settings_like(path: str, given: dict[str, Any], arm: da.Arm) -> dict[str, Any]:
     """The settings with the model, cut-off and estimator of an earlier result, which may not be given as well."""
+    from dalembert.identification.options import GROUPS
+
     groups = da.read_fit(path).options(arm)
     for group, kind in GROUPS.items():
         for entry in fields(kind):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
 from dalembert.identification.accumulate import column_lengths
-from dalembert.identification.base import base_parameters
+from dalembert.identification.base import base_parameters, random_states
 from dalembert.identification.blocks import REST, STILL, Grams, Material, grams
 from dalembert.identification.crossvalidation import CrossValidation, difference, usual_squares
 from dalembert.identification.energy import energy_equations
@@ -36,6 +36,7 @@ UNSEEN = 1e-12  # of the largest eigenvalue: what is smaller is not in the log
 FAR = 6.0  # standard deviations: an equation with a larger residual is an outlier
 OFTEN = 1e-3  # of the equations: robust least squares are tried where there are more outliers
 WORTH = 0.05  # of the squared error: what a way must be better by to be preferred to a plainer one
+POSES = 1000  # at which B(q) is looked at
 HIGH = 300.0  # a condition number, with columns of length one, above which a prior is preferred to none
 
 
@@ -183,9 +184,19 @@ class EstimatorStudy:
             return None
         return left, self.at_cutoff.relative(own)
 
+    def _definite(self, way: Way) -> bool:
+        """Whether B(q) is positive definite, at random poses, with the parameters that a way makes of all parts."""
+        arm = self.base.parameters.arm
+        q, _, _ = random_states(arm, POSES, seed=1)
+        still, values = np.zeros_like(q), way.solve(way.normal[-1])
+        at_rest = self.base.felt.torque(values, q, still, still)
+        B = np.stack([self.base.felt.torque(values, q, still, still + unit) - at_rest for unit in np.eye(arm.n)], -1)
+        return bool(np.linalg.eigvalsh(0.5 * (B + B.transpose(0, 2, 1)))[:, 0].min() > 0)
+
     def choose(self, ways: Sequence[Way], step: Progress) -> tuple[EstimatorOptions, list[Trial]]:
         """The way that predicts best; of those within one standard error of it the plainest, or at a high condition
-        number that which believes most."""
+        number that which believes most. Where B(q) of the plainest is not positive definite, links that can exist come
+        before it."""
         scores, errors, own = [], [], []
         for k, way in enumerate(ways):
             step("estimators", k / len(ways))
@@ -202,6 +213,8 @@ class EstimatorStudy:
             if k == best or loss <= max(self.standard_errors * spread, WORTH * float(scores[best].mean())):
                 near.append(k)
         chosen = near[-1] if self.condition > HIGH else near[0]
+        if not ways[chosen].options.physical and not self._definite(ways[chosen]):
+            chosen = next((k for k in near if ways[k].options.physical), chosen)
         self.error = own[chosen]
         trials = []
         for k, (way, error) in enumerate(zip(ways, errors, strict=True)):
