@@ -15,7 +15,6 @@ from dalembert.cli.identify import reading_of
 from dalembert.cli.terminal import number, print_table, say, saying_warnings, tell
 from dalembert.environment.progress import Bar
 from dalembert.files import check_writable
-from dalembert.identification.payload_gains import ARM_DEVIATION
 
 
 def payload(
@@ -47,7 +46,7 @@ def payload(
         Option(
             metavar="SHARE", help="How far the arm's own masses may be off, relative: its weight is a source of gains."
         ),
-    ] = ARM_DEVIATION,
+    ] = 0.2,
     reference: Annotated[
         str | None,
         Option(metavar="NAME", help="Torques of the controller's own model in UNLOADED, a source of drive gains."),

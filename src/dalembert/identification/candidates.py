@@ -33,8 +33,21 @@ from dalembert.terms import (
 Array = NDArray[np.float64]
 
 # of a joint's largest speed: how gradually Coulomb friction may turn over
-WIDTHS = (0.04, 0.055, 0.075, 0.1, 0.14, 0.19, 0.26, 0.36)
-SPEEDS = (0.02, 0.03, 0.045, 0.065, 0.1, 0.14, 0.2, 0.3)  # the same, for friction that falls with speed
+WIDTHS = (0.04, 0.048, 0.058, 0.07, 0.084, 0.1, 0.12, 0.145, 0.175, 0.21, 0.25, 0.3, 0.36)
+SPEEDS = (
+    0.02,
+    0.026,
+    0.034,
+    0.044,
+    0.057,
+    0.074,
+    0.096,
+    0.125,
+    0.16,
+    0.21,
+    0.27,
+    0.35,
+)  # the same, for friction that falls with speed
 ORDERS = (1, 2, 3, 4, 5, 6, 8)  # of torque ripple, per turn
 ARMS = (0.2, 0.5, 0.8)  # how far one end of a gas spring is from the axis, beside the other
 FINE_ARMS = (0.1, 0.17, 0.27, 0.38, 0.5, 0.62, 0.75, 0.87)  # the same, at a joint that has one

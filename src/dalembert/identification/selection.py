@@ -35,8 +35,8 @@ Columns = NDArray[np.intp]
 Progress = Callable[[str, float], None]
 Laws = dict[tuple[int, str], LawVariant]  # what the joints have, by joint and family
 
-WORTH = 0.1  # of a joint's squared error: what another law must take away
-PLAIN_WORTH = 0.01  # the same, below which viscous or Coulomb friction are left out
+WORTH = 0.15  # of a joint's squared error: what another law must take away
+NEAR = 0.01  # of the score: laws that differ by less are equally good
 LEAST = 0.3  # of a joint's squared error with viscous and Coulomb friction: errors below it count as so large
 HEAVY = 0.1  # of the largest torque: joints with less have no counterbalance
 BEYOND = 1.5  # of the band: a higher cut-off is taken only if it is the best
@@ -58,11 +58,12 @@ class CutoffStage:
 
 
 class Better(NamedTuple):
-    """A law that is worth its parameters at a joint."""
+    """A law that was tried at a joint: the best variant of its family, and the scores (B,) of the model with it."""
 
     trial: Trial
     family: Family
     variant: LawVariant
+    scores: Array
 
 
 class Selector:
@@ -219,10 +220,10 @@ class Selector:
             better: dict[int, list[Better]] = {}
             for count, (family, rest) in enumerate(self.moves(laws)):
                 self.step("selection", (done + count / len(self.candidates.families)) / ROUNDS)
-                trial, variant, enough = self.tried(cv, before, laws, rest, family)
-                trials[family.key] = trial
+                tried, enough = self.tried(cv, before, laws, rest, family)
+                trials[family.key] = tried.trial
                 if enough:
-                    better.setdefault(family.joint, []).append(Better(trial, family, variant))
+                    better.setdefault(family.joint, []).append(tried)
             if not better:
                 break
             for joint, several in better.items():
@@ -234,15 +235,16 @@ class Selector:
 
     def simplest(self, several: Sequence[Better]) -> Better:
         """Of laws that are all worth it, the one with fewest parameters within one standard error of the best."""
-        best = max(several, key=lambda x: x.trial.gain).trial
-        least = best.gain - max(self.errors_needed * best.spread, WORTH)
-        near = [x for x in several if x.trial.gain >= least]
+        best = max(several, key=lambda x: x.trial.gain)
+        near = [best]
+        for other in several:
+            loss, spread = difference(other.scores, best.scores, self.material.part_count)
+            if loss <= max(self.errors_needed * spread, NEAR * float(other.scores.mean())):
+                near.append(other)
         return min(near, key=lambda x: (x.trial.parameters, -x.trial.gain))
 
-    def tried(
-        self, cv: CrossValidation, before: Array, laws: Laws, rest: Laws, family: Family
-    ) -> tuple[Trial, LawVariant, bool]:
-        """What a family brings beside a model with errors ``before``, its best variant, and whether that is enough."""
+    def tried(self, cv: CrossValidation, before: Array, laws: Laws, rest: Laws, family: Family) -> tuple[Better, bool]:
+        """What a family brings beside a model with errors ``before``, and whether that is enough."""
         models = [{**rest, family.key: variant} for variant in family.variants]
         errors, which = cv.errors([self.columns_of(model) for model in models])
         gain, spread = difference(cv.scores(before), cv.scores(errors), cv.parts)
@@ -255,7 +257,7 @@ class Selector:
             family.choice, self.arm.joint_names[family.joint], variant.words, cv.relative(errors), gain / unit,
             spread / unit, more, False,
         )  # fmt: skip
-        return trial, variant, enough
+        return Better(trial, family, variant, cv.scores(errors)), enough
 
     def share(self, cv: CrossValidation, errors: Array, joint: int) -> float:
         """What a joint's own errors are of the score of these errors."""
@@ -286,9 +288,9 @@ class Selector:
                 errors, _ = cv.errors([self.columns_of(rest)])
                 loss, spread = difference(cv.scores(errors), cv.scores(before), cv.parts)
                 unit, basic = self.unit(cv, before, key[0]), key[1] in FRICTION
-                worth = PLAIN_WORTH if basic else WORTH
-                limit = (min if basic else max)(self.errors_needed * spread, worth * unit)
-                if loss <= max(limit, worth * cv.floor(key[0])):
+                # viscous and Coulomb friction are left out only where the error does not grow at all
+                limit = 0.0 if basic else max(self.errors_needed * spread, WORTH * unit)
+                if loss <= max(limit, (NEAR if basic else WORTH) * cv.floor(key[0])):
                     losses.append((loss, key))
             if not losses:
                 return laws
@@ -371,7 +373,8 @@ class Selector:
             cv = search.judged(search.stage(cutoff), None, deviation)
             errors, _ = cv.errors([search.columns_of(before)])
             search.plain_share = [search.share(cv, errors, j) for j in range(self.arm.n)]
-            tried.append(search.tried(cv, errors, before, rest, offered[mine])[:2])
+            better, _ = search.tried(cv, errors, before, rest, offered[mine])
+            tried.append((better.trial, better.variant))
         return min(tried, key=lambda x: x[0].error)
 
     def plain_error(self, stage: CutoffStage) -> float:
