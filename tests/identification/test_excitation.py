@@ -247,7 +247,7 @@ def test_command(tmp_path: Path) -> None:
     arguments = ["excite", "planar-2r", "--duration", "8", "--harmonics", "3", "--starts", "1", "-o", str(out)]
     run = CliRunner().invoke(app, arguments)
     assert run.exit_code == 0, run.output
-    assert "condition number" in run.output and "8 s: 1 periods" in run.output
+    assert "condition number" in run.output and "8 s: 1 period" in run.output
     motion = da.read_trajectory(out)
     assert motion.duration == 8.0 and np.abs(motion(0.0)[1]).max() < 1e-9
     again = CliRunner().invoke(app, arguments)

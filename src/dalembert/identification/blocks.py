@@ -17,6 +17,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.environment.brief import brief
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError
 from dalembert.logs.conditioning import (
@@ -179,6 +180,7 @@ def power_limits(log: Log, rate: float) -> tuple[float, float]:
     return motion, pooled(torques, 10.0 * motion)
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Grams:
     """[Y, τ]ᵀ[Y, τ] of every block and joint.

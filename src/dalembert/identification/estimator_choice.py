@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
+from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError
 from dalembert.identification.accumulate import column_lengths
 from dalembert.identification.base import base_parameters, random_states
@@ -40,6 +41,7 @@ POSES = 1000  # at which B(q) is looked at
 HIGH = 300.0  # a condition number, with columns of length one, above which a prior is preferred to none
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Way:
     """A way to parameters: its options, the normal matrices [Y, τ]ᵀ[Y, τ] without each part, and π from such a matrix."""

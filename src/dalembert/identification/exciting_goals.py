@@ -51,6 +51,7 @@ SINGULAR = 1e-13  # of the largest eigenvalue of the information, its columns sc
 FASTEST, SLOWEST = 1e-3, 1e6  # of a motion's length: what is looked at to reach a standard deviation
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class GoalRow:
     """A line of the table: its name, its value (NaN where it has none) and Q, with std² = tr Q A⁻¹."""
@@ -60,6 +61,7 @@ class GoalRow:
     Q: Array
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Goal:
     """What matters: ``wanted`` CᵀC (p, p), the criterion in words, and lines of the table.
@@ -76,6 +78,7 @@ class Goal:
     forgotten: tuple[int, ...] = ()
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Aim:
     """A goal, A_prior (p, p) of a former fit, and how many seconds of the new motion another fit would keep."""

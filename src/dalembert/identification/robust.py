@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.environment.brief import brief
 from dalembert.environment.extras import extra
 from dalembert.identification import estimate as ways
 from dalembert.identification.accumulate import JointTriangles
@@ -53,6 +54,7 @@ def robust_scale(residual: Array, use: NDArray[np.bool_]) -> Array:
     return np.array([NORMAL * float(np.median(column)) for column in columns])
 
 
+@brief
 @dataclass(frozen=True)
 class RobustFit:
     """What the robust method found.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError
 from dalembert.identification import estimate as ways
 from dalembert.identification.accumulate import JointTriangles, column_lengths
@@ -212,6 +213,7 @@ def _physical(
     return base.K @ phi, phi, base.K @ ways.inverse_of(RK.T @ RK + curvature, 1e-14) @ base.K.T
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class KnownLoad:
     """A run with a payload whose mass is known: its ten parameters at the tip; ``centred`` False leaves its centre open."""
@@ -221,6 +223,7 @@ class KnownLoad:
     centred: bool
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class TotalEstimate:
     """What total least squares finds: π_b, drive gains (n,) and the centre of mass of the payload where it was open."""

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.environment.brief import brief
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError
 from dalembert.files import open_bounded
@@ -46,6 +47,7 @@ def opened(path: Path) -> Iterator[Any]:
         yield parquet.ParquetFile(stream)
 
 
+@brief
 @dataclass
 class Columns:
     """The columns of a Parquet file: numbers side by side, and lists of numbers.
