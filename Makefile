@@ -12,8 +12,12 @@ DEBIAN := gcc clang libc6-dev nodejs chromium poppler-utils qemu-user qemu-syste
 # tests that run what is not Python, compilers, emulators, Node, a browser, and many processes at once; and pages and pictures
 MACHINES := tests/emit/test_c99.py tests/emit/test_control_loop.py tests/emit/test_own_functions.py tests/emit/test_objects.py \
 	tests/emit/test_wasm.py tests/emit/test_grid.py tests/kernel/test_cache.py tests/report
+# searches and many fits to simulated and real logs
+FITS := $(addprefix tests/identification/,test_excitation.py test_exciting_after.py test_payload.py test_model_selection.py \
+	test_selection_shown.py test_folds.py test_comparison.py test_uncertainty.py test_long_logs.py test_robust_and_energy.py \
+	test_calibrated.py test_rest.py test_temperature.py)
 
-.PHONY: help demo book book-update test test-machines test-core test-foreign test-drake test-robots test-gpu lint format bench bench-quick soak soak-identification clean
+.PHONY: help demo book book-update test test-machines test-fits test-core test-foreign test-drake test-robots test-gpu lint format bench bench-quick soak soak-identification clean
 .DELETE_ON_ERROR:
 
 help:
@@ -21,6 +25,7 @@ help:
 	@echo "make book       execute the notebooks of examples/book and compare, and show every object in a kernel; make book-update writes them"
 	@echo "make test       all tests that Python alone can run, on WORKERS=$(WORKERS) processes"
 	@echo "make test-machines  emitted code on compilers and emulators, reports and pictures, pages in a browser: installs these on Debian"
+	@echo "make test-fits  searches for motions, selections, payloads: many identifications of simulated and real logs"
 	@echo "make test-core  the core alone, in an environment that has no extra"
 	@echo "make test-foreign  PyTorch and JAX, in an environment that has them, on the CPU"
 	@echo "make test-robots  every URDF and xacro of PyPI's example-robot-data and rtb-data, against Pinocchio"
@@ -54,10 +59,13 @@ book-update: .venv/.installed-book
 # the tests start hundreds of processes: bytecode is kept for them, and assertions need not be rewritten in every run;
 # each worker begins with its own half and takes from the other's end, so that what a file shares is made once
 test: .venv/.installed-dev
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(addprefix --ignore=,$(MACHINES))
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(addprefix --ignore=,$(MACHINES) $(FITS))
 
 test-machines: .venv/.installed-dev .venv/.installed-debian
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(MACHINES)
+
+test-fits: .venv/.installed-dev
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(FITS)
 
 # the checkout is copied before it is built: pip would leave its build folder in it
 test-core: .venv/.python
