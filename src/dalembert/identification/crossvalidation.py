@@ -120,3 +120,12 @@ def difference(a: Array, b: Array, parts: int) -> tuple[float, float]:
     means = np.array([some.mean() for some in np.array_split(d, min(parts, len(d)))])
     errors = [float(x.std(ddof=1) / np.sqrt(len(x))) for x in (d, means) if len(x) > 1]
     return float(d.mean()), max(errors, default=0.0)
+
+
+def better_in(a: Array, b: Array, parts: int) -> float:
+    """The share of the parts in which the scores b (B,) are smaller than a.
+
+    >>> better_in(np.array([2.0, 2.0, 1.0, 1.0]), np.array([1.0, 1.0, 0.5, 3.0]), 2)
+    0.5
+    """
+    return float(np.mean([some.mean() > 0 for some in np.array_split(a - b, min(parts, len(a)))]))

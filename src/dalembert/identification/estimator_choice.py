@@ -122,20 +122,14 @@ class EstimatorStudy:
         return float(np.sqrt(values[-1] / values[0])) if len(values) else 1.0
 
     def ways(self, arm: Arm) -> list[Way]:
-        """What is tried: the plain ones first, then those that believe more and more."""
+        """What is tried, in the order of preference: weighted least squares, links that can exist and are believed more
+        and more, and then what is for special logs."""
         correlated = self._cv(self.weights / np.sqrt(self.times), self.cv.usual).normal
 
         def plain(N: Array) -> Array:
             return _least_squares(N, self.start)
 
-        out = [
-            Way("weighted least squares", EstimatorOptions(method="weighted"), correlated, plain),
-            Way("ordinary least squares", EstimatorOptions(method="ordinary"), self.plain.normal, plain),
-        ]
-        if (robust := self._robust()) is not None:
-            out.append(Way("robust least squares", EstimatorOptions(method="robust"), robust, plain))
-        if (energy := self._energy()) is not None:
-            out.append(Way("energy, without accelerations", EstimatorOptions(method="energy"), energy, plain))
+        out = [Way("weighted least squares", EstimatorOptions(method="weighted"), correlated, plain)]
         sizes = levels(self.base, self.ready)
         possible = EstimatorOptions(method="weighted", physical=True)
         beliefs: list[tuple[str, Belief, EstimatorOptions]] = [("physically consistent links", Belief(), possible)]
@@ -150,6 +144,11 @@ class EstimatorStudy:
                 return self.base.K @ problem.solve(*_triangle(N))[0]
 
             out.append(Way(words, options, correlated, solve))
+        if (robust := self._robust()) is not None:
+            out.append(Way("robust least squares", EstimatorOptions(method="robust"), robust, plain))
+        out.append(Way("ordinary least squares", EstimatorOptions(method="ordinary"), self.plain.normal, plain))
+        if (energy := self._energy()) is not None:
+            out.append(Way("energy, without accelerations", EstimatorOptions(method="energy"), energy, plain))
         return out
 
     def _robust(self) -> Array | None:
@@ -214,9 +213,10 @@ class EstimatorStudy:
             loss, spread = difference(s, scores[best], self.cv.parts)
             if k == best or loss <= max(self.standard_errors * spread, WORTH * float(scores[best].mean())):
                 near.append(k)
-        chosen = near[-1] if self.condition > HIGH else near[0]
+        believing = [k for k in near if ways[k].options.physical]
+        chosen = believing[-1] if believing and self.condition > HIGH else near[0]
         if not ways[chosen].options.physical and not self._definite(ways[chosen]):
-            chosen = next((k for k in near if ways[k].options.physical), chosen)
+            chosen = next(iter(believing), chosen)
         self.error = own[chosen]
         trials = []
         for k, (way, error) in enumerate(zip(ways, errors, strict=True)):

@@ -163,7 +163,7 @@ class Selection:
         else:
             alike = " with joints weighted equally" if best.error > won.error else ""
             why = f"not clearly worse than {short(best.option)} at {percent(best.error)}{alike}, and "
-            why += "simpler" if tried.index(won) < tried.index(best) else "safer at this condition number"
+            why += "simpler" if tried.index(won) < tried.index(best) else "with links that can exist"
         return f"Estimator: {short(won.option)}; held-out error {percent(won.error)} up to {self.band:.3g} Hz, {why}."
 
     def as_json(self) -> dict[str, Any]:

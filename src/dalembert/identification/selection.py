@@ -21,7 +21,7 @@ from dalembert.identification.base import base_parameters
 from dalembert.identification.blocks import REST, STILL, Grams, Material, several_grams
 from dalembert.identification.candidates import Candidates, Family, LawVariant, families_of, gas_springs
 from dalembert.identification.columns import HEAT
-from dalembert.identification.crossvalidation import CrossValidation, difference, usual_squares
+from dalembert.identification.crossvalidation import CrossValidation, better_in, difference, usual_squares
 from dalembert.identification.modelled import parameter_set
 from dalembert.identification.options import AskedSettings, ModelOptions
 from dalembert.identification.parameters import FRICTION
@@ -36,10 +36,11 @@ Progress = Callable[[str, float], None]
 Laws = dict[tuple[int, str], LawVariant]  # what the joints have, by joint and family
 
 WORTH = 0.15  # of a joint's squared error: what another law must take away
+MOSTLY = 0.8  # of the parts of the log in which it must be better
 NEAR = 0.01  # of the score: laws that differ by less are equally good
 LEAST = 0.3  # of a joint's squared error with viscous and Coulomb friction: errors below it count as so large
 HEAVY = 0.1  # of the largest torque: joints with less have no counterbalance
-BEYOND = 1.5  # of the band: a higher cut-off is taken only if it is the best
+BEYOND = 1.5  # of the band: a higher cut-off is taken only if all others are worse
 BALANCING = ("gas_spring", "balance", "harmonic")  # laws that a gas spring may stand for
 FINER = (0.0, 0.1, 0.04, 0.016)  # steps in the shape of a gas spring, after all shapes
 ROUNDS = 4  # of adding laws, at most
@@ -252,6 +253,8 @@ class Selector:
         more = len(self.columns_of(models[which])) - len(self.columns_of(laws)) + (len(family.variants) > 1)
         needed = max(self.errors_needed * spread if more > 0 else 0.0, WORTH * unit * max(1.0, 0.5 * more))
         enough = gain > needed and self.possible(cv, models[which], family)
+        if more > 0:
+            enough = enough and better_in(cv.scores(before), cv.scores(errors), cv.parts) >= MOSTLY
         variant = family.variants[which]
         trial = Trial(
             family.choice, self.arm.joint_names[family.joint], variant.words, cv.relative(errors), gain / unit,
@@ -386,12 +389,12 @@ class Selector:
     def best_cutoff(self, scores: Sequence[Array]) -> int:
         """The cut-off that is judged best; of those within one standard error of it the highest, but not far beyond the band."""
         best = int(np.argmin([float(s.mean()) for s in scores]))
-        near = [best]
+        near = []
         for k, s in enumerate(scores):
             loss, spread = difference(s, scores[best], self.material.part_count)
             if loss <= self.errors_needed * spread and self.material.cutoffs[k] <= BEYOND * self.material.band:
                 near.append(k)
-        return max(near)
+        return max(near, default=best)
 
     def believed(
         self, stages: list[CutoffStage], usual: Array, laws: Laws
