@@ -77,7 +77,11 @@ export function dynamicEllipsoid(at, limits, { gravity = true, redundancy = "pse
   const centre = gravity ? fallOf(at) : new Float64Array(m);
   const singular = singularJacobian(at);
   const exact = redundancy === "exact" || m === n || singular;
-  const torques = exact ? null : redundancy === "dynamic" ? consistentInverse(at) : timesInertia(at, pseudoInverse(at.J, m, n));
+  const torques = exact
+    ? null
+    : redundancy === "dynamic"
+      ? consistentInverse(at)
+      : timesInertia(at, pseudoInverse(at.J, m, n));
   if (!torques)
     return { rows, centre, ...semiAxes(columnsTimes(at.JB, limits), m, n), note: singular ? FLAT_NOTE : "" };
   const { axes, radii } = semiAxes(columnsTimes(torques, limits, true), m, n);
@@ -193,7 +197,11 @@ export function inSpace({ rows }, components) {
  */
 export function generatorsOf(at, limits, gravity = true) {
   const G = columnsTimes(at.JB, limits);
-  const column = (/** @type {number} */ i) => inSpace(at, at.rows.map((_, r) => G[r * at.n + i]));
+  const column = (/** @type {number} */ i) =>
+    inSpace(
+      at,
+      at.rows.map((_, r) => G[r * at.n + i]),
+    );
   const centre = gravity ? inSpace(at, fallOf(at)) : [0, 0, 0];
   return { centre, generators: Array.from({ length: at.n }, (_, i) => column(i)) };
 }
