@@ -40,7 +40,7 @@ def formulations_of(arm: Arm) -> tuple[list[Row], bytes | None]:
     >>> import dalembert as da
     >>> rows, module = formulations_of(da.load("planar-2r"))
     >>> rows[0]["name"], rows[0]["compiled"]["multiplications"], rows[0]["kernel"], rows[0]["default"]
-    ('lean', 15, 'lean', True)
+    ('lean', 14, 'lean', True)
     """
     key = cache.key_of("formulations of a page", machine.identity(arm.mechanism), arm.name, str(LONGEST_TAPE))
     if (kept := cache.load(key)) is None:
@@ -97,10 +97,14 @@ def _row(name: str, written: Row | None, compiled: Row | None, kernel: str | Non
     if problem is not None:
         reason = f"{problem[:1].upper()}{problem[1:]}."
     elif compiled is None:
-        reason = f"Its operations grow with the fourth power of the joints: for more than {MANY_JOINTS} it is not compiled."
+        reason = (
+            f"Its operations grow with the fourth power of the joints: for more than {MANY_JOINTS} it is not compiled."
+        )
     elif kernel is None:
         total = _total({"compiled": compiled})
-        reason = f"Its {total:,} operations would make this page large and slow to load: it is counted, and not run here."
+        reason = (
+            f"Its {total:,} operations would make this page large and slow to load: it is counted, and not run here."
+        )
     return {
         "name": name,
         "title": TITLES.get(name, name),

@@ -6,6 +6,7 @@ import { fanned } from "./zonotope.js";
 /** @typedef {import("./ellipsoids.js").TipEllipsoid} TipEllipsoid */
 /** @typedef {import("./zonotope.js").Zonotope} Zonotope */
 /** @typedef {import("./space.js").Numbers} Numbers */
+/** @typedef {import("./items.js").Item} Item */
 /** @typedef {{centre: Numbers, scale: number, longest: number, fill: number[], edge: number[]}} Drawing the centre and the scale (m per unit), the longest semi-axis that is drawn (m), colours */
 
 const THIN = 2e-3; // of the longest semi-axis: what is thinner is drawn flat
@@ -15,7 +16,7 @@ const CIRCLE = 64;
  * An ellipsoid, a disc or a line, with its principal axes.
  * @param {TipEllipsoid} ellipsoid
  * @param {Drawing} drawing
- * @returns {any[]} items of the stage
+ * @returns {Item[]}
  */
 export function ellipsoidItems(ellipsoid, { centre: tip, scale, longest, fill, edge }) {
   const m = ellipsoid.rows.length;
@@ -30,6 +31,7 @@ export function ellipsoidItems(ellipsoid, { centre: tip, scale, longest, fill, e
   const widest = Math.max(0, ...semi.map(length3));
   const solid = semi.filter((axis) => length3(axis) > THIN * widest);
   if (!solid.length) return [];
+  /** @type {Item[]} */
   const items = solid.map((axis) => lineItem([along3(centre, -1, axis), plus3(centre, axis)], edge));
   if (length3(along3(centre, -1, tip)) > THIN * widest) items.push(lineItem([tip, centre], edge));
   if (solid.length === 3) items.push({ kind: "ellipsoid", centre, axes: columnsOf(solid), colour: fill });
@@ -40,7 +42,7 @@ export function ellipsoidItems(ellipsoid, { centre: tip, scale, longest, fill, e
 /**
  * @param {Zonotope} shape
  * @param {Drawing} drawing
- * @returns {any[]}
+ * @returns {Item[]}
  */
 export function polytopeItems(shape, { centre: tip, scale, fill, edge }) {
   const vertices = shape.vertices.map((vertex) => along3(tip, scale, vertex));
@@ -59,13 +61,14 @@ export function polytopeItems(shape, { centre: tip, scale, fill, edge }) {
  * @param {number[][]} semi two semi-axes
  * @param {number[]} fill
  * @param {number[]} edge
+ * @returns {Item[]}
  */
 function discItems(centre, [a, b], fill, edge) {
   const rim = Array.from({ length: CIRCLE }, (_, k) => {
     const angle = (2 * Math.PI * k) / CIRCLE;
     return along3(along3(centre, Math.cos(angle), a), Math.sin(angle), b);
   });
-  const triangles = rim.flatMap((_, k) => [0, k + 1, ((k + 1) % CIRCLE) + 1]);
+  const triangles = rim.map((_, k) => [0, k + 1, ((k + 1) % CIRCLE) + 1]);
   return [
     { kind: "faces", vertices: [centre, ...rim], triangles, colour: fill },
     lineItem([...rim, rim[0]], edge),
@@ -75,6 +78,7 @@ function discItems(centre, [a, b], fill, edge) {
 /**
  * @param {Numbers[]} points
  * @param {number[]} colour
+ * @returns {Item}
  */
 function lineItem(points, colour) {
   return { kind: "line", points, colour, width: 1.5 };

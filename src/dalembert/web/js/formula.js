@@ -68,7 +68,7 @@ export function formulaPieces(latex, continued = false) {
  * @param {string} latex
  */
 export function formula(latex) {
-  return mathElement({ tag: "math", children: formulaRow(mathTokens(latex)) });
+  return mathElement({ tag: "math", children: spacedFactors(formulaRow(mathTokens(latex))) });
 }
 
 /**
@@ -79,7 +79,7 @@ export function formula(latex) {
  */
 export function formulaTrees(latex, continued = false) {
   return brokenTokens(mathTokens(latex)).map((piece, k) => {
-    const [first, ...others] = formulaRow(piece);
+    const [first, ...others] = spacedFactors(formulaRow(piece));
     const sign = first?.tag === "mo" && "+−".includes(first.text ?? "");
     return sign && (k || continued) ? [{ ...first, infix: true }, ...others] : [first, ...others];
   });
@@ -93,6 +93,8 @@ function mathElement({ tag, text, children, infix }) {
   const element = document.createElementNS(MATH_SPACE, tag);
   if (text !== undefined) element.textContent = text;
   else element.append(...(children ?? []).map(mathElement));
+  if (tag === "mspace") element.setAttribute("width", "0.14em");
+  if (tag === "mover") element.setAttribute("accent", "true");
   if (tag === "mo") {
     element.setAttribute("stretchy", "false");
     if (infix) element.setAttribute("form", "infix");
@@ -151,6 +153,21 @@ function formulaRow(tokens) {
     else row.push(atom);
   }
   return row;
+}
+
+/**
+ * A row with a little room between the factors of a product, as print has it.
+ * @param {MathTree[]} row
+ */
+function spacedFactors(row) {
+  return row.flatMap((atom, k) => {
+    const before = row[k - 1];
+    const opens = atom.text === "(";
+    const called = opens && before?.tag === "mi" && (before.text ?? "").length > 1; // cos(…)
+    const product =
+      before && !called && (opens || atom.tag !== "mo") && (before.tag !== "mo" || before.text === ")");
+    return product ? [{ tag: "mspace" }, atom] : [atom];
+  });
 }
 
 /**

@@ -73,7 +73,7 @@ export function zonotopeVolume(generators, m) {
  * @param {number[][]} faces
  */
 export function fanned(faces) {
-  return faces.flatMap((face) => face.slice(2).flatMap((_, k) => [face[0], face[k + 1], face[k + 2]]));
+  return faces.flatMap((face) => face.slice(2).map((_, k) => [face[0], face[k + 1], face[k + 2]]));
 }
 
 /**
