@@ -1,6 +1,7 @@
 // Where the links and joints of an arm are, how far it reaches, and from where to look at it.
 
 import {
+  along3,
   columnOf,
   cross3,
   directionBy,
@@ -85,8 +86,8 @@ export function fitOf(robot) {
   const height = dot3(base, up);
   const hangs = facing !== null && lowest < height - 0.05 * reach;
   const floor = hangs ? Math.min(height - 1.12 * (height - lowest), lowest) : Math.min(0, height);
-  const { centre, radius } = ballOf(points);
-  return { up, facing, centre, radius: Math.max(1.12 * radius, 0.55 * reach), reach, floor };
+  const { centre, radius } = ballOf(hangs ? [...points, along3(base, -0.45 * (height - floor), up)] : points);
+  return { up, facing, centre, radius: Math.max(1.12 * radius, 0.45 * reach), reach, floor };
 }
 
 /** @param {Frames} frames */
