@@ -19,7 +19,7 @@ from dalembert.web.kernels import page_kernels
 from dalembert.web.model import arm_data
 
 Progress = Callable[[float], None]
-STYLES = ("page.css", "shown.css")
+STYLES = ("page.css", "colours.css", "stage.css", "shown.css")
 
 
 @dataclass(frozen=True)

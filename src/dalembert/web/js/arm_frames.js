@@ -1,6 +1,7 @@
 // Where the links and joints of an arm are, how far it reaches, and from where to look at it.
 
 import {
+  along3,
   columnOf,
   cross3,
   directionBy,
@@ -22,6 +23,9 @@ import {
  *   links: of the links; seats: of the joints on their parents; moved: the origins of the joints' frames once they have moved;
  *   axes: unit vectors along the joints' axes
  */
+
+/** The radius of the first joint's cylinder, as a share of the reach. */
+export const JOINT_SIZE = 0.054;
 
 /** A placement whose translation is as the robot's lengths are now. @param {Robot} robot @param {Numbers} placement @param {number} at place in the lengths */
 function placedNow(robot, placement, at) {
@@ -62,9 +66,9 @@ export function upOf(robot) {
 /**
  * How to look at an arm.
  * @param {Robot} robot
- * @returns {{up: number[], facing: number[] | null, centre: number[], radius: number, reach: number, floor: number}}
+ * @returns {{up: number[], facing: number[] | null, centre: number[], radius: number, reach: number, floor: number, hangs: boolean}}
  *   facing: the normal of an upright plane that the arm moves in; reach: how far its points get from the base (m);
- *   floor: the height of the ground along up (m)
+ *   floor: the height of the ground along up (m); hangs: whether the arm swings below its base
  */
 export function fitOf(robot) {
   const up = upOf(robot);
@@ -84,9 +88,21 @@ export function fitOf(robot) {
   reach = Math.max(reach, ...points.map((p) => length3(minus3(p, base))), 1e-3);
   const height = dot3(base, up);
   const hangs = facing !== null && lowest < height - 0.05 * reach;
-  const floor = hangs ? Math.min(height - 1.12 * (height - lowest), lowest) : Math.min(0, height);
-  const { centre, radius } = ballOf(points);
-  return { up, facing, centre, radius: Math.max(1.12 * radius, 0.55 * reach), reach, floor };
+  const floor = hangs
+    ? Math.min(height - 1.12 * (height - lowest), lowest)
+    : Math.min(0, height) - footing(start, up, height, reach);
+  const { centre, radius } = ballOf(hangs ? [...points, along3(base, -0.45 * (height - floor), up)] : points);
+  return { up, facing, centre, radius: Math.max(1.12 * radius, 0.45 * reach), reach, floor, hangs };
+}
+
+/** How far the ground lies below a base whose joints are level with it, so that they stand on it (m). @param {Frames} frames @param {Numbers} up @param {number} height @param {number} reach */
+function footing({ seats, axes }, up, height, reach) {
+  const depths = seats.map((seat, i) => {
+    const upright = Math.abs(dot3(axes[i], up));
+    const half = reach * JOINT_SIZE * (1.15 * upright + Math.sqrt(Math.max(0, 1 - upright * upright)));
+    return height - dot3(columnOf(seat, 3), up) + half;
+  });
+  return Math.max(...depths.filter((depth) => depth < 2.5 * JOINT_SIZE * reach), 0);
 }
 
 /** @param {Frames} frames */
@@ -108,12 +124,17 @@ function planeOf(robot, frames, up) {
   const turning = frames.axes.filter((_, i) => robot.data.bodies[i].revolute);
   const sliding = frames.axes.filter((_, i) => !robot.data.bodies[i].revolute);
   const [first, second] = sliding;
-  const normal = turning[0] ?? (second ? unit3(cross3(first, second)) : null);
+  const normal = turning[0] ?? (second ? rightwards(unit3(cross3(first, second)), up) : null);
   if (!normal || length3(normal) < 0.5) return null;
   const planar =
     turning.every((axis) => Math.abs(dot3(axis, normal)) > 0.999) &&
     sliding.every((axis) => Math.abs(dot3(axis, normal)) < 0.05);
   return planar && Math.abs(dot3(normal, up)) < 0.05 ? Array.from(normal) : null;
+}
+
+/** The normal from whose side the x axis runs to the right. @param {Numbers} normal @param {Numbers} up */
+function rightwards(normal, up) {
+  return cross3(up, normal)[0] < 0 ? times3(-1, normal) : normal;
 }
 
 /** Postures within the limits, always the same ones. @param {Robot} robot @param {number} count */

@@ -1,7 +1,7 @@
 // Clean shapes for an arm from its kinematics: links as capsules, revolute joints as cylinders, prismatic ones as boxes.
 
 import { along3, columnOf, dot3, frameAlong, length3, minus3, times3 } from "./space.js";
-import { loopPoints } from "./arm_frames.js";
+import { JOINT_SIZE, loopPoints } from "./arm_frames.js";
 
 /** @typedef {import("./space.js").Numbers} Numbers */
 /** @typedef {import("./items.js").Item} Item */
@@ -63,7 +63,7 @@ function taper(robot, { reach }) {
   const depths = /** @type {number[]} */ ([]);
   for (const body of robot.data.bodies) depths.push(body.parent >= 0 ? depths[body.parent] + 1 : 1);
   const deepest = Math.max(...depths, 1);
-  const radius = (/** @type {number} */ depth) => reach * (0.036 - 0.016 * (depth / deepest));
+  const radius = (/** @type {number} */ depth) => (reach * JOINT_SIZE * (1 - 0.44 * (depth / deepest))) / 1.5;
   return {
     base: radius(0),
     body: depths.map(radius),
@@ -109,9 +109,9 @@ function slide(seat, to, axis, radius, paint) {
 }
 
 /** What the arm stands on: a foot, or for an arm that swings below its base a post behind it. @param {Numbers} base @param {Fit} fit @param {number} radius @param {Paint} paint @returns {Item[]} */
-function pedestal(base, { up, floor, facing, reach }, radius, paint) {
+function pedestal(base, { up, floor, facing, hangs, reach }, radius, paint) {
   const height = dot3(base, up) - floor;
-  if (facing && height > 0.05 * reach) {
+  if (facing && hangs) {
     const back = along3(base, -3.2 * radius, facing);
     const foot = along3(back, -height, up);
     const middle = along3(base, -1.6 * radius, facing);
@@ -133,14 +133,17 @@ function pedestal(base, { up, floor, facing, reach }, radius, paint) {
       },
     ];
   }
-  if (Math.abs(height) > 1e-3 * reach) return [];
+  if (height > 2.5 * JOINT_SIZE * reach) return [];
+  const foot = along3(base, -height, up);
+  const disc = frameAlong(along3(foot, 0.3 * radius, up), up);
   return [
+    { kind: "cylinder", matrix: disc, radius: 2.4 * radius, length: 0.6 * radius, colour: paint("--joint") },
     {
       kind: "cylinder",
-      matrix: frameAlong(along3(base, 0.25 * radius, up), up),
-      radius: 2.4 * radius,
-      length: 0.6 * radius,
-      colour: paint("--joint"),
+      matrix: frameAlong(along3(foot, 0.5 * height, up), up),
+      radius,
+      length: height,
+      colour: paint("--link"),
     },
   ];
 }

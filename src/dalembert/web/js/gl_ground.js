@@ -89,6 +89,7 @@ export class GlGround {
     gl.uniform1f(program.at("u_shade"), ground.shade);
     gl.uniform2f(program.at("u_offset"), dot3(middle, east), dot3(middle, north));
     gl.uniform4fv(program.at("u_colour"), ground.rgba);
+    gl.uniform4fv(program.at("u_line"), ground.line);
     gl.activeTexture(gl.TEXTURE0);
     gl.bindTexture(gl.TEXTURE_2D, this.texture);
     gl.uniform1i(program.at("u_shadow"), 0);

@@ -107,7 +107,7 @@ void main() {
 /** A grid whose lines stay one pixel wide, a soft shadow, and an end that fades. */
 const GROUND_COLOUR = `#version 300 es
 precision highp float;
-uniform vec4 u_colour;
+uniform vec4 u_colour, u_line;
 uniform float u_extent, u_cell, u_reach, u_shade;
 uniform vec2 u_offset;
 uniform sampler2D u_shadow;
@@ -132,7 +132,7 @@ void main() {
   if (any(lessThan(at, vec2(0.0))) || any(greaterThan(at, vec2(1.0)))) shadow = 0.0;
   float dark = u_shade * shadow;
   float opacity = fade * (0.32 + 0.68 * lines);
-  vec3 colour = mix(u_colour.rgb, u_colour.rgb * 0.86, lines);
+  vec3 colour = mix(u_colour.rgb, u_line.rgb, lines);
   vec4 floor_pixel = vec4(colour, 1.0) * opacity;
   pixel = vec4(floor_pixel.rgb * (1.0 - dark), floor_pixel.a + (1.0 - floor_pixel.a) * dark);
 }`;

@@ -31,7 +31,7 @@ export function gridLines(ground) {
   const lines = [];
   for (let k = -count; k <= count; k++) {
     const half = cell * Math.sqrt(Math.max(count * count - k * k, 0));
-    const rgba = [...ground.rgba.slice(0, 3), 0.9 * (1 - 0.7 * (k / count) ** 2)];
+    const rgba = [...ground.line.slice(0, 3), 0.9 * (1 - 0.7 * (k / count) ** 2)];
     const [across, up] = [along3(middle, e + k * cell, east), along3(middle, n + k * cell, north)];
     lines.push({ points: [along3(across, n - half, north), along3(across, n + half, north)], rgba });
     lines.push({ points: [along3(up, e - half, east), along3(up, e + half, east)], rgba });

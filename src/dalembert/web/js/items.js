@@ -16,8 +16,8 @@
  *   `axes` (9 numbers, row-major, m). The width of a line is in CSS pixels.
  */
 /** @typedef {Exclude<Item, {kind: "label"}> & {rgba: number[]}} Drawn an item whose colour is known */
-/** @typedef {{height: number, centre: Numbers, radius: number, up: Numbers, rgba: number[], shade: number} | null} Ground
- *   height: of the plane along up; centre: its middle; shade: the darkness of the shadow */
+/** @typedef {{height: number, centre: Numbers, radius: number, up: Numbers, rgba: number[], line: number[], shade: number} | null} Ground
+ *   height: of the plane along up; centre: its middle; line: the colour of its grid; shade: the darkness of the shadow */
 /** @typedef {{vertices: Float32Array, triangles: Uint32Array}} Mesh in m */
 
 /**

@@ -153,7 +153,8 @@ export class Stage {
     if (!this.layers.get("ground")?.shown) return null;
     const { up, floor, reach, centre } = this.fit;
     const shade = this.colours.number("--shadow", 0.3);
-    return { height: floor, centre, radius: reach, up, rgba: this.colours.rgba("--ground"), shade };
+    const [rgba, line] = [this.colours.rgba("--ground"), this.colours.rgba("--grid")];
+    return { height: floor, centre, radius: reach, up, rgba, line, shade };
   }
 
   /** @param {{at: Numbers, text: string}[]} labels */
