@@ -6,6 +6,7 @@ import { formula, formulaPieces } from "./formula.js";
 /** @typedef {[name: string, right: string | string[]]} Entry */
 /** @typedef {{values: Float64Array, unit: (i: number, j: number) => string}} Field */
 
+const NOISE = 1e-14;
 const FIELDS = [
   { key: "B", title: "Inertia matrix B(q)", square: true },
   { key: "C", title: "Coriolis and centrifugal matrix C(q, q̇)", square: true },
@@ -81,6 +82,7 @@ function valueTables(app, panel) {
   /** @type {Map<string, ValueCell>} */
   const cells = new Map();
   const tables = el("div", { class: "value-tables" });
+  const digits = n > 5 ? 3 : 4;
   for (const { key, square } of FIELDS) {
     const name = key === "tau" ? "τ" : key;
     const table = el(
@@ -97,7 +99,8 @@ function valueTables(app, panel) {
           title: entryUnit(app, key, i, j),
         });
         cells.set(`${key} ${at}`, {
-          show: (now) => (cell.textContent = brief(now[/** @type {keyof ValuesNow} */ (key)][at])),
+          show: (now) =>
+            (cell.textContent = withoutNoise(now[/** @type {keyof ValuesNow} */ (key)], at, digits)),
           mark: (on) => cell.classList.toggle("marked", on),
         });
         line.append(cell);
@@ -108,6 +111,17 @@ function valueTables(app, panel) {
   }
   panel.append(tables);
   return cells;
+}
+
+/**
+ * A value in so many digits; what rounding has left of a zero beside the largest value is 0.
+ * @param {Float64Array} values
+ * @param {number} at
+ * @param {number} digits
+ */
+function withoutNoise(values, at, digits) {
+  const largest = values.reduce((size, value) => Math.max(size, Math.abs(value)), 0);
+  return brief(Math.abs(values[at]) <= NOISE * largest ? 0 : values[at], digits);
 }
 
 /** @typedef {{show: (now: ValuesNow) => void}} EntryRow */
@@ -157,7 +171,7 @@ function closedForm(app, panel, entries, key, title, square, cells) {
       const unit = entryUnit(app, key, i, j);
       rows.push({
         show: (now) =>
-          (value.textContent = `= ${brief(now[/** @type {keyof ValuesNow} */ (key)][at], 6)} ${unit}`),
+          (value.textContent = `= ${withoutNoise(now[/** @type {keyof ValuesNow} */ (key)], at, 6)} ${unit}`),
       });
       list.append(row);
     }
