@@ -25,6 +25,7 @@ from dalembert.terms import Harmonic
 
 Array = NDArray[np.float64]
 
+RUNS = 4  # the identification run and the first validation runs
 MOST = 2000  # instants of a run that are shown
 NUMBERS = 250_000  # of the columns at them, in all runs
 FEWEST = 250  # instants of a run, however many columns there are
@@ -34,15 +35,16 @@ KEPT_BYTES = 6  # of a double, in triangles: 36 binary places
 MOMENTS = "Masses and first moments (gravity)"
 TENSORS = "Inertia tensors"
 KINDS = {"Im": "Rotor inertia", "Fv": "Viscous friction", "Fs": "Coulomb friction"}
+LINKS = (KINDS["Im"], MOMENTS, TENSORS)  # below friction, springs and whatever else joints have
 KINDS |= {"Fs+": KINDS["Fs"], "Fs-": KINDS["Fs"], "FvT": "Friction by temperature", "FsT": "Friction by temperature"}
 
 
 def fit_data(fit: Identification) -> tuple[dict[str, Any], bytes]:
     """What the page is told, and its arrays, in the order in which js/fit_data.js reads them."""
     assert fit.solved is not None
-    runs = [fit.run, *fit.validation]
+    runs = [fit.run, *fit.validation][:RUNS]
     kinds = [kind_name(fit.base.parameters.members[k]) for k in fit.base.independent]
-    names = list(dict.fromkeys(kinds))
+    names = sorted(dict.fromkeys(kinds), key=lambda kind: LINKS.index(kind) if kind in LINKS else -1)
     joints = [fit.base.parameters.joints[k] for k in fit.base.independent]
     each = sum(len(columns) for columns in fit.base.felt.columns) * len(runs)
     shown = int(np.clip(NUMBERS // max(each, 1), FEWEST, MOST))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dalembert.identification.result import Identification
-from dalembert.report.fit_data import fit_data
+from dalembert.report.fit_data import RUNS, fit_data
 from dalembert.report.html import Program
 from dalembert.web.bundle import encoded, packed, script, style
 
@@ -12,7 +12,7 @@ ABOUT = (
     "<p>Switch terms of the model off and on. Torques and residuals are drawn again and the errors computed in this page, over every "
     "sample of the runs. <b>Keep</b> subtracts the torque of a term and leaves all other parameters as they are; <b>refit</b> "
     "solves the equations of the identification again without it. {refit} A base parameter is switched with the one it is named "
-    "after.</p>"
+    "after.{others}</p>"
     "<noscript><p class=notice>This section computes in the page and needs scripts; the others do not.</p></noscript>"
     '<div id="fit-live"></div></section>'
 )
@@ -28,7 +28,8 @@ def live_section(fit: Identification) -> tuple[str, Program | None]:
         return "", None
     header, arrays = fit_data(fit)
     data = {"fit-header": packed(header), "fit-arrays": encoded(arrays)}
-    return ABOUT.format(refit=_about_refit(fit)), Program(style("fit.css"), data, script("fit_main.js"))
+    others = f" Of the validation runs, the first {RUNS - 1} are here." if len(fit.validation) >= RUNS else ""
+    return ABOUT.format(refit=_about_refit(fit), others=others), Program(style("fit.css"), data, script("fit_main.js"))
 
 
 def _about_refit(fit: Identification) -> str:

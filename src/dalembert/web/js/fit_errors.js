@@ -15,7 +15,7 @@ export function fitErrorTable(model) {
     el(
       "tr",
       { "data-run": r },
-      el("th", { scope: "row" }, r === 0 ? "identification" : fitRunTitle(model, r)),
+      el("th", { scope: "row" }, fitRunTitle(model, r)),
       ...cells[r].map((cell, k) => el("td", {}, cell, el("small", {}, fitPercent(full[r][k])))),
     ),
   );

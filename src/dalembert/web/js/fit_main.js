@@ -42,62 +42,47 @@ function fitSummary(model) {
   return words;
 }
 
-/** @param {HTMLElement} host @param {FitModel} model */
-function fitSection(host, model) {
+/** Which joint and which run are drawn. @param {FitModel} model */
+function fitChoices(model) {
   const { joints } = model.fit.header;
-  const shown = { joint: 0, run: 0 };
-  const plots = fitPlots(model, shown);
-  const choices = el(
+  const listed = (/** @type {string[]} */ names) =>
+    names.map((name, k) => /** @type {[string, string]} */ ([String(k), name]));
+  const joint = choice({
+    label: "Joint shown",
+    choices: listed(joints),
+    value: "0",
+    onChange: (value) => model.show({ joint: Number(value) }),
+  });
+  const run = choice({
+    label: "Run shown",
+    choices: listed(model.fit.runs.map((_, r) => fitRunTitle(model, r))),
+    value: "0",
+    onChange: (value) => model.show({ run: Number(value) }),
+  });
+  model.listeners.push(() => (joint.value = String(model.shown.joint)));
+  return el(
     "p",
     { class: "fit-choices" },
-    el(
-      "label",
-      {},
-      "Joint ",
-      choice({
-        label: "Joint shown",
-        choices: joints.map((name, j) => /** @type {[string, string]} */ ([String(j), name])),
-        value: "0",
-        onChange: (value) => {
-          shown.joint = Number(value);
-          plots.update();
-        },
-      }),
-    ),
-    el(
-      "label",
-      {},
-      "Run ",
-      choice({
-        label: "Run shown",
-        choices: model.fit.runs.map(
-          (_, r) => /** @type {[string, string]} */ ([String(r), fitRunTitle(model, r)]),
-        ),
-        value: "0",
-        onChange: (value) => {
-          shown.run = Number(value);
-          plots.update();
-        },
-      }),
-    ),
+    el("label", {}, "Joint ", joint),
+    el("label", {}, "Run ", run),
     button("All terms on", () => model.turn(model.switches, true)),
   );
-  const note = el(
-    "p",
-    { class: "soft" },
-    "The number beside a switch is the relative error of that joint on the identification run with this term alone left out.",
-  );
+}
+
+/** @param {HTMLElement} host @param {FitModel} model */
+function fitSection(host, model) {
+  const note =
+    "The number beside a switch is the relative error of that joint on the identification run with this term alone left out.";
   host.replaceChildren(
     fitModes(model),
     fitSwitches(model),
-    note,
+    el("p", { class: "soft" }, note),
     fitSummary(model),
-    el("h3", {}, "Relative torque error, and as identified"),
+    fitChoices(model),
+    fitPlots(model),
+    el("h3", {}, "Relative torque error, with the terms that are on and, below it, as identified"),
     fitErrorTable(model),
-    choices,
-    plots.element,
   );
-  plots.update();
 }
 
 /** @param {string} id */

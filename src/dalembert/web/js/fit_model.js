@@ -11,6 +11,7 @@ export class FitModel {
   constructor(fit) {
     this.fit = fit;
     this.again = false;
+    this.shown = { joint: 0, run: 0 };
     /** @type {Set<FitSwitch>} */
     this.off = new Set();
     /** @type {FitSwitch[]} */
@@ -27,9 +28,23 @@ export class FitModel {
     this.listeners = [];
   }
 
-  /** @param {FitSwitch[]} switches @param {boolean} on */
+  /** Turns terms on or off, and shows the joint of a single one. @param {FitSwitch[]} switches @param {boolean} on */
   turn(switches, on) {
     for (const each of switches) on ? this.off.delete(each) : this.off.add(each);
+    const joint = switches.length === 1 ? this.jointOf(switches[0]) : -1;
+    if (joint >= 0) this.shown.joint = joint;
+    this.update();
+  }
+
+  /** The joint whose torque a term belongs to; −1 where it belongs to none that is driven. @param {FitSwitch} term */
+  jointOf(term) {
+    const { joints, owners } = this.fit.header;
+    return term.owner < 0 ? -1 : joints.indexOf(owners[term.owner]);
+  }
+
+  /** @param {{joint?: number, run?: number}} shown */
+  show(shown) {
+    Object.assign(this.shown, shown);
     this.update();
   }
 

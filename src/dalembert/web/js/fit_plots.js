@@ -2,6 +2,7 @@
 
 import { el, svgEl } from "./dom.js";
 import { fitResidual } from "./fit_algebra.js";
+import { fitPercent } from "./fit_switches.js";
 
 /** @import { FitModel } from "./fit_model.js" */
 /** @typedef {{name: string, title: string}} FitCurve */
@@ -106,26 +107,30 @@ function fitPath(t, values, x, y) {
   return path;
 }
 
-/** Both plots of a joint of a run. @param {FitModel} model @param {{joint: number, run: number}} choice */
-export function fitPlots(model, choice) {
+/** Both plots of the joint and run that are shown. @param {FitModel} model */
+export function fitPlots(model) {
   const { joints, units } = model.fit.header;
   const torque = new FitPlot("Measured and predicted torque over time", [
     { name: "measured", title: "measured" },
     { name: "predicted", title: "predicted with the terms that are on" },
   ]);
   const residual = new FitPlot("Residual over time", [
-    { name: "full", title: "with all terms, as identified" },
+    { name: "full", title: "as identified" },
     { name: "residual", title: "with the terms that are on" },
   ]);
   const update = () => {
-    const run = model.fit.runs[choice.run];
-    const joint = run.joints[choice.joint];
+    const { joint: j, run: r } = model.shown;
+    const run = model.fit.runs[r];
+    const joint = run.joints[j];
     const left = fitResidual(joint, model.change);
     const predicted = joint.measured.map((value, k) => value - left[k]);
-    const unit = units[choice.joint];
-    torque.show(`Torque of ${joints[choice.joint]}`, unit, run.t, [joint.measured, predicted]);
-    residual.show("Residual, measured − predicted", unit, run.t, [joint.residual, left]);
+    const [now, full] = [model.change, model.none].map((change) =>
+      fitPercent(model.errors(r, change).joints[j]),
+    );
+    torque.show(`Torque of ${joints[j]}`, units[j], run.t, [joint.measured, predicted]);
+    residual.show(`Residual: error ${now}, ${full} as identified`, units[j], run.t, [joint.residual, left]);
   };
   model.listeners.push(update);
-  return { element: el("div", { class: "grid two" }, torque.element, residual.element), update };
+  update();
+  return el("div", { class: "grid two" }, torque.element, residual.element);
 }

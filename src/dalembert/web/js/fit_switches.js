@@ -74,6 +74,6 @@ function fitBox(model, switches, name, refresh) {
  * @param {FitModel} model @param {FitSwitch} own */
 function fitEffect(model, own) {
   const errors = model.errors(0, model.changeWithout([own]));
-  const joint = model.fit.header.joints.indexOf(model.fit.header.owners[own.owner]);
+  const joint = model.jointOf(own);
   return joint < 0 ? errors.all : errors.joints[joint];
 }
