@@ -1,12 +1,16 @@
 // The page: reads its data, loads its kernels, and puts the panels in their places.
 import { App } from "./app.js";
+import { addArmLayers } from "./arm_items.js";
 import { bytesOf, unpacked } from "./data.js";
 import { el } from "./dom.js";
 import { load } from "./loader.js";
 import { Robot } from "./robot.js";
+import { Stage } from "./stage.js";
 import { statePanel } from "./state_panel.js";
 import { tabs } from "./tabs.js";
 import { torquePanel } from "./torque_panel.js";
+
+/** @typedef {ArrayLike<number>} Values */
 
 /** What stands behind each tab: identifier, title, and what makes it. @type {[string, string, (app: App) => HTMLElement][]} */
 const PANELS = [["state", "State", statePanel]];
@@ -18,7 +22,11 @@ async function start() {
   const robot = new Robot(data, kernels);
   const app = new App(robot);
   const head = el("header", {}, el("h1", {}, data.title), el("p", { class: "soft" }, about(robot)));
-  const left = el("div", { class: "left" }, torquePanel(app));
+  const stage = el("div");
+  const left = el("div", { class: "left" }, stage, torquePanel(app));
+  app.stage = new Stage(stage, robot);
+  addArmLayers(app.stage, robot, () => app.state.q);
+  app.onChange(() => app.stage?.redraw());
   const right = el(
     "div",
     { class: "right" },
@@ -30,12 +38,10 @@ async function start() {
   page.replaceChildren(head, el("div", { class: "columns" }, left, right));
   page.setAttribute("aria-busy", "false");
   app.tell();
-  const given = (
-    /** @type {ArrayLike<number>} */ q,
-    /** @type {ArrayLike<number>} */ qd,
-    /** @type {ArrayLike<number>} */ qdd,
-  ) => robot.inverseDynamics(q, qd, qdd);
-  Object.assign(window, { dalembert: { inverse_dynamics: given, robot, app } });
+  /** The torques at a state, or at that which is shown. @type {(q?: Values | null, qd?: Values | null, qdd?: Values | null) => Float64Array} */
+  const inverseDynamics = (q, qd, qdd) =>
+    robot.inverseDynamics(q ?? app.state.q, qd ?? app.state.qd, qdd ?? app.state.qdd);
+  Object.assign(window, { dalembert: { inverse_dynamics: inverseDynamics, robot, app } });
 }
 
 /** @param {Robot} robot */
