@@ -165,7 +165,7 @@ class Byline:
 
 
 @dataclass(frozen=True)
-class Program:
+class PageProgram:
     """What a page that computes has besides its parts: a style sheet, data by the names of their elements, and a script."""
 
     style: str
@@ -191,7 +191,7 @@ def page(
     links: Iterable[tuple[str, str]],
     parts: Iterable[str],
     byline: Byline | None = None,
-    program: Program | None = None,
+    program: PageProgram | None = None,
 ) -> str:
     """A whole page that needs nothing from anywhere: its head with ``links`` (place, word), its parts and its foot."""
     from dalembert import __version__

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dalembert.identification.result import Identification
 from dalembert.report.fit_data import RUNS, fit_data
-from dalembert.report.html import Program
+from dalembert.report.html import PageProgram
 from dalembert.web.bundle import encoded, packed, script, style
 
 ABOUT = (
@@ -22,14 +22,16 @@ ALIKE = (
 UNLIKE = "The refit is unconstrained least squares with the weights of the identification, which was {words}: with all terms on it differs from it."
 
 
-def live_section(fit: Identification) -> tuple[str, Program | None]:
+def live_section(fit: Identification) -> tuple[str, PageProgram | None]:
     """The section, and the program that it needs; nothing where a fit has no equations of its own."""
     if fit.solved is None:
         return "", None
     header, arrays = fit_data(fit)
     data = {"fit-header": packed(header), "fit-arrays": encoded(arrays)}
     others = f" Of the validation runs, the first {RUNS - 1} are here." if len(fit.validation) >= RUNS else ""
-    return ABOUT.format(refit=_about_refit(fit), others=others), Program(style("fit.css"), data, script("fit_main.js"))
+    return ABOUT.format(refit=_about_refit(fit), others=others), PageProgram(
+        style("fit.css"), data, script("fit_main.js")
+    )
 
 
 def _about_refit(fit: Identification) -> str:
