@@ -40,6 +40,7 @@ def design_data(arm: Arm) -> Data:
         "tip": {"xyz": _floats(robot.tip.placement.translation), "turned": _rotation(at[robot.tip.link][1])},
         "toml": None,
         "why_not": "",
+        "decoupling": decoupling_data(arm),
     }
     try:
         if robot.omitted:
@@ -99,3 +100,17 @@ def friction_data(arm: Arm) -> Data:
         "load_friction": bool(loaded(arm.mechanism.tree)),
         "passive_friction": passive,
     }
+
+
+def decoupling_data(arm: Arm) -> Data | None:
+    """For a closed chain of two joints that one equation decouples, S 7.3.3: that equation, and the body that carries the tip."""
+    tree = arm.mechanism.tree
+    if arm.n != 2 or len(arm.loops) != 1 or tree.tip_body < 0 or arm.omitted:
+        return None
+    try:
+        equations = arm.couplings().condition("b", 1, 2).equations
+    except DalembertError:
+        return None
+    if len(equations) != 1:
+        return None
+    return {"body": tree.tip_body, "condition": f"{str(equations[0]).replace('*', ' ')} = 0"}

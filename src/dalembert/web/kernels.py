@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dalembert.arm import Arm
 from dalembert.coordinates.variants import VARIANTS
+from dalembert.kernel.targets import emitted_apart
+from dalembert.quantities.emission import units_apart
+from dalembert.quantities.joints import quantity
+from dalembert.quantities.rollouts import ROLLOUTS
 
 # what the page computes; ``js/robot.js`` has a method for each
 QUANTITIES = (
@@ -29,9 +33,10 @@ def varied_numbers(arm: Arm) -> tuple[str, ...]:
 
 
 def page_kernels(arm: Arm) -> bytes:
-    """The module: a function for each of :data:`QUANTITIES`."""
-    source = arm.emit(
-        QUANTITIES, target="wasm", options=(*varied_numbers(arm), "tip_wrench"), separate=True, function="page"
-    )
+    """The module: a function for each of :data:`QUANTITIES`, and one for the steps of a simulation."""
+    mechanism, options = arm.mechanism, (*varied_numbers(arm), "tip_wrench")
+    entries = [*(quantity(name, mechanism) for name in QUANTITIES), ROLLOUTS["released"]]
+    units, files = units_apart(mechanism, arm.name, entries, options=options, function="page")
+    source = emitted_apart(units, files, "wasm", None)
     (module,) = (content for content in source.files.values() if isinstance(content, bytes))
     return module

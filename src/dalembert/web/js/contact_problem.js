@@ -97,7 +97,9 @@ export function afterImpact(at, q, qd, stops) {
   if (!into.some(Boolean)) return qd;
   const soft = qd.every((v, i) => !into[i] || Math.abs(v) < SOFT_IMPACT);
   const pressed = sides.map(([lower, upper], i) => into[i] || (qd[i] === 0 && (lower || upper)));
-  const kept = soft ? Array.from(qd, (v, i) => v === 0 && at.forward[i] + at.backward[i] > 0) : pressed.map(() => false);
+  const kept = soft
+    ? Array.from(qd, (v, i) => v === 0 && at.forward[i] + at.backward[i] > 0)
+    : pressed.map(() => false);
   const momentum = timesVector(at.B, qd);
   let after = qd;
   for (let turn = 0; turn < PIVOTS; turn++) {

@@ -4,17 +4,19 @@
 /** @typedef {ArrayLike<number>} Values */
 /** @typedef {import("./contact_problem.js").Released} Released */
 /** @typedef {{name: string, posture: Float64Array, kp: Float64Array, kd: Float64Array, limited: boolean}} Law posture: q_d, which is held; limited: by the joints' efforts */
-/** @typedef {{target: number[], stiffness: number, damping: number}} Pull a spring from the tip to a point: N/m and N s/m */
+/** @typedef {{target: number[], stiffness: number, damping: number, wrench: Float64Array}} Pull a spring from the tip to a point: N/m and N s/m, and the wrench of the tip besides */
 
 /** The laws, by name: the torque from the state, and what is known of the model there. @type {Record<string, (robot: Robot, law: Law, q: Values, qd: Values, at: Released) => Float64Array>} */
 const CONTROL_LAWS = {
   // τ = g(q) + K_p (q_d − q) − K_d q̇
-  pd: (robot, { posture, kp, kd }, q, qd) => robot.gravityTorque(q).map((g, i) => g + kp[i] * (posture[i] - q[i]) - kd[i] * qd[i]),
+  pd: (robot, { posture, kp, kd }, q, qd) =>
+    robot.gravityTorque(q).map((g, i) => g + kp[i] * (posture[i] - q[i]) - kd[i] * qd[i]),
   // τ = B(q) y + C q̇ + F_v q̇ + g with y = K_p (q_d − q) − K_d q̇; dry friction has no direction at rest
   computed: (robot, { posture, kp, kd }, q, qd, { B, r }) =>
     r.map((rest, i) => {
       let torque = -rest;
-      for (let j = 0; j < r.length; j++) torque += B[i * r.length + j] * (kp[j] * (posture[j] - q[j]) - kd[j] * qd[j]);
+      for (let j = 0; j < r.length; j++)
+        torque += B[i * r.length + j] * (kp[j] * (posture[j] - q[j]) - kd[j] * qd[j]);
       return torque;
     }),
 };
@@ -42,7 +44,10 @@ export function lawGains(robot, name, posture, frequency, ratio) {
   const { n } = robot;
   const B = name === "pd" ? robot.inertiaMatrix(posture) : null;
   const inertia = Float64Array.from({ length: n }, (_, i) => (B ? B[i * n + i] : 1));
-  return { kp: inertia.map((b) => b * frequency * frequency), kd: inertia.map((b) => 2 * ratio * frequency * b) };
+  return {
+    kp: inertia.map((b) => b * frequency * frequency),
+    kd: inertia.map((b) => 2 * ratio * frequency * b),
+  };
 }
 
 /** The force (N) of the spring on the tip, in base axes. @param {Robot} robot @param {Pull} pull @param {Values} q @param {Values} qd */

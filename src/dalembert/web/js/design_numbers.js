@@ -22,7 +22,7 @@ export class Design {
     this.edits = new Map();
   }
 
-  /** The number of the robot file, or what follows for it from other changes. @param {string} name */
+  /** The number of the robot file, or what follows for it from other changes. @param {string} name @returns {number} */
   original(name) {
     const [kind, i] = partsOf(name);
     const axis = AXES.indexOf(kind[1]);
@@ -43,7 +43,7 @@ export class Design {
     return own + (Math.abs(gear) - Math.abs(rotor.gear)) * 0.5 * (rotor.coulomb[0] + rotor.coulomb[1]);
   }
 
-  /** @param {string} name */
+  /** @param {string} name @returns {number} */
   value(name) {
     return this.edits.get(name) ?? this.original(name);
   }
@@ -88,12 +88,20 @@ export class Design {
       if (carrier < 0 || rotor.reflected) return;
       // the rotor turns with the link that carries it, too: S (7.63), (7.66)
       const [x, y, z] = rotor.axis;
-      [x * x, x * y, x * z, y * y, y * z, z * z].forEach((zz, k) => (parameters[PER_BODY * carrier + 4 + k] += more * zz));
+      [x * x, x * y, x * z, y * y, y * z, z * z].forEach(
+        (zz, k) => (parameters[PER_BODY * carrier + 4 + k] += more * zz),
+      );
     });
-    const gears = this.own.gears.map((_, i) => (this.bodies[i].rotor ? this.value(`k_${i}`) : this.own.gears[i]));
+    const gears = this.own.gears.map((_, i) =>
+      this.bodies[i].rotor ? this.value(`k_${i}`) : this.own.gears[i],
+    );
     /** @type {Record<string, number[]>} */
     const numbers = { parameters, gears, gravity: this.vector("g") };
-    if (this.own.lengths) numbers.lengths = [...this.bodies.flatMap((_, i) => [...this.vector("p", i), ...this.vector("l", i)]), ...this.vector("t")];
+    if (this.own.lengths)
+      numbers.lengths = [
+        ...this.bodies.flatMap((_, i) => [...this.vector("p", i), ...this.vector("l", i)]),
+        ...this.vector("t"),
+      ];
     return numbers;
   }
 
@@ -125,7 +133,16 @@ export class Design {
       put("c", `_${i}`, com);
       ["xx", "xy", "xz", "yy", "yz", "zz"].forEach((x, k) => (numbers[`I${x}_${i}`] = tensor[4 + k]));
       if (this.own.lengths) {
-        put("p", `_${i}`, shifted(body.xyz, body.turned, this.vector("p", i), AXES.map((x) => this.original(`p${x}_${i}`))));
+        put(
+          "p",
+          `_${i}`,
+          shifted(
+            body.xyz,
+            body.turned,
+            this.vector("p", i),
+            AXES.map((x) => this.original(`p${x}_${i}`)),
+          ),
+        );
         put("l", `_${i}`, this.vector("l", i));
       }
       numbers[`Im_${i}`] = this.value(`Im_${i}`);
@@ -136,7 +153,17 @@ export class Design {
       numbers[`Fb_${i}`] = this.value(`Fs_${i}`) - 0.5 * (forward - backward);
     });
     const { tip } = this.robot.data.design;
-    if (this.own.lengths) put("t", "", shifted(tip.xyz, tip.turned, this.vector("t"), AXES.map((x) => this.original(`t${x}`))));
+    if (this.own.lengths)
+      put(
+        "t",
+        "",
+        shifted(
+          tip.xyz,
+          tip.turned,
+          this.vector("t"),
+          AXES.map((x) => this.original(`t${x}`)),
+        ),
+      );
     put("g", "", this.vector("g"));
     return numbers;
   }

@@ -8,14 +8,17 @@ export function tomlText(pieces, changed, numbers) {
     .map((piece) => {
       if (typeof piece === "string") return piece;
       if ("slot" in piece) return tomlNumber(piece.slot, numbers[piece.slot]);
-      return piece.when.some((part) => changed.has(part)) ? tomlText(piece.changed, changed, numbers) : piece.same;
+      return piece.when.some((part) => changed.has(part))
+        ? tomlText(piece.changed, changed, numbers)
+        : piece.same;
     })
     .join("");
 }
 
 /** A number with all its digits, as a float of TOML. @param {string} name @param {number} value */
 function tomlNumber(name, value) {
-  if (!Number.isFinite(value)) throw new RangeError(`${name} is ${value}; a robot file needs a finite number`);
+  if (!Number.isFinite(value))
+    throw new RangeError(`${name} is ${value}; a robot file needs a finite number`);
   const text = String(value === 0 ? 0 : value);
   return /[.e]/.test(text) ? text : `${text}.0`;
 }

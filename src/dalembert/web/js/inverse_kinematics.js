@@ -98,7 +98,12 @@ class TipSearch {
         if (damping > 1e10) break;
       }
     }
-    return { q: this.q, distance: tipNorm(error), reached: tipNorm(error) <= Math.max(enough, 1e-10 * this.size), rounds: round };
+    return {
+      q: this.q,
+      distance: tipNorm(error),
+      reached: tipNorm(error) <= Math.max(enough, 1e-10 * this.size),
+      rounds: round,
+    };
   }
 
   /** JᵀJ and Jᵀe. @param {number[]} error */
@@ -132,7 +137,10 @@ class TipSearch {
       });
       const L = cholesky(damped, n);
       if (!L) return null;
-      const step = choleskySolve(L, b.map((x, i) => (held[i] ? 0 : x)));
+      const step = choleskySolve(
+        L,
+        b.map((x, i) => (held[i] ? 0 : x)),
+      );
       const turns = step.map((x, i) => (joints[i].revolute ? Math.abs(x) : 0));
       const scale = Math.min(1, LARGEST_TURN / Math.max(...turns, 1e-300));
       const further = step.findIndex((x, i) => !held[i] && this.outwards(i, x));
@@ -145,7 +153,9 @@ class TipSearch {
   /** Whether a joint is at a limit and would go beyond it. @param {number} i @param {number} way */
   outwards(i, way) {
     const { lower, upper } = this.robot.joints[i];
-    return (way < 0 && lower !== null && this.q[i] <= lower) || (way > 0 && upper !== null && this.q[i] >= upper);
+    return (
+      (way < 0 && lower !== null && this.q[i] <= lower) || (way > 0 && upper !== null && this.q[i] >= upper)
+    );
   }
 
   /** The step as far as the limits let every joint go. @param {Float64Array} step */
@@ -167,7 +177,9 @@ function tipNorm(x) {
 /** The rotation vector, in base axes, that turns the axes of a pose into a rotation. @param {Values} pose @param {Values} rotation */
 function rotationVector(pose, rotation) {
   const at = (/** @type {number} */ i, /** @type {number} */ j) =>
-    rotation[3 * i] * pose[4 * j] + rotation[3 * i + 1] * pose[4 * j + 1] + rotation[3 * i + 2] * pose[4 * j + 2];
+    rotation[3 * i] * pose[4 * j] +
+    rotation[3 * i + 1] * pose[4 * j + 1] +
+    rotation[3 * i + 2] * pose[4 * j + 2];
   const w = [at(2, 1) - at(1, 2), at(0, 2) - at(2, 0), at(1, 0) - at(0, 1)].map((x) => x / 2);
   const sine = tipNorm(w);
   const cosine = (at(0, 0) + at(1, 1) + at(2, 2) - 1) / 2;

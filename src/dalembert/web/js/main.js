@@ -1,15 +1,21 @@
 // The page: reads its data, loads its kernels, and puts the panels in their places.
 import { App } from "./app.js";
 import { bytesOf, unpacked } from "./data.js";
+import { designPanel } from "./design_panel.js";
 import { el } from "./dom.js";
 import { load } from "./loader.js";
 import { Robot } from "./robot.js";
+import { simulationPanel } from "./simulation_panel.js";
 import { statePanel } from "./state_panel.js";
 import { tabs } from "./tabs.js";
 import { torquePanel } from "./torque_panel.js";
 
 /** What stands behind each tab: identifier, title, and what makes it. @type {[string, string, (app: App) => HTMLElement][]} */
-const PANELS = [["state", "State", statePanel]];
+const PANELS = [
+  ["state", "State", statePanel],
+  ["simulation", "Let go", simulationPanel],
+  ["design", "Design", designPanel],
+];
 
 async function start() {
   const page = /** @type {HTMLElement} */ (document.getElementById("page"));

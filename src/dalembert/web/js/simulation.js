@@ -2,7 +2,14 @@
 //
 // A step is taken in passes. Within a pass it is known who is held and which way the others slip, and all is smooth. A joint that
 // comes to rest, reaches a stop, or is loaded beyond what friction can hold ends its pass at that instant.
-import { acceleration, afterImpact, atStops, borneTorque, contactOf, holdingRange } from "./contact_problem.js";
+import {
+  acceleration,
+  afterImpact,
+  atStops,
+  borneTorque,
+  contactOf,
+  holdingRange,
+} from "./contact_problem.js";
 import { lawTorque, pullForce } from "./control_laws.js";
 
 /** @typedef {import("./robot.js").Robot} Robot */
@@ -20,8 +27,11 @@ export class Simulation {
   /** @param {Robot} robot @param {Values} q @param {Values} qd */
   constructor(robot, q, qd) {
     this.robot = robot;
+    /** @type {Float64Array} */
     this.q = Float64Array.from(q);
+    /** @type {Float64Array} */
     this.qd = Float64Array.from(qd);
+    /** @type {Float64Array} */
     this.qdd = new Float64Array(robot.n);
     this.time = 0;
     /** whether friction acts */
@@ -34,10 +44,12 @@ export class Simulation {
     this.pull = null;
     /** @type {Contact} */
     this.contact = { held: Array(robot.n).fill(false), way: Array(robot.n).fill(0) };
-    /** the torque of the law, and the force (N) of the pull on the tip, at the end of the last step */
+    /** @type {Float64Array} the torque of the law at the end of the last step */
     this.tau = new Float64Array(robot.n);
-    /** @type {number[]} */
+    /** @type {number[]} the force (N) of the pull on the tip then */
     this.force = [0, 0, 0];
+    /** @type {Float64Array | null} the parameters that act during a step */
+    this.acting = null;
     /** @type {string | null} why it ended */
     this.failure = null;
   }
@@ -45,7 +57,9 @@ export class Simulation {
   /** @returns {{lower: number, upper: number}[]} */
   get bounds() {
     return this.robot.joints.map(({ lower, upper }) =>
-      this.stops ? { lower: lower ?? -Infinity, upper: upper ?? Infinity } : { lower: -Infinity, upper: Infinity },
+      this.stops
+        ? { lower: lower ?? -Infinity, upper: upper ?? Infinity }
+        : { lower: -Infinity, upper: Infinity },
     );
   }
 
@@ -62,7 +76,7 @@ export class Simulation {
   released(q, qd) {
     const { robot, law } = this;
     const parameters = this.acting ?? this.parameters();
-    const tip_wrench = Float64Array.from(robot.numbers.tip_wrench);
+    const tip_wrench = Float64Array.from(this.pull?.wrench ?? robot.numbers.tip_wrench);
     this.force = this.pull ? pullForce(robot, this.pull, q, qd) : [0, 0, 0];
     this.force.forEach((f, k) => (tip_wrench[k] -= f));
     const given = { q, qd, parameters, tip_wrench };
@@ -159,7 +173,9 @@ export class Simulation {
       q: q.map((x, i) => x + (h / 6) * (qd[i] + 2 * v2[i] + 2 * v3[i] + v4[i])),
       qd: qd.map((x, i) => x + (h / 6) * (a1[i] + 2 * a2[i] + 2 * a3[i] + a4[i])),
     };
-    const wrong = end.qd.findIndex((x, i) => !Number.isFinite(x) || !Number.isFinite(end.q[i]) || Math.abs(x) > 1e6);
+    const wrong = end.qd.findIndex(
+      (x, i) => !Number.isFinite(x) || !Number.isFinite(end.q[i]) || Math.abs(x) > 1e6,
+    );
     if (wrong >= 0) return this.fail(wrong);
     const at = this.released(end.q, end.qd);
     return { ...end, at, qdd: acceleration(at, contact) ?? a4 };
@@ -202,9 +218,16 @@ export class Simulation {
         return;
       }
       const way = contact.way[i];
-      if (way) events.push({ joint: i, kind: "rest", value: (end) => (end.at.forward[i] + end.at.backward[i] > 0 ? way * end.qd[i] : 1) });
-      if (lower > -Infinity) events.push({ joint: i, kind: "stop", value: (end) => end.q[i] - lower + REACHED });
-      if (upper < Infinity) events.push({ joint: i, kind: "stop", value: (end) => upper - end.q[i] + REACHED });
+      if (way)
+        events.push({
+          joint: i,
+          kind: "rest",
+          value: (end) => (end.at.forward[i] + end.at.backward[i] > 0 ? way * end.qd[i] : 1),
+        });
+      if (lower > -Infinity)
+        events.push({ joint: i, kind: "stop", value: (end) => end.q[i] - lower + REACHED });
+      if (upper < Infinity)
+        events.push({ joint: i, kind: "stop", value: (end) => upper - end.q[i] + REACHED });
     });
     return events;
   }
