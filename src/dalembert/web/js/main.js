@@ -10,6 +10,8 @@ import { statePanel } from "./state_panel.js";
 import { tabs } from "./tabs.js";
 import { torquePanel } from "./torque_panel.js";
 
+/** @typedef {ArrayLike<number>} Values */
+
 /** What stands behind each tab: identifier, title, and what makes it. @type {[string, string, (app: App) => HTMLElement][]} */
 const PANELS = [
   ["state", "State", statePanel],
@@ -36,12 +38,10 @@ async function start() {
   page.replaceChildren(head, el("div", { class: "columns" }, left, right));
   page.setAttribute("aria-busy", "false");
   app.tell();
-  const given = (
-    /** @type {ArrayLike<number>} */ q,
-    /** @type {ArrayLike<number>} */ qd,
-    /** @type {ArrayLike<number>} */ qdd,
-  ) => robot.inverseDynamics(q, qd, qdd);
-  Object.assign(window, { dalembert: { inverse_dynamics: given, robot, app } });
+  /** The torques at a state, or at that which is shown. @type {(q?: Values | null, qd?: Values | null, qdd?: Values | null) => Float64Array} */
+  const inverseDynamics = (q, qd, qdd) =>
+    robot.inverseDynamics(q ?? app.state.q, qd ?? app.state.qd, qdd ?? app.state.qdd);
+  Object.assign(window, { dalembert: { inverse_dynamics: inverseDynamics, robot, app } });
 }
 
 /** @param {Robot} robot */
