@@ -1,22 +1,34 @@
 // S 7.3.3: where the centre of mass of the link that carries the tip must be for b_12 of a closed chain to vanish.
 import { brief, el, slider } from "./dom.js";
+import { subscripted } from "./subscripts.js";
 
 /** @typedef {import("./app.js").App} App */
 /** @typedef {import("./design_numbers.js").Design} Design */
 
+const POSTURES = [0, 0.3, 0.7]; // rad from the first posture, where b_12 may vanish for its own reason
+
 /**
- * The place at which b_12 vanishes, b_12 being linear in it; null where it does not change, as in postures whose cosine is zero.
- * @param {(place: number) => number} coupling
- * @param {number} here
+ * The place at which b_12 vanishes in every posture, b_12 being linear in it: found in the posture in which it changes most.
+ * @param {App} app
+ * @param {Design} design
+ * @param {string} name
  */
-export function decoupledPlace(coupling, here) {
-  const [first, second] = [coupling(here), coupling(here + 1)];
-  const slope = second - first;
-  return Math.abs(slope) > 1e-9 * (Math.abs(first) + Math.abs(second)) ? here - first / slope : null;
+export function decoupledPlace(app, design, name) {
+  const here = design.value(name);
+  const lines = POSTURES.map((by) => {
+    const coupling = couplingAt(app, design, name, [
+      app.robot.data.start.q[0],
+      app.robot.data.start.q[1] + by,
+    ]);
+    const first = coupling(here);
+    return { first, slope: coupling(here + 1) - first };
+  });
+  const steepest = lines.reduce((a, b) => (Math.abs(b.slope) > Math.abs(a.slope) ? b : a));
+  return here - steepest.first / steepest.slope;
 }
 
 /** b_12 of the arm with the centre of mass of a link at another place along its x axis, by the kernel. @param {App} app @param {Design} design @param {string} name @param {ArrayLike<number>} q */
-export function couplingAt(app, design, name, q) {
+function couplingAt(app, design, name, q) {
   return (/** @type {number} */ place) => {
     const kept = design.edits.get(name);
     design.edits.set(name, place);
@@ -33,7 +45,8 @@ export function decouplingField(app, design, change) {
   const name = `cx_${body}`;
   const link = app.robot.bodies[body].name;
   const own = design.original(name);
-  const place = decoupledPlace(couplingAt(app, design, name, app.robot.data.start.q), own) ?? own;
+  const exact = () => decoupledPlace(app, design, name);
+  const place = exact();
   const reach = 1.6 * Math.max(Math.abs(place), Math.abs(own), 0.1);
   const range = slider({
     label: `Centre of mass of ${link} along x`,
@@ -54,13 +67,15 @@ export function decouplingField(app, design, change) {
     "▲",
   );
   const said = el("output", { class: "coupling" });
-  const exact = () =>
-    decoupledPlace(couplingAt(app, design, name, app.robot.data.start.q), design.value(name)) ?? place;
   const element = el(
     "section",
     { class: "decoupling" },
     el("h3", {}, `Centre of mass of ${link}`),
-    el("p", { class: "soft" }, `The inertial coupling b_12 vanishes at every posture when ${condition}.`),
+    el(
+      "p",
+      { class: "soft" },
+      ...subscripted(`The inertial coupling b_12 vanishes in every posture where ${condition}.`),
+    ),
     el("div", { class: "marked" }, range, el("div", { class: "track" }, mark)),
     said,
   );
@@ -73,7 +88,11 @@ export function decouplingField(app, design, change) {
       mark.style.left = `${(50 * (zero + reach)) / reach}%`;
       mark.hidden = Math.abs(zero) > reach;
       const b = app.robot.inertiaMatrix(q)[1];
-      said.textContent = `At ${brief(value, 4)} m b_12 = ${brief(b, 3)} kg m² in this posture; it is zero at ${brief(zero, 6)} m.`;
+      said.replaceChildren(
+        ...subscripted(
+          `b_12 = ${brief(b, 3)} kg m² in this posture, with the centre of mass at ${brief(value, 4)} m; it is zero at ${brief(zero, 6)} m.`,
+        ),
+      );
     },
   };
 }

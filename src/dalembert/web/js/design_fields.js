@@ -42,7 +42,7 @@ export function linkFields(design, i) {
     fields.push({ name: `Im_${i}`, label: "Rotor inertia", unit: "kg m²", min: 0, max: null, rare: false });
     fields.push({
       name: `k_${i}`,
-      label: "Gear ratio k_r",
+      label: "Gear ratio",
       unit: turns ? "" : "rad/m",
       min: null,
       max: null,
@@ -53,7 +53,7 @@ export function linkFields(design, i) {
   const joint = robot.joints.some(({ name }) => name === body.joint);
   fields.push({
     name: `Fv_${i}`,
-    label: "Viscous friction F_v",
+    label: "Viscous friction",
     unit: turns ? "N m s" : "N s/m",
     min: 0,
     max: null,
@@ -62,7 +62,7 @@ export function linkFields(design, i) {
   if (joint)
     fields.push({
       name: `Fs_${i}`,
-      label: "Coulomb friction F_s",
+      label: "Coulomb friction",
       unit: turns ? "N m" : "N",
       min: least,
       max: null,

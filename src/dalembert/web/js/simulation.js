@@ -63,11 +63,9 @@ export class Simulation {
     );
   }
 
-  /** Dynamic parameters as they act: without friction those of the friction are zero. */
-  parameters() {
-    const own = this.robot.numbers.parameters;
-    if (this.friction) return own;
-    const smooth = Float64Array.from(own);
+  /** Dynamic parameters without friction. */
+  smooth() {
+    const smooth = Float64Array.from(this.robot.numbers.parameters);
     for (const k of this.robot.data.friction_parameters) smooth[k] = 0;
     return smooth;
   }
@@ -75,12 +73,12 @@ export class Simulation {
   /** What acts in a state: B, τ − τ′ and the static levels, with the law and the pull. @param {Float64Array} q @param {Float64Array} qd @returns {Released} */
   released(q, qd) {
     const { robot, law } = this;
-    const parameters = this.acting ?? this.parameters();
-    const tip_wrench = Float64Array.from(this.pull?.wrench ?? robot.numbers.tip_wrench);
-    this.force = this.pull ? pullForce(robot, this.pull, q, qd) : [0, 0, 0];
-    this.force.forEach((f, k) => (tip_wrench[k] -= f));
-    const given = { q, qd, parameters, tip_wrench };
     const idle = new Float64Array(robot.n);
+    /** @type {Record<string, Values>} */
+    const given = { q, qd };
+    if (!this.friction) given.parameters = this.acting ?? this.smooth();
+    this.force = this.pull ? pullForce(robot, this.pull, q, qd) : [0, 0, 0];
+    if (this.pull) given.tip_wrench = this.pull.wrench.map((w, k) => (k < 3 ? w - this.force[k] : w));
     const kernel = robot.kernels.released;
     let at = /** @type {any} */ (kernel.run({ ...given, tau: idle }));
     this.tau = idle;
@@ -105,7 +103,7 @@ export class Simulation {
 
   /** One step. @param {number} h s */
   step(h) {
-    this.acting = this.parameters();
+    this.acting = this.smooth();
     let done = 0;
     for (let pass = 0; done < h && !this.failure; pass++) done += this.pass(h - done, pass < PASSES);
     this.acting = null;

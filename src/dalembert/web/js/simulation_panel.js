@@ -4,6 +4,7 @@ import { brief, button, checkbox, choice, el, fixed, numberBox, slider } from ".
 import { energyReadout } from "./energy_readout.js";
 import { gravityFields } from "./gravity_fields.js";
 import { SimulationPlayer } from "./simulation_player.js";
+import { subscripted } from "./subscripts.js";
 
 /** @typedef {import("./app.js").App} App */
 /** @typedef {{player: SimulationPlayer, pull: {stiffness: number, damping: number}, leadsSetPoint: () => boolean}} LetGo */
@@ -81,7 +82,7 @@ export function simulationPanel(app) {
   const showGains = () => {
     const { law } = player.simulation;
     const list = (/** @type {Float64Array} */ values) => Array.from(values, (x) => brief(x, 3)).join(", ");
-    gains.textContent = law ? `K_p: ${list(law.kp)}; K_d: ${list(law.kd)}` : "";
+    gains.replaceChildren(...subscripted(law ? `K_p: ${list(law.kp)}; K_d: ${list(law.kd)}` : ""));
     lawFields.hidden = !law;
   };
   const hold = button(
