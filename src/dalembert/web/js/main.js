@@ -1,13 +1,16 @@
 // The page: reads its data, loads its kernels, and puts the panels in their places.
 import { App } from "./app.js";
+import { addArmLayers } from "./arm_items.js";
 import { bytesOf, unpacked } from "./data.js";
 import { designPanel } from "./design_panel.js";
 import { el } from "./dom.js";
 import { load } from "./loader.js";
 import { Robot } from "./robot.js";
 import { simulationPanel } from "./simulation_panel.js";
+import { Stage } from "./stage.js";
 import { statePanel } from "./state_panel.js";
 import { tabs } from "./tabs.js";
+import { connectTipDrag } from "./tip_drag.js";
 import { torquePanel } from "./torque_panel.js";
 
 /** @typedef {ArrayLike<number>} Values */
@@ -26,7 +29,11 @@ async function start() {
   const robot = new Robot(data, kernels);
   const app = new App(robot);
   const head = el("header", {}, el("h1", {}, data.title), el("p", { class: "soft" }, about(robot)));
-  const left = el("div", { class: "left" }, torquePanel(app));
+  const stage = el("div");
+  const left = el("div", { class: "left" }, stage, torquePanel(app));
+  app.stage = new Stage(stage, robot);
+  addArmLayers(app.stage, robot, () => app.state.q);
+  app.onChange(() => app.stage?.redraw());
   const right = el(
     "div",
     { class: "right" },
@@ -35,6 +42,7 @@ async function start() {
       () => app.changed(),
     ),
   );
+  connectTipDrag(app);
   page.replaceChildren(head, el("div", { class: "columns" }, left, right));
   page.setAttribute("aria-busy", "false");
   app.tell();
