@@ -34,7 +34,7 @@ from collections.abc import Sequence
 from math import inf
 
 from dalembert.algebra.scalars import Scalar, dot, less, select, sgn, sqrt
-from dalembert.coordinates.chain import Chain
+from dalembert.coordinates.chain import AnyMechanism, Chain
 from dalembert.coordinates.pulled import factorised
 from dalembert.equations.friction import dry as dry_friction
 from dalembert.equations.friction import dry_levels

@@ -71,7 +71,9 @@ def _body(robot: Robot, rows: tuple[Row, ...] | None) -> Lines:
     assert robot.tip is not None
     root = {"link": robot.root} if rows and robot.root != "base" else {}
     yield from section("[base]", root | placement_fields(robot.base))
-    yield from section("[tip]", {"name": robot.tip.name, "link": robot.tip.link} | placement_fields(robot.tip.placement))
+    yield from section(
+        "[tip]", {"name": robot.tip.name, "link": robot.tip.link} | placement_fields(robot.tip.placement)
+    )
     if robot.payload is not None:
         yield from section("[payload]", {"mass": robot.payload.mass} | inertia_fields(robot.payload))
     for row in rows or ():

@@ -96,9 +96,14 @@ def matrix(placement: Placement) -> list[float]:
 
 
 def posture(arm: Arm) -> list[float]:
-    """Where the arm stands first: bent by some degrees at every joint, or in the middle of its limits; closed chains at home."""
+    """Where the arm stands first: bent by some degrees at every joint, or in the middle of its limits; closed chains near home."""
     if arm.mechanism.loops:
-        return [float(x) for x in arm.home]
+        near = np.asarray(arm.home, float) + 0.3 * np.array([(-1.0) ** k for k in range(arm.n)])
+        inside = all(
+            (joint.limits.lower or -np.inf) <= x <= (joint.limits.upper or np.inf)
+            for joint, x in zip(arm.robot.moving_joints, near, strict=True)
+        )
+        return [float(x) for x in (near if inside and np.all(arm.closes(near)) else arm.home)]
     bent = []
     for k, joint in enumerate(arm.robot.moving_joints):
         value = 0.2 if joint.type == "prismatic" else np.radians(30.0 if k % 2 == 0 else 40.0)

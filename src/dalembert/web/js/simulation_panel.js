@@ -63,7 +63,7 @@ export function simulationPanel(app) {
     said.textContent =
       simulation.failure ??
       (slow
-        ? `Slower than asked for: ${fixed(player.pace, 2)} of the speed, since steps take longer than they last.`
+        ? `Slower than asked for: ${fixed(player.pace, 2)} of the speed, since steps take longer than a frame leaves time for.`
         : "");
   };
 

@@ -4,7 +4,8 @@ import { Simulation } from "./simulation.js";
 /** @typedef {import("./app.js").App} App */
 
 const MOST_COMPUTING = 8; // ms in a frame
-const LONGEST_FRAME = 0.1; // s of a frame that are made up for
+const COMPUTING_SHARE = 0.4; // of a frame that is slow anyway: frames do not become ever slower by it
+const LONGEST_FRAME = 0.25; // s of a frame that are made up for
 
 export class SimulationPlayer {
   /** @param {App} app @param {() => void} told called after each frame, and when it starts or stops */
@@ -81,11 +82,13 @@ export class SimulationPlayer {
   frame(now) {
     if (!this.playing) return;
     const { simulation } = this;
-    const passed = Math.min(Math.max((now - this.clock) / 1000, 0), LONGEST_FRAME) * this.speed;
+    const frame = Math.min(Math.max((now - this.clock) / 1000, 0), LONGEST_FRAME);
+    const passed = frame * this.speed;
+    const most = Math.max(MOST_COMPUTING, COMPUTING_SHARE * 1000 * frame);
     this.clock = now;
     const [from, began] = [simulation.time, performance.now()];
     this.due = Math.max(this.due, from - this.step) + passed;
-    if (!simulation.advance(this.due, this.step, () => performance.now() - began < MOST_COMPUTING))
+    if (!simulation.advance(this.due, this.step, () => performance.now() - began < most))
       this.due = simulation.time;
     if (passed > 0) this.pace += 0.1 * (Math.min((simulation.time - from) / passed, 1) - this.pace);
     if (simulation.failure) this.pause();
