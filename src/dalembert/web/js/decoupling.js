@@ -5,7 +5,7 @@ import { subscripted } from "./subscripts.js";
 /** @typedef {import("./app.js").App} App */
 /** @typedef {import("./design_numbers.js").Design} Design */
 
-const POSTURES = [0, 0.3, 0.7]; // rad from the first posture, where b_12 may vanish for its own reason
+const DECOUPLING_POSTURES = [0, 0.3, 0.7]; // rad from the first posture, where b_12 may vanish for its own reason
 
 /**
  * The place at which b_12 vanishes in every posture, b_12 being linear in it: found in the posture in which it changes most.
@@ -15,7 +15,7 @@ const POSTURES = [0, 0.3, 0.7]; // rad from the first posture, where b_12 may va
  */
 export function decoupledPlace(app, design, name) {
   const here = design.value(name);
-  const lines = POSTURES.map((by) => {
+  const lines = DECOUPLING_POSTURES.map((by) => {
     const coupling = couplingAt(app, design, name, [
       app.robot.data.start.q[0],
       app.robot.data.start.q[1] + by,

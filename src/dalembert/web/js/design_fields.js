@@ -1,5 +1,5 @@
 // The fields of a link in the design panel: which numbers it has, and in which ranges.
-import { AXES } from "./design_numbers.js";
+import { DESIGN_AXES } from "./design_numbers.js";
 
 /** @typedef {import("./app.js").App} App */
 /** @typedef {import("./design_numbers.js").Design} Design */
@@ -12,7 +12,7 @@ export function linkFields(design, i) {
   const { rotor, levels } = design.bodies[i];
   /** @type {DesignField[]} */
   const fields = [{ name: `m_${i}`, label: "Mass", unit: "kg", min: 0, max: null, rare: false }];
-  for (const x of AXES)
+  for (const x of DESIGN_AXES)
     fields.push({
       name: `c${x}_${i}`,
       label: `Centre of mass ${x}`,
@@ -23,7 +23,7 @@ export function linkFields(design, i) {
     });
   if (robot.data.numbers.lengths) {
     const place = (/** @type {string} */ kind, /** @type {string} */ what) =>
-      AXES.forEach((x) => {
+      DESIGN_AXES.forEach((x) => {
         const name = `${kind}${x}_${i}`;
         fields.push({
           name,
@@ -74,7 +74,7 @@ export function linkFields(design, i) {
 /** The fields that belong to no link. @param {Design} design @returns {DesignField[]} */
 export function otherFields(design) {
   /** @type {DesignField[]} */
-  const fields = AXES.map((x) => ({
+  const fields = DESIGN_AXES.map((x) => ({
     name: `g${x}`,
     label: `Gravity ${x}`,
     unit: "m/s²",
@@ -83,7 +83,7 @@ export function otherFields(design) {
     rare: false,
   }));
   if (design.robot.data.numbers.lengths)
-    for (const x of AXES)
+    for (const x of DESIGN_AXES)
       fields.push({
         name: `t${x}`,
         label: `Tip on its link ${x}`,

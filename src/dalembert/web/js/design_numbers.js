@@ -7,7 +7,7 @@ import { addMoments, movedMoments, steinerMoments } from "./moments.js";
 /** @typedef {{inertia: number, gear: number, viscous: number, coulomb: number[], axis: number[], reflected: boolean}} DesignRotor */
 /** @typedef {{link: number[], own: number[], rotor: DesignRotor | null, levels: number[], xyz: number[], turned: number[]}} DesignBody */
 
-export const AXES = ["x", "y", "z"];
+export const DESIGN_AXES = ["x", "y", "z"];
 const PER_BODY = 13; // dynamic parameters
 
 export class Design {
@@ -24,8 +24,8 @@ export class Design {
 
   /** The number of the robot file, or what follows for it from other changes. @param {string} name @returns {number} */
   original(name) {
-    const [kind, i] = partsOf(name);
-    const axis = AXES.indexOf(kind[1]);
+    const [kind, i] = designPartsOf(name);
+    const axis = DESIGN_AXES.indexOf(kind[1]);
     if (kind[0] === "g") return this.own.gravity[axis];
     if (kind[0] === "t") return this.own.lengths[6 * this.robot.N + axis];
     if (kind[0] === "p") return this.own.lengths[6 * i + axis];
@@ -62,14 +62,14 @@ export class Design {
 
   /** @param {string} kind @param {number} [i] @returns {number[]} */
   vector(kind, i) {
-    return AXES.map((x) => this.value(i === undefined ? kind + x : `${kind}${x}_${i}`));
+    return DESIGN_AXES.map((x) => this.value(i === undefined ? kind + x : `${kind}${x}_${i}`));
   }
 
   /** The moments of link i as they are now: its tensor about its centre of mass grows with its mass. @param {number} i */
   link(i) {
     const { link } = this.bodies[i];
     const mass = this.value(`m_${i}`);
-    if (mass === link[0] && !AXES.some((x) => this.edits.has(`c${x}_${i}`))) return link;
+    if (mass === link[0] && !DESIGN_AXES.some((x) => this.edits.has(`c${x}_${i}`))) return link;
     return movedMoments(link, mass, this.vector("c", i));
   }
 
@@ -111,7 +111,7 @@ export class Design {
     const parts = { m: "link", c: "link", p: "place", l: "frame", I: "rotor", k: "rotor", F: "friction" };
     const changed = new Set();
     for (const name of this.edits.keys()) {
-      const [kind, i] = partsOf(name);
+      const [kind, i] = designPartsOf(name);
       if (kind[0] === "g") changed.add("gravity");
       else if (kind[0] === "t") changed.add("tip");
       else changed.add(`${parts[kind[0]]}_${i}`);
@@ -124,7 +124,7 @@ export class Design {
     /** @type {Record<string, number>} */
     const numbers = {};
     const put = (/** @type {string} */ kind, /** @type {string} */ tail, /** @type {number[]} */ values) =>
-      AXES.forEach((x, k) => (numbers[kind + x + tail] = values[k]));
+      DESIGN_AXES.forEach((x, k) => (numbers[kind + x + tail] = values[k]));
     this.bodies.forEach((body, i) => {
       const own = addMoments(addMoments(this.link(i), body.link, -1), body.own, 1);
       const com = own.slice(1, 4).map((x) => (own[0] ? x / own[0] : 0));
@@ -136,11 +136,11 @@ export class Design {
         put(
           "p",
           `_${i}`,
-          shifted(
+          designShifted(
             body.xyz,
             body.turned,
             this.vector("p", i),
-            AXES.map((x) => this.original(`p${x}_${i}`)),
+            DESIGN_AXES.map((x) => this.original(`p${x}_${i}`)),
           ),
         );
         put("l", `_${i}`, this.vector("l", i));
@@ -157,11 +157,11 @@ export class Design {
       put(
         "t",
         "",
-        shifted(
+        designShifted(
           tip.xyz,
           tip.turned,
           this.vector("t"),
-          AXES.map((x) => this.original(`t${x}`)),
+          DESIGN_AXES.map((x) => this.original(`t${x}`)),
         ),
       );
     put("g", "", this.vector("g"));
@@ -170,13 +170,13 @@ export class Design {
 }
 
 /** Kind and joint: "cx_2" → ["cx", 2]. @param {string} name @returns {[string, number]} */
-function partsOf(name) {
+function designPartsOf(name) {
   const [kind, i] = name.split("_");
   return [kind, Number(i ?? -1)];
 }
 
 /** A place on a link that is turned on its body, from the change on the body. @param {number[]} xyz @param {number[]} turned @param {number[]} now @param {number[]} before */
-function shifted(xyz, turned, now, before) {
+function designShifted(xyz, turned, now, before) {
   const change = now.map((x, k) => x - before[k]);
   return xyz.map((x, k) => x + turned[k] * change[0] + turned[3 + k] * change[1] + turned[6 + k] * change[2]);
 }

@@ -52,7 +52,7 @@ export function designPanel(app) {
   const { toml, why_not } = robot.data.design;
   const save = button(
     "Save the robot as TOML",
-    () => download(`${fileName(robot.data.name)}.toml`, text(), "application/toml"),
+    () => download(`${designFileName(robot.data.name)}.toml`, text(), "application/toml"),
     {
       disabled: toml === null,
       title: toml === null ? `No robot file: ${why_not}` : "A robot file that dalembert reads",
@@ -147,6 +147,6 @@ function designRow(design, field, change, reset) {
 }
 
 /** @param {string} name */
-function fileName(name) {
+function designFileName(name) {
   return `${name.replace(/[^\w.-]+/g, "_") || "robot"}-changed`;
 }

@@ -1,5 +1,5 @@
 // Inverse kinematics by damped least squares (Levenberg and Marquardt) within the joint limits.
-import { cholesky, choleskySolve } from "./solve.js";
+import { cholesky, solveFactored } from "./solve.js";
 
 /** @typedef {import("./robot.js").Robot} Robot */
 /** @typedef {ArrayLike<number>} Values */
@@ -137,7 +137,7 @@ class TipSearch {
       });
       const L = cholesky(damped, n);
       if (!L) return null;
-      const step = choleskySolve(
+      const step = solveFactored(
         L,
         b.map((x, i) => (held[i] ? 0 : x)),
       );

@@ -4,6 +4,9 @@ import { addArmLayers } from "./arm_items.js";
 import { bytesOf, unpacked } from "./data.js";
 import { designPanel } from "./design_panel.js";
 import { el } from "./dom.js";
+import { ellipsoidPanel } from "./ellipsoid_panel.js";
+import { equationsPanel } from "./equations_panel.js";
+import { formulationPanel } from "./formulation_panel.js";
 import { load } from "./loader.js";
 import { Robot } from "./robot.js";
 import { simulationPanel } from "./simulation_panel.js";
@@ -18,8 +21,11 @@ import { torquePanel } from "./torque_panel.js";
 /** What stands behind each tab: identifier, title, and what makes it. @type {[string, string, (app: App) => HTMLElement][]} */
 const PANELS = [
   ["state", "State", statePanel],
+  ["ellipsoids", "Ellipsoids", ellipsoidPanel],
   ["simulation", "Let go", simulationPanel],
   ["design", "Design", designPanel],
+  ["equations", "Equations", equationsPanel],
+  ["formulations", "Formulations", formulationPanel],
 ];
 
 async function start() {

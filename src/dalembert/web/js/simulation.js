@@ -19,9 +19,9 @@ import { lawTorque, pullForce } from "./control_laws.js";
 /** @typedef {{q: Float64Array, qd: Float64Array, qdd: Float64Array, at: Released}} Instant */
 /** @typedef {{joint: number, kind: "rest" | "stop" | "load", value: (end: Instant) => number}} Watched an event: where the value falls below zero */
 
-const PASSES = 60;
-const REACHED = 1e-12; // rad or m: this far beyond its stop a joint is at it
-const LATE = 1e-9; // of a pass: an event is found to this
+const SIM_PASSES = 60;
+const STOP_REACHED = 1e-12; // rad or m: this far beyond its stop a joint is at it
+const EVENT_LATE = 1e-9; // of a pass: an event is found to this
 
 export class Simulation {
   /** @param {Robot} robot @param {Values} q @param {Values} qd */
@@ -105,7 +105,7 @@ export class Simulation {
   step(h) {
     this.acting = this.smooth();
     let done = 0;
-    for (let pass = 0; done < h && !this.failure; pass++) done += this.pass(h - done, pass < PASSES);
+    for (let pass = 0; done < h && !this.failure; pass++) done += this.pass(h - done, pass < SIM_PASSES);
     this.acting = null;
     this.time += h;
   }
@@ -223,9 +223,9 @@ export class Simulation {
           value: (end) => (end.at.forward[i] + end.at.backward[i] > 0 ? way * end.qd[i] : 1),
         });
       if (lower > -Infinity)
-        events.push({ joint: i, kind: "stop", value: (end) => end.q[i] - lower + REACHED });
+        events.push({ joint: i, kind: "stop", value: (end) => end.q[i] - lower + STOP_REACHED });
       if (upper < Infinity)
-        events.push({ joint: i, kind: "stop", value: (end) => upper - end.q[i] + REACHED });
+        events.push({ joint: i, kind: "stop", value: (end) => upper - end.q[i] + STOP_REACHED });
     });
     return events;
   }
@@ -245,7 +245,7 @@ export class Simulation {
       if (!(before > 0)) return early;
     }
     let side = 0;
-    for (let k = 0; k < 60 && late - early > LATE * h; k++) {
+    for (let k = 0; k < 60 && late - early > EVENT_LATE * h; k++) {
       const t = (early * -after + late * before) / (before - after);
       const value = at(t);
       if (value > 0) {

@@ -14,17 +14,17 @@ const LAW_CHOICES = /** @type {[string, string][]} */ ([
   ["pd", "PD with gravity compensation"],
   ["computed", "Computed torque"],
 ]);
-const DRAGGED = /** @type {[string, string][]} */ ([
+const DRAG_CHOICES = /** @type {[string, string][]} */ ([
   ["pull", "pulls the arm"],
   ["set-point", "moves the set-point"],
 ]);
-const STEPS = /** @type {[string, string][]} */ ([
+const SIM_STEPS = /** @type {[string, string][]} */ ([
   ["1e-3", "1 ms"],
   ["5e-4", "0.5 ms"],
   ["2e-4", "0.2 ms"],
   ["1e-4", "0.1 ms"],
 ]);
-const SPEEDS = /** @type {[string, string][]} */ ([
+const SIM_SPEEDS = /** @type {[string, string][]} */ ([
   ["0.1", "0.1 ×"],
   ["0.25", "0.25 ×"],
   ["0.5", "0.5 ×"],
@@ -97,7 +97,7 @@ export function simulationPanel(app) {
   const lawFields = el(
     "div",
     { class: "rows", hidden: true },
-    gainRow(
+    simGainRow(
       "Natural frequency",
       "rad/s",
       control.frequency,
@@ -105,7 +105,7 @@ export function simulationPanel(app) {
       60,
       (value) => ((control.frequency = value), setLaw()),
     ),
-    gainRow("Damping ratio", "", control.ratio, 0, 2, (value) => ((control.ratio = value), setLaw())),
+    simGainRow("Damping ratio", "", control.ratio, 0, 2, (value) => ((control.ratio = value), setLaw())),
     el(
       "p",
       { class: "row" },
@@ -121,7 +121,7 @@ export function simulationPanel(app) {
         "Dragging the tip ",
         choice({
           label: "Dragging the tip",
-          choices: DRAGGED,
+          choices: DRAG_CHOICES,
           value: dragged,
           onChange: (value) => (dragged = value),
         }),
@@ -148,7 +148,7 @@ export function simulationPanel(app) {
         "Speed ",
         choice({
           label: "Speed",
-          choices: SPEEDS,
+          choices: SIM_SPEEDS,
           value: "1",
           onChange: (value) => (player.speed = Number(value)),
         }),
@@ -159,7 +159,7 @@ export function simulationPanel(app) {
         "Step ",
         choice({
           label: "Step length",
-          choices: STEPS,
+          choices: SIM_STEPS,
           value: "1e-3",
           onChange: (value) => (player.step = Number(value)),
         }),
@@ -204,8 +204,8 @@ export function simulationPanel(app) {
       { class: "soft" },
       "While the arm moves, drag the handle at its tip: a spring and a damper pull the tip towards the pointer.",
     ),
-    gainRow("Stiffness", "N/m", pull.stiffness, 0, 5000, (value) => (pull.stiffness = value)),
-    gainRow("Damping", "N s/m", pull.damping, 0, 500, (value) => (pull.damping = value)),
+    simGainRow("Stiffness", "N/m", pull.stiffness, 0, 5000, (value) => (pull.stiffness = value)),
+    simGainRow("Damping", "N s/m", pull.damping, 0, 500, (value) => (pull.damping = value)),
   );
   if (robot.data.passive_friction.length)
     panel.append(
@@ -221,7 +221,7 @@ export function simulationPanel(app) {
 }
 
 /** @param {string} label @param {string} unit @param {number} value @param {number} min @param {number} max @param {(value: number) => void} onInput */
-function gainRow(label, unit, value, min, max, onInput) {
+function simGainRow(label, unit, value, min, max, onInput) {
   const put = (/** @type {number} */ next) => {
     range.value = String(next);
     if (document.activeElement !== box) box.value = String(Number(next.toPrecision(4)));

@@ -27,7 +27,7 @@ export function cholesky(matrix, n) {
  * @param {Float64Array} L from `cholesky`
  * @param {Row} b
  */
-export function choleskySolve(L, b) {
+export function solveFactored(L, b) {
   const n = b.length;
   const x = Float64Array.from(b);
   for (let i = 0; i < n; i++) {
@@ -57,7 +57,7 @@ export function solveFree(matrix, b, held) {
   const L = cholesky(masked, n);
   return (
     L &&
-    choleskySolve(
+    solveFactored(
       L,
       Array.from(b, (x, i) => (held[i] ? 0 : x)),
     )

@@ -4,7 +4,7 @@ import { inverseKinematics } from "./inverse_kinematics.js";
 
 /** @typedef {import("./app.js").App} App */
 
-const ROUNDS = 12; // of inverse kinematics in a frame
+const TIP_ROUNDS = 12; // of inverse kinematics in a frame
 
 /** Makes the handle of the stage do what fits. @param {App} app */
 export function connectTipDrag(app) {
@@ -20,7 +20,10 @@ export function connectTipDrag(app) {
     if (!target || leads === "pull") return;
     const law = leads === "set-point" ? app.simulation?.player.simulation.law : null;
     const from = law ? law.posture : app.state.q;
-    const solution = inverseKinematics(robot, { position: target }, from, { rounds: ROUNDS, kicks: false });
+    const solution = inverseKinematics(robot, { position: target }, from, {
+      rounds: TIP_ROUNDS,
+      kicks: false,
+    });
     const moved = solution.q.some((x, i) => Math.abs(x - from[i]) > 1e-9);
     if (law) law.posture = solution.q;
     else if (moved) app.change({ q: solution.q });
