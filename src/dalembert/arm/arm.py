@@ -189,6 +189,7 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         lengths: ArrayLike | None = None,
         payload: ArrayLike | None = None,
         gravity: ArrayLike | None = None,
+        gears: ArrayLike | None = None,
     ) -> Variants:
         """This arm with other numbers, as many sets of them as the leading axes have: a batch of different robots.
 
@@ -199,6 +200,8 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         payload     (…, 10) one more body at the tip: m (kg), m c (kg m), I_xx, I_xy, I_xz, I_yy, I_yz, I_zz (kg m²) about the
                     tip's origin, in its axes
         gravity     (…, 3) in m/s², in the base frame
+        gears       (…, N) in place of :attr:`gears`: k_r with its sign; friction of motors, which is counted at the joint's
+                    side, is among the parameters and stays
         Returns     an object with the arm's methods, compiled once for all numbers; their arrays broadcast with q's
 
         >>> import numpy as np, dalembert as da
@@ -208,6 +211,7 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         (True, True)
         """
         numbers = {"parameters": parameters, "lengths": lengths, "payload": payload, "gravity": gravity}
+        numbers["gears"] = gears
         return Variants(self, {name: value for name, value in numbers.items() if value is not None})
 
     def with_loop(self, loop: Any = None, **fields: Any) -> Arm:

@@ -20,7 +20,7 @@ from dalembert.web.model import arm_data
 
 FRAME = 900  # px, the height of a page in a notebook
 Progress = Callable[[float], None]
-STYLES = ("page.css", "colours.css", "stage.css", "shown.css")
+STYLES = ("page.css", "colours.css", "stage.css", "shown.css", "letgo.css")
 
 
 @dataclass(frozen=True)
