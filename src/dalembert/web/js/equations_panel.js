@@ -6,7 +6,8 @@ import { formula, formulaPieces } from "./formula.js";
 /** @typedef {[name: string, right: string | string[]]} Entry */
 /** @typedef {{values: Float64Array, unit: (i: number, j: number) => string}} Field */
 
-const NOISE = 1e-14;
+const NOISE = 1e-14; // beside the largest value
+const MOST_ZEROS = 3; // joints up to which entries that are 0 are written, too
 const FIELDS = [
   { key: "B", title: "Inertia matrix B(q)", square: true },
   { key: "C", title: "Coriolis and centrifugal matrix C(q, q̇)", square: true },
@@ -141,6 +142,7 @@ function withoutNoise(values, at, digits) {
 function closedForm(app, panel, entries, key, title, square, cells) {
   const { n } = app.robot;
   const list = el("div", { class: "formulas", role: "group", "aria-label": title }, el("h3", {}, title));
+  let zeros = false;
   /** @type {EntryRow[]} */
   const rows = [];
   for (let i = 0; i < n; i++)
@@ -149,6 +151,10 @@ function closedForm(app, panel, entries, key, title, square, cells) {
       const entry = square ? entries[i][j] : entries[i];
       const alike = key === "B" && j !== i;
       if (alike && j < i) continue;
+      if (n > MOST_ZEROS && entry[1] === "0") {
+        zeros = true;
+        continue;
+      }
       const at = square ? i * n + j : i;
       const names = alike ? [entry[0], entries[j][i][0]] : [entry[0]];
       const cell = cells.get(`${key} ${at}`);
@@ -175,6 +181,7 @@ function closedForm(app, panel, entries, key, title, square, cells) {
       });
       list.append(row);
     }
+  if (zeros) list.append(el("p", { class: "note" }, "All other entries are 0."));
   panel.append(list);
   return rows;
 }

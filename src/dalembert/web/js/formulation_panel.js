@@ -69,7 +69,7 @@ export function formulationPanel(app) {
         },
       );
       status.textContent =
-        "Batches of 1,024 states, the lower quartile of 24 rounds. Differences are relative to the largest torque.";
+        "Batches of 1,024 states, the lower quartile of 20 rounds. Differences are relative to the largest torque.";
     } catch (problem) {
       status.textContent = `The formulations cannot be run here: ${problem instanceof Error ? problem.message : problem}`;
     } finally {
@@ -121,8 +121,8 @@ function formulationLine(row, body) {
     "tr",
     { "data-formulation": row.name },
     title,
-    cell(countText(row.written)),
-    cell(countText(row.compiled)),
+    countCell(row.written),
+    countCell(row.compiled),
   );
   if (row.kernel) line.append(time, here, many);
   else line.append(el("td", { colspan: 3, class: "note" }, row.reason ?? ""));
@@ -131,8 +131,9 @@ function formulationLine(row, body) {
 }
 
 /** @param {{multiplications: number, additions: number} | null} operations */
-function countText(operations) {
-  if (!operations) return "–";
+function countCell(operations) {
+  if (!operations) return el("td", { class: "number" }, "–");
   const { multiplications, additions } = operations;
-  return `${multiplications.toLocaleString("en")} / ${additions.toLocaleString("en")}`;
+  const count = (/** @type {number} */ number) => number.toLocaleString("en");
+  return el("td", { class: "number" }, `${count(multiplications)} ×`, el("br"), `${count(additions)} +`);
 }

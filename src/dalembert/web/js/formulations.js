@@ -10,7 +10,9 @@ import { load } from "./loader.js";
 
 const BATCH = 1024; // states that are timed together
 const STATES = 1000; // random ones that formulations are compared at
-const ROUNDS = 24;
+const MOST_ROUNDS = 200;
+const STEADY = 40; // rounds without progress after which a measurement ends
+const KEPT = 20; // rounds that count
 const ROUND_MS = 4; // so that a clock of 0.1 ms tells it to a few per cent
 const PAUSE_MS = 15; // between rounds, for the page to stay alive
 
@@ -35,19 +37,21 @@ export class Formulations {
   }
 
   /**
-   * Nanoseconds per state of each function: the lower quartile of rounds that take turns, so that neither a compiler that is
-   * still warming up nor another program counts.
+   * Nanoseconds per state of each function: the lower quartile of the last rounds, which take turns until none is getting
+   * faster, so that neither a compiler that is still at work nor another program counts.
    * @param {string[]} names
    * @param {(name: string, nanoseconds: number) => void} tell called after each round
    */
   async measure(names, tell) {
-    /** @type {Record<string, number[]>} */
-    const rounds = Object.fromEntries(names.map((name) => [name, []]));
-    for (let round = 0; round < ROUNDS; round++) {
-      for (const name of names) {
-        rounds[name].push(this.timed(name));
-        rounds[name].sort((a, b) => a - b);
-        tell(name, rounds[name][round >> 2]);
+    const lines = names.map((name) => ({ name, rounds: /** @type {number[]} */ ([]), best: Infinity }));
+    for (let round = 0, improved = 0; round < MOST_ROUNDS && round - improved < STEADY; round++) {
+      for (const line of lines) {
+        const time = this.timed(line.name);
+        line.rounds.push(time);
+        if (time < 0.9 * line.best) improved = round;
+        line.best = Math.min(line.best, time);
+        const last = line.rounds.slice(-KEPT).sort((a, b) => a - b);
+        tell(line.name, last[last.length >> 2]);
       }
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     }
