@@ -50,30 +50,42 @@ export function torquesAlong(robot, rows, qd = rows.qd, qdd = rows.qdd) {
 
 /** @param {Robot} robot @param {MotionRows} rows @returns {TorqueParts} */
 export function torqueParts(robot, rows) {
-  const { n, count } = rows;
-  const rest = new Float64Array(count * n);
+  const rest = new Float64Array(rows.q.length);
   const torque = torquesAlong(robot, rows);
   const atRest = torquesAlong(robot, rows, rest, rest); // gravity, springs, and the wrench at the tip
-  const friction = new Float64Array(count * n);
-  const twice = new Float64Array(count * n);
-  const still = new Float64Array(count * n);
-  for (let row = 0; row < count; row++) {
-    const at = row * n;
-    const q = rows.q.subarray(at, at + n);
-    const qd = rows.qd.subarray(at, at + n);
-    friction.set(robot.frictionTorque(q, qd), at);
-    twice.set(
-      robot.frictionTorque(
-        q,
-        qd.map((v) => 2 * v),
-      ),
-      at,
-    );
-    still.set(robot.frictionTorque(q, rest.subarray(0, n)), at);
-  }
-  const viscous = twice.map((f, k) => f - friction[k]); // F_v q̇ doubles with the speed, F_s sgn(q̇) does not
-  const constant = atRest.map((g, k) => g + friction[k] - viscous[k] - still[k]);
+  const { viscous, coulomb } = robot.kernels.torque_terms.run({ q: rows.q, qd: rows.qd, qdd: rest });
+  const constant = atRest.map((g, k) => g + coulomb[k]);
   return { viscous, constant, scaling: torque.map((tau, k) => tau - viscous[k] - constant[k]) };
+}
+
+/** The torques along the rows by their causes, count · n numbers each. @param {Robot} robot @param {MotionRows} rows */
+export function causesAlong(robot, rows) {
+  const { n } = rows;
+  /** @type {Record<string, Float64Array>} */
+  const causes = {};
+  inStretches(robot, rows, (first, last) => {
+    const part = (/** @type {Float64Array} */ x) => x.subarray(first * n, last * n);
+    for (const [cause, values] of Object.entries(
+      robot.torqueTerms(part(rows.q), part(rows.qd), part(rows.qdd)),
+    )) {
+      causes[cause] ??= new Float64Array(rows.count * n);
+      causes[cause].set(values, first * n);
+    }
+  });
+  return causes;
+}
+
+/** Kinetic and potential energy along the rows (count,) in J, that of the payload included. @param {Robot} robot @param {MotionRows} rows */
+export function energiesAlong(robot, rows) {
+  const { n, count } = rows;
+  const kinetic = new Float64Array(count);
+  const potential = new Float64Array(count);
+  inStretches(robot, rows, (first, last) => {
+    const part = (/** @type {Float64Array} */ x) => x.subarray(first * n, last * n);
+    kinetic.set(robot.kernels.kinetic_energy.run({ q: part(rows.q), qd: part(rows.qd) }).T, first);
+    potential.set(robot.kernels.potential_energy.run({ q: part(rows.q) }).U, first);
+  });
+  return { kinetic, potential };
 }
 
 /** The torques with time stretched by a factor c. @param {TorqueParts} parts @param {number} c */
@@ -85,11 +97,12 @@ export function stretchedTorques(parts, c) {
   return torques;
 }
 
-/** Power delivered by all drives (count,) in W. @param {MotionRows} rows @param {Float64Array} torques */
-export function powerAlong(rows, torques) {
-  const power = new Float64Array(rows.count);
-  for (let k = 0; k < torques.length; k++) power[Math.floor(k / rows.n)] += torques[k] * rows.qd[k];
-  return power;
+/** Power delivered by each drive, count · n numbers in W, and by all of them (count,). @param {MotionRows} rows @param {Float64Array} torques */
+export function powersAlong(rows, torques) {
+  const each = torques.map((tau, k) => tau * rows.qd[k]);
+  const total = new Float64Array(rows.count);
+  each.forEach((power, k) => (total[Math.floor(k / rows.n)] += power));
+  return { each, total };
 }
 
 /** The integral of a rate over time from the first row on, by trapezia. @param {Float64Array} t @param {Float64Array} rate */
