@@ -28,6 +28,7 @@ ORDER = [
     {"arm"},
     {"logs"},
     {"trajectory", "tip", "identification", "simulation", "analysis"},
+    {"web"},
     {"report"},
     {"studio", "cli"},
 ]

@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from dalembert.trajectory.profiles import polynomial, trapezoidal, triangular
     from dalembert.trajectory.splines import spline
     from dalembert.trajectory.trajectory import Trajectory
+    from dalembert.web.page import write_page
 
 # names that are imported when they are first asked for, by the module in which they stand: as above, for type checkers
 _LATER = {
@@ -123,6 +124,7 @@ _LATER = {
         "trajectory.profiles": "polynomial trapezoidal triangular",
         "trajectory.splines": "spline",
         "trajectory.trajectory": "Trajectory",
+        "web.page": "write_page",
     }.items()
     for name in names.split()
 }
@@ -204,6 +206,7 @@ __all__ = [
     "trapezoidal",
     "triangular",
     "workspace_map",
+    "write_page",
     "write_report",
 ]
 

@@ -28,6 +28,7 @@ from dalembert.cli.identify import identify
 from dalembert.cli.inverse_kinematics import inverse_kinematics
 from dalembert.cli.map import map_
 from dalembert.cli.options import with_loading
+from dalembert.cli.page import page
 from dalembert.cli.parameters import parameters
 from dalembert.cli.payload import payload
 from dalembert.cli.plan import plan
@@ -45,7 +46,7 @@ WRONG_INPUT = 2
 # in the order of --help
 COMMANDS = (
     arms, show, equations, couplings, parameters, identify, compare, ellipsoid, map_, inverse_kinematics, plan, torques,
-    scale, approximate, report, size, simulate, excite, payload, emit, book, cache,
+    scale, approximate, report, page, size, simulate, excite, payload, emit, book, cache,
 )  # fmt: skip
 
 

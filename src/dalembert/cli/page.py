@@ -1,0 +1,54 @@
+"""``dalembert page``: an arm and its motions in, one page that computes out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from typer import Argument, Option
+
+from dalembert.cli import options
+from dalembert.cli.report import example_motions
+from dalembert.cli.terminal import say
+from dalembert.cli.torques import read
+from dalembert.environment.progress import Bar
+from dalembert.errors import DalembertError
+from dalembert.files import check_writable
+
+
+def page(
+    arm: options.ArmArgument,
+    motions: Annotated[
+        list[Path] | None, Argument(metavar="[MOTION.csv]…", help="Motions to play, as for 'dalembert torques'.")
+    ] = None,
+    example: options.ExampleOption = None,
+    out: Annotated[Path, Option("--out", "-o", metavar="OUT.html", help="Where to write the page.")] = Path("arm.html"),
+    title: options.TitleOption = None,
+    force: Annotated[bool, options.overwriting("OUT.html")] = False,
+    limits: options.LimitsSourceOption = None,
+    interpolation: options.InterpolationOption = "auto",
+    payload: options.PayloadOption = None,
+    payload_com: options.PayloadComOption = None,
+    loading: options.Loading = options.AS_IT_IS,
+) -> None:
+    """Write the live page of an arm: one HTML file that computes, without a server or a network.
+
+    It shows the arm in 3D, its torques by their causes, ellipsoids, motions, a simulation, the design and the equations,
+    all computed in the page as controls are moved. It works from a file, offline, in any current browser.
+    """
+    if motions and example is not None:
+        raise DalembertError(f"--example {example} and {motions[0]} are both given; choose one")
+    loaded = options.load(arm, loading, payload, payload_com, limits)
+    options.not_an_input(out, "the page would overwrite the file it is", arm, limits, *(motions or ()))
+    check_writable(out, overwrite=force)
+    told: list[Any] = example_motions(loaded, example) if example is not None else []
+    for path in motions or ():
+        table, how = read(loaded, path, interpolation)
+        told.append((path.stem, f"Read from {path.name}. " + " ".join(f"{sentence}." for sentence in how), table))
+    from dalembert.web.page import page_of
+
+    with Bar(f"page of {loaded.name}") as bar:
+        made = page_of(loaded, told or None, title=title, progress=bar)
+    made.write(out, overwrite=force)
+    say("note", *made.notes)
+    print(f"the page is in {out.resolve()} ({out.stat().st_size // 1000} kB)")

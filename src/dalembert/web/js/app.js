@@ -1,0 +1,82 @@
+// The state of the page, and who is told when it changes.
+
+/** @typedef {import("./robot.js").Robot} Robot */
+/** @typedef {{q: Float64Array, qd: Float64Array, qdd: Float64Array, degrees: boolean}} State */
+
+export class App {
+  /** @param {Robot} robot */
+  constructor(robot) {
+    this.robot = robot;
+    /** @type {import("./stage.js").Stage | null} */
+    this.stage = null;
+    const zeros = () => new Float64Array(robot.n);
+    /** @type {State} */
+    this.state = { q: Float64Array.from(robot.data.start.q), qd: zeros(), qdd: zeros(), degrees: true };
+    /** @type {string | null} who moves the arm: "motion", "simulation", or nobody but the user */
+    this.busy = null;
+    /** @type {{listener: () => void, element: Element | null}[]} */
+    this.listeners = [];
+    this.waiting = false;
+    /** counts changes of the robot's numbers, so that what depends on them can be computed again */
+    this.revision = 0;
+    /** @type {() => void} */
+    this.release = () => {};
+  }
+
+  /** @param {Partial<State>} patch arrays are copied */
+  change(patch) {
+    for (const name of /** @type {const} */ (["q", "qd", "qdd"])) {
+      const values = patch[name];
+      if (values) this.state[name] = Float64Array.from(values);
+    }
+    if (patch.degrees !== undefined) this.state.degrees = patch.degrees;
+    this.changed();
+  }
+
+  /** @param {Record<string, ArrayLike<number>>} patch of robot.numbers */
+  changeNumbers(patch) {
+    for (const [name, values] of Object.entries(patch)) this.robot.numbers[name].set(values);
+    this.revision++;
+    this.changed();
+  }
+
+  /** @param {() => void} listener called after changes, at most once per frame @param {Element | null} [element] while this
+   * one is hidden, the listener is not called; it is called when the element is shown again */
+  onChange(listener, element = null) {
+    this.listeners.push({ listener, element });
+  }
+
+  changed() {
+    if (this.waiting) return;
+    this.waiting = true;
+    requestAnimationFrame(() => this.tell());
+  }
+
+  /** Tells everybody now. */
+  tell() {
+    this.waiting = false;
+    for (const { listener, element } of this.listeners) if (!element?.closest("[hidden]")) listener();
+  }
+
+  /** Gives the arm to one owner; the owner before is released. @param {string | null} owner @param {() => void} [release] */
+  take(owner, release = () => {}) {
+    if (this.busy !== owner) {
+      const former = this.release;
+      this.busy = owner;
+      this.release = release;
+      former();
+    }
+    this.changed();
+  }
+
+  /** What an angle is multiplied by to be shown. @param {number} joint */
+  unitFactor(joint) {
+    return this.state.degrees && this.robot.joints[joint].revolute ? 180 / Math.PI : 1;
+  }
+
+  /** The unit of a joint's position. @param {number} joint */
+  unit(joint) {
+    if (!this.robot.joints[joint].revolute) return "m";
+    return this.state.degrees ? "°" : "rad";
+  }
+}

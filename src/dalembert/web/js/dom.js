@@ -1,0 +1,119 @@
+// Elements of the page, made by calls: nothing that a robot's file says is ever read as markup.
+
+/** @typedef {Record<string, any>} Attributes */
+/** @typedef {Node | string | null} Child */
+
+/** @param {Element} element @param {Attributes} attributes @param {Child[]} children */
+function furnish(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "value" || name === "checked") /** @type {any} */ (element)[name] = value;
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  for (const child of children) if (child !== null) element.append(child);
+}
+
+/** @template {keyof HTMLElementTagNameMap} K @param {K} tag @param {Attributes} [attributes] @param {...Child} children
+ * @returns {HTMLElementTagNameMap[K]} */
+export function el(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  furnish(element, attributes, children);
+  return element;
+}
+
+/** @template {keyof SVGElementTagNameMap} K @param {K} tag @param {Attributes} [attributes] @param {...Child} children
+ * @returns {SVGElementTagNameMap[K]} */
+export function svgEl(tag, attributes = {}, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  furnish(element, attributes, children);
+  return element;
+}
+
+/** A number with so many decimals, and no negative zero. @param {number} value @param {number} [digits] */
+export function fixed(value, digits = 3) {
+  if (!Number.isFinite(value)) return "–";
+  const text = value.toFixed(digits);
+  return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", "−");
+}
+
+/** A number with so many significant digits. @param {number} value @param {number} [digits] */
+export function brief(value, digits = 4) {
+  if (!Number.isFinite(value)) return "–";
+  const size = Math.abs(value);
+  const text =
+    size !== 0 && (size >= 1e6 || size < 1e-4)
+      ? value.toExponential(digits - 1)
+      : String(Number(value.toPrecision(digits)));
+  return text.replace("-", "−").replace("e-", "e−");
+}
+
+/** @param {string} text @param {() => void} onClick @param {Attributes} [attributes] */
+export function button(text, onClick, attributes = {}) {
+  return el("button", { type: "button", onclick: onClick, ...attributes }, text);
+}
+
+/** @param {{label: string, checked?: boolean, onChange: (checked: boolean) => void}} options */
+export function checkbox({ label, checked = false, onChange }) {
+  const box = el("input", { type: "checkbox", checked, onchange: () => onChange(box.checked) });
+  return el("label", { class: "check" }, box, label);
+}
+
+/** @param {{label: string, choices: [string, string][], value: string, onChange: (value: string) => void}} options */
+export function choice({ label, choices, value, onChange }) {
+  const list = el("select", { "aria-label": label, onchange: () => onChange(list.value) });
+  for (const [name, title] of choices) list.append(el("option", { value: name }, title));
+  list.value = value;
+  return list;
+}
+
+/** @typedef {{label: string, value: number, min?: number|null, max?: number|null, step?: number|string, onInput: (value: number) => void}} Field */
+
+/** A box for a number; what is no number is marked and not passed on. @param {Field} field */
+export function numberBox({ label, value, min = null, max = null, step = "any", onInput }) {
+  const box = el("input", {
+    type: "number",
+    "aria-label": label,
+    step,
+    min,
+    max,
+    value: String(value),
+    inputmode: "decimal",
+  });
+  box.addEventListener("input", () => {
+    const number = box.valueAsNumber;
+    const wrong =
+      !Number.isFinite(number) || (min !== null && number < min) || (max !== null && number > max);
+    box.setAttribute("aria-invalid", String(wrong));
+    if (!wrong) onInput(number);
+  });
+  return box;
+}
+
+/** @param {Field} field */
+export function slider({ label, value, min = -1, max = 1, step = "any", onInput }) {
+  const range = el("input", {
+    type: "range",
+    "aria-label": label,
+    min,
+    max,
+    step,
+    oninput: () => onInput(range.valueAsNumber),
+  });
+  range.value = String(value);
+  return range;
+}
+
+/** Puts a value into a control, unless the user is typing there. @param {HTMLInputElement} control @param {number} value @param {number} [digits] */
+export function show(control, value, digits = 6) {
+  if (document.activeElement === control && control.type === "number") return;
+  control.value = String(Number(value.toFixed(digits)));
+  control.setAttribute("aria-invalid", "false");
+}
+
+/** Offers text as a file. @param {string} name @param {string} text @param {string} type */
+export function download(name, text, type) {
+  const address = URL.createObjectURL(new Blob([text], { type }));
+  el("a", { href: address, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 10000);
+}

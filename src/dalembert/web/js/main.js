@@ -1,0 +1,58 @@
+// The page: reads its data, loads its kernels, and puts the panels in their places.
+import { App } from "./app.js";
+import { bytesOf, unpacked } from "./data.js";
+import { el } from "./dom.js";
+import { load } from "./loader.js";
+import { Robot } from "./robot.js";
+import { statePanel } from "./state_panel.js";
+import { tabs } from "./tabs.js";
+import { torquePanel } from "./torque_panel.js";
+
+/** @typedef {ArrayLike<number>} Values */
+
+/** What stands behind each tab: identifier, title, and what makes it. @type {[string, string, (app: App) => HTMLElement][]} */
+const PANELS = [["state", "State", statePanel]];
+
+async function start() {
+  const page = /** @type {HTMLElement} */ (document.getElementById("page"));
+  const data = await unpacked(document.getElementById("data")?.textContent ?? "");
+  const kernels = await load(bytesOf(data.modules.kernels));
+  const robot = new Robot(data, kernels);
+  const app = new App(robot);
+  const head = el("header", {}, el("h1", {}, data.title), el("p", { class: "soft" }, about(robot)));
+  const left = el("div", { class: "left" }, torquePanel(app));
+  const right = el(
+    "div",
+    { class: "right" },
+    tabs(
+      PANELS.map(([id, title, make]) => [id, title, make(app)]),
+      () => app.changed(),
+    ),
+  );
+  page.replaceChildren(head, el("div", { class: "columns" }, left, right));
+  page.setAttribute("aria-busy", "false");
+  app.tell();
+  /** The torques at a state, or at that which is shown. @type {(q?: Values | null, qd?: Values | null, qdd?: Values | null) => Float64Array} */
+  const inverseDynamics = (q, qd, qdd) =>
+    robot.inverseDynamics(q ?? app.state.q, qd ?? app.state.qd, qdd ?? app.state.qdd);
+  Object.assign(window, { dalembert: { inverse_dynamics: inverseDynamics, robot, app } });
+}
+
+/** @param {Robot} robot */
+function about(robot) {
+  const joints = `${robot.n} ${robot.n === 1 ? "joint" : "joints"}`;
+  return `${joints}; everything on this page is computed here, by its own kernels. dalembert ${robot.data.version}`;
+}
+
+start().catch((problem) => {
+  const page = /** @type {HTMLElement} */ (document.getElementById("page"));
+  page.replaceChildren(
+    el(
+      "p",
+      { class: "notice bad" },
+      `The page cannot start: ${problem.message}. It needs a browser with WebAssembly SIMD and DecompressionStream.`,
+    ),
+  );
+  page.setAttribute("aria-busy", "false");
+  throw problem;
+});

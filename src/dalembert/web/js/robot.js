@@ -1,0 +1,126 @@
+// The robot: its data, its numbers as they are now, and its quantities, computed by the kernels.
+import { Kernel } from "./kernel.js";
+
+/** @typedef {{name: string, revolute: boolean, lower: number|null, upper: number|null, velocity: number|null,
+ *   acceleration: number|null, effort: number|null}} Joint */
+/** @typedef {{name: string, joint: string, parent: number, revolute: boolean, axis: number[], placement: number[],
+ *   link_frame: number[], rotor: {mass: number, position: number[], axis: number[], inertia: number, gear: number}|null}} Body */
+/** @typedef {Record<string, Float64Array>} Arrays */
+/** @typedef {ArrayLike<number>} Values */
+
+export const CAUSES = ["inertia", "rotor", "centrifugal", "coriolis", "gravity", "friction", "contact"];
+
+export class Robot {
+  /** @param {any} data of model.py @param {import("./loader.js").Kernels} kernels */
+  constructor(data, kernels) {
+    this.data = data;
+    /** @type {number} joints that can be moved */
+    this.n = data.n;
+    /** @type {number} joints of the tree, those that follow included */
+    this.N = data.N;
+    /** @type {Joint[]} */
+    this.joints = data.joints;
+    /** @type {Body[]} */
+    this.bodies = data.bodies;
+    /** @type {Arrays} the numbers of the robot as they are now */
+    this.numbers = { tip_wrench: new Float64Array(6) };
+    for (const [name, values] of Object.entries(data.numbers))
+      this.numbers[name] = Float64Array.from(/** @type {any} */ (values));
+    /** @type {Record<string, Kernel>} */
+    this.kernels = {};
+    for (const name of Object.keys(kernels.about.functions))
+      this.kernels[name] = new Kernel(kernels, name, this.numbers);
+  }
+
+  /** The joint torques (N m or N) of a state, or of several, row by row. @param {Values} q @param {Values} qd @param {Values} qdd */
+  inverseDynamics(q, qd, qdd) {
+    return this.kernels.inverse_dynamics.run({ q, qd, qdd }).tau;
+  }
+
+  /** The joint accelerations for torques tau. @param {Values} q @param {Values} qd @param {Values} tau */
+  forwardDynamics(q, qd, tau) {
+    return this.kernels.forward_dynamics.run({ q, qd, tau }).qdd;
+  }
+
+  /** The torque by its causes, S (7.40). @param {Values} q @param {Values} qd @param {Values} qdd @returns {Arrays} */
+  torqueTerms(q, qd, qdd) {
+    const { n } = this;
+    const terms = this.kernels.torque_terms.run({ q, qd, qdd });
+    const count = q.length / n;
+    /** @type {Arrays} */
+    const sums = {};
+    for (const cause of [...CAUSES, "total"]) sums[cause] = new Float64Array(count * n);
+    const pairs = (n * (n + 1)) / 2;
+    for (let row = 0; row < count * n; row++) {
+      for (let j = 0; j < n; j++) {
+        sums.inertia[row] += terms.inertia[row * n + j];
+        sums.rotor[row] += terms.rotor[row * n + j];
+      }
+      let place = row * pairs; // products of velocities, in the order q̇1², q̇1 q̇2, …, q̇n²
+      for (let j = 0; j < n; j++)
+        for (let k = j; k < n; k++)
+          sums[j === k ? "centrifugal" : "coriolis"][row] += terms.products[place++];
+      sums.gravity[row] = terms.torque_terms_gravity[row]; // so called beside the input of that name
+      sums.friction[row] = terms.viscous[row] + terms.coulomb[row] + terms.other[row];
+      sums.contact[row] = terms.contact[row];
+      for (const cause of CAUSES) sums.total[row] += sums[cause][row];
+    }
+    return sums;
+  }
+
+  /** B(q), row by row. @param {Values} q */
+  inertiaMatrix(q) {
+    return this.kernels.inertia_matrix.run({ q }).B;
+  }
+
+  /** C(q, q̇) with Christoffel symbols, row by row. @param {Values} q @param {Values} qd */
+  coriolisMatrix(q, qd) {
+    return this.kernels.coriolis_matrix.run({ q, qd }).C;
+  }
+
+  /** @param {Values} q */
+  gravityTorque(q) {
+    return this.kernels.gravity_torque.run({ q }).g;
+  }
+
+  /** @param {Values} q @param {Values} qd */
+  frictionTorque(q, qd) {
+    return this.torqueTerms(q, qd, new Float64Array(q.length)).friction;
+  }
+
+  /** The homogeneous matrix of the tip. @param {Values} q */
+  pose(q) {
+    return this.kernels.pose.run({ q }).T;
+  }
+
+  /** The homogeneous matrices of all link frames. @param {Values} q */
+  linkPoses(q) {
+    return this.kernels.link_poses.run({ q }).T;
+  }
+
+  /** The geometric Jacobian of the tip, 6 rows: linear first. @param {Values} q */
+  jacobian(q) {
+    return this.kernels.jacobian.run({ q }).J;
+  }
+
+  /** @param {Values} q @param {Values} qd */
+  jacobianDerivative(q, qd) {
+    return this.kernels.jacobian_derivative.run({ q, qd }).Jd;
+  }
+
+  /** Energies (J). @param {Values} q @param {Values} qd */
+  energies(q, qd) {
+    return {
+      kinetic: this.kernels.kinetic_energy.run({ q, qd }).T[0],
+      potential: this.kernels.potential_energy.run({ q }).U[0],
+    };
+  }
+
+  /** Positions within the limits. @param {Values} q */
+  clamped(q) {
+    return Float64Array.from(q, (value, k) => {
+      const { lower, upper } = this.joints[k];
+      return Math.min(Math.max(value, lower ?? -Infinity), upper ?? Infinity);
+    });
+  }
+}

@@ -1,0 +1,209 @@
+// Sliders and boxes for the state of the arm, the wrench at its tip and a payload.
+import { button, choice, el, numberBox, show, slider } from "./dom.js";
+
+/** @typedef {import("./app.js").App} App */
+
+const RATES = /** @type {const} */ ({
+  q: ["Position", "Positions", "", 1],
+  qd: ["Velocity", "Velocities", "/s", 2],
+  qdd: ["Acceleration", "Accelerations", "/s²", 10],
+});
+const WRENCH = ["fx", "fy", "fz", "mx", "my", "mz"];
+const LOAD = ["Mass (kg)", "x (m)", "y (m)", "z (m)"];
+
+/** @param {App} app */
+export function statePanel(app) {
+  const panel = el("div", { class: "state" });
+  const units = choice({
+    label: "Unit of angles",
+    choices: [
+      ["deg", "degrees"],
+      ["rad", "radians"],
+    ],
+    value: app.state.degrees ? "deg" : "rad",
+    onChange: (value) => app.change({ degrees: value === "deg" }),
+  });
+  panel.append(
+    el(
+      "p",
+      { class: "row" },
+      el("label", {}, "Angles in ", units),
+      button("Zero", () => app.change({ q: app.robot.clamped(new Float64Array(app.robot.n)) }), {
+        title: "All positions zero, or the nearest limit",
+      }),
+      button("At rest", () => rest(app), { title: "Velocities and accelerations zero" }),
+      button("Random", () => random(app), { title: "A random state within the limits" }),
+    ),
+  );
+  for (const name of /** @type {const} */ (["q", "qd", "qdd"])) panel.append(rowsOf(app, name, panel));
+  panel.append(wrenchRows(app), payloadRows(app));
+  return panel;
+}
+
+/** @param {App} app */
+function rest(app) {
+  const { n } = app.robot;
+  app.take(null);
+  app.change({ qd: new Float64Array(n), qdd: new Float64Array(n) });
+}
+
+/** @param {App} app */
+function random(app) {
+  const draw = (/** @type {"q"|"qd"|"qdd"} */ name) =>
+    app.robot.joints.map((_, k) => {
+      const [lower, upper] = range(app, name, k);
+      return lower + (upper - lower) * Math.random();
+    });
+  app.take(null);
+  app.change({
+    q: Float64Array.from(draw("q")),
+    qd: Float64Array.from(draw("qd")),
+    qdd: Float64Array.from(draw("qdd")),
+  });
+}
+
+/** The range of a slider, in SI units. @param {App} app @param {"q"|"qd"|"qdd"} name @param {number} k @returns {[number, number]} */
+function range(app, name, k) {
+  const joint = app.robot.joints[k];
+  if (name === "q") {
+    const far = joint.revolute ? Math.PI : 1;
+    return [
+      joint.lower ?? (joint.upper === null ? -far : Math.min(-far, joint.upper)),
+      joint.upper ?? (joint.lower === null ? far : Math.max(far, joint.lower)),
+    ];
+  }
+  const most =
+    (name === "qd" ? joint.velocity : joint.acceleration) ?? RATES[name][3] * (joint.revolute ? 1 : 0.5);
+  return [-most, most];
+}
+
+/** @param {App} app @param {"q"|"qd"|"qdd"} name @param {Element} panel */
+function rowsOf(app, name, panel) {
+  const [what, title, per] = RATES[name];
+  const body = el("div", { class: "rows" });
+  const rows = app.robot.joints.map((joint, k) => {
+    const label = `${what} of ${joint.name}`;
+    const put = (/** @type {number} */ shown) => {
+      const values = Float64Array.from(app.state[name]);
+      values[k] = shown / app.unitFactor(k);
+      app.take(null);
+      app.change({ [name]: values });
+    };
+    const range = slider({ label, value: 0, onInput: put });
+    const box = numberBox({ label: `${label}, exact`, value: 0, onInput: put });
+    const unit = el("span", { class: "unit" });
+    body.append(
+      el(
+        "div",
+        { class: "field" },
+        el("span", { class: "name", title: joint.name }, joint.name),
+        range,
+        box,
+        unit,
+      ),
+    );
+    return { range, box, unit };
+  });
+  const details = el("details", { open: name === "q" }, el("summary", {}, title), body);
+  const update = () => {
+    rows.forEach(({ range: bar, box, unit }, k) => {
+      const factor = app.unitFactor(k);
+      const [lower, upper] = range(app, name, k);
+      bar.min = String(lower * factor);
+      bar.max = String(upper * factor);
+      const value = app.state[name][k] * factor;
+      bar.value = String(value);
+      show(box, value, 6);
+      unit.textContent = app.unit(k) + per;
+      const { lower: least, upper: most, velocity, acceleration } = app.robot.joints[k];
+      const size = Math.abs(app.state[name][k]);
+      const beyond =
+        name === "q"
+          ? app.state.q[k] < (least ?? -Infinity) - 1e-12 || app.state.q[k] > (most ?? Infinity) + 1e-12
+          : size > ((name === "qd" ? velocity : acceleration) ?? Infinity) + 1e-12;
+      unit.parentElement?.classList.toggle("beyond", beyond);
+    });
+  };
+  app.onChange(update, panel);
+  return details;
+}
+
+/** @param {App} app */
+function wrenchRows(app) {
+  const body = el("div", { class: "rows" });
+  WRENCH.forEach((name, k) => {
+    const unit = k < 3 ? "N" : "N m";
+    const put = (/** @type {number} */ value) => {
+      const wrench = Float64Array.from(app.robot.numbers.tip_wrench);
+      wrench[k] = value;
+      app.changeNumbers({ tip_wrench: wrench });
+      show(box, value);
+      bar.value = String(value);
+    };
+    const most = k < 3 ? 100 : 20;
+    const bar = slider({ label: `Tip wrench ${name}`, value: 0, min: -most, max: most, onInput: put });
+    const box = numberBox({ label: `Tip wrench ${name}, exact`, value: 0, onInput: put });
+    body.append(
+      el(
+        "div",
+        { class: "field" },
+        el("span", { class: "name" }, name),
+        bar,
+        box,
+        el("span", { class: "unit" }, unit),
+      ),
+    );
+  });
+  return el(
+    "details",
+    {},
+    el("summary", {}, "Wrench at the tip"),
+    el("p", { class: "soft" }, "Exerted by the tip on its environment, in base axes."),
+    body,
+  );
+}
+
+/** @param {App} app */
+function payloadRows(app) {
+  const values = [0, 0, 0, 0]; // mass and centre of mass
+  const body = el("div", { class: "rows" });
+  LOAD.forEach((name, k) => {
+    const put = (/** @type {number} */ value) => {
+      values[k] = value;
+      const [m, x, y, z] = values;
+      // a point mass: first moments, and Î about the tip's origin
+      app.changeNumbers({
+        payload: [
+          m,
+          m * x,
+          m * y,
+          m * z,
+          m * (y * y + z * z),
+          -m * x * y,
+          -m * x * z,
+          m * (x * x + z * z),
+          -m * y * z,
+          m * (x * x + y * y),
+        ],
+      });
+      show(box, value);
+      bar.value = String(value);
+    };
+    const [min, max] = k === 0 ? [0, 10] : [-0.3, 0.3];
+    const bar = slider({ label: `Payload ${name}`, value: 0, min, max, onInput: put });
+    const box = numberBox({
+      label: `Payload ${name}, exact`,
+      value: 0,
+      min: k === 0 ? 0 : null,
+      onInput: put,
+    });
+    body.append(el("div", { class: "field" }, el("span", { class: "name" }, name), bar, box));
+  });
+  return el(
+    "details",
+    {},
+    el("summary", {}, "Payload"),
+    el("p", { class: "soft" }, "A point mass at the tip, its position in the tip's axes."),
+    body,
+  );
+}

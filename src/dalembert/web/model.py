@@ -1,0 +1,108 @@
+"""An arm as plain data: what the page needs to draw it, name it and compute with it."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+
+from dalembert.arm import Arm
+from dalembert.environment.version import __version__
+from dalembert.quantities.machine import identity
+from dalembert.robot.mechanism import Body
+from dalembert.robot.model import Joint
+from dalembert.robot.placement import Placement
+from dalembert.web.kernels import varied_numbers
+
+Data = dict[str, Any]
+LIMITS = ("lower", "upper", "velocity", "acceleration", "effort")
+
+
+def arm_data(arm: Arm) -> Data:
+    """The data of ``js/robot.js``; homogeneous matrices are sixteen numbers, row by row."""
+    mechanism = arm.mechanism
+    tree = mechanism.tree
+    return {
+        "name": arm.name,
+        "digest": hashlib.sha256(identity(mechanism).encode()).hexdigest()[:16],
+        "version": __version__,
+        "n": arm.n,
+        "N": tree.n,
+        "joints": [_joint(joint) for joint in arm.robot.moving_joints],
+        "bodies": [
+            _body(body, joint.child) for body, joint in zip(tree.bodies, arm.robot.tree_joints, strict=True)
+        ],
+        "base": matrix(tree.base),
+        "tip": {"body": tree.tip_body, "name": arm.robot.tip.name if arm.robot.tip else "", "placement": matrix(tree.tip)},
+        "loops": [
+            {
+                "body_a": loop.ends.body_a, "place_a": matrix(loop.ends.place_a),
+                "body_b": loop.ends.body_b, "place_b": matrix(loop.ends.place_b),
+            }
+            for loop in mechanism.loops
+        ],
+        "numbers": {name: _numbers(arm, name) for name in varied_numbers(arm)},
+        "parameter_names": list(arm.parameter_names),
+        "length_names": list(arm.length_names) if "lengths" in varied_numbers(arm) else [],
+        "start": {"q": posture(arm)},
+    }  # fmt: skip
+
+
+def _numbers(arm: Arm, name: str) -> list[float]:
+    if name == "payload":
+        return [0.0] * 10
+    if name == "gravity":
+        return [float(x) for x in arm.mechanism.tree.gravity]
+    return np.ravel(getattr(arm, name)).tolist()
+
+
+def _joint(joint: Joint) -> Data:
+    limits = {name: getattr(joint.limits, name) for name in LIMITS}
+    return {
+        "name": joint.name,
+        "revolute": joint.type != "prismatic",
+        **{name: None if value is None or not np.isfinite(value) else float(value) for name, value in limits.items()},
+    }
+
+
+def _body(body: Body, link: str) -> Data:
+    rotor = {
+        "mass": float(body.rotor_mass),
+        "position": [float(x) for x in body.rotor_position],
+        "axis": [float(x) for x in body.rotor_axis],
+        "inertia": float(body.rotor_inertia),
+        "gear": float(body.gear),
+    }
+    return {
+        "name": link,
+        "joint": body.name,
+        "parent": body.parent,
+        "revolute": body.revolute,
+        "axis": [float(x) for x in body.axis],
+        "placement": matrix(body.placement),
+        "link_frame": matrix(body.link_frame),
+        "rotor": rotor if body.has_rotor or body.rotor_mass else None,
+    }
+
+
+def matrix(placement: Placement) -> list[float]:
+    """The homogeneous matrix of a placement, row by row."""
+    rows = [[*map(float, row), float(x)] for row, x in zip(placement.rotation, placement.translation, strict=True)]
+    return [x for row in (*rows, [0.0, 0.0, 0.0, 1.0]) for x in row]
+
+
+def posture(arm: Arm) -> list[float]:
+    """Where the arm stands first: bent by some degrees at every joint, or in the middle of its limits; closed chains at home."""
+    if arm.mechanism.loops:
+        return [float(x) for x in arm.home]
+    bent = []
+    for k, joint in enumerate(arm.robot.moving_joints):
+        value = 0.2 if joint.type == "prismatic" else np.radians(30.0 if k % 2 == 0 else 40.0)
+        lower = -np.inf if joint.limits.lower is None else joint.limits.lower
+        upper = np.inf if joint.limits.upper is None else joint.limits.upper
+        if not lower <= value <= upper:
+            ends = [end for end in (lower, upper) if np.isfinite(end)]
+            value = sum(ends) / len(ends)
+        bent.append(float(value))
+    return bent

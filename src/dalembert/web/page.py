@@ -1,0 +1,113 @@
+"""The live page: one HTML file per arm that computes, offline and for ever."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any
+
+from dalembert.arm import Arm
+from dalembert.arrays import shown
+from dalembert.errors import DalembertError
+from dalembert.files import check_writable, whole_file
+from dalembert.web.bundle import encoded, packed, policy, script, style
+from dalembert.web.kernels import page_kernels
+from dalembert.web.model import arm_data
+
+Progress = Callable[[float], None]
+STYLES = ("page.css",)
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page as text, and ``notes``, sentences about what it lacks and why."""
+
+    text: str = field(repr=False)
+    notes: tuple[str, ...] = ()
+
+    def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write it, whole or not at all."""
+        with whole_file(path, overwrite=overwrite) as file:
+            file.write(self.text)
+
+
+def write_page(
+    path: str | os.PathLike[str],
+    arm: Arm,
+    motions: Any = None,
+    *,
+    title: str | None = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> None:
+    """Write the live page of an arm, whole or not at all: one HTML file that computes without a server or a network.
+
+    motions    what it can play: a :class:`Trajectory`, a list of them, or a dict of them by name
+    title      the page's own; the arm's name unless given
+    overwrite  whether a file that is there may be replaced
+
+    In the page, ``window.dalembert.inverse_dynamics(q, qd, qdd)`` gives the torques (N m or N).
+
+    >>> import os, tempfile, dalembert as da
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     da.write_page(f"{folder}/arm.html", da.load("pendulum"))
+    ...     os.path.getsize(f"{folder}/arm.html") < 300e3
+    True
+    """
+    check_writable(path, overwrite=overwrite)
+    page_of(arm, motions, title=title, progress=progress).write(path, overwrite=overwrite)
+
+
+def page_of(
+    arm: Arm,
+    motions: Any = None,
+    *,
+    title: str | None = None,
+    progress: Progress | None = None,
+    connect: str = "'none'",
+) -> Page:
+    """The page; ``connect`` is where it may connect to, for one with a server."""
+    if not isinstance(arm, Arm):
+        raise DalembertError(f"a page is of an arm, and {shown(arm)} is none; load one with da.load(…)")
+    if arm.mechanism.by_newton:
+        raise DalembertError(
+            f"a page closes loops by formulas, and those of arm '{arm.name}' are closed by Newton's method; use the report, "
+            "dalembert report"
+        )
+    tell = progress or (lambda fraction: None)
+    data: dict[str, Any] = {**arm_data(arm), "title": title or arm.name}
+    notes: list[str] = []
+    tell(0.1)
+    data["modules"] = {"kernels": encoded(page_kernels(arm))}
+    tell(0.9)
+    return Page(document(data["title"], packed(data), "main.js", STYLES, connect), tuple(notes))
+
+
+def document(title: str, data: str, main: str, styles: tuple[str, ...], connect: str = "'none'") -> str:
+    """An HTML page with packed data, one script and one style sheet, that runs and loads nothing else."""
+    code, css = f"\n{script(main)}", f"\n{style(*styles)}"
+    return "\n".join(
+        (
+            "<!doctype html>",
+            '<html lang="en">',
+            "<head>",
+            '<meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy([code], [css], connect)}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            '<meta name="color-scheme" content="light dark">',
+            '<link rel="icon" href="data:,">',
+            f"<title>{escape(title)}</title>",
+            f"<style>{css}</style>",
+            "</head>",
+            "<body>",
+            f'<noscript><p class="notice">The page of {escape(title)} computes, and needs scripts to be allowed.</p></noscript>',
+            '<main id="page" aria-busy="true"><p class="notice">Loading …</p></main>',
+            f'<script type="text/plain" id="data">{data}</script>',
+            f'<script type="module">{code}</script>',
+            "</body>",
+            "</html>",
+            "",
+        )
+    )
