@@ -3,6 +3,8 @@
 /** @import { Robot } from "./robot.js" */
 /** @import { MotionRows } from "./motion.js" */
 
+const MOST_ROWS_AT_ONCE = 512; // kernels have their inputs row by row, the robot's numbers among them
+
 /**
  * Calls compute for each stretch of rows with one load, while the robot carries and exerts that in addition.
  * @param {Robot} robot @param {MotionRows} rows @param {(first: number, last: number) => void} compute
@@ -13,13 +15,16 @@ export function inStretches(robot, rows, compute) {
   try {
     for (let first = 0; first < rows.count;) {
       let last = first + 1;
-      while (last < rows.count && rows.load[last] === rows.load[first]) last++;
+      const most = Math.min(rows.count, first + MOST_ROWS_AT_ONCE);
+      while (last < most && rows.load[last] === rows.load[first]) last++;
       const load = rows.loads[rows.load[first]];
       if (load !== undefined) {
         for (let k = 0; k < payload.length; k++) payload[k] = own[k] + load.payload[k];
         for (let k = 0; k < tip_wrench.length; k++) tip_wrench[k] = push[k] + load.wrench[k];
       }
       compute(first, last);
+      payload.set(own);
+      tip_wrench.set(push);
       first = last;
     }
   } finally {
@@ -45,17 +50,33 @@ export function torquesAlong(robot, rows, qd = rows.qd, qdd = rows.qdd) {
 /**
  * The parts of a torque that scale differently when time is stretched by a factor c,
  * τ(c) = τ_s/c² + τ_v/c + τ_0: S (7.123), (7.126) with r = t/c, and friction.
- * @typedef {{scaling: Float64Array, viscous: Float64Array, constant: Float64Array}} TorqueParts
+ * @typedef {{scaling: Float64Array, viscous: Float64Array, constant: Float64Array, odd: number}} TorqueParts
+ * odd: a joint with friction that depends on the speed in another way, for which the law does not hold; −1 for none
  */
 
 /** @param {Robot} robot @param {MotionRows} rows @returns {TorqueParts} */
 export function torqueParts(robot, rows) {
-  const rest = new Float64Array(rows.q.length);
+  const { n } = rows;
+  const size = rows.q.length;
+  const rest = new Float64Array(size);
   const torque = torquesAlong(robot, rows);
   const atRest = torquesAlong(robot, rows, rest, rest); // gravity, springs, and the wrench at the tip
-  const { viscous, coulomb } = robot.kernels.torque_terms.run({ q: rows.q, qd: rows.qd, qdd: rest });
+  const viscous = new Float64Array(size);
+  const coulomb = new Float64Array(size);
+  let odd = -1;
+  inStretches(robot, rows, (first, last) => {
+    const q = rows.q.subarray(first * n, last * n);
+    const qdd = rest.subarray(first * n, last * n);
+    const moving = robot.kernels.torque_terms.run({ q, qd: rows.qd.subarray(first * n, last * n), qdd });
+    viscous.set(moving.viscous, first * n);
+    coulomb.set(moving.coulomb, first * n);
+    if (odd >= 0 || !moving.other.some((x) => x !== 0)) return;
+    const still = robot.kernels.torque_terms.run({ q, qd: qdd, qdd }).other; // springs and the like do not feel the speed
+    const at = moving.other.findIndex((x, k) => Math.abs(x - still[k]) > 1e-9 * (1 + Math.abs(x)));
+    if (at >= 0) odd = at % n;
+  });
   const constant = atRest.map((g, k) => g + coulomb[k]);
-  return { viscous, constant, scaling: torque.map((tau, k) => tau - viscous[k] - constant[k]) };
+  return { viscous, constant, scaling: torque.map((tau, k) => tau - viscous[k] - constant[k]), odd };
 }
 
 /** The torques along the rows by their causes, count · n numbers each. @param {Robot} robot @param {MotionRows} rows */

@@ -8,17 +8,16 @@ import { general } from "./wording.js";
 /** @import { Motion, MotionRows } from "./motion.js" */
 /** @import { TorqueParts } from "./motion_torques.js" */
 
-const SCALING_INSTANTS = 2000; // where torques are looked at first
 const SCALING_FINER = 64; // between two of them, beside the one that decides
 
 /** @typedef {{speed: number, kind: string, row: number, joint: number}} Decision the largest speed, and the limit that decides it */
 
 /**
  * The smallest c, and which limit decides it; or, in a sentence, why there is none.
- * @param {Robot} robot @param {Motion} motion
+ * @param {Robot} robot @param {Motion} motion @param {MotionRows} rows
  * @returns {{c: number, sentence: string} | {c: null, sentence: string}}
  */
-export function smallestStretch(robot, motion) {
+export function smallestStretch(robot, motion, rows) {
   const { joints } = robot;
   const without = joints.find((joint) => joint.effort === null);
   if (without)
@@ -26,8 +25,9 @@ export function smallestStretch(robot, motion) {
       c: null,
       sentence: `Joint '${without.name}' has no effort limit, so no factor is the smallest.`,
     };
-  let rows = motion.rows(SCALING_INSTANTS);
-  let decision = fastest(joints, rows, torqueParts(robot, rows));
+  const parts = torqueParts(robot, rows);
+  if (parts.odd >= 0) return { c: null, sentence: oddFriction(joints[parts.odd]) };
+  let decision = fastest(joints, rows, parts);
   for (let round = 0; round < 2 && typeof decision !== "string" && Number.isFinite(decision.speed); round++) {
     rows = besideRow(motion, rows, decision.row);
     const again = fastest(joints, rows, torqueParts(robot, rows));
@@ -40,6 +40,11 @@ export function smallestStretch(robot, motion) {
   const { kind, joint, row } = decision;
   const where = `the ${kind} limit of joint '${joints[joint].name}' at t = ${general(rows.t[row], 4)} s of the motion decides`;
   return { c: 1 / decision.speed, sentence: where };
+}
+
+/** Why torques at another speed do not follow. @param {Joint} joint */
+export function oddFriction(joint) {
+  return `The friction of joint '${joint.name}' depends on the speed in a way that the law does not know.`;
 }
 
 /** The rows again with finer ones on both sides of one. @param {Motion} motion @param {MotionRows} rows @param {number} row */
