@@ -17,8 +17,6 @@ export class App {
     /** @type {{listener: () => void, element: Element | null}[]} */
     this.listeners = [];
     this.waiting = false;
-    /** counts changes of the robot's numbers, so that what depends on them can be computed again */
-    this.revision = 0;
     /** @type {() => void} */
     this.release = () => {};
   }
@@ -33,10 +31,14 @@ export class App {
     this.changed();
   }
 
+  /** Counts changes of the robot's numbers, so that what depends on them can be computed again. */
+  get revision() {
+    return this.robot.held.revision;
+  }
+
   /** @param {Record<string, ArrayLike<number>>} patch of robot.numbers */
   changeNumbers(patch) {
-    for (const [name, values] of Object.entries(patch)) this.robot.numbers[name].set(values);
-    this.revision++;
+    this.robot.held.change(patch);
     this.changed();
   }
 

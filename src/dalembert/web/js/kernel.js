@@ -3,11 +3,29 @@
 /** @typedef {import("./loader.js").Kernels} Kernels */
 /** @typedef {import("./loader.js").Rows} Rows */
 
+/** The numbers of a robot that kernels take as inputs; `revision` counts their changes. */
+export class Numbers {
+  /** @param {Record<string, ArrayLike<number>>} values */
+  constructor(values) {
+    this.revision = 0;
+    /** @type {Record<string, Float64Array>} */
+    this.arrays = {};
+    for (const [name, array] of Object.entries(values)) this.arrays[name] = Float64Array.from(array);
+  }
+
+  /** @param {Record<string, ArrayLike<number>>} patch */
+  change(patch) {
+    for (const [name, values] of Object.entries(patch)) this.arrays[name].set(values);
+    this.revision++;
+  }
+}
+
 export class Kernel {
-  /** @param {Kernels} kernels @param {string} name @param {Record<string, Float64Array>} numbers of the robot, for inputs that a call does not give */
+  /** @param {Kernels} kernels @param {string} name @param {Numbers} numbers for inputs that a call does not give */
   constructor(kernels, name, numbers) {
     const { inputs, outputs } = kernels.about.functions[name];
-    this.inputs = inputs;
+    this.given = inputs.filter(([array]) => !(array in numbers.arrays));
+    this.own = inputs.filter(([array]) => array in numbers.arrays);
     this.outputs = outputs;
     this.numbers = numbers;
     /** @type {(count: number) => Rows} */
@@ -19,24 +37,24 @@ export class Kernel {
     this.buffer = null;
     /** @type {Record<string, Float64Array>} */
     this.views = {};
+    this.revision = -1; // of the numbers that lie in the memory
+    this.filled = 0; // rows that have them
   }
 
-  /** Outputs by name, row by row, for as many states as the first input has. @param {Record<string, ArrayLike<number>>} given
+  /** Outputs by name, row by row, for as many states as the first input has. @param {Record<string, ArrayLike<number>>} values
    * @returns {Record<string, Float64Array>} */
-  run(given) {
-    const [lead, width] = this.inputs.find(([name]) => name in given) ?? this.inputs[0];
-    const count = given[lead].length / width;
+  run(values) {
+    const [lead, width] = this.given[0];
+    const count = values[lead].length / width;
     if (!Number.isInteger(count) || count < 1)
       throw new RangeError(
-        `${lead} has ${given[lead].length} numbers; it must have ${width}, or a multiple of it`,
+        `${lead} has ${values[lead].length} numbers; it must have ${width}, or a multiple of it`,
       );
     const room = this.prepared(count);
-    for (const [name, size] of this.inputs) {
-      const values = given[name];
-      if (values === undefined)
-        for (let k = 0; k < count; k++) this.views[name].set(this.numbers[name], k * size);
-      else if (values.length === count * size) this.views[name].set(values);
-      else throw new RangeError(`${name} has ${values.length} numbers; it must have ${count * size}`);
+    for (const [name, size] of this.given) {
+      if (values[name].length !== count * size)
+        throw new RangeError(`${name} has ${values[name].length} numbers; it must have ${count * size}`);
+      this.views[name].set(values[name]);
     }
     room.run(count);
     /** @type {Record<string, Float64Array>} */
@@ -45,15 +63,24 @@ export class Kernel {
     return results;
   }
 
-  /** Room for so many states; views are made again where the memory has grown. @param {number} count @returns {Rows} */
+  /** Room for so many states, with the numbers in it; views are made again where the memory has grown.
+   * @param {number} count @returns {Rows} */
   prepared(count) {
     if (!this.room || this.room.count < count) {
       this.room = this.rows(Math.max(count, this.room ? 2 * this.room.count : 1));
       this.buffer = null;
+      this.filled = 0;
     }
     if (this.buffer !== this.memory.buffer) {
       this.buffer = /** @type {ArrayBuffer} */ (this.memory.buffer);
-      for (const [name] of [...this.inputs, ...this.outputs]) this.views[name] = this.room[name];
+      for (const [name] of [...this.given, ...this.own, ...this.outputs]) this.views[name] = this.room[name];
+    }
+    if (this.revision !== this.numbers.revision) this.filled = 0;
+    if (this.filled < count) {
+      for (const [name, size] of this.own)
+        for (let k = this.filled; k < count; k++) this.views[name].set(this.numbers.arrays[name], k * size);
+      this.revision = this.numbers.revision;
+      this.filled = count;
     }
     return this.room;
   }

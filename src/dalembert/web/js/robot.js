@@ -1,5 +1,5 @@
 // The robot: its data, its numbers as they are now, and its quantities, computed by the kernels.
-import { Kernel } from "./kernel.js";
+import { Kernel, Numbers } from "./kernel.js";
 
 /** @typedef {{name: string, revolute: boolean, lower: number|null, upper: number|null, velocity: number|null,
  *   acceleration: number|null, effort: number|null}} Joint */
@@ -22,14 +22,13 @@ export class Robot {
     this.joints = data.joints;
     /** @type {Body[]} */
     this.bodies = data.bodies;
-    /** @type {Arrays} the numbers of the robot as they are now */
-    this.numbers = { tip_wrench: new Float64Array(6) };
-    for (const [name, values] of Object.entries(data.numbers))
-      this.numbers[name] = Float64Array.from(/** @type {any} */ (values));
+    /** the numbers of the robot as they are now; `app.changeNumbers` changes them */
+    this.held = new Numbers({ ...data.numbers, tip_wrench: new Float64Array(6) });
+    this.numbers = this.held.arrays;
     /** @type {Record<string, Kernel>} */
     this.kernels = {};
     for (const name of Object.keys(kernels.about.functions))
-      this.kernels[name] = new Kernel(kernels, name, this.numbers);
+      this.kernels[name] = new Kernel(kernels, name, this.held);
   }
 
   /** The joint torques (N m or N) of a state, or of several, row by row. @param {Values} q @param {Values} qd @param {Values} qdd */
