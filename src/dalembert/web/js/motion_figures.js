@@ -20,6 +20,7 @@ export class MotionFigures {
   constructor(app, onScrub) {
     this.app = app;
     this.joint = 0;
+    this.causes = CAUSES;
     /** @type {MotionStudy | null} */
     this.study = null;
     const figure = (/** @type {string} */ title) => new Figure(title, onScrub);
@@ -39,7 +40,7 @@ export class MotionFigures {
       value: "0",
       onChange: (value) => this.chooseJoint(Number(value)),
     });
-    this.cause.element.querySelector("figcaption")?.append(" of ", chosen);
+    this.cause.element.querySelector("figcaption")?.append("of", chosen);
     this.element = el("div", { class: "plots" }, ...this.all.map((one) => one.element));
     this.curves();
   }
@@ -61,9 +62,16 @@ export class MotionFigures {
       { name: "potential, from the start", colour: "--cause-gravity" },
       { name: "work of the drives", colour: "--ink", wide: true },
     ]);
+    this.causeCurves(this.causes);
+  }
+
+  /** The torque of the chosen joint, and its causes. @param {string[]} causes */
+  causeCurves(causes) {
+    const { effort } = this.app.robot.joints[this.joint];
+    this.causes = causes;
     this.cause.setCurves([
-      ...CAUSES.map((cause) => ({ name: CAUSE_TITLES[cause].toLowerCase(), colour: `--cause-${cause}` })),
-      { name: "torque", colour: "--ink", wide: true, limits: both(joints[this.joint].effort) },
+      ...causes.map((cause) => ({ name: CAUSE_TITLES[cause].toLowerCase(), colour: `--cause-${cause}` })),
+      { name: "torque", colour: "--ink", wide: true, limits: [effort, effort === null ? null : -effort] },
     ]);
   }
 
@@ -78,8 +86,8 @@ export class MotionFigures {
   draw(study) {
     this.study = study;
     const { joints, n } = this.app.robot;
-    const { shown, torques, limits } = study;
-    const { t } = shown;
+    const { rows, torques, limits, power, energies, work } = study.view;
+    const { t } = rows;
     const split = (
       /** @type {Float64Array} */ values,
       /** @type {(j: number) => number} */ factor = () => 1,
@@ -89,23 +97,34 @@ export class MotionFigures {
       unitsShown(joints, turning, sliding);
     const turn = this.app.state.degrees ? "°" : "rad";
     const { beyond } = limits;
-    this.position.draw({ t, values: split(shown.q, angle), unit: own(turn, "m"), beyond: beyond.position });
+    this.position.draw({ t, values: split(rows.q, angle), unit: own(turn, "m"), beyond: beyond.position });
     this.velocity.draw({
       t,
-      values: split(shown.qd, angle),
+      values: split(rows.qd, angle),
       unit: own(`${turn}/s`, "m/s"),
       beyond: beyond.velocity,
     });
     this.torque.draw({ t, values: split(torques), unit: own("N m", "N"), beyond: beyond.torque });
-    this.power.draw({ t, values: [...split(study.power.each), study.power.total], unit: "W" });
-    const { kinetic, potential } = study.energies;
-    this.energy.draw({ t, values: [kinetic, potential.map((u) => u - potential[0]), study.work], unit: "J" });
-    const causes = CAUSES.map((cause) => everyNth(study.causes[cause], n, this.joint, 1));
+    this.power.draw({ t, values: [...split(power.each), power.total], unit: "W" });
+    const { kinetic, potential } = energies;
+    this.energy.draw({ t, values: [kinetic, potential.map((u) => u - potential[0]), work], unit: "J" });
+    this.drawCauses(study);
+  }
+
+  /** The torque of the chosen joint by those causes that are there at all. @param {MotionStudy} study */
+  drawCauses(study) {
+    const { n, joints } = this.app.robot;
+    const { rows, torques, causes, limits } = study.view;
+    const torque = everyNth(torques, n, this.joint, 1);
+    const noise = 1e-9 * torque.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
+    const columns = CAUSES.map((cause) => everyNth(causes[cause], n, this.joint, 1));
+    const there = CAUSES.filter((_, k) => columns[k].some((x) => Math.abs(x) > noise));
+    if (there.join() !== this.causes.join()) this.causeCurves(there);
     this.cause.draw({
-      t,
-      values: [...causes, everyNth(torques, n, this.joint, 1)],
+      t: rows.t,
+      values: [...columns.filter((_, k) => there.includes(CAUSES[k])), torque],
       unit: joints[this.joint].revolute ? "N m" : "N",
-      beyond: [...CAUSES.map(() => null), beyond.torque[this.joint]],
+      beyond: [...there.map(() => null), limits.beyond.torque[this.joint]],
     });
   }
 

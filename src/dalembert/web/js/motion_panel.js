@@ -55,8 +55,8 @@ class MotionPanel {
       this.note,
       this.transport(),
       this.limits,
-      this.figures.element,
       this.scaling.element,
+      this.figures.element,
     );
     const files = motionFileButton(app, add, say);
     this.element = el(
@@ -171,7 +171,7 @@ class MotionPanel {
 
   showLimits() {
     if (!this.study) return;
-    const { excesses, most } = this.study.limits;
+    const { excesses, most } = this.study.view.limits;
     const { joints } = this.app.robot;
     const kept =
       most.joint < 0

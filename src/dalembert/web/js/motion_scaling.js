@@ -26,7 +26,7 @@ export function scalingControls(onStretch) {
     max: SCALING_BOX.most,
     onInput: onStretch,
   });
-  const duration = el("p", { class: "told" });
+  const duration = el("output", { class: "told" });
   const check = el("p", { class: "soft" });
   const least = el("span", {});
   const use = button("Use it", () => onStretch(smallest));
@@ -34,34 +34,32 @@ export function scalingControls(onStretch) {
     "fieldset",
     { class: "scaling" },
     el("legend", {}, "Time scaling"),
-    el("div", { class: "row stretch" }, el("span", {}, "c ="), box, logarithm),
-    duration,
+    el("div", { class: "stretch" }, el("span", {}, "c ="), box, logarithm, duration),
     el("div", { class: "row" }, least, use),
     check,
   );
 
   /** @param {MotionStudy} study */
   const update = (study) => {
-    const { c, motion, robot } = study;
+    const { motion, robot } = study;
+    const { c, difference } = study.view;
     show(box, c, 6);
     logarithm.value = String(Math.log2(c));
     logarithm.setAttribute("aria-valuetext", `c = ${brief(c)}, ${brief(study.duration)} s`);
-    duration.textContent =
-      `The motion of ${brief(motion.duration)} s lasts ${brief(study.duration)} s; torques follow by S (7.126): ` +
-      "τ(c) = τₛ/c² + τᵥ/c + τ₀, with inertia, centrifugal and Coriolis torques in τₛ, viscous friction in τᵥ, and " +
-      "gravity, contact and Coulomb friction in τ₀.";
+    duration.textContent = `${brief(study.duration)} s in place of ${brief(motion.duration)} s`;
     check.textContent =
       study.parts.odd < 0
-        ? `This law and the inverse dynamics of the stretched motion differ by at most ${brief(study.difference, 2)} N m.`
+        ? `Torques by S (7.126), τ(c) = τₛ/c² + τᵥ/c + τ₀: viscous friction in τᵥ; gravity, contact and Coulomb friction in τ₀. They ` +
+          `differ by at most ${brief(difference, 2)} N m from the inverse dynamics of the stretched motion.`
         : `${oddFriction(robot.joints[study.parts.odd])} The figures show the inverse dynamics of the stretched motion, from which ` +
-          `the law differs by up to ${brief(study.difference, 3)} N m.`;
+          `S (7.126) differs by up to ${brief(difference, 3)} N m.`;
     const { smallest: found } = study;
     use.hidden = found.c === null;
     smallest = found.c ?? 1;
     least.textContent =
       found.c === null
         ? found.sentence
-        : `The smallest factor that keeps all limits is c = ${brief(found.c, 5)}: ${found.sentence}.`;
+        : `All limits are kept from c = ${brief(found.c, 5)} on: ${found.sentence}.`;
   };
   return { element, update };
 }

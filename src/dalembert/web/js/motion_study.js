@@ -25,11 +25,12 @@ export class MotionStudy {
   constructor(robot, motion) {
     this.robot = robot;
     this.motion = motion;
-    this.c = 1;
     this.thinned = motion.t.length > STUDY_MOST + 64;
     /** The motion as it was given. */
     this.rows = this.thinned ? motion.nodes(this.drawnNodes()) : motion.rows(STUDY_ROWS);
-    this.compute();
+    this.parts = torqueParts(robot, this.rows);
+    this.smallest = this.smallestNow();
+    this.view = this.stretched(1);
   }
 
   /** Evenly spread nodes of a long table, and the extremes of every torque. */
@@ -56,40 +57,49 @@ export class MotionStudy {
   /** Everything again, after the robot's numbers have changed. */
   compute() {
     this.parts = torqueParts(this.robot, this.rows);
-    this.smallest = smallestStretch(
-      this.robot,
-      this.motion,
-      this.thinned ? this.rows : this.motion.rows(STUDY_DENSE),
-    );
-    this.stretch(this.c);
+    this.smallest = this.smallestNow();
+    this.stretch(this.view.c);
   }
 
-  /** Stretches time by a factor c: torques follow by S (7.126). @param {number} c */
+  smallestNow() {
+    return smallestStretch(this.robot, this.motion, this.thinned ? this.rows : this.motion.rows(STUDY_DENSE));
+  }
+
+  /** Stretches time by a factor c. @param {number} c */
   stretch(c) {
+    this.view = this.stretched(c);
+  }
+
+  /** What is shown with time stretched by a factor c: torques follow by S (7.126). @param {number} c */
+  stretched(c) {
     const { robot, parts } = this;
-    this.c = c;
-    /** The motion as it is shown. @type {MotionRows} */
-    this.shown = stretchedRows(this.rows, c);
-    const direct = torquesAlong(robot, this.shown);
+    const rows = stretchedRows(this.rows, c);
+    const direct = torquesAlong(robot, rows);
     const byLaw = stretchedTorques(parts, c);
-    /** How far the law is from the inverse dynamics of the stretched motion. */
-    this.difference = direct.reduce((most, tau, k) => Math.max(most, Math.abs(tau - byLaw[k])), 0);
-    this.torques = parts.odd < 0 ? byLaw : direct;
-    this.causes = causesAlong(robot, this.shown);
-    this.limits = limitsAlong(robot.joints, this.shown, this.torques);
-    this.power = powersAlong(this.shown, this.torques);
-    this.energies = energiesAlong(robot, this.shown);
-    this.work = integralAlong(this.shown.t, this.power.total);
+    const torques = parts.odd < 0 ? byLaw : direct;
+    const power = powersAlong(rows, torques);
+    return {
+      c,
+      rows,
+      torques,
+      power,
+      /** How far the law is from the inverse dynamics of the stretched motion. */
+      difference: direct.reduce((most, tau, k) => Math.max(most, Math.abs(tau - byLaw[k])), 0),
+      causes: causesAlong(robot, rows),
+      limits: limitsAlong(robot.joints, rows, torques),
+      energies: energiesAlong(robot, rows),
+      work: integralAlong(rows.t, power.total),
+    };
   }
 
   /** How long the motion lasts as it is shown. */
   get duration() {
-    return this.c * this.motion.duration;
+    return this.view.c * this.motion.duration;
   }
 
   /** The state at an instant of the motion as it is shown. @param {number} t */
   at(t) {
-    const { c } = this;
+    const { c } = this.view;
     const { q, qd, qdd } = this.motion.at(t / c);
     return { q, qd: qd.map((v) => v / c), qdd: qdd.map((a) => a / (c * c)) };
   }
@@ -99,7 +109,7 @@ export class MotionStudy {
     const { motion, robot } = this;
     const all =
       motion.t.length > STUDY_ROWS ? motion.nodes(Int32Array.from(motion.t, (_, k) => k)) : this.rows;
-    const rows = stretchedRows(all, this.c);
+    const rows = stretchedRows(all, this.view.c);
     return { rows, torques: torquesAlong(robot, rows) };
   }
 }

@@ -11,25 +11,21 @@ const MOST_ROWS_AT_ONCE = 512; // kernels have their inputs row by row, the robo
  */
 export function inStretches(robot, rows, compute) {
   const { payload, tip_wrench } = robot.numbers;
-  const [own, push] = [payload.slice(), tip_wrench.slice()];
-  try {
-    for (let first = 0; first < rows.count;) {
-      let last = first + 1;
-      const most = Math.min(rows.count, first + MOST_ROWS_AT_ONCE);
-      while (last < most && rows.load[last] === rows.load[first]) last++;
-      const load = rows.loads[rows.load[first]];
-      if (load !== undefined) {
-        for (let k = 0; k < payload.length; k++) payload[k] = own[k] + load.payload[k];
-        for (let k = 0; k < tip_wrench.length; k++) tip_wrench[k] = push[k] + load.wrench[k];
-      }
-      compute(first, last);
-      payload.set(own);
-      tip_wrench.set(push);
-      first = last;
+  for (let first = 0; first < rows.count;) {
+    let last = first + 1;
+    const most = Math.min(rows.count, first + MOST_ROWS_AT_ONCE);
+    while (last < most && rows.load[last] === rows.load[first]) last++;
+    const load = rows.loads[rows.load[first]];
+    const [begin, end] = [first, last];
+    if (load === undefined) compute(begin, end);
+    else {
+      const together = {
+        payload: payload.map((x, k) => x + load.payload[k]),
+        tip_wrench: tip_wrench.map((x, k) => x + load.wrench[k]),
+      };
+      robot.held.during(together, () => compute(begin, end));
     }
-  } finally {
-    payload.set(own);
-    tip_wrench.set(push);
+    first = last;
   }
 }
 
