@@ -109,7 +109,13 @@ export class Figure {
       ...curves.map((curve, k) => {
         const mark = el("i", {});
         mark.style.background = `var(${curve.colour})`;
-        return el("li", {}, mark, `${curve.name} `, /** @type {HTMLElement[]} */ (this.values)[k]);
+        return el(
+          "li",
+          { title: curve.name },
+          mark,
+          el("span", {}, curve.name),
+          /** @type {HTMLElement[]} */ (this.values)[k],
+        );
       }),
     );
   }
@@ -136,7 +142,7 @@ export class Figure {
     const { t, values, beyond } = this.data;
     const [wide, high] = [this.width - left - right, height - top - bottom];
     const range = this.range();
-    const ticks = axisTicks(range.low, range.high, 4);
+    const ticks = axisTicks(range.low, range.high, 5);
     this.scale = { x: wide / (this.end() || 1), y: high / (range.high - range.low), ...range };
     const { scale } = this;
     const xs = Array.from(t, (instant) => Math.round(10 * (left + instant * scale.x)) / 10);

@@ -59,7 +59,7 @@ export function scalingControls(onStretch) {
     least.textContent =
       found.c === null
         ? found.sentence
-        : `All limits are kept from c = ${brief(found.c, 5)} on: ${found.sentence}.`;
+        : `The smallest c that keeps the limits of effort and speed is ${brief(found.c, 5)}: ${found.sentence}.`;
   };
   return { element, update };
 }

@@ -10,7 +10,7 @@ import { general } from "./wording.js";
 
 const SCALING_FINER = 64; // between two of them, beside the one that decides
 
-/** @typedef {{speed: number, kind: string, row: number, joint: number}} Decision the largest speed, and the limit that decides it */
+/** @typedef {{speed: number, kind: string, row: number, joint: number, time: number}} Decision the largest speed, and the limit that decides it */
 
 /**
  * The smallest c, and which limit decides it; or, in a sentence, why there is none.
@@ -28,17 +28,18 @@ export function smallestStretch(robot, motion, rows) {
   const parts = torqueParts(robot, rows);
   if (parts.odd >= 0) return { c: null, sentence: oddFriction(joints[parts.odd]) };
   let decision = fastest(joints, rows, parts);
-  for (let round = 0; round < 2 && typeof decision !== "string" && Number.isFinite(decision.speed); round++) {
-    rows = besideRow(motion, rows, decision.row);
-    const again = fastest(joints, rows, torqueParts(robot, rows));
-    if (typeof again === "string") return { c: null, sentence: again };
-    if (again.speed < decision.speed) decision = again;
+  for (let round = 0, at = rows; round < 2; round++) {
+    if (typeof decision === "string" || !Number.isFinite(decision.speed)) break;
+    at = besideRow(motion, at, decision.row);
+    const again = fastest(joints, at, torqueParts(robot, at));
+    if (typeof again !== "string" && again.speed >= decision.speed) break;
+    decision = again;
   }
   if (typeof decision === "string") return { c: null, sentence: decision };
   if (!Number.isFinite(decision.speed))
     return { c: null, sentence: "The motion moves no limited joint, so no factor is the smallest." };
-  const { kind, joint, row } = decision;
-  const where = `the ${kind} limit of joint '${joints[joint].name}' at t = ${general(rows.t[row], 4)} s of the motion decides`;
+  const { kind, joint, time } = decision;
+  const where = `the ${kind} limit of joint '${joints[joint].name}' at t = ${general(time, 4)} s of the motion decides`;
   return { c: 1 / decision.speed, sentence: where };
 }
 
@@ -108,12 +109,12 @@ function fastest(joints, rows, parts) {
     }
   }
   /** @type {Decision} */
-  let decision = { speed: Infinity, kind: "", row: 0, joint: 0 };
+  let decision = { speed: Infinity, kind: "", row: 0, joint: 0, time: 0 };
   for (;;) {
     let next = decision;
     for (const { low, high, kind, row, joint } of forbidden) {
       const inside = low < decision.speed && (high > decision.speed || high === Infinity);
-      if (inside && low < next.speed) next = { speed: low, kind, row, joint };
+      if (inside && low < next.speed) next = { speed: low, kind, row, joint, time: rows.t[row] };
     }
     if (next === decision) return decision;
     decision = next;
