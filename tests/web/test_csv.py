@@ -89,7 +89,8 @@ BAD = {
     "two kinds of position": b"time,theta_1,theta_2,pos_1,pos_2\n0,1,2,3,4\n",
     "a payload without a mass": b"t,q1,q2,qd1,qd2,qdd1,qdd2,payload_x\n0,1,2,0,0,0,0,1\n1,1,2,0,0,0,0,1\n",
     "a negative payload": b"t,q1,q2,qd1,qd2,qdd1,qdd2,payload\n0,1,2,0,0,0,0,-1\n1,1,2,0,0,0,0,-1\n",
-    "an impossible payload": b"t,q1,q2,qd1,qd2,qdd1,qdd2,payload,payload_ixx\n" + b"0,1,2,0,0,0,0,1,5\n1,1,2,0,0,0,0,1,5\n",
+    "an impossible payload": b"t,q1,q2,qd1,qd2,qdd1,qdd2,payload,payload_ixx\n"
+    + b"0,1,2,0,0,0,0,1,5\n1,1,2,0,0,0,0,1,5\n",
     "unit of a payload": b"t,q1,q2,payload [lb]\n0,1,2,1\n",
 }
 
@@ -124,13 +125,18 @@ GOOD = {
     "milliseconds and degrees a second": b"time [ms],q1,q2,qd1 (deg/s),qd2 (deg/s)\n"
     + b"".join(b"%d,%d,1,%d,0\n" % (k, k * k, 2 * k) for k in range(8)),
     "joint names": b"time,joint2.position,joint1.position\n" + b"".join(b"%d,%d,1\n" % (k, k * k) for k in range(8)),
-    "joint names behind a prefix": b"t,arm_joint2_pos,arm_joint1_pos,arm_gripper_pos\n".replace(b",arm_gripper_pos", b"")
+    "joint names behind a prefix": b"t,arm_joint2_pos,arm_joint1_pos,arm_gripper_pos\n".replace(
+        b",arm_gripper_pos", b""
+    )
     + b"".join(b"%d,%d,1\n" % (k, k * k) for k in range(8)),
     "numbers in brackets": b"t,q[0],q[1]\n" + b"".join(b"%d,%d,1\n" % (k, k * k) for k in range(8)),
     "commas at the ends of lines": b"t,q1,q2,\n" + b"".join(b"%d,%d,1,\n" % (k, k * k) for k in range(8)),
-    "later beginning, torques left aside": b"t,q1,q2,tau1,tau2\n" + b"".join(b"%d,%d,1,5,6\n" % (k + 3, k * k) for k in range(8)),
-    "velocities but no accelerations": b"t,q1,q2,qd1,qd2\n" + b"".join(b"%d,%d,1,%d,0\n" % (k, k * k, 2 * k) for k in range(8)),
-    "byte order mark and quotes": b'\xef\xbb\xbf"t","q1","q2"\n' + b"".join(b'%d,"%d",1\n' % (k, k * k) for k in range(8)),
+    "later beginning, torques left aside": b"t,q1,q2,tau1,tau2\n"
+    + b"".join(b"%d,%d,1,5,6\n" % (k + 3, k * k) for k in range(8)),
+    "velocities but no accelerations": b"t,q1,q2,qd1,qd2\n"
+    + b"".join(b"%d,%d,1,%d,0\n" % (k, k * k, 2 * k) for k in range(8)),
+    "byte order mark and quotes": b'\xef\xbb\xbf"t","q1","q2"\n'
+    + b"".join(b'%d,"%d",1\n' % (k, k * k) for k in range(8)),
     "payload in grams and a wrench": b"t,q1,q2,payload [g],payload_x [mm],payload_ixx,payload_izz,fx,mz\n"
     + b"".join(b"%d,%d,1,%d,50,%d,%d,%d,0\n" % (k, k * k, 1500 * (k > 3), k, k, 5 * (k < 6)) for k in range(8)),
 }
@@ -146,7 +152,9 @@ def test_good_file_reads_as_read_motion_reads_it(name: str, tmp_path: Path, monk
     assert isinstance(motion, dict), motion
     rows = np.searchsorted(table.t - table.t[0], motion["t"])
     for group in ("q", "qd", "qdd"):
-        np.testing.assert_allclose(np.reshape(motion[group], (-1, 2)), getattr(table, group)[rows], rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(
+            np.reshape(motion[group], (-1, 2)), getattr(table, group)[rows], rtol=1e-12, atol=1e-12
+        )
     for note in table.notes:
         assert note in motion["note"]
     for kind in ("payload", "wrench"):

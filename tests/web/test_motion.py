@@ -11,7 +11,7 @@ import pytest
 
 import dalembert as da
 
-STUDY = """() => { const { view, smallest } = window.dalembert.motion.study; return {
+STUDY = """() => { const { view, smallest } = window.dalembert.app.panels.motion.study; return {
   t: Array.from(view.rows.t), q: Array.from(view.rows.q), qd: Array.from(view.rows.qd), qdd: Array.from(view.rows.qdd),
   tau: Array.from(view.torques), difference: view.difference, c: view.c, smallest: smallest.c, sentence: smallest.sentence,
   limits: view.limits.excesses.map((excess) => excess.sentence),
@@ -110,7 +110,9 @@ def test_limits_are_named_and_marked(page_of: Callable[..., Any]) -> None:
     assert page.locator(".limit-list li").all_inner_texts() == expected
     assert any("position" in x for x in expected) and any("velocity" in x for x in expected)
     assert any("torque" in x for x in expected)
-    marked = page.evaluate("() => [...document.querySelectorAll('.plot .beyond')].map((path) => path.getAttribute('d').length)")
+    marked = page.evaluate(
+        "() => [...document.querySelectorAll('.plot .beyond')].map((path) => path.getAttribute('d').length)"
+    )
     assert all(length > 20 for length in marked[:4])  # positions, velocities, torques, and the torque by cause
 
 
@@ -142,11 +144,12 @@ def test_playback_reaches_the_end_and_the_arm_with_it(page_of: Callable[..., Any
     page.get_by_role("button", name="Play").click()
     assert page.evaluate("() => window.dalembert.app.busy") == "motion"
     page.wait_for_timeout(150)
-    t = page.evaluate("() => window.dalembert.motion.player.t")
-    q, qd, qdd = page.evaluate("() => [window.dalembert.motion.player.t, window.dalembert.app.state.q]") + [None]
-    assert 0.0 < t < 0.8 and np.abs(motion(q)[0] - list(qd.values())).max() < 1e-12
+    t, q = page.evaluate(
+        "() => [window.dalembert.app.panels.motion.player.t, Array.from(window.dalembert.app.state.q)]"
+    )
+    assert 0.0 < t < 0.8 and np.abs(motion(t)[0] - q).max() < 1e-12
     page.get_by_role("button", name="Play").wait_for(timeout=5000)
-    assert page.evaluate("() => window.dalembert.motion.player.t") == pytest.approx(0.8)
+    assert page.evaluate("() => window.dalembert.app.panels.motion.player.t") == pytest.approx(0.8)
     assert near(page.evaluate(STATE)[0], [1.0, -0.7]) and page.evaluate("() => window.dalembert.app.busy") is None
 
 
@@ -160,7 +163,7 @@ def test_scrubbing_by_slider_figure_and_keys_moves_the_arm(page_of: Callable[...
     box = figure.bounding_box()
     page.mouse.click(box["x"] + 0.6 * box["width"], box["y"] + 60)
     page.wait_for_timeout(60)
-    t = page.evaluate("() => window.dalembert.motion.player.t")
+    t = page.evaluate("() => window.dalembert.app.panels.motion.player.t")
     assert 0.45 < t < 0.65 and near(page.evaluate(STATE)[0], motion(t)[0])
     figure.focus()
     page.keyboard.press("ArrowRight")
@@ -225,7 +228,14 @@ def test_dropped_file_is_shown_and_played(page_of: Callable[..., Any], tmp_path:
 
 @pytest.mark.parametrize(
     "content",
-    ["", "0,1,2\n1,2,3\n", "t,q1,q2\n0,1,two\n", "t,q1,q2\n0,1,nan\n", "t,q1,q2,q3\n0,1,2,3\n", "t,q1,q2\n1,1,2\n0,1,2\n"],
+    [
+        "",
+        "0,1,2\n1,2,3\n",
+        "t,q1,q2\n0,1,two\n",
+        "t,q1,q2\n0,1,nan\n",
+        "t,q1,q2,q3\n0,1,2,3\n",
+        "t,q1,q2\n1,1,2\n0,1,2\n",
+    ],
 )
 def test_bad_file_is_refused_and_the_page_stays_as_it_is(
     content: str, page_of: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -284,7 +294,7 @@ def test_figures_are_redrawn_within_a_frame(page_of: Callable[..., Any]) -> None
     """Seven joints, 400 instants, six figures: what a turn of the time-scaling slider costs. Measured, and generously bounded."""
     page = opened(page_of("panda", da.polynomial(PANDA_FROM, PANDA_TO, 1.2, degree=5)))
     cost = page.evaluate(
-        """() => { const { motion } = window.dalembert; const times = [];
+        """() => { const { motion } = window.dalembert.app.panels; const times = [];
           for (let k = 0; k < 15; k++) {
             const start = performance.now(); motion.stretch(1 + k / 20); times.push(performance.now() - start);
           }

@@ -18,7 +18,7 @@ from dalembert.web.model import arm_data
 from dalembert.web.samples import motions_of
 
 Progress = Callable[[float], None]
-STYLES = ("colours.css", "page.css", "motion.css")
+STYLES = ("page.css", "colours.css", "stage.css", "motion.css")
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ const MOTION_SPEEDS = ["0.1", "0.25", "0.5", "1", "2", "4"];
 /** @param {App} app */
 export function motionPanel(app) {
   const panel = new MotionPanel(app);
+  app.panels.motion = panel;
   return panel.element;
 }
 
