@@ -13,11 +13,14 @@ from dalembert.arrays import shown
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable, whole_file
 from dalembert.web.bundle import encoded, packed, policy, script, style
+from dalembert.web.equations import equations_data
+from dalembert.web.formulations import formulations_of
 from dalembert.web.kernels import page_kernels
 from dalembert.web.model import arm_data
 
+FRAME = 900  # px, the height of a page in a notebook
 Progress = Callable[[float], None]
-STYLES = ("page.css", "colours.css", "stage.css")
+STYLES = ("page.css", "colours.css", "stage.css", "shown.css", "letgo.css")
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,13 @@ class Page:
         """Write it, whole or not at all."""
         with whole_file(path, overwrite=overwrite) as file:
             file.write(self.text)
+
+    def _repr_html_(self) -> str:
+        """A frame of a notebook: the page in it can compute and save files, and cannot reach the notebook."""
+        return (
+            f'<iframe title="Live page" sandbox="allow-scripts allow-downloads" width="100%" height="{FRAME}" '
+            f'frameborder="0" srcdoc="{escape(self.text)}"></iframe>'
+        )
 
 
 def write_page(
@@ -79,8 +89,13 @@ def page_of(
     tell = progress or (lambda fraction: None)
     data: dict[str, Any] = {**arm_data(arm), "title": title or arm.name}
     notes: list[str] = []
+    data["equations"] = equations_data(arm)
     tell(0.1)
     data["modules"] = {"kernels": encoded(page_kernels(arm))}
+    tell(0.6)
+    data["formulations"], formulations = formulations_of(arm)
+    if formulations is not None:
+        data["modules"]["formulations"] = encoded(formulations)
     tell(0.9)
     return Page(document(data["title"], packed(data), "main.js", STYLES, connect), tuple(notes))
 
