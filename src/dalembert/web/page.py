@@ -15,6 +15,7 @@ from dalembert.files import check_writable, whole_file
 from dalembert.web.bundle import encoded, packed, policy, script, style
 from dalembert.web.kernels import page_kernels
 from dalembert.web.model import arm_data
+from dalembert.web.shapes import shapes_of
 
 Progress = Callable[[float], None]
 STYLES = ("page.css", "colours.css", "stage.css")
@@ -77,8 +78,8 @@ def page_of(
             "dalembert report"
         )
     tell = progress or (lambda fraction: None)
-    data: dict[str, Any] = {**arm_data(arm), "title": title or arm.name}
-    notes: list[str] = []
+    shapes, notes = shapes_of(arm.robot)
+    data: dict[str, Any] = {**arm_data(arm), **shapes, "title": title or arm.name}
     tell(0.1)
     data["modules"] = {"kernels": encoded(page_kernels(arm))}
     tell(0.9)

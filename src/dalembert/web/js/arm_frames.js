@@ -90,7 +90,7 @@ export function fitOf(robot) {
   const hangs = facing !== null && lowest < height - 0.05 * reach;
   const floor = hangs
     ? Math.min(height - 1.12 * (height - lowest), lowest)
-    : Math.min(0, height) - footing(start, up, height, reach);
+    : Math.min(0, height) - (robot.data.shapes?.length ? 0 : footing(start, up, height, reach));
   const { centre, radius } = ballOf(hangs ? [...points, along3(base, -0.45 * (height - floor), up)] : points);
   return { up, facing, centre, radius: Math.max(1.12 * radius, 0.45 * reach), reach, floor, hangs };
 }
