@@ -3,6 +3,9 @@ import { App } from "./app.js";
 import { addArmLayers } from "./arm_items.js";
 import { bytesOf, unpacked } from "./data.js";
 import { el } from "./dom.js";
+import { ellipsoidPanel } from "./ellipsoid_panel.js";
+import { equationsPanel } from "./equations_panel.js";
+import { formulationPanel } from "./formulation_panel.js";
 import { load } from "./loader.js";
 import { Robot } from "./robot.js";
 import { Stage } from "./stage.js";
@@ -13,7 +16,12 @@ import { torquePanel } from "./torque_panel.js";
 /** @typedef {ArrayLike<number>} Values */
 
 /** What stands behind each tab: identifier, title, and what makes it. @type {[string, string, (app: App) => HTMLElement][]} */
-const PANELS = [["state", "State", statePanel]];
+const PANELS = [
+  ["state", "State", statePanel],
+  ["ellipsoids", "Ellipsoids", ellipsoidPanel],
+  ["equations", "Equations", equationsPanel],
+  ["formulations", "Formulations", formulationPanel],
+];
 
 async function start() {
   const page = /** @type {HTMLElement} */ (document.getElementById("page"));
