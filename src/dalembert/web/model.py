@@ -13,6 +13,7 @@ from dalembert.quantities.machine import identity
 from dalembert.robot.mechanism import Body
 from dalembert.robot.model import Joint
 from dalembert.robot.placement import Placement
+from dalembert.web.design import design_data, friction_data
 from dalembert.web.kernels import varied_numbers
 from dalembert.web.posture import first_posture
 
@@ -47,6 +48,8 @@ def arm_data(arm: Arm) -> Data:
         "parameter_names": list(arm.parameter_names),
         "length_names": list(arm.length_names) if "lengths" in varied_numbers(arm) else [],
         "start": {"q": first_posture(arm)},
+        "design": design_data(arm),
+        **friction_data(arm),
     }  # fmt: skip
 
 

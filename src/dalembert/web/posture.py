@@ -15,16 +15,19 @@ from dalembert.robot.placement import Placement
 Array = NDArray[np.floating[Any]]
 BENDS = (0.5, 1.1)  # rad
 MOST_SIGNS = 6  # joints that are tried in both directions
-SAME = 1e-6  # of the reach: points that are nearer are one
 
 
 def first_posture(arm: Arm) -> list[float]:
-    """q (n,) in rad and m, within the limits; closed chains and arms with joints that follow others stand as at home."""
-    mechanism = arm.mechanism
+    """q (n,) in rad and m, within the limits; closed chains stand near home, where their loops close."""
     joints = arm.robot.moving_joints
-    if mechanism.loops or not mechanism.identity:
-        return [float(x) for x in arm.home]
-    return max(_candidates(joints), key=lambda q: _score(mechanism, q))
+    if arm.mechanism.loops:
+        near = np.asarray(arm.home, float) + 0.3 * (-1.0) ** np.arange(arm.n)
+        inside = all(_within(joint, x, 0.0) == x for joint, x in zip(joints, near.tolist(), strict=True))
+        return [float(x) for x in (near if inside and np.all(arm.closes(near)) else arm.home)]
+    postures = _candidates(joints)
+    positions = np.array(postures) if arm.mechanism.identity else np.asarray(arm.tree_positions(np.array(postures)))
+    scores = [_score(arm.mechanism.tree, q) for q in positions.tolist()]
+    return postures[int(np.argmax(scores))]
 
 
 def _candidates(joints: tuple[Joint, ...]) -> list[list[float]]:
@@ -32,6 +35,8 @@ def _candidates(joints: tuple[Joint, ...]) -> list[list[float]]:
     tried = min(MOST_SIGNS, len(joints))
 
     def angle(k: int, bend: float, signs: int) -> float:
+        if joints[k].type == "prismatic":
+            return _middle(joints[k])
         return BENDS[0] if k == 0 else bend if k >= tried or signs >> k & 1 else -bend
 
     return [
@@ -41,16 +46,20 @@ def _candidates(joints: tuple[Joint, ...]) -> list[list[float]]:
     ]
 
 
-def _within(joint: Joint, angle: float) -> float:
-    """The angle, or of a prismatic joint some way out; the nearest within the limits."""
+def _middle(joint: Joint) -> float:
+    """A prismatic joint some way out (m)."""
+    lower, upper = joint.limits.lower, joint.limits.upper
+    known = lower is not None and upper is not None and np.isfinite(upper - lower)
+    return 0.2 if not known else lower + 0.6 * (upper - lower)  # type: ignore[operator]
+
+
+def _within(joint: Joint, value: float, margin: float = 0.1) -> float:
+    """The position, or the nearest that is within the limits by a share of their range."""
     limits = joint.limits
     lower = -np.inf if limits.lower is None else limits.lower
     upper = np.inf if limits.upper is None else limits.upper
-    if joint.type == "prismatic":
-        finite = np.isfinite(lower) and np.isfinite(upper)
-        return float(lower + 0.6 * (upper - lower) if finite else np.clip(0.2, lower, upper))
-    margin = 0.1 * (upper - lower) if np.isfinite(upper - lower) else 0.0
-    return float(np.clip(angle, lower + margin, upper - margin))
+    inset = margin * (upper - lower) if np.isfinite(upper - lower) else 0.0
+    return float(np.clip(value, lower + inset, upper - inset))
 
 
 def _score(mechanism: Any, q: list[float]) -> float:

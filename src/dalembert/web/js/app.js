@@ -19,6 +19,10 @@ export class App {
     this.waiting = false;
     /** @type {() => void} */
     this.release = () => {};
+    /** @type {import("./simulation_panel.js").LetGo | null} */
+    this.simulation = null;
+    /** @type {{design: import("./design_numbers.js").Design, change: (name: string, value: number) => void, toml: () => string} | null} */
+    this.design = null;
   }
 
   /** @param {Partial<State>} patch arrays are copied */
