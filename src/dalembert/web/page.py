@@ -17,11 +17,12 @@ from dalembert.web.equations import equations_data
 from dalembert.web.formulations import formulations_of
 from dalembert.web.kernels import page_kernels
 from dalembert.web.model import arm_data
+from dalembert.web.samples import motions_of
 from dalembert.web.shapes import shapes_of
 
 FRAME = 900  # px, the height of a page in a notebook
 Progress = Callable[[float], None]
-STYLES = ("page.css", "colours.css", "stage.css", "shown.css", "letgo.css")
+STYLES = ("page.css", "colours.css", "stage.css", "shown.css", "letgo.css", "motion.css")
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,8 @@ def write_page(
 ) -> None:
     """Write the live page of an arm, whole or not at all: one HTML file that computes without a server or a network.
 
-    motions    what it can play: a :class:`Trajectory`, a list of them, or a dict of them by name
+    motions    what it can play: a :class:`Trajectory`, a list of them, a dict of them by name, or tuples (name, note, motion);
+               None for those of S Example 7.2 where the arm is a two-link arm like planar-2r
     title      the page's own; the arm's name unless given
     overwrite  whether a file that is there may be replaced
 
@@ -89,7 +91,9 @@ def page_of(
         )
     tell = progress or (lambda fraction: None)
     shapes, notes = shapes_of(arm.robot)
-    data: dict[str, Any] = {**arm_data(arm), **shapes, "title": title or arm.name}
+    data: dict[str, Any] = {
+        **arm_data(arm), **shapes, "title": title or arm.name, "motions": motions_of(arm, motions),
+    }  # fmt: skip
     data["equations"] = equations_data(arm)
     tell(0.1)
     data["modules"] = {"kernels": encoded(page_kernels(arm))}
