@@ -4,8 +4,8 @@ PYTHON ?= python3
 WORKERS ?= 2
 SOAK ?= 1
 BIN := .venv/bin
-# compilers, emulators and a browser that tests run; what is not there is skipped
-DEBIAN := gcc clang libc6-dev nodejs chromium poppler-utils qemu-user qemu-system-arm \
+# compilers, emulators and browsers that tests run; what is not there is skipped
+DEBIAN := gcc clang libc6-dev nodejs chromium firefox-esr fonts-dejavu-core fonts-dejavu-extra poppler-utils qemu-user qemu-system-arm \
 	gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross \
 	gcc-arm-none-eabi libnewlib-arm-none-eabi
 
@@ -16,8 +16,11 @@ MACHINES := tests/emit/test_c99.py tests/emit/test_control_loop.py tests/emit/te
 FITS := $(addprefix tests/identification/,test_excitation.py test_exciting_after.py test_payload.py test_model_selection.py \
 	test_selection_shown.py test_folds.py test_comparison.py test_uncertainty.py test_long_logs.py test_robust_and_energy.py \
 	test_calibrated.py test_rest.py test_temperature.py)
+# the live page, and the server that adds to it, in browsers
+PAGE := tests/web $(wildcard tests/studio)
+NODE := out/node/node_modules
 
-.PHONY: help demo book book-update test test-machines test-fits test-core test-foreign test-drake test-robots test-gpu lint format bench bench-quick soak soak-identification clean
+.PHONY: help demo book book-update test test-machines test-fits test-page test-core test-foreign test-drake test-robots test-gpu lint lint-page format bench bench-quick soak soak-identification clean
 .DELETE_ON_ERROR:
 
 help:
@@ -26,13 +29,15 @@ help:
 	@echo "make test       all tests that Python alone can run, on WORKERS=$(WORKERS) processes"
 	@echo "make test-machines  emitted code on compilers and emulators, reports and pictures, pages in a browser: installs these on Debian"
 	@echo "make test-fits  searches for motions, selections, payloads: many identifications of simulated and real logs"
+	@echo "make test-page  the live page in Chromium and Firefox, and its modules through lint-page: installs these on Debian"
 	@echo "make test-core  the core alone, in an environment that has no extra"
 	@echo "make test-foreign  PyTorch and JAX, in an environment that has them, on the CPU"
 	@echo "make test-robots  every URDF and xacro of PyPI's example-robot-data and rtb-data, against Pinocchio"
 	@echo "make test-drake  SDF files and rotors as Drake reads them, in an environment that has it"
 	@echo "make test-gpu   the tests that need a CUDA device, with the libraries that PYTHON has: CuPy, PyTorch, JAX"
 	@echo "make lint       formatting, ruff and mypy, changing nothing"
-	@echo "make format     let ruff put the formatting right"
+	@echo "make lint-page  types and formatting of the page's JavaScript, with TypeScript and Prettier from npm"
+	@echo "make format     let ruff, and Prettier where lint-page has installed it, put the formatting right"
 	@echo "make bench      speed on this machine beside every peer that installs: benchmarks/RESULTS.md, and what it has not"
 	@echo "make bench-quick  the same page from few figures: out/bench/RESULTS.md"
 	@echo "make soak       fuzzing of every reader, very many arms, new random examples: SOAK=1 takes at most an hour"
@@ -59,13 +64,16 @@ book-update: .venv/.installed-book
 # the tests start hundreds of processes: bytecode is kept for them, and assertions need not be rewritten in every run;
 # each worker begins with its own half and takes from the other's end, so that what a file shares is made once
 test: .venv/.installed-dev
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(addprefix --ignore=,$(MACHINES) $(FITS))
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(addprefix --ignore=,$(MACHINES) $(FITS) $(PAGE))
 
 test-machines: .venv/.installed-dev .venv/.installed-debian
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(MACHINES)
 
 test-fits: .venv/.installed-dev
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(FITS)
+
+test-page: lint-page .venv/.installed-dev .venv/.installed-debian
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PAGE)
 
 # the checkout is copied before it is built: pip would leave its build folder in it
 test-core: .venv/.python
@@ -123,9 +131,23 @@ lint: .venv/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+lint-page: $(NODE)/.installed
+	$(NODE)/.bin/tsc -p .
+	$(NODE)/.bin/prettier --check "src/dalembert/web/js/**/*.{js,ts,css}"
+
+# Debian has npm in a package of its own, others bring it with Node
+$(NODE)/.installed: package.json .venv/.installed-debian
+	@command -v npm >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+		apt-get install -y -qq --no-install-recommends npm >/dev/null; } || \
+		{ echo "error: there is no 'npm'; on Debian: apt-get install npm"; exit 1; }
+	@mkdir -p out/node && cp package.json out/node/
+	npm install --prefix out/node --no-package-lock --no-audit --no-fund --silent
+	@touch $@
+
 format: .venv/.installed-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+	@! [ -e $(NODE)/.installed ] || $(NODE)/.bin/prettier --log-level warn --write "src/dalembert/web/js/**/*.{js,ts,css}"
 
 bench: .venv/.installed-dev .venv/.installed-debian
 	$(BIN)/python benchmarks/page.py

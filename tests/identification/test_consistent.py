@@ -119,7 +119,7 @@ def test_no_other_possible_bodies_are_better(name: str, believed: str, sets: dic
     for _ in range(20):
         towards = possible(parameters, rng) - phi
         turned = np.abs(R @ base.K) @ np.abs(towards)  # what cancels in the slope
-        assert gradient @ towards > -1e-8 * np.linalg.norm(turned) * np.linalg.norm(z) - 1e-6
+        assert gradient @ towards > -5e-8 * np.linalg.norm(turned) * np.linalg.norm(z) - 1e-6
     assert np.linalg.eigvalsh(curvature * np.outer(scales(parameters), scales(parameters)))[0] > -1e-6
 
 

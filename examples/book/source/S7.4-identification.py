@@ -148,7 +148,8 @@ assert np.all(together <= 1.02 * sequential)
 # ## A whole robot, with the library
 #
 # `da.identify` does this for real logs: it filters, finds the base parameters, weights the joints and gives error bars. Here
-# a PUMA 560 is moved in simulation and noise is added.
+# a PUMA 560 is moved in simulation and noise is added. `selection=False` keeps to the page's model; by default further
+# friction laws and estimators are compared by cross-validation.
 
 # %%
 puma = da.load("puma560")
@@ -162,7 +163,7 @@ log = {
     "q": q + 1e-5 * rng.standard_normal(q.shape),
     "tau": tau + 0.01 * np.std(tau, axis=0) * rng.standard_normal(tau.shape),
 }
-fit = da.identify(puma, log)
+fit = da.identify(puma, log, selection=False)
 print(f"{len(fit.names)} base parameters, residual {100 * fit.relative_error:.1f} % of the torque")
 inertial = [k for k, formula in enumerate(fit.formulas) if not formula.startswith(("F", "τ", "I_m"))]
 for k in sorted(inertial, key=lambda k: fit.std[k] / abs(fit.parameters[k]))[:5]:  # the best known

@@ -17,7 +17,7 @@ from dalembert.web.kernels import page_kernels
 from dalembert.web.model import arm_data
 
 Progress = Callable[[float], None]
-STYLES = ("page.css",)
+STYLES = ("page.css", "colours.css", "stage.css")
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,11 @@
 // The page: reads its data, loads its kernels, and puts the panels in their places.
 import { App } from "./app.js";
+import { addArmLayers } from "./arm_items.js";
 import { bytesOf, unpacked } from "./data.js";
 import { el } from "./dom.js";
 import { load } from "./loader.js";
 import { Robot } from "./robot.js";
+import { Stage } from "./stage.js";
 import { statePanel } from "./state_panel.js";
 import { tabs } from "./tabs.js";
 import { torquePanel } from "./torque_panel.js";
@@ -20,7 +22,11 @@ async function start() {
   const robot = new Robot(data, kernels);
   const app = new App(robot);
   const head = el("header", {}, el("h1", {}, data.title), el("p", { class: "soft" }, about(robot)));
-  const left = el("div", { class: "left" }, torquePanel(app));
+  const stage = el("div");
+  const left = el("div", { class: "left" }, stage, torquePanel(app));
+  app.stage = new Stage(stage, robot);
+  addArmLayers(app.stage, robot, () => app.state.q);
+  app.onChange(() => app.stage?.redraw());
   const right = el(
     "div",
     { class: "right" },

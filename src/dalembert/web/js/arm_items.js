@@ -1,0 +1,121 @@
+// The arm on the stage: its layers, from the posture that it has now.
+
+import { along3, columnOf, product4 } from "./space.js";
+import { armFrames } from "./arm_frames.js";
+import { kinematicShapes } from "./arm_shapes.js";
+import { inertiaItems, massItems, rotorItems, triad } from "./arm_masses.js";
+import { meshesOf } from "./mesh_data.js";
+
+/** @typedef {import("./items.js").Item} Item */
+/** @typedef {import("./items.js").Colour} Colour */
+/** @typedef {import("./arm_frames.js").Frames} Frames */
+/** @typedef {import("./stage.js").Stage} Stage */
+/** @typedef {import("./robot.js").Robot} Robot */
+/** @typedef {{body: number, kind: string, size: number[], matrix: number[], mesh?: number, colour: number[] | null}} Shape of shapes.py */
+
+const SEE_THROUGH = 0.34; // opacity of an arm whose inside is shown
+
+/**
+ * Adds the arm's layers to the stage.
+ * @param {Stage} stage
+ * @param {Robot} robot
+ * @param {() => ArrayLike<number>} posture q
+ */
+export function addArmLayers(stage, robot, posture) {
+  const { reach } = stage.fit;
+  const { shapes = [], meshes = [] } = robot.data;
+  stage.view.setMeshes(meshesOf(meshes));
+  /** @type {{q: string, frames: Frames} | null} */
+  let last = null;
+  const frames = () => {
+    const q = posture();
+    const key = `${Array.from(q)} ${robot.numbers.lengths ?? ""}`;
+    if (last?.q !== key) last = { q: key, frames: armFrames(robot, q) };
+    return last.frames;
+  };
+  /** @param {string} name */
+  const paint = (name) => stage.faded(name, SEE_THROUGH);
+  const drawsClean = () => kinematicShapes(robot, frames(), stage.fit, paint);
+  if (shapes.length) {
+    stage.layer(
+      "arm",
+      () => shapes.map((/** @type {Shape} */ shape) => shapeItem(robot, frames(), shape, paint, stage)),
+      { label: "Shapes" },
+    );
+    stage.layer("skeleton", drawsClean, { label: "Kinematic shapes", shown: false });
+  } else {
+    stage.layer("arm", drawsClean, { label: "Arm" });
+  }
+  stage.layer("tip", () => triad(frames().tip, 0.16 * reach, 3), { label: "Tip frame" });
+  stage.layer("axes", () => axisItems(frames(), reach), { label: "Joint axes", shown: false, inside: true });
+  stage.layer("frames", () => frames().links.flatMap((link) => triad(link, 0.11 * reach, 2.5)), {
+    label: "Link frames",
+    shown: false,
+    inside: true,
+  });
+  stage.layer("masses", () => massItems(robot, frames(), reach), {
+    label: "Centres of mass",
+    shown: false,
+    inside: true,
+  });
+  stage.layer("inertia", () => inertiaItems(robot, frames()), {
+    label: "Inertia ellipsoids",
+    shown: false,
+    inside: true,
+  });
+  if (robot.data.bodies.some((/** @type {import("./robot.js").Body} */ body) => body.rotor)) {
+    stage.layer("rotors", () => rotorItems(robot, frames(), reach), {
+      label: "Rotors",
+      shown: false,
+      inside: true,
+    });
+  }
+  stage.tipFrame = () => frames().tip;
+}
+
+/** Lines along the joint axes, with the joints' numbers. @param {Frames} frames @param {number} reach @returns {Item[]} */
+function axisItems({ seats, axes }, reach) {
+  return seats.flatMap((seat, i) => {
+    const at = columnOf(seat, 3);
+    const end = along3(at, 0.17 * reach, axes[i]);
+    return [
+      { kind: "line", points: [along3(at, -0.17 * reach, axes[i]), end], colour: "--axis", width: 2 },
+      { kind: "label", at: along3(at, 0.2 * reach, axes[i]), text: String(i + 1) },
+    ];
+  });
+}
+
+/**
+ * A shape of the robot's file where it is now.
+ * @param {Robot} robot
+ * @param {Frames} frames
+ * @param {Shape} shape
+ * @param {(name: string) => Colour} paint
+ * @param {Stage} stage
+ * @returns {Item}
+ */
+function shapeItem(robot, frames, shape, paint, stage) {
+  const matrix = product4(shape.body >= 0 ? frames.links[shape.body] : robot.data.base, shape.matrix);
+  const colour = shape.colour ? stage.faded(shape.colour, SEE_THROUGH) : paint("--link");
+  const { size } = shape;
+  switch (shape.kind) {
+    case "box":
+      return { kind: "box", matrix, size, colour };
+    case "sphere":
+      return { kind: "sphere", centre: columnOf(matrix, 3), radius: size[0], colour };
+    case "cylinder":
+      return { kind: "cylinder", matrix, radius: size[0], length: size[1], colour };
+    case "capsule": {
+      const [at, z] = [columnOf(matrix, 3), columnOf(matrix, 2)];
+      return {
+        kind: "capsule",
+        from: along3(at, -size[1] / 2, z),
+        to: along3(at, size[1] / 2, z),
+        radius: size[0],
+        colour,
+      };
+    }
+    default:
+      return { kind: "mesh", mesh: shape.mesh ?? 0, matrix, scale: size, colour };
+  }
+}

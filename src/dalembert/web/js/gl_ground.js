@@ -1,0 +1,100 @@
+// The ground of the WebGL2 view: a grid, and the soft shadow that the arm casts on it.
+
+import { gridCell, groundFrame } from "./grid_lines.js";
+import { dot3, times3 } from "./space.js";
+import { SHADERS, glProgram } from "./gl_shaders.js";
+
+/** @typedef {import("./items.js").Ground} Ground */
+/** @typedef {import("./camera.js").Camera} Camera */
+/** @typedef {import("./gl_shaders.js").Program} Program */
+
+const SIDE = 256; // pixels of the shadow's picture
+const SPREAD = 1.5; // reaches that it covers to each side
+
+export class GlGround {
+  /** @param {WebGL2RenderingContext} gl */
+  constructor(gl) {
+    this.gl = gl;
+    this.program = glProgram(gl, SHADERS.ground);
+    this.shadeProgram = glProgram(gl, SHADERS.shade);
+    this.texture = gl.createTexture();
+    gl.bindTexture(gl.TEXTURE_2D, this.texture);
+    gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, SIDE, SIDE, 0, gl.RGBA, gl.UNSIGNED_BYTE, null);
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.LINEAR_MIPMAP_LINEAR);
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_WRAP_S, gl.CLAMP_TO_EDGE);
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_WRAP_T, gl.CLAMP_TO_EDGE);
+    this.target = gl.createFramebuffer();
+    gl.bindFramebuffer(gl.FRAMEBUFFER, this.target);
+    gl.framebufferTexture2D(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.TEXTURE_2D, this.texture, 0);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+    this.corners = gl.createVertexArray();
+    gl.bindVertexArray(this.corners);
+    gl.bindBuffer(gl.ARRAY_BUFFER, gl.createBuffer());
+    gl.bufferData(
+      gl.ARRAY_BUFFER,
+      new Float32Array([-1, -1, 0, 0, 1, -1, 0, 0, -1, 1, 0, 0, 1, 1, 0, 0]),
+      gl.STATIC_DRAW,
+    );
+    gl.enableVertexAttribArray(0);
+    gl.vertexAttribPointer(0, 4, gl.FLOAT, false, 0, 0);
+    gl.bindVertexArray(null);
+  }
+
+  /**
+   * Makes the picture of the shadow.
+   * @param {NonNullable<Ground>} ground
+   * @param {(program: Program) => void} drawSolids
+   */
+  drawShadow(ground, drawSolids) {
+    const { gl, shadeProgram: program } = this;
+    const { middle, east, north } = groundFrame(ground);
+    const half = SPREAD * ground.radius;
+    const rows = [times3(1 / half, east), times3(1 / half, north), times3(-1 / (8 * half), ground.up)];
+    const matrix = rows.flatMap((row) => [...row, -dot3(row, middle)]);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, this.target);
+    gl.viewport(0, 0, SIDE, SIDE);
+    gl.clearColor(0, 0, 0, 1);
+    gl.clear(gl.COLOR_BUFFER_BIT);
+    gl.disable(gl.DEPTH_TEST);
+    gl.disable(gl.CULL_FACE);
+    gl.enable(gl.BLEND);
+    gl.blendEquation(gl.MAX);
+    program.use();
+    gl.uniformMatrix4fv(program.at("u_view"), true, [...matrix, 0, 0, 0, 1]);
+    gl.uniformMatrix4fv(program.at("u_projection"), false, [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]);
+    gl.uniform3fv(program.at("u_up"), ground.up);
+    gl.uniform1f(program.at("u_height"), ground.height);
+    gl.uniform1f(program.at("u_reach"), ground.radius);
+    drawSolids(program);
+    gl.blendEquation(gl.FUNC_ADD);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+    gl.bindTexture(gl.TEXTURE_2D, this.texture);
+    gl.generateMipmap(gl.TEXTURE_2D);
+  }
+
+  /** @param {NonNullable<Ground>} ground @param {Camera} camera */
+  draw(ground, camera) {
+    const { gl, program } = this;
+    const { middle, east, north } = groundFrame(ground);
+    const cell = gridCell(ground.radius);
+    program.use();
+    gl.uniformMatrix4fv(program.at("u_view"), true, camera.view());
+    gl.uniformMatrix4fv(program.at("u_projection"), true, camera.projection());
+    gl.uniform3fv(program.at("u_middle"), middle);
+    gl.uniform3fv(program.at("u_east"), east);
+    gl.uniform3fv(program.at("u_north"), north);
+    gl.uniform1f(program.at("u_extent"), 2.6 * ground.radius);
+    gl.uniform1f(program.at("u_cell"), cell);
+    gl.uniform1f(program.at("u_reach"), ground.radius);
+    gl.uniform1f(program.at("u_shade"), ground.shade);
+    gl.uniform2f(program.at("u_offset"), dot3(middle, east), dot3(middle, north));
+    gl.uniform4fv(program.at("u_colour"), ground.rgba);
+    gl.uniform4fv(program.at("u_line"), ground.line);
+    gl.activeTexture(gl.TEXTURE0);
+    gl.bindTexture(gl.TEXTURE_2D, this.texture);
+    gl.uniform1i(program.at("u_shadow"), 0);
+    gl.bindVertexArray(this.corners);
+    gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
+    gl.bindVertexArray(null);
+  }
+}
