@@ -15,9 +15,10 @@ from dalembert.files import check_writable, whole_file
 from dalembert.web.bundle import encoded, packed, policy, script, style
 from dalembert.web.kernels import page_kernels
 from dalembert.web.model import arm_data
+from dalembert.web.samples import motions_of
 
 Progress = Callable[[float], None]
-STYLES = ("page.css", "colours.css", "stage.css")
+STYLES = ("page.css", "colours.css", "stage.css", "motion.css")
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,8 @@ def write_page(
 ) -> None:
     """Write the live page of an arm, whole or not at all: one HTML file that computes without a server or a network.
 
-    motions    what it can play: a :class:`Trajectory`, a list of them, or a dict of them by name
+    motions    what it can play: a :class:`Trajectory`, a list of them, a dict of them by name, or tuples (name, note, motion);
+               None for those of S Example 7.2 where the arm is a two-link arm like planar-2r
     title      the page's own; the arm's name unless given
     overwrite  whether a file that is there may be replaced
 
@@ -77,7 +79,7 @@ def page_of(
             "dalembert report"
         )
     tell = progress or (lambda fraction: None)
-    data: dict[str, Any] = {**arm_data(arm), "title": title or arm.name}
+    data: dict[str, Any] = {**arm_data(arm), "title": title or arm.name, "motions": motions_of(arm, motions)}
     notes: list[str] = []
     tell(0.1)
     data["modules"] = {"kernels": encoded(page_kernels(arm))}

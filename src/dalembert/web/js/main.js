@@ -4,6 +4,7 @@ import { addArmLayers } from "./arm_items.js";
 import { bytesOf, unpacked } from "./data.js";
 import { el } from "./dom.js";
 import { load } from "./loader.js";
+import { motionPanel } from "./motion_panel.js";
 import { Robot } from "./robot.js";
 import { Stage } from "./stage.js";
 import { statePanel } from "./state_panel.js";
@@ -13,7 +14,10 @@ import { torquePanel } from "./torque_panel.js";
 /** @typedef {ArrayLike<number>} Values */
 
 /** What stands behind each tab: identifier, title, and what makes it. @type {[string, string, (app: App) => HTMLElement][]} */
-const PANELS = [["state", "State", statePanel]];
+const PANELS = [
+  ["state", "State", statePanel],
+  ["motion", "Motion", motionPanel],
+];
 
 async function start() {
   const page = /** @type {HTMLElement} */ (document.getElementById("page"));
