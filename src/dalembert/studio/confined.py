@@ -28,8 +28,8 @@ def confine(folders: Iterable[Path]) -> None:
     """
     here = os.getcwd()
     libraries = [place for place in sys.path if place and os.path.abspath(place) != here]
-    own = [sys.prefix, sys.base_prefix, PACKAGE, *libraries, cache_folder(), "/proc", "/sys", "/dev"]
-    roots = tuple(os.path.realpath(place) for place in (*folders, *own))
+    own: list[str | Path] = [sys.prefix, sys.base_prefix, PACKAGE, *libraries, cache_folder(), "/proc", "/sys", "/dev"]
+    roots = tuple(os.path.realpath(str(place)) for place in (*folders, *own))
 
     def watch(event: str, arguments: tuple[Any, ...]) -> None:
         if event != "open" or isinstance(arguments[0], int) or arguments[0] is None:
@@ -55,7 +55,9 @@ def check_mjcf_paths(path: Path, folder: Path) -> None:
             names |= {element.get(key, "") for key in MJCF_FILES}
             if element.tag == "include":
                 places = [Path(os.path.realpath(base.parent / element.get("file", ""))) for base in (path, file)]
-                waiting += [place for place in places if place not in seen and _is_inside(place, folder) and place.is_file()]
+                waiting += [
+                    place for place in places if place not in seen and _is_inside(place, folder) and place.is_file()
+                ]
     for base in bases:
         for name in names:
             if not _is_inside(base / name, folder):

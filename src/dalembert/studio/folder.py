@@ -86,7 +86,5 @@ def plain_parts(name: str) -> list[str]:
     parts = name.split("/")
     hidden = any(not part or part.startswith(".") for part in parts)
     if hidden or len(name) > LONGEST_NAME or not name.isprintable() or "\\" in name or ":" in name:
-        raise DalembertError(
-            f"{shown(name)} is no name of a file in the robot's folder; give one such as logs/run.csv"
-        )
+        raise DalembertError(f"{shown(name)} is no name of a file in the robot's folder; give one such as logs/run.csv")
     return parts

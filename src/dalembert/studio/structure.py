@@ -88,7 +88,7 @@ def loop_lengths(robot: Robot) -> dict[str, float]:
     """
     if not robot.loops:
         return {}
-    lengths = {}
+    lengths: dict[str, float] = {}
     for joint in robot.tree_joints:
         for name, words in OF_JOINT.items():
             lengths |= _nonzero(words.format(joint.name), getattr(joint, name))
@@ -113,11 +113,15 @@ def with_loop_lengths(robot: Robot, lengths: Mapping[str, float]) -> Robot:
             )
 
     def joint(old: Joint) -> Joint:
-        new = {name: _moved(getattr(old, name), words.format(old.name), lengths) for name, words in OF_JOINT.items()}
-        return replace(old, **new)
+        before, after = (words.format(old.name) for words in OF_JOINT.values())
+        return replace(
+            old, placement=_moved(old.placement, before, lengths), link_frame=_moved(old.link_frame, after, lengths)
+        )
 
     def loop(old: Loop) -> Loop:
-        a, b = (words.format(old.name, link) for words, link in zip(OF_LOOP.values(), (old.link_a, old.link_b), strict=True))
+        a, b = (
+            words.format(old.name, link) for words, link in zip(OF_LOOP.values(), (old.link_a, old.link_b), strict=True)
+        )
         return replace(
             old, placement_a=_moved(old.placement_a, a, lengths), placement_b=_moved(old.placement_b, b, lengths)
         )

@@ -77,11 +77,11 @@ def shown_page(
         arm = structure.arm(robot)
         kept = tuple(motion for motion in motions if motion[2].n == arm.n)
         if len(kept) < len(motions):
-            notes.append(f"{len(motions) - len(kept)} motions are left out, since they are for another number of joints")
+            notes.append(
+                f"{len(motions) - len(kept)} motions are left out, since they are for another number of joints"
+            )
         known = kept or tuple(example_motions(arm))
-        page = page_of(
-            arm, list(known), studio=studio, progress=lambda fraction: tell("kernels", 0.1 + 0.9 * fraction)
-        )
+        page = page_of(arm, list(known), studio=studio, progress=lambda fraction: tell("kernels", 0.1 + 0.9 * fraction))
     return Shown(robot, structure, arm, known, page.text, (*notes, *page.notes))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any
@@ -68,9 +68,9 @@ def page_of(
     *,
     title: str | None = None,
     progress: Progress | None = None,
-    connect: str = "'none'",
+    studio: Mapping[str, Any] | None = None,
 ) -> Page:
-    """The page; ``connect`` is where it may connect to, for one with a server."""
+    """The page; ``studio`` is what a page with a server beside it is told of that, and the page may then connect to it alone."""
     if not isinstance(arm, Arm):
         raise DalembertError(f"a page is of an arm, and {shown(arm)} is none; load one with da.load(…)")
     if arm.mechanism.by_newton:
@@ -84,6 +84,9 @@ def page_of(
     tell(0.1)
     data["modules"] = {"kernels": encoded(page_kernels(arm))}
     tell(0.9)
+    if studio is not None:
+        data["studio"] = dict(studio)
+    connect = "'none'" if studio is None else "'self'"
     return Page(document(data["title"], packed(data), "main.js", STYLES, connect), tuple(notes))
 
 
