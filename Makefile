@@ -5,7 +5,8 @@ WORKERS ?= 2
 SOAK ?= 1
 BIN := .venv/bin
 # compilers, emulators and browsers that tests run; what is not there is skipped
-DEBIAN := gcc clang libc6-dev nodejs chromium firefox-esr fonts-dejavu-core fonts-dejavu-extra poppler-utils qemu-user qemu-system-arm \
+DEBIAN := gcc clang libc6-dev nodejs chromium firefox-esr xvfb libegl1 libgl1-mesa-dri \
+	fonts-dejavu-core fonts-dejavu-extra poppler-utils qemu-user qemu-system-arm \
 	gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross \
 	gcc-arm-none-eabi libnewlib-arm-none-eabi
 

@@ -1,4 +1,4 @@
-"""Pages in a real browser: Debian's chromium, driven by Playwright."""
+"""Pages in real browsers: Debian's chromium, driven by Playwright, and Debian's firefox-esr, driven over WebDriver BiDi."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 
 import dalembert as da
 from compilers import compiler
+from firefox import Firefox, Tab
 
 FLAGS = ["--no-sandbox", "--enable-unsafe-swiftshader", "--disable-background-networking"]
 
@@ -63,3 +64,29 @@ def page_of(browser: Any, written: Callable[..., Path]) -> Iterator[Callable[...
     for each in contexts:
         each.close()
     assert not trouble
+
+
+@pytest.fixture(scope="session")
+def firefox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Firefox]:
+    running = Firefox(compiler("firefox-esr"), compiler("Xvfb"), tmp_path_factory.mktemp("firefox"))
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def firefox_page_of(firefox: Firefox, written: Callable[..., Path]) -> Iterator[Callable[..., Tab]]:
+    """The same in Firefox: ``firefox_page_of(arm, motions=None)``."""
+    tabs: list[Tab] = []
+    firefox.log.clear()
+    firefox.requests.clear()
+
+    def open_page(arm: str | da.Arm, motions: Any = None, hash: str = "", **size: int) -> Tab:
+        tabs.append(firefox.open(written(arm, motions).as_uri() + hash, **size))
+        tabs[-1].wait_for("() => document.querySelector('#page')?.ariaBusy === 'false'")
+        return tabs[-1]
+
+    yield open_page
+    for tab in tabs:
+        tab.close()
+    assert [entry["text"] for entry in firefox.log if entry["level"] == "error"] == []
+    assert [url for url in firefox.requests if not url.startswith(("file:", "blob:", "data:"))] == []

@@ -38,7 +38,7 @@ ABANDONED = 600.0  # seconds after which a file that is being written has no wri
 
 PACKAGE = Path(__file__).resolve().parents[1]
 # rooms that use kernels; nothing that makes them imports these, and a test sees to it
-USERS = {"analysis", "arm", "cli", "identification", "logs", "report", "simulation", "tip", "trajectory"}
+USERS = {"analysis", "arm", "cli", "identification", "logs", "report", "simulation", "tip", "trajectory", "web"}
 
 _OBJECT = re.compile(r"[0-9a-f]{64}\.o")
 _UNFINISHED = re.compile(r"\.new-\w+")

@@ -401,6 +401,11 @@ class Equations:
             self._letters[k]: float(x.value or 0.0) for k, x in self._used(self.form, self.form.U) if x.is_parameter
         }
 
+    @property
+    def written_letters(self) -> list[Letter]:
+        """The letters that occur in B, C, g and the torques as they are written, in the order of the legend."""
+        return [letter for _, letter in self._used(self.shown)]
+
     @cached_property
     def angles(self) -> dict[sympy.Symbol, sympy.Expr]:
         """What s_2, c_12, … stand for."""
@@ -531,7 +536,7 @@ class Equations:
 
     def legend(self) -> str:
         """What the letters mean, with their numbers."""
-        rows = [(x.text, f"{x.value:.6g}", x.meaning) for _, x in self._used(self.shown) if x.is_parameter]
+        rows = [(x.text, f"{x.value:.6g}", x.meaning) for x in self.written_letters if x.is_parameter]
         for i, load in self._loads.items():
             number = load.text.partition("_")[2]
             own = f"τ_{number} − f_{number}" if self.form.carried[i] else f"τ_{number} − F_{number}"
@@ -572,7 +577,7 @@ class Equations:
                     lines += aligned(self.left_side(name, True), [joined(written(ring, terms, style), style)])
             if progress:
                 progress(k / len(PARTS))
-        lines += [rf"{x.latex} &= {x.latex_of_parts}" for _, x in self._used(self.shown) if isinstance(x, Difference)]
+        lines += [rf"{x.latex} &= {x.latex_of_parts}" for x in self.written_letters if isinstance(x, Difference)]
         return "\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}"
 
     def derivation(self, form: str = "latex") -> str:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from dalembert.arm import Arm
 from dalembert.coordinates.variants import VARIANTS
+from dalembert.kernel import cache
+from dalembert.quantities.machine import identity
 
 # what the page computes; ``js/robot.js`` has a method for each
 QUANTITIES = (
@@ -29,9 +33,22 @@ def varied_numbers(arm: Arm) -> tuple[str, ...]:
 
 
 def page_kernels(arm: Arm) -> bytes:
-    """The module: a function for each of :data:`QUANTITIES`."""
-    source = arm.emit(
-        QUANTITIES, target="wasm", options=(*varied_numbers(arm), "tip_wrench"), separate=True, function="page"
-    )
-    (module,) = (content for content in source.files.values() if isinstance(content, bytes))
+    """The module: a function for each of :data:`QUANTITIES`; made once, and kept with the other kernels."""
+    options = (*varied_numbers(arm), "tip_wrench")
+
+    def made() -> bytes:
+        source = arm.emit(QUANTITIES, target="wasm", options=options, separate=True, function="page")
+        (module,) = (content for content in source.files.values() if isinstance(content, bytes))
+        return module
+
+    return kept(("page", arm.name, identity(arm.mechanism), *QUANTITIES, *options), made)
+
+
+def kept(parts: Sequence[str], make: Callable[[], bytes]) -> bytes:
+    """What ``make`` gives for these parts, from the cache of kernels where it was made before."""
+    key = cache.key_of("wasm", *parts)
+    module = cache.load(key)
+    if module is None:
+        module = make()
+        cache.store(key, module)
     return module

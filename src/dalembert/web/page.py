@@ -13,12 +13,14 @@ from dalembert.arrays import shown
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable, whole_file
 from dalembert.web.bundle import encoded, packed, policy, script, style
+from dalembert.web.equations import equations_data
+from dalembert.web.formulations import formulations_of
 from dalembert.web.kernels import page_kernels
 from dalembert.web.model import arm_data
 from dalembert.web.samples import motions_of
 
 Progress = Callable[[float], None]
-STYLES = ("page.css", "colours.css", "stage.css", "motion.css")
+STYLES = ("page.css", "colours.css", "stage.css", "shown.css", "motion.css", "studio.css")
 
 
 @dataclass(frozen=True)
@@ -81,8 +83,13 @@ def page_of(
     tell = progress or (lambda fraction: None)
     data: dict[str, Any] = {**arm_data(arm), "title": title or arm.name, "motions": motions_of(arm, motions)}
     notes: list[str] = []
+    data["equations"] = equations_data(arm)
     tell(0.1)
     data["modules"] = {"kernels": encoded(page_kernels(arm))}
+    tell(0.6)
+    data["formulations"], formulations = formulations_of(arm)
+    if formulations is not None:
+        data["modules"]["formulations"] = encoded(formulations)
     tell(0.9)
     if studio is not None:
         data["studio"] = dict(studio)

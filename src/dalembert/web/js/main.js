@@ -3,11 +3,15 @@ import { App } from "./app.js";
 import { addArmLayers } from "./arm_items.js";
 import { bytesOf, unpacked } from "./data.js";
 import { el } from "./dom.js";
+import { ellipsoidPanel } from "./ellipsoid_panel.js";
+import { equationsPanel } from "./equations_panel.js";
+import { formulationPanel } from "./formulation_panel.js";
 import { load } from "./loader.js";
 import { motionPanel } from "./motion_panel.js";
 import { Robot } from "./robot.js";
 import { Stage } from "./stage.js";
 import { statePanel } from "./state_panel.js";
+import { studioPanel } from "./studio_panel.js";
 import { tabs } from "./tabs.js";
 import { torquePanel } from "./torque_panel.js";
 
@@ -17,7 +21,12 @@ import { torquePanel } from "./torque_panel.js";
 const PANELS = [
   ["state", "State", statePanel],
   ["motion", "Motion", motionPanel],
+  ["ellipsoids", "Ellipsoids", ellipsoidPanel],
+  ["equations", "Equations", equationsPanel],
+  ["formulations", "Formulations", formulationPanel],
 ];
+/** The tab of a page that has a server beside it. @type {[string, string, (app: App) => HTMLElement]} */
+const STUDIO_PANEL = ["studio", "Studio", studioPanel];
 
 async function start() {
   const page = /** @type {HTMLElement} */ (document.getElementById("page"));
@@ -35,7 +44,7 @@ async function start() {
     "div",
     { class: "right" },
     tabs(
-      PANELS.map(([id, title, make]) => [id, title, make(app)]),
+      (data.studio ? [...PANELS, STUDIO_PANEL] : PANELS).map(([id, title, make]) => [id, title, make(app)]),
       () => app.changed(),
     ),
   );

@@ -2,6 +2,7 @@
 import { el } from "./dom.js";
 import { studioFit } from "./studio_fit.js";
 import { StudioLink } from "./studio_link.js";
+import { addMotion } from "./studio_motion.js";
 import { studioRobot } from "./studio_robot.js";
 import { studioSave } from "./studio_save.js";
 import { studioStructure } from "./studio_structure.js";
@@ -76,7 +77,7 @@ async function fillStudio(app, link, panel) {
     studioFit(studio),
     studioSave(studio),
   );
-  for (const motion of status.motions) app.motions?.add(motion, false);
+  for (const motion of status.motions) addMotion(app, motion, false);
   const refreshed = () => {
     if (!panel.closest("[hidden]")) void studio.listFiles();
   };

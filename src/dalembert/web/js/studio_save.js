@@ -1,6 +1,7 @@
 // Saving into the robot's folder: the robot, the motion that is shown, the page. A file that is there is asked about first.
 import { button, el } from "./dom.js";
 import { StudioProblem } from "./studio_link.js";
+import { shownMotion } from "./studio_motion.js";
 
 /** @typedef {import("./studio_panel.js").Studio} Studio */
 
@@ -15,7 +16,7 @@ export function studioSave(studio) {
     el("p", { class: "soft" }, `Into the folder “${status.folder}”.`),
     saveRow(studio, "robot", "Robot (.toml or .urdf)", `${stem}-studio.toml`, () => ({})),
     saveRow(studio, "motion", "Motion shown (.csv)", "motion.csv", () => {
-      const motion = app.motions?.shownMotion();
+      const motion = shownMotion(app);
       if (!motion) throw new StudioProblem("There is no motion; open or make one in the Motion panel.");
       return { csv: motion.csv };
     }),

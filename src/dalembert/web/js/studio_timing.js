@@ -1,5 +1,6 @@
 // Other timings of the motion that is shown: the least time along its path, or time stretched by one factor.
 import { button, el, numberBox } from "./dom.js";
+import { addMotion, shownMotion } from "./studio_motion.js";
 import { StudioWork } from "./studio_work.js";
 
 /** @typedef {import("./studio_panel.js").Studio} Studio */
@@ -13,14 +14,14 @@ export function studioTiming(studio) {
   const notes = el("p", { class: "soft", "aria-live": "polite" });
   const time = async (/** @type {string} */ how) => {
     notes.textContent = "";
-    const motion = app.motions?.shownMotion();
+    const motion = shownMotion(app);
     if (!motion) {
       work.say("There is no motion; open or make one in the Motion panel.");
       return;
     }
     const done = await work.run("time", { how, ...motion, duration: how === "time-optimal" ? duration : null });
     if (!done) return;
-    app.motions?.add(done.motion);
+    addMotion(app, done.motion);
     notes.textContent = done.notes.join(" ");
   };
   const box = numberBox({ label: "Duration of the time-optimal motion", value: NaN, min: 0, onInput: (value) => (duration = value) });

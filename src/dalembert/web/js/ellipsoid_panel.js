@@ -1,0 +1,178 @@
+// Ellipsoids at the tip: what is computed for a posture, its table, and its layers on the stage.
+import { button, checkbox, choice, el, slider } from "./dom.js";
+import { ellipsoidItems, polytopeItems } from "./ellipsoid_items.js";
+import { axesTableHead, fillAxesTable } from "./ellipsoid_table.js";
+import { length3 } from "./space.js";
+import { tipRows } from "./tip_rows.js";
+import { SHAPES, tipShapes } from "./tip_shapes.js";
+
+/** @typedef {import("./app.js").App} App */
+/** @typedef {import("./ellipsoids.js").Redundancy} Redundancy */
+/** @typedef {import("./tip_shapes.js").TipShapes} TipShapes */
+/** @typedef {import("./tip_shapes.js").Options} Options */
+/** @typedef {import("./tip_shapes.js").ShapeKey} ShapeKey */
+/** @type {[Redundancy, string][]} */
+const REDUNDANCIES = [
+  ["pseudo-inverse", "joint accelerations of least norm"],
+  ["dynamic", "dynamically consistent"],
+  ["exact", "all that the torques reach"],
+];
+const DRAWN_SHARE = 0.3; // of the arm's length: how long the longest semi-axis is drawn at first
+
+/** @param {App} app @returns {HTMLElement} */
+export function ellipsoidPanel(app) {
+  const limited = app.robot.joints.every(({ effort }) => effort !== null && effort > 0);
+  /** @type {Options} */
+  const options = { limits: limited ? "arm" : "unit", redundancy: "pseudo-inverse", gravity: false };
+  const rows = tipRows(app.robot);
+  /** @type {Set<ShapeKey>} */
+  const drawn = new Set();
+  /** @type {Record<string, number>} metres per unit */
+  const scales = {};
+  let zoom = 1;
+  /** @type {TipShapes | null} */
+  let shapes = null;
+  const note = el("p", { class: "note", role: "status" });
+  const body = el("tbody");
+
+  const compute = () => {
+    shapes = tipShapes(app, rows, options);
+    for (const { scale } of SHAPES) scales[scale] ??= fittingScale(app, shapes, scale, drawn);
+  };
+  const update = () => {
+    const seen = panel.offsetParent !== null;
+    if (!seen && !drawn.size) return;
+    compute();
+    if (seen) fillAxesTable(body, note, shapes, options, scales, zoom);
+  };
+  const fit = () => {
+    for (const scale of Object.keys(scales)) delete scales[scale];
+    app.changed();
+    app.stage?.redraw();
+  };
+  const changed = () => {
+    fit();
+    update();
+  };
+  for (const { key, scale, fill, edge } of SHAPES)
+    app.stage?.layer(`ellipsoid-${key}`, () => {
+      if (!drawn.has(key)) return [];
+      compute();
+      if (!shapes) return [];
+      const drawing = {
+        centre: tipPoint(app),
+        scale: zoom * scales[scale],
+        longest: 4 * armLength(app),
+        fill,
+        edge,
+      };
+      return key === "polytope"
+        ? polytopeItems(shapes.polytope, drawing)
+        : ellipsoidItems(shapes[key], drawing);
+    });
+
+  const boxes = SHAPES.map(({ key, title }) =>
+    checkbox({
+      label: title,
+      onChange: (on) => {
+        if (on) drawn.add(key);
+        else drawn.delete(key);
+        changed();
+      },
+    }),
+  );
+  const panel = el(
+    "div",
+    { class: "ellipsoids" },
+    el("fieldset", { class: "row" }, el("legend", {}, "Draw at the tip"), ...boxes),
+    el(
+      "div",
+      { class: "row" },
+      el("label", {}, "Torques and velocities ", limitChoice(options, limited, changed)),
+      rows.length < app.robot.n ? el("label", {}, "Redundancy ", redundancyChoice(options, changed)) : null,
+      checkbox({
+        label: "Gravity moves the centre",
+        checked: options.gravity,
+        onChange: (on) => ((options.gravity = on), changed()),
+      }),
+    ),
+    el(
+      "div",
+      { class: "row" },
+      el(
+        "label",
+        {},
+        "Scale ",
+        slider({
+          label: "Scale of the drawing",
+          value: 0,
+          min: -2,
+          max: 2,
+          step: 0.01,
+          onInput: (x) => ((zoom = 10 ** x), update(), app.stage?.redraw()),
+        }),
+      ),
+      button("Fit to the arm", changed),
+    ),
+    note,
+    el("div", { class: "scroll" }, el("table", { class: "axes-table" }, axesTableHead(), body)),
+  );
+  app.onChange(update);
+  new IntersectionObserver(update).observe(panel);
+  return panel;
+}
+
+/** @param {Options} options @param {boolean} limited @param {() => void} changed */
+function limitChoice(options, limited, changed) {
+  /** @type {[string, string][]} */
+  const choices = [["unit", "of unit norm"]];
+  if (limited) choices.push(["arm", "within the robot's limits"]);
+  const onChange = (/** @type {string} */ value) => {
+    options.limits = /** @type {"unit" | "arm"} */ (value);
+    changed();
+  };
+  return choice({ label: "Torques and velocities", choices, value: options.limits, onChange });
+}
+
+/** @param {Options} options @param {() => void} changed */
+function redundancyChoice(options, changed) {
+  const onChange = (/** @type {string} */ value) => {
+    options.redundancy = /** @type {Redundancy} */ (value);
+    changed();
+  };
+  return choice({ label: "Redundancy", choices: REDUNDANCIES, value: options.redundancy, onChange });
+}
+
+/** @param {App} app */
+function tipPoint({ robot, state }) {
+  const T = robot.pose(state.q);
+  return [T[3], T[7], T[11]];
+}
+
+/** The lengths of all links together. @param {App} app */
+function armLength({ robot }) {
+  const places = [
+    ...robot.bodies.flatMap((body) => [body.placement, body.link_frame]),
+    robot.data.tip.placement,
+  ];
+  return places.reduce((sum, T) => sum + Math.hypot(T[3], T[7], T[11]), 0) || 1;
+}
+
+/**
+ * The scale (m per unit) at which what is drawn of one unit fits the arm.
+ * @param {App} app
+ * @param {TipShapes | null} shapes
+ * @param {string} scale
+ * @param {Set<ShapeKey>} drawn
+ */
+function fittingScale(app, shapes, scale, drawn) {
+  if (!shapes) return 1;
+  const alike = SHAPES.filter((shape) => shape.scale === scale);
+  const shown = alike.filter(({ key }) => drawn.has(key));
+  const sizes = (shown.length ? shown : alike.slice(0, 1)).map(({ key }) => {
+    if (key === "polytope") return Math.max(0, ...shapes.polytope.vertices.map(length3));
+    const finite = shapes[key].radii.filter(Number.isFinite);
+    return Math.hypot(...shapes[key].centre) + Math.max(0, ...finite);
+  });
+  return (DRAWN_SHARE * armLength(app)) / (Math.max(...sizes) || 1);
+}

@@ -1,0 +1,97 @@
+// The table of the shapes at the tip: principal axes, radii with units, and how large they are drawn.
+import { brief, el, fixed } from "./dom.js";
+import { radiiProduct } from "./ellipsoids.js";
+import { ROW_NAMES } from "./tip_rows.js";
+import { SHAPES } from "./tip_shapes.js";
+
+/** @typedef {import("./tip_shapes.js").TipShapes} TipShapes */
+/** @typedef {import("./tip_shapes.js").Options} Options */
+/** @typedef {import("./ellipsoids.js").TipEllipsoid} TipEllipsoid */
+
+export function axesTableHead() {
+  const names = ["Shape", "Radius", "Direction", "Product of radii, volume"];
+  return el("thead", {}, el("tr", {}, ...names.map((name) => el("th", { scope: "col" }, name))));
+}
+
+/**
+ * @param {HTMLElement} body
+ * @param {HTMLElement} note
+ * @param {TipShapes | null} shapes
+ * @param {Options} options
+ * @param {Record<string, number>} scales
+ * @param {number} zoom
+ */
+export function fillAxesTable(body, note, shapes, options, scales, zoom) {
+  body.replaceChildren();
+  if (!shapes) {
+    note.textContent =
+      "The inertia matrix has no inverse in this posture: some joint moves nothing that resists it.";
+    return;
+  }
+  const notes = new Set(
+    SHAPES.map(({ key }) => (key === "polytope" ? "" : shapes[key].note)).filter(Boolean),
+  );
+  note.textContent = [...notes].join(" ");
+  for (const { key, title, units, scale } of SHAPES) {
+    const { rows } = shapes[key];
+    const unit = units[rows[0] < 3 ? 0 : 1];
+    const drawing = `1 m is ${brief(1 / (zoom * scales[scale]), 3)} ${unit}`;
+    const head = {
+      unit,
+      power: ["", "", "²", "³"][rows.length],
+      title: el("th", { scope: "row" }, title, el("br"), el("small", {}, drawing)),
+    };
+    if (key === "polytope") body.append(polytopeLine(shapes.polytope, head));
+    else body.append(...ellipsoidLines(key, shapes[key], head));
+    if (key === "dynamic" && options.gravity) body.append(centreLine(shapes.dynamic, unit));
+  }
+}
+
+/** @typedef {{unit: string, power: string, title: HTMLElement}} LineHead */
+
+/** @param {import("./tip_shapes.js").TipPolytope} polytope @param {LineHead} head */
+function polytopeLine({ volume, vertices }, { unit, power, title }) {
+  return el(
+    "tr",
+    { "data-shape": "polytope" },
+    title,
+    el("td", { colspan: 2 }, `${vertices.length} corners`),
+    el("td", { class: "number", "data-value": volume }, `${brief(volume)} ${powerText(unit, power)}`),
+  );
+}
+
+/** @param {string} key @param {TipEllipsoid} shape @param {LineHead} head */
+function ellipsoidLines(key, shape, { unit, power, title }) {
+  const m = shape.rows.length;
+  const product = radiiProduct(shape);
+  const measure = Number.isFinite(product) ? `${brief(product)} ${powerText(unit, power)}` : "unbounded";
+  title.setAttribute("rowspan", String(m));
+  return Array.from(shape.radii, (radius, k) => {
+    const direction = shape.rows.map((row, r) => `${ROW_NAMES[row]} ${fixed(shape.axes[r * m + k], 3)}`);
+    const text = Number.isFinite(radius) ? `${brief(radius, 5)} ${unit}` : "unbounded";
+    return el(
+      "tr",
+      { "data-shape": key, "data-axis": k },
+      k === 0 ? title : null,
+      el("td", { class: "number", "data-value": radius }, text),
+      el("td", { class: "direction" }, direction.join("\u2002")),
+      k === 0 ? el("td", { class: "number", rowspan: m, "data-value": product }, measure) : null,
+    );
+  });
+}
+
+/** @param {TipEllipsoid} shape @param {string} unit */
+function centreLine(shape, unit) {
+  const centre = shape.rows.map((row, r) => `${ROW_NAMES[row]} ${brief(shape.centre[r])}`).join("\u2002");
+  return el(
+    "tr",
+    { "data-shape": "centre", "data-value": Array.from(shape.centre).join(" ") },
+    el("td", {}, "centre, under gravity"),
+    el("td", { colspan: 3, class: "direction" }, `${centre} ${unit}`),
+  );
+}
+
+/** @param {string} unit @param {string} power */
+function powerText(unit, power) {
+  return power ? `(${unit})${power}` : unit;
+}

@@ -1,0 +1,140 @@
+// Formulations of inverse dynamics side by side: operations, time per state measured here, difference from the default.
+import { brief, button, el } from "./dom.js";
+import { Formulations } from "./formulations.js";
+
+/** @typedef {import("./app.js").App} App */
+/** @typedef {import("./formulations.js").FormulationRow} FormulationRow */
+
+const HEADS = [
+  "Formulation",
+  "Written × / +",
+  "Compiled × / +",
+  "ns per state",
+  "Difference here",
+  "1,000 states",
+];
+
+/** @param {App} app @returns {HTMLElement} */
+export function formulationPanel(app) {
+  /** @type {FormulationRow[]} */
+  const rows = app.robot.data.formulations ?? [];
+  const status = el("p", { class: "note", role: "status" });
+  const measure = button("Measure", () => run());
+  const body = el("tbody");
+  const lines = rows.map((row) => formulationLine(row, body));
+  const head = el("tr", {}, ...HEADS.map((text) => el("th", { scope: "col" }, text)));
+  const panel = el(
+    "div",
+    { class: "formulations" },
+    el(
+      "p",
+      {},
+      "The same torques by different equations. Counts are multiplications and additions per state, as the formulas stand and after simplification; times are measured in this browser.",
+    ),
+    el("div", { class: "scroll" }, el("table", { class: "formulation-table" }, el("thead", {}, head), body)),
+    el("div", { class: "row" }, measure, status),
+  );
+  if (!app.robot.data.modules?.formulations) measure.disabled = true;
+
+  /** @type {Formulations | null} */
+  let kernels = null;
+  /** @type {Promise<void> | null} */
+  let loading = null;
+  const load = () => {
+    loading ??= Formulations.of(app.robot).then((loaded) => {
+      kernels = loaded;
+      showDifferences();
+    });
+    return loading;
+  };
+  const showDifferences = () => {
+    if (!kernels || panel.offsetParent === null) return;
+    const { q, qd, qdd } = app.state;
+    for (const { row, here } of lines)
+      if (row.kernel) here.textContent = differenceText(kernels.difference(row.kernel, q, qd, qdd));
+  };
+  const run = async () => {
+    measure.disabled = true;
+    status.textContent = "Measuring …";
+    try {
+      await load();
+      if (!kernels) return;
+      for (const { row, time, many } of lines) {
+        if (!row.kernel) continue;
+        await pause();
+        time.textContent = brief(kernels.nanoseconds(row.kernel), 3);
+        many.textContent = differenceText(kernels.randomDifference(row.kernel));
+      }
+      status.textContent =
+        "Median of several batches of 1,024 states; the difference is relative to the largest torque.";
+    } catch (problem) {
+      status.textContent = `The formulations cannot be run here: ${problem instanceof Error ? problem.message : problem}`;
+    } finally {
+      measure.disabled = false;
+    }
+  };
+  app.onChange(showDifferences);
+  measureWhenSeen(panel, run, measure);
+  return panel;
+}
+
+/**
+ * Measures once, when the panel is first seen and the browser has nothing else to do.
+ * @param {HTMLElement} panel
+ * @param {() => void} run
+ * @param {HTMLButtonElement} measure
+ */
+function measureWhenSeen(panel, run, measure) {
+  const seen = new IntersectionObserver((entries) => {
+    if (measure.disabled || !entries.some((entry) => entry.isIntersecting)) return;
+    seen.disconnect();
+    if ("requestIdleCallback" in window) requestIdleCallback(run, { timeout: 2000 });
+    else setTimeout(run, 300);
+  });
+  seen.observe(panel);
+}
+
+/** A frame, so that the page stays alive between measurements. */
+function pause() {
+  return new Promise((resolve) => setTimeout(resolve, 20));
+}
+
+/** @param {number} difference */
+function differenceText(difference) {
+  return difference === 0 ? "0" : difference.toExponential(1).replace("-", "−");
+}
+
+/**
+ * @param {FormulationRow} row
+ * @param {HTMLElement} body
+ */
+function formulationLine(row, body) {
+  const cell = (/** @type {string} */ text, attributes = {}) =>
+    el("td", { class: "number", ...attributes }, text);
+  const [time, here, many] = ["–", "–", "–"].map((text) => cell(text));
+  const about = [row.kinematics, row.equations].filter(Boolean).join("; ");
+  const title = el(
+    "th",
+    { scope: "row", title: about },
+    row.title,
+    row.default ? el("span", { class: "tag" }, "default") : null,
+  );
+  const line = el(
+    "tr",
+    { "data-formulation": row.name },
+    title,
+    cell(countText(row.written)),
+    cell(countText(row.compiled)),
+  );
+  if (row.kernel) line.append(time, here, many);
+  else line.append(el("td", { colspan: 3, class: "note" }, row.reason ?? ""));
+  body.append(line);
+  return { row, time, here, many };
+}
+
+/** @param {{multiplications: number, additions: number} | null} operations */
+function countText(operations) {
+  if (!operations) return "–";
+  const { multiplications, additions } = operations;
+  return `${multiplications.toLocaleString("en")} / ${additions.toLocaleString("en")}`;
+}

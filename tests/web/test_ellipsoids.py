@@ -1,0 +1,143 @@
+"""Ellipsoids and polytopes of the page equal those of the library; singular postures have finite, flat ones."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dalembert as da
+from dalembert.analysis.ellipsoid import task_space
+from in_node import in_node
+
+ARMS = ["planar-2r", "planar-3r", "pendulum", "scara", "stanford", "puma560", "panda", "parallelogram"]
+ROWS = ("x", "y", "z")
+
+# the ellipsoids of a robot that knows its matrices at some postures, and nothing else
+ALL = """
+import { dynamicEllipsoid, forceEllipsoid, radiiProduct, reachAt, velocityEllipsoid } from "./ellipsoids.js";
+import { zonotope, zonotopeVolume } from "./zonotope.js";
+import { generatorsOf } from "./ellipsoids.js";
+result = given.postures.map(({ q, J, B, rest }) => {
+  const robot = {
+    n: q.length,
+    numbers: { tip_wrench: new Float64Array(6) },
+    jacobian: () => Float64Array.from(J),
+    inertiaMatrix: () => Float64Array.from(B),
+    inverseDynamics: () => Float64Array.from(rest),
+  };
+  const at = reachAt(robot, Float64Array.from(q), given.rows);
+  const polytope = generatorsOf(at, given.limits);
+  return {
+    dynamic: dynamicEllipsoid(at, given.limits),
+    dynamic_dynamic: dynamicEllipsoid(at, given.limits, { redundancy: "dynamic" }),
+    dynamic_exact: dynamicEllipsoid(at, given.limits, { redundancy: "exact", gravity: false }),
+    velocity: velocityEllipsoid(at, given.limits),
+    force: forceEllipsoid(at, given.limits),
+    measure: radiiProduct(velocityEllipsoid(at, q.map(() => 1))),
+    polytope: zonotope(polytope.centre, polytope.generators),
+    volume: zonotopeVolume(polytope.generators, given.rows.length),
+  };
+});
+"""
+
+
+def shapes(folder: Path, arm: da.Arm, q: Any, limits: Any) -> list[dict[str, Any]]:
+    """What the page computes for these postures, from the library's J, B and torques at rest."""
+    space, zero = task_space(arm, None), np.zeros(arm.n)
+    postures = [
+        {
+            "q": list(x),
+            "J": arm.jacobian(x).ravel().tolist(),
+            "B": arm.inertia_matrix(x).ravel().tolist(),
+            "rest": arm.inverse_dynamics(x, zero, zero).tolist(),
+        }
+        for x in q
+    ]
+    given = {"postures": postures, "rows": list(space.rows), "limits": list(limits)}
+    return in_node(folder, ALL, given)
+
+
+def assert_same(mine: dict[str, Any], theirs: Any) -> None:
+    m = len(theirs.radii)
+    axes = np.reshape(mine["axes"], (m, m))
+    np.testing.assert_allclose(mine["centre"], theirs.center, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(mine["radii"], theirs.radii, rtol=1e-9, atol=1e-9 * theirs.radii.max())
+    np.testing.assert_allclose(axes.T @ axes, np.eye(m), atol=1e-12)
+    square = (axes * np.square(mine["radii"])) @ axes.T
+    wanted = (theirs.axes * theirs.radii**2) @ theirs.axes.T
+    np.testing.assert_allclose(square, wanted, rtol=1e-9, atol=1e-9 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("name", ARMS)
+@pytest.mark.parametrize("limited", [False, True], ids=["unit torques", "limits"])
+def test_ellipsoids_equal_the_library(tmp_path: Path, name: str, limited: bool) -> None:
+    arm, random = da.load(name), np.random.default_rng(5)
+    limits = random.uniform(1.0, 90.0, arm.n) if limited else np.ones(arm.n)
+    q = arm.home + random.uniform(0.2, 0.9, (5, arm.n))
+    for x, page in zip(q, shapes(tmp_path, arm, q, limits), strict=True):
+        assert_same(page["dynamic"], arm.dynamic_manipulability(x, limits))
+        assert_same(page["dynamic_dynamic"], arm.dynamic_manipulability(x, limits, redundancy="dynamic"))
+        assert_same(page["dynamic_exact"], arm.dynamic_manipulability(x, limits, redundancy="exact", gravity=False))
+        assert_same(page["velocity"], arm.velocity_manipulability(x, limits))
+        assert_same(page["force"], arm.force_manipulability(x, limits))
+        assert page["measure"] == pytest.approx(arm.manipulability(x), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["planar-2r", "planar-3r", "pendulum", "scara", "puma560", "panda"])
+def test_polytope_equals_the_library(tmp_path: Path, name: str) -> None:
+    arm, random = da.load(name), np.random.default_rng(6)
+    limits = random.uniform(1.0, 90.0, arm.n)
+    q = random.uniform(0.2, 0.9, (3, arm.n))
+    for x, page in zip(q, shapes(tmp_path, arm, q, limits), strict=True):
+        polytope = arm.acceleration_polytope(x, limits)
+        rows = [ROWS.index(row) for row in polytope.rows]
+        mine = np.array(page["polytope"]["vertices"])[:, rows]
+        theirs = polytope.vertices.reshape(-1, len(rows))
+        assert len(mine) == len(theirs)
+        apart = np.linalg.norm(mine[:, None] - theirs[None], axis=-1)
+        assert apart.min(axis=1).max() < 1e-9 * np.abs(theirs).max()
+        assert page["volume"] == pytest.approx(polytope.volume, rel=1e-9)
+        if len(rows) == 3:
+            assert closed_volume(page["polytope"]) == pytest.approx(polytope.volume, rel=1e-9)
+
+
+def closed_volume(shape: dict[str, Any]) -> float:
+    """The volume that faces enclose, all of them anticlockwise seen from outside."""
+    points, total = np.array(shape["vertices"]), 0.0
+    for first, *others in shape["faces"]:
+        for a, b in pairwise(others):
+            total += np.linalg.det(points[[first, a, b]]) / 6
+    return total
+
+
+@pytest.mark.parametrize("name, q", [("planar-2r", [0.3, 0.0]), ("panda", [0.0] * 7), ("puma560", [0.0] * 6)])
+def test_singular_postures_are_flat_and_finite(tmp_path: Path, name: str, q: list[float]) -> None:
+    arm = da.load(name)
+    (page,) = shapes(tmp_path, arm, [q], np.ones(arm.n))
+    exact = arm.dynamic_manipulability(q, redundancy="exact")
+    if np.isfinite(page["dynamic"]["radii"]).all() and page["dynamic"]["note"]:
+        assert_same(page["dynamic"], exact)
+    for kind in ("dynamic", "velocity"):
+        assert np.isfinite(page[kind]["radii"] + page[kind]["axes"] + page[kind]["centre"]).all()
+    assert np.isfinite(page["polytope"]["vertices"]).all()
+    if name == "planar-2r":
+        assert page["dynamic"]["radii"][1] < 1e-9 and page["dynamic"]["note"].startswith("Singular posture")
+        assert page["force"]["radii"][0] is None or page["force"]["radii"][0] == np.inf
+        assert page["force"]["note"].startswith("Singular posture")
+
+
+def test_polytopes_of_one_line_and_of_nothing(tmp_path: Path) -> None:
+    code = """
+    import { fanned, zonotope } from "./zonotope.js";
+    const line = zonotope([1, 0, 0], [[1, 0, 0], [-2, 0, 0], [0, 0, 0]]);
+    const cube = zonotope([0, 0, 0], [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1]]);
+    result = { line, none: zonotope([1, 2, 3], [[0, 0, 0]]), cube, triangles: fanned(cube.faces).length };
+    """
+    shown = in_node(tmp_path, code)
+    assert shown["line"] == {"vertices": [[-2, 0, 0], [4, 0, 0]], "faces": [[0, 1]]}
+    assert shown["none"] == {"vertices": [[1, 2, 3]], "faces": []}
+    assert len(shown["cube"]["vertices"]) == 8 and len(shown["cube"]["faces"]) == 6 and shown["triangles"] == 12
