@@ -15,9 +15,18 @@ export function studioFit(studio) {
   const work = new StudioWork(link, "identification", "the identification");
   const log = fileList("Log", "choose a log …");
   const other = fileList("Validation log", "none");
-  const settings = { selection: true, consistent: /** @type {true | null} */ (null), cutoff: /** @type {number | null} */ (null) };
+  const settings = {
+    selection: true,
+    consistent: /** @type {true | null} */ (null),
+    cutoff: /** @type {number | null} */ (null),
+  };
   const result = el("div", { class: "fit-result" });
-  const cutoff = numberBox({ label: "Cut-off frequency", value: NaN, min: 0, onInput: (value) => (settings.cutoff = value) });
+  const cutoff = numberBox({
+    label: "Cut-off frequency",
+    value: NaN,
+    min: 0,
+    onInput: (value) => (settings.cutoff = value),
+  });
   cutoff.value = "";
   cutoff.placeholder = "chosen";
   cutoff.addEventListener("input", () => {
@@ -94,7 +103,11 @@ function fitRows(studio, fit) {
   const use = async () => studio.show(await studio.pages.run("calibrated", {}));
   return [
     el("h3", {}, "Relative torque error (%)"),
-    el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...rows))),
+    el(
+      "div",
+      { class: "scroll" },
+      el("table", {}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...rows)),
+    ),
     el("p", {}, fit.verdict),
     ...(fit.selection.length ? [el("h3", {}, "Model selection"), sentenceList(fit.selection)] : []),
     ...(fit.notes.length ? [el("h3", {}, "Notes"), sentenceList(fit.notes)] : []),

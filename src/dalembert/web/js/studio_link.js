@@ -45,7 +45,8 @@ export class StudioLink {
       onProgress(now);
       await new Promise((resolve) => setTimeout(resolve, STUDIO_POLL));
       const { job: next } = await this.ask("job", { kind: job.kind });
-      if (next === null || next.number !== job.number) throw new StudioProblem("The work was replaced by another.");
+      if (next === null || next.number !== job.number)
+        throw new StudioProblem("The work was replaced by another.");
       now = next;
     }
     return now;
@@ -58,11 +59,16 @@ async function studioAnswer(address, type, body) {
   try {
     response = await fetch(address, { method: "POST", headers: { "Content-Type": type }, body });
   } catch {
-    throw new StudioProblem("The studio does not answer; it may have been stopped. Start it again and open its address.");
+    throw new StudioProblem(
+      "The studio does not answer; it may have been stopped. Start it again and open its address.",
+    );
   }
   const answer = await response.json().catch(() => ({}));
   if (!response.ok) {
-    throw new StudioProblem(answer.error || `The studio refused the request (${response.status}).`, answer.exists);
+    throw new StudioProblem(
+      answer.error || `The studio refused the request (${response.status}).`,
+      answer.exists,
+    );
   }
   return answer;
 }

@@ -24,10 +24,7 @@ export function studioRobot(studio) {
     onSent: async (file) => studio.show(await pages.run("open", file)),
   });
   studio.onFiles((files) => {
-    list.fill([
-      ...fileGroups(files.robots, files.sent_robots),
-      ["Shipped arms", "shipped", files.arms],
-    ]);
+    list.fill([...fileGroups(files.robots, files.sent_robots), ["Shipped arms", "shipped", files.arms]]);
   });
   return el(
     "details",

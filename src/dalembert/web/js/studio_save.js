@@ -27,7 +27,12 @@ export function studioSave(studio) {
 /** @param {Studio} studio @param {string} what @param {string} title @param {string} name @param {() => object} content */
 function saveRow(studio, what, title, name, content) {
   const { link, pages } = studio;
-  const box = el("input", { type: "text", "aria-label": `Name for: ${title}`, value: name, spellcheck: "false" });
+  const box = el("input", {
+    type: "text",
+    "aria-label": `Name for: ${title}`,
+    value: name,
+    spellcheck: "false",
+  });
   const said = el("span", { "aria-live": "polite" });
   const save = async (/** @type {boolean} */ overwrite) => {
     said.className = "";

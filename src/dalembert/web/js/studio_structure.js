@@ -16,24 +16,43 @@ export function studioStructure(studio) {
   const { pages, status } = studio;
   /** @type {Structure} */
   const wanted = structuredClone(status.structure);
-  const apply = async (/** @type {object} */ structure) => studio.show(await pages.run("structure", structure));
+  const apply = async (/** @type {object} */ structure) =>
+    studio.show(await pages.run("structure", structure));
   const tip = wanted.tip ?? status.robot.tip;
   const root = wanted.root ?? status.robot.root;
   const links = status.robot.links.map((name) => /** @type {[string, string]} */ ([name, name]));
   const chain = el(
     "p",
     { class: "row" },
-    el("label", {}, "Tip ", choice({ label: "Tip link", choices: links, value: tip, onChange: (name) => (wanted.tip = name) })),
-    el("label", {}, "Root ", choice({ label: "Root link", choices: links, value: root, onChange: (name) => (wanted.root = name) })),
+    el(
+      "label",
+      {},
+      "Tip ",
+      choice({ label: "Tip link", choices: links, value: tip, onChange: (name) => (wanted.tip = name) }),
+    ),
+    el(
+      "label",
+      {},
+      "Root ",
+      choice({ label: "Root link", choices: links, value: root, onChange: (name) => (wanted.root = name) }),
+    ),
     status.robot.rotors
-      ? checkbox({ label: "Rotors", checked: wanted.rotors, onChange: (checked) => (wanted.rotors = checked) })
+      ? checkbox({
+          label: "Rotors",
+          checked: wanted.rotors,
+          onChange: (checked) => (wanted.rotors = checked),
+        })
       : null,
   );
   return el(
     "details",
     {},
     el("summary", {}, "Structure"),
-    el("p", { class: "soft" }, "Each change makes new kernels, and the page anew. Changes are of the robot as it was loaded."),
+    el(
+      "p",
+      { class: "soft" },
+      "Each change makes new kernels, and the page anew. Changes are of the robot as it was loaded.",
+    ),
     lockRows(studio, wanted),
     chain,
     payloadBoxes(wanted),
@@ -89,7 +108,13 @@ function payloadBoxes(wanted) {
         else wanted.payload = value || null;
       },
     });
-    return el("div", { class: "studio-field" }, el("span", {}, label), box, el("span", { class: "unit" }, unit));
+    return el(
+      "div",
+      { class: "studio-field" },
+      el("span", {}, label),
+      box,
+      el("span", { class: "unit" }, unit),
+    );
   });
   return el("div", { class: "rows" }, ...rows);
 }

@@ -19,12 +19,21 @@ export function studioTiming(studio) {
       work.say("There is no motion; open or make one in the Motion panel.");
       return;
     }
-    const done = await work.run("time", { how, ...motion, duration: how === "time-optimal" ? duration : null });
+    const done = await work.run("time", {
+      how,
+      ...motion,
+      duration: how === "time-optimal" ? duration : null,
+    });
     if (!done) return;
     addMotion(app, done.motion);
     notes.textContent = done.notes.join(" ");
   };
-  const box = numberBox({ label: "Duration of the time-optimal motion", value: NaN, min: 0, onInput: (value) => (duration = value) });
+  const box = numberBox({
+    label: "Duration of the time-optimal motion",
+    value: NaN,
+    min: 0,
+    onInput: (value) => (duration = value),
+  });
   box.value = "";
   box.placeholder = "least";
   box.addEventListener("input", () => {

@@ -27,7 +27,9 @@ export class StudioWork {
     this.link = link;
     this.bar = el("progress", { max: 1, "aria-label": `Progress of ${label}` });
     this.words = el("span", { class: "soft", "aria-live": "polite" });
-    this.cancel = button("Cancel", () => void link.ask("cancel", { kind }), { "aria-label": `Cancel ${label}` });
+    this.cancel = button("Cancel", () => void link.ask("cancel", { kind }), {
+      "aria-label": `Cancel ${label}`,
+    });
     this.running = el("p", { class: "row", hidden: true }, this.bar, this.words, this.cancel);
     this.problem = el("p", { class: "notice bad", role: "alert", hidden: true });
     this.element = el("div", { class: "work" }, this.running, this.problem);
