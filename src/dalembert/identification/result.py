@@ -17,6 +17,7 @@ from dalembert.arm.handed_on import handed_on
 from dalembert.arrays import double
 from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError
+from dalembert.identification.accumulate import JointTriangles
 from dalembert.identification.base import BaseParameters, random_states
 from dalembert.identification.covariance import BlockFit
 from dalembert.identification.parameters import temperature_parameters
@@ -129,6 +130,16 @@ class PredictedRun:
         return np.sqrt(np.mean(self.residual**2, axis=0))
 
 
+@brief
+@dataclass(frozen=True, eq=False)
+class SolvedEquations:
+    """The equations of a fit: those of every joint, or of energy, their weights, and the base parameters that were not free."""
+
+    joints: JointTriangles
+    weights: Array
+    fixed: tuple[int, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Identification:
     """The parameters of an arm as its motion tells them.
@@ -147,6 +158,7 @@ class Identification:
     gains          factors of the measured torques, where total least squares found them, with ``gains_std``
     lag            how much later the measured torques are than the positions (s); in ``run`` they are moved back by it
     blocks         the equations by blocks of time, for :meth:`bootstrap`
+    solved         the equations of every joint as they were solved, with their weights
     payload_com    (3,) m, the centre of mass of the payload that is known by its mass alone, with ``payload_com_std``; NaN
                    where the motion does not show it
     """
@@ -173,6 +185,7 @@ class Identification:
     payload_com_std: Array | None = None
     lag: float = 0.0
     blocks: BlockFit | None = field(default=None, repr=False)
+    solved: SolvedEquations | None = field(default=None, repr=False)
     selection: Selection | None = None
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from dalembert.identification.covariance import block_fit
 from dalembert.identification.energy import energy_residuals, energy_triangles
 from dalembert.identification.log_equations import LogEquations, levels, typical_sizes
 from dalembert.identification.physical import Belief, consistent
-from dalembert.identification.result import Identification, PredictedRun, make_run
+from dalembert.identification.result import Identification, PredictedRun, SolvedEquations, make_run
 from dalembert.identification.robust import robust
 from dalembert.identification.tip_load import TipLoad, point_mass
 from dalembert.logs.conditioning import Conditioned
@@ -88,8 +88,9 @@ def solution(
     if method == "energy":
         noise = _torque_noise(run, equations.moving)
         worth = np.array([ways.correlation_time(energy_residuals(base, ready, values))])
-    formula = None
+    formula, weights = None, estimate.weights
     if belief is not None:
+        weights = 1.0 / (ways.above_zero(estimate.noise) * np.sqrt(worth))
         equations.step("semidefinite program", 0.0)
         values, full, covariance = _physical(base, joints, estimate, worth, belief, levels(base, ready), notes)
     elif method == "total":
@@ -116,9 +117,21 @@ def solution(
         unidentified=tuple(base.names[k] for k in unknown), run=run, gains=gains, lag=lag, blocks=blocks,
         gains_std=None if weighed is None else weighed.gains_std, payload_com=None if weighed is None else weighed.com,
         payload_com_std=None if weighed is None else weighed.com_std, formula_covariance=formula,
+        solved=_solved(joints, weights, fixed, gains),
     )  # fmt: skip
     warned += [*_unseen(result, fixed), *_weak(result, typical)]
     return result
+
+
+def _solved(joints: JointTriangles, weights: Array, fixed: tuple[int, ...], gains: Array | None) -> SolvedEquations:
+    """The equations as they were solved, their torques times the drive gains where these were found."""
+    systems = joints.joints
+    if gains is not None:
+        systems = tuple(
+            replace(joint, z=gain * joint.z, rss=gain**2 * joint.rss)
+            for joint, gain in zip(systems, gains.tolist(), strict=True)
+        )
+    return SolvedEquations(replace(joints, joints=systems, segments=None), weights, fixed)
 
 
 def _late(lag: float) -> list[str]:

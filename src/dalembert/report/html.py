@@ -7,7 +7,7 @@ import datetime
 import html
 import itertools
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from typing import Any
@@ -21,6 +21,7 @@ from dalembert.errors import DalembertError
 from dalembert.report.figures import Key, Panel, alone
 from dalembert.report.svg import figure_svg, with_classes
 from dalembert.report.words import visible
+from dalembert.web.bundle import digest
 
 Column = tuple[str, str, Sequence[str]]  # of a table: (group, heading, cells)
 WIDE = 11  # columns that fit on paper in the usual size
@@ -163,8 +164,34 @@ class Byline:
         )
 
 
+@dataclass(frozen=True)
+class PageProgram:
+    """What a page that computes has besides its parts: a style sheet, data by the names of their elements, and a script."""
+
+    style: str
+    data: Mapping[str, str]
+    script: str
+
+    @property
+    def policy(self) -> str:
+        """The element that lets the page run this script and no other, and reach nothing."""
+        rules = f"script-src {digest(self.script)}; object-src 'none'; base-uri 'none'; connect-src 'none'"
+        return f'<meta http-equiv="Content-Security-Policy" content="{rules}">\n'
+
+    @property
+    def elements(self) -> str:
+        """The data and the script, at the end of the page."""
+        data = "".join(f'<script type="text/plain" id="{name}">{text}</script>\n' for name, text in self.data.items())
+        return f'{data}<script type="module">{self.script}</script>\n'
+
+
 def page(
-    title: str, about: str, links: Iterable[tuple[str, str]], parts: Iterable[str], byline: Byline | None = None
+    title: str,
+    about: str,
+    links: Iterable[tuple[str, str]],
+    parts: Iterable[str],
+    byline: Byline | None = None,
+    program: PageProgram | None = None,
 ) -> str:
     """A whole page that needs nothing from anywhere: its head with ``links`` (place, word), its parts and its foot."""
     from dalembert import __version__
@@ -180,10 +207,11 @@ def page(
     foot = f"<footer><div>Made by dalembert {__version__}. This page needs no network.</div></footer>"
     body, sheet = with_classes("\n".join([head, "<main>", *parts, "</main>", foot]))
     author = f'<meta name="author" content="{text(byline.author)}">\n' if byline.author else ""
+    policy, more, elements = ("", "", "") if program is None else (program.policy, program.style, program.elements)
     return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n{policy}'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"{author}<title>{text(title)}</title>\n<style>{STYLE}{sheet}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
+        f"{author}<title>{text(title)}</title>\n<style>{STYLE}{more}{sheet}</style>\n</head>\n<body>\n{body}\n{elements}</body>\n</html>\n"
     )
 
 

@@ -24,6 +24,7 @@ from dalembert.report.comparison import comparison_section
 from dalembert.report.figures import HALF, WHOLE, Key, Panel, assemble, draw_dots
 from dalembert.report.folds import folds_section
 from dalembert.report.html import Byline, cards, csv_text, download, grid, number, page, table, text
+from dalembert.report.live_section import live_section
 from dalembert.report.selection_section import selection_section
 from dalembert.report.words import literal
 
@@ -82,6 +83,8 @@ def identification_html(
     runs = [fit.run, *fit.validation]
     parts = [_summary(fit), _notes(fit), error_tables(fit, runs)]
     parts += [] if fit.selection is None else [selection_section(fit.selection)]
+    live, program = live_section(fit)
+    parts.append(live)
 
     def share(k: int) -> Callable[[float], None] | None:
         return None if progress is None else lambda fraction: progress((k + fraction) / (len(runs) + 3))
@@ -104,11 +107,12 @@ def identification_html(
         progress(1.0)
     about = f"{fit.method} least squares" + (", physically consistent" if fit.physical else "")
     links = [] if fit.selection is None else [("selection", "Model selection")]
+    links += [("live", "Live: which terms matter")] if live else []
     links += [("run-0", "Torques"), ("residuals", "Residuals"), ("spectra", "Spectra"), ("parameters", "Parameters")]
     links += [] if fit.folds is None else [("folds", "Cross-validation")]
     links += [] if compared is None else [("comparison", "Comparison")]
     title = title or f"{fit.before.name}: identified parameters"
-    return page(title, text(f"Identification report: {about}, from {fit.run.name}"), links, parts, byline)
+    return page(title, text(f"Identification report: {about}, from {fit.run.name}"), links, parts, byline, program)
 
 
 def remarks(fit: Identification) -> tuple[str, ...]:

@@ -1,0 +1,48 @@
+"""The section of an identification's report that computes: terms of the model are switched off and on by the reader."""
+
+from __future__ import annotations
+
+from dalembert.identification.result import Identification
+from dalembert.report.fit_data import RUNS, fit_data
+from dalembert.report.html import PageProgram
+from dalembert.web.bundle import encoded, packed, script, style
+
+ABOUT = (
+    '<section class="for-screen"><h2 id="live">Live: which terms matter</h2>'
+    "<p>Switch terms of the model off and on. Torques and residuals are drawn again and the errors computed in this page, over every "
+    "sample of the runs. <b>Keep</b> subtracts the torque of a term and leaves all other parameters as they are; <b>refit</b> "
+    "solves the equations of the identification again without it. {refit} A base parameter is switched with the one it is named "
+    "after.{others}</p>"
+    "<noscript><p class=notice>This section computes in the page and needs scripts; the others do not.</p></noscript>"
+    '<div id="fit-live"></div></section>'
+)
+ALIKE = (
+    "The refit is weighted least squares, as the identification was: with all terms on it gives the same parameters."
+)
+UNLIKE = "The refit is unconstrained least squares with the weights of the identification, which was {words}: with all terms on it differs from it."
+
+
+def live_section(fit: Identification) -> tuple[str, PageProgram | None]:
+    """The section, and the program that it needs; nothing where a fit has no equations of its own."""
+    if fit.solved is None:
+        return "", None
+    header, arrays = fit_data(fit)
+    data = {"fit-header": packed(header), "fit-arrays": encoded(arrays)}
+    others = f" Of the validation runs, the first {RUNS - 1} are here." if len(fit.validation) >= RUNS else ""
+    return ABOUT.format(refit=_about_refit(fit), others=others), PageProgram(
+        style("fit.css"), data, script("fit_main.js")
+    )
+
+
+def _about_refit(fit: Identification) -> str:
+    """How the refit of the page differs from the fit."""
+    special = {
+        "robust": "robust (the weights of its samples are kept)",
+        "energy": "of energy balances, which are solved again",
+        "damped": "damped",
+        "sequential": "joint by joint",
+        "total": "total least squares (its drive gains are kept)",
+    }
+    words = [special[fit.method]] if fit.method in special else []
+    words += ["physically consistent"] if fit.physical else []
+    return UNLIKE.format(words=" and ".join(words)) if words else ALIKE
