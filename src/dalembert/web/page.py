@@ -20,7 +20,7 @@ from dalembert.web.model import arm_data
 from dalembert.web.samples import motions_of
 
 Progress = Callable[[float], None]
-STYLES = ("page.css", "colours.css", "stage.css", "shown.css", "motion.css", "studio.css")
+STYLES = ("page.css", "colours.css", "stage.css", "shown.css", "motion.css")
 
 
 @dataclass(frozen=True)
@@ -91,15 +91,19 @@ def page_of(
     if formulations is not None:
         data["modules"]["formulations"] = encoded(formulations)
     tell(0.9)
-    if studio is not None:
+    if studio is None:
+        text = document(data["title"], packed(data), ("main.js",), STYLES)
+    else:
         data["studio"] = dict(studio)
-    connect = "'none'" if studio is None else "'self'"
-    return Page(document(data["title"], packed(data), "main.js", STYLES, connect), tuple(notes))
+        text = document(data["title"], packed(data), ("studio_tab.js", "main.js"), (*STYLES, "studio.css"), "'self'")
+    return Page(text, tuple(notes))
 
 
-def document(title: str, data: str, main: str, styles: tuple[str, ...], connect: str = "'none'") -> str:
+def document(
+    title: str, data: str, modules: tuple[str, ...], styles: tuple[str, ...], connect: str = "'none'"
+) -> str:
     """An HTML page with packed data, one script and one style sheet, that runs and loads nothing else."""
-    code, css = f"\n{script(main)}", f"\n{style(*styles)}"
+    code, css = f"\n{script(*modules)}", f"\n{style(*styles)}"
     return "\n".join(
         (
             "<!doctype html>",

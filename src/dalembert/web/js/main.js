@@ -7,11 +7,11 @@ import { ellipsoidPanel } from "./ellipsoid_panel.js";
 import { equationsPanel } from "./equations_panel.js";
 import { formulationPanel } from "./formulation_panel.js";
 import { load } from "./loader.js";
+import { MORE_PANELS } from "./more_panels.js";
 import { motionPanel } from "./motion_panel.js";
 import { Robot } from "./robot.js";
 import { Stage } from "./stage.js";
 import { statePanel } from "./state_panel.js";
-import { studioPanel } from "./studio_panel.js";
 import { tabs } from "./tabs.js";
 import { torquePanel } from "./torque_panel.js";
 
@@ -25,8 +25,6 @@ const PANELS = [
   ["equations", "Equations", equationsPanel],
   ["formulations", "Formulations", formulationPanel],
 ];
-/** The tab of a page that has a server beside it. @type {[string, string, (app: App) => HTMLElement]} */
-const STUDIO_PANEL = ["studio", "Studio", studioPanel];
 
 async function start() {
   const page = /** @type {HTMLElement} */ (document.getElementById("page"));
@@ -44,7 +42,7 @@ async function start() {
     "div",
     { class: "right" },
     tabs(
-      (data.studio ? [...PANELS, STUDIO_PANEL] : PANELS).map(([id, title, make]) => [id, title, make(app)]),
+      [...PANELS, ...MORE_PANELS].map(([id, title, make]) => [id, title, make(app)]),
       () => app.changed(),
     ),
   );
