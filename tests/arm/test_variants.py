@@ -17,7 +17,7 @@ from dalembert.graph.tape import Graph
 from dalembert.quantities import derived
 from dalembert.quantities.joints import JOINTS, known
 from dalembert.quantities.tip import TIP
-from dalembert.robot import Friction, Link
+from dalembert.robot import Friction, Link, Rotor
 from dalembert.tip.operational import OperationalSpace
 from test_derived import arm, run, state
 
@@ -27,6 +27,7 @@ Numbers = dict[str, np.ndarray]
 def own(a: da.Arm) -> Numbers:
     """The arm's own numbers; of closed chains no lengths."""
     numbers = {"parameters": a.parameters, "payload": np.zeros(10), "gravity": np.array(a.mechanism.gravity)}
+    numbers["gears"] = a.gears
     return numbers if a.loops else numbers | {"lengths": a.lengths}
 
 
@@ -65,9 +66,15 @@ def chain() -> da.Arm:
     return da.Arm(replace(random_robot(np.random.default_rng(26), 2, tree=False), payload=None))
 
 
+def turned_the_other_way(rotor: Rotor) -> Rotor:
+    """A rotor with another inertia and another gear, and the difference of its Coulomb levels at the joint's side."""
+    backward, forward = rotor.coulomb
+    return replace(rotor, inertia=0.2, gear=-1.7 * rotor.gear, coulomb=(forward / 1.7, backward / 1.7))
+
+
 @pytest.fixture(scope="module")
 def other(chain: da.Arm) -> da.Arm:
-    """The same with other masses, inertias, rotors, friction, lengths and gravity."""
+    """The same with other masses, inertias, rotors, friction, lengths, gravity and gear ratios."""
     rng = np.random.default_rng(6)
     links = tuple(Link(link.name, random_inertia(rng)) for link in chain.robot.links)
     joints = tuple(
@@ -76,7 +83,7 @@ def other(chain: da.Arm) -> da.Arm:
             placement=replace(joint.placement, translation=random_placement(rng).translation),
             link_frame=replace(joint.link_frame, translation=random_placement(rng).translation),
             friction=Friction(0.7, (0.3, 0.4)),
-            rotor=joint.rotor and replace(joint.rotor, inertia=0.2),
+            rotor=joint.rotor and turned_the_other_way(joint.rotor),
         )
         for joint in chain.robot.joints
     )
@@ -182,7 +189,7 @@ def test_derivatives_by_numbers_of_the_arm(planar: da.Arm) -> None:
     """∂τ/∂π is the regressor; the others are those of differences, of several outputs each by its name."""
     rng, h = np.random.default_rng(4), 1e-6
     q, qd, qdd = rng.normal(size=(3, 4, 2))
-    by = ("parameters", "lengths", "payload", "gravity")
+    by = tuple(VARIANTS)
     slopes = planar.derivatives("inverse_dynamics", by=by, q=q, qd=qd, qdd=qdd)
     assert relative(slopes["parameters"], planar.regressor(q, qd, qdd)) < 1e-12
     for name in by[1:]:
@@ -264,7 +271,7 @@ def test_what_is_no_number_of_the_arm_is_named(planar: da.Arm) -> None:
         planar.kernel("compact_regressor", options=("gravity",))
     with pytest.raises(TypeError, match="nothing can be decided by it"):
         bool(Graph().input("x"))
-    assert list(VARIANTS) == ["parameters", "lengths", "payload", "gravity"]
+    assert list(VARIANTS) == ["parameters", "lengths", "payload", "gravity", "gears"]
 
 
 # -- second derivatives ----------------------------------------------------------------------------

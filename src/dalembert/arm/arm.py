@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from dalembert.identification.formulas import SymbolicBaseParameters
     from dalembert.symbols.present import Equations
     from dalembert.tip.operational import OperationalSpace
+    from dalembert.web.page import Page
 
 
 # what the methods of an arm hand on to, in rooms that use it: imported when it is first called
@@ -55,6 +56,7 @@ HANDS_ON = {
     "omissions": "analysis.omissions:omissions",
     "base_parameters": "identification.formulas:base_parameters_of",
     "plot": "report.arm_figures:arm_figure",
+    "page": "web.page:page_of",
     "_repr_html_": "report.notebook:arm_html",
 }
 
@@ -187,6 +189,7 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         lengths: ArrayLike | None = None,
         payload: ArrayLike | None = None,
         gravity: ArrayLike | None = None,
+        gears: ArrayLike | None = None,
     ) -> Variants:
         """This arm with other numbers, as many sets of them as the leading axes have: a batch of different robots.
 
@@ -197,6 +200,8 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         payload     (…, 10) one more body at the tip: m (kg), m c (kg m), I_xx, I_xy, I_xz, I_yy, I_yz, I_zz (kg m²) about the
                     tip's origin, in its axes
         gravity     (…, 3) in m/s², in the base frame
+        gears       (…, N) in place of :attr:`gears`: k_r with its sign; friction of motors, which is counted at the joint's
+                    side, is among the parameters and stays
         Returns     an object with the arm's methods, compiled once for all numbers; their arrays broadcast with q's
 
         >>> import numpy as np, dalembert as da
@@ -206,6 +211,7 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         (True, True)
         """
         numbers = {"parameters": parameters, "lengths": lengths, "payload": payload, "gravity": gravity}
+        numbers["gears"] = gears
         return Variants(self, {name: value for name, value in numbers.items() if value is not None})
 
     def with_loop(self, loop: Any = None, **fields: Any) -> Arm:
@@ -406,6 +412,15 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         ['panda, from a corner', 'panda, from the side']
         """
         return handed_on(HANDS_ON, "plot")(self, q)
+
+    def page(self, motions: Any = None, *, title: str | None = None) -> Page:
+        """The live page of the arm, which a notebook shows and ``.write(path)`` writes; see :func:`dalembert.write_page`.
+
+        >>> import dalembert as da
+        >>> da.load("pendulum").page()
+        Page(notes=())
+        """
+        return handed_on(HANDS_ON, "page")(self, motions, title=title)
 
     def _repr_html_(self) -> str:
         return handed_on(HANDS_ON, "_repr_html_")(self)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from dalembert.arm.compiled import Array, Compiled, precision_of, scalar_of
 from dalembert.arrays import real
-from dalembert.coordinates.variants import VARIANTS, length_names, lengths
+from dalembert.coordinates.variants import VARIANTS, gears, length_names, lengths
 from dalembert.equations.regressor import parameters
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.kernel.threads import checked_threads
@@ -124,8 +124,8 @@ class ArmDerivatives(Compiled):
         """∂y/∂x of a quantity y for each x in ``by``, by its name: (…, *y, size of x).
 
         by      names of inputs, or of numbers of the arm: "parameters" (:attr:`parameters`), "lengths" (:attr:`lengths`),
-                "payload" (m, m c, I_xx, I_xy, I_xz, I_yy, I_yz, I_zz about the tip), "gravity"; these are the arm's own,
-                and no payload, unless they are among the inputs
+                "payload" (m, m c, I_xx, I_xy, I_xz, I_yy, I_yz, I_zz about the tip), "gravity", "gears" (:attr:`gears`); these are the
+                arm's own, and no payload, unless they are among the inputs
         threads over how many threads a large batch is split; chosen by its size unless given
         inputs  the arrays of the quantity by name, options among them
         Returns of a quantity with several outputs, for each x a dictionary of them
@@ -151,6 +151,16 @@ class ArmDerivatives(Compiled):
         return {x: {y: block[x] for y, block in blocks.items()} for x in by}
 
     @property
+    def gears(self) -> Array:
+        """Gear ratios k_r of all joints of the tree, with their signs: (N,); 1 for a joint without a rotor.
+
+        >>> import dalembert as da
+        >>> da.load("planar-2r").gears
+        array([100., 100.])
+        """
+        return np.array(gears(self.mechanism), float)
+
+    @property
     def lengths(self) -> Array:
         """The translations of the arm (m): (6N + 3,), named in :attr:`length_names`.
 
@@ -173,6 +183,7 @@ class ArmDerivatives(Compiled):
         """A number of the mechanism by its name in ``VARIANTS``; a payload is what is added."""
         own = {"parameters": lambda: parameters(self.mechanism.tree), "lengths": lambda: lengths(self.mechanism)}
         own |= {"payload": lambda: [0.0] * 10, "gravity": lambda: list(self.mechanism.gravity)}
+        own["gears"] = lambda: gears(self.mechanism)
         return np.array(own[name](), float)
 
     def _entry(self, quantity: str) -> Quantity:

@@ -42,7 +42,7 @@ def emit(
         list[str] | None,
         Option(
             metavar="INPUT",
-            help="A further input: tip_wrench, base_motion, or numbers of the arm: parameters, lengths, payload, gravity.",
+            help="A further input: tip_wrench, base_motion, or numbers of the arm: parameters, lengths, payload, gravity, gears.",
         ),
     ] = None,
     by: Annotated[

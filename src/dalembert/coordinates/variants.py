@@ -1,4 +1,4 @@
-"""The same mechanism with other numbers, which may be traced: parameters, lengths, payload and gravity as inputs.
+"""The same mechanism with other numbers, which may be traced: parameters, lengths, payload, gravity and gears as inputs.
 
 ``parameters``  π of S (7.81): what :func:`dalembert.equations.regressor.parameters` lists, of the augmented links. The masses
                 and positions of rotors, which S counts with the link that carries them, stay those of the mechanism,
@@ -8,6 +8,8 @@
 ``payload``     mass (kg), first moments (kg m) and inertia about the tip's origin (kg m²), in the tip's axes: I_xx, I_xy, I_xz,
                 I_yy, I_yz, I_zz with the tensor's own entries; added to what the mechanism holds
 ``gravity``     g_0 (m/s²) in the base frame
+``gears``       k_r of every joint of the tree, with its sign: 1 where there is no rotor. Friction of the motor is counted at the
+                joint's side, in F_v and F_s of ``parameters``, and stays as it is
 """
 
 from __future__ import annotations
@@ -125,6 +127,17 @@ def with_gravity(mechanism: AnyMechanism, gravity: Values) -> AnyMechanism:
     return _on_tree(mechanism, gravity=Vec(gravity))
 
 
+def gears(mechanism: AnyMechanism) -> list[Scalar]:
+    """The gear ratios that :func:`with_gears` takes."""
+    return [body.gear for body in mechanism.tree.bodies]
+
+
+def with_gears(mechanism: AnyMechanism, ratios: Values) -> AnyMechanism:
+    """The mechanism with rotors that turn so many times as fast as their joints, S (7.22)."""
+    bodies = [replace(body, gear=k) for body, k in zip(mechanism.tree.bodies, ratios, strict=True)]
+    return _on_tree(mechanism, bodies=tuple(bodies))
+
+
 def _on_tree(mechanism: AnyMechanism, **changes: Any) -> Any:
     tree: Mechanism = replace(mechanism.tree, **changes)
     return mechanism.with_tree(tree)
@@ -136,4 +149,5 @@ VARIANTS: dict[str, Callable[[AnyMechanism, Values], AnyMechanism]] = {
     "lengths": with_lengths,
     "payload": with_payload,
     "gravity": with_gravity,
+    "gears": with_gears,
 }

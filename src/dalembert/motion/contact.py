@@ -34,7 +34,7 @@ from collections.abc import Sequence
 from math import inf
 
 from dalembert.algebra.scalars import Scalar, dot, less, select, sgn, sqrt
-from dalembert.coordinates.chain import Chain
+from dalembert.coordinates.chain import AnyMechanism, Chain
 from dalembert.coordinates.pulled import factorised
 from dalembert.equations.friction import dry as dry_friction
 from dalembert.equations.friction import dry_levels
@@ -85,6 +85,19 @@ def loaded(
         return flat, r, *levels
     G = directions(setting.mechanism, q, setting.rubs)
     return flat, r, [x for g in G for x in g], drifts(setting.mechanism, q, qd, setting.rubs), *levels
+
+
+def released(
+    mechanism: AnyMechanism, q: Values, qd: Values, tau: Values, h_e: Values | None
+) -> tuple[list[list[Scalar]], list[Scalar], list[Scalar], list[Scalar]]:
+    """B, r = τ − τ′ of (7.116) without dry friction, and the static levels of the joints, forward and backward.
+
+    All that a step needs to know of a state, for machines that pivot themselves. Dry friction of passive joints is left out.
+    """
+    setting = Setting(mechanism, ((-inf, inf),) * mechanism.n)
+    B, load = inertia_and_load(setting, q, qd, h_e, None)
+    levels = _levels_at(setting, q, qd, tau)
+    return B, [t - p for t, p in zip(tau, load, strict=True)], levels[: mechanism.n], levels[mechanism.n :]
 
 
 def _levels_at(setting: Setting, q: Values, qd: Values, tau: Values) -> list[Scalar]:

@@ -18,7 +18,7 @@ from math import prod
 from typing import Any
 
 from dalembert.coordinates.chain import AnyMechanism
-from dalembert.coordinates.variants import lengths
+from dalembert.coordinates.variants import gears, lengths
 from dalembert.emit.signature import Signature
 from dalembert.emit.source import Unit
 from dalembert.equations.regressor import parameters
@@ -51,6 +51,7 @@ MEANINGS = {
     "lengths": "translations (m) of each joint on the link before and of its link's frame from it; then of the tip",
     "payload": "m (kg), m c (kg m), Ixx Ixy Ixz Iyy Iyz Izz (kg m^2) about the tip, of a body that is added there",
     "gravity": "gravity in base axes (m/s^2)",
+    "gears": "gear ratios k_r of each joint, with their signs; friction of motors is in Fv and Fs, at the joint's side",
 }
 BY_NEWTON = (
     "q holds all {N} joints of the tree, passive ones included ({names}): close the loops first, as by Newton's method "
@@ -202,7 +203,8 @@ def _samples(mechanism: AnyMechanism, arrays: Signature, graph: Graph) -> Iterat
     numbers = random.Random(7)
     reach = 2.0 if mechanism.linear else 0.3
     home = {"q": mechanism.pose if mechanism.by_newton else mechanism.home, "tree_q": mechanism.pose}
-    own = {"parameters": parameters(mechanism.tree), "lengths": lengths(mechanism), "gravity": mechanism.gravity}
+    own = {"parameters": parameters(mechanism.tree), "gears": gears(mechanism), "lengths": lengths(mechanism)}
+    own["gravity"] = mechanism.gravity
     own["payload"] = [0.5, 0.01, -0.02, 0.03, 0.004, 0.0, 0.0, 0.004, 0.0, 0.003]
     wanted = STATES if len(graph.outputs) <= MANY else FEW
     for _ in range(TRIED):

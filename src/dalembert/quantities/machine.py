@@ -50,7 +50,7 @@ def _shapes(text: str) -> dict[str, Shape]:
 # the core shape of every input that is the same in all tables, in the letters of sizes_of and of a table
 INPUTS = _shapes(
     "q(Q) qd(n) qdd(n) qd_r(n) qdd_r(n) tau(n) load(n) tree_q(N) tip_wrench(W) base_motion(9)"  # of the joints
-    "parameters(K) lengths(D) payload(10) gravity(3)"  # of the mechanism, where they are inputs
+    "parameters(K) lengths(D) payload(10) gravity(3) gears(N)"  # of the mechanism, where they are inputs
     "xdd(m) tau0(n) qdd0(n) size(n) soft(2)"  # of the tip; soft is (λ², μ²), the damping of both kinds of singularity
     "row_gains(4m) joint_gains(3n) surface(8)"
     "reference(3n) kp(n) kd(n) p(n)"  # of controllers, and momenta

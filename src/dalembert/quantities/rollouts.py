@@ -59,6 +59,14 @@ ROLLOUTS = table("rollouts", {
     "tip_torque": _row("q, tip_wrench -> tau(n)", "Jᵀ h_e", contact_torque),
     "momentum": _row("q, qd -> p(n)", "p = B(q) q̇", stepping.momentum),
     "velocity": _row("q, p -> qd(n)", "q̇ = B⁻¹(q) p", stepping.velocity),
+    "released": replace(
+        _row(
+            "q, qd, tau -> B(n,n), r(n), forward(n), backward(n)",
+            "B, τ − τ′ without dry friction, and static levels",
+            contact.released,
+        ),
+        options=("tip_wrench",),
+    ),
     "energy": _row(
         "q, qd, parameters -> T(), U()", "T and U of an arm with other parameters", _energies, ("off-diagonal",)
     ),

@@ -32,7 +32,7 @@ Lines = Iterator[str]
 def write_toml(robot: Robot) -> str:
     """The robot as a TOML text: DH rows when they say it exactly, frames otherwise."""
     convention, rows = (rows_of(robot) if _is_numeric(robot) else None) or ("frames", None)
-    return "\n".join([*_head(robot, convention), *_body(robot, rows), ""])
+    return "\n".join([*head_lines(robot, convention), *_body(robot, rows), ""])
 
 
 def save_toml(robot: Robot, path: str | os.PathLike[str]) -> None:
@@ -57,50 +57,53 @@ def _is_numeric(robot: Robot) -> bool:
 # -- what is written ---------------------------------------------------------------------------------
 
 
-def _head(robot: Robot, convention: str) -> Lines:
+def head_lines(robot: Robot, convention: str, gravity: tuple[float, ...] | None = None) -> Lines:
+    """The lines before the first table; with a gravity that is not the robot's, if one is given."""
     yield from _lines({"name": robot.name, "source": robot.source or None})
     for key, sentences in (("notes", robot.notes), ("left_out", robot.left_out), ("kept", robot.kept)):
         if sentences:
             yield from (f"{key} = [", *(f"  {_written(sentence)}," for sentence in sentences), "]")
-    gravity = robot.gravity if robot.gravity != STANDARD_GRAVITY else None
-    yield from _lines({"gravity": gravity, "omitted": robot.omitted or None, "convention": convention})
+    own = robot.gravity if robot.gravity != STANDARD_GRAVITY else None
+    yield from _lines({"gravity": gravity or own, "omitted": robot.omitted or None, "convention": convention})
 
 
 def _body(robot: Robot, rows: tuple[Row, ...] | None) -> Lines:
     assert robot.tip is not None
     root = {"link": robot.root} if rows and robot.root != "base" else {}
-    yield from _section("[base]", root | _placement(robot.base))
-    yield from _section("[tip]", {"name": robot.tip.name, "link": robot.tip.link} | _placement(robot.tip.placement))
+    yield from section("[base]", root | placement_fields(robot.base))
+    yield from section(
+        "[tip]", {"name": robot.tip.name, "link": robot.tip.link} | placement_fields(robot.tip.placement)
+    )
     if robot.payload is not None:
-        yield from _section("[payload]", {"mass": robot.payload.mass} | _inertia(robot.payload))
+        yield from section("[payload]", {"mass": robot.payload.mass} | inertia_fields(robot.payload))
     for row in rows or ():
-        yield from _section("[[joint]]", _row(row))
-        yield from _joint_parts(row)
+        yield from section("[[joint]]", _row(row))
+        yield from joint_parts(row)
     if rows is None:
         for link in robot.links:
-            yield from _section("[[link]]", _link(link))
+            yield from section("[[link]]", link_fields(link))
         for joint in robot.joints:
-            yield from _section("[[joint]]", _joint(joint))
-            yield from _section("[joint.link_frame]", _placement(joint.link_frame))
-            yield from _joint_parts(joint)
+            yield from section("[[joint]]", joint_fields(joint))
+            yield from section("[joint.link_frame]", placement_fields(joint.link_frame))
+            yield from joint_parts(joint)
     for loop in robot.loops:
-        yield from _section("[[loop]]", _loop(loop))
+        yield from section("[[loop]]", loop_fields(loop))
     for coupling in robot.couplings:
         if coupling.formulas:
             raise RobotError(
                 f"robot '{robot.name}' has coordinates by formulas ({coupling.text}), which a file cannot hold; save the arm "
                 "that they were made for"
             )
-        yield from _section("[[coupling]]", _coupling(coupling))
+        yield from section("[[coupling]]", coupling_fields(coupling))
 
 
-def _coupling(coupling: Coupling) -> Fields:
+def coupling_fields(coupling: Coupling) -> Fields:
     leaders = {"of": coupling.of, "matrix": coupling.matrix} if coupling.of else {}
     return {"joints": coupling.joints, **leaders, "offset": coupling.offset, "higher": coupling.higher or None}
 
 
-def _loop(loop: Loop) -> Fields:
-    places = {"a": _placement(loop.placement_a) or None, "b": _placement(loop.placement_b) or None}
+def loop_fields(loop: Loop) -> Fields:
+    places = {"a": placement_fields(loop.placement_a) or None, "b": placement_fields(loop.placement_b) or None}
     ends = {"name": loop.name, "kind": loop.kind, "link_a": loop.link_a, "link_b": loop.link_b}
     branch = {_written(name): position for name, position in loop.branch} or None
     return {**ends, **places, "axis": loop.axis, "passive": loop.passive, "branch": branch}
@@ -109,11 +112,11 @@ def _loop(loop: Loop) -> Fields:
 def _row(row: Row) -> Fields:
     names = {"name": row.name, "link": row.link, "type": row.type}
     numbers = {"a": _length(row.a), "alpha": _angle(row.alpha), "d": _length(row.d), "theta": _angle(row.theta)}
-    return {**names, **numbers, **_inertia(row.inertia), **_of_link(row)}
+    return {**names, **numbers, **inertia_fields(row.inertia), **_of_link(row)}
 
 
-def _link(link: Link) -> Fields:
-    body = {"name": link.name, **_inertia(link.inertia), **_of_link(link), "massless": link.massless or None}
+def link_fields(link: Link) -> Fields:
+    body = {"name": link.name, **inertia_fields(link.inertia), **_of_link(link), "massless": link.massless or None}
     shapes = {"visuals": [*map(_shape, link.visuals)] or None, "collisions": [*map(_shape, link.collisions)] or None}
     return {**body, **shapes, "kept": link.kept or None}
 
@@ -122,7 +125,7 @@ def _shape(shape: Shape) -> Fields:
     scale = {} if shape.size == (1.0, 1.0, 1.0) else {"scale": shape.size}
     size: Fields = {"mesh": shape.file, **scale} if shape.kind == "mesh" else {shape.kind: shape.size}
     names = {"name": shape.name or None, "material": shape.material or None, "colour": shape.colour}
-    return {**size, **_placement(shape.placement), **names}
+    return {**size, **placement_fields(shape.placement), **names}
 
 
 def _of_link(link: Link | Row) -> Fields:
@@ -130,26 +133,31 @@ def _of_link(link: Link | Row) -> Fields:
     return {"physical": None if link.physical else False, "weight": None if link.weight == 1.0 else link.weight}
 
 
-def _joint(joint: Joint) -> Fields:
+def joint_fields(joint: Joint) -> Fields:
     ends = {"name": joint.name, "type": joint.type, "parent": joint.parent, "child": joint.child}
     axis = joint.axis if joint.moves or joint.axis != Z else None
     offset = _angle(joint.offset) if joint.type in ("revolute", "continuous") else joint.offset
-    place = {**_placement(joint.placement), "axis": axis, "offset": None if joint.offset == 0 else offset}
+    place = {**placement_fields(joint.placement), "axis": axis, "offset": None if joint.offset == 0 else offset}
     return {**ends, **place, "kept": joint.kept or None}
 
 
-def _joint_parts(joint: Joint | Row) -> Lines:
-    yield from _section("[joint.limits]", vars(joint.limits))
-    yield from _section("[joint.friction]", joint.friction.written())
+def joint_parts(joint: Joint | Row) -> Lines:
+    yield from section("[joint.limits]", vars(joint.limits))
+    yield from section("[joint.friction]", joint.friction.written())
+    yield from drive_lines(joint)
+
+
+def drive_lines(joint: Joint | Row) -> Lines:
+    """The rotor of a joint, and the motor and gear that it is from."""
     if joint.rotor is not None:
         # a rotor with nothing said is still a rotor: some of its table is written even when all is default
         always = {"inertia": joint.rotor.inertia, "gear": joint.rotor.gear, "reflected": joint.rotor.reflected}
-        yield from _section(
-            "[joint.rotor]", {key: always.get(key, value) for key, value in _changed(joint.rotor, Rotor()).items()}
+        yield from section(
+            "[joint.rotor]", {key: always.get(key, value) for key, value in rotor_fields(joint.rotor, Rotor()).items()}
         )
     for header, part in (("[joint.motor]", joint.motor), ("[joint.gear]", joint.gear)):
         if part is not None:
-            yield from _section(header, _drive_part(part))
+            yield from section(header, _drive_part(part))
 
 
 def _drive_part(part: DrivePart) -> Fields:
@@ -160,14 +168,14 @@ def _drive_part(part: DrivePart) -> Fields:
     return changed or {"ratio" if isinstance(part, Gear) else "derating": 1.0}
 
 
-def _changed(part: Rotor, default: Rotor) -> Fields:
+def rotor_fields(part: Rotor, default: Rotor) -> Fields:
     """The fields that are not what a reader assumes; one Coulomb level where both directions have the same."""
     out = {key: None if value == getattr(default, key) else value for key, value in vars(part).items()}
     forward, backward = part.coulomb
     return out | ({"coulomb": forward} if out["coulomb"] is not None and forward == backward else {})
 
 
-def _placement(placement: Placement) -> Fields:
+def placement_fields(placement: Placement) -> Fields:
     xyz = placement.translation if placement.translation != ZERO else None
     if placement.rotation == IDENTITY:
         return {} if xyz is None else {"xyz": xyz}
@@ -178,7 +186,7 @@ def _placement(placement: Placement) -> Fields:
     return {"xyz": xyz, **turned}
 
 
-def _inertia(body: Inertia) -> Fields:
+def inertia_fields(body: Inertia) -> Fields:
     I = body.tensor
     tensor: Any = None
     if I.T != I:
@@ -193,7 +201,7 @@ def _inertia(body: Inertia) -> Fields:
 # -- how it is written -------------------------------------------------------------------------------
 
 
-def _section(header: str, values: Fields) -> Lines:
+def section(header: str, values: Fields) -> Lines:
     lines = list(_lines(values))
     if lines:
         yield from ("", header, *lines)

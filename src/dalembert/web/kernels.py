@@ -7,7 +7,11 @@ from collections.abc import Callable, Sequence
 from dalembert.arm import Arm
 from dalembert.coordinates.variants import VARIANTS
 from dalembert.kernel import cache
+from dalembert.kernel.targets import emitted_apart
+from dalembert.quantities.emission import units_apart
+from dalembert.quantities.joints import quantity
 from dalembert.quantities.machine import identity
+from dalembert.quantities.rollouts import ROLLOUTS
 
 # what the page computes; ``js/robot.js`` has a method for each
 QUANTITIES = (
@@ -33,15 +37,17 @@ def varied_numbers(arm: Arm) -> tuple[str, ...]:
 
 
 def page_kernels(arm: Arm) -> bytes:
-    """The module: a function for each of :data:`QUANTITIES`; made once, and kept with the other kernels."""
-    options = (*varied_numbers(arm), "tip_wrench")
+    """The module: a function for each of :data:`QUANTITIES`, and one for the steps of a simulation; made once, and kept."""
+    mechanism, options = arm.mechanism, (*varied_numbers(arm), "tip_wrench")
 
     def made() -> bytes:
-        source = arm.emit(QUANTITIES, target="wasm", options=options, separate=True, function="page")
+        entries = [*(quantity(name, mechanism) for name in QUANTITIES), ROLLOUTS["released"]]
+        units, files = units_apart(mechanism, arm.name, entries, options=options, function="page")
+        source = emitted_apart(units, files, "wasm", None)
         (module,) = (content for content in source.files.values() if isinstance(content, bytes))
         return module
 
-    return kept(("page", arm.name, identity(arm.mechanism), *QUANTITIES, *options), made)
+    return kept(("page", arm.name, identity(mechanism), *QUANTITIES, "released", *options), made)
 
 
 def kept(parts: Sequence[str], make: Callable[[], bytes]) -> bytes:

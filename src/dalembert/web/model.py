@@ -13,6 +13,7 @@ from dalembert.quantities.machine import identity
 from dalembert.robot.mechanism import Body
 from dalembert.robot.model import Joint
 from dalembert.robot.placement import Placement
+from dalembert.web.design import design_data, friction_data
 from dalembert.web.kernels import varied_numbers
 
 Data = dict[str, Any]
@@ -46,6 +47,8 @@ def arm_data(arm: Arm) -> Data:
         "parameter_names": list(arm.parameter_names),
         "length_names": list(arm.length_names) if "lengths" in varied_numbers(arm) else [],
         "start": {"q": posture(arm)},
+        "design": design_data(arm),
+        **friction_data(arm),
     }  # fmt: skip
 
 
@@ -93,9 +96,14 @@ def matrix(placement: Placement) -> list[float]:
 
 
 def posture(arm: Arm) -> list[float]:
-    """Where the arm stands first: bent by some degrees at every joint, or in the middle of its limits; closed chains at home."""
+    """Where the arm stands first: bent by some degrees at every joint, or in the middle of its limits; closed chains near home."""
     if arm.mechanism.loops:
-        return [float(x) for x in arm.home]
+        near = np.asarray(arm.home, float) + 0.3 * np.array([(-1.0) ** k for k in range(arm.n)])
+        inside = all(
+            (joint.limits.lower or -np.inf) <= x <= (joint.limits.upper or np.inf)
+            for joint, x in zip(arm.robot.moving_joints, near, strict=True)
+        )
+        return [float(x) for x in (near if inside and np.all(arm.closes(near)) else arm.home)]
     bent = []
     for k, joint in enumerate(arm.robot.moving_joints):
         value = 0.2 if joint.type == "prismatic" else np.radians(30.0 if k % 2 == 0 else 40.0)

@@ -19,8 +19,9 @@ from dalembert.web.kernels import page_kernels
 from dalembert.web.model import arm_data
 from dalembert.web.samples import motions_of
 
+FRAME = 900  # px, the height of a page in a notebook
 Progress = Callable[[float], None]
-STYLES = ("page.css", "colours.css", "stage.css", "shown.css", "motion.css")
+STYLES = ("page.css", "colours.css", "stage.css", "shown.css", "motion.css", "letgo.css")
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,13 @@ class Page:
         """Write it, whole or not at all."""
         with whole_file(path, overwrite=overwrite) as file:
             file.write(self.text)
+
+    def _repr_html_(self) -> str:
+        """A frame of a notebook: the page in it can compute and save files, and cannot reach the notebook."""
+        return (
+            f'<iframe title="Live page" sandbox="allow-scripts allow-downloads" width="100%" height="{FRAME}" '
+            f'frameborder="0" srcdoc="{escape(self.text)}"></iframe>'
+        )
 
 
 def write_page(

@@ -21,6 +21,10 @@ export class App {
     this.panels = {};
     /** @type {() => void} */
     this.release = () => {};
+    /** @type {import("./simulation_panel.js").LetGo | null} */
+    this.simulation = null;
+    /** @type {{design: import("./design_numbers.js").Design, change: (name: string, value: number) => void, toml: () => string} | null} */
+    this.design = null;
   }
 
   /** @param {Partial<State>} patch arrays are copied */

@@ -56,7 +56,7 @@ export class Kernel {
     this.filled = 0; // rows that have them
   }
 
-  /** Outputs by name, row by row, for as many states as the first input has. @param {Record<string, ArrayLike<number>>} values
+  /** Outputs by name, row by row, for as many states as the first input has; numbers of the robot may be given, too. @param {Record<string, ArrayLike<number>>} values
    * @returns {Record<string, Float64Array>} */
   run(values) {
     const [lead, width] = this.given[0];
@@ -66,7 +66,9 @@ export class Kernel {
         `${lead} has ${values[lead].length} numbers; it must have ${width}, or a multiple of it`,
       );
     const room = this.prepared(count);
-    for (const [name, size] of this.given) {
+    const others = this.own.filter(([name]) => name in values);
+    if (others.length) this.filled = 0; // the robot's own are put back by the next call
+    for (const [name, size] of [...this.given, ...others]) {
       if (values[name].length !== count * size)
         throw new RangeError(`${name} has ${values[name].length} numbers; it must have ${count * size}`);
       this.views[name].set(values[name]);

@@ -2,6 +2,7 @@
 import { App } from "./app.js";
 import { addArmLayers } from "./arm_items.js";
 import { bytesOf, unpacked } from "./data.js";
+import { designPanel } from "./design_panel.js";
 import { el } from "./dom.js";
 import { ellipsoidPanel } from "./ellipsoid_panel.js";
 import { equationsPanel } from "./equations_panel.js";
@@ -10,9 +11,11 @@ import { load } from "./loader.js";
 import { MORE_PANELS } from "./more_panels.js";
 import { motionPanel } from "./motion_panel.js";
 import { Robot } from "./robot.js";
+import { simulationPanel } from "./simulation_panel.js";
 import { Stage } from "./stage.js";
 import { statePanel } from "./state_panel.js";
 import { tabs } from "./tabs.js";
+import { connectTipDrag } from "./tip_drag.js";
 import { torquePanel } from "./torque_panel.js";
 
 /** @typedef {ArrayLike<number>} Values */
@@ -22,6 +25,8 @@ const PANELS = [
   ["state", "State", statePanel],
   ["motion", "Motion", motionPanel],
   ["ellipsoids", "Ellipsoids", ellipsoidPanel],
+  ["simulation", "Let go", simulationPanel],
+  ["design", "Design", designPanel],
   ["equations", "Equations", equationsPanel],
   ["formulations", "Formulations", formulationPanel],
 ];
@@ -46,6 +51,7 @@ async function start() {
       () => app.changed(),
     ),
   );
+  connectTipDrag(app);
   page.replaceChildren(head, el("div", { class: "columns" }, left, right));
   page.setAttribute("aria-busy", "false");
   app.tell();

@@ -1,0 +1,126 @@
+// Dry friction and stops at one instant: which joints are held, which slip, and what an impact leaves of the velocities.
+//
+// A joint at rest feels whatever torque f_i within an interval keeps it there: friction between its static levels, and at a
+// stop whatever the stop must bear. So B q̈ = r + f with f_i inside its interval where q̈_i = 0, at its lower end where
+// q̈_i > 0, at its upper end where q̈_i < 0: a boxed complementarity problem with one solution, found by principal pivoting.
+import { solveFree, timesVector } from "./solve.js";
+
+/** @typedef {ArrayLike<number>} Values */
+/** @typedef {{B: Float64Array, r: Float64Array, forward: Values, backward: Values}} Released B(q), τ − τ′ without dry friction, static levels */
+/** @typedef {{held: boolean[], way: number[]}} Contact which joints are held, and which way the others slip: 1, −1, or 0 where nothing rubs */
+/** @typedef {{lower: number, upper: number}} Stops */
+
+const PIVOTS = 60;
+const PIVOTS_AT_ONCE = 6; // later ones change the first joint at fault only (Murty), which always ends
+const SOFT_IMPACT = 1e-4; // rad/s or m/s: a slower impact leaves joints that rest at rest, so that rocking ends
+
+/** @param {Values} q @param {Stops[]} stops @param {number} i @returns {[boolean, boolean]} whether joint i is at its lower and at its upper stop */
+export function atStops(q, stops, i) {
+  return [q[i] <= stops[i].lower, q[i] >= stops[i].upper];
+}
+
+/** The torques that hold joint i at rest lie between these. @param {Released} at @param {[boolean, boolean]} stop @param {number} i @returns {[number, number]} */
+export function holdingRange(at, [lower, upper], i) {
+  return [upper ? -Infinity : -at.forward[i], lower ? Infinity : at.backward[i]];
+}
+
+/** The dry friction of joints that slip. @param {Released} at @param {number[]} way @returns {number[]} */
+function dryTorque(at, way) {
+  return way.map((w, i) => (w > 0 ? at.forward[i] : w < 0 ? -at.backward[i] : 0));
+}
+
+/** q̈ with these contacts; null where B is not positive definite. @param {Released} at @param {Contact} contact */
+export function acceleration(at, { held, way }) {
+  const dry = dryTorque(at, way);
+  return solveFree(
+    at.B,
+    at.r.map((x, i) => x - (held[i] ? 0 : dry[i])),
+    held,
+  );
+}
+
+/** The torques that held joints must be held with: B q̈ − r in their rows. @param {Released} at @param {Contact} contact @param {Values} qdd */
+export function borneTorque(at, contact, qdd) {
+  return timesVector(at.B, qdd).map((x, i) => (contact.held[i] ? x - at.r[i] : 0));
+}
+
+/**
+ * Who is held, and which way the others slip.
+ * @param {Released} at
+ * @param {Values} q
+ * @param {Values} qd
+ * @param {Stops[]} stops
+ * @returns {Contact}
+ */
+export function contactOf(at, q, qd, stops) {
+  const n = q.length;
+  const ranges = Array.from(q, (_, i) => holdingRange(at, atStops(q, stops, i), i));
+  const rests = Array.from(qd, (v, i) => v === 0 && ranges[i][0] < ranges[i][1]);
+  const contact = { held: [...rests], way: Array.from(qd, Math.sign) };
+  for (let turn = 0; turn < PIVOTS; turn++) {
+    const qdd = acceleration(at, contact);
+    if (!qdd) return contact;
+    const f = borneTorque(at, contact, qdd);
+    const size = Math.max(...at.r.map(Math.abs), 1) * 1e-13;
+    let fault = false;
+    for (let i = 0; i < n && !(fault && turn >= PIVOTS_AT_ONCE); i++) {
+      if (!rests[i]) continue;
+      const [least, most] = ranges[i];
+      if (contact.held[i] && (f[i] < least - size || f[i] > most + size)) {
+        contact.held[i] = false;
+        contact.way[i] = f[i] < least ? 1 : -1;
+        fault = true;
+      } else if (!contact.held[i] && contact.way[i] * qdd[i] <= 0) {
+        contact.held[i] = true;
+        contact.way[i] = 0;
+        fault = true;
+      }
+    }
+    if (!fault) return contact;
+  }
+  return contact;
+}
+
+/**
+ * The velocities after joints have run into their stops, plastically: the projection of q̇ on those that no stop forbids, in the
+ * metric of B. Friction has no time to act, but joints at rest stay so in a soft impact.
+ * @param {Released} at
+ * @param {Values} q
+ * @param {Float64Array} qd
+ * @param {Stops[]} stops
+ * @returns {Float64Array} qd itself where no joint runs into its stop
+ */
+export function afterImpact(at, q, qd, stops) {
+  const n = qd.length;
+  const sides = Array.from(q, (_, i) => atStops(q, stops, i));
+  const into = sides.map(([lower, upper], i) => (lower && qd[i] < 0) || (upper && qd[i] > 0));
+  if (!into.some(Boolean)) return qd;
+  const soft = qd.every((v, i) => !into[i] || Math.abs(v) < SOFT_IMPACT);
+  const pressed = sides.map(([lower, upper], i) => into[i] || (qd[i] === 0 && (lower || upper)));
+  const kept = soft
+    ? Array.from(qd, (v, i) => v === 0 && at.forward[i] + at.backward[i] > 0)
+    : pressed.map(() => false);
+  const momentum = timesVector(at.B, qd);
+  let after = qd;
+  for (let turn = 0; turn < PIVOTS; turn++) {
+    const fixed = pressed.map((x, i) => x || kept[i]);
+    const solution = solveFree(at.B, momentum, fixed);
+    if (!solution) break;
+    after = solution;
+    const impulse = timesVector(at.B, after).map((x, i) => x - momentum[i]);
+    let fault = -1;
+    for (let i = 0; i < n && fault < 0; i++) {
+      const [lower, upper] = sides[i];
+      if (lower === upper) continue;
+      const off = lower ? 1 : -1;
+      const pulls = pressed[i] && off * impulse[i] < -1e-13 * Math.abs(momentum[i]);
+      if (pulls || (!fixed[i] && off * after[i] < 0)) fault = i;
+    }
+    if (fault < 0) break;
+    pressed[fault] = !pressed[fault];
+  }
+  return after.map((v, i) => {
+    const [lower, upper] = sides[i];
+    return (lower && v < 0) || (upper && v > 0) ? 0 : v;
+  });
+}

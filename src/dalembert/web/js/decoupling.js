@@ -1,0 +1,98 @@
+// S 7.3.3: where the centre of mass of the link that carries the tip must be for b_12 of a closed chain to vanish.
+import { brief, el, slider } from "./dom.js";
+import { subscripted } from "./subscripts.js";
+
+/** @typedef {import("./app.js").App} App */
+/** @typedef {import("./design_numbers.js").Design} Design */
+
+const DECOUPLING_POSTURES = [0, 0.3, 0.7]; // rad from the first posture, where b_12 may vanish for its own reason
+
+/**
+ * The place at which b_12 vanishes in every posture, b_12 being linear in it: found in the posture in which it changes most.
+ * @param {App} app
+ * @param {Design} design
+ * @param {string} name
+ */
+export function decoupledPlace(app, design, name) {
+  const here = design.value(name);
+  const lines = DECOUPLING_POSTURES.map((by) => {
+    const coupling = couplingAt(app, design, name, [
+      app.robot.data.start.q[0],
+      app.robot.data.start.q[1] + by,
+    ]);
+    const first = coupling(here);
+    return { first, slope: coupling(here + 1) - first };
+  });
+  const steepest = lines.reduce((a, b) => (Math.abs(b.slope) > Math.abs(a.slope) ? b : a));
+  return here - steepest.first / steepest.slope;
+}
+
+/** b_12 of the arm with the centre of mass of a link at another place along its x axis, by the kernel. @param {App} app @param {Design} design @param {string} name @param {ArrayLike<number>} q */
+function couplingAt(app, design, name, q) {
+  return (/** @type {number} */ place) => {
+    const kept = design.edits.get(name);
+    design.edits.set(name, place);
+    const { parameters, gears } = design.numbers();
+    if (kept === undefined) design.edits.delete(name);
+    else design.edits.set(name, kept);
+    return app.robot.kernels.inertia_matrix.run({ q, parameters, gears }).B[1];
+  };
+}
+
+/** @param {App} app @param {Design} design @param {(name: string, value: number) => void} change */
+export function decouplingField(app, design, change) {
+  const { body, condition } = app.robot.data.design.decoupling;
+  const name = `cx_${body}`;
+  const link = app.robot.bodies[body].name;
+  const own = design.original(name);
+  const exact = () => decoupledPlace(app, design, name);
+  const place = exact();
+  const reach = 1.6 * Math.max(Math.abs(place), Math.abs(own), 0.1);
+  const range = slider({
+    label: `Centre of mass of ${link} along x`,
+    value: own,
+    min: -reach,
+    max: reach,
+    step: reach / 500,
+    onInput: (value) => change(name, value),
+  });
+  const mark = el(
+    "button",
+    {
+      type: "button",
+      class: "mark",
+      onclick: () => change(name, exact()),
+      title: "Go to the place where b_12 is zero",
+    },
+    "▲",
+  );
+  const said = el("output", { class: "coupling" });
+  const element = el(
+    "section",
+    { class: "decoupling" },
+    el("h3", {}, `Centre of mass of ${link}`),
+    el(
+      "p",
+      { class: "soft" },
+      ...subscripted(`The inertial coupling b_12 vanishes in every posture where ${condition}.`),
+    ),
+    el("div", { class: "marked" }, range, el("div", { class: "track" }, mark)),
+    said,
+  );
+  return {
+    element,
+    /** @param {ArrayLike<number>} q */
+    show(q) {
+      const [value, zero] = [design.value(name), exact()];
+      range.value = String(value);
+      mark.style.left = `${(50 * (zero + reach)) / reach}%`;
+      mark.hidden = Math.abs(zero) > reach;
+      const b = app.robot.inertiaMatrix(q)[1];
+      said.replaceChildren(
+        ...subscripted(
+          `b_12 = ${brief(b, 3)} kg m² in this posture, with the centre of mass at ${brief(value, 4)} m; it is zero at ${brief(zero, 6)} m.`,
+        ),
+      );
+    },
+  };
+}

@@ -1,0 +1,271 @@
+// The arm by itself: Runge–Kutta steps of order 4 with dry friction that sticks and stops that do not give.
+//
+// A step is taken in passes. Within a pass it is known who is held and which way the others slip, and all is smooth. A joint that
+// comes to rest, reaches a stop, or is loaded beyond what friction can hold ends its pass at that instant.
+import {
+  acceleration,
+  afterImpact,
+  atStops,
+  borneTorque,
+  contactOf,
+  holdingRange,
+} from "./contact_problem.js";
+import { lawTorque, pullForce } from "./control_laws.js";
+
+/** @typedef {import("./robot.js").Robot} Robot */
+/** @typedef {import("./contact_problem.js").Released} Released */
+/** @typedef {import("./contact_problem.js").Contact} Contact */
+/** @typedef {ArrayLike<number>} Values */
+/** @typedef {{q: Float64Array, qd: Float64Array, qdd: Float64Array, at: Released}} Instant */
+/** @typedef {{joint: number, kind: "rest" | "stop" | "load", value: (end: Instant) => number}} Watched an event: where the value falls below zero */
+
+const SIM_PASSES = 60;
+const STOP_REACHED = 1e-12; // rad or m: this far beyond its stop a joint is at it
+const EVENT_LATE = 1e-9; // of a pass: an event is found to this
+
+export class Simulation {
+  /** @param {Robot} robot @param {Values} q @param {Values} qd */
+  constructor(robot, q, qd) {
+    this.robot = robot;
+    /** @type {Float64Array} */
+    this.q = Float64Array.from(q);
+    /** @type {Float64Array} */
+    this.qd = Float64Array.from(qd);
+    /** @type {Float64Array} */
+    this.qdd = new Float64Array(robot.n);
+    this.time = 0;
+    /** whether friction acts */
+    this.friction = true;
+    /** whether joints stop at their position limits */
+    this.stops = true;
+    /** @type {import("./control_laws.js").Law | null} */
+    this.law = null;
+    /** @type {import("./control_laws.js").Pull | null} */
+    this.pull = null;
+    /** @type {Contact} */
+    this.contact = { held: Array(robot.n).fill(false), way: Array(robot.n).fill(0) };
+    /** @type {Float64Array} the torque of the law at the end of the last step */
+    this.tau = new Float64Array(robot.n);
+    /** @type {number[]} the force (N) of the pull on the tip then */
+    this.force = [0, 0, 0];
+    /** @type {Float64Array | null} the parameters that act during a step */
+    this.acting = null;
+    /** @type {string | null} why it ended */
+    this.failure = null;
+  }
+
+  /** @returns {{lower: number, upper: number}[]} */
+  get bounds() {
+    return this.robot.joints.map(({ lower, upper }) =>
+      this.stops
+        ? { lower: lower ?? -Infinity, upper: upper ?? Infinity }
+        : { lower: -Infinity, upper: Infinity },
+    );
+  }
+
+  /** Dynamic parameters without friction. */
+  smooth() {
+    const smooth = Float64Array.from(this.robot.numbers.parameters);
+    for (const k of this.robot.data.friction_parameters) smooth[k] = 0;
+    return smooth;
+  }
+
+  /** What acts in a state: B, τ − τ′ and the static levels, with the law and the pull. @param {Float64Array} q @param {Float64Array} qd @returns {Released} */
+  released(q, qd) {
+    const { robot, law } = this;
+    const idle = new Float64Array(robot.n);
+    /** @type {Record<string, Values>} */
+    const given = { q, qd };
+    if (!this.friction) given.parameters = this.acting ?? this.smooth();
+    this.force = this.pull ? pullForce(robot, this.pull, q, qd) : [0, 0, 0];
+    if (this.pull) given.tip_wrench = this.pull.wrench.map((w, k) => (k < 3 ? w - this.force[k] : w));
+    const kernel = robot.kernels.released;
+    let at = /** @type {any} */ (kernel.run({ ...given, tau: idle }));
+    this.tau = idle;
+    if (law) {
+      this.tau = lawTorque(robot, law, q, qd, at);
+      if (robot.data.load_friction) at = kernel.run({ ...given, tau: this.tau });
+      else at.r.forEach((/** @type {number} */ x, /** @type {number} */ i) => (at.r[i] = x + this.tau[i]));
+    }
+    if (!this.friction) at.forward = at.backward = idle;
+    return at;
+  }
+
+  /** Steps of h (s) each, until the time, or until there is something wrong or no time left to compute. @param {number} until @param {number} h
+   * @param {() => boolean} [goes] @returns {boolean} whether the time is reached */
+  advance(until, h, goes = () => true) {
+    while (this.time < until - 1e-9 * h && !this.failure) {
+      if (!goes()) return false;
+      this.step(h);
+    }
+    return !this.failure;
+  }
+
+  /** One step. @param {number} h s */
+  step(h) {
+    this.acting = this.smooth();
+    let done = 0;
+    for (let pass = 0; done < h && !this.failure; pass++) done += this.pass(h - done, pass < SIM_PASSES);
+    this.acting = null;
+    this.time += h;
+  }
+
+  /** One pass of at most so long; how long it is. @param {number} h @param {boolean} watchful whether events are looked for: else the step ends now */
+  pass(h, watchful) {
+    const { bounds } = this;
+    const at = this.released(this.q, this.qd);
+    const after = afterImpact(at, this.q, this.qd, bounds);
+    const first = after === this.qd ? at : this.released(this.q, after);
+    this.qd = after;
+    this.contact = contactOf(first, this.q, this.qd, bounds);
+    let long = h;
+    let end = this.trial(first, h);
+    if (!end) return h;
+    /** @type {Watched | null} */
+    let met = null;
+    for (let cut = 0; cut < 2 * this.robot.n && watchful; cut++) {
+      const event = this.earliest(first, end, bounds);
+      if (!event) break;
+      long = this.instantOf(event, first, long);
+      end = this.trial(first, long);
+      met = event;
+      if (!end) return h;
+    }
+    this.settle(end, met, bounds);
+    return long;
+  }
+
+  /** Keeps the end of a pass; joints that came to rest or to a stop are exactly there. @param {Instant} end @param {Watched | null} met @param {{lower: number, upper: number}[]} bounds */
+  settle(end, met, bounds) {
+    this.q = end.q;
+    this.qd = end.qd;
+    this.qdd = end.qdd;
+    this.q.forEach((x, i) => {
+      const { lower, upper } = bounds[i];
+      const reached = met && met.kind === "stop" && met.joint === i;
+      if (x < lower || (reached && x - lower < upper - x)) this.q[i] = lower;
+      else if (x > upper || reached) this.q[i] = upper;
+      const rubs = end.at.forward[i] + end.at.backward[i] > 0;
+      const turned = rubs && this.contact.way[i] * this.qd[i] < 0;
+      if (turned || (met && met.kind === "rest" && met.joint === i)) this.qd[i] = 0;
+    });
+  }
+
+  /** The instant so long after now, with the contacts of now; null, and a sentence, where it cannot be computed. @param {Released} first @param {number} h @returns {Instant | null} */
+  trial(first, h) {
+    const { q, qd, contact } = this;
+    const a1 = acceleration(first, contact);
+    const far = (/** @type {Values} */ x, /** @type {number} */ part, /** @type {Values} */ slope) =>
+      Float64Array.from(x, (y, i) => y + part * slope[i]);
+    if (!a1) return this.fail();
+    const v2 = far(qd, h / 2, a1);
+    const a2 = acceleration(this.released(far(q, h / 2, qd), v2), contact);
+    if (!a2) return this.fail();
+    const v3 = far(qd, h / 2, a2);
+    const a3 = acceleration(this.released(far(q, h / 2, v2), v3), contact);
+    if (!a3) return this.fail();
+    const v4 = far(qd, h, a3);
+    const a4 = acceleration(this.released(far(q, h, v3), v4), contact);
+    if (!a4) return this.fail();
+    const end = {
+      q: q.map((x, i) => x + (h / 6) * (qd[i] + 2 * v2[i] + 2 * v3[i] + v4[i])),
+      qd: qd.map((x, i) => x + (h / 6) * (a1[i] + 2 * a2[i] + 2 * a3[i] + a4[i])),
+    };
+    const wrong = end.qd.findIndex(
+      (x, i) => !Number.isFinite(x) || !Number.isFinite(end.q[i]) || Math.abs(x) > 1e6,
+    );
+    if (wrong >= 0) return this.fail(wrong);
+    const at = this.released(end.q, end.qd);
+    return { ...end, at, qdd: acceleration(at, contact) ?? a4 };
+  }
+
+  /** @param {number} [joint] @returns {null} */
+  fail(joint) {
+    const name = joint === undefined ? "an unknown joint" : `joint ${this.robot.joints[joint].name}`;
+    this.failure =
+      joint === undefined
+        ? `The simulation stopped at t = ${this.time.toFixed(3)} s: B(q) is not positive definite, so the accelerations do not exist; change the masses back.`
+        : `The simulation diverged at t = ${this.time.toFixed(3)} s: the velocity of ${name} is no longer finite; use a smaller step or smaller gains.`;
+    return null;
+  }
+
+  /** The event of a pass that comes first, if there is any. @param {Released} first @param {Instant} end @param {{lower: number, upper: number}[]} bounds @returns {Watched | null} */
+  earliest(first, end, bounds) {
+    /** @type {Watched | null} */
+    let earliest = null;
+    let least = Infinity;
+    for (const event of this.watched(bounds)) {
+      const after = event.value(end);
+      if (after >= 0) continue;
+      const before = event.value({ q: this.q, qd: this.qd, qdd: this.qdd, at: first });
+      const part = before > 0 ? before / (before - after) : 0;
+      if (part < least) [earliest, least] = [event, part];
+    }
+    return earliest;
+  }
+
+  /** What is looked for in a pass. @param {{lower: number, upper: number}[]} bounds @returns {Watched[]} */
+  watched(bounds) {
+    const { contact, q } = this;
+    /** @type {Watched[]} */
+    const events = [];
+    bounds.forEach(({ lower, upper }, i) => {
+      if (contact.held[i]) {
+        const stop = atStops(q, bounds, i);
+        events.push({ joint: i, kind: "load", value: (end) => roomOf(end, contact, stop, i) });
+        return;
+      }
+      const way = contact.way[i];
+      if (way)
+        events.push({
+          joint: i,
+          kind: "rest",
+          value: (end) => (end.at.forward[i] + end.at.backward[i] > 0 ? way * end.qd[i] : 1),
+        });
+      if (lower > -Infinity)
+        events.push({ joint: i, kind: "stop", value: (end) => end.q[i] - lower + STOP_REACHED });
+      if (upper < Infinity)
+        events.push({ joint: i, kind: "stop", value: (end) => upper - end.q[i] + STOP_REACHED });
+    });
+    return events;
+  }
+
+  /** When an event of a pass happens, from its beginning: by regula falsi (Illinois). @param {Watched} event @param {Released} first @param {number} h */
+  instantOf(event, first, h) {
+    const at = (/** @type {number} */ t) => {
+      const end = this.trial(first, t);
+      return end ? event.value(end) : -1;
+    };
+    let [early, late, after] = [0, h, at(h)];
+    let before = event.value({ q: this.q, qd: this.qd, qdd: this.qdd, at: first });
+    if (!(before > 0)) {
+      // it begins at the event itself: the pass must be left to get away from it first
+      early = 1e-3 * h;
+      before = at(early);
+      if (!(before > 0)) return early;
+    }
+    let side = 0;
+    for (let k = 0; k < 60 && late - early > EVENT_LATE * h; k++) {
+      const t = (early * -after + late * before) / (before - after);
+      const value = at(t);
+      if (value > 0) {
+        [early, before] = [t, value];
+        if (side > 0) after /= 2;
+        side = 1;
+      } else {
+        [late, after] = [t, value];
+        if (side < 0) before /= 2;
+        side = -1;
+      }
+      if (value === 0) break;
+    }
+    return late;
+  }
+}
+
+/** How much more a held joint can bear (N m or N), with some room for rounding. @param {Instant} end @param {Contact} contact @param {[boolean, boolean]} stop @param {number} i */
+function roomOf(end, contact, stop, i) {
+  const [least, most] = holdingRange(end.at, stop, i);
+  const f = borneTorque(end.at, contact, end.qdd)[i];
+  return Math.min(f - least, most - f) + 1e-9 * (1 + end.at.forward[i] + end.at.backward[i]);
+}

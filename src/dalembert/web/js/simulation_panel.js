@@ -1,0 +1,240 @@
+// "Let go": the arm under gravity, friction, a pull at its tip and a controller, simulated in the page.
+import { lawGains } from "./control_laws.js";
+import { brief, button, checkbox, choice, el, fixed, numberBox, slider } from "./dom.js";
+import { energyReadout } from "./energy_readout.js";
+import { gravityFields } from "./gravity_fields.js";
+import { SimulationPlayer } from "./simulation_player.js";
+import { subscripted } from "./subscripts.js";
+
+/** @typedef {import("./app.js").App} App */
+/** @typedef {{player: SimulationPlayer, pull: {stiffness: number, damping: number}, leadsSetPoint: () => boolean}} LetGo */
+
+const LAW_CHOICES = /** @type {[string, string][]} */ ([
+  ["none", "No motors"],
+  ["pd", "PD with gravity compensation"],
+  ["computed", "Computed torque"],
+]);
+const DRAG_CHOICES = /** @type {[string, string][]} */ ([
+  ["pull", "pulls the arm"],
+  ["set-point", "moves the set-point"],
+]);
+const SIM_STEPS = /** @type {[string, string][]} */ ([
+  ["1e-3", "1 ms"],
+  ["5e-4", "0.5 ms"],
+  ["2e-4", "0.2 ms"],
+  ["1e-4", "0.1 ms"],
+]);
+const SIM_SPEEDS = /** @type {[string, string][]} */ ([
+  ["0.1", "0.1 ×"],
+  ["0.25", "0.25 ×"],
+  ["0.5", "0.5 ×"],
+  ["1", "1 ×"],
+  ["2", "2 ×"],
+]);
+
+/** @param {App} app */
+export function simulationPanel(app) {
+  const panel = el("div", { class: "simulation" });
+  const { robot } = app;
+  const control = { name: "none", frequency: 10, ratio: 1, limited: false };
+  let dragged = "pull";
+  const energies = energyReadout(robot);
+  const clock = el("output", { class: "clock", "aria-label": "Simulated time" });
+  const said = el("p", { class: "sentence", role: "status" });
+  const play = button("Let go", () => (player.playing ? player.pause() : player.play()));
+  const player = new SimulationPlayer(app, () => update());
+  player.started = () => energies.begin(player.simulation.q, player.simulation.qd);
+  player.started();
+
+  const alone = () => {
+    const { law, pull, friction, stops } = player.simulation;
+    const rubs =
+      friction &&
+      robot.data.friction_parameters.some((/** @type {number} */ k) => robot.numbers.parameters[k] !== 0);
+    const stopped = stops && robot.joints.some(({ lower, upper }) => lower !== null || upper !== null);
+    return !law && !pull && !rubs && !stopped && !robot.numbers.tip_wrench.some(Boolean);
+  };
+  const update = () => {
+    const { simulation } = player;
+    play.textContent = player.playing ? "Pause" : simulation.time > 0 ? "Go on" : "Let go";
+    clock.textContent = `t = ${fixed(simulation.time, 3)} s`;
+    energies.show(app.state.q, app.state.qd, alone());
+    const slow = player.playing && player.pace < 0.9;
+    said.textContent =
+      simulation.failure ??
+      (slow
+        ? `Slower than asked for: ${fixed(player.pace, 2)} of the speed, since steps take longer than a frame leaves time for.`
+        : "");
+  };
+
+  const setLaw = () => {
+    const { simulation } = player;
+    if (control.name === "none") simulation.law = null;
+    else {
+      const posture = simulation.law?.posture ?? Float64Array.from(app.state.q);
+      const gains = lawGains(robot, control.name, posture, control.frequency, control.ratio);
+      simulation.law = { name: control.name, posture, limited: control.limited, ...gains };
+    }
+    showGains();
+    update();
+  };
+  const gains = el("p", { class: "soft gains" });
+  const showGains = () => {
+    const { law } = player.simulation;
+    const list = (/** @type {Float64Array} */ values) => Array.from(values, (x) => brief(x, 3)).join(", ");
+    gains.replaceChildren(...subscripted(law ? `K_p: ${list(law.kp)}; K_d: ${list(law.kd)}` : ""));
+    lawFields.hidden = !law;
+  };
+  const hold = button(
+    "Hold here",
+    () => {
+      const { law } = player.simulation;
+      if (law) law.posture = Float64Array.from(app.state.q);
+      setLaw();
+    },
+    { title: "The posture that the arm has now becomes the set-point" },
+  );
+  const lawFields = el(
+    "div",
+    { class: "rows", hidden: true },
+    simGainRow(
+      "Natural frequency",
+      "rad/s",
+      control.frequency,
+      0.5,
+      60,
+      (value) => ((control.frequency = value), setLaw()),
+    ),
+    simGainRow("Damping ratio", "", control.ratio, 0, 2, (value) => ((control.ratio = value), setLaw())),
+    el(
+      "p",
+      { class: "row" },
+      checkbox({ label: "Respect torque limits", onChange: (on) => ((control.limited = on), setLaw()) }),
+      hold,
+    ),
+    el(
+      "p",
+      { class: "row" },
+      el(
+        "label",
+        {},
+        "Dragging the tip ",
+        choice({
+          label: "Dragging the tip",
+          choices: DRAG_CHOICES,
+          value: dragged,
+          onChange: (value) => (dragged = value),
+        }),
+      ),
+    ),
+    gains,
+  );
+  const pull = { stiffness: 200, damping: 20 };
+  panel.append(
+    el(
+      "p",
+      { class: "row" },
+      play,
+      button("Step", () => player.single(), { title: "One step of the integration" }),
+      button("Reset", () => player.reset(), { title: "Back to the state from which it was let go" }),
+      clock,
+    ),
+    el(
+      "p",
+      { class: "row" },
+      el(
+        "label",
+        {},
+        "Speed ",
+        choice({
+          label: "Speed",
+          choices: SIM_SPEEDS,
+          value: "1",
+          onChange: (value) => (player.speed = Number(value)),
+        }),
+      ),
+      el(
+        "label",
+        {},
+        "Step ",
+        choice({
+          label: "Step length",
+          choices: SIM_STEPS,
+          value: "1e-3",
+          onChange: (value) => (player.step = Number(value)),
+        }),
+      ),
+      button("At rest", () => app.change({ qd: new Float64Array(robot.n), qdd: new Float64Array(robot.n) }), {
+        title: "All velocities zero",
+      }),
+    ),
+    said,
+    energies.element,
+    el("h3", {}, "Acting"),
+    el(
+      "p",
+      { class: "row" },
+      checkbox({
+        label: "Friction",
+        checked: true,
+        onChange: (on) => ((player.simulation.friction = on), update()),
+      }),
+      checkbox({
+        label: "Joint stops",
+        checked: true,
+        onChange: (on) => ((player.simulation.stops = on), update()),
+      }),
+    ),
+    gravityFields(app),
+    el("h3", {}, "Motors"),
+    el(
+      "p",
+      { class: "row" },
+      choice({
+        label: "Controller",
+        choices: LAW_CHOICES,
+        value: "none",
+        onChange: (value) => ((control.name = value), (player.simulation.law = null), setLaw()),
+      }),
+    ),
+    lawFields,
+    el("h3", {}, "Pull at the tip"),
+    el(
+      "p",
+      { class: "soft" },
+      "While the arm moves, drag the handle at its tip: a spring and a damper pull the tip towards the pointer.",
+    ),
+    simGainRow("Stiffness", "N/m", pull.stiffness, 0, 5000, (value) => (pull.stiffness = value)),
+    simGainRow("Damping", "N s/m", pull.damping, 0, 500, (value) => (pull.damping = value)),
+  );
+  if (robot.data.passive_friction.length)
+    panel.append(
+      el(
+        "p",
+        { class: "notice" },
+        `Coulomb friction of passive joints (${robot.data.passive_friction.join(", ")}) is left out of the simulation.`,
+      ),
+    );
+  app.onChange(update, panel);
+  app.simulation = { player, pull, leadsSetPoint: () => dragged === "set-point" };
+  return panel;
+}
+
+/** @param {string} label @param {string} unit @param {number} value @param {number} min @param {number} max @param {(value: number) => void} onInput */
+function simGainRow(label, unit, value, min, max, onInput) {
+  const put = (/** @type {number} */ next) => {
+    range.value = String(next);
+    if (document.activeElement !== box) box.value = String(Number(next.toPrecision(4)));
+    onInput(next);
+  };
+  const range = slider({ label, value, min, max, onInput: put });
+  const box = numberBox({ label: `${label}, exact`, value, min: 0, onInput: put });
+  return el(
+    "div",
+    { class: "field" },
+    el("span", { class: "name", title: label }, label),
+    range,
+    box,
+    el("span", { class: "unit" }, unit),
+  );
+}
