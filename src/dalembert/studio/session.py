@@ -10,9 +10,10 @@ from typing import Any
 from dalembert.errors import DalembertError
 from dalembert.files import whole_file
 from dalembert.robot.load import arms, save_robot
+from dalembert.robot.model import Robot
 from dalembert.robot.tables import shown
 from dalembert.studio.bounds import LOG_BYTES, ROBOT_BYTES
-from dalembert.studio.fields import Body, flag, optional_number, words
+from dalembert.studio.fields import Body, flag, optional_number, optional_words, words
 from dalembert.studio.folder import RobotFolder
 from dalembert.studio.jobs import TITLES, Jobs
 from dalembert.studio.structure import Structure, described
@@ -202,6 +203,8 @@ class Session:
             state = self._shown
         if what == "page":
             return self._begin_saving(target, name, state, overwrite)
+        if what == "robot" and (toml := optional_words(body, "toml")) is not None:
+            return self._begin_saving_design(target, name, toml, overwrite)
         with self._saving:
             if what == "robot":
                 save_robot(state.arm.robot, target, overwrite=overwrite)
@@ -217,6 +220,17 @@ class Session:
             return {"saved": name}
 
         return {"job": self.jobs.start("page", f"{TASKS}:plain_page", (state.arm, state.motions), then)}
+
+    def _begin_saving_design(self, target: Path, name: str, toml: str, overwrite: bool) -> dict[str, Any]:
+        path = self.uploads.text("design.toml", toml)
+
+        def then(robot: Robot) -> dict[str, Any]:
+            path.unlink(missing_ok=True)
+            with self._saving:
+                save_robot(robot, target, overwrite=overwrite)
+            return {"saved": name}
+
+        return {"job": self.jobs.start("page", f"{TASKS}:read_robot", (str(path), str(path.parent)), then)}
 
     def close(self, seconds: float) -> None:
         """End what runs, and let a file that is being written be finished."""

@@ -51,14 +51,19 @@ def noting(notes: list[str]) -> Iterator[None]:
     notes += dict.fromkeys(str(warning.message) for warning in caught)
 
 
+def read_robot(tell: Tell, path: str, folder: str) -> Robot:
+    """The robot of a file; nothing outside the folder is read."""
+    if os.path.splitext(path)[1].lower() in (".xml", ".mjcf"):
+        check_mjcf_paths(Path(path), Path(folder))
+    confine([Path(folder)])
+    return load_robot(path)
+
+
 def open_robot(tell: Tell, path: str, folder: str, studio: Mapping[str, Any]) -> Shown:
     """The page of a robot file that the page has asked for; nothing outside its folder is read."""
     notes: list[str] = []
     with noting(notes):
-        if os.path.splitext(path)[1].lower() in (".xml", ".mjcf"):
-            check_mjcf_paths(Path(path), Path(folder))
-        confine([Path(folder)])
-        robot = load_robot(path)
+        robot = read_robot(tell, path, folder)
     return shown_page(tell, robot, Structure(), (), studio, notes)
 
 

@@ -2,6 +2,7 @@
 import { button, el } from "./dom.js";
 import { StudioProblem } from "./studio_link.js";
 import { shownMotion } from "./studio_motion.js";
+import { changedDesign } from "./studio_structure.js";
 
 /** @typedef {import("./studio_panel.js").Studio} Studio */
 
@@ -13,8 +14,14 @@ export function studioSave(studio) {
     "details",
     {},
     el("summary", {}, "Save"),
-    el("p", { class: "soft" }, `Into the folder “${status.folder}”.`),
-    saveRow(studio, "robot", "Robot (.toml or .urdf)", `${stem}-studio.toml`, () => ({})),
+    el(
+      "p",
+      { class: "soft" },
+      `Into the folder “${status.folder}”. The robot is saved with the numbers of the Design panel.`,
+    ),
+    saveRow(studio, "robot", "Robot (.toml or .urdf)", `${stem}-studio.toml`, () => ({
+      toml: changedDesign(app),
+    })),
     saveRow(studio, "motion", "Motion shown (.csv)", "motion.csv", () => {
       const motion = shownMotion(app);
       if (!motion) throw new StudioProblem("There is no motion; open or make one in the Motion panel.");

@@ -1,6 +1,7 @@
 // A changed structure, for which the page needs new kernels: joints held fixed, tip and root, payload, rotors, lengths.
 import { button, checkbox, choice, el, numberBox } from "./dom.js";
 
+/** @typedef {import("./app.js").App} App */
 /** @typedef {import("./studio_panel.js").Studio} Studio */
 /** @typedef {import("./studio_panel.js").Structure} Structure */
 
@@ -11,13 +12,27 @@ const PAYLOAD_BOXES = /** @type {[string, string][]} */ ([
   ["Payload z", "m"],
 ]);
 
+/** The robot with the numbers of the Design panel, as TOML; null where none is changed. @param {App} app */
+export function changedDesign(app) {
+  return app.design?.design.edits.size ? app.design.toml() : null;
+}
+
 /** @param {Studio} studio */
 export function studioStructure(studio) {
-  const { pages, status } = studio;
+  const { app, link, pages, status } = studio;
   /** @type {Structure} */
   const wanted = structuredClone(status.structure);
   const apply = async (/** @type {object} */ structure) =>
     studio.show(await pages.run("structure", structure));
+  const takeDesign = async () => {
+    const toml = changedDesign(app);
+    if (toml === null) {
+      pages.say("No number is changed in the Design panel.");
+      return;
+    }
+    const file = await pages.tried(() => link.send("robot", new File([toml], "design.toml")));
+    if (file) studio.show(await pages.run("open", file));
+  };
   const tip = wanted.tip ?? status.robot.tip;
   const root = wanted.root ?? status.robot.root;
   const links = status.robot.links.map((name) => /** @type {[string, string]} */ ([name, name]));
@@ -62,6 +77,7 @@ export function studioStructure(studio) {
       { class: "row" },
       button("Make new kernels", () => apply(wanted)),
       button("As loaded", () => apply({})),
+      button("Use the numbers of the Design panel", takeDesign),
     ),
   );
 }
