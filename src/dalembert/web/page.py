@@ -21,7 +21,7 @@ from dalembert.web.samples import motions_of
 
 FRAME = 900  # px, the height of a page in a notebook
 Progress = Callable[[float], None]
-STYLES = ("page.css", "colours.css", "stage.css", "shown.css", "motion.css", "letgo.css")
+STYLES = ("page.css", "colours.css", "stage.css", "shown.css", "letgo.css", "motion.css")
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.arrays import Array
@@ -143,7 +144,7 @@ def _instants(name: str, motion: Trajectory) -> Array:
     return np.union1d(even, marks)
 
 
-def _needed(t: Array, y: Array) -> Array:
+def _needed(t: Array, y: Array) -> NDArray[np.intp]:
     """Which of the instants are needed: between them quintic pieces follow y (3, N, n), the motion and its derivatives."""
     tolerance = FOLLOWED * np.maximum(np.abs(y).max(axis=(1, 2)), 1e-300)
     ends = np.flatnonzero(np.diff(t) == 0.0)

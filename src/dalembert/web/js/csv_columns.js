@@ -3,7 +3,7 @@
 import { gatheredColumns, matchedJoints, nameAndUnit, namesMeaning, severalMean } from "./csv_names.js";
 import { FileError } from "./csv_table.js";
 import { unitFactors } from "./csv_units.js";
-import { counted, listed, nearest, quoted } from "./wording.js";
+import { countedThings, listedNames, nearestNames, quotedText } from "./wording.js";
 
 /** @import { TextTable } from "./csv_table.js" */
 
@@ -46,7 +46,7 @@ export function motionColumns(table, arm) {
   const carried = [...new Set(plain.filter((name) => name in known))];
   const twice = carried.filter((name) => plain.indexOf(name) !== plain.lastIndexOf(name));
   if (twice.length)
-    throw new FileError(`${path}: the column ${listed(twice)} stands in the header more than once`);
+    throw new FileError(`${path}: the column ${listedNames(twice)} stands in the header more than once`);
   const kept = table.names.flatMap((name, k) =>
     plain[k] in known || name.startsWith(COLUMN_DERIVED) ? [] : [k],
   );
@@ -141,21 +141,22 @@ function jointOrder(path, theirs, arm, notes) {
     const missing = mine.find((joint) => !theirs.includes(joint)) ?? mine[0];
     throw new FileError(
       `${path}: joint '${missing}' of arm '${arm.name}' is not in the motion, whose joints are ` +
-        `${listed(theirs)}${nearest(missing, theirs)}; name the columns after the arm's joints, or q1, q2, …`,
+        `${listedNames(theirs)}${nearestNames(missing, theirs)}; name the columns after the arm's joints, or q1, q2, …`,
     );
   }
   const taken = order.map((k) => theirs[k]);
   const beyond = theirs.filter((joint) => !taken.includes(joint));
   if (taken.some((joint, k) => joint !== mine[k]))
-    notes.push(`${path}: ${listed(taken)} are taken for ${listed(mine)}`);
-  if (beyond.length) notes.push(`${path}: the joints ${listed(beyond)} are not the arm's and were left out`);
+    notes.push(`${path}: ${listedNames(taken)} are taken for ${listedNames(mine)}`);
+  if (beyond.length)
+    notes.push(`${path}: the joints ${listedNames(beyond)} are not the arm's and were left out`);
   return order;
 }
 
 /** Which groups of columns there are, or the sentence about the columns at fault. @param {string} path @param {(string | null)[]} names @param {ArmNames} arm */
 function groupsOf(path, names, arm) {
   const n = arm.joints.length;
-  const whose = `arm '${arm.name}' has ${counted(n, "joint")}`;
+  const whose = `arm '${arm.name}' has ${countedThings(n, "joint")}`;
   const every = (/** @type {string} */ group) => arm.joints.map((_, k) => `${group}${k + 1}`);
   const columns = [
     "t",
@@ -166,16 +167,16 @@ function groupsOf(path, names, arm) {
     throw new FileError(`${path}: column ${names.indexOf("") + 1} has no name; known columns are ${columns}`);
   }
   if (unknown.length) {
-    const words = unknown.map((name) => quoted(name ?? ""));
-    const hint = nearest(unknown[0] ?? "", ["t", ...MOTION_GROUPS.flatMap(every)]);
+    const words = unknown.map((name) => quotedText(name ?? ""));
+    const hint = nearestNames(unknown[0] ?? "", ["t", ...MOTION_GROUPS.flatMap(every)]);
     throw new FileError(
-      `${path}: unknown column${words.length > 1 ? "s" : ""} ${listed(words)}; known are ${columns}${hint}`,
+      `${path}: unknown column${words.length > 1 ? "s" : ""} ${listedNames(words)}; known are ${columns}${hint}`,
     );
   }
   const told = /** @type {string[]} */ (names.filter((name) => name !== null));
   const double = [...new Set(told.filter((name) => told.indexOf(name) !== told.lastIndexOf(name)))];
   if (double.length)
-    throw new FileError(`${path}: the column ${listed(double)} stands in the header more than once`);
+    throw new FileError(`${path}: the column ${listedNames(double)} stands in the header more than once`);
   const counts = MOTION_GROUPS.map((group) =>
     told
       .flatMap((name) => (COLUMN_NAME.exec(name)?.[1] === group ? [Number(name.slice(group.length))] : []))
@@ -194,12 +195,13 @@ function groupsOf(path, names, arm) {
   if (missing.length) {
     const [verb, plural] = missing.length === 1 ? ["is", ""] : ["are", "s"];
     throw new FileError(
-      `${path}: the column${plural} ${listed(missing)} ${verb} missing; needed are ${columns} (qd or qdd may be left out whole)`,
+      `${path}: the column${plural} ${listedNames(missing)} ${verb} missing; needed are ${columns} (qd or qdd may be left out whole)`,
     );
   }
   const beyond = MOTION_GROUPS.flatMap((group, at) =>
     counts[at].filter((k) => k > n).map((k) => `${group}${k}`),
   );
-  if (beyond.length) throw new FileError(`${path}: ${whose}, so there can be no column ${listed(beyond)}`);
+  if (beyond.length)
+    throw new FileError(`${path}: ${whose}, so there can be no column ${listedNames(beyond)}`);
   return groups;
 }

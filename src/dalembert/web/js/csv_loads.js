@@ -2,7 +2,7 @@
 
 import { PAYLOAD_COLUMNS, WRENCH_COLUMNS } from "./csv_columns.js";
 import { FileError } from "./csv_table.js";
-import { general, listed } from "./wording.js";
+import { general, listedNames } from "./wording.js";
 
 /** @import { Load, MotionData } from "./motion.js" */
 
@@ -17,7 +17,7 @@ export function carriedLoads(path, motion, carried, n) {
   const payloads = Object.keys(carried).filter((name) => name in PAYLOAD_COLUMNS);
   if (payloads.length && !("payload" in carried)) {
     throw new FileError(
-      `${path}: the column ${listed(payloads)} needs a column 'payload' with the mass in kg`,
+      `${path}: the column ${listedNames(payloads)} needs a column 'payload' with the mass in kg`,
     );
   }
   const value = (/** @type {string} */ name, /** @type {number} */ row) => carried[name]?.[row] ?? 0;

@@ -2,7 +2,7 @@
 
 import { FileError } from "./csv_table.js";
 import { unitMeant } from "./csv_units.js";
-import { listed } from "./wording.js";
+import { listedNames } from "./wording.js";
 
 // what each quantity may be called in a file, in lower case; the first that is there is taken
 /** @type {Record<string, string[]>} */
@@ -202,5 +202,5 @@ export function matchedJoints(mine, theirs) {
 
 /** Throws the sentence about names that may all be a quantity. @param {string} path @param {string[]} names @param {string} group @returns {never} */
 export function severalMean(path, names, group) {
-  throw new FileError(`${path}: ${listed(names)} may all be ${group}; leave in the file those that are`);
+  throw new FileError(`${path}: ${listedNames(names)} may all be ${group}; leave in the file those that are`);
 }

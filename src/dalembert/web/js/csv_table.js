@@ -1,6 +1,6 @@
 // A table of numbers in text: comma, semicolon, tab or blanks between the cells, under a header of names.
 
-import { counted, quoted } from "./wording.js";
+import { countedThings, quotedText } from "./wording.js";
 
 /** What is wrong with a file, in one sentence. */
 export class FileError extends Error {}
@@ -67,14 +67,14 @@ export function readTable(path, text) {
     if (trailing && !cells[cells.length - 1]) cells.pop();
     if (cells.length !== names.length) {
       throw new FileError(
-        `${path}, line ${number}: the row has ${counted(cells.length, "value")}, but the header has ${names.length} columns`,
+        `${path}, line ${number}: the row has ${countedThings(cells.length, "value")}, but the header has ${names.length} columns`,
       );
     }
     cells.forEach((cell, column) => {
       const value = numberOf(cell);
       if (value === null) {
         const what = cell
-          ? `${quoted(tableCells(row, delimiter)[column])} is not a number`
+          ? `${quotedText(tableCells(row, delimiter)[column])} is not a number`
           : "the cell is empty";
         throw new FileError(`${path}, line ${number}, column '${names[column]}': ${what}`);
       }

@@ -28,7 +28,7 @@ export function motionMaker(app, onMade, onProblem) {
     kept[end] = app.state.q.slice();
     said[end].textContent = Array.from(
       app.state.q,
-      (q, j) => `${round(q * app.unitFactor(j))} ${app.unit(j)}`,
+      (q, j) => `${roundedAngle(q * app.unitFactor(j))} ${app.unit(j)}`,
     ).join(", ");
   };
   const between = () => {
@@ -106,6 +106,6 @@ function withinLimits(app, duration, name) {
 }
 
 /** @param {number} value */
-function round(value) {
+function roundedAngle(value) {
   return String(Number(value.toFixed(3))).replace("-", "−");
 }

@@ -19,11 +19,11 @@ export function axisTicks(low, high, count) {
 /** @param {number} value @param {number} decimals @param {number} largest on the axis */
 function tickText(value, decimals, largest) {
   if (decimals > 4 || largest >= 1e6)
-    return value === 0 ? "0" : minus(value.toExponential(1).replace("e+", "e"));
-  return minus(Math.abs(value) < 1e-12 ? (0).toFixed(decimals) : value.toFixed(decimals));
+    return value === 0 ? "0" : withMinus(value.toExponential(1).replace("e+", "e"));
+  return withMinus(Math.abs(value) < 1e-12 ? (0).toFixed(decimals) : value.toFixed(decimals));
 }
 
 /** @param {string} text */
-function minus(text) {
+function withMinus(text) {
   return text.replaceAll("-", "−");
 }

@@ -27,11 +27,11 @@ export function smallestStretch(robot, motion, rows) {
     };
   const parts = torqueParts(robot, rows);
   if (parts.odd >= 0) return { c: null, sentence: oddFriction(joints[parts.odd]) };
-  let decision = fastest(joints, rows, parts);
+  let decision = fastestSpeed(joints, rows, parts);
   for (let round = 0, at = rows; round < 2; round++) {
     if (typeof decision === "string" || !Number.isFinite(decision.speed)) break;
     at = besideRow(motion, at, decision.row);
-    const again = fastest(joints, at, torqueParts(robot, at));
+    const again = fastestSpeed(joints, at, torqueParts(robot, at));
     if (typeof again !== "string" && again.speed >= decision.speed) break;
     decision = again;
   }
@@ -72,7 +72,7 @@ function besideRow(motion, rows, row) {
  * The largest speed 1/c that no limit forbids, by intervals of speeds that each limit forbids at each instant.
  * @param {Joint[]} joints @param {MotionRows} rows @param {TorqueParts} parts @returns {Decision | string}
  */
-function fastest(joints, rows, parts) {
+function fastestSpeed(joints, rows, parts) {
   const n = joints.length;
   /** @type {{low: number, high: number, kind: string, row: number, joint: number}[]} */
   const forbidden = [];

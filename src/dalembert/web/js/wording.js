@@ -12,7 +12,7 @@ export function general(value, digits = 6) {
 }
 
 /** A text in quotes, short and on one line. @param {string} text */
-export function quoted(text) {
+export function quotedText(text) {
   const escaped = text
     .replace(/\\/g, "\\\\")
     .replace(/\n/g, "\\n")
@@ -24,18 +24,18 @@ export function quoted(text) {
 }
 
 /** The first ten of many names, and how many more there are. @param {readonly string[]} names */
-export function listed(names) {
+export function listedNames(names) {
   const more = names.length - 10;
   return names.slice(0, 10).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
 
 /** "1 row", "2 rows". @param {number} count @param {string} word */
-export function counted(count, word) {
+export function countedThings(count, word) {
   return `${count} ${word}${count === 1 ? "" : "s"}`;
 }
 
 /** "; did you mean 'x'?" where something known is near a word, else nothing. @param {string} word @param {readonly string[]} known */
-export function nearest(word, known) {
+export function nearestNames(word, known) {
   if (word.length > 100) return "";
   const lower = new Map(known.map((name) => [name.toLowerCase(), name]));
   const wanted = word.toLowerCase();
@@ -48,7 +48,7 @@ export function nearest(word, known) {
         .slice(0, 3)
         .map(([, name]) => name);
   return close.length
-    ? `; did you mean ${close.map((name) => quoted(lower.get(name) ?? name)).join(" or ")}?`
+    ? `; did you mean ${close.map((name) => quotedText(lower.get(name) ?? name)).join(" or ")}?`
     : "";
 }
 
