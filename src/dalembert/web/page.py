@@ -107,9 +107,7 @@ def page_of(
     return Page(text, tuple(notes))
 
 
-def document(
-    title: str, data: str, modules: tuple[str, ...], styles: tuple[str, ...], connect: str = "'none'"
-) -> str:
+def document(title: str, data: str, modules: tuple[str, ...], styles: tuple[str, ...], connect: str = "'none'") -> str:
     """An HTML page with packed data, one script and one style sheet, that runs and loads nothing else."""
     code, css = f"\n{script(*modules)}", f"\n{style(*styles)}"
     return "\n".join(
