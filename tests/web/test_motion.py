@@ -152,11 +152,11 @@ def test_playback_reaches_the_end_and_the_arm_with_it(page_of: Callable[..., Any
         "() => [window.dalembert.app.panels.motion.player.t, Array.from(window.dalembert.app.state.q)]"
     )
     assert 0.0 < t < 6.0 and np.abs(motion(t)[0] - q).max() < 1e-12
-    page.get_by_label("Speed", exact=True).select_option("4")
+    page.locator("#panel-motion").get_by_label("Speed", exact=True).select_option("4")
     page.get_by_role("button", name="Play").wait_for(timeout=20_000)
     assert page.evaluate("() => window.dalembert.app.panels.motion.player.t") == pytest.approx(6.0)
     assert near(page.evaluate(STATE)[0], [1.0, -0.7]) and page.evaluate("() => window.dalembert.app.busy") is None
-    page.get_by_label("Loop", exact=True).check()
+    page.locator("#panel-motion").get_by_label("Loop", exact=True).check()
     page.get_by_role("button", name="Play").click()
     page.wait_for_function("() => window.dalembert.app.panels.motion.player.t > 3", timeout=10_000)
     page.wait_for_function("() => window.dalembert.app.panels.motion.player.t < 3", timeout=10_000)

@@ -111,6 +111,11 @@ export function show(control, value, digits = 6) {
   control.setAttribute("aria-invalid", "false");
 }
 
+/** What may be wider than its column: it scrolls, also by key, and has a name. @param {string} label @param {Element} content */
+export function scrolled(label, content) {
+  return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, content);
+}
+
 /** Offers text as a file. In a frame, browsers refuse that without a word, so the page says what to do. @param {string} name
  * @param {string} text @param {string} type */
 export function download(name, text, type) {

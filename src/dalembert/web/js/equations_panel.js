@@ -1,5 +1,5 @@
 // Equations of motion: closed forms of small arms, and the values of B, C, g and τ now.
-import { brief, button, el } from "./dom.js";
+import { brief, button, el, scrolled } from "./dom.js";
 import { formula, formulaPieces } from "./formula.js";
 
 /** @typedef {import("./app.js").App} App */
@@ -86,11 +86,7 @@ function valueTables(app, panel) {
   const digits = n > 5 ? 3 : 4;
   for (const { key, square } of FIELDS) {
     const name = key === "tau" ? "τ" : key;
-    const table = el(
-      "table",
-      { class: "matrix", "aria-label": `${name} now` },
-      el("caption", {}, `${name} now`),
-    );
+    const table = el("table", { class: "matrix" }, el("caption", {}, `${name} now`));
     for (let i = 0; i < n; i++) {
       const line = el("tr", {}, el("th", { scope: "row", title: joints[i].name }, String(i + 1)));
       for (let j = 0; j < (square ? n : 1); j++) {
@@ -108,7 +104,7 @@ function valueTables(app, panel) {
       }
       table.append(line);
     }
-    tables.append(el("div", { class: "scroll" }, table));
+    tables.append(scrolled(`${name} now`, table));
   }
   panel.append(tables);
   return cells;
@@ -221,6 +217,6 @@ function lettersTable({ angles, letters }) {
     "details",
     {},
     el("summary", {}, "Letters and their values (SI units), as the robot was given"),
-    el("div", { class: "scroll" }, table),
+    scrolled("Letters", table),
   );
 }

@@ -1,5 +1,5 @@
 // Formulations of inverse dynamics side by side: operations, time per state measured here, difference from the default.
-import { brief, button, el } from "./dom.js";
+import { brief, button, el, scrolled } from "./dom.js";
 import { Formulations } from "./formulations.js";
 
 /** @typedef {import("./app.js").App} App */
@@ -31,7 +31,7 @@ export function formulationPanel(app) {
       {},
       "The same torques by different equations. Counts are multiplications and additions per state, as the formulas stand and after simplification; times are measured in this browser.",
     ),
-    el("div", { class: "scroll" }, el("table", { class: "formulation-table" }, el("thead", {}, head), body)),
+    scrolled("Formulations", el("table", { class: "formulation-table" }, el("thead", {}, head), body)),
     el("div", { class: "row" }, measure, status),
   );
   if (!app.robot.data.modules?.formulations) measure.disabled = true;

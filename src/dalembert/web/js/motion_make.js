@@ -72,7 +72,7 @@ export function fourierMotion(name, joints, posture, duration, share) {
   const t = Array.from({ length: count }, (_, k) => (k * duration) / FOURIER_NODES);
   const [q, qd, qdd] = [0, 1, 2].map(() => new Float64Array(count * n));
   joints.forEach((joint, j) => {
-    const { offset, room } = roomOf(joint, posture[j]);
+    const { offset, room } = swingRoom(joint, posture[j]);
     const series = t.map((instant) => seriesAt(j, instant, (2 * Math.PI) / duration));
     const largest = (/** @type {number} */ order) =>
       Math.max(...series.map((x) => Math.abs(x[order])), 1e-12);
@@ -94,7 +94,7 @@ export function fourierMotion(name, joints, posture, duration, share) {
 }
 
 /** Around which position a joint swings, and how far it may. @param {Joint} joint @param {number} now */
-function roomOf(joint, now) {
+function swingRoom(joint, now) {
   const free = joint.revolute ? 0.8 : 0.2;
   const { lower, upper } = joint;
   if (lower === null && upper === null) return { offset: now, room: free };
