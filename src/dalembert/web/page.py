@@ -111,15 +111,15 @@ def page_of(
 
 
 def document(title: str, data: str, modules: tuple[str, ...], styles: tuple[str, ...], connect: str = "'none'") -> str:
-    """An HTML page with packed data, one script and one style sheet, that runs and loads nothing else."""
-    code, css = f"\n{script(*modules)}", f"\n{style(*styles)}"
+    """An HTML page with packed data, packed code, and one style sheet, that runs and loads nothing else."""
+    code, boot, css = script(*modules), f"\n{script('boot.js')}", f"\n{style(*styles)}"
     return "\n".join(
         (
             "<!doctype html>",
             '<html lang="en">',
             "<head>",
             '<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{policy([code], [css], connect)}">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy([boot, code], [css], connect)}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             '<meta name="color-scheme" content="light dark">',
             '<link rel="icon" href="data:,">',
@@ -130,7 +130,8 @@ def document(title: str, data: str, modules: tuple[str, ...], styles: tuple[str,
             f'<noscript><p class="notice">The page of {escape(title)} computes, and needs scripts to be allowed.</p></noscript>',
             '<main id="page" aria-busy="true"><p class="notice">Loading …</p></main>',
             f'<script type="text/plain" id="data">{data}</script>',
-            f'<script type="module">{code}</script>',
+            f'<script type="text/plain" id="code">{packed(code)}</script>',
+            f'<script type="module">{boot}</script>',
             "</body>",
             "</html>",
             "",
