@@ -22,7 +22,7 @@ export function motionPanel(app) {
   return panel.element;
 }
 
-class MotionPanel {
+export class MotionPanel {
   /** @param {App} app */
   constructor(app) {
     this.app = app;
@@ -127,15 +127,17 @@ class MotionPanel {
     if (move) this.player.seek(0);
   }
 
-  /** One more motion, of a file or made here. @param {MotionData} data */
-  add(data) {
+  /** One more motion, of a file or made here. @param {MotionData} data @param {boolean} [shown] whether it is chosen, and the panel shown */
+  add(data, shown = true) {
     const motion = new Motion(data, this.app.robot.n);
     const same = this.motions.findIndex((other) => other.name === motion.name);
     if (same < 0) this.motions.push(motion);
     else this.motions[same] = motion;
+    const chosen = this.list.value;
     this.listMotions();
-    this.choose(same < 0 ? this.motions.length - 1 : same);
-    document.getElementById("tab-motion")?.click();
+    if (shown || !chosen) this.choose(same < 0 ? this.motions.length - 1 : same, shown);
+    else this.list.value = chosen;
+    if (shown) document.getElementById("tab-motion")?.click();
   }
 
   /** A sentence about what could not be done; nothing else changes. @param {string} sentence */
