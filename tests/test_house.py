@@ -30,7 +30,8 @@ ORDER = [
     {"trajectory", "tip", "identification", "simulation", "analysis"},
     {"web"},
     {"report"},
-    {"studio", "cli"},
+    {"studio"},
+    {"cli"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 

@@ -152,7 +152,6 @@ def test_panda_beats_the_published_condition_number(panda: excitation.Excitation
     assert condition == pytest.approx(panda.condition, rel=0.02)
     assert np.linalg.cond(Y / np.linalg.norm(Y, axis=0)) == pytest.approx(panda.condition_scaled, rel=0.02)
     assert condition <= GAZ["condition"] and panda.condition < 50
-    assert panda.seconds < 60
     assert list(panda.history) == sorted(panda.history, reverse=True)
     assert motion.limits_report(a, torque=True) == []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -141,3 +142,75 @@ def test_polytopes_of_one_line_and_of_nothing(tmp_path: Path) -> None:
     assert shown["line"] == {"vertices": [[-2, 0, 0], [4, 0, 0]], "faces": [[0, 1]]}
     assert shown["none"] == {"vertices": [[1, 2, 3]], "faces": []}
     assert len(shown["cube"]["vertices"]) == 8 and len(shown["cube"]["faces"]) == 6 and shown["triangles"] == 12
+
+
+# -- on the page -----------------------------------------------------------------------------------
+
+
+def shown(page: Any, shape: str) -> list[float]:
+    """The radii in the page's table, with all their digits."""
+    cells = page.query_selector_all(f"tr[data-shape={shape}] td.number")
+    return [float(cell.get_attribute("data-value")) for cell in cells]
+
+
+@pytest.mark.parametrize("name", ["planar-2r", "panda", "scara"])
+def test_the_table_equals_the_library(page_of: Callable[..., Any], name: str) -> None:
+    arm, page = da.load(name), page_of(name)
+    q = np.linspace(0.3, 0.9, arm.n)
+    page.evaluate("(q) => dalembert.app.change({q})", q.tolist())
+    page.click("#tab-ellipsoids")
+    choices = page.get_by_label("Torques and velocities").locator("option").count()
+    for limits in (None, "arm")[:choices]:
+        page.get_by_label("Torques and velocities").select_option(limits or "unit")
+        page.wait_for_timeout(100)
+        np.testing.assert_allclose(shown(page, "dynamic"), arm.dynamic_manipulability(q, limits).radii, rtol=1e-9)
+        np.testing.assert_allclose(shown(page, "velocity"), arm.velocity_manipulability(q, limits).radii, rtol=1e-9)
+        np.testing.assert_allclose(shown(page, "force"), arm.force_manipulability(q, limits).radii, rtol=1e-9)
+        volume = float(page.get_attribute("tr[data-shape=polytope] small", "data-value"))
+        assert volume == pytest.approx(arm.acceleration_polytope(q, limits or np.ones(arm.n)).volume, rel=1e-9)
+    page.get_by_label("Gravity moves the centre").check()
+    centre = [float(x) for x in page.get_attribute("tr[data-shape=centre]", "data-value").split()]
+    np.testing.assert_allclose(centre, arm.dynamic_manipulability(q).center, rtol=1e-9, atol=1e-9)
+    if page.get_by_label("Redundancy").count():
+        for redundancy in ("dynamic", "exact"):
+            page.get_by_label("Redundancy").select_option(redundancy)
+            wanted = arm.dynamic_manipulability(q, "arm" if choices > 1 else None, redundancy=redundancy)
+            np.testing.assert_allclose(shown(page, "dynamic"), wanted.radii, rtol=1e-9)
+
+
+def test_rows_are_those_of_the_library(page_of: Callable[..., Any]) -> None:
+    for name in ("planar-2r", "pendulum", "scara", "cartesian-2"):
+        page, arm = page_of(name), da.load(name)
+        page.click("#tab-ellipsoids")
+        assert len(shown(page, "velocity")) == task_space(arm, None).m
+
+
+def test_boxes_draw_at_the_tip_and_the_scale_follows_the_slider(page_of: Callable[..., Any]) -> None:
+    page = page_of("panda")
+    page.click("#tab-ellipsoids")
+    sizes = """() => [...dalembert.app.stage.layers].filter(([name]) => name.startsWith("ellipsoid-"))
+        .map(([name, {make}]) => [name, make()])"""
+    assert all(items == [] for _, items in page.evaluate(sizes))
+    for box in page.query_selector_all("#panel-ellipsoids fieldset input"):
+        box.check()
+    tip = page.evaluate("() => { const T = dalembert.robot.pose(dalembert.app.state.q); return [T[3], T[7], T[11]]; }")
+    layers = dict(page.evaluate(sizes))
+    kinds = {name: {item["kind"] for item in items} for name, items in layers.items()}
+    assert kinds["ellipsoid-velocity"] == {"ellipsoid", "line"} and kinds["ellipsoid-polytope"] == {"faces", "line"}
+    ellipsoid = next(item for item in layers["ellipsoid-velocity"] if item["kind"] == "ellipsoid")
+    np.testing.assert_allclose(ellipsoid["centre"], tip)
+    page.get_by_label("Scale of the drawing").fill("1")
+    larger = next(i for i in dict(page.evaluate(sizes))["ellipsoid-velocity"] if i["kind"] == "ellipsoid")
+    np.testing.assert_allclose(larger["axes"], 10 * np.array(ellipsoid["axes"]), rtol=1e-9)
+    page.get_by_role("button", name="Fit to the arm").click()
+
+
+def test_singular_postures_are_drawn_and_named(page_of: Callable[..., Any]) -> None:
+    page = page_of("planar-2r")
+    page.click("#tab-ellipsoids")
+    for box in page.query_selector_all("#panel-ellipsoids fieldset input"):
+        box.check()
+    page.evaluate("() => dalembert.app.change({q: [0.5, 0]})")
+    page.wait_for_timeout(100)
+    panel = page.inner_text("#panel-ellipsoids")
+    assert "Singular posture" in panel and "unbounded" in panel and "NaN" not in panel

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from dalembert.identification.formulas import SymbolicBaseParameters
     from dalembert.symbols.present import Equations
     from dalembert.tip.operational import OperationalSpace
+    from dalembert.web.page import Page
 
 
 # what the methods of an arm hand on to, in rooms that use it: imported when it is first called
@@ -55,6 +56,7 @@ HANDS_ON = {
     "omissions": "analysis.omissions:omissions",
     "base_parameters": "identification.formulas:base_parameters_of",
     "plot": "report.arm_figures:arm_figure",
+    "page": "web.page:page_of",
     "_repr_html_": "report.notebook:arm_html",
 }
 
@@ -410,6 +412,15 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         ['panda, from a corner', 'panda, from the side']
         """
         return handed_on(HANDS_ON, "plot")(self, q)
+
+    def page(self, motions: Any = None, *, title: str | None = None) -> Page:
+        """The live page of the arm, which a notebook shows and ``.write(path)`` writes; see :func:`dalembert.write_page`.
+
+        >>> import dalembert as da
+        >>> da.load("pendulum").page()
+        Page(notes=())
+        """
+        return handed_on(HANDS_ON, "page")(self, motions, title=title)
 
     def _repr_html_(self) -> str:
         return handed_on(HANDS_ON, "_repr_html_")(self)

@@ -37,6 +37,7 @@ from dalembert.cli.scale import scale
 from dalembert.cli.show import show
 from dalembert.cli.simulate import simulate
 from dalembert.cli.size import size
+from dalembert.cli.studio import studio
 from dalembert.cli.terminal import say
 from dalembert.cli.torques import torques
 from dalembert.documents.sources import cited, introduction
@@ -46,7 +47,7 @@ WRONG_INPUT = 2
 # in the order of --help
 COMMANDS = (
     arms, show, equations, couplings, parameters, identify, compare, ellipsoid, map_, inverse_kinematics, plan, torques,
-    scale, approximate, report, page, size, simulate, excite, payload, emit, book, cache,
+    scale, approximate, report, page, studio, size, simulate, excite, payload, emit, book, cache,
 )  # fmt: skip
 
 

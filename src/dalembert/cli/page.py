@@ -48,7 +48,7 @@ def page(
     from dalembert.web.page import page_of
 
     with Bar(f"page of {loaded.name}") as bar:
-        made = page_of(loaded, told or None, title=title, progress=bar)
-    made.write(out, overwrite=force)
-    say("note", *made.notes)
+        live = page_of(loaded, told or None, title=title, progress=bar)
+    live.write(out, overwrite=force)
+    say("note", *live.notes)
     print(f"the page is in {out.resolve()} ({out.stat().st_size // 1000} kB)")

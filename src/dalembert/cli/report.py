@@ -17,13 +17,6 @@ from dalembert.errors import DalembertError
 from dalembert.files import check_writable
 
 EXAMPLES = ("7.2",)
-_ABOUT = {
-    "equal-duration": "Both joints turn by π/2 in 0.5 s with triangular velocities; the tip starts at (0.2, 0) m.",
-    "different-duration": "Both joints, at most 5 rad/s after 0.15 s of acceleration, take the tip from (0.2, 0) m to "
-    "(1.8, 0) m, each in its own time.",
-    "straight-line": "The tip goes from (0.2, 0) m to (1.8, 0) m along a straight line, at most 5 m/s after 0.15 s of "
-    "acceleration.",
-}
 
 
 def report(
@@ -103,8 +96,6 @@ def example_motions(arm: da.Arm, example: str | None) -> list[tuple[str, str, An
         raise DalembertError(f"there is no example '{example}'; known are {', '.join(EXAMPLES)}")
     if arm.n != 2:
         raise DalembertError(f"Example 7.2 is about a two-link arm like planar-2r, and '{arm.name}' has {arm.n} joints")
-    from dalembert.trajectory.example_7_2 import FIGURES, MOTIONS, example_7_2
+    from dalembert.trajectory.example_7_2 import titled_motions
 
-    titles = {name: name.replace("-", " ").capitalize() for name in MOTIONS}
-    notes = {name: f"{_ABOUT[name]} S Figs {FIGURES[name]}." for name in MOTIONS}
-    return [(titles[name], notes[name], example_7_2(name, arm=arm).trajectory) for name in MOTIONS]
+    return titled_motions(arm)

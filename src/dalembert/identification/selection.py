@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -251,7 +252,10 @@ class Selector:
         gain, spread = difference(cv.scores(before), cv.scores(errors), cv.parts)
         unit = self.unit(cv, before, family.joint)
         more = len(self.columns_of(models[which])) - len(self.columns_of(laws)) + (len(family.variants) > 1)
-        needed = max(self.errors_needed * spread if more > 0 else 0.0, WORTH * unit * max(1.0, 0.5 * more))
+        freedom = 1 if family.choice == "coupling" else max(1, more)  # the three parameters of a drive come together
+        needed = max(
+            self.errors_needed * spread * sqrt(freedom) if more > 0 else 0.0, WORTH * unit * max(1.0, 0.5 * more)
+        )
         enough = gain > needed and self.possible(cv, models[which], family)
         if more > 0:
             enough = enough and better_in(cv.scores(before), cv.scores(errors), cv.parts) >= MOSTLY

@@ -16,10 +16,16 @@ ABOUT = (
     "<noscript><p class=notice>This section computes in the page and needs scripts; the others do not.</p></noscript>"
     '<div id="fit-live"></div></section>'
 )
-ALIKE = (
-    "The refit is weighted least squares, as the identification was: with all terms on it gives the same parameters."
-)
-UNLIKE = "The refit is unconstrained least squares with the weights of the identification, which was {words}: with all terms on it differs from it."
+SAME = {
+    "robust": "least squares with the weights that the robust identification gave to joints and samples",
+    "energy": "least squares of the balances of energy, as the identification was",
+    "ordinary": "ordinary least squares, as the identification was",
+}
+OTHER = {
+    "damped": "damped",
+    "sequential": "done joint by joint",
+    "total": "total least squares (its drive gains are kept)",
+}
 
 
 def live_section(fit: Identification) -> tuple[str, PageProgram | None]:
@@ -35,14 +41,13 @@ def live_section(fit: Identification) -> tuple[str, PageProgram | None]:
 
 
 def _about_refit(fit: Identification) -> str:
-    """How the refit of the page differs from the fit."""
-    special = {
-        "robust": "robust (the weights of its samples are kept)",
-        "energy": "of energy balances, which are solved again",
-        "damped": "damped",
-        "sequential": "joint by joint",
-        "total": "total least squares (its drive gains are kept)",
-    }
-    words = [special[fit.method]] if fit.method in special else []
-    words += ["physically consistent"] if fit.physical else []
-    return UNLIKE.format(words=" and ".join(words)) if words else ALIKE
+    """What the refit of the page is, and whether it gives the fit where no term is off."""
+    if fit.physical or fit.method in OTHER:
+        words = [OTHER[fit.method]] if fit.method in OTHER else []
+        words += ["held to physically consistent links"] if fit.physical else []
+        return (
+            "The refit is unconstrained least squares with the weights that the identification gave to the joints. The "
+            f"identification was {' and '.join(words)}, so that a refit with all terms on differs from it."
+        )
+    kind = SAME.get(fit.method, "least squares with the joints weighted as in the identification")
+    return f"The refit is {kind}: with all terms on it gives the same parameters."

@@ -277,7 +277,7 @@ def motion_columns(
         t = np.append(even[even < duration * (1 - 1e-12)], duration)
     at = t
     if both_sides:
-        t, at = _both_sides(motion, t)
+        t, at = sides_of(motion, t)
     (q, qd, _), (_, _, qdd) = motion(t), motion(at)
     groups = {"q": q, "qd": qd, "qdd": qdd}
     if arm is not None:
@@ -287,7 +287,7 @@ def motion_columns(
     return (*column_names(groups, motion.n), *carried), [t, *groups.values(), *carried.values()]
 
 
-def _both_sides(motion: Trajectory, t: Array) -> tuple[Array, Array]:
+def sides_of(motion: Trajectory, t: Array) -> tuple[Array, Array]:
     """(t, at): the instants with the motion's jumps of acceleration twice among them, and beside which side each is seen."""
     knots = np.array([k for k in motion.knots if 0.0 < k < motion.duration], float)
     beside = BESIDE * motion.duration

@@ -25,6 +25,13 @@ Motion = Literal["equal-duration", "different-duration", "straight-line"]
 
 MOTIONS: tuple[Motion, ...] = get_args(Motion)
 FIGURES = {"equal-duration": "7.5, 7.6", "different-duration": "7.7, 7.8", "straight-line": "7.9–7.11"}
+ABOUT: dict[str, str] = {
+    "equal-duration": "Both joints turn by π/2 in 0.5 s with triangular velocities; the tip starts at (0.2, 0) m.",
+    "different-duration": "Both joints, at most 5 rad/s after 0.15 s of acceleration, take the tip from (0.2, 0) m to "
+    "(1.8, 0) m, each in its own time.",
+    "straight-line": "The tip goes from (0.2, 0) m to (1.8, 0) m along a straight line, at most 5 m/s after 0.15 s of "
+    "acceleration.",
+}
 
 START = (0.2, 0.0)  # m: where the tip begins, with a lower elbow
 END = (1.8, 0.0)  # m: where the second and the third motion take it
@@ -87,3 +94,14 @@ def example_7_2(motion: Motion, tip_force: ArrayLike = (0.0, 0.0), arm: Arm | No
     else:
         trajectory = line(arm, START, END, q0=q0, **speed)
     return Example(arm, trajectory, np.array([*force, 0.0, 0.0, 0.0, 0.0]))
+
+
+def titled_motions(arm: Arm | None = None) -> list[tuple[str, str, Trajectory]]:
+    """The three motions for ``arm``: title, a sentence about it, the motion.
+
+    >>> [title for title, _, _ in titled_motions()]
+    ['Equal duration', 'Different duration', 'Straight line']
+    """
+    titles = {name: name.replace("-", " ").capitalize() for name in MOTIONS}
+    notes = {name: f"{ABOUT[name]} S Figs {FIGURES[name]}." for name in MOTIONS}
+    return [(titles[name], notes[name], example_7_2(name, arm=arm).trajectory) for name in MOTIONS]

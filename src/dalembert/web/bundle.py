@@ -26,10 +26,11 @@ JSDOC = re.compile(r"^[ \t]*/\*\*(?:(?!\*/).)*\*/[ \t]*\n", re.MULTILINE | re.DO
 
 
 @cache
-def script(main: str) -> str:
-    """The module ``main`` and all that it imports, each behind those that it needs, without comments on types."""
+def script(*modules: str) -> str:
+    """The modules and all that they import, each behind those that it needs, without comments on types."""
     texts: dict[str, str] = {}
-    _gather(main, texts, ())
+    for module in modules:
+        _gather(module, texts, ())
     names: dict[str, str] = {}
     for file, text in texts.items():
         for name in DECLARED.findall(text):

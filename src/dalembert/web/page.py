@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any
@@ -17,9 +17,12 @@ from dalembert.web.equations import equations_data
 from dalembert.web.formulations import formulations_of
 from dalembert.web.kernels import page_kernels
 from dalembert.web.model import arm_data
+from dalembert.web.samples import motions_of
+from dalembert.web.shapes import shapes_of
 
+FRAME = 900  # px, the height of a page in a notebook
 Progress = Callable[[float], None]
-STYLES = ("page.css", "colours.css", "stage.css", "shown.css", "letgo.css")
+STYLES = ("page.css", "colours.css", "stage.css", "shown.css", "letgo.css", "motion.css")
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,13 @@ class Page:
         with whole_file(path, overwrite=overwrite) as file:
             file.write(self.text)
 
+    def _repr_html_(self) -> str:
+        """A frame of a notebook: the page in it can compute and save files, and cannot reach the notebook."""
+        return (
+            f'<iframe title="Live page" sandbox="allow-scripts allow-downloads" width="100%" height="{FRAME}" '
+            f'frameborder="0" srcdoc="{escape(self.text)}"></iframe>'
+        )
+
 
 def write_page(
     path: str | os.PathLike[str],
@@ -46,7 +56,8 @@ def write_page(
 ) -> None:
     """Write the live page of an arm, whole or not at all: one HTML file that computes without a server or a network.
 
-    motions    what it can play: a :class:`Trajectory`, a list of them, or a dict of them by name
+    motions    what it can play: a :class:`Trajectory`, a list of them, a dict of them by name, or tuples (name, note, motion);
+               None for those of S Example 7.2 where the arm is a two-link arm like planar-2r
     title      the page's own; the arm's name unless given
     overwrite  whether a file that is there may be replaced
 
@@ -68,9 +79,9 @@ def page_of(
     *,
     title: str | None = None,
     progress: Progress | None = None,
-    connect: str = "'none'",
+    studio: Mapping[str, Any] | None = None,
 ) -> Page:
-    """The page; ``connect`` is where it may connect to, for one with a server."""
+    """The page; ``studio`` is what a page with a server beside it is told of that, and the page may then connect to it alone."""
     if not isinstance(arm, Arm):
         raise DalembertError(f"a page is of an arm, and {shown(arm)} is none; load one with da.load(…)")
     if arm.mechanism.by_newton:
@@ -79,8 +90,10 @@ def page_of(
             "dalembert report"
         )
     tell = progress or (lambda fraction: None)
-    data: dict[str, Any] = {**arm_data(arm), "title": title or arm.name}
-    notes: list[str] = []
+    shapes, notes = shapes_of(arm.robot)
+    data: dict[str, Any] = {
+        **arm_data(arm), **shapes, "title": title or arm.name, "motions": motions_of(arm, motions),
+    }  # fmt: skip
     data["equations"] = equations_data(arm)
     tell(0.1)
     data["modules"] = {"kernels": encoded(page_kernels(arm))}
@@ -89,12 +102,17 @@ def page_of(
     if formulations is not None:
         data["modules"]["formulations"] = encoded(formulations)
     tell(0.9)
-    return Page(document(data["title"], packed(data), "main.js", STYLES, connect), tuple(notes))
+    if studio is None:
+        text = document(data["title"], packed(data), ("main.js",), STYLES)
+    else:
+        data["studio"] = dict(studio)
+        text = document(data["title"], packed(data), ("studio_tab.js", "main.js"), (*STYLES, "studio.css"), "'self'")
+    return Page(text, tuple(notes))
 
 
-def document(title: str, data: str, main: str, styles: tuple[str, ...], connect: str = "'none'") -> str:
+def document(title: str, data: str, modules: tuple[str, ...], styles: tuple[str, ...], connect: str = "'none'") -> str:
     """An HTML page with packed data, one script and one style sheet, that runs and loads nothing else."""
-    code, css = f"\n{script(main)}", f"\n{style(*styles)}"
+    code, css = f"\n{script(*modules)}", f"\n{style(*styles)}"
     return "\n".join(
         (
             "<!doctype html>",

@@ -17,6 +17,8 @@ export class App {
     /** @type {{listener: () => void, element: Element | null}[]} */
     this.listeners = [];
     this.waiting = false;
+    /** @type {Record<string, object>} what panels let others see, such as the motion that is shown */
+    this.panels = {};
     /** @type {() => void} */
     this.release = () => {};
     /** @type {import("./simulation_panel.js").LetGo | null} */

@@ -111,9 +111,20 @@ export function show(control, value, digits = 6) {
   control.setAttribute("aria-invalid", "false");
 }
 
-/** Offers text as a file. @param {string} name @param {string} text @param {string} type */
+/** What may be wider than its column: it scrolls, also by key, and has a name. @param {string} label @param {Element} content */
+export function scrolled(label, content) {
+  return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, content);
+}
+
+/** Offers text as a file. In a frame, browsers refuse that without a word, so the page says what to do. @param {string} name
+ * @param {string} text @param {string} type */
 export function download(name, text, type) {
   const address = URL.createObjectURL(new Blob([text], { type }));
   el("a", { href: address, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(address), 10000);
+  if (window.parent === window) return;
+  const words = `${name}: if it was not saved, this frame does not allow downloads; open the page in a tab of its own.`;
+  const notice = el("p", { class: "notice toast", role: "status" }, words);
+  document.body.append(notice);
+  setTimeout(() => notice.remove(), 8000);
 }

@@ -1,5 +1,5 @@
 // Ellipsoids at the tip: what is computed for a posture, its table, and its layers on the stage.
-import { button, checkbox, choice, el, slider } from "./dom.js";
+import { button, checkbox, choice, el, scrolled, slider } from "./dom.js";
 import { ellipsoidItems, polytopeItems } from "./ellipsoid_items.js";
 import { axesTableHead, fillAxesTable } from "./ellipsoid_table.js";
 import { length3 } from "./space.js";
@@ -115,7 +115,7 @@ export function ellipsoidPanel(app) {
       button("Fit to the arm", changed),
     ),
     note,
-    el("div", { class: "scroll" }, el("table", { class: "axes-table" }, axesTableHead(), body)),
+    scrolled("Semi-axes", el("table", { class: "axes-table" }, axesTableHead(), body)),
   );
   app.onChange(update);
   new IntersectionObserver(update).observe(panel);

@@ -9,7 +9,7 @@ import { SHAPES } from "./tip_shapes.js";
 /** @typedef {import("./ellipsoids.js").TipEllipsoid} TipEllipsoid */
 
 export function axesTableHead() {
-  const names = ["Shape", "Radius", "Direction", "Product of radii, volume"];
+  const names = ["Shape", "Radius", "Direction"];
   return el("thead", {}, el("tr", {}, ...names.map((name) => el("th", { scope: "col" }, name))));
 }
 
@@ -35,36 +35,32 @@ export function fillAxesTable(body, note, shapes, options, scales, zoom) {
   for (const { key, title, units, scale } of SHAPES) {
     const { rows } = shapes[key];
     const unit = units[rows[0] < 3 ? 0 : 1];
+    const size = key === "polytope" ? shapes.polytope.volume : radiiProduct(shapes[key]);
+    const measure = sizeText(key === "polytope", size, unit, rows.length);
     const drawing = `1 m is ${brief(1 / (zoom * scales[scale]), 3)} ${unit}`;
-    const head = {
-      unit,
-      power: ["", "", "²", "³"][rows.length],
-      title: el("th", { scope: "row" }, title, el("br"), el("small", {}, drawing)),
-    };
+    const about = el("small", { "data-value": size }, measure, el("br"), drawing);
+    const head = { unit, title: el("th", { scope: "row" }, title, el("br"), about) };
     if (key === "polytope") body.append(polytopeLine(shapes.polytope, head));
     else body.append(...ellipsoidLines(key, shapes[key], head));
     if (key === "dynamic" && options.gravity) body.append(centreLine(shapes.dynamic, unit));
   }
 }
 
-/** @typedef {{unit: string, power: string, title: HTMLElement}} LineHead */
+/** @typedef {{unit: string, title: HTMLElement}} LineHead */
 
 /** @param {import("./tip_shapes.js").TipPolytope} polytope @param {LineHead} head */
-function polytopeLine({ volume, vertices }, { unit, power, title }) {
+function polytopeLine({ vertices }, { title }) {
   return el(
     "tr",
     { "data-shape": "polytope" },
     title,
     el("td", { colspan: 2 }, `${vertices.length} corners`),
-    el("td", { class: "number", "data-value": volume }, `${brief(volume)} ${powerText(unit, power)}`),
   );
 }
 
 /** @param {string} key @param {TipEllipsoid} shape @param {LineHead} head */
-function ellipsoidLines(key, shape, { unit, power, title }) {
+function ellipsoidLines(key, shape, { unit, title }) {
   const m = shape.rows.length;
-  const product = radiiProduct(shape);
-  const measure = Number.isFinite(product) ? `${brief(product)} ${powerText(unit, power)}` : "unbounded";
   title.setAttribute("rowspan", String(m));
   return Array.from(shape.radii, (radius, k) => {
     const direction = shape.rows.map((row, r) => `${ROW_NAMES[row]} ${fixed(shape.axes[r * m + k], 3)}`);
@@ -75,7 +71,6 @@ function ellipsoidLines(key, shape, { unit, power, title }) {
       k === 0 ? title : null,
       el("td", { class: "number", "data-value": radius }, text),
       el("td", { class: "direction" }, direction.join("\u2002")),
-      k === 0 ? el("td", { class: "number", rowspan: m, "data-value": product }, measure) : null,
     );
   });
 }
@@ -87,11 +82,13 @@ function centreLine(shape, unit) {
     "tr",
     { "data-shape": "centre", "data-value": Array.from(shape.centre).join(" ") },
     el("td", {}, "centre, under gravity"),
-    el("td", { colspan: 3, class: "direction" }, `${centre} ${unit}`),
+    el("td", { colspan: 2, class: "direction" }, `${centre} ${unit}`),
   );
 }
 
-/** @param {string} unit @param {string} power */
-function powerText(unit, power) {
-  return power ? `(${unit})${power}` : unit;
+/** @param {boolean} exact @param {number} size @param {string} unit @param {number} m */
+function sizeText(exact, size, unit, m) {
+  const word = exact ? ["", "length", "area", "volume"][m] : "product";
+  const power = m > 1 ? `(${unit})${["", "", "²", "³"][m]}` : unit;
+  return Number.isFinite(size) ? `${word} ${brief(size)} ${power}` : `${word} unbounded`;
 }

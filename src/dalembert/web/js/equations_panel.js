@@ -1,11 +1,13 @@
 // Equations of motion: closed forms of small arms, and the values of B, C, g and τ now.
-import { brief, button, el } from "./dom.js";
+import { brief, button, el, scrolled } from "./dom.js";
 import { formula, formulaPieces } from "./formula.js";
 
 /** @typedef {import("./app.js").App} App */
 /** @typedef {[name: string, right: string | string[]]} Entry */
 /** @typedef {{values: Float64Array, unit: (i: number, j: number) => string}} Field */
 
+const NOISE = 1e-14; // beside the largest value
+const MOST_ZEROS = 3; // joints up to which entries that are 0 are written, too
 const FIELDS = [
   { key: "B", title: "Inertia matrix B(q)", square: true },
   { key: "C", title: "Coriolis and centrifugal matrix C(q, q̇)", square: true },
@@ -81,13 +83,10 @@ function valueTables(app, panel) {
   /** @type {Map<string, ValueCell>} */
   const cells = new Map();
   const tables = el("div", { class: "value-tables" });
+  const digits = n > 5 ? 3 : 4;
   for (const { key, square } of FIELDS) {
     const name = key === "tau" ? "τ" : key;
-    const table = el(
-      "table",
-      { class: "matrix", "aria-label": `${name} now` },
-      el("caption", {}, `${name} now`),
-    );
+    const table = el("table", { class: "matrix" }, el("caption", {}, `${name} now`));
     for (let i = 0; i < n; i++) {
       const line = el("tr", {}, el("th", { scope: "row", title: joints[i].name }, String(i + 1)));
       for (let j = 0; j < (square ? n : 1); j++) {
@@ -97,17 +96,29 @@ function valueTables(app, panel) {
           title: entryUnit(app, key, i, j),
         });
         cells.set(`${key} ${at}`, {
-          show: (now) => (cell.textContent = brief(now[/** @type {keyof ValuesNow} */ (key)][at])),
+          show: (now) =>
+            (cell.textContent = withoutNoise(now[/** @type {keyof ValuesNow} */ (key)], at, digits)),
           mark: (on) => cell.classList.toggle("marked", on),
         });
         line.append(cell);
       }
       table.append(line);
     }
-    tables.append(el("div", { class: "scroll" }, table));
+    tables.append(scrolled(`${name} now`, table));
   }
   panel.append(tables);
   return cells;
+}
+
+/**
+ * A value in so many digits; what rounding has left of a zero beside the largest value is 0.
+ * @param {Float64Array} values
+ * @param {number} at
+ * @param {number} digits
+ */
+function withoutNoise(values, at, digits) {
+  const largest = values.reduce((size, value) => Math.max(size, Math.abs(value)), 0);
+  return brief(Math.abs(values[at]) <= NOISE * largest ? 0 : values[at], digits);
 }
 
 /** @typedef {{show: (now: ValuesNow) => void}} EntryRow */
@@ -127,6 +138,7 @@ function valueTables(app, panel) {
 function closedForm(app, panel, entries, key, title, square, cells) {
   const { n } = app.robot;
   const list = el("div", { class: "formulas", role: "group", "aria-label": title }, el("h3", {}, title));
+  let zeros = false;
   /** @type {EntryRow[]} */
   const rows = [];
   for (let i = 0; i < n; i++)
@@ -135,6 +147,10 @@ function closedForm(app, panel, entries, key, title, square, cells) {
       const entry = square ? entries[i][j] : entries[i];
       const alike = key === "B" && j !== i;
       if (alike && j < i) continue;
+      if (n > MOST_ZEROS && entry[1] === "0") {
+        zeros = true;
+        continue;
+      }
       const at = square ? i * n + j : i;
       const names = alike ? [entry[0], entries[j][i][0]] : [entry[0]];
       const cell = cells.get(`${key} ${at}`);
@@ -157,10 +173,11 @@ function closedForm(app, panel, entries, key, title, square, cells) {
       const unit = entryUnit(app, key, i, j);
       rows.push({
         show: (now) =>
-          (value.textContent = `= ${brief(now[/** @type {keyof ValuesNow} */ (key)][at], 6)} ${unit}`),
+          (value.textContent = `= ${withoutNoise(now[/** @type {keyof ValuesNow} */ (key)], at, 6)} ${unit}`),
       });
       list.append(row);
     }
+  if (zeros) list.append(el("p", { class: "note" }, "All other entries are 0."));
   panel.append(list);
   return rows;
 }
@@ -200,6 +217,6 @@ function lettersTable({ angles, letters }) {
     "details",
     {},
     el("summary", {}, "Letters and their values (SI units), as the robot was given"),
-    el("div", { class: "scroll" }, table),
+    scrolled("Letters", table),
   );
 }

@@ -1,6 +1,6 @@
 // The table of relative errors: every run, all joints and each, now and with all terms.
 
-import { el } from "./dom.js";
+import { el, scrolled } from "./dom.js";
 import { fitPercent } from "./fit_switches.js";
 
 /** @import { FitModel } from "./fit_model.js" */
@@ -32,9 +32,8 @@ export function fitErrorTable(model) {
     );
   model.listeners.push(update);
   update();
-  return el(
-    "div",
-    { class: "scroll", tabindex: "0" },
+  return scrolled(
+    "Errors of the model",
     el("table", { class: "fit-errors" }, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...rows)),
   );
 }

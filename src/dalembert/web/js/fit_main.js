@@ -71,12 +71,14 @@ function fitChoices(model) {
 
 /** @param {HTMLElement} host @param {FitModel} model */
 function fitSection(host, model) {
+  const { owners, joints } = model.fit.header;
+  const passive = owners.length > joints.length ? "; at a passive joint, that of all joints" : "";
   const note =
-    "The number beside a switch is the relative error of that joint on the identification run with this term alone left out.";
+    "The number beside a switch is the relative error of that joint on the identification run with this term alone left out";
   host.replaceChildren(
     fitModes(model),
     fitSwitches(model),
-    el("p", { class: "soft" }, note),
+    el("p", { class: "soft" }, `${note}${passive}.`),
     fitSummary(model),
     fitChoices(model),
     fitPlots(model),

@@ -59,11 +59,11 @@ class FitPlot {
     const y = (/** @type {number} */ value) =>
       FIT_HEIGHT - bottom - ((value - up.low) / (up.high - up.low)) * (FIT_HEIGHT - bottom - top);
     const parts = [
-      ...fitTicks(up.low, up.high, 4).flatMap(({ value, text }) => [
+      ...fitTicks(up.low, up.high, 6).flatMap(({ value, text }) => [
         svgEl("line", { class: "fit-grid", x1: left, x2: width - right, y1: y(value), y2: y(value) }),
         svgEl("text", { x: left - 7, y: y(value) + 4, "text-anchor": "end" }, text),
       ]),
-      ...fitTicks(across.low, across.high, Math.max(3, width / 110)).map(({ value, text }) =>
+      ...fitTicks(across.low, across.high, Math.max(4, width / 110)).map(({ value, text }) =>
         svgEl("text", { x: x(value), y: FIT_HEIGHT - bottom + 15, "text-anchor": "middle" }, text),
       ),
       svgEl("text", { x: width - right, y: FIT_HEIGHT - 3, "text-anchor": "end" }, "time (s)"),

@@ -1,6 +1,6 @@
 // The switches of a fit's terms: a row for each kind, a column for each joint, and how much the error is without each.
 
-import { el } from "./dom.js";
+import { el, scrolled } from "./dom.js";
 
 /** @import { FitModel, FitSwitch } from "./fit_model.js" */
 
@@ -51,7 +51,7 @@ export function fitSwitches(model) {
   };
   model.listeners.push(update);
   update();
-  return el("div", { class: "scroll", tabindex: "0" }, table);
+  return scrolled("Terms of the model", table);
 }
 
 /** A box that turns some switches together. @param {FitModel} model @param {FitSwitch[]} switches @param {string} name

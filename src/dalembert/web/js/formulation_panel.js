@@ -1,5 +1,5 @@
 // Formulations of inverse dynamics side by side: operations, time per state measured here, difference from the default.
-import { brief, button, el } from "./dom.js";
+import { brief, button, el, scrolled } from "./dom.js";
 import { Formulations } from "./formulations.js";
 
 /** @typedef {import("./app.js").App} App */
@@ -31,7 +31,7 @@ export function formulationPanel(app) {
       {},
       "The same torques by different equations. Counts are multiplications and additions per state, as the formulas stand and after simplification; times are measured in this browser.",
     ),
-    el("div", { class: "scroll" }, el("table", { class: "formulation-table" }, el("thead", {}, head), body)),
+    scrolled("Formulations", el("table", { class: "formulation-table" }, el("thead", {}, head), body)),
     el("div", { class: "row" }, measure, status),
   );
   if (!app.robot.data.modules?.formulations) measure.disabled = true;
@@ -59,14 +59,17 @@ export function formulationPanel(app) {
     try {
       await load();
       if (!kernels) return;
-      for (const { row, time, many } of lines) {
-        if (!row.kernel) continue;
-        await pause();
-        time.textContent = brief(kernels.nanoseconds(row.kernel), 3);
-        many.textContent = differenceText(kernels.randomDifference(row.kernel));
-      }
+      const runs = lines.filter(({ row }) => row.kernel);
+      for (const { row, many } of runs)
+        many.textContent = differenceText(kernels.randomDifference(row.kernel ?? ""));
+      await kernels.measure(
+        runs.map(({ row }) => row.kernel ?? ""),
+        (name, time) => {
+          for (const line of runs) if (line.row.kernel === name) line.time.textContent = brief(time, 3);
+        },
+      );
       status.textContent =
-        "Median of several batches of 1,024 states; the difference is relative to the largest torque.";
+        "Batches of 1,024 states, the lower quartile of 20 rounds. Differences are relative to the largest torque.";
     } catch (problem) {
       status.textContent = `The formulations cannot be run here: ${problem instanceof Error ? problem.message : problem}`;
     } finally {
@@ -94,11 +97,6 @@ function measureWhenSeen(panel, run, measure) {
   seen.observe(panel);
 }
 
-/** A frame, so that the page stays alive between measurements. */
-function pause() {
-  return new Promise((resolve) => setTimeout(resolve, 20));
-}
-
 /** @param {number} difference */
 function differenceText(difference) {
   return difference === 0 ? "0" : difference.toExponential(1).replace("-", "−");
@@ -123,8 +121,8 @@ function formulationLine(row, body) {
     "tr",
     { "data-formulation": row.name },
     title,
-    cell(countText(row.written)),
-    cell(countText(row.compiled)),
+    countCell(row.written),
+    countCell(row.compiled),
   );
   if (row.kernel) line.append(time, here, many);
   else line.append(el("td", { colspan: 3, class: "note" }, row.reason ?? ""));
@@ -133,8 +131,9 @@ function formulationLine(row, body) {
 }
 
 /** @param {{multiplications: number, additions: number} | null} operations */
-function countText(operations) {
-  if (!operations) return "–";
+function countCell(operations) {
+  if (!operations) return el("td", { class: "number" }, "–");
   const { multiplications, additions } = operations;
-  return `${multiplications.toLocaleString("en")} / ${additions.toLocaleString("en")}`;
+  const count = (/** @type {number} */ number) => number.toLocaleString("en");
+  return el("td", { class: "number" }, `${count(multiplications)} ×`, el("br"), `${count(additions)} +`);
 }

@@ -10,8 +10,11 @@ import { load } from "./loader.js";
 
 const BATCH = 1024; // states that are timed together
 const STATES = 1000; // random ones that formulations are compared at
-const ROUNDS = 9;
-const ROUND_MS = 4; // of one round, so that a clock of 0.1 ms tells it to a few per cent
+const MOST_ROUNDS = 200;
+const STEADY = 40; // rounds without progress after which a measurement ends
+const KEPT = 20; // rounds that count
+const ROUND_MS = 4; // so that a clock of 0.1 ms tells it to a few per cent
+const PAUSE_MS = 15; // between rounds, for the page to stay alive
 
 export class Formulations {
   /** @param {Robot} robot @param {Kernels} kernels @param {string} standard the default's function */
@@ -33,18 +36,38 @@ export class Formulations {
     return new Formulations(robot, kernels, standard.kernel);
   }
 
-  /** Nanoseconds per state: the median over several rounds of batches. @param {string} name */
-  nanoseconds(name) {
+  /**
+   * Nanoseconds per state of each function: the lower quartile of the last rounds, which take turns until none is getting
+   * faster, so that neither a compiler that is still at work nor another program counts.
+   * @param {string[]} names
+   * @param {(name: string, nanoseconds: number) => void} tell called after each round
+   */
+  async measure(names, tell) {
+    const lines = names.map((name) => ({ name, rounds: /** @type {number[]} */ ([]), best: Infinity }));
+    for (let round = 0, improved = 0; round < MOST_ROUNDS && round - improved < STEADY; round++) {
+      for (const line of lines) {
+        const time = this.timed(line.name);
+        line.rounds.push(time);
+        if (time < 0.9 * line.best) improved = round;
+        line.best = Math.min(line.best, time);
+        const last = line.rounds.slice(-KEPT).sort((a, b) => a - b);
+        tell(line.name, last[last.length >> 2]);
+      }
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    }
+  }
+
+  /** Nanoseconds per state in one round. @param {string} name */
+  timed(name) {
     const room = this.room(name);
-    const timed = (/** @type {number} */ times) => {
-      const start = performance.now();
-      for (let k = 0; k < times; k++) room.run();
-      return performance.now() - start;
-    };
-    let times = 1;
-    while (timed(times) < ROUND_MS && times < 1 << 20) times *= 2; // the compiler of the browser warms up meanwhile
-    const rounds = Array.from({ length: ROUNDS }, () => timed(times)).sort((a, b) => a - b);
-    return (rounds[ROUNDS >> 1] / times / BATCH) * 1e6;
+    const start = performance.now();
+    let [times, now] = [0, start];
+    do {
+      room.run();
+      times++;
+      now = performance.now();
+    } while (now - start < ROUND_MS);
+    return ((now - start) / times / BATCH) * 1e6;
   }
 
   /** The largest difference from the default at a state, relative to its largest torque. @param {string} name

@@ -1,5 +1,5 @@
 // B(q) as a small table whose cells are the darker, the larger their entries are, and its condition number.
-import { brief, el } from "./dom.js";
+import { brief, el, scrolled } from "./dom.js";
 import { symmetricEigen } from "./linear.js";
 
 /** @typedef {import("./robot.js").Robot} Robot */
@@ -33,7 +33,7 @@ export function inertiaTable(robot) {
     ...rows,
   );
   return {
-    element: el("div", {}, el("div", { class: "scroll" }, table), said),
+    element: el("div", {}, scrolled("Inertia matrix", table), said),
     /** @param {ArrayLike<number>} q */
     show(q) {
       const B = robot.inertiaMatrix(q);

@@ -18,6 +18,21 @@ export class Numbers {
     for (const [name, values] of Object.entries(patch)) this.arrays[name].set(values);
     this.revision++;
   }
+
+  /** Calls compute while some numbers are others; for everybody else nothing has changed.
+   * @param {Record<string, ArrayLike<number>>} patch @param {() => void} compute */
+  during(patch, compute) {
+    const { revision } = this;
+    const kept = Object.keys(patch).map((name) => /** @type {const} */ ([name, this.arrays[name].slice()]));
+    for (const [name, values] of Object.entries(patch)) this.arrays[name].set(values);
+    this.revision = NaN; // what lies in a kernel's memory is of no revision that comes again
+    try {
+      compute();
+    } finally {
+      for (const [name, values] of kept) this.arrays[name].set(values);
+      this.revision = revision;
+    }
+  }
 }
 
 export class Kernel {

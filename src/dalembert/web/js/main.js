@@ -8,6 +8,8 @@ import { ellipsoidPanel } from "./ellipsoid_panel.js";
 import { equationsPanel } from "./equations_panel.js";
 import { formulationPanel } from "./formulation_panel.js";
 import { load } from "./loader.js";
+import { MORE_PANELS } from "./more_panels.js";
+import { motionPanel } from "./motion_panel.js";
 import { Robot } from "./robot.js";
 import { simulationPanel } from "./simulation_panel.js";
 import { Stage } from "./stage.js";
@@ -21,6 +23,7 @@ import { torquePanel } from "./torque_panel.js";
 /** What stands behind each tab: identifier, title, and what makes it. @type {[string, string, (app: App) => HTMLElement][]} */
 const PANELS = [
   ["state", "State", statePanel],
+  ["motion", "Motion", motionPanel],
   ["ellipsoids", "Ellipsoids", ellipsoidPanel],
   ["simulation", "Let go", simulationPanel],
   ["design", "Design", designPanel],
@@ -44,7 +47,7 @@ async function start() {
     "div",
     { class: "right" },
     tabs(
-      PANELS.map(([id, title, make]) => [id, title, make(app)]),
+      [...PANELS, ...MORE_PANELS].map(([id, title, make]) => [id, title, make(app)]),
       () => app.changed(),
     ),
   );

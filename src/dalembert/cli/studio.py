@@ -1,0 +1,62 @@
+"""``dalembert studio``: an arm in, its live page in the browser, with a server beside it for what needs Python."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+from typer import Argument, Option
+
+import dalembert as da
+from dalembert.cli import options
+from dalembert.cli.report import example_motions
+from dalembert.cli.terminal import say, tell
+from dalembert.cli.torques import read
+from dalembert.environment.progress import Bar
+from dalembert.errors import DalembertError
+
+
+def studio(
+    arm: options.ArmArgument,
+    motions: Annotated[
+        list[Path] | None, Argument(metavar="[MOTION.csv]…", help="Motions to play, as for 'dalembert torques'.")
+    ] = None,
+    example: options.ExampleOption = None,
+    port: Annotated[int, Option(metavar="N", help="The port to listen on, on 127.0.0.1; a free one unless given.")] = 0,
+    browser: Annotated[
+        bool, Option("--browser/--no-browser", help="Open the page in a browser, or print its address only.")
+    ] = True,
+    limits: options.LimitsSourceOption = None,
+    interpolation: options.InterpolationOption = "auto",
+    payload: options.PayloadOption = None,
+    payload_com: options.PayloadComOption = None,
+    loading: options.Loading = options.AS_IT_IS,
+) -> None:
+    """Open the live page of an arm in the browser, with a local server for what needs Python.
+
+    It loads other robots and logs, identifies parameters, finds the least time of a motion, makes kernels for a changed
+    structure, and saves. It listens on 127.0.0.1 alone, with a token in its address, reads and writes in the folder of the robot
+    file (the current one for a shipped arm), and stops with Ctrl-C.
+    """
+    if motions and example is not None:
+        raise DalembertError(f"--example {example} and {motions[0]} are both given; choose one")
+    if not 0 <= port <= 65535:
+        raise DalembertError(f"--port {port}: a port is a number from 1 to 65535, or 0 for a free one")
+    loaded = options.load(arm, loading, payload, payload_com, limits)
+    titled: list[Any] = example_motions(loaded, example) if example is not None else []
+    for path in motions or ():
+        _, how = read(loaded, path, interpolation)
+        note = f"Read from {path.name}. " + " ".join(f"{sentence}." for sentence in how)
+        titled.append((path.stem, note, da.read_trajectory(path, loaded, interpolation=interpolation)))
+    from dalembert.studio.folder import RobotFolder
+    from dalembert.studio.run import run_studio
+    from dalembert.studio.session import STUDIO
+    from dalembert.studio.structure import Structure
+    from dalembert.studio.tasks import shown_page
+
+    with Bar(f"page of {loaded.name}") as bar:
+        shown = shown_page(lambda _, fraction: bar(fraction), loaded.robot, Structure(), tuple(titled), STUDIO)
+    say("note", *shown.notes)
+    folder = RobotFolder(os.getcwd() if arm in da.arms() else Path(arm).parent)
+    run_studio(folder, shown, port, browser, lambda address: tell(f"the studio is at {address} (Ctrl-C stops it)"))

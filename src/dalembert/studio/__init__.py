@@ -1,0 +1,1 @@
+"""``dalembert studio``: the live page with a small local server beside it, for what needs Python."""

@@ -1,0 +1,70 @@
+"""A process that opens files of its user in some folders only, whatever a robot file names."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from dalembert.errors import RobotError
+from dalembert.kernel.cache import folder as cache_folder
+from dalembert.robot.safe_xml import parse_xml, read_bytes
+from dalembert.robot.tables import shown
+
+PACKAGE = Path(__file__).parents[1]
+# attributes of MJCF that name files and folders, which MuJoCo's compiler opens by itself
+MJCF_FOLDERS = ("meshdir", "texturedir", "assetdir")
+MJCF_FILES = ("file", "fileright", "fileleft", "fileup", "filedown", "filefront", "fileback")
+
+
+def confine(folders: Iterable[Path]) -> None:
+    """From now on, this process opens nothing but files below these folders, Python's own, and those of the cache.
+
+    What lies elsewhere reads like a file that this user may not read. There is no way back: it is for a process that ends.
+    """
+    here = os.getcwd()
+    libraries = [place for place in sys.path if place and os.path.abspath(place) != here]
+    own: list[str | Path] = [sys.prefix, sys.base_prefix, PACKAGE, *libraries, cache_folder(), "/proc", "/sys", "/dev"]
+    roots = tuple(os.path.realpath(str(place)) for place in (*folders, *own))
+
+    def watch(event: str, arguments: tuple[Any, ...]) -> None:
+        if event != "open" or isinstance(arguments[0], int) or arguments[0] is None:
+            return
+        real = os.path.realpath(os.fsdecode(arguments[0]))
+        if not any(real == root or real.startswith(root.rstrip(os.sep) + os.sep) for root in roots):
+            raise PermissionError(errno.EACCES, "it is not in the robot's folder", os.fsdecode(arguments[0]))
+
+    tempfile.gettempdir()  # tries to write files in several places, and remembers the first that works
+    sys.addaudithook(watch)
+
+
+def check_mjcf_paths(path: Path, folder: Path) -> None:
+    """An MJCF file that is to be read must name files below the folder alone: they are opened by MuJoCo's compiler."""
+    waiting, seen = [path], set()
+    bases, names = {path.parent}, set()
+    while waiting:
+        file = waiting.pop()
+        seen.add(file)
+        bases.add(file.parent)
+        for element in parse_xml(read_bytes(file), str(file)).iter():
+            bases |= {path.parent / element.get(key, "") for key in MJCF_FOLDERS}
+            names |= {element.get(key, "") for key in MJCF_FILES}
+            if element.tag == "include":
+                places = [Path(os.path.realpath(base.parent / element.get("file", ""))) for base in (path, file)]
+                waiting += [
+                    place for place in places if place not in seen and _is_inside(place, folder) and place.is_file()
+                ]
+    for base in bases:
+        for name in names:
+            if not _is_inside(base / name, folder):
+                raise RobotError(
+                    f"{path.name} names the file {shown(name)}, which is not in the robot's folder; only files below it are read"
+                )
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    return "\0" not in str(path) and Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))

@@ -1,0 +1,67 @@
+"""What a request says, field by field: of the right kind, or one sentence."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dalembert.errors import DalembertError
+from dalembert.robot.tables import shown
+
+Body = dict[str, Any]
+
+
+def words(body: Body, key: str, usual: str | None = None) -> str:
+    """A text; ``usual`` where it is missing or null."""
+    value = body.get(key)
+    if value is None and usual is not None:
+        return usual
+    if not isinstance(value, str):
+        raise DalembertError(f"'{key}' is {shown(value)}; it must be a text")
+    return value
+
+
+def optional_words(body: Body, key: str) -> str | None:
+    """A text, or nothing; an empty one is nothing."""
+    return words(body, key, "") or None
+
+
+def flag(body: Body, key: str, usual: bool = False) -> bool:
+    """Whether."""
+    value = body.get(key, usual)
+    if not isinstance(value, bool):
+        raise DalembertError(f"'{key}' is {shown(value)}; it must be true or false")
+    return value
+
+
+def finite(value: Any, key: str) -> float:
+    """A number that is finite."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise DalembertError(f"'{key}' is {shown(value)}; it must be a finite number")
+    return float(value)
+
+
+def optional_number(body: Body, key: str) -> float | None:
+    """A number, or nothing."""
+    return None if body.get(key) is None else finite(body[key], key)
+
+
+def numbers_by_name(body: Body, key: str) -> dict[str, float]:
+    """Numbers by name; none where the field is missing."""
+    value = body.get(key)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise DalembertError(f"'{key}' is {shown(value)}; it must give numbers by name")
+    return {name: finite(number, f"{key}.{name}") for name, number in value.items()}
+
+
+def vector(body: Body, key: str) -> tuple[float, float, float]:
+    """Three numbers; zeros where the field is missing."""
+    value = body.get(key)
+    if value is None:
+        return 0.0, 0.0, 0.0
+    if not isinstance(value, list) or len(value) != 3:
+        raise DalembertError(f"'{key}' is {shown(value)}; it must have three numbers, x, y and z")
+    x, y, z = (finite(number, key) for number in value)
+    return x, y, z

@@ -1,0 +1,97 @@
+"""Pieces of work that the page has started: at most one of a kind, each with its progress, its end and its result."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from dalembert.errors import DalembertError
+from dalembert.studio.worker import CancelledError, Worker
+
+TITLES = {"page": "a page", "timing": "a timing", "identification": "an identification"}
+RUNNING, DONE, FAILED, CANCELLED = "running", "done", "failed", "cancelled"
+
+
+@dataclass
+class Job:
+    """A piece of work. ``number`` tells it from those before it; ``result`` is for the page, ``sentence`` says what went wrong."""
+
+    kind: str
+    number: int
+    state: str = RUNNING
+    words: str = ""
+    fraction: float = 0.0
+    sentence: str = ""
+    result: dict[str, Any] = field(default_factory=dict)
+    worker: Worker | None = None
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """For the page."""
+        names = ("kind", "number", "state", "words", "fraction", "sentence", "result")
+        return {name: getattr(self, name) for name in names}
+
+
+class Jobs:
+    """The last job of each kind; ``start`` is refused while that runs."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._last: dict[str, Job] = {}
+        self._count = 0
+        self._closed = False
+
+    def start(
+        self, kind: str, function: str, arguments: tuple[Any, ...], then: Callable[[Any], dict[str, Any]]
+    ) -> dict[str, Any]:
+        """Begin; ``then`` makes the result for the page of the answer, and is called unless the job was cancelled before."""
+        with self._lock:
+            last = self._last.get(kind)
+            if last is not None and last.state == RUNNING:
+                raise DalembertError(f"{TITLES[kind]} is being made already; wait for it, or cancel it")
+            if self._closed:
+                raise DalembertError("the studio is stopping")
+            self._count += 1
+            self._last[kind] = job = Job(kind, self._count, worker=Worker())
+        threading.Thread(target=self._run, args=(job, function, arguments, then), daemon=True).start()
+        return job.data
+
+    def _run(self, job: Job, function: str, arguments: tuple[Any, ...], then: Callable[[Any], dict[str, Any]]) -> None:
+        def tell(words: str, fraction: float) -> None:
+            job.words, job.fraction = words, fraction
+
+        assert job.worker is not None
+        try:
+            job.result = then(job.worker.run(function, arguments, tell))
+            job.state = DONE
+        except CancelledError:
+            job.state = CANCELLED
+        except DalembertError as error:
+            job.sentence = str(error)
+            job.state = FAILED
+
+    def data(self, kind: str) -> dict[str, Any] | None:
+        """The last job of a kind, for the page."""
+        with self._lock:
+            return self._last[kind].data if kind in self._last else None
+
+    def all_data(self) -> dict[str, Any]:
+        """Of every kind."""
+        with self._lock:
+            return {kind: job.data for kind, job in self._last.items()}
+
+    def cancel(self, kind: str) -> None:
+        """End the job of a kind that runs; one that is done stays done."""
+        with self._lock:
+            job = self._last.get(kind)
+        if job is not None and job.state == RUNNING and job.worker is not None:
+            job.worker.cancel()
+
+    def close(self) -> None:
+        """End all, and begin no other."""
+        with self._lock:
+            self._closed = True
+        for kind in TITLES:
+            self.cancel(kind)

@@ -1,0 +1,287 @@
+"""The server: one page, one report and a table of actions, for this machine alone and for whoever has the token."""
+
+from __future__ import annotations
+
+import contextlib
+import html
+import json
+import re
+import socket
+import sys
+import threading
+import time
+import traceback
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from dalembert.errors import DalembertError
+from dalembert.studio.bounds import BODY_SECONDS, CONNECTIONS, HEAD_SECONDS, JSON_BYTES, PAUSE_SECONDS
+from dalembert.studio.gate import Gate
+from dalembert.studio.session import ExistsError, Session
+from dalembert.studio.uploads import kind_of
+
+PIECE = 1 << 16  # bytes read at a time
+REFUSED_BYTES = 1 << 20  # of a body that is not wanted: so many are read, so that its sender hears why
+META = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
+STILL = "default-src 'none'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-store",
+    "Connection": "close",
+}
+
+
+class RefusedError(Exception):
+    """A request that is not answered: the status, and a sentence for pages of ours."""
+
+    def __init__(self, status: HTTPStatus, sentence: str = "") -> None:
+        super().__init__(sentence)
+        self.status, self.sentence = status, sentence
+
+
+class StudioServer(ThreadingHTTPServer):
+    """Listens on 127.0.0.1, with a bounded number of connections at a time."""
+
+    daemon_threads = True
+    request_queue_size = 2 * CONNECTIONS
+
+    def __init__(self, session: Session, port: int = 0) -> None:
+        self.session = session
+        self._free = threading.BoundedSemaphore(CONNECTIONS)
+        super().__init__(("127.0.0.1", port), StudioHandler)
+        self.gate = Gate(self.server_port)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """In a thread of its own; where too many are busy, the connection is closed at once."""
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            with contextlib.suppress(OSError):
+                request.settimeout(0.1)
+                request.sendall(b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer one request."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A connection that breaks off is no news; a mistake of ours is told in the terminal."""
+        problem = sys.exc_info()[1]
+        if not isinstance(problem, OSError):
+            traceback.print_exception(problem)
+
+
+class StudioHandler(BaseHTTPRequestHandler):
+    """One request on one connection."""
+
+    server: StudioServer
+    protocol_version = "HTTP/1.1"
+    server_version = "dalembert"
+    sys_version = ""
+    timeout = PAUSE_SECONDS
+
+    def setup(self) -> None:
+        """A client that sends the head of its request too slowly is let go."""
+        super().setup()
+        self.left = 0  # bytes of the body that are not read yet
+        self.waits = False  # for leave to send the body
+        self.clock = threading.Timer(HEAD_SECONDS, self._let_go)
+        self.clock.daemon = True
+        self.clock.start()
+
+    def _let_go(self) -> None:
+        with contextlib.suppress(OSError):
+            self.connection.shutdown(socket.SHUT_RDWR)
+
+    def finish(self) -> None:
+        """Close; what of a body was not wanted is read in part, or its sender would lose the answer."""
+        self.clock.cancel()
+        with contextlib.suppress(OSError):
+            super().finish()
+            if self.left:
+                self.connection.shutdown(socket.SHUT_WR)
+                self.connection.settimeout(1.0)
+                unread = min(self.left, REFUSED_BYTES)
+                while unread > 0 and (piece := self.connection.recv(PIECE)):
+                    unread -= len(piece)
+
+    def handle_expect_100(self) -> bool:
+        """The body is asked for when its size and its sender are known."""
+        self.waits = True
+        return True
+
+    def do_GET(self) -> None:
+        """The page, or the report."""
+        self._answer(self._get)
+
+    def do_POST(self) -> None:
+        """An action, or a file."""
+        self._answer(self._post)
+
+    def _answer(self, work: Any) -> None:
+        self.clock.cancel()
+        self.close_connection = True
+        try:
+            work()
+        except RefusedError as refused:
+            self._send(refused.status, "application/json", json.dumps({"error": refused.sentence}))
+        except ExistsError as error:
+            self._send(HTTPStatus.CONFLICT, "application/json", json.dumps({"error": str(error), "exists": True}))
+        except DalembertError as error:
+            self._send(HTTPStatus.UNPROCESSABLE_ENTITY, "application/json", json.dumps({"error": str(error)}))
+        except OSError as error:
+            if error.filename is None:  # the connection
+                raise
+            sentence = f"{error.filename}: {error.strerror}"
+            self._send(HTTPStatus.UNPROCESSABLE_ENTITY, "application/json", json.dumps({"error": sentence}))
+        except Exception:  # noqa: BLE001  a mistake of ours: the terminal gets all of it, the page a sentence
+            traceback.print_exc()
+            sentence = "the studio failed on this request; its terminal shows where"
+            self._send(HTTPStatus.INTERNAL_SERVER_ERROR, "application/json", json.dumps({"error": sentence}))
+
+    def _get(self) -> None:
+        gate, session = self.server.gate, self.server.session
+        self._check_host()
+        if gate.opens(self.path):
+            self.send_response(HTTPStatus.FOUND)
+            self.send_header("Location", f"/{gate.token}/")
+            self._end_headers(0)
+            return
+        text = {"": session.page, "report.html": session.report}.get(self._behind())
+        if text is None:
+            raise RefusedError(HTTPStatus.NOT_FOUND)
+        self._send(HTTPStatus.OK, "text/html; charset=utf-8", text, policy_of(text))
+
+    def _post(self) -> None:
+        self.left = _length(self.headers.get_all("Content-Length") or [])
+        self._check_host()
+        behind = self._behind()
+        if not self.server.gate.knows_origin(self.headers.get_all("Origin") or []):
+            raise RefusedError(HTTPStatus.FORBIDDEN, "the request does not come from the studio's page")
+        if self.headers.get("Transfer-Encoding") is not None or self.left < 0:
+            raise RefusedError(HTTPStatus.LENGTH_REQUIRED, "the request must say how long its body is")
+        if behind == "api/upload":
+            answer = self._upload()
+        else:
+            action = self.server.session.actions.get(behind.removeprefix("api/")) if behind.startswith("api/") else None
+            if action is None:
+                raise RefusedError(HTTPStatus.NOT_FOUND)
+            answer = action(self._json())
+        self._send(HTTPStatus.OK, "application/json", json.dumps(answer, allow_nan=False, default=float))
+
+    def _check_host(self) -> None:
+        if not self.server.gate.knows_host(self.headers.get_all("Host") or []):
+            raise RefusedError(HTTPStatus.NOT_FOUND)
+
+    def _behind(self) -> str:
+        behind = self.server.gate.path_behind(self.path)
+        if behind is None:
+            raise RefusedError(HTTPStatus.NOT_FOUND)
+        return behind
+
+    def _need_type(self, kind: str) -> None:
+        if self.headers.get_content_type() != kind or self.headers.get("Content-Type") is None:
+            raise RefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"the request must be {kind}")
+
+    def _json(self) -> dict[str, Any]:
+        self._need_type("application/json")
+        self._at_most(JSON_BYTES, "the request")
+        content = bytearray()
+        for piece in iter(self._pieces().read, b""):
+            content += piece
+        try:
+            body = json.loads(content)
+        except (ValueError, RecursionError):
+            raise RefusedError(HTTPStatus.BAD_REQUEST, "the request is no JSON") from None
+        if not isinstance(body, dict):
+            raise RefusedError(HTTPStatus.BAD_REQUEST, "the request must be a JSON object")
+        return body
+
+    def _upload(self) -> dict[str, Any]:
+        self._need_type("application/octet-stream")
+        query = parse_qs(urlsplit(self.path).query, max_num_fields=10)
+        kind, name = ((query.get(key) or [""])[0] for key in ("kind", "name"))
+        self._at_most(kind_of(kind, name), f"a {kind} file")
+        self.server.session.uploads.take(name, self.left, self._pieces().read)
+        return {"from": "sent", "name": name}
+
+    def _at_most(self, most: int, what: str) -> None:
+        if self.left > most:
+            sentence = f"{what} has {self.left} bytes; at most {most} ({most >> 20} MiB) are taken"
+            raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, sentence)
+
+    def _pieces(self) -> _Pieces:
+        if self.waits:
+            self.send_response_only(HTTPStatus.CONTINUE)
+            self.end_headers()
+        return _Pieces(self)
+
+    def _send(self, status: HTTPStatus, kind: str, text: str, policy: str = "default-src 'none'") -> None:
+        content = text.encode("utf-8", "replace")
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Security-Policy", policy)
+        self._end_headers(len(content))
+        self.wfile.write(content)
+
+    def _end_headers(self, length: int) -> None:
+        for name, value in HEADERS.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(length))
+        self.end_headers()
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Requests that are no HTTP, and other methods than GET and POST."""
+        self.clock.cancel()
+        self.close_connection = True
+        status = HTTPStatus(code)
+        known = hasattr(self, "headers") and self.command and self.server.gate.path_behind(self.path) is not None
+        if status is HTTPStatus.NOT_IMPLEMENTED:
+            status = HTTPStatus.METHOD_NOT_ALLOWED if known else HTTPStatus.NOT_FOUND
+        self._send(status, "application/json", json.dumps({"error": ""}))
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing: addresses with the token are for nobody else."""
+
+
+class _Pieces:
+    """The body of a request, piece by piece, to its stated length and within the time that it has."""
+
+    def __init__(self, handler: StudioHandler) -> None:
+        self.handler, self.end = handler, time.monotonic() + BODY_SECONDS
+
+    def read(self) -> bytes:
+        """The next piece; empty at the end."""
+        handler = self.handler
+        if time.monotonic() > self.end:
+            raise RefusedError(HTTPStatus.REQUEST_TIMEOUT, f"the request took longer than {BODY_SECONDS:g} s")
+        try:
+            piece = handler.rfile.read1(min(PIECE, handler.left)) if handler.left else b""
+        except TimeoutError:
+            raise RefusedError(HTTPStatus.REQUEST_TIMEOUT, f"nothing came for {PAUSE_SECONDS:g} s") from None
+        if handler.left and not piece:
+            raise RefusedError(HTTPStatus.BAD_REQUEST, "the request is shorter than it says")
+        handler.left -= len(piece)
+        return bytes(piece)
+
+
+def _length(lines: list[str]) -> int:
+    """What ``Content-Length`` says; −1 where it is missing or no number."""
+    (line,) = lines if len(lines) == 1 else ("",)
+    return int(line) if re.fullmatch(r"[0-9]{1,12}", line) else -1
+
+
+def policy_of(text: str) -> str:
+    """The Content-Security-Policy that a page has in its head; one without scripts for a page that has none."""
+    policy = META.search(text)
+    return f"{STILL if policy is None else html.unescape(policy[1])}; frame-ancestors 'none'"

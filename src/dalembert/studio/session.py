@@ -1,0 +1,257 @@
+"""The studio's state, and what the page can ask of it: a table of actions, each a request in and plain data out."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from dalembert.errors import DalembertError
+from dalembert.files import whole_file
+from dalembert.robot.load import arms, save_robot
+from dalembert.robot.model import Robot
+from dalembert.robot.tables import shown
+from dalembert.studio.bounds import LOG_BYTES, ROBOT_BYTES
+from dalembert.studio.fields import Body, flag, optional_number, optional_words, words
+from dalembert.studio.folder import RobotFolder
+from dalembert.studio.jobs import TITLES, Jobs
+from dalembert.studio.structure import Structure, described
+from dalembert.studio.tasks import Fitted, Shown
+from dalembert.studio.uploads import LOGS, ROBOTS, Uploads
+
+TASKS = "dalembert.studio.tasks"
+TIMINGS = ("time-optimal", "scaled")
+STUDIO = {"api": "api/", "robot_bytes": ROBOT_BYTES, "log_bytes": LOG_BYTES}  # what a page is told of its server
+
+
+class ExistsError(DalembertError):
+    """A file that would be overwritten: the page asks before."""
+
+
+class Session:
+    """One arm that is shown, its motions, the last identification, and the jobs that change them."""
+
+    def __init__(self, folder: RobotFolder, shown_now: Shown) -> None:
+        self.folder, self.uploads, self.jobs = folder, Uploads(), Jobs()
+        self._shown = shown_now
+        self._added: list[dict[str, Any]] = []  # motions that came after the page was made
+        self._fit: Fitted | None = None
+        self._lock = threading.Lock()
+        self._saving = threading.Lock()
+        self.actions: dict[str, Callable[[Body], dict[str, Any]]] = {
+            "status": self.status,
+            "files": self.files,
+            "job": self.job,
+            "cancel": self.cancel,
+            "open": self.open,
+            "structure": self.structure,
+            "time": self.time,
+            "identify": self.identify,
+            "calibrated": self.calibrated,
+            "save": self.save,
+        }
+
+    @property
+    def page(self) -> str:
+        """The page as it is shown now."""
+        with self._lock:
+            return self._shown.page
+
+    @property
+    def report(self) -> str | None:
+        """The report on the last identification."""
+        with self._lock:
+            return None if self._fit is None else self._fit.report
+
+    def status(self, body: Body) -> dict[str, Any]:
+        """What the page needs to know when it is loaded."""
+        with self._lock:
+            state = self._shown
+            return {
+                "folder": self.folder.root.name or str(self.folder.root),
+                "robot": described(state.robot),
+                "structure": state.structure.data,
+                "notes": list(state.notes),
+                "motions": list(self._added),
+                "fit": None if self._fit is None else self._fit_data(self._fit),
+                "jobs": self.jobs.all_data(),
+            }
+
+    def files(self, body: Body) -> dict[str, Any]:
+        """What can be loaded."""
+        return {
+            "robots": self.folder.files(ROBOTS),
+            "logs": self.folder.files(LOGS),
+            "sent_robots": self.uploads.names("robot"),
+            "sent_logs": self.uploads.names("log"),
+            "arms": arms(),
+        }
+
+    def job(self, body: Body) -> dict[str, Any]:
+        """The last job of a kind."""
+        return {"job": self.jobs.data(_kind(body))}
+
+    def cancel(self, body: Body) -> dict[str, Any]:
+        """End the job of a kind."""
+        self.jobs.cancel(_kind(body))
+        return self.job(body)
+
+    def open(self, body: Body) -> dict[str, Any]:
+        """Begin the page of another robot: a shipped arm, a file of the folder, or one that was sent."""
+        source, name = words(body, "from"), words(body, "name")
+        if source == "shipped":
+            if name not in arms():
+                raise DalembertError(f"there is no shipped arm {shown(name)}")
+            return self._begin_page("open_shipped", name, STUDIO)
+        path = self._path(source, name, ROBOTS)
+        folder = self.folder.root if source == "folder" else path.parent
+        return self._begin_page("open_robot", str(path), str(folder), STUDIO)
+
+    def structure(self, body: Body) -> dict[str, Any]:
+        """Begin the page of the same robot with a changed structure."""
+        with self._lock:
+            state = self._shown
+        return self._begin_page("shown_page", state.robot, Structure.of_request(body), state.motions, STUDIO)
+
+    def calibrated(self, body: Body) -> dict[str, Any]:
+        """Begin the page of the arm that was identified."""
+        with self._lock:
+            fit, motions = self._fit, self._shown.motions
+        if fit is None:
+            raise DalembertError("no arm was identified yet; run an identification first")
+        return self._begin_page("shown_page", fit.arm.robot, Structure(), motions, STUDIO)
+
+    def _begin_page(self, task: str, *arguments: Any) -> dict[str, Any]:
+        def then(answer: Shown) -> dict[str, Any]:
+            with self._lock:
+                self._shown, self._added = answer, []
+            return {"reload": True}
+
+        return {"job": self.jobs.start("page", f"{TASKS}:{task}", arguments, then)}
+
+    def time(self, body: Body) -> dict[str, Any]:
+        """Begin another timing of the motion that is shown, which comes as CSV."""
+        how, name = words(body, "how"), words(body, "name")
+        if how not in TIMINGS:
+            raise DalembertError(f"a motion is timed {' or '.join(TIMINGS)}, not {shown(how)}")
+        duration = optional_number(body, "duration")
+        path = self.uploads.text("motion.csv", words(body, "csv"))
+        with self._lock:
+            state = self._shown
+
+        def then(answer: tuple[Any, dict[str, Any], list[str]]) -> dict[str, Any]:
+            titled, data, notes = answer
+            path.unlink(missing_ok=True)
+            with self._lock:
+                if self._shown is not state and self._shown.arm != state.arm:
+                    raise DalembertError("the arm has changed meanwhile; time the motion again")
+                others = tuple(motion for motion in self._shown.motions if motion[0] != titled[0])
+                self._shown = Shown(**{**vars(self._shown), "motions": (*others, titled)})
+                self._added = [motion for motion in self._added if motion["name"] != data["name"]] + [data]
+            return {"motion": data, "notes": notes}
+
+        return {"job": self.jobs.start("timing", f"{TASKS}:retime", (state.arm, name, str(path), how, duration), then)}
+
+    def identify(self, body: Body) -> dict[str, Any]:
+        """Begin an identification of the arm that is shown."""
+        logs = [str(self._path(words(log, "from"), words(log, "name"), LOGS)) for log in _logs(body, "logs")]
+        if not logs:
+            raise DalembertError("an identification needs a log; choose one")
+        validate = [str(self._path(words(log, "from"), words(log, "name"), LOGS)) for log in _logs(body, "validate")]
+        consistent = body.get("consistent")
+        settings: dict[str, Any] = {
+            "validate": validate or None,
+            "cutoff": optional_number(body, "cutoff"),
+            "physical": None if consistent is None else flag(body, "consistent"),
+            "selection": flag(body, "selection", True),
+        }
+        with self._lock:
+            arm = self._shown.arm
+
+        def then(answer: Fitted) -> dict[str, Any]:
+            with self._lock:
+                self._fit = answer
+            return {"fit": self._fit_data(answer)}
+
+        return {"job": self.jobs.start("identification", f"{TASKS}:identify_log", (arm, logs, settings), then)}
+
+    @staticmethod
+    def _fit_data(fit: Fitted) -> dict[str, Any]:
+        return {**fit.data, "report": None if fit.report is None else "report.html"}
+
+    def _path(self, source: str, name: str, suffixes: tuple[str, ...]) -> Path:
+        if source not in ("folder", "sent"):
+            raise DalembertError(f"a file is from the folder, or was sent, and not from {shown(source)}")
+        path = self.folder.path(name) if source == "folder" else self.uploads.path(name)
+        if path.suffix.lower() not in suffixes:
+            raise DalembertError(f"{name}: the name must end in {', '.join(suffixes)}")
+        return path
+
+    # -- saving ------------------------------------------------------------------------------------
+
+    def save(self, body: Body) -> dict[str, Any]:
+        """Write the robot, a motion or the page into the robot's folder."""
+        name, overwrite = words(body, "name"), flag(body, "overwrite")
+        what = words(body, "what")
+        if what not in SUFFIXES:
+            raise DalembertError(f"what is saved is one of {', '.join(SUFFIXES)}, not {shown(what)}")
+        target = self.folder.target(name, SUFFIXES[what])
+        if target.exists() and not overwrite:
+            raise ExistsError(f"{name}: the file is there already")
+        with self._lock:
+            state = self._shown
+        if what == "page":
+            return self._begin_saving(target, name, state, overwrite)
+        if what == "robot" and (toml := optional_words(body, "toml")) is not None:
+            return self._begin_saving_design(target, name, toml, overwrite)
+        with self._saving:
+            if what == "robot":
+                save_robot(state.arm.robot, target, overwrite=overwrite)
+            else:
+                with whole_file(target, overwrite=overwrite) as file:
+                    file.write(words(body, "csv"))
+        return {"saved": name}
+
+    def _begin_saving(self, target: Path, name: str, state: Shown, overwrite: bool) -> dict[str, Any]:
+        def then(text: str) -> dict[str, Any]:
+            with self._saving, whole_file(target, overwrite=overwrite) as file:
+                file.write(text)
+            return {"saved": name}
+
+        return {"job": self.jobs.start("page", f"{TASKS}:plain_page", (state.arm, state.motions), then)}
+
+    def _begin_saving_design(self, target: Path, name: str, toml: str, overwrite: bool) -> dict[str, Any]:
+        path = self.uploads.text("design.toml", toml)
+
+        def then(robot: Robot) -> dict[str, Any]:
+            path.unlink(missing_ok=True)
+            with self._saving:
+                save_robot(robot, target, overwrite=overwrite)
+            return {"saved": name}
+
+        return {"job": self.jobs.start("page", f"{TASKS}:read_robot", (str(path), str(path.parent)), then)}
+
+    def close(self, seconds: float) -> None:
+        """End what runs, and let a file that is being written be finished."""
+        self.jobs.close()
+        if self._saving.acquire(timeout=seconds):
+            self._saving.release()
+        self.uploads.close()
+
+
+SUFFIXES = {"robot": (".toml", ".urdf"), "motion": (".csv",), "page": (".html",)}
+
+
+def _kind(body: Body) -> str:
+    kind = words(body, "kind")
+    if kind not in TITLES:
+        raise DalembertError(f"there is no work of the kind {shown(kind)}")
+    return kind
+
+
+def _logs(body: Body, key: str) -> list[Body]:
+    value = body.get(key) or []
+    if not isinstance(value, list) or not all(isinstance(log, dict) for log in value):
+        raise DalembertError(f"'{key}' is {shown(value)}; it must be a list of files")
+    return value

@@ -1,0 +1,98 @@
+"""Files that the page has sent, in a folder of their own that is gone when the studio ends."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from dalembert.errors import DalembertError
+from dalembert.logs.formats import READERS
+from dalembert.robot.tables import shown
+from dalembert.studio.bounds import LOG_BYTES, ROBOT_BYTES, UPLOADED_BYTES
+from dalembert.studio.folder import plain_parts
+
+ROBOTS = (
+    ".urdf",
+    ".toml",
+    ".xml",
+    ".mjcf",
+    ".sdf",
+)  # what the page may ask for; other formats are for the command line
+LOGS = tuple(suffix for suffix in READERS if suffix.startswith("."))
+KINDS = {"robot": (ROBOTS, ROBOT_BYTES), "log": (LOGS, LOG_BYTES)}
+Read = Callable[[], bytes]
+
+
+def kind_of(kind: str, name: str) -> int:
+    """How many bytes a file of that kind and name may have."""
+    if kind not in KINDS:
+        raise DalembertError(f"a file to send is a {' or a '.join(KINDS)}, not {shown(kind)}")
+    suffixes, most = KINDS[kind]
+    if len(plain_parts(name)) > 1 or os.path.splitext(name)[1].lower() not in suffixes:
+        raise DalembertError(f"{shown(name)}: the name of a {kind} file ends in {', '.join(suffixes)}")
+    return most
+
+
+class Uploads:
+    """Each file in a folder of its own, so that a robot file finds nothing beside it; the same name replaces the former."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="dalembert-studio-", ignore_cleanup_errors=True)
+        self._files: dict[str, Path] = {}
+        self._lock = threading.Lock()
+        self._count = 0
+
+    def take(self, name: str, size: int, read: Read) -> None:
+        """Write what ``read`` gives, piece by piece until it gives nothing, ``size`` bytes in all."""
+        with self._lock:
+            others = sum(path.stat().st_size for other, path in self._files.items() if other != name)
+            if others + size > UPLOADED_BYTES:
+                raise DalembertError(
+                    f"{name}: all files that were sent may have {UPLOADED_BYTES >> 20} MiB together; put it into the robot's folder"
+                )
+            self._count += 1
+            folder = Path(self._folder.name, str(self._count))
+        folder.mkdir(mode=0o700)
+        path = folder / name
+        try:
+            with path.open("wb") as file:
+                while piece := read():
+                    file.write(piece)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        with self._lock:
+            former = self._files.get(name)
+            self._files[name] = path
+        if former is not None:
+            former.unlink(missing_ok=True)
+
+    def text(self, name: str, content: str) -> Path:
+        """A file with this text, such as a motion that the page has shown."""
+        with self._lock:
+            self._count += 1
+            folder = Path(self._folder.name, str(self._count))
+        folder.mkdir(mode=0o700)
+        path = folder / name
+        path.write_text(content, encoding="utf-8")
+        return path
+
+    def path(self, name: str) -> Path:
+        """The file of that name."""
+        with self._lock:
+            if name not in self._files:
+                raise DalembertError(f"{shown(name)}: no such file was sent")
+            return self._files[name]
+
+    def names(self, kind: str) -> list[str]:
+        """The files of a kind."""
+        suffixes, _ = KINDS[kind]
+        with self._lock:
+            return [name for name in self._files if os.path.splitext(name)[1].lower() in suffixes]
+
+    def close(self) -> None:
+        """Remove them all."""
+        self._folder.cleanup()

@@ -1,0 +1,142 @@
+// Motions in tables of text, as dalembert reads and writes them: t, q1 …, qd1 …, qdd1 …, tau1 …, and what is carried.
+
+import { MOTION_GROUPS, PAYLOAD_COLUMNS, WRENCH_COLUMNS, motionColumns } from "./csv_columns.js";
+import { carriedLoads, payloadColumns } from "./csv_loads.js";
+import { FileError, readTable } from "./csv_table.js";
+import { splineDerivatives } from "./spline.js";
+import { general } from "./wording.js";
+
+/** @import { ArmNames, MotionColumns } from "./csv_columns.js" */
+/** @import { TextTable } from "./csv_table.js" */
+/** @import { MotionData, MotionRows } from "./motion.js" */
+
+export const LARGEST_MOTION_FILE = 20e6; // bytes
+
+/** The text of a file, or a FileError: too large, or not UTF-8. @param {string} path @param {ArrayBuffer} content */
+export function fileText(path, content) {
+  if (content.byteLength > LARGEST_MOTION_FILE) {
+    throw new FileError(
+      `${path}: the motion has ${content.byteLength} bytes; at most ${LARGEST_MOTION_FILE} are read`,
+    );
+  }
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(content);
+  } catch {
+    throw new FileError(
+      `${path}: this is not a text file in UTF-8, so no table can be read from it; save it as UTF-8`,
+    );
+  }
+}
+
+/** The motion in a text, or a FileError with one sentence. @param {string} path @param {string} text @param {ArmNames} arm @returns {MotionData} */
+export function readMotion(path, text, arm) {
+  const n = arm.joints.length;
+  const table = readTable(path, text);
+  const columns = motionColumns(table, arm);
+  const numbers = checkedNumbers(table, columns, n);
+  const count = table.lines.length;
+  const width = columns.wanted.length;
+  if (count < 2) throw new FileError(`${path}: a motion needs at least two rows, and the file has one`);
+  const instants = Float64Array.from({ length: count }, (_, row) => numbers[row * width]);
+  for (const [a, b] of [
+    [instants[0], instants[1]],
+    [instants[count - 2], instants[count - 1]],
+  ]) {
+    if (a === b) {
+      throw new FileError(
+        `${path}: the instant ${general(a)} s is there twice, and it is the first or the last of the file`,
+      );
+    }
+  }
+  const t = instants.map((x) => x - instants[0]);
+  /** @type {Record<string, Float64Array>} */
+  const groups = {};
+  columns.groups.forEach((group, k) => {
+    groups[group] = new Float64Array(count * n);
+    for (let row = 0; row < count; row++) {
+      for (let j = 0; j < n; j++) groups[group][row * n + j] = numbers[row * width + 1 + k * n + j];
+    }
+  });
+  const notes = [...table.notes, ...columns.notes, ...completed(path, instants, groups, n)];
+  const first = 1 + columns.groups.length * n;
+  const carried = Object.fromEntries(
+    columns.carried.map((name, k) => [
+      name,
+      Float64Array.from(t, (_, row) => numbers[row * width + first + k]),
+    ]),
+  );
+  const motion = { name: path, note: notes.join("; "), t, q: groups.q, qd: groups.qd, qdd: groups.qdd };
+  return carriedLoads(path, motion, carried, n);
+}
+
+/** The wanted numbers in SI, row by row, checked: finite, and time does not go back. @param {TextTable} table @param {MotionColumns} columns @param {number} n */
+function checkedNumbers(table, columns, n) {
+  const { path, names, lines } = table;
+  const width = columns.wanted.length;
+  const numbers = new Float64Array(lines.length * width);
+  const jumping = MOTION_GROUPS.every((group) => columns.groups.includes(group));
+  const state = 1 + 2 * n;
+  let repeated = false;
+  for (let row = 0; row < lines.length; row++) {
+    for (let k = 0; k < width; k++) {
+      const value = table.numbers[row * names.length + columns.wanted[k]] * columns.factors[k];
+      if (!Number.isFinite(value)) {
+        throw new FileError(
+          `${path}, line ${lines[row]}, column '${names[columns.wanted[k]]}': ` +
+            `the value is ${Number.isNaN(value) ? "NaN" : "infinite"}; it must be a finite number`,
+        );
+      }
+      numbers[row * width + k] = value;
+    }
+    if (!row) continue;
+    const [before, now] = [numbers[(row - 1) * width], numbers[row * width]];
+    const where = `${path}, line ${lines[row]}, column '${names[columns.wanted[0]]}'`;
+    if (now < before)
+      throw new FileError(`${where}: time goes backwards, from ${general(before)} to ${general(now)} s`);
+    // an instant stands twice, and not three times, for both sides of a jump of acceleration
+    let same = true;
+    for (let k = 0; k < state && same; k++)
+      same = numbers[row * width + k] === numbers[(row - 1) * width + k];
+    if (now === before && !(jumping && same && !repeated)) {
+      throw new FileError(`${where}: the instant ${general(now)} s is there twice`);
+    }
+    repeated = same;
+  }
+  return numbers;
+}
+
+/** Makes the groups that are missing: qd from q; qdd from qd, or from q where qd is missing too. @param {string} path @param {Float64Array} t @param {Record<string, Float64Array>} groups @param {number} n */
+function completed(path, t, groups, n) {
+  const missing = MOTION_GROUPS.filter((group) => !(group in groups));
+  if (!missing.length) return [];
+  const source = groups.qd ? "qd" : "q";
+  const derived = splineDerivatives(t, groups[source], n);
+  const names = missing.map((group) => `${group}1 …`).join(" and ");
+  if (typeof derived === "string") {
+    throw new FileError(`${path}: the columns ${names} are missing and cannot be made: ${derived}`);
+  }
+  if (source === "qd") groups.qdd = derived.first;
+  else {
+    groups.qd = derived.first;
+    groups.qdd ??= derived.second;
+  }
+  return [`${path}: the columns ${names} were made by a quintic spline through ${source}1 …`];
+}
+
+/** A motion and its torques as dalembert writes them, every number to the last bit. @param {MotionRows} rows @param {Float64Array} torques */
+export function writeMotion(rows, torques) {
+  const { n, count } = rows;
+  const groups = { q: rows.q, qd: rows.qd, qdd: rows.qdd, tau: torques };
+  const joints = Array.from({ length: n }, (_, k) => k + 1);
+  const names = ["t", ...Object.keys(groups).flatMap((group) => joints.map((k) => `${group}${k}`))];
+  const loads = rows.loads.map((load) => [...payloadColumns(load.payload), ...Array.from(load.wrench)]);
+  if (loads.length) names.push(...Object.keys(PAYLOAD_COLUMNS), ...Object.keys(WRENCH_COLUMNS));
+  const lines = [names.join(",")];
+  for (let row = 0; row < count; row++) {
+    const states = Object.values(groups).flatMap((values) =>
+      Array.from(values.subarray(row * n, (row + 1) * n)),
+    );
+    lines.push([rows.t[row], ...states, ...(loads.length ? loads[rows.load[row]] : [])].join(","));
+  }
+  return `${lines.join("\n")}\n`;
+}

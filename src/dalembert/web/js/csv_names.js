@@ -1,0 +1,206 @@
+// What the names of a table's columns say: q1, q[0], position.elbow, elbow_velocity [deg/s], joint1_pos, time.
+
+import { FileError } from "./csv_table.js";
+import { unitMeant } from "./csv_units.js";
+import { listedNames } from "./wording.js";
+
+// what each quantity may be called in a file, in lower case; the first that is there is taken
+/** @type {Record<string, string[]>} */
+const NAME_SPELLINGS = {
+  t: "t time timestamp stamp times timestamps stamps seconds elapsed".split(" "),
+  q: (
+    "q position positions pos joint_position joint_positions joint_pos actual_q q_meas q_measured measured_q q_actual " +
+    "q_msr actual_position actual_positions theta"
+  ).split(" "),
+  qd: (
+    "qd dq qdot q_dot velocity velocities vel joint_velocity joint_velocities joint_vel actual_qd qd_meas dq_meas " +
+    "qd_measured qd_actual actual_velocity actual_velocities"
+  ).split(" "),
+  qdd: "qdd ddq qddot q_ddot acceleration accelerations acc joint_acceleration joint_accelerations joint_acc".split(
+    " ",
+  ),
+  tau: (
+    "tau torque torques effort efforts joint_torque joint_torques tau_j tau_meas tau_measured measured_torque " +
+    "measured_torques tau_msr tau_actual actual_torque actual_torques"
+  ).split(" "),
+  current: "current currents i motor_current motor_currents actual_current actual_currents i_meas".split(" "),
+  temperature: (
+    "temperature temperatures temp temps motor_temperature motor_temperatures motor_temp joint_temperature " +
+    "joint_temperatures joint_temp drive_temperature drive_temperatures gear_temperature gear_temperatures"
+  ).split(" "),
+};
+const NAME_SPELLED = new Map(
+  Object.entries(NAME_SPELLINGS).flatMap(([group, words]) =>
+    words.map((word) => /** @type {[string, string]} */ ([word, group])),
+  ),
+);
+// a word that can stand before or after a joint's name with nothing but a _ between: shoulder_velocity
+const NAME_BESIDE = [...NAME_SPELLED]
+  .filter(([word, group]) => word.length > 2 && !word.includes("_") && group !== "t")
+  .map(([word]) => word);
+const NAME_JOINT = /^(\w*_)?(joint|jnt|axis|j|a)_?\d{1,3}$/i;
+const NAME_NUMBERED = /^(.*?)[_[ .(]?(\d{1,3})[\])]?$/;
+const NAME_INSIDE = /^([A-Za-z_]*?[A-Za-z])_?(\d{1,3})_?([A-Za-z][A-Za-z_]*)$/;
+
+/** A column's name and the unit in brackets behind it, if there is one. @param {string} name @returns {[string, string | null]} */
+export function nameAndUnit(name) {
+  const word = name.trim();
+  if (word.endsWith("]") || word.endsWith(")")) {
+    const opened = Math.max(word.lastIndexOf("["), word.lastIndexOf("("));
+    const unit = word.slice(opened + 1, -1);
+    if (opened >= 0 && !/[\])]/.test(unit) && /[A-Za-z°µ%]/.test(unit))
+      return [word.slice(0, opened).trim(), unit.trim()];
+  }
+  return [word, null];
+}
+
+/**
+ * Columns that belong together, by the name they share; whose they are where names say so; what is wrong with some.
+ * @typedef {{groups: Map<string, number[]>, joints: Map<string, string[]>, faults: Map<string, string>}} NamedColumns
+ * @param {string} path @param {string[]} names @param {readonly string[]} joints @returns {NamedColumns}
+ */
+export function gatheredColumns(path, names, joints) {
+  const plain = names.map((name) => nameAndUnit(name)[0]);
+  /** @type {NamedColumns} */
+  const columns = { groups: new Map(), joints: new Map(), faults: new Map() };
+  /** @type {Map<string, Map<number, number>>} */
+  const numbered = new Map();
+  /** @type {Map<string, Map<string, number>>} */
+  const owned = new Map();
+  /** @type {Map<number, string>} */
+  const doubled = new Map();
+  plain.forEach((name, column) => {
+    const first = plain.indexOf(name);
+    if (name && first !== column) {
+      doubled.set(first, `${path}: the header has '${name}' twice, in columns ${first} and ${column} from 0`);
+    }
+    if (!name || first !== column) return;
+    const owner = ownerOf(name, joints);
+    const number = NAME_NUMBERED.exec(name);
+    const inside = NAME_INSIDE.exec(name);
+    if (NAME_SPELLED.has(name.toLowerCase())) columns.groups.set(name, [column]);
+    else if (owner) innerMap(owned, owner[0]).set(owner[1], column);
+    else if (number) innerMap(numbered, number[1]).set(Number(number[2]), column);
+    else if (inside) innerMap(numbered, `${inside[1]}_${inside[3]}`).set(Number(inside[2]), column);
+    else columns.groups.set(name, [column]);
+  });
+  for (const [stem, byNumber] of numbered) {
+    let key = stem;
+    while (columns.groups.has(key) || !key) key += "#";
+    const order = [...byNumber.keys()].sort((a, b) => a - b);
+    columns.groups.set(
+      key,
+      order.map((k) => /** @type {number} */ (byNumber.get(k))),
+    );
+    let gap = order[0] === 0 ? 0 : 1;
+    while (byNumber.has(gap)) gap++;
+    if (gap < order[order.length - 1])
+      columns.faults.set(key, `${path}: of the columns ${stem}1, ${stem}2, … number ${gap} is missing`);
+  }
+  for (const [quantity, byJoint] of owned) {
+    if (columns.groups.has(quantity))
+      for (const column of byJoint.values()) columns.groups.set(plain[column], [column]);
+    else {
+      columns.groups.set(quantity, [...byJoint.values()]);
+      columns.joints.set(quantity, [...byJoint.keys()]);
+    }
+  }
+  for (const [name, places] of columns.groups) {
+    const bad = places.find((column) => doubled.has(column));
+    if (bad !== undefined && !columns.faults.has(name))
+      columns.faults.set(name, /** @type {string} */ (doubled.get(bad)));
+  }
+  return columns;
+}
+
+/** @template K, V @param {Map<string, Map<K, V>>} maps @param {string} key @returns {Map<K, V>} */
+function innerMap(maps, key) {
+  const map = maps.get(key) ?? new Map();
+  maps.set(key, map);
+  return map;
+}
+
+/** [quantity, joint] of a name like elbow.position, position/elbow, elbow_position. @param {string} name @param {readonly string[]} joints */
+function ownerOf(name, joints) {
+  const pieces = name.split(/[./:]/);
+  const quantity = pieces.find((piece) => (NAME_SPELLED.get(piece.toLowerCase()) ?? "t") !== "t");
+  if (pieces.length > 1 && quantity !== undefined)
+    return [quantity, pieces.filter((piece) => piece !== quantity).join(".")];
+  const lower = name.toLowerCase();
+  for (const word of NAME_BESIDE) {
+    for (const [fits, who] of /** @type {[boolean, string][]} */ ([
+      [lower.startsWith(`${word}_`), name.slice(word.length + 1)],
+      [lower.endsWith(`_${word}`), name.slice(0, -word.length - 1)],
+    ])) {
+      if (fits && (joints.includes(who) || NAME_JOINT.test(who))) return [word, who];
+    }
+  }
+  return null;
+}
+
+/** The names that mean a quantity, the best first, and the unit that each ends with. @param {NamedColumns} columns @param {string} group */
+export function namesMeaning(columns, group) {
+  const places = [...columns.groups.keys()].flatMap((name) => {
+    const place = meaningOf(name, group);
+    return place === null ? [] : [{ name, place: place[0], unit: place[1] }];
+  });
+  return places.sort((a, b) => a.place - b.place);
+}
+
+/** How good a name is for a quantity and the unit it ends with; null if it means something else. @param {string} name @param {string} group @returns {[number, string | null] | null} */
+function meaningOf(name, group) {
+  const words = NAME_SPELLINGS[group];
+  const whole = name.toLowerCase().replace(/^[_%/# ]+|[_%/# ]+$/g, "");
+  const last = /** @type {string} */ (whole.split(/[./:]/).pop());
+  for (const [further, word] of [whole, last].entries()) {
+    if (words.includes(word)) return [words.indexOf(word) + 100 * further, null];
+    const cut = word.lastIndexOf("_");
+    const [stem, ending] = [word.slice(0, Math.max(cut, 0)), word.slice(cut + 1)];
+    const unit = ending.length > 1 || group === "t" ? unitMeant(group, ending) : null; // q_m is no metre
+    if (words.includes(stem) && unit) return [words.indexOf(stem) + 100 * further, unit];
+  }
+  return null;
+}
+
+/**
+ * Where the arm's joints stand among a file's: by name, by name behind one prefix, or by number behind one.
+ * @param {readonly string[]} mine @param {readonly string[]} theirs @returns {number[] | null}
+ */
+export function matchedJoints(mine, theirs) {
+  if (mine.every((name) => theirs.includes(name))) return mine.map((name) => theirs.indexOf(name));
+  /** @type {Map<string, number[]>} */
+  const ways = new Map();
+  let shared = 0;
+  while (mine.length > 1 && mine.every((name) => shared < name.length && name[shared] === mine[0][shared]))
+    shared++;
+  for (const stems of [mine, mine.map((name) => name.slice(shared))]) {
+    if (!stems.every(Boolean)) continue;
+    for (const name of theirs.filter((name) => name.endsWith(stems[0]))) {
+      const prefix = name.slice(0, name.length - stems[0].length);
+      const order = stems.map((stem) => theirs.indexOf(prefix + stem));
+      if (!order.includes(-1)) ways.set(String(order), order);
+    }
+  }
+  if (!ways.size) {
+    /** @type {Map<string, Map<number, number>>} */
+    const numbered = new Map();
+    theirs.forEach((name, k) => {
+      const number = /^(.*?)(0|[1-9]\d{0,8})$/.exec(name);
+      if (number && !/\d$/.test(number[1])) innerMap(numbered, number[1]).set(Number(number[2]), k);
+    });
+    for (const byNumber of numbered.values()) {
+      const order = [...byNumber.keys()].sort((a, b) => a - b);
+      const runs = order.length === mine.length && order.every((k, at) => k === order[0] + at);
+      if (runs && (order[0] === 0 || order[0] === 1)) {
+        const places = order.map((k) => /** @type {number} */ (byNumber.get(k)));
+        ways.set(String(places), places);
+      }
+    }
+  }
+  return ways.size === 1 ? [...ways.values()][0] : null;
+}
+
+/** Throws the sentence about names that may all be a quantity. @param {string} path @param {string[]} names @param {string} group @returns {never} */
+export function severalMean(path, names, group) {
+  throw new FileError(`${path}: ${listedNames(names)} may all be ${group}; leave in the file those that are`);
+}

@@ -1,0 +1,40 @@
+// Another robot: a shipped arm, a file of the folder, or one that is sent.
+import { button, el } from "./dom.js";
+import { fileGroups, fileList, sendButton } from "./studio_files.js";
+
+/** @typedef {import("./studio_panel.js").Studio} Studio */
+
+const ROBOT_FILES = ".urdf,.toml,.xml,.mjcf,.sdf";
+
+/** @param {Studio} studio */
+export function studioRobot(studio) {
+  const { link, pages } = studio;
+  const list = fileList("Robot");
+  const open = async () => {
+    const file = list.chosen;
+    if (file) studio.show(await pages.run("open", file));
+  };
+  const send = sendButton({
+    link,
+    work: pages,
+    kind: "robot",
+    text: "Send a robot file …",
+    label: "Robot file",
+    accept: ROBOT_FILES,
+    onSent: async (file) => studio.show(await pages.run("open", file)),
+  });
+  studio.onFiles((files) => {
+    list.fill([...fileGroups(files.robots, files.sent_robots), ["Shipped arms", "shipped", files.arms]]);
+  });
+  return el(
+    "details",
+    { open: true },
+    el("summary", {}, "Robot"),
+    el("p", { class: "row" }, list.list, button("Open", open), send),
+    el(
+      "p",
+      { class: "soft" },
+      `Files below the folder “${studio.status.folder}”, and shipped arms. The page is made anew for the robot; motions are kept where it has as many joints.`,
+    ),
+  );
+}

@@ -1,0 +1,162 @@
+// A changed structure, for which the page needs new kernels: joints held fixed, tip and root, payload, rotors, lengths.
+import { button, checkbox, choice, el, numberBox } from "./dom.js";
+
+/** @typedef {import("./app.js").App} App */
+/** @typedef {import("./studio_panel.js").Studio} Studio */
+/** @typedef {import("./studio_panel.js").Structure} Structure */
+
+const PAYLOAD_BOXES = /** @type {[string, string][]} */ ([
+  ["Payload mass", "kg"],
+  ["Payload x", "m"],
+  ["Payload y", "m"],
+  ["Payload z", "m"],
+]);
+
+/** The robot with the numbers of the Design panel, as TOML; null where none is changed. @param {App} app */
+export function changedDesign(app) {
+  return app.design?.design.edits.size ? app.design.toml() : null;
+}
+
+/** @param {Studio} studio */
+export function studioStructure(studio) {
+  const { app, link, pages, status } = studio;
+  /** @type {Structure} */
+  const wanted = structuredClone(status.structure);
+  const apply = async (/** @type {object} */ structure) =>
+    studio.show(await pages.run("structure", structure));
+  const takeDesign = async () => {
+    const toml = changedDesign(app);
+    if (toml === null) {
+      pages.say("No number is changed in the Design panel.");
+      return;
+    }
+    const file = await pages.tried(() => link.send("robot", new File([toml], "design.toml")));
+    if (file) studio.show(await pages.run("open", file));
+  };
+  const tip = wanted.tip ?? status.robot.tip;
+  const root = wanted.root ?? status.robot.root;
+  const links = status.robot.links.map((name) => /** @type {[string, string]} */ ([name, name]));
+  const chain = el(
+    "p",
+    { class: "row" },
+    el(
+      "label",
+      {},
+      "Tip ",
+      choice({ label: "Tip link", choices: links, value: tip, onChange: (name) => (wanted.tip = name) }),
+    ),
+    el(
+      "label",
+      {},
+      "Root ",
+      choice({ label: "Root link", choices: links, value: root, onChange: (name) => (wanted.root = name) }),
+    ),
+    status.robot.rotors
+      ? checkbox({
+          label: "Rotors",
+          checked: wanted.rotors,
+          onChange: (checked) => (wanted.rotors = checked),
+        })
+      : null,
+  );
+  return el(
+    "details",
+    {},
+    el("summary", {}, "Structure"),
+    el(
+      "p",
+      { class: "soft" },
+      "Each change makes new kernels, and the page anew. Changes are of the robot as it was loaded.",
+    ),
+    lockRows(studio, wanted),
+    chain,
+    payloadBoxes(wanted),
+    lengthRows(studio, wanted),
+    el(
+      "p",
+      { class: "row" },
+      button("Make new kernels", () => apply(wanted)),
+      button("As loaded", () => apply({})),
+      button("Use the numbers of the Design panel", takeDesign),
+    ),
+  );
+}
+
+/** @param {Studio} studio @param {Structure} wanted */
+function lockRows({ app, status }, wanted) {
+  const rows = status.robot.joints.map(({ name, revolute }) => {
+    const degrees = revolute && app.state.degrees;
+    const factor = degrees ? 180 / Math.PI : 1;
+    const shown = app.robot.joints.findIndex((joint) => joint.name === name);
+    const start = wanted.lock[name] ?? (shown < 0 ? 0 : app.state.q[shown]);
+    let position = start;
+    const box = numberBox({
+      label: `Position at which ${name} is held`,
+      value: Number((start * factor).toFixed(6)),
+      onInput: (value) => {
+        position = value / factor;
+        if (name in wanted.lock) wanted.lock[name] = position;
+      },
+    });
+    const hold = checkbox({
+      label: `Hold ${name} at`,
+      checked: name in wanted.lock,
+      onChange: (checked) => {
+        if (checked) wanted.lock[name] = position;
+        else delete wanted.lock[name];
+      },
+    });
+    const unit = degrees ? "°" : revolute ? "rad" : "m";
+    return el("div", { class: "studio-field" }, hold, box, el("span", { class: "unit" }, unit));
+  });
+  return el("div", { class: "rows" }, ...rows);
+}
+
+/** @param {Structure} wanted */
+function payloadBoxes(wanted) {
+  const rows = PAYLOAD_BOXES.map(([label, unit], k) => {
+    const box = numberBox({
+      label: `${label}, permanent`,
+      value: k === 0 ? (wanted.payload ?? 0) : wanted.com[k - 1],
+      min: k === 0 ? 0 : null,
+      onInput: (value) => {
+        if (k > 0) wanted.com[k - 1] = value;
+        else wanted.payload = value || null;
+      },
+    });
+    return el(
+      "div",
+      { class: "studio-field" },
+      el("span", {}, label),
+      box,
+      el("span", { class: "unit" }, unit),
+    );
+  });
+  return el("div", { class: "rows" }, ...rows);
+}
+
+/** @param {Studio} studio @param {Structure} wanted */
+function lengthRows({ status }, wanted) {
+  const lengths = Object.entries(status.robot.lengths);
+  if (!lengths.length) return null;
+  const rows = lengths.map(([name, own]) =>
+    el(
+      "div",
+      { class: "studio-field" },
+      el("span", {}, name),
+      numberBox({
+        label: `Length ${name}`,
+        value: wanted.lengths[name] ?? own,
+        onInput: (value) => (wanted.lengths[name] = value),
+      }),
+      el("span", { class: "unit" }, "m"),
+    ),
+  );
+  return el(
+    "details",
+    {},
+    el("summary", {}, "Lengths of the closed chain"),
+    el("p", { class: "soft" }, "Masses stay where they are in the frames of their links."),
+    el("div", { class: "rows" }, ...rows),
+  );
+}

@@ -1,0 +1,61 @@
+// Other timings of the motion that is shown: the least time along its path, or time stretched by one factor.
+import { button, el, numberBox } from "./dom.js";
+import { addMotion, shownMotion } from "./studio_motion.js";
+import { StudioWork } from "./studio_work.js";
+
+/** @typedef {import("./studio_panel.js").Studio} Studio */
+
+/** @param {Studio} studio */
+export function studioTiming(studio) {
+  const { app, link } = studio;
+  const work = new StudioWork(link, "timing", "the timing");
+  /** @type {number | null} */
+  let duration = null;
+  const notes = el("p", { class: "soft", "aria-live": "polite" });
+  const time = async (/** @type {string} */ how) => {
+    notes.textContent = "";
+    const motion = shownMotion(app);
+    if (!motion) {
+      work.say("There is no motion; open or make one in the Motion panel.");
+      return;
+    }
+    const done = await work.run("time", {
+      how,
+      ...motion,
+      duration: how === "time-optimal" ? duration : null,
+    });
+    if (!done) return;
+    addMotion(app, done.motion);
+    notes.textContent = done.notes.join(" ");
+  };
+  const box = numberBox({
+    label: "Duration of the time-optimal motion",
+    value: NaN,
+    min: 0,
+    onInput: (value) => (duration = value),
+  });
+  box.value = "";
+  box.placeholder = "least";
+  box.addEventListener("input", () => {
+    if (box.value === "") duration = null;
+  });
+  return el(
+    "details",
+    {},
+    el("summary", {}, "Timing of the motion shown"),
+    el(
+      "p",
+      { class: "row" },
+      button("Time-optimal", () => time("time-optimal")),
+      el("label", { class: "studio-duration" }, "in ", box, " s"),
+      button("Scale to the limits", () => time("scaled")),
+    ),
+    work.element,
+    notes,
+    el(
+      "p",
+      { class: "soft" },
+      "Time-optimal keeps the path and takes the least time that effort, velocity and acceleration limits allow; scaling stretches all of it by one factor, S 7.7. The result is added to the motions.",
+    ),
+  );
+}

@@ -1,0 +1,367 @@
+"""The server answers whoever has the token, from its own page, within its bounds; nobody else learns anything."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dalembert as da
+from dalembert.studio import server as server_module
+from dalembert.studio import uploads
+from dalembert.studio.bounds import CONNECTIONS, JSON_BYTES, ROBOT_BYTES
+from dalembert.studio.session import Session
+from studio_client import Client
+
+SECURITY = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+STREAM = {"Content-Type": "application/octet-stream"}
+
+
+def test_the_page_comes_with_its_policy_and_headers(client: Client, session: Session) -> None:
+    session._shown = type(session._shown)(
+        **{
+            **vars(session._shown),
+            "page": '<meta http-equiv="Content-Security-Policy" content="connect-src &#x27;self&#x27;">é',
+        }
+    )
+    status, headers, content = client.get()
+    assert status == 200 and content.decode().endswith("é")
+    assert headers["Content-Security-Policy"] == "connect-src 'self'; frame-ancestors 'none'"
+    assert SECURITY.items() <= headers.items() and not any(name.startswith("Access-Control") for name in headers)
+    assert headers["Server"].strip() == "dalembert"
+
+
+def test_it_listens_on_this_machine_alone(client: Client) -> None:
+    assert client.server.server_address[0] == "127.0.0.1"
+    assert len(client.gate.token) >= 43
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/{token}", "/wrong/", "/{shorter}/", "/{token}x/", "/%2e/{token}/", "/favicon.ico", "*"],
+)
+def test_a_wrong_token_is_nothing_but_not_found(path: str, client: Client) -> None:
+    token = client.gate.token
+    path = path.format(token=token, shorter=token[:-1])
+    for method, body in (("GET", b""), ("POST", b"{}"), ("PUT", b"")):
+        status, headers, content = client.request(method, path, body)
+        assert (status, content) == (404, b'{"error": ""}') and SECURITY.items() <= headers.items()
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "localhost.evil.example:{port}", "", None]
+)
+def test_another_host_is_not_found(host: str | None, client: Client) -> None:
+    named = host and host.format(port=client.server.server_port)
+    assert client.get(Host=named)[0] == 404
+    assert client.post("status", headers={"Host": named})[0] == 404
+
+
+def test_localhost_is_this_machine_and_two_hosts_are_none(client: Client) -> None:
+    port, token = client.server.server_port, client.gate.token
+    assert client.get(Host=f"localhost:{port}")[0] == 200
+    twice = f"GET /{token}/ HTTP/1.1\r\nHost: localhost:{port}\r\nHost: evil.example\r\n\r\n"
+    assert client.raw(twice.encode()).startswith(b"HTTP/1.1 404")
+
+
+@pytest.mark.parametrize(
+    "origin", [None, "null", "http://evil.example", "https://127.0.0.1:{port}", "http://127.0.0.1:1"]
+)
+def test_another_origin_cannot_post(origin: str | None, client: Client) -> None:
+    named = origin and origin.format(port=client.server.server_port)
+    status, answer = client.post("status", headers={"Origin": named})
+    assert status == 403 and "does not come from the studio's page" in answer["error"]
+
+
+@pytest.mark.parametrize(
+    "kind", [None, "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"]
+)
+def test_forms_cannot_post(kind: str | None, client: Client) -> None:
+    assert client.post("status", headers={"Content-Type": kind})[0] == 415
+    assert client.post("upload?kind=robot&name=a.toml", b"", {"Content-Type": kind})[0] == 415
+
+
+def test_the_address_for_the_browser_leads_to_the_page_once(client: Client) -> None:
+    path = "/" + client.gate.opening_address.rpartition("/")[2]
+    status, headers, _ = client.request("GET", path)
+    assert status == 302 and headers["Location"] == f"/{client.gate.token}/"
+    assert client.request("GET", path)[0] == 404
+    assert client.request("GET", "/")[0] == 404
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b"[]", b"1", b'"a"', b"\xff\xfe", b"[" * 100_000, b'{"name": 3, "from": "folder"}', b'{"from": NaN}'],
+)
+def test_wrong_json_is_one_sentence(body: bytes, client: Client) -> None:
+    status, answer = client.post("open", body)
+    assert status in (400, 422) and answer["error"] and "Traceback" not in answer["error"]
+
+
+def test_unknown_actions_and_methods_are_refused(client: Client) -> None:
+    assert client.post("delete")[0] == 404
+    assert client.post("__class__")[0] == 404
+    for method in ("PUT", "DELETE", "OPTIONS", "HEAD", "BREW"):
+        assert client.request(method, f"/{client.gate.token}/")[0] == 405
+    assert client.raw(b"GET / and more HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 400")
+    assert client.get("report.html")[0] == 404 and client.get("../")[0] == 404
+
+
+# -- files -----------------------------------------------------------------------------------------
+
+
+def test_files_below_the_folder_are_listed_and_others_are_not(client: Client, folder: Path) -> None:
+    (folder / "logs").mkdir()
+    (folder / ".hidden").mkdir()
+    for name in ("logs/run.csv", ".hidden/run.csv", ".run.csv", "logs/notes.md"):
+        (folder / name).write_text("t,q1")
+    (folder / "outside.toml").symlink_to(folder.parent / "secret.toml")
+    (folder / "elsewhere").symlink_to(folder.parent)
+    (folder / "inside.toml").symlink_to(folder / "mine.toml")
+    files = client.post("files")[1]
+    assert files["robots"] == ["inside.toml", "mine.toml"] and files["logs"] == ["logs/run.csv"]
+    assert files["arms"] == da.arms()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../secret.toml", "..", ".", "", "/etc/passwd", "logs/../../secret.toml", "..%2fsecret.toml", "%2e%2e/secret.toml", "..\\secret.toml",
+        "C:secret.toml", ".hidden.toml", "a//b.toml", "mine.toml\0", "mine.toml\n", "outside.toml", "elsewhere/secret.toml", "x" * 5000,
+    ],
+)  # fmt: skip
+def test_no_name_leads_out_of_the_folder(name: str, client: Client, folder: Path) -> None:
+    (folder / "outside.toml").symlink_to(folder.parent / "secret.toml")
+    (folder / "elsewhere").symlink_to(folder.parent)
+    (folder / ".hidden.toml").write_text("hidden")
+    for action, body in (
+        ("open", {"from": "folder", "name": name}),
+        ("open", {"from": "sent", "name": name}),
+        ("open", {"from": "shipped", "name": name}),
+        ("identify", {"logs": [{"from": "folder", "name": name}]}),
+        ("save", {"what": "robot", "name": name, "overwrite": True}),
+        ("save", {"what": "motion", "name": name, "csv": "t", "overwrite": True}),
+    ):
+        status, answer = client.post(action, body)
+        assert status == 422 and "secret" not in answer["error"].replace(repr(name), "").replace(name, "")
+    assert client.post("upload?kind=robot&name=" + "..%2F..%2Fsecret.toml", b"x", STREAM)[0] == 422
+    assert (folder.parent / "secret.toml").read_text() == "secret"
+    assert sorted(path.name for path in folder.iterdir()) == [".hidden.toml", "elsewhere", "mine.toml", "outside.toml"]
+
+
+def test_saving_asks_before_it_overwrites(client: Client, folder: Path) -> None:
+    assert client.post("save", {"what": "robot", "name": "new.toml"}) == (200, {"saved": "new.toml"})
+    assert da.load(folder / "new.toml").n == 1
+    (folder / "new.toml").write_text("mine")
+    status, answer = client.post("save", {"what": "robot", "name": "new.toml"})
+    assert status == 409 and answer["exists"] and (folder / "new.toml").read_text() == "mine"
+    assert client.post("save", {"what": "robot", "name": "new.toml", "overwrite": True})[0] == 200
+    assert da.load(folder / "new.toml").n == 1
+    assert client.post("save", {"what": "robot", "name": "new.urdf"})[0] == 200 and da.load(folder / "new.urdf").n == 1
+    for what, name in (
+        ("robot", "new.py"),
+        ("motion", "new.toml"),
+        ("page", ".html"),
+        ("robot", "no/such/new.toml"),
+        ("file", "a.toml"),
+    ):
+        assert client.post("save", {"what": what, "name": name, "csv": ""})[0] == 422
+    assert not list(folder.glob(".*"))
+
+
+# -- bounds ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("action", "kind", "most"),
+    [
+        ("status", "application/json", JSON_BYTES),
+        ("upload?kind=robot&name=a.urdf", STREAM["Content-Type"], ROBOT_BYTES),
+    ],
+)
+def test_what_is_too_large_is_refused_before_it_is_read(action: str, kind: str, most: int, client: Client) -> None:
+    """No byte of the body is sent: the answer cannot wait for it."""
+    lines = {"Content-Type": kind, "Content-Length": str(most + 1), "Expect": "100-continue"}
+    status, answer = client.post(action, b"", lines)
+    assert status == 413 and answer["error"].endswith(f"at most {most} ({most >> 20} MiB) are taken")
+
+
+def test_a_sender_of_too_much_hears_why(client: Client) -> None:
+    status, answer = client.post(
+        "upload?kind=robot&name=a.urdf", b"x" * 300_000, STREAM | {"Content-Length": str(ROBOT_BYTES + 1)}
+    )
+    assert status == 413 and "are taken" in answer["error"]
+
+
+@pytest.mark.parametrize("length", [None, "-1", "x", "1e3", "9" * 30, "+5", " "])
+def test_the_length_must_be_said(length: str | None, client: Client) -> None:
+    assert client.post("status", b"{}", {"Content-Length": length})[0] == 411
+    assert client.post("status", b"{}", {"Transfer-Encoding": "chunked", "Content-Length": None})[0] == 411
+
+
+def test_all_that_is_sent_has_a_bound(client: Client, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uploads, "UPLOADED_BYTES", 1000)
+    assert client.post("upload?kind=robot&name=a.toml", b"x" * 600, STREAM) == (200, {"from": "sent", "name": "a.toml"})
+    assert client.post("upload?kind=robot&name=a.toml", b"y" * 600, STREAM)[0] == 200
+    status, answer = client.post("upload?kind=log&name=a.csv", b"x" * 600, STREAM)
+    assert status == 422 and "together" in answer["error"]
+    assert session.uploads.path("a.toml").read_bytes() == b"y" * 600
+    for query in ("kind=robot&name=a.py", "kind=page&name=a.toml", "kind=robot&name=", "", "kind=robot&name=a/b.toml"):
+        assert client.post(f"upload?{query}", b"x", STREAM)[0] == 422
+
+
+def test_a_slow_client_is_let_go(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that sends its head, or its body, drop by drop, never takes long enough between two of them to be noticed by that."""
+    monkeypatch.setattr(server_module, "HEAD_SECONDS", 0.6)
+    monkeypatch.setattr(server_module, "BODY_SECONDS", 0.6)
+    start = time.monotonic()
+    with socket.create_connection(("127.0.0.1", client.server.server_port), timeout=10) as connection:
+        with contextlib.suppress(OSError):
+            for letter in f"GET /{client.gate.token}/ HTTP/1.1".encode() * 10:
+                connection.sendall(bytes([letter]))
+                time.sleep(0.02)
+        with contextlib.suppress(ConnectionError):
+            assert not connection.recv(1000).startswith(b"HTTP/1.1 200")
+    head = (
+        f"POST /{client.gate.token}/api/status HTTP/1.1\r\nHost: {client.host}\r\nOrigin: http://{client.host}\r\n"
+        "Content-Type: application/json\r\nContent-Length: 5000\r\n\r\n"
+    )
+    with socket.create_connection(("127.0.0.1", client.server.server_port), timeout=10) as connection:
+        connection.sendall(head.encode())
+        answer = b""
+        with contextlib.suppress(OSError):
+            for _ in range(60):
+                connection.sendall(b" ")
+                time.sleep(0.02)
+        with contextlib.suppress(ConnectionError):
+            answer = connection.recv(1000)
+    assert answer == b"" or answer.startswith(b"HTTP/1.1 408")
+    assert time.monotonic() - start < 12 and client.get()[0] == 200
+
+
+def test_a_client_that_waits_is_let_go(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_module.StudioHandler, "timeout", 0.3)
+    status, answer = client.post("status", b"{", {"Content-Length": "50"})
+    assert status == 408 and "nothing came" in answer["error"]
+
+
+def test_more_connections_than_there_may_be_are_refused_and_come_again(client: Client) -> None:
+    place = ("127.0.0.1", client.server.server_port)
+    waiting = [socket.create_connection(place, timeout=10) for _ in range(CONNECTIONS)]
+    try:
+        for connection in waiting:
+            connection.sendall(b"GET / ")
+        time.sleep(0.3)
+        assert client.raw(b"GET / HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 503")
+    finally:
+        for connection in waiting:
+            connection.close()
+    end = time.monotonic() + 10
+    while client.raw(b"GET / HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 503") and time.monotonic() < end:
+        time.sleep(0.05)
+    assert client.get()[0] == 200
+
+
+def test_requests_at_the_same_time_are_all_answered(client: Client) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda k: client.post("status") if k % 2 else client.get()[:2], range(40)))
+    assert [status for status, _ in answers] == [200] * 40
+
+
+def test_a_mistake_of_ours_is_no_traceback_for_the_page(
+    client: Client, session: Session, capfd: pytest.CaptureFixture[str]
+) -> None:
+    session.actions["status"] = lambda body: {"x": 1 / 0}
+    status, answer = client.post("status")
+    assert status == 500 and answer == {"error": "the studio failed on this request; its terminal shows where"}
+    assert "ZeroDivisionError" in capfd.readouterr().err
+
+
+# -- the command ------------------------------------------------------------------------------------
+
+
+def started(folder: Path, *arguments: str) -> tuple[subprocess.Popen[str], str]:
+    """The command as a process, and the address that it prints."""
+    command = [sys.executable, "-m", "dalembert", "studio", "pendulum", "--no-browser", *arguments]
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    address = re.search(r"http://\S+/", line)
+    assert address is not None, (line, process.stderr.read() if process.stderr and process.poll() is not None else "")
+    return process, address[0]
+
+
+def asked(address: str, action: str, body: Any) -> Any:
+    import urllib.request
+
+    origin = re.match(r"http://[^/]+", address)
+    assert origin is not None
+    headers = {"Origin": origin[0], "Content-Type": "application/json"}
+    request = urllib.request.Request(f"{address}api/{action}", json.dumps(body).encode(), headers)
+    with urllib.request.urlopen(request, timeout=20) as response:
+        return json.load(response)
+
+
+def children_of(number: int) -> list[int]:
+    """The processes that a process has started, and what they have."""
+    path = Path(f"/proc/{number}/task/{number}/children")
+    threads = Path(f"/proc/{number}/task")
+    names = [Path(threads, thread, "children") for thread in os.listdir(threads)] if path.exists() else []
+    return [int(child) for name in names for child in name.read_text().split()]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for child processes in /proc")
+@pytest.mark.parametrize(("signal_number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_stop_it_and_what_it_started(signal_number: int, status: int, folder: Path, tmp_path: Path) -> None:
+    t = np.arange(0, 60, 0.002)
+    q, qd, qdd = da.fourier([[[0.5, 0.3]], [[0.2, 0.4]]], 0.2, duration=60.0)(t)
+    np.savez(folder / "run.npz", t=t, q=q, qd=qd, tau=da.load("pendulum").inverse_dynamics(q, qd, qdd))
+    environment = tmp_path / "temporary"
+    environment.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(environment))
+        process, address = started(folder)
+    try:
+        assert (
+            asked(address, "identify", {"logs": [{"from": "folder", "name": "run.npz"}]})["job"]["state"] == "running"
+        )
+        workers = children_of(process.pid)
+        assert workers
+        process.send_signal(signal_number)
+        _, said = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == status and "Traceback" not in said
+    end = time.monotonic() + 10
+    while any(Path(f"/proc/{worker}").exists() for worker in workers) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not any(Path(f"/proc/{worker}").exists() for worker in workers)
+    assert not list(environment.glob("dalembert-studio-*"))
+    assert sorted(path.name for path in folder.iterdir()) == ["mine.toml", "run.npz"]
+
+
+def test_a_port_that_is_taken_is_one_sentence(folder: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        command = [sys.executable, "-m", "dalembert", "studio", "pendulum", "--no-browser", "--port", str(port)]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and f"port {port} cannot be listened on" in done.stderr
