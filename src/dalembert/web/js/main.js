@@ -73,7 +73,7 @@ start().catch((problem) => {
     el(
       "p",
       { class: "notice bad" },
-      `The page cannot start: ${problem.message}. It needs a browser with WebAssembly SIMD.`,
+      `The page cannot start: ${problem.message}. It needs a browser with WebAssembly SIMD and DecompressionStream.`,
     ),
   );
   page.setAttribute("aria-busy", "false");
