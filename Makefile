@@ -54,6 +54,7 @@ demo: .venv/.installed
 	$(BIN)/dalembert torques planar-2r out/demo/motion.csv -o out/demo/torques.csv --force
 	@echo
 	$(BIN)/dalembert report planar-2r --example 7.2 --out out/demo/example-7.2.html --force
+	$(BIN)/dalembert page planar-2r --example 7.2 --title "Example 7.2: planar-2r" --out out/demo/live.html --force
 
 book: .venv/.installed-book
 	$(BIN)/python tests/report/in_kernel.py
