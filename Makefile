@@ -25,7 +25,7 @@ NODE := out/node/node_modules
 .DELETE_ON_ERROR:
 
 help:
-	@echo "make demo       a report on the motions of a two-link arm, as one page: out/demo/example-7.2.html"
+	@echo "make demo       a report on the motions of a two-link arm, as one page: out/demo/example-7.2.html, and its live page: out/demo/live.html"
 	@echo "make book       execute the notebooks of examples/book and compare, and show every object in a kernel; make book-update writes them"
 	@echo "make test       all tests that Python alone can run, on WORKERS=$(WORKERS) processes"
 	@echo "make test-machines  emitted code on compilers and emulators, reports and pictures, pages in a browser: installs these on Debian"
