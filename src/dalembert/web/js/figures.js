@@ -227,9 +227,10 @@ export class Figure {
     const times = below.ticks.map((value, k) => {
       const last = k === below.ticks.length - 1;
       const x = left + value * this.scale.x;
+      const anchor = x > end - 16 ? "end" : "middle"; // within the picture
       return svgEl(
         "text",
-        { x, y: height - 5, "text-anchor": "middle" },
+        { x: anchor === "end" ? end + right : x, y: height - 5, "text-anchor": anchor },
         below.text(value) + (last ? " s" : ""),
       );
     });

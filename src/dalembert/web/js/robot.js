@@ -20,6 +20,8 @@ export class Robot {
     this.N = data.N;
     /** @type {Joint[]} */
     this.joints = data.joints;
+    /** what joints are called where there is little room: without what all their names begin with */
+    this.labels = shortened(this.joints.map(({ name }) => name));
     /** @type {Body[]} */
     this.bodies = data.bodies;
     /** the numbers of the robot as they are now; `app.changeNumbers` changes them */
@@ -131,4 +133,12 @@ export class Robot {
       return Math.min(Math.max(value, lower ?? -Infinity), upper ?? Infinity);
     });
   }
+}
+
+/** Names without the words, up to a "_", "/" or ".", that all of them begin with. @param {string[]} names */
+function shortened(names) {
+  let common = names.length > 1 ? names[0] : "";
+  for (const name of names) while (!name.startsWith(common)) common = common.slice(0, -1);
+  const cut = Math.max(common.lastIndexOf("_"), common.lastIndexOf("/"), common.lastIndexOf(".")) + 1;
+  return names.map((name) => name.slice(cut));
 }
