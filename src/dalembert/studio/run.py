@@ -11,9 +11,9 @@ from typing import Any
 from dalembert.errors import DalembertError
 from dalembert.studio.bounds import STOP_SECONDS
 from dalembert.studio.folder import RobotFolder
+from dalembert.studio.page_tasks import Shown
 from dalembert.studio.server import StudioServer
 from dalembert.studio.session import Session
-from dalembert.studio.tasks import Shown
 
 TERMINATED = 128 + signal.SIGTERM  # the exit status of what SIGTERM ended, as a shell shows it
 
