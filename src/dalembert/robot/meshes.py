@@ -26,11 +26,7 @@ def mesh_body(file: str, scale: Sequence[float], folder: str | os.PathLike[str] 
 
     A mesh whose triangles all look inwards encloses the same body as one whose triangles look outwards.
     """
-    path = _found(file, Path(folder))
-    if path.suffix.lower() not in MESHES:
-        raise RobotError(
-            f"{path}: meshes are read from {', '.join(MESHES)} files, not from '{path.suffix}'; convert it to .stl"
-        )
+    path = mesh_path(file, Path(folder))
     with open_bounded(path, MESH_BYTES, "mesh", RobotError):  # a file, and one of a size that a mesh has
         about, arrays = ask(
             "dalembert.robot.meshes:enclosed", {"path": str(path), "scale": list(map(float, scale))},
@@ -82,6 +78,16 @@ def enclosed(path: str, scale: list[float]) -> tuple[dict[str, Any], dict[str, A
     return about, {"centre": np.asarray(body.center_mass, float), "tensor": np.asarray(body.inertia, float)}
 
 
+def mesh_path(file: str, folder: Path) -> Path:
+    """The path of a mesh that a robot file in ``folder`` names; a RobotError where it is of a kind that is not read."""
+    path = _found(file, folder)
+    if path.suffix.lower() not in MESHES:
+        raise RobotError(
+            f"{path}: meshes are read from {', '.join(MESHES)} files, not from '{path.suffix}'; convert it to .stl"
+        )
+    return path
+
+
 def _found(file: str, folder: Path) -> Path:
     """The mesh's file: of an address, in a folder above the robot's file."""
     scheme, address, rest = file.rpartition("://")
@@ -89,11 +95,12 @@ def _found(file: str, folder: Path) -> Path:
         return folder / file
     if scheme == "file":
         return Path(rest)
+    rest = rest.lstrip("/")
     places = list(_places(rest, folder.absolute()))
     path = next((place for place in places if place.is_file()), None)
     if path is None:
         raise RobotError(
-            f"the mesh '{file}' is not found: neither {places[0].parents[len(Path(rest).parts) - 1]} nor a folder above it "
+            f"the mesh '{file}' is not found: neither {folder.absolute()} nor a folder above it "
             f"holds {rest}; put the package beside the robot's file, or write the mesh's path"
         )
     return path

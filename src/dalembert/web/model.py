@@ -15,6 +15,7 @@ from dalembert.robot.model import Joint
 from dalembert.robot.placement import Placement
 from dalembert.web.design import design_data, friction_data
 from dalembert.web.kernels import varied_numbers
+from dalembert.web.posture import first_posture
 
 Data = dict[str, Any]
 LIMITS = ("lower", "upper", "velocity", "acceleration", "effort")
@@ -46,7 +47,7 @@ def arm_data(arm: Arm) -> Data:
         "numbers": {name: _numbers(arm, name) for name in varied_numbers(arm)},
         "parameter_names": list(arm.parameter_names),
         "length_names": list(arm.length_names) if "lengths" in varied_numbers(arm) else [],
-        "start": {"q": posture(arm)},
+        "start": {"q": first_posture(arm)},
         "design": design_data(arm),
         **friction_data(arm),
     }  # fmt: skip
@@ -93,24 +94,3 @@ def matrix(placement: Placement) -> list[float]:
     """The homogeneous matrix of a placement, row by row."""
     rows = [[*map(float, row), float(x)] for row, x in zip(placement.rotation, placement.translation, strict=True)]
     return [x for row in (*rows, [0.0, 0.0, 0.0, 1.0]) for x in row]
-
-
-def posture(arm: Arm) -> list[float]:
-    """Where the arm stands first: bent by some degrees at every joint, or in the middle of its limits; closed chains near home."""
-    if arm.mechanism.loops:
-        near = np.asarray(arm.home, float) + 0.3 * np.array([(-1.0) ** k for k in range(arm.n)])
-        inside = all(
-            (joint.limits.lower or -np.inf) <= x <= (joint.limits.upper or np.inf)
-            for joint, x in zip(arm.robot.moving_joints, near, strict=True)
-        )
-        return [float(x) for x in (near if inside and np.all(arm.closes(near)) else arm.home)]
-    bent = []
-    for k, joint in enumerate(arm.robot.moving_joints):
-        value = 0.2 if joint.type == "prismatic" else np.radians(30.0 if k % 2 == 0 else 40.0)
-        lower = -np.inf if joint.limits.lower is None else joint.limits.lower
-        upper = np.inf if joint.limits.upper is None else joint.limits.upper
-        if not lower <= value <= upper:
-            ends = [end for end in (lower, upper) if np.isfinite(end)]
-            value = sum(ends) / len(ends)
-        bent.append(float(value))
-    return bent

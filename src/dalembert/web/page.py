@@ -18,6 +18,7 @@ from dalembert.web.formulations import formulations_of
 from dalembert.web.kernels import page_kernels
 from dalembert.web.model import arm_data
 from dalembert.web.samples import motions_of
+from dalembert.web.shapes import shapes_of
 
 FRAME = 900  # px, the height of a page in a notebook
 Progress = Callable[[float], None]
@@ -89,8 +90,10 @@ def page_of(
             "dalembert report"
         )
     tell = progress or (lambda fraction: None)
-    data: dict[str, Any] = {**arm_data(arm), "title": title or arm.name, "motions": motions_of(arm, motions)}
-    notes: list[str] = []
+    shapes, notes = shapes_of(arm.robot)
+    data: dict[str, Any] = {
+        **arm_data(arm), **shapes, "title": title or arm.name, "motions": motions_of(arm, motions),
+    }  # fmt: skip
     data["equations"] = equations_data(arm)
     tell(0.1)
     data["modules"] = {"kernels": encoded(page_kernels(arm))}

@@ -90,9 +90,31 @@ export function fitOf(robot) {
   const hangs = facing !== null && lowest < height - 0.05 * reach;
   const floor = hangs
     ? Math.min(height - 1.12 * (height - lowest), lowest)
-    : Math.min(0, height) - footing(start, up, height, reach);
+    : Math.min(0, height, lowestShape(robot, up)) -
+      (robot.data.shapes?.length ? 0 : footing(start, up, height, reach));
   const { centre, radius } = ballOf(hangs ? [...points, along3(base, -0.45 * (height - floor), up)] : points);
   return { up, facing, centre, radius: Math.max(1.12 * radius, 0.45 * reach), reach, floor, hangs };
+}
+
+/** The height of the lowest corner of the boxes around the base's own shapes (m). @param {Robot} robot @param {Numbers} up */
+function lowestShape(robot, up) {
+  let lowest = Infinity;
+  for (const { body, kind, size, matrix, mesh } of robot.data.shapes ?? []) {
+    if (body >= 0) continue;
+    const [radius, length = 2 * radius] = size;
+    const half =
+      kind === "box"
+        ? times3(0.5, size)
+        : [radius, radius, kind === "capsule" ? length / 2 + radius : length / 2];
+    const ends = kind === "mesh" ? robot.data.meshes[mesh] : { low: times3(-1, half), high: half };
+    for (let corner = 0; corner < 8; corner++) {
+      const point = [0, 1, 2].map(
+        (k) => ((corner >> k) & 1 ? ends.high : ends.low)[k] * (kind === "mesh" ? size[k] : 1),
+      );
+      lowest = Math.min(lowest, dot3(pointBy(product4(robot.data.base, matrix), point), up));
+    }
+  }
+  return lowest;
 }
 
 /** How far the ground lies below a base whose joints are level with it, so that they stand on it (m). @param {Frames} frames @param {Numbers} up @param {number} height @param {number} reach */

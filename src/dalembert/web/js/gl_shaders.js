@@ -36,6 +36,8 @@ void main() {
   float glint = pow(max(0.0, dot(n, middle)), 42.0) * 0.16;
   float rim = pow(1.0 - max(0.0, dot(n, to_eye)), 3.0) * 0.12 * sky;
   vec3 light = base * (soft + vec3(0.62, 0.60, 0.56) * lamp) + glint + rim * (0.35 + base);
+  vec3 bright = max(light - 0.55, 0.0); // a shoulder, so that white is not blown out
+  light = min(light, 0.55) + 0.45 * (1.0 - exp(-bright / 0.6));
   pixel = vec4(pow(light, vec3(1.0 / 2.2)), 1.0) * u_colour.a;
 }`;
 

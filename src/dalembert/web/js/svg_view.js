@@ -103,27 +103,43 @@ export class SvgView {
   /** In pieces, so that what crosses it is sorted well. @param {Numbers} from @param {Numbers} to @param {number} radius @param {number[]} rgba @param {Camera} camera @returns {Painted[]} */
   capsule(from, to, radius, rgba, camera) {
     const way = minus3(to, from);
-    const pieces = rgba[3] < 1 ? 1 : Math.min(8, Math.max(1, Math.round(length3(way) / (2 * radius))));
-    return Array.from({ length: pieces }, (_, k) => {
-      const [a, b] = [along3(from, k / pieces, way), along3(from, (k + 1) / pieces, way)];
-      const [p, q, middle] = [a, b, along3(from, (k + 0.5) / pieces, way)].map((point) =>
-        camera.project(point),
+    const pieces = Math.min(8, Math.max(1, Math.round(length3(way) / (2 * radius))));
+    /** @type {Painted[]} */
+    const painted = [];
+    for (let k = 0; k < pieces; k++) {
+      const [p, q, middle] = [k, k + 1, k + 0.5].map((share) =>
+        camera.project(along3(from, share / pieces, way)),
       );
+      const depth = middle.depth - radius;
       const width = 2 * radius * middle.scale;
-      const nodes = [0, 1].map((shine) =>
-        svgEl("line", {
-          x1: (p.x - 0.13 * shine * width).toFixed(1),
-          y1: (p.y - 0.15 * shine * width).toFixed(1),
-          x2: (q.x - 0.13 * shine * width).toFixed(1),
-          y2: (q.y - 0.15 * shine * width).toFixed(1),
+      const long = Math.hypot(q.x - p.x, q.y - p.y);
+      const [x, y] = long > 0 ? [(q.x - p.x) / long, (q.y - p.y) / long] : [0, 0];
+      const nodes = [0, 1].map((shine) => {
+        const aside = 0.2 * shine * width * (0.65 * y - 0.75 * x); // towards the lamp, above on the left
+        return svgEl("line", {
+          x1: (p.x - 0.4 * x - aside * y).toFixed(1), // a little longer, which hides the seams
+          y1: (p.y - 0.4 * y + aside * x).toFixed(1),
+          x2: (q.x + 0.4 * x - aside * y).toFixed(1),
+          y2: (q.y + 0.4 * y + aside * x).toFixed(1),
           stroke: cssColour(rgba, shine ? 1.12 : 0.86),
-          "stroke-width": (shine ? 0.5 * width : width).toFixed(1),
-          "stroke-linecap": "round",
+          "stroke-width": (shine ? 0.45 * width : width).toFixed(1),
           "stroke-opacity": rgba[3],
-        }),
-      );
-      return { depth: middle.depth - radius, nodes };
-    });
+        });
+      });
+      painted.push({ depth, nodes });
+      const ends = [k === 0 ? p : null, k === pieces - 1 ? q : null].filter((end) => end !== null);
+      for (const end of ends) {
+        const look = {
+          cx: end.x,
+          cy: end.y,
+          r: width / 2,
+          fill: cssColour(rgba, 0.86),
+          "fill-opacity": rgba[3],
+        };
+        painted.push({ depth: depth + 1e-6, nodes: [svgEl("circle", look)] });
+      }
+    }
+    return painted;
   }
 
   /** @param {Numbers} centre @param {number} radius @param {number[]} rgba @param {Camera} camera */

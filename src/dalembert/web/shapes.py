@@ -1,0 +1,160 @@
+"""The shapes of a robot's file as data for a page: where each stands on its body, and meshes with few triangles."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import DalembertError, MissingExtraError, RobotError
+from dalembert.files import open_bounded
+from dalembert.files.foreign import ask
+from dalembert.robot.bounds import MESH_BYTES
+from dalembert.robot.mechanism import places
+from dalembert.robot.meshes import mesh_path
+from dalembert.robot.model import Link, Robot
+from dalembert.robot.shapes import Shape
+from dalembert.web.decimation import Points, Triangles, decimated
+from dalembert.web.model import matrix
+
+MESH_TRIANGLES = 1_500  # of one mesh
+ROBOT_TRIANGLES = 15_000  # of all
+MESH_FILES = 200
+LARGEST_SIZE = 1e4  # m: what is larger is no robot's
+Data = dict[str, Any]
+
+
+def shapes_of(robot: Robot) -> tuple[Data, list[str]]:
+    """``shapes`` and ``meshes`` for the page's data, and sentences about what is not drawn.
+
+    A link is drawn as its visuals say; where none of these can be read, as its collision shapes say.
+
+    >>> from dalembert.robot.model import Link
+    >>> from dalembert.robot.shapes import Shape
+    >>> robot = Robot("post", (Link("base", visuals=(Shape("box", (0.1, 0.1, 0.5)),)),), ())
+    >>> shapes_of(robot)[0]["shapes"][0]["body"]
+    -1
+    """
+    reader = _Reader(robot)
+    at = places(robot)
+    shapes = []
+    for link in robot.links:
+        body, stands = at[link.name]
+        for shape in _drawable(link, reader):
+            place = stands @ shape.placement
+            shapes.append(
+                {
+                    "body": body,
+                    "kind": shape.kind,
+                    "size": [float(x) for x in shape.size],
+                    "matrix": matrix(place),
+                    "mesh": reader.number(shape.file) if shape.kind == "mesh" else None,
+                    "colour": None if shape.colour is None else [float(x) for x in shape.colour],
+                }
+            )
+    return {"shapes": shapes, "meshes": reader.packed()}, reader.notes()
+
+
+def _drawable(link: Link, reader: _Reader) -> list[Shape]:
+    """The shapes of a link that can be drawn: its visuals, or else its collision shapes."""
+    for shapes in (link.visuals, link.collisions):
+        good = [shape for shape in shapes if _has_size(shape) and (shape.kind != "mesh" or reader.reads(shape.file))]
+        if good:
+            return good
+    return []
+
+
+def _has_size(shape: Shape) -> bool:
+    sizes = np.abs(np.asarray(shape.size, float))
+    least = sizes[1:] if shape.kind == "capsule" else sizes[:0]  # a capsule's length may be 0
+    firm = sizes[:1] if shape.kind == "capsule" else sizes
+    visible = shape.colour is None or shape.colour[3] > 0
+    return bool(visible and (firm > 0).all() and (least >= 0).all() and (sizes < LARGEST_SIZE).all())
+
+
+class _Reader:
+    """The meshes of a robot's files, each read once."""
+
+    def __init__(self, robot: Robot) -> None:
+        self.folder = Path(robot.source).parent if robot.source and os.path.isfile(robot.source) else None
+        self.meshes: dict[str, tuple[Points, Triangles] | None] = {}
+        self.problems: dict[str, str] = {}  # by file
+        self.drawn: list[str] = []
+
+    def reads(self, file: str) -> bool:
+        """Whether the mesh can be drawn."""
+        if file not in self.meshes:
+            try:
+                self.meshes[file] = self._read(file)
+            except (MissingExtraError, DalembertError) as problem:
+                self.meshes[file], self.problems[file] = None, str(problem)
+        return self.meshes[file] is not None
+
+    def _read(self, file: str) -> tuple[Points, Triangles]:
+        if self.folder is None:
+            raise RobotError(
+                f"the mesh '{file}' is not read, because the robot is not from a file beside which it could be"
+            )
+        if len(self.meshes) >= MESH_FILES:
+            raise RobotError(f"the mesh '{file}' is not read: the robot has more than {MESH_FILES} mesh files")
+        path = mesh_path(file, self.folder)
+        with open_bounded(path, MESH_BYTES, "mesh", RobotError):
+            _, arrays = ask(
+                "dalembert.web.mesh_files:triangles", {"path": str(path), "most": MESH_TRIANGLES},
+                where=str(path), reader="trimesh", error=RobotError,
+            )  # fmt: skip
+        vertices, faces = arrays["vertices"], arrays["triangles"]
+        if not len(faces) or not np.isfinite(vertices).all() or np.abs(vertices).max() > LARGEST_SIZE * 1000:
+            raise RobotError(f"{path}: the mesh has no triangles that can be drawn")
+        return vertices, faces
+
+    def number(self, file: str) -> int:
+        """The place of a mesh in the page's list."""
+        if file not in self.drawn:
+            self.drawn.append(file)
+        return self.drawn.index(file)
+
+    def packed(self) -> list[Data]:
+        """The meshes that are drawn, within the budget of the robot."""
+        meshes = [mesh for file in self.drawn if (mesh := self.meshes[file]) is not None]
+        most = _fair([len(faces) for _, faces in meshes], ROBOT_TRIANGLES)
+        return [_packed(*decimated(*mesh, most)) for mesh in meshes]
+
+    def notes(self) -> list[str]:
+        """Sentences about the meshes that are not drawn."""
+        if not self.problems:
+            return []
+        count = len(self.problems)
+        which = "a mesh file is" if count == 1 else f"{count} mesh files are"
+        return [f"{which} not drawn{', the first' if count > 1 else ''} because: {next(iter(self.problems.values()))}"]
+
+
+def _fair(counts: Sequence[int], most: int) -> int:
+    """The bound for each of these counts that keeps their sum at ``most``.
+
+    >>> _fair([10, 10, 1000], 120)
+    100
+    """
+    left, waiting = most, sorted(counts)
+    for k, count in enumerate(waiting):
+        share = left // (len(waiting) - k)
+        if count > share:
+            return max(share, 4)
+        left -= count
+    return max(counts, default=4)
+
+
+def _packed(vertices: Points, faces: Triangles) -> Data:
+    """A mesh as text: its corners on a grid of 16 bits over its box, then the numbers of each triangle's corners."""
+    low, high = vertices.min(axis=0), vertices.max(axis=0)
+    grid = np.rint((vertices - low) / np.where(high > low, high - low, 1.0) * 65535).astype("<u2")
+    return {
+        "low": low.tolist(),
+        "high": high.tolist(),
+        "corners": base64.b64encode(grid.tobytes()).decode(),
+        "triangles": base64.b64encode(faces.astype("<u2").tobytes()).decode(),
+    }
