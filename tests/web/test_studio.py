@@ -146,13 +146,17 @@ def test_identification_runs_to_its_end_and_its_arm_is_used(studio: Callable[[st
     assert found == pytest.approx(float(heavier.inverse_dynamics([0.4], [0], [0])[0]), rel=1e-3)
 
 
-def test_an_identification_can_be_cancelled(studio: Callable[[str], Any], tmp_path: Path) -> None:
+def test_a_log_is_sent_and_its_identification_cancelled(
+    studio: Callable[[str], Any], tmp_path_factory: pytest.TempPathFactory
+) -> None:
     t = np.arange(0, 60, 0.001)
     q, qd, qdd = da.fourier([[[0.5, 0.3]], [[0.2, 0.4]]], 0.2, duration=60.0)(t)
-    np.savez(tmp_path / "run.npz", t=t, q=q, qd=qd, tau=da.load("pendulum").inverse_dynamics(q, qd, qdd))
+    log = tmp_path_factory.mktemp("elsewhere") / "run.npz"
+    np.savez(log, t=t, q=q, qd=qd, tau=da.load("pendulum").inverse_dynamics(q, qd, qdd))
     page = studio("pendulum")
     fit = section(page, "Identification")
-    fit.get_by_label("Log", exact=True).select_option(label="run.npz")
+    fit.get_by_label("Log file").set_input_files(log)
+    page.wait_for_function("() => document.querySelector('select[aria-label=Log]').value.includes('run.npz')")
     fit.get_by_role("button", name="Identify").click()
     fit.get_by_role("button", name="Cancel the identification").click()
     fit.get_by_role("progressbar").wait_for(state="hidden")

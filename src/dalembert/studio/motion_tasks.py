@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from dalembert.arm import Arm
@@ -13,10 +14,12 @@ from dalembert.web.samples import motions_of
 
 
 def retime(
-    tell: Tell, arm: Arm, name: str, path: str, how: str, duration: float | None
+    tell: Tell, arm: Arm, name: str, folder: str, csv: str, how: str, duration: float | None
 ) -> tuple[Titled, dict[str, Any], list[str]]:
-    """A motion (a CSV file) with another timing: the motion, its data for the page, and what there is to say."""
+    """A motion (CSV text) with another timing: the motion, its data for the page, and what there is to say."""
     notes: list[str] = []
+    path = Path(folder, "motion.csv")
+    path.write_text(csv, encoding="utf-8")
     with noting(notes):
         given = read_trajectory(path, arm)
         tell("timing", 0.2)

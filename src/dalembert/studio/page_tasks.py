@@ -43,6 +43,13 @@ def read_robot(tell: Tell, path: str, folder: str) -> Robot:
     return load_robot(path)
 
 
+def read_design(tell: Tell, folder: str, toml: str) -> Robot:
+    """The robot of a text, as the page writes it."""
+    path = Path(folder, "design.toml")
+    path.write_text(toml, encoding="utf-8")
+    return read_robot(tell, str(path), folder)
+
+
 def open_robot(tell: Tell, path: str, folder: str, studio: Mapping[str, Any]) -> Shown:
     """The page of a robot file that the page has asked for; nothing outside its folder is read."""
     notes: list[str] = []

@@ -138,13 +138,12 @@ class Session:
         if how not in TIMINGS:
             raise DalembertError(f"a motion is timed {' or '.join(TIMINGS)}, not {shown(how)}")
         duration = optional_number(body, "duration")
-        path = self.uploads.text("motion.csv", words(body, "csv"))
+        csv, folder = words(body, "csv"), str(self.uploads.scratch("timing"))
         with self._lock:
             state = self._shown
 
         def then(answer: tuple[Any, dict[str, Any], list[str]]) -> dict[str, Any]:
             titled, data, notes = answer
-            path.unlink(missing_ok=True)
             with self._lock:
                 if self._shown is not state and self._shown.arm != state.arm:
                     raise DalembertError("the arm has changed meanwhile; time the motion again")
@@ -155,7 +154,7 @@ class Session:
 
         return {
             "job": self.jobs.start(
-                "timing", "dalembert.studio.motion_tasks:retime", (state.arm, name, str(path), how, duration), then
+                "timing", "dalembert.studio.motion_tasks:retime", (state.arm, name, folder, csv, how, duration), then
             )
         }
 
@@ -234,19 +233,13 @@ class Session:
         }
 
     def _begin_saving_design(self, target: Path, name: str, toml: str, overwrite: bool) -> dict[str, Any]:
-        path = self.uploads.text("design.toml", toml)
-
         def then(robot: Robot) -> dict[str, Any]:
-            path.unlink(missing_ok=True)
             with self._saving:
                 save_robot(robot, target, overwrite=overwrite)
             return {"saved": name}
 
-        return {
-            "job": self.jobs.start(
-                "page", "dalembert.studio.page_tasks:read_robot", (str(path), str(path.parent)), then
-            )
-        }
+        arguments = (str(self.uploads.scratch("page")), toml)
+        return {"job": self.jobs.start("page", "dalembert.studio.page_tasks:read_design", arguments, then)}
 
     def close(self, seconds: float) -> None:
         """End what runs, and let a file that is being written be finished."""
