@@ -11,6 +11,10 @@ from typing import Any
 import pytest
 
 import dalembert
+from dalembert import Arm
+from dalembert.web.bundle import LOADER, encoded
+from dalembert.web.kernels import page_kernels
+from dalembert.web.model import arm_data
 
 JS = Path(dalembert.__file__).parent / "web" / "js"
 
@@ -35,3 +39,20 @@ def in_node(folder: Path, code: str, given: Any = None) -> Any:
     done = subprocess.run(["node", "test.js"], cwd=folder, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+ROBOT = """
+import { Robot } from "./robot.js";
+import { load } from "./loader.js";
+const data = JSON.parse(readFileSync("robot.json", "utf8"));
+const robot = new Robot(data, await load(Buffer.from(data.kernels, "base64")));
+"""
+
+
+def with_robot(folder: Path, arm: Arm, code: str, given: Any = None) -> Any:
+    """The same for code that uses ``robot``, an arm with its kernels."""
+    folder = folder / arm.name
+    folder.mkdir(exist_ok=True)
+    (folder / "loader.js").write_text(LOADER.read_text(encoding="utf-8"))
+    (folder / "robot.json").write_text(json.dumps({**arm_data(arm), "kernels": encoded(page_kernels(arm))}))
+    return in_node(folder, ROBOT + code, given)

@@ -34,8 +34,8 @@ export function linkFields(design, i) {
           rare: design.value(name) === 0,
         });
       });
-    place("p", "Joint on the link before");
-    place("l", "Link frame from the joint");
+    place("p", "Joint position");
+    place("l", "Link length");
   }
   const turns = body.revolute;
   if (rotor) {

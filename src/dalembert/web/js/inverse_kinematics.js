@@ -8,6 +8,7 @@ import { cholesky, solveFactored } from "./solve.js";
 
 const FIRST_DAMPING = 1e-3;
 const LARGEST_TURN = 0.5; // rad that a revolute joint may turn in one round
+const STILL = 1e-12; // rad or m: so short a step ends the search
 const TIP_KICKS = [1e-2, -3e-2, 1e-1]; // rad or that part of the arm's size: how far a posture without a gradient is left
 
 /**
@@ -87,16 +88,15 @@ class TipSearch {
       const q = this.q.map((x, i) => x + move[i]);
       const next = this.errorAt(q);
       const gain = tipNorm(error) - tipNorm(next);
-      if (gain > 0) {
+      const still = move.every((x) => Math.abs(x) < STILL);
+      if (gain > -1e-15 * tipNorm(error)) {
         this.q = q;
         error = next;
         damping = Math.max(damping * (gain > 0.5 * tipNorm(error) ? 0.05 : 0.3), 1e-14);
-        if (gain < 1e-13 * this.size && tipNorm(error) > enough) break;
       } else {
-        if (move.every((x) => Math.abs(x) < 1e-13)) break;
         damping = Math.max(4 * damping, 1e-8);
-        if (damping > 1e10) break;
       }
+      if (still || damping > 1e10) break;
     }
     return {
       q: this.q,

@@ -50,19 +50,28 @@ export class Robot {
     const sums = {};
     for (const cause of [...CAUSES, "total"]) sums[cause] = new Float64Array(count * n);
     const pairs = (n * (n + 1)) / 2;
+    const { inertia, rotor, products, viscous, coulomb, other, contact } = terms;
+    const gravity = terms.torque_terms_gravity; // so called beside the input of that name
     for (let row = 0; row < count * n; row++) {
-      for (let j = 0; j < n; j++) {
-        sums.inertia[row] += terms.inertia[row * n + j];
-        sums.rotor[row] += terms.rotor[row * n + j];
+      let [links, rotors, squares, crossed] = [0, 0, 0, 0];
+      for (let j = row * n; j < (row + 1) * n; j++) {
+        links += inertia[j];
+        rotors += rotor[j];
       }
       let place = row * pairs; // products of velocities, in the order q̇1², q̇1 q̇2, …, q̇n²
-      for (let j = 0; j < n; j++)
-        for (let k = j; k < n; k++)
-          sums[j === k ? "centrifugal" : "coriolis"][row] += terms.products[place++];
-      sums.gravity[row] = terms.torque_terms_gravity[row]; // so called beside the input of that name
-      sums.friction[row] = terms.viscous[row] + terms.coulomb[row] + terms.other[row];
-      sums.contact[row] = terms.contact[row];
-      for (const cause of CAUSES) sums.total[row] += sums[cause][row];
+      for (let j = 0; j < n; j++) {
+        squares += products[place++];
+        for (let k = j + 1; k < n; k++) crossed += products[place++];
+      }
+      const friction = viscous[row] + coulomb[row] + other[row];
+      sums.inertia[row] = links;
+      sums.rotor[row] = rotors;
+      sums.centrifugal[row] = squares;
+      sums.coriolis[row] = crossed;
+      sums.gravity[row] = gravity[row];
+      sums.friction[row] = friction;
+      sums.contact[row] = contact[row];
+      sums.total[row] = links + rotors + squares + crossed + gravity[row] + friction + contact[row];
     }
     return sums;
   }

@@ -212,7 +212,7 @@ export class Simulation {
     bounds.forEach(({ lower, upper }, i) => {
       if (contact.held[i]) {
         const stop = atStops(q, bounds, i);
-        events.push({ joint: i, kind: "load", value: (end) => roomOf(end, contact, stop, i) });
+        events.push({ joint: i, kind: "load", value: (end) => holdingRoom(end, contact, stop, i) });
         return;
       }
       const way = contact.way[i];
@@ -264,7 +264,7 @@ export class Simulation {
 }
 
 /** How much more a held joint can bear (N m or N), with some room for rounding. @param {Instant} end @param {Contact} contact @param {[boolean, boolean]} stop @param {number} i */
-function roomOf(end, contact, stop, i) {
+function holdingRoom(end, contact, stop, i) {
   const [least, most] = holdingRange(end.at, stop, i);
   const f = borneTorque(end.at, contact, end.qdd)[i];
   return Math.min(f - least, most - f) + 1e-9 * (1 + end.at.forward[i] + end.at.backward[i]);

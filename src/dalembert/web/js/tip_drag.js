@@ -24,7 +24,7 @@ export function connectTipDrag(app) {
       rounds: TIP_ROUNDS,
       kicks: false,
     });
-    const moved = solution.q.some((x, i) => Math.abs(x - from[i]) > 1e-9);
+    const moved = solution.q.some((x, i) => Math.abs(x - from[i]) > 1e-11);
     if (law) law.posture = solution.q;
     else if (moved) app.change({ q: solution.q });
     if (moved) soon(); // as long as it gets nearer
