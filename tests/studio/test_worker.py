@@ -133,6 +133,24 @@ def test_files_that_a_robot_names_are_read_in_its_folder_alone(folder: Path) -> 
     assert robot == da.load(folder / "mine.toml").robot
 
 
+def test_meshes_outside_the_folder_are_not_drawn(folder: Path) -> None:
+    facet = "facet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 1 0 0\nvertex 0 1 0\nendloop\nendfacet\n"
+    for place in (folder, folder.parent):
+        (place / "part.stl").write_text(f"solid part\n{facet}endsolid part\n")
+    for name, count in (("part.stl", 1), ("../part.stl", 0), (str(folder.parent / "part.stl"), 0)):
+        (folder / "robot.urdf").write_text(
+            f'<robot name="r"><link name="a"/><link name="b"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>'
+            f'<visual><geometry><mesh filename="{name}"/></geometry></visual></link><joint name="j" type="continuous">'
+            '<parent link="a"/><child link="b"/><axis xyz="0 0 1"/></joint></robot>'
+        )
+        meshes, notes = Worker().run(f"{HERE}:meshes_confined", (str(folder), str(folder / "robot.urdf")), quiet)
+        assert meshes == count and bool(notes) is (count == 0), notes
+
+
+def test_a_confined_process_keeps_its_kernels(folder: Path) -> None:
+    assert Worker().run(f"{HERE}:kept_confined", (str(folder),), quiet) == []
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -230,8 +230,13 @@ def _files(path: Path, named: re.Pattern[str]) -> Iterator[tuple[Path, os.stat_r
                     yield Path(file.path), file.stat(follow_symlinks=False)
 
 
+def places() -> tuple[Path, Path]:
+    """The folders that are read and written: that of the objects, and that of the user's secret."""
+    return folder(), _secret_file().parent
+
+
 def _remove_unfinished(older_than: float) -> None:
-    for place in (folder(), _secret_file().parent):
+    for place in places():
         for path, about in _files(place, _UNFINISHED):
             if time.time() - about.st_mtime > older_than:
                 _removed(path)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dalembert.errors import RobotError
-from dalembert.kernel.cache import folder as cache_folder
+from dalembert.kernel import cache
 from dalembert.robot.safe_xml import parse_xml, read_bytes
 from dalembert.robot.tables import shown
 
@@ -26,10 +26,11 @@ def confine(folders: Iterable[Path]) -> None:
 
     What lies elsewhere reads like a file that this user may not read. There is no way back: it is for a process that ends.
     """
-    here = os.getcwd()
-    libraries = [place for place in sys.path if place and os.path.abspath(place) != here]
-    own: list[str | Path] = [sys.prefix, sys.base_prefix, PACKAGE, *libraries, cache_folder(), "/proc", "/sys", "/dev"]
-    roots = tuple(os.path.realpath(str(place)) for place in (*folders, *own))
+    given = [os.path.realpath(folder) for folder in folders]
+    libraries = [os.path.realpath(place) for place in sys.path if place and os.path.abspath(place) != os.getcwd()]
+    libraries = [place for place in libraries if not any(Path(folder).is_relative_to(place) for folder in given)]
+    own = (sys.prefix, sys.base_prefix, PACKAGE, *cache.places(), "/proc", "/sys", "/dev")
+    roots = (*given, *libraries, *(os.path.realpath(str(place)) for place in own))
 
     def watch(event: str, arguments: tuple[Any, ...]) -> None:
         if event != "open" or isinstance(arguments[0], int) or arguments[0] is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,10 @@ Titled = tuple[str, str, Trajectory]
 
 @dataclass(frozen=True)
 class Shown:
-    """A robot, how it is changed, and the page of the arm that this makes."""
+    """A robot, how it is changed, and the page of the arm that this makes.
+
+    folder  of a robot that the page has asked for: nothing outside it is read for it, now or later
+    """
 
     robot: Robot
     structure: Structure
@@ -33,6 +36,7 @@ class Shown:
     motions: tuple[Titled, ...]
     page: str
     notes: tuple[str, ...] = ()
+    folder: str | None = None
 
 
 def read_robot(tell: Tell, path: str, folder: str) -> Robot:
@@ -55,12 +59,19 @@ def open_robot(tell: Tell, path: str, folder: str, studio: Mapping[str, Any]) ->
     notes: list[str] = []
     with noting(notes):
         robot = read_robot(tell, path, folder)
-    return shown_page(tell, robot, Structure(), (), studio, notes)
+    return replace(shown_page(tell, robot, Structure(), (), studio, notes), folder=folder)
 
 
 def open_shipped(tell: Tell, name: str, studio: Mapping[str, Any]) -> Shown:
     """The page of a shipped arm."""
     return shown_page(tell, load_robot(name), Structure(), (), studio)
+
+
+def changed_page(tell: Tell, before: Shown, robot: Robot, structure: Structure, studio: Mapping[str, Any]) -> Shown:
+    """The page of another robot or structure in place of one that is shown, with its motions."""
+    if before.folder is not None:
+        confine([Path(before.folder)])
+    return replace(shown_page(tell, robot, structure, before.motions, studio), folder=before.folder)
 
 
 def shown_page(
@@ -72,10 +83,9 @@ def shown_page(
     with noting(notes):
         arm = structure.arm(robot)
         kept = tuple(motion for motion in motions if motion[2].n == arm.n)
-        if len(kept) < len(motions):
-            notes.append(
-                f"{len(motions) - len(kept)} motions are left out, since they are for another number of joints"
-            )
+        if left := len(motions) - len(kept):
+            words = "a motion is left out, which is" if left == 1 else f"{left} motions are left out, which are"
+            notes.append(f"{words} for another number of joints")
         known = kept or tuple(example_motions(arm))
         page = page_of(arm, list(known), studio=studio, progress=lambda fraction: tell("kernels", 0.1 + 0.9 * fraction))
     return Shown(robot, structure, arm, known, page.text, (*notes, *page.notes))
@@ -89,6 +99,8 @@ def example_motions(arm: Arm) -> list[Titled]:
         return []
 
 
-def plain_page(tell: Tell, arm: Arm, motions: tuple[Titled, ...]) -> str:
-    """The page of an arm as one file that needs no server."""
-    return page_of(arm, list(motions), progress=lambda fraction: tell("kernels", fraction)).text
+def plain_page(tell: Tell, shown: Shown) -> str:
+    """The page that is shown as one file that needs no server."""
+    if shown.folder is not None:
+        confine([Path(shown.folder)])
+    return page_of(shown.arm, list(shown.motions), progress=lambda fraction: tell("kernels", fraction)).text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -114,20 +115,24 @@ class Session:
         """Begin the page of the same robot with a changed structure."""
         with self._lock:
             state = self._shown
-        return self._begin_page("shown_page", state.robot, Structure.of_request(body), state.motions, STUDIO)
+        return self._begin_page(
+            "changed_page", replace(state, page=""), state.robot, Structure.of_request(body), STUDIO
+        )
 
     def calibrated(self, body: Body) -> dict[str, Any]:
         """Begin the page of the arm that was identified."""
         with self._lock:
-            fit, motions = self._fit, self._shown.motions
+            fit, state = self._fit, self._shown
         if fit is None:
             raise DalembertError("no arm was identified yet; run an identification first")
-        return self._begin_page("shown_page", fit.arm.robot, Structure(), motions, STUDIO)
+        return self._begin_page("changed_page", replace(state, page=""), fit.arm.robot, Structure(), STUDIO)
 
     def _begin_page(self, task: str, *arguments: Any) -> dict[str, Any]:
         def then(answer: Shown) -> dict[str, Any]:
             with self._lock:
                 self._shown, self._added = answer, []
+                if task.startswith("open"):
+                    self._fit = None
             return {"reload": True}
 
         return {"job": self.jobs.start("page", f"dalembert.studio.page_tasks:{task}", arguments, then)}
@@ -148,7 +153,7 @@ class Session:
                 if self._shown is not state and self._shown.arm != state.arm:
                     raise DalembertError("the arm has changed meanwhile; time the motion again")
                 others = tuple(motion for motion in self._shown.motions if motion[0] != titled[0])
-                self._shown = Shown(**{**vars(self._shown), "motions": (*others, titled)})
+                self._shown = replace(self._shown, motions=(*others, titled))
                 self._added = [motion for motion in self._added if motion["name"] != data["name"]] + [data]
             return {"motion": data, "notes": notes}
 
@@ -229,7 +234,7 @@ class Session:
             return {"saved": name}
 
         return {
-            "job": self.jobs.start("page", "dalembert.studio.page_tasks:plain_page", (state.arm, state.motions), then)
+            "job": self.jobs.start("page", "dalembert.studio.page_tasks:plain_page", (replace(state, page=""),), then)
         }
 
     def _begin_saving_design(self, target: Path, name: str, toml: str, overwrite: bool) -> dict[str, Any]:
