@@ -25,7 +25,7 @@ NODE := out/node/node_modules
 .DELETE_ON_ERROR:
 
 help:
-	@echo "make demo       a report on the motions of a two-link arm, as one page: out/demo/example-7.2.html"
+	@echo "make demo       a report on the motions of a two-link arm, as one page: out/demo/example-7.2.html, and its live page: out/demo/live.html"
 	@echo "make book       execute the notebooks of examples/book and compare, and show every object in a kernel; make book-update writes them"
 	@echo "make test       all tests that Python alone can run, on WORKERS=$(WORKERS) processes"
 	@echo "make test-machines  emitted code on compilers and emulators, reports and pictures, pages in a browser: installs these on Debian"
@@ -54,6 +54,7 @@ demo: .venv/.installed
 	$(BIN)/dalembert torques planar-2r out/demo/motion.csv -o out/demo/torques.csv --force
 	@echo
 	$(BIN)/dalembert report planar-2r --example 7.2 --out out/demo/example-7.2.html --force
+	$(BIN)/dalembert page planar-2r --example 7.2 --title "Example 7.2: planar-2r" --out out/demo/live.html --force
 
 book: .venv/.installed-book
 	$(BIN)/python tests/report/in_kernel.py

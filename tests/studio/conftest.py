@@ -10,10 +10,10 @@ import pytest
 
 import dalembert as da
 from dalembert.studio.folder import RobotFolder
+from dalembert.studio.page_tasks import Shown
 from dalembert.studio.server import StudioServer
 from dalembert.studio.session import Session
 from dalembert.studio.structure import Structure
-from dalembert.studio.tasks import Shown
 from studio_client import Client
 
 PAGE = "<!doctype html><title>pendulum</title>"

@@ -108,7 +108,19 @@ def test_the_address_for_the_browser_leads_to_the_page_once(client: Client) -> N
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"{", b"[]", b"1", b'"a"', b"\xff\xfe", b"[" * 100_000, b'{"name": 3, "from": "folder"}', b'{"from": NaN}'],
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"1",
+        b'"a"',
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b'{"name": 3, "from": "folder"}',
+        b'{"from": NaN}',
+        b'{"from": "folder", "name": "\\ud800.toml"}',
+        b"9" * 10_000,
+    ],
 )
 def test_wrong_json_is_one_sentence(body: bytes, client: Client) -> None:
     status, answer = client.post("open", body)
@@ -186,6 +198,37 @@ def test_saving_asks_before_it_overwrites(client: Client, folder: Path) -> None:
     assert not list(folder.glob(".*"))
 
 
+@pytest.mark.parametrize(
+    ("action", "body", "sentence"),
+    [
+        ("time", {"how": "fast", "name": "a", "csv": "t"}, "timed time-optimal or scaled"),
+        ("time", {"how": "scaled", "name": "a"}, "'csv' is None"),
+        ("time", {"how": "scaled", "name": "a", "csv": "\ud800"}, "surrogate"),
+        ("time", {"how": "scaled", "name": "a", "csv": "t", "duration": "long"}, "finite number"),
+        ("identify", {"logs": "run.csv"}, "list of files"),
+        ("identify", {"logs": [{"from": "moon", "name": "run.csv"}]}, "from the folder"),
+        ("identify", {"logs": [{"from": "folder", "name": "mine.toml"}]}, "must end in .csv"),
+        ("calibrated", {}, "no arm was identified yet"),
+        ("cancel", {"kind": "lunch"}, "no work of the kind 'lunch'"),
+        ("structure", {"lock": {"joint1": None}}, "finite number"),
+    ],
+)
+def test_fields_are_of_their_kind(action: str, body: dict[str, Any], sentence: str, client: Client) -> None:
+    status, answer = client.post(action, body)
+    assert status == 422 and sentence in answer["error"]
+
+
+def test_work_that_the_library_refuses_leaves_the_page(client: Client, folder: Path) -> None:
+    before = client.get()[2]
+    (folder / "wrong.urdf").write_text("<robot name='r'><link name='a'/><joint name='j'/></robot>")
+    job = client.done("open", {"from": "folder", "name": "wrong.urdf"})
+    assert job["state"] == "failed" and "wrong.urdf" in job["sentence"] and client.get()[2] == before
+    job = client.done("time", {"how": "scaled", "name": "a", "csv": "t,q1\n0,0\n0,1\n"})
+    assert job["state"] == "failed" and "motion.csv" in job["sentence"]
+    job = client.done("save", {"what": "robot", "name": "new.toml", "toml": "x = 3"})
+    assert job["state"] == "failed" and not (folder / "new.toml").exists()
+
+
 # -- bounds ----------------------------------------------------------------------------------------
 
 
@@ -223,6 +266,7 @@ def test_all_that_is_sent_has_a_bound(client: Client, session: Session, monkeypa
     status, answer = client.post("upload?kind=log&name=a.csv", b"x" * 600, STREAM)
     assert status == 422 and "together" in answer["error"]
     assert session.uploads.path("a.toml").read_bytes() == b"y" * 600
+    assert client.post("upload?" + "&".join("a=1" for _ in range(20)), b"x", STREAM)[0] == 400
     for query in ("kind=robot&name=a.py", "kind=page&name=a.toml", "kind=robot&name=", "", "kind=robot&name=a/b.toml"):
         assert client.post(f"upload?{query}", b"x", STREAM)[0] == 422
 
@@ -328,7 +372,9 @@ def children_of(number: int) -> list[int]:
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for child processes in /proc")
-@pytest.mark.parametrize(("signal_number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("signal_number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 def test_signals_stop_it_and_what_it_started(signal_number: int, status: int, folder: Path, tmp_path: Path) -> None:
     t = np.arange(0, 60, 0.002)
     q, qd, qdd = da.fourier([[[0.5, 0.3]], [[0.2, 0.4]]], 0.2, duration=60.0)(t)

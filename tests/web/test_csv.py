@@ -137,6 +137,12 @@ GOOD = {
     + b"".join(b"%d,%d,1,%d,0\n" % (k, k * k, 2 * k) for k in range(8)),
     "byte order mark and quotes": b'\xef\xbb\xbf"t","q1","q2"\n'
     + b"".join(b'%d,"%d",1\n' % (k, k * k) for k in range(8)),
+    "a joint that is held": b"t,q1,q2\n" + b"".join(b"%d,%d,%d\n" % (k, 5 * (k > 4), k * k) for k in range(14)),
+    "held twice, uneven steps": b"t,q1,q2\n"
+    + b"".join(
+        b"%.3f,%.4f,%.4f\n" % (k + 0.3 * np.sin(k), min(max(k - 4, 0), 5) ** 2, np.sin(k) * (k < 9)) for k in range(20)
+    ),
+    "a spline that swings between waypoints": b"t,q1,q2\n0,0,0\n1,0.1,1\n2,3,2\n3,3.1,3\n4,0.2,4\n5,0,5\n6,0.1,6\n",
     "payload in grams and a wrench": b"t,q1,q2,payload [g],payload_x [mm],payload_ixx,payload_izz,fx,mz\n"
     + b"".join(b"%d,%d,1,%d,50,%d,%d,%d,0\n" % (k, k * k, 1500 * (k > 3), k, k, 5 * (k < 6)) for k in range(8)),
 }
@@ -147,7 +153,7 @@ def test_good_file_reads_as_read_motion_reads_it(name: str, tmp_path: Path, monk
     arm = da.load("planar-2r")
     monkeypatch.chdir(tmp_path)
     Path("motion.csv").write_bytes(GOOD[name])
-    table = read_motion("motion.csv", arm, strict=True, interpolation="spline")
+    table = read_motion("motion.csv", arm, strict=True)
     (motion,) = read_in_page(arm, GOOD[name])
     assert isinstance(motion, dict), motion
     rows = np.searchsorted(table.t - table.t[0], motion["t"])
@@ -155,7 +161,7 @@ def test_good_file_reads_as_read_motion_reads_it(name: str, tmp_path: Path, monk
         np.testing.assert_allclose(
             np.reshape(motion[group], (-1, 2)), getattr(table, group)[rows], rtol=1e-12, atol=1e-12
         )
-    for note in table.notes:
+    for note in (*table.notes, *table.doubts):
         assert note in motion["note"]
     for kind in ("payload", "wrench"):
         values = getattr(table, kind)

@@ -187,10 +187,14 @@ def test_rows_are_those_of_the_library(page_of: Callable[..., Any]) -> None:
 
 def test_boxes_draw_at_the_tip_and_the_scale_follows_the_slider(page_of: Callable[..., Any]) -> None:
     page = page_of("panda")
-    page.click("#tab-ellipsoids")
     sizes = """() => [...dalembert.app.stage.layers].filter(([name]) => name.startsWith("ellipsoid-"))
         .map(([name, {make}]) => [name, make()])"""
     assert all(items == [] for _, items in page.evaluate(sizes))
+    page.click("#tab-ellipsoids")
+    page.wait_for_timeout(100)
+    assert [name for name, items in page.evaluate(sizes) if items] == [
+        "ellipsoid-dynamic"
+    ]  # one as soon as it is looked at
     for box in page.query_selector_all("#panel-ellipsoids fieldset input"):
         box.check()
     tip = page.evaluate("() => { const T = dalembert.robot.pose(dalembert.app.state.q); return [T[3], T[7], T[11]]; }")

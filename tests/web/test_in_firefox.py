@@ -96,6 +96,50 @@ def test_the_stage_is_drawn_and_turns_in_firefox(view: str, firefox_page_of: Pag
     assert (np.abs(picture_of_stage(tab) - moved).max(axis=2) > 30).sum() > 1000
 
 
+def test_a_motion_plays_in_firefox(firefox_page_of: PageOf) -> None:
+    motion = da.triangular([0.0, 0.5], [1.0, -0.5], duration=1.0)
+    tab = firefox_page_of("planar-2r", motion)
+    tab.evaluate("() => document.getElementById('tab-motion').click()")
+    tab.evaluate("() => [...document.querySelectorAll('.motion button')].find((x) => x.textContent === 'Play').click()")
+    tab.wait_for("(end) => Math.abs(window.dalembert.app.state.q[0] - end) < 1e-9", float(motion.q[-1, 0]))
+    q, _, _ = tab.evaluate(STATE)
+    assert np.abs(np.array(q) - motion.q[-1]).max() < 1e-9
+    time = "() => { const slider = document.querySelector('.motion input[aria-label=\"Time\"]'); return [slider.valueAsNumber, +slider.max]; }"
+    assert tab.evaluate(time) == pytest.approx([motion.duration] * 2, abs=1e-3)
+
+
+def test_equations_are_typeset_in_firefox(firefox_page_of: PageOf) -> None:
+    tab = firefox_page_of("planar-2r")
+    tab.evaluate("() => document.getElementById('tab-equations').click()")
+    tab.evaluate(FRAMES)
+    boxes = tab.evaluate(
+        """() => [...document.querySelectorAll("#panel-equations math")].filter((each) => each.checkVisibility())
+          .map((each) => [each.namespaceURI, each.getBoundingClientRect().width])"""
+    )
+    assert len(boxes) > 5 and all(space.endswith("MathML") and width > 1 for space, width in boxes)
+    subscript = """() => {
+      const [letter, below] = document.querySelector("#panel-equations msub").children;
+      return below.getBoundingClientRect().bottom - letter.getBoundingClientRect().bottom;
+    }"""
+    assert tab.evaluate(subscript) > 1  # px: set below the line, not behind the letter
+
+
+def test_the_arm_swings_in_firefox_and_keeps_its_energy(firefox_page_of: PageOf) -> None:
+    tab = firefox_page_of("planar-2r")
+    energy = """() => {
+      const { app, robot } = window.dalembert;
+      const { kinetic, potential } = robot.energies(app.state.q, app.state.qd);
+      return kinetic + potential;
+    }"""
+    before = tab.evaluate(energy)
+    tab.evaluate("() => document.getElementById('tab-simulation').click()")
+    tab.evaluate(
+        "() => [...document.querySelectorAll('#panel-simulation button')].find((x) => x.textContent === 'Let go').click()"
+    )
+    tab.wait_for("() => Math.abs(window.dalembert.app.state.qd[0]) > 1")
+    assert abs(tab.evaluate(energy) - before) < 1e-3 * abs(before)
+
+
 def test_the_policy_holds_in_firefox(written: Callable[..., Path], firefox: Firefox, tmp_path: Path) -> None:
     alien = "<script>window.alien = 1</script><img src=x onerror='window.alien = 2'><b style='color:red'>!</b></body>"
     file = tmp_path / "alien.html"

@@ -99,6 +99,20 @@ def test_the_policy_lets_nothing_else_run(written: Callable[..., Path], browser:
     page.close()
 
 
+def test_code_that_was_changed_does_not_run(written: Callable[..., Path], browser: Any, tmp_path: Path) -> None:
+    text, code = written("planar-2r").read_text(), f"\n{bundle.script('main.js')}"
+    assert text.count(bundle.compressed(code)) == 1 and text.count(bundle.digest(code)) == 1
+    file = tmp_path / "changed.html"
+    file.write_text(text.replace(bundle.compressed(code), bundle.compressed(f"window.alien = 1;{code}")))
+    page, said = browser.new_page(), []
+    page.on("console", lambda message: said.append(message.text))
+    page.goto(file.as_uri())
+    page.wait_for_timeout(500)
+    assert page.evaluate("() => [window.alien, window.dalembert]") == [None, None]
+    assert any("Content Security Policy" in line for line in said)
+    page.close()
+
+
 def test_modules_can_be_bundled_and_declare_every_name_once() -> None:
     text = bundle.script("main.js")
     assert not re.search(r"^(import|export)\b", text, re.MULTILINE)

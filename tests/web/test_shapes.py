@@ -14,6 +14,7 @@ import pytest
 import dalembert as da
 from dalembert.web import shapes as room
 from dalembert.web.decimation import decimated
+from dalembert.web.posture import first_posture
 from dalembert.web.shapes import shapes_of
 
 URDF = """<robot name="two">
@@ -176,3 +177,16 @@ def test_without_trimesh_a_note_names_the_extra(tmp_path: Path) -> None:
 
 def test_arms_of_the_library_have_no_shapes() -> None:
     assert shapes_of(da.load("panda").robot) == ({"shapes": [], "meshes": []}, [])
+
+
+@pytest.mark.parametrize("name", ["panda", "ur10", "puma560", "stanford", "kr300", "palletizer", "planar-2r"])
+def test_the_first_posture_is_within_the_limits_and_above_the_base(name: str) -> None:
+    arm = da.load(name)
+    q = np.array(first_posture(arm))
+    limits = [joint.limits for joint in arm.robot.moving_joints]
+    assert all(
+        (x.lower is None or v >= x.lower) and (x.upper is None or v <= x.upper) for v, x in zip(q, limits, strict=True)
+    )
+    up = -np.array(arm.robot.gravity, float)
+    points = np.concatenate([arm.link_poses(q)[:, :3, 3], arm.pose(q)[None, :3, 3]])
+    assert (points @ up).min() > -1e-9

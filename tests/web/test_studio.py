@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 import dalembert as da
+from dalembert.studio.bounds import ROBOT_BYTES
 from dalembert.studio.folder import RobotFolder
+from dalembert.studio.page_tasks import Shown, shown_page
 from dalembert.studio.server import StudioServer
 from dalembert.studio.session import STUDIO, Session
 from dalembert.studio.structure import Structure
-from dalembert.studio.tasks import Shown, shown_page
 
 SLOWLY = 120_000  # ms, on a machine that does other things, too
 STATE = "() => Array.from(window.dalembert.inverse_dynamics([0.3, 0.4], [0.5, 0.6], [0.7, 0.8]))"
@@ -111,7 +112,9 @@ def test_another_arm_is_opened_sent_and_refused(studio: Callable[[str], Any], tm
     sent = {"name": "sent.toml", "mimeType": "application/toml", "buffer": content}
     reloaded(page, lambda: section(page, "Robot").get_by_label("Robot file").set_input_files(sent))
     assert name_of(page) == "</script><b>sent" and page.locator("h1").inner_text() == "</script><b>sent"
-    large = {"name": "large.urdf", "mimeType": "text/xml", "buffer": b" " * (STUDIO["robot_bytes"] + 1)}  # type: ignore[operator]
+    large = tmp_path / "large.urdf"
+    with large.open("wb") as file:
+        file.truncate(ROBOT_BYTES + 1)
     section(page, "Robot").get_by_label("Robot file").set_input_files(large)
     page.locator("#panel-studio [role=alert]:visible").first.wait_for()
     assert "(16 MiB) are taken" in page.locator("#panel-studio [role=alert]:visible").first.inner_text()
@@ -143,13 +146,17 @@ def test_identification_runs_to_its_end_and_its_arm_is_used(studio: Callable[[st
     assert found == pytest.approx(float(heavier.inverse_dynamics([0.4], [0], [0])[0]), rel=1e-3)
 
 
-def test_an_identification_can_be_cancelled(studio: Callable[[str], Any], tmp_path: Path) -> None:
+def test_a_log_is_sent_and_its_identification_cancelled(
+    studio: Callable[[str], Any], tmp_path_factory: pytest.TempPathFactory
+) -> None:
     t = np.arange(0, 60, 0.001)
     q, qd, qdd = da.fourier([[[0.5, 0.3]], [[0.2, 0.4]]], 0.2, duration=60.0)(t)
-    np.savez(tmp_path / "run.npz", t=t, q=q, qd=qd, tau=da.load("pendulum").inverse_dynamics(q, qd, qdd))
+    log = tmp_path_factory.mktemp("elsewhere") / "run.npz"
+    np.savez(log, t=t, q=q, qd=qd, tau=da.load("pendulum").inverse_dynamics(q, qd, qdd))
     page = studio("pendulum")
     fit = section(page, "Identification")
-    fit.get_by_label("Log", exact=True).select_option(label="run.npz")
+    fit.get_by_label("Log file").set_input_files(log)
+    page.wait_for_function("() => document.querySelector('select[aria-label=Log]').value.includes('run.npz')")
     fit.get_by_role("button", name="Identify").click()
     fit.get_by_role("button", name="Cancel the identification").click()
     fit.get_by_role("progressbar").wait_for(state="hidden")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from typer import Argument, Option
 
 from dalembert.cli import options
 from dalembert.cli.report import example_motions
 from dalembert.cli.terminal import say
-from dalembert.cli.torques import read
+from dalembert.cli.torques import titled_motions
 from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable
@@ -41,14 +41,13 @@ def page(
     loaded = options.load(arm, loading, payload, payload_com, limits)
     options.not_an_input(out, "the page would overwrite the file it is", arm, limits, *(motions or ()))
     check_writable(out, overwrite=force)
-    told: list[Any] = example_motions(loaded, example) if example is not None else []
-    for path in motions or ():
-        table, how = read(loaded, path, interpolation)
-        told.append((path.stem, f"Read from {path.name}. " + " ".join(f"{sentence}." for sentence in how), table))
+    titled = (
+        titled_motions(loaded, motions or (), interpolation) if example is None else example_motions(loaded, example)
+    )
     from dalembert.web.page import page_of
 
     with Bar(f"page of {loaded.name}") as bar:
-        live = page_of(loaded, told or None, title=title, progress=bar)
+        live = page_of(loaded, titled or None, title=title, progress=bar)
     live.write(out, overwrite=force)
     say("note", *live.notes)
     print(f"the page is in {out.resolve()} ({out.stat().st_size // 1000} kB)")

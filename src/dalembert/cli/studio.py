@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from typer import Argument, Option
 
@@ -12,7 +12,7 @@ import dalembert as da
 from dalembert.cli import options
 from dalembert.cli.report import example_motions
 from dalembert.cli.terminal import say, tell
-from dalembert.cli.torques import read
+from dalembert.cli.torques import titled_motions
 from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
 
@@ -44,16 +44,14 @@ def studio(
     if not 0 <= port <= 65535:
         raise DalembertError(f"--port {port}: a port is a number from 1 to 65535, or 0 for a free one")
     loaded = options.load(arm, loading, payload, payload_com, limits)
-    titled: list[Any] = example_motions(loaded, example) if example is not None else []
-    for path in motions or ():
-        _, how = read(loaded, path, interpolation)
-        note = f"Read from {path.name}. " + " ".join(f"{sentence}." for sentence in how)
-        titled.append((path.stem, note, da.read_trajectory(path, loaded, interpolation=interpolation)))
+    titled = (
+        titled_motions(loaded, motions or (), interpolation) if example is None else example_motions(loaded, example)
+    )
     from dalembert.studio.folder import RobotFolder
+    from dalembert.studio.page_tasks import shown_page
     from dalembert.studio.run import run_studio
     from dalembert.studio.session import STUDIO
     from dalembert.studio.structure import Structure
-    from dalembert.studio.tasks import shown_page
 
     with Bar(f"page of {loaded.name}") as bar:
         shown = shown_page(lambda _, fraction: bar(fraction), loaded.robot, Structure(), tuple(titled), STUDIO)

@@ -73,7 +73,7 @@ def torques(
     table, _ = read(loaded, motion, interpolation)
     stretched = None
     if scaling is not None:
-        stretched = _trajectory(motion, loaded, interpolation).scaling_table(
+        stretched = trajectory(motion, loaded, interpolation).scaling_table(
             loaded, options.list_of("--scaling", scaling)
         )
     tau = _torques(loaded, table, wrench)
@@ -88,7 +88,7 @@ def torques(
         raise typer.Exit(options.LIMIT_EXCEEDED)
 
 
-def _trajectory(path: Path, arm: da.Arm, interpolation: Interpolation) -> da.Trajectory:
+def trajectory(path: Path, arm: da.Arm, interpolation: Interpolation) -> da.Trajectory:
     """The motion of a file that has been read, and its doubts told, before."""
     import warnings
 
@@ -134,6 +134,18 @@ def read(arm: da.Arm, path: Path, interpolation: str = "auto") -> tuple[MotionTa
     if table.ignored:
         say("note", f"{path}: the columns {', '.join(table.ignored)} are not needed and were ignored")
     return table, [sentence.removeprefix(f"{path}: ") for sentence in how]
+
+
+def titled_motions(
+    arm: da.Arm, paths: Sequence[Path], interpolation: Interpolation
+) -> list[tuple[str, str, da.Trajectory]]:
+    """The motions of files for a page: the name, a note on how it was read, the motion."""
+    titled = []
+    for path in paths:
+        _, how = read(arm, path, interpolation)
+        note = " ".join([f"Read from {path.name}.", *(f"{sentence}." for sentence in how)])
+        titled.append((path.stem, note, trajectory(path, arm, interpolation)))
+    return titled
 
 
 def write(output: str, names: Sequence[str], columns: Sequence[Array], *, force: bool) -> None:

@@ -38,7 +38,19 @@ ABANDONED = 600.0  # seconds after which a file that is being written has no wri
 
 PACKAGE = Path(__file__).resolve().parents[1]
 # rooms that use kernels; nothing that makes them imports these, and a test sees to it
-USERS = {"analysis", "arm", "cli", "identification", "logs", "report", "simulation", "tip", "trajectory", "web"}
+USERS = {
+    "analysis",
+    "arm",
+    "cli",
+    "identification",
+    "logs",
+    "report",
+    "simulation",
+    "studio",
+    "tip",
+    "trajectory",
+    "web",
+}
 
 _OBJECT = re.compile(r"[0-9a-f]{64}\.o")
 _UNFINISHED = re.compile(r"\.new-\w+")

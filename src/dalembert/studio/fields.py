@@ -18,6 +18,10 @@ def words(body: Body, key: str, usual: str | None = None) -> str:
         return usual
     if not isinstance(value, str):
         raise DalembertError(f"'{key}' is {shown(value)}; it must be a text")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise DalembertError(f"'{key}' holds half of a surrogate pair; it must be a text") from None
     return value
 
 

@@ -11,6 +11,7 @@ from dalembert.errors import DalembertError
 from dalembert.studio.worker import CancelledError, Worker
 
 TITLES = {"page": "a page", "timing": "a timing", "identification": "an identification"}
+Then = Callable[[Any], dict[str, Any]]
 RUNNING, DONE, FAILED, CANCELLED = "running", "done", "failed", "cancelled"
 
 
@@ -43,9 +44,7 @@ class Jobs:
         self._count = 0
         self._closed = False
 
-    def start(
-        self, kind: str, function: str, arguments: tuple[Any, ...], then: Callable[[Any], dict[str, Any]]
-    ) -> dict[str, Any]:
+    def start(self, kind: str, function: str, arguments: tuple[Any, ...], then: Then) -> dict[str, Any]:
         """Begin; ``then`` makes the result for the page of the answer, and is called unless the job was cancelled before."""
         with self._lock:
             last = self._last.get(kind)
@@ -58,7 +57,7 @@ class Jobs:
         threading.Thread(target=self._run, args=(job, function, arguments, then), daemon=True).start()
         return job.data
 
-    def _run(self, job: Job, function: str, arguments: tuple[Any, ...], then: Callable[[Any], dict[str, Any]]) -> None:
+    def _run(self, job: Job, function: str, arguments: tuple[Any, ...], then: Then) -> None:
         def tell(words: str, fraction: float) -> None:
             job.words, job.fraction = words, fraction
 

@@ -11,15 +11,15 @@ from typing import Any
 from dalembert.errors import DalembertError
 from dalembert.studio.bounds import STOP_SECONDS
 from dalembert.studio.folder import RobotFolder
+from dalembert.studio.page_tasks import Shown
 from dalembert.studio.server import StudioServer
 from dalembert.studio.session import Session
-from dalembert.studio.tasks import Shown
 
-TERMINATED = 128 + signal.SIGTERM  # the exit status of what SIGTERM ended, as a shell shows it
+ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]  # Windows has no SIGHUP
 
 
 def run_studio(folder: RobotFolder, shown: Shown, port: int, browser: bool, say: Callable[[str], None]) -> None:
-    """Serve until Ctrl-C or SIGTERM; ``say`` gets the address when there is somebody to answer there."""
+    """Serve until Ctrl-C, SIGTERM, or the end of the terminal; ``say`` gets the address when there is somebody to answer there."""
     session = Session(folder, shown)
     try:
         server = StudioServer(session, port)
@@ -28,7 +28,9 @@ def run_studio(folder: RobotFolder, shown: Shown, port: int, browser: bool, say:
         raise DalembertError(
             f"port {port} cannot be listened on ({getattr(problem, 'strerror', None) or problem}); give another by --port, or none"
         ) from None
-    before = signal.signal(signal.SIGTERM, _terminated)
+    before = {number: signal.getsignal(number) for number in ENDING if signal.getsignal(number) is not signal.SIG_IGN}
+    for number in before:
+        signal.signal(number, _terminated)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
     thread.start()
     try:
@@ -38,11 +40,12 @@ def run_studio(folder: RobotFolder, shown: Shown, port: int, browser: bool, say:
         while True:
             thread.join(1.0)
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
         server.shutdown()
         server.server_close()
         session.close(STOP_SECONDS)
 
 
 def _terminated(number: int, frame: Any) -> None:
-    raise SystemExit(TERMINATED)
+    raise SystemExit(128 + number)  # as a shell shows what a signal ended

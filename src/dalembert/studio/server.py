@@ -209,7 +209,10 @@ class StudioHandler(BaseHTTPRequestHandler):
 
     def _upload(self) -> dict[str, Any]:
         self._need_type("application/octet-stream")
-        query = parse_qs(urlsplit(self.path).query, max_num_fields=10)
+        try:
+            query = parse_qs(urlsplit(self.path).query, max_num_fields=10)
+        except ValueError:
+            raise RefusedError(HTTPStatus.BAD_REQUEST, "the address of the request makes no sense") from None
         kind, name = ((query.get(key) or [""])[0] for key in ("kind", "name"))
         self._at_most(kind_of(kind, name), f"a {kind} file")
         self.server.session.uploads.take(name, self.left, self._pieces().read)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dalembert.errors import DalembertError
 from dalembert.files import whole_file
@@ -16,11 +16,13 @@ from dalembert.studio.bounds import LOG_BYTES, ROBOT_BYTES
 from dalembert.studio.fields import Body, flag, optional_number, optional_words, words
 from dalembert.studio.folder import RobotFolder
 from dalembert.studio.jobs import TITLES, Jobs
+from dalembert.studio.page_tasks import Shown
 from dalembert.studio.structure import Structure, described
-from dalembert.studio.tasks import Fitted, Shown
 from dalembert.studio.uploads import LOGS, ROBOTS, Uploads
 
-TASKS = "dalembert.studio.tasks"
+if TYPE_CHECKING:
+    from dalembert.studio.fit_tasks import Fitted
+
 TIMINGS = ("time-optimal", "scaled")
 STUDIO = {"api": "api/", "robot_bytes": ROBOT_BYTES, "log_bytes": LOG_BYTES}  # what a page is told of its server
 
@@ -128,7 +130,7 @@ class Session:
                 self._shown, self._added = answer, []
             return {"reload": True}
 
-        return {"job": self.jobs.start("page", f"{TASKS}:{task}", arguments, then)}
+        return {"job": self.jobs.start("page", f"dalembert.studio.page_tasks:{task}", arguments, then)}
 
     def time(self, body: Body) -> dict[str, Any]:
         """Begin another timing of the motion that is shown, which comes as CSV."""
@@ -136,13 +138,12 @@ class Session:
         if how not in TIMINGS:
             raise DalembertError(f"a motion is timed {' or '.join(TIMINGS)}, not {shown(how)}")
         duration = optional_number(body, "duration")
-        path = self.uploads.text("motion.csv", words(body, "csv"))
+        csv, folder = words(body, "csv"), str(self.uploads.scratch("timing"))
         with self._lock:
             state = self._shown
 
         def then(answer: tuple[Any, dict[str, Any], list[str]]) -> dict[str, Any]:
             titled, data, notes = answer
-            path.unlink(missing_ok=True)
             with self._lock:
                 if self._shown is not state and self._shown.arm != state.arm:
                     raise DalembertError("the arm has changed meanwhile; time the motion again")
@@ -151,7 +152,11 @@ class Session:
                 self._added = [motion for motion in self._added if motion["name"] != data["name"]] + [data]
             return {"motion": data, "notes": notes}
 
-        return {"job": self.jobs.start("timing", f"{TASKS}:retime", (state.arm, name, str(path), how, duration), then)}
+        return {
+            "job": self.jobs.start(
+                "timing", "dalembert.studio.motion_tasks:retime", (state.arm, name, folder, csv, how, duration), then
+            )
+        }
 
     def identify(self, body: Body) -> dict[str, Any]:
         """Begin an identification of the arm that is shown."""
@@ -174,7 +179,11 @@ class Session:
                 self._fit = answer
             return {"fit": self._fit_data(answer)}
 
-        return {"job": self.jobs.start("identification", f"{TASKS}:identify_log", (arm, logs, settings), then)}
+        return {
+            "job": self.jobs.start(
+                "identification", "dalembert.studio.fit_tasks:identify_log", (arm, logs, settings), then
+            )
+        }
 
     @staticmethod
     def _fit_data(fit: Fitted) -> dict[str, Any]:
@@ -219,18 +228,18 @@ class Session:
                 file.write(text)
             return {"saved": name}
 
-        return {"job": self.jobs.start("page", f"{TASKS}:plain_page", (state.arm, state.motions), then)}
+        return {
+            "job": self.jobs.start("page", "dalembert.studio.page_tasks:plain_page", (state.arm, state.motions), then)
+        }
 
     def _begin_saving_design(self, target: Path, name: str, toml: str, overwrite: bool) -> dict[str, Any]:
-        path = self.uploads.text("design.toml", toml)
-
         def then(robot: Robot) -> dict[str, Any]:
-            path.unlink(missing_ok=True)
             with self._saving:
                 save_robot(robot, target, overwrite=overwrite)
             return {"saved": name}
 
-        return {"job": self.jobs.start("page", f"{TASKS}:read_robot", (str(path), str(path.parent)), then)}
+        arguments = (str(self.uploads.scratch("page")), toml)
+        return {"job": self.jobs.start("page", "dalembert.studio.page_tasks:read_design", arguments, then)}
 
     def close(self, seconds: float) -> None:
         """End what runs, and let a file that is being written be finished."""

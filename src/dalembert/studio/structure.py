@@ -24,6 +24,7 @@ AXES = "xyz"
 # the placements whose lengths can be changed, and what they are called
 OF_JOINT = {"placement": "joint {} on the link before", "link_frame": "link frame of joint {}"}
 OF_LOOP = {"placement_a": "loop {} on link {}", "placement_b": "loop {} on link {}"}
+OF_TIP = "the tip on its link"
 
 
 @dataclass(frozen=True)
@@ -79,12 +80,12 @@ class Structure:
 
 
 def loop_lengths(robot: Robot) -> dict[str, float]:
-    """The translations (m) of a closed chain's joints and loops that are not zero, by name; of an open chain none, since the
+    """The translations (m) of a closed chain's joints, loops and tip that are not zero, by name; of an open chain none, since the
     page changes those itself.
 
     >>> import dalembert as da
     >>> loop_lengths(da.load("five-bar").robot)["x of joint elbow1 on the link before"]
-    0.3
+    0.22
     """
     if not robot.loops:
         return {}
@@ -96,7 +97,8 @@ def loop_lengths(robot: Robot) -> dict[str, float]:
         for name, words in OF_LOOP.items():
             link = loop.link_a if name == "placement_a" else loop.link_b
             lengths |= _nonzero(words.format(loop.name, link), getattr(loop, name))
-    return lengths
+    assert robot.tip is not None
+    return lengths | _nonzero(OF_TIP, robot.tip.placement)
 
 
 def _nonzero(words: str, placement: Placement) -> dict[str, float]:
@@ -126,7 +128,9 @@ def with_loop_lengths(robot: Robot, lengths: Mapping[str, float]) -> Robot:
             old, placement_a=_moved(old.placement_a, a, lengths), placement_b=_moved(old.placement_b, b, lengths)
         )
 
-    return robot.replace(joints=tuple(map(joint, robot.joints)), loops=tuple(map(loop, robot.loops)))
+    assert robot.tip is not None
+    tip = replace(robot.tip, placement=_moved(robot.tip.placement, OF_TIP, lengths))
+    return robot.replace(joints=tuple(map(joint, robot.joints)), loops=tuple(map(loop, robot.loops)), tip=tip)
 
 
 def _moved(placement: Placement, words: str, lengths: Mapping[str, float]) -> Placement:

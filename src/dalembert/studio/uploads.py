@@ -70,15 +70,11 @@ class Uploads:
         if former is not None:
             former.unlink(missing_ok=True)
 
-    def text(self, name: str, content: str) -> Path:
-        """A file with this text, such as a motion that the page has shown."""
-        with self._lock:
-            self._count += 1
-            folder = Path(self._folder.name, str(self._count))
-        folder.mkdir(mode=0o700)
-        path = folder / name
-        path.write_text(content, encoding="utf-8")
-        return path
+    def scratch(self, kind: str) -> Path:
+        """A folder for the files of a job of this kind, of which there is one at a time."""
+        folder = Path(self._folder.name, kind)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        return folder
 
     def path(self, name: str) -> Path:
         """The file of that name."""

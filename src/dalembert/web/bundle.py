@@ -71,6 +71,11 @@ def style(*files: str) -> str:
 def packed(data: Mapping[str, Any]) -> str:
     """Data for a page, compressed, as text that cannot end the element that holds it; ``unpacked`` of js/data.js reads it."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return compressed(text)
+
+
+def compressed(text: str) -> str:
+    """Text as base64 of its gzip file; the same text gives the same letters on any day."""
     return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
 
 

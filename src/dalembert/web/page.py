@@ -12,7 +12,7 @@ from dalembert.arm import Arm
 from dalembert.arrays import shown
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable, whole_file
-from dalembert.web.bundle import encoded, packed, policy, script, style
+from dalembert.web.bundle import compressed, encoded, packed, policy, script, style
 from dalembert.web.equations import equations_data
 from dalembert.web.formulations import formulations_of
 from dalembert.web.kernels import page_kernels
@@ -22,6 +22,18 @@ from dalembert.web.shapes import shapes_of
 
 FRAME = 900  # px, the height of a page in a notebook
 Progress = Callable[[float], None]
+# unpacks the page's own script; the policy knows the hashes of both
+BEGIN = """
+const bytes = Uint8Array.from(atob(document.getElementById("code").textContent), (letter) => letter.charCodeAt(0));
+const script = document.createElement("script");
+script.type = "module";
+try {
+  script.textContent = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+} catch (problem) {
+  document.querySelector("#page p").textContent = "The page cannot start: it needs a browser with DecompressionStream (" + problem.message + ").";
+}
+document.body.append(script);
+"""
 STYLES = ("page.css", "colours.css", "stage.css", "shown.css", "letgo.css", "motion.css")
 
 
@@ -111,7 +123,7 @@ def page_of(
 
 
 def document(title: str, data: str, modules: tuple[str, ...], styles: tuple[str, ...], connect: str = "'none'") -> str:
-    """An HTML page with packed data, one script and one style sheet, that runs and loads nothing else."""
+    """An HTML page with packed data, one packed script and one style sheet, that runs and loads nothing else."""
     code, css = f"\n{script(*modules)}", f"\n{style(*styles)}"
     return "\n".join(
         (
@@ -119,7 +131,7 @@ def document(title: str, data: str, modules: tuple[str, ...], styles: tuple[str,
             '<html lang="en">',
             "<head>",
             '<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{policy([code], [css], connect)}">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy([BEGIN, code], [css], connect)}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             '<meta name="color-scheme" content="light dark">',
             '<link rel="icon" href="data:,">',
@@ -130,7 +142,8 @@ def document(title: str, data: str, modules: tuple[str, ...], styles: tuple[str,
             f'<noscript><p class="notice">The page of {escape(title)} computes, and needs scripts to be allowed.</p></noscript>',
             '<main id="page" aria-busy="true"><p class="notice">Loading …</p></main>',
             f'<script type="text/plain" id="data">{data}</script>',
-            f'<script type="module">{code}</script>',
+            f'<script type="text/plain" id="code">{compressed(code)}</script>',
+            f'<script type="module">{BEGIN}</script>',
             "</body>",
             "</html>",
             "",

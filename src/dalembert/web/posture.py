@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from dalembert.robot.model import Joint
 from dalembert.robot.placement import Placement
 
 Array = NDArray[np.floating[Any]]
-BENDS = (0.5, 1.1)  # rad
+BENDS = (math.radians(30.0), math.radians(60.0))  # whole degrees, which read well
 MOST_SIGNS = 6  # joints that are tried in both directions
 
 
@@ -63,7 +64,7 @@ def _within(joint: Joint, value: float, margin: float = 0.1) -> float:
 
 
 def _score(mechanism: Any, q: list[float]) -> float:
-    """How well a posture shows the arm: its manipulability, less what lies below the base."""
+    """How well a posture shows the arm: its manipulability and how far it reaches out, less what lies below the base."""
     links: list[Placement] = []
     seats, axes = [], []
     for body, value in zip(mechanism.bodies, q, strict=True):
@@ -88,4 +89,5 @@ def _score(mechanism: Any, q: list[float]) -> float:
     heights = (points - base) @ up / reach
     away = np.linalg.norm(points - base, axis=1) > 0.15 * reach
     lowest = min(float(heights[away].min(initial=1.0)), 0.15)
-    return spread + 4.0 * min(lowest - 0.1, 0.0) + 0.3 * float(heights.max())
+    forward = float(np.linalg.norm(tip - base - (tip - base) @ up * up)) / reach
+    return spread + 4.0 * min(lowest - 0.1, 0.0) + 0.3 * forward

@@ -39,7 +39,7 @@ def shapes_of(robot: Robot) -> tuple[Data, list[str]]:
     >>> shapes_of(robot)[0]["shapes"][0]["body"]
     -1
     """
-    reader = _Reader(robot)
+    reader = _MeshReader(robot)
     at = places(robot)
     shapes = []
     for link in robot.links:
@@ -59,7 +59,7 @@ def shapes_of(robot: Robot) -> tuple[Data, list[str]]:
     return {"shapes": shapes, "meshes": reader.packed()}, reader.notes()
 
 
-def _drawable(link: Link, reader: _Reader) -> list[Shape]:
+def _drawable(link: Link, reader: _MeshReader) -> list[Shape]:
     """The shapes of a link that can be drawn: its visuals, or else its collision shapes."""
     for shapes in (link.visuals, link.collisions):
         good = [shape for shape in shapes if _has_size(shape) and (shape.kind != "mesh" or reader.reads(shape.file))]
@@ -76,7 +76,7 @@ def _has_size(shape: Shape) -> bool:
     return bool(visible and (firm > 0).all() and (least >= 0).all() and (sizes < LARGEST_SIZE).all())
 
 
-class _Reader:
+class _MeshReader:
     """The meshes of a robot's files, each read once."""
 
     def __init__(self, robot: Robot) -> None:

@@ -93,7 +93,15 @@ export function fitOf(robot) {
     : Math.min(0, height, lowestShape(robot, up)) -
       (robot.data.shapes?.length ? 0 : footing(start, up, height, reach));
   const { centre, radius } = ballOf(hangs ? [...points, along3(base, -0.45 * (height - floor), up)] : points);
-  return { up, facing, centre, radius: Math.max(1.12 * radius, 0.45 * reach), reach, floor, hangs };
+  return {
+    up,
+    facing,
+    centre,
+    radius: Math.max((hangs ? 1.25 : 1.12) * radius, 0.45 * reach),
+    reach,
+    floor,
+    hangs,
+  };
 }
 
 /** The height of the lowest corner of the boxes around the base's own shapes (m). @param {Robot} robot @param {Numbers} up */

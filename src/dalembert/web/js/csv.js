@@ -3,6 +3,7 @@
 import { MOTION_GROUPS, PAYLOAD_COLUMNS, WRENCH_COLUMNS, motionColumns } from "./csv_columns.js";
 import { carriedLoads, payloadColumns } from "./csv_loads.js";
 import { FileError, readTable } from "./csv_table.js";
+import { monotoneCurve, worstExcursion } from "./monotone.js";
 import { splineDerivatives } from "./spline.js";
 import { general } from "./wording.js";
 
@@ -115,12 +116,30 @@ function completed(path, t, groups, n) {
   if (typeof derived === "string") {
     throw new FileError(`${path}: the columns ${names} are missing and cannot be made: ${derived}`);
   }
+  const column = (/** @type {Float64Array} */ x, /** @type {number} */ j) => x.filter((_, k) => k % n === j);
+  const splines = Array.from({ length: n }, (_, j) => ({
+    q: column(groups[source], j),
+    v: column(derived.first, j),
+    a: column(derived.second, j),
+  }));
+  const worst = worstExcursion(t, splines, source);
+  if (worst?.held) {
+    const rounding = 1e-12 * groups[source].reduce((most, x) => Math.max(most, Math.abs(x)), 0);
+    splines.forEach((spline, j) => {
+      const { v, a } = monotoneCurve(t, spline, rounding);
+      for (let k = 0; k < t.length; k++) [derived.first[k * n + j], derived.second[k * n + j]] = [v[k], a[k]];
+    });
+  }
   if (source === "qd") groups.qdd = derived.first;
   else {
     groups.qd = derived.first;
     groups.qdd ??= derived.second;
   }
-  return [`${path}: the columns ${names} were made by a quintic spline through ${source}1 …`];
+  if (!worst) return [`${path}: the columns ${names} were made by a quintic spline through ${source}1 …`];
+  const remedy = worst.held
+    ? "a monotone curve was taken in its place"
+    : "interpolation 'monotone' stays between them";
+  return [`${path}: ${worst.sentence}: ${remedy}`];
 }
 
 /** A motion and its torques as dalembert writes them, every number to the last bit. @param {MotionRows} rows @param {Float64Array} torques */

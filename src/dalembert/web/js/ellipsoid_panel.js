@@ -30,6 +30,7 @@ export function ellipsoidPanel(app) {
   /** @type {Record<string, number>} metres per unit */
   const scales = {};
   let zoom = 1;
+  let opened = false; // the panel shows one shape as soon as it is looked at
   /** @type {TipShapes | null} */
   let shapes = null;
   const note = el("p", { class: "note", role: "status" });
@@ -41,6 +42,11 @@ export function ellipsoidPanel(app) {
   };
   const update = () => {
     const seen = panel.offsetParent !== null;
+    if (seen && !opened) {
+      opened = true;
+      boxes[0].querySelector("input")?.click();
+      return;
+    }
     if (!seen && !drawn.size) return;
     compute();
     if (seen) fillAxesTable(body, note, shapes, options, scales, zoom);

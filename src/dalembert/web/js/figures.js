@@ -1,6 +1,6 @@
 // A figure: curves over time with a cursor that can be dragged, limits as dashed lines, values in the legend.
 
-import { brief, el, svgEl } from "./dom.js";
+import { brief, el, fixed, svgEl } from "./dom.js";
 import { axisTicks } from "./ticks.js";
 
 /**
@@ -32,7 +32,8 @@ export class Figure {
     this.lines = svgEl("g", { class: "curves" });
     this.limits = svgEl("g", { class: "limits" });
     this.beyond = svgEl("path", { class: "beyond" });
-    this.line = svgEl("line", { class: "cursor" });
+    const { top, height, bottom } = FIGURE_ROOM;
+    this.line = svgEl("line", { class: "cursor", y1: top, y2: height - bottom });
     this.picture = svgEl(
       "svg",
       { role: "slider", tabindex: 0, "aria-labelledby": id, "aria-valuemin": 0, height: FIGURE_ROOM.height },
@@ -212,7 +213,7 @@ export class Figure {
   drawGrid(ticks, y) {
     const { left, right, bottom, height } = FIGURE_ROOM;
     const [end, base] = [this.width - right, height - bottom];
-    const below = axisTicks(0, this.end(), Math.max(2, Math.floor(this.width / 90)));
+    const below = axisTicks(0, this.end(), Math.max(3, Math.floor(this.width / 70)));
     const marks = ticks.ticks.flatMap((value) => [
       svgEl("line", {
         x1: left,
@@ -226,9 +227,10 @@ export class Figure {
     const times = below.ticks.map((value, k) => {
       const last = k === below.ticks.length - 1;
       const x = left + value * this.scale.x;
+      const anchor = x > end - 16 ? "end" : "middle"; // within the picture
       return svgEl(
         "text",
-        { x, y: height - 5, "text-anchor": "middle" },
+        { x: anchor === "end" ? end + right : x, y: height - 5, "text-anchor": anchor },
         below.text(value) + (last ? " s" : ""),
       );
     });
@@ -244,16 +246,10 @@ export class Figure {
     this.cursor = t;
     if (!this.data || !this.width) return;
     const x = FIGURE_ROOM.left + t * this.scale.x;
-    for (const [name, value] of Object.entries({
-      x1: x,
-      x2: x,
-      y1: FIGURE_ROOM.top,
-      y2: FIGURE_ROOM.height - FIGURE_ROOM.bottom,
-    })) {
-      this.line.setAttribute(name, String(value));
-    }
+    this.line.setAttribute("x1", String(x));
+    this.line.setAttribute("x2", String(x));
     const now = this.valuesAt(t);
-    this.values?.forEach((output, k) => (output.textContent = brief(now[k], 4)));
+    this.values?.forEach((output, k) => (output.textContent = this.text(now[k])));
     this.picture.setAttribute("aria-valuenow", String(t));
     this.picture.setAttribute("aria-valuetext", `${brief(t, 4)} s: ${this.told(now)}`);
   }
@@ -272,9 +268,16 @@ export class Figure {
     return values.map((curve) => curve[low] + share * (curve[high] - curve[low]));
   }
 
+  /** A value with as many decimals as four digits of the largest have. @param {number} value */
+  text(value) {
+    const most = Math.max(-this.scale.low, this.scale.high);
+    if (most >= 1e6 || most < 1e-3) return Math.abs(value) < 1e-12 * most ? "0" : brief(value, 4);
+    return fixed(value, Math.max(0, 3 - Math.floor(Math.log10(most))));
+  }
+
   /** @param {number[]} values */
   told(values) {
-    return `${this.curves.map((curve, k) => `${curve.name} ${brief(values[k], 4)}`).join(", ")} ${this.data?.unit ?? ""}`;
+    return `${this.curves.map((curve, k) => `${curve.name} ${this.text(values[k])}`).join(", ")} ${this.data?.unit ?? ""}`;
   }
 
   /** The values at a pointer that hovers. @param {PointerEvent} event */
@@ -285,7 +288,7 @@ export class Figure {
     this.tip.replaceChildren(
       el("b", {}, `${brief(t, 4)} s`),
       ...this.curves.map((curve, k) =>
-        el("div", {}, el("span", {}, curve.name), el("span", {}, brief(now[k], 4))),
+        el("div", {}, el("span", {}, curve.name), el("span", {}, this.text(now[k]))),
       ),
     );
     const x = FIGURE_ROOM.left + t * this.scale.x;

@@ -8,7 +8,7 @@ import { SHADERS, glProgram } from "./gl_shaders.js";
 /** @typedef {import("./camera.js").Camera} Camera */
 /** @typedef {import("./gl_shaders.js").Program} Program */
 
-const SIDE = 256; // pixels of the shadow's picture
+const SIDE = 128; // pixels of the shadow's picture
 const SPREAD = 1.5; // reaches that it covers to each side
 
 export class GlGround {
@@ -17,16 +17,9 @@ export class GlGround {
     this.gl = gl;
     this.program = glProgram(gl, SHADERS.ground);
     this.shadeProgram = glProgram(gl, SHADERS.shade);
-    this.texture = gl.createTexture();
-    gl.bindTexture(gl.TEXTURE_2D, this.texture);
-    gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, SIDE, SIDE, 0, gl.RGBA, gl.UNSIGNED_BYTE, null);
-    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.LINEAR_MIPMAP_LINEAR);
-    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_WRAP_S, gl.CLAMP_TO_EDGE);
-    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_WRAP_T, gl.CLAMP_TO_EDGE);
-    this.target = gl.createFramebuffer();
-    gl.bindFramebuffer(gl.FRAMEBUFFER, this.target);
-    gl.framebufferTexture2D(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.TEXTURE_2D, this.texture, 0);
-    gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+    this.blurProgram = glProgram(gl, SHADERS.blur);
+    this.sharp = this.picture();
+    this.soft = this.picture();
     this.corners = gl.createVertexArray();
     gl.bindVertexArray(this.corners);
     gl.bindBuffer(gl.ARRAY_BUFFER, gl.createBuffer());
@@ -40,6 +33,22 @@ export class GlGround {
     gl.bindVertexArray(null);
   }
 
+  /** A texture that can be drawn into. */
+  picture() {
+    const { gl } = this;
+    const texture = gl.createTexture();
+    gl.bindTexture(gl.TEXTURE_2D, texture);
+    gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, SIDE, SIDE, 0, gl.RGBA, gl.UNSIGNED_BYTE, null);
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.LINEAR);
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_WRAP_S, gl.CLAMP_TO_EDGE);
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_WRAP_T, gl.CLAMP_TO_EDGE);
+    const target = gl.createFramebuffer();
+    gl.bindFramebuffer(gl.FRAMEBUFFER, target);
+    gl.framebufferTexture2D(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.TEXTURE_2D, texture, 0);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+    return { texture, target };
+  }
+
   /**
    * Makes the picture of the shadow.
    * @param {NonNullable<Ground>} ground
@@ -51,12 +60,12 @@ export class GlGround {
     const half = SPREAD * ground.radius;
     const rows = [times3(1 / half, east), times3(1 / half, north), times3(-1 / (8 * half), ground.up)];
     const matrix = rows.flatMap((row) => [...row, -dot3(row, middle)]);
-    gl.bindFramebuffer(gl.FRAMEBUFFER, this.target);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, this.sharp.target);
     gl.viewport(0, 0, SIDE, SIDE);
     gl.clearColor(0, 0, 0, 1);
     gl.clear(gl.COLOR_BUFFER_BIT);
     gl.disable(gl.DEPTH_TEST);
-    gl.disable(gl.CULL_FACE);
+    gl.enable(gl.CULL_FACE);
     gl.enable(gl.BLEND);
     gl.blendEquation(gl.MAX);
     program.use();
@@ -67,9 +76,23 @@ export class GlGround {
     gl.uniform1f(program.at("u_reach"), ground.radius);
     drawSolids(program);
     gl.blendEquation(gl.FUNC_ADD);
+    gl.disable(gl.BLEND);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, this.soft.target);
+    gl.disable(gl.CULL_FACE);
+    this.blurProgram.use();
+    this.bindShadow(this.blurProgram, this.sharp.texture);
+    gl.bindVertexArray(this.corners);
+    gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
+    gl.bindVertexArray(null);
     gl.bindFramebuffer(gl.FRAMEBUFFER, null);
-    gl.bindTexture(gl.TEXTURE_2D, this.texture);
-    gl.generateMipmap(gl.TEXTURE_2D);
+  }
+
+  /** @param {Program} program @param {WebGLTexture | null} texture */
+  bindShadow(program, texture) {
+    const { gl } = this;
+    gl.activeTexture(gl.TEXTURE0);
+    gl.bindTexture(gl.TEXTURE_2D, texture);
+    gl.uniform1i(program.at("u_shadow"), 0);
   }
 
   /** @param {NonNullable<Ground>} ground @param {Camera} camera */
@@ -90,9 +113,7 @@ export class GlGround {
     gl.uniform2f(program.at("u_offset"), dot3(middle, east), dot3(middle, north));
     gl.uniform4fv(program.at("u_colour"), ground.rgba);
     gl.uniform4fv(program.at("u_line"), ground.line);
-    gl.activeTexture(gl.TEXTURE0);
-    gl.bindTexture(gl.TEXTURE_2D, this.texture);
-    gl.uniform1i(program.at("u_shadow"), 0);
+    this.bindShadow(program, this.soft.texture);
     gl.bindVertexArray(this.corners);
     gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
     gl.bindVertexArray(null);

@@ -94,6 +94,29 @@ void main() {
   pixel = vec4(vec3(strength), 1.0);
 }`;
 
+const BLUR_CORNER = `#version 300 es
+layout(location = 0) in vec4 corner;
+out vec2 v_at;
+void main() {
+  v_at = 0.5 + 0.5 * corner.xy;
+  gl_Position = vec4(corner.xy, 0.0, 1.0);
+}`;
+
+/** Makes the shadow's picture soft: the mean over a disc. */
+const BLUR_COLOUR = `#version 300 es
+precision highp float;
+uniform sampler2D u_shadow;
+in vec2 v_at;
+out vec4 pixel;
+void main() {
+  float sum = 0.0;
+  for (int i = 0; i < 32; i++) {
+    float turn = 2.39996 * float(i), out_to = sqrt((float(i) + 0.5) / 32.0) * 0.04;
+    sum += texture(u_shadow, v_at + out_to * vec2(cos(turn), sin(turn))).r;
+  }
+  pixel = vec4(vec3(sum / 32.0), 1.0);
+}`;
+
 const GROUND_CORNER = `#version 300 es
 uniform mat4 u_view, u_projection;
 uniform vec3 u_middle, u_east, u_north;
@@ -126,11 +149,7 @@ void main() {
   float fade = 1.0 - smoothstep(0.25, 1.0, far);
   float lines = max(0.5 * grid(u_cell), grid(5.0 * u_cell));
   vec2 at = 0.5 + 0.5 * v_shade / (1.5 * u_reach);
-  float shadow = 0.0;
-  for (int i = 0; i < 16; i++) {
-    float turn = 2.39996 * float(i), out_to = sqrt((float(i) + 0.5) / 16.0) * 0.035;
-    shadow += textureLod(u_shadow, at + out_to * vec2(cos(turn), sin(turn)), 2.5).r / 16.0;
-  }
+  float shadow = texture(u_shadow, at).r;
   if (any(lessThan(at, vec2(0.0))) || any(greaterThan(at, vec2(1.0)))) shadow = 0.0;
   float dark = u_shade * shadow;
   float opacity = fade * (0.32 + 0.68 * lines);
@@ -142,6 +161,7 @@ void main() {
 export const SHADERS = {
   solid: [SOLID_CORNER, SOLID_COLOUR],
   shade: [SOLID_CORNER, SHADE_COLOUR],
+  blur: [BLUR_CORNER, BLUR_COLOUR],
   line: [LINE_CORNER, LINE_COLOUR],
   ground: [GROUND_CORNER, GROUND_COLOUR],
 };

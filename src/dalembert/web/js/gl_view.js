@@ -50,6 +50,8 @@ export class GlView {
     for (const [name, geometry] of Object.entries(unitSolids())) this.solids[name] = this.load(geometry);
     /** @type {Loaded[]} */
     this.loadedMeshes = this.meshes.map((mesh) => this.load(meshGeometry(mesh)));
+    /** @type {string} what the shadow shows */
+    this.shadowOf = "";
     /** @type {Loaded[]} geometry of this picture alone */
     this.passing = [];
   }
@@ -96,7 +98,12 @@ export class GlView {
       const casting = [...opaque, ...ghosts].filter(
         (item) => item.kind !== "ellipsoid" && item.kind !== "faces",
       );
-      this.ground?.drawShadow(ground, (program) => casting.forEach((item) => this.drawSolid(program, item)));
+      const shape = casting.map((item) => Object.values(item).join()).join(); // an orbit leaves the shadow as it is
+      if (shape !== this.shadowOf)
+        this.ground?.drawShadow(ground, (program) =>
+          casting.forEach((item) => this.drawSolid(program, item)),
+        );
+      this.shadowOf = shape;
     }
     gl.viewport(0, 0, gl.drawingBufferWidth, gl.drawingBufferHeight);
     gl.clearColor(0, 0, 0, 0);

@@ -49,7 +49,7 @@ export class MotionFigures {
   curves() {
     const { joints } = this.app.robot;
     const each = (/** @type {(j: number) => (number | null)[]} */ limits) =>
-      joints.map((joint, j) => ({ name: joint.name, colour: jointColour(j), limits: limits(j) }));
+      shortNames(joints).map((name, j) => ({ name, colour: jointColour(j), limits: limits(j) }));
     const times = (/** @type {number | null} */ limit, /** @type {number} */ j) =>
       limit === null ? null : limit * this.app.unitFactor(j);
     const both = (/** @type {number | null} */ limit) => [limit, limit === null ? null : -limit];
@@ -59,8 +59,8 @@ export class MotionFigures {
     this.power.setCurves([...each(() => []), { name: "all drives", colour: "--ink", wide: true }]);
     this.energy.setCurves([
       { name: "kinetic", colour: "--cause-inertia" },
-      { name: "potential, from the start", colour: "--cause-gravity" },
-      { name: "work of the drives", colour: "--ink", wide: true },
+      { name: "potential", colour: "--cause-gravity" },
+      { name: "drives' work", colour: "--ink", wide: true },
     ]);
     this.causeCurves(this.causes);
   }
@@ -132,6 +132,15 @@ export class MotionFigures {
   setCursor(t) {
     for (const figure of this.all) figure.setCursor(t);
   }
+}
+
+/** The joints' names without what all of them begin with, up to a mark between words. @param {{name: string}[]} joints */
+function shortNames(joints) {
+  const names = joints.map((joint) => joint.name);
+  const prefix = /^[^_./-]+[_./-]/.exec(names[0])?.[0] ?? "";
+  const shared =
+    names.length > 1 && names.every((name) => name.startsWith(prefix) && name.length > prefix.length);
+  return shared ? names.map((name) => name.slice(prefix.length)) : names;
 }
 
 /** Every nth of the values from j on, times a factor. @param {Float64Array} values @param {number} n @param {number} j @param {number} factor */

@@ -36,7 +36,13 @@ export class MotionPanel {
     this.scaling = scalingControls((c) => this.stretch(c));
     this.note = el("p", { class: "soft" });
     this.problem = el("p", { class: "notice bad", role: "alert", hidden: true });
-    this.limits = el("div", { class: "limit-list", "aria-live": "polite" });
+    this.limits = el("div", {
+      class: "limit-list",
+      "aria-live": "polite",
+      "aria-label": "Limits",
+      role: "region",
+      tabindex: 0,
+    });
     this.list = choice({
       label: "Motion",
       choices: [],

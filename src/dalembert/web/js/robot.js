@@ -20,6 +20,8 @@ export class Robot {
     this.N = data.N;
     /** @type {Joint[]} */
     this.joints = data.joints;
+    /** what joints are called where there is little room: without what all their names begin with */
+    this.labels = shortened(this.joints.map(({ name }) => name));
     /** @type {Body[]} */
     this.bodies = data.bodies;
     /** the numbers of the robot as they are now; `app.changeNumbers` changes them */
@@ -50,19 +52,28 @@ export class Robot {
     const sums = {};
     for (const cause of [...CAUSES, "total"]) sums[cause] = new Float64Array(count * n);
     const pairs = (n * (n + 1)) / 2;
+    const { inertia, rotor, products, viscous, coulomb, other, contact } = terms;
+    const gravity = terms.torque_terms_gravity; // so called beside the input of that name
     for (let row = 0; row < count * n; row++) {
-      for (let j = 0; j < n; j++) {
-        sums.inertia[row] += terms.inertia[row * n + j];
-        sums.rotor[row] += terms.rotor[row * n + j];
+      let [links, rotors, squares, crossed] = [0, 0, 0, 0];
+      for (let j = row * n; j < (row + 1) * n; j++) {
+        links += inertia[j];
+        rotors += rotor[j];
       }
       let place = row * pairs; // products of velocities, in the order q̇1², q̇1 q̇2, …, q̇n²
-      for (let j = 0; j < n; j++)
-        for (let k = j; k < n; k++)
-          sums[j === k ? "centrifugal" : "coriolis"][row] += terms.products[place++];
-      sums.gravity[row] = terms.torque_terms_gravity[row]; // so called beside the input of that name
-      sums.friction[row] = terms.viscous[row] + terms.coulomb[row] + terms.other[row];
-      sums.contact[row] = terms.contact[row];
-      for (const cause of CAUSES) sums.total[row] += sums[cause][row];
+      for (let j = 0; j < n; j++) {
+        squares += products[place++];
+        for (let k = j + 1; k < n; k++) crossed += products[place++];
+      }
+      const friction = viscous[row] + coulomb[row] + other[row];
+      sums.inertia[row] = links;
+      sums.rotor[row] = rotors;
+      sums.centrifugal[row] = squares;
+      sums.coriolis[row] = crossed;
+      sums.gravity[row] = gravity[row];
+      sums.friction[row] = friction;
+      sums.contact[row] = contact[row];
+      sums.total[row] = links + rotors + squares + crossed + gravity[row] + friction + contact[row];
     }
     return sums;
   }
@@ -122,4 +133,12 @@ export class Robot {
       return Math.min(Math.max(value, lower ?? -Infinity), upper ?? Infinity);
     });
   }
+}
+
+/** Names without the words, up to a "_", "/" or ".", that all of them begin with. @param {string[]} names */
+function shortened(names) {
+  let common = names.length > 1 ? names[0] : "";
+  for (const name of names) while (!name.startsWith(common)) common = common.slice(0, -1);
+  const cut = Math.max(common.lastIndexOf("_"), common.lastIndexOf("/"), common.lastIndexOf(".")) + 1;
+  return names.map((name) => name.slice(cut));
 }

@@ -96,7 +96,7 @@ function rowsOf(app, name, panel) {
       el(
         "div",
         { class: "field" },
-        el("span", { class: "name", title: joint.name }, joint.name),
+        el("span", { class: "name", title: joint.name }, app.robot.labels[k]),
         range,
         box,
         unit,

@@ -108,7 +108,7 @@ function fitRows(studio, fit) {
       { class: "scroll" },
       el("table", {}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...rows)),
     ),
-    el("p", {}, fit.verdict),
+    el("p", {}, `${fit.verdict}.`),
     ...(fit.selection.length ? [el("h3", {}, "Model selection"), sentenceList(fit.selection)] : []),
     ...(fit.notes.length ? [el("h3", {}, "Notes"), sentenceList(fit.notes)] : []),
     el(

@@ -34,7 +34,7 @@ export function studioRobot(studio) {
     el(
       "p",
       { class: "soft" },
-      `Files below the folder “${studio.status.folder}”, and shipped arms. The page is made anew for the robot; motions are kept where it has as many joints.`,
+      `Files below the folder “${studio.status.folder}”, and shipped arms. The page is made anew for the robot.`,
     ),
   );
 }

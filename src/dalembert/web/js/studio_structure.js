@@ -66,7 +66,7 @@ export function studioStructure(studio) {
     el(
       "p",
       { class: "soft" },
-      "Each change makes new kernels, and the page anew. Changes are of the robot as it was loaded.",
+      "Each change makes new kernels, and the page anew, from the robot as it was loaded. Motions are kept where the number of joints is.",
     ),
     lockRows(studio, wanted),
     chain,
@@ -92,7 +92,7 @@ function lockRows({ app, status }, wanted) {
     let position = start;
     const box = numberBox({
       label: `Position at which ${name} is held`,
-      value: Number((start * factor).toFixed(6)),
+      value: Number((start * factor).toFixed(4)),
       onInput: (value) => {
         position = value / factor;
         if (name in wanted.lock) wanted.lock[name] = position;

@@ -22,7 +22,7 @@ export function torquePanel(app) {
   const key = el("ul", { class: "key areas" });
   for (const cause of CAUSES)
     key.append(el("li", {}, el("i", { class: `cause-${cause}` }), CAUSE_TITLES[cause]));
-  const rows = app.robot.joints.map((joint) => barRow(joint.name));
+  const rows = app.robot.joints.map((joint, k) => barRow(joint.name, app.robot.labels[k]));
   const body = el("div", { class: "bars", role: "list" }, ...rows.map((row) => row.element));
   const said = el("p", { class: "sentence", "aria-live": "polite" });
   panel.append(el("h2", {}, "Joint torques"), key, body, said);
@@ -52,8 +52,8 @@ export function decimals(values) {
   return Math.max(0, Math.min(6, 3 - Math.floor(Math.log10(most))));
 }
 
-/** @param {string} name */
-function barRow(name) {
+/** @param {string} name @param {string} label */
+function barRow(name, label) {
   const { width, height } = BAR;
   const parts = CAUSES.map((cause) => svgEl("rect", { class: `cause-${cause}`, y: 4, height: height - 8 }));
   const zero = svgEl("line", { class: "zero", y1: 0, y2: height });
@@ -74,7 +74,7 @@ function barRow(name) {
   const element = el(
     "div",
     { class: "bar", role: "listitem" },
-    el("span", { class: "name", title: name }, name),
+    el("span", { class: "name", title: name }, label),
     picture,
     value,
   );

@@ -1,0 +1,16 @@
+"""What a worker process has to say besides its answer."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def noting(notes: list[str]) -> Iterator[None]:
+    """Warnings of the work become notes, each once."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    notes += dict.fromkeys(str(warning.message) for warning in caught)

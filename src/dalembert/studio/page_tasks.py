@@ -1,0 +1,94 @@
+"""What worker processes do: pages of robots, as loaded or with a changed structure."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dalembert.arm import Arm
+from dalembert.errors import DalembertError
+from dalembert.robot.load import load_robot
+from dalembert.robot.model import Robot
+from dalembert.studio.confined import check_mjcf_paths, confine
+from dalembert.studio.notes import noting
+from dalembert.studio.structure import Structure
+from dalembert.studio.worker import Tell
+from dalembert.trajectory.example_7_2 import titled_motions
+from dalembert.trajectory.trajectory import Trajectory
+from dalembert.web.page import page_of
+
+Titled = tuple[str, str, Trajectory]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A robot, how it is changed, and the page of the arm that this makes."""
+
+    robot: Robot
+    structure: Structure
+    arm: Arm
+    motions: tuple[Titled, ...]
+    page: str
+    notes: tuple[str, ...] = ()
+
+
+def read_robot(tell: Tell, path: str, folder: str) -> Robot:
+    """The robot of a file; nothing outside the folder is read."""
+    if os.path.splitext(path)[1].lower() in (".xml", ".mjcf"):
+        check_mjcf_paths(Path(path), Path(folder))
+    confine([Path(folder)])
+    return load_robot(path)
+
+
+def read_design(tell: Tell, folder: str, toml: str) -> Robot:
+    """The robot of a text, as the page writes it."""
+    path = Path(folder, "design.toml")
+    path.write_text(toml, encoding="utf-8")
+    return read_robot(tell, str(path), folder)
+
+
+def open_robot(tell: Tell, path: str, folder: str, studio: Mapping[str, Any]) -> Shown:
+    """The page of a robot file that the page has asked for; nothing outside its folder is read."""
+    notes: list[str] = []
+    with noting(notes):
+        robot = read_robot(tell, path, folder)
+    return shown_page(tell, robot, Structure(), (), studio, notes)
+
+
+def open_shipped(tell: Tell, name: str, studio: Mapping[str, Any]) -> Shown:
+    """The page of a shipped arm."""
+    return shown_page(tell, load_robot(name), Structure(), (), studio)
+
+
+def shown_page(
+    tell: Tell, robot: Robot, structure: Structure, motions: tuple[Titled, ...], studio: Mapping[str, Any], notes: list[str] | None = None
+) -> Shown:  # fmt: skip
+    """The page of a robot with a changed structure; motions for another number of joints are left out."""
+    notes = [] if notes is None else notes
+    tell("model", 0.05)
+    with noting(notes):
+        arm = structure.arm(robot)
+        kept = tuple(motion for motion in motions if motion[2].n == arm.n)
+        if len(kept) < len(motions):
+            notes.append(
+                f"{len(motions) - len(kept)} motions are left out, since they are for another number of joints"
+            )
+        known = kept or tuple(example_motions(arm))
+        page = page_of(arm, list(known), studio=studio, progress=lambda fraction: tell("kernels", 0.1 + 0.9 * fraction))
+    return Shown(robot, structure, arm, known, page.text, (*notes, *page.notes))
+
+
+def example_motions(arm: Arm) -> list[Titled]:
+    """The motions of S Example 7.2 for an arm that can do them."""
+    try:
+        return titled_motions(arm) if arm.n == 2 else []
+    except DalembertError:
+        return []
+
+
+def plain_page(tell: Tell, arm: Arm, motions: tuple[Titled, ...]) -> str:
+    """The page of an arm as one file that needs no server."""
+    return page_of(arm, list(motions), progress=lambda fraction: tell("kernels", fraction)).text
