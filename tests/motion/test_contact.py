@@ -10,6 +10,7 @@ import pytest
 
 import dalembert as da
 from dalembert.errors import DalembertError
+from dalembert.motion.contact import released
 from dalembert.simulation.adaptive import ContactDynamics
 from dalembert.simulation.fixed import compiled, stepped
 from dalembert.simulation.simulate import parameters_of
@@ -314,3 +315,16 @@ def test_compiled_loop_equals_steps_from_python_through_impacts() -> None:
         task = make_task(arm, q, qd, None, 0.3, "rk4", 1e-3, 1, None, True, "contact", parameters, restitution)
         a, b = compiled(task, [task.q0, task.qd0], None), stepped(task, [task.q0, task.qd0], None)
         assert np.abs(a[0] - b[0]).max() < 1e-11 and a[0].max() > 0.59
+
+
+@pytest.mark.parametrize("name", ["puma560", "scara", "five-bar"])
+def test_what_is_released_gives_the_accelerations_of_joints_that_move(name: str) -> None:
+    """B q̈ = r − F_s sgn(q̇), with the levels of each direction, is forward dynamics."""
+    arm, rng = da.load(name), np.random.default_rng(3)
+    for _ in range(5):
+        q, qd = np.asarray(arm.home) + rng.uniform(-0.3, 0.3, arm.n), rng.normal(size=arm.n)
+        tau, wrench = 10.0 * rng.normal(size=arm.n), rng.normal(size=6)
+        B, r, forward, backward = released(arm.mechanism, q.tolist(), qd.tolist(), tau.tolist(), wrench.tolist())
+        dry = np.where(qd > 0, forward, -np.array(backward))
+        expected = arm.forward_dynamics(q, qd, tau, tip_wrench=wrench)
+        assert np.allclose(np.linalg.solve(np.array(B), np.array(r) - dry), expected, rtol=1e-9, atol=1e-9)

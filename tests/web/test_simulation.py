@@ -147,6 +147,21 @@ def test_a_pull_at_the_tip_is_a_wrench_of_the_opposite_sign(tmp_path: Path) -> N
     assert found["last"] + stored(ends[1]) == pytest.approx(found["first"] + stored(ends[0]), rel=1e-8)
 
 
+@pytest.mark.parametrize("name", ["pd", "computed"])
+def test_a_controller_yields_to_a_pull_that_it_does_not_know(name: str, tmp_path: Path) -> None:
+    """At rest K_p e = Jᵀ f for PD, and B K_p e = Jᵀ f for computed torque."""
+    arm, q = da.load("planar-2r"), [0.3, 0.9]
+    pull = {"target": [2.0, 1.0, 0.0], "stiffness": 400.0, "damping": 0.0, "wrench": [0.0] * 6}
+    law = {"name": name, "posture": q, "frequency": 6.0, "ratio": 1.0}
+    found = run(tmp_path, arm, q, duration=6.0, law=law, set={"stops": False, "pull": pull})
+    at = np.array(found["rows"][-1]["q"])
+    force = 400.0 * (np.array(pull["target"]) - arm.pose(at)[:3, 3])
+    inertia = np.diag(np.diag(arm.inertia_matrix(q))) if name == "pd" else arm.inertia_matrix(at)
+    held = 36.0 * inertia @ (at - q)
+    assert np.abs(at - q).max() > 0.01
+    assert np.allclose(held, arm.jacobian(at)[:3].T @ force, rtol=1e-6, atol=1e-6)
+
+
 # -- in the page -----------------------------------------------------------------------------------
 
 TIME = "() => dalembert.app.simulation.player.simulation.time"

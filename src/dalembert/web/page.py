@@ -34,7 +34,7 @@ try {
 }
 document.body.append(script);
 """
-STYLES = ("page.css", "colours.css", "stage.css", "shown.css", "letgo.css", "motion.css")
+STYLES = ("colours.css", "page.css", "stage.css", "shown.css", "letgo.css", "motion.css")
 
 
 @dataclass(frozen=True)

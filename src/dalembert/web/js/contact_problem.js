@@ -24,24 +24,21 @@ export function holdingRange(at, [lower, upper], i) {
   return [upper ? -Infinity : -at.forward[i], lower ? Infinity : at.backward[i]];
 }
 
-/** The dry friction of joints that slip. @param {Released} at @param {number[]} way @returns {number[]} */
-function dryTorque(at, way) {
-  return way.map((w, i) => (w > 0 ? at.forward[i] : w < 0 ? -at.backward[i] : 0));
-}
-
 /** q̈ with these contacts; null where B is not positive definite. @param {Released} at @param {Contact} contact */
 export function acceleration(at, { held, way }) {
-  const dry = dryTorque(at, way);
-  return solveFree(
-    at.B,
-    at.r.map((x, i) => x - (held[i] ? 0 : dry[i])),
-    held,
-  );
+  const rest = Float64Array.from(at.r);
+  for (let i = 0; i < rest.length; i++) {
+    if (way[i] > 0) rest[i] -= at.forward[i];
+    else if (way[i] < 0) rest[i] += at.backward[i];
+  }
+  return solveFree(at.B, rest, held);
 }
 
 /** The torques that held joints must be held with: B q̈ − r in their rows. @param {Released} at @param {Contact} contact @param {Values} qdd */
 export function borneTorque(at, contact, qdd) {
-  return timesVector(at.B, qdd).map((x, i) => (contact.held[i] ? x - at.r[i] : 0));
+  const torque = timesVector(at.B, qdd);
+  for (let i = 0; i < torque.length; i++) torque[i] = contact.held[i] ? torque[i] - at.r[i] : 0;
+  return torque;
 }
 
 /**
@@ -57,6 +54,7 @@ export function contactOf(at, q, qd, stops) {
   const ranges = Array.from(q, (_, i) => holdingRange(at, atStops(q, stops, i), i));
   const rests = Array.from(qd, (v, i) => v === 0 && ranges[i][0] < ranges[i][1]);
   const contact = { held: [...rests], way: Array.from(qd, Math.sign) };
+  if (!rests.some(Boolean)) return contact;
   for (let turn = 0; turn < PIVOTS; turn++) {
     const qdd = acceleration(at, contact);
     if (!qdd) return contact;

@@ -38,6 +38,11 @@ export class Simulation {
     this.friction = true;
     /** whether joints stop at their position limits */
     this.stops = true;
+    this.endless = robot.joints.map(() => ({ lower: -Infinity, upper: Infinity }));
+    this.limits = robot.joints.map(({ lower, upper }) => ({
+      lower: lower ?? -Infinity,
+      upper: upper ?? Infinity,
+    }));
     /** @type {import("./control_laws.js").Law | null} */
     this.law = null;
     /** @type {import("./control_laws.js").Pull | null} */
@@ -54,13 +59,9 @@ export class Simulation {
     this.failure = null;
   }
 
-  /** @returns {{lower: number, upper: number}[]} */
+  /** Where the joints stop. @returns {import("./contact_problem.js").Stops[]} */
   get bounds() {
-    return this.robot.joints.map(({ lower, upper }) =>
-      this.stops
-        ? { lower: lower ?? -Infinity, upper: upper ?? Infinity }
-        : { lower: -Infinity, upper: Infinity },
-    );
+    return this.stops ? this.limits : this.endless;
   }
 
   /** Dynamic parameters without friction. */
@@ -74,7 +75,7 @@ export class Simulation {
   released(q, qd) {
     const { robot, law } = this;
     const idle = new Float64Array(robot.n);
-    /** @type {Record<string, Values>} */
+    /** @type {Record<string, Float64Array>} */
     const given = { q, qd };
     if (!this.friction) given.parameters = this.acting ?? this.smooth();
     this.force = this.pull ? pullForce(robot, this.pull, q, qd) : [0, 0, 0];
@@ -83,7 +84,10 @@ export class Simulation {
     let at = /** @type {any} */ (kernel.run({ ...given, tau: idle }));
     this.tau = idle;
     if (law) {
-      this.tau = lawTorque(robot, law, q, qd, at);
+      // a controller does not know what touches the tip
+      const touched = (given.tip_wrench ?? robot.numbers.tip_wrench).some(Boolean);
+      const known = touched ? kernel.run({ ...given, tau: idle, tip_wrench: new Float64Array(6) }) : at;
+      this.tau = lawTorque(robot, law, q, qd, known);
       if (robot.data.load_friction) at = kernel.run({ ...given, tau: this.tau });
       else at.r.forEach((/** @type {number} */ x, /** @type {number} */ i) => (at.r[i] = x + this.tau[i]));
     }
@@ -103,7 +107,7 @@ export class Simulation {
 
   /** One step. @param {number} h s */
   step(h) {
-    this.acting = this.smooth();
+    this.acting = this.friction ? null : this.smooth();
     let done = 0;
     for (let pass = 0; done < h && !this.failure; pass++) done += this.pass(h - done, pass < SIM_PASSES);
     this.acting = null;
@@ -155,22 +159,17 @@ export class Simulation {
   trial(first, h) {
     const { q, qd, contact } = this;
     const a1 = acceleration(first, contact);
-    const far = (/** @type {Values} */ x, /** @type {number} */ part, /** @type {Values} */ slope) =>
-      Float64Array.from(x, (y, i) => y + part * slope[i]);
     if (!a1) return this.fail();
-    const v2 = far(qd, h / 2, a1);
-    const a2 = acceleration(this.released(far(q, h / 2, qd), v2), contact);
+    const v2 = advanced(qd, h / 2, a1);
+    const a2 = acceleration(this.released(advanced(q, h / 2, qd), v2), contact);
     if (!a2) return this.fail();
-    const v3 = far(qd, h / 2, a2);
-    const a3 = acceleration(this.released(far(q, h / 2, v2), v3), contact);
+    const v3 = advanced(qd, h / 2, a2);
+    const a3 = acceleration(this.released(advanced(q, h / 2, v2), v3), contact);
     if (!a3) return this.fail();
-    const v4 = far(qd, h, a3);
-    const a4 = acceleration(this.released(far(q, h, v3), v4), contact);
+    const v4 = advanced(qd, h, a3);
+    const a4 = acceleration(this.released(advanced(q, h, v3), v4), contact);
     if (!a4) return this.fail();
-    const end = {
-      q: q.map((x, i) => x + (h / 6) * (qd[i] + 2 * v2[i] + 2 * v3[i] + v4[i])),
-      qd: qd.map((x, i) => x + (h / 6) * (a1[i] + 2 * a2[i] + 2 * a3[i] + a4[i])),
-    };
+    const end = { q: combined(q, h, qd, v2, v3, v4), qd: combined(qd, h, a1, a2, a3, a4) };
     const wrong = end.qd.findIndex(
       (x, i) => !Number.isFinite(x) || !Number.isFinite(end.q[i]) || Math.abs(x) > 1e6,
     );
@@ -261,6 +260,20 @@ export class Simulation {
     }
     return late;
   }
+}
+
+/** x + h k @param {Values} x @param {number} h @param {Values} k */
+function advanced(x, h, k) {
+  const y = new Float64Array(x.length);
+  for (let i = 0; i < y.length; i++) y[i] = x[i] + h * k[i];
+  return y;
+}
+
+/** x + h/6 (a + 2 b + 2 c + d) @param {Values} x @param {number} h @param {Values} a @param {Values} b @param {Values} c @param {Values} d */
+function combined(x, h, a, b, c, d) {
+  const y = new Float64Array(x.length);
+  for (let i = 0; i < y.length; i++) y[i] = x[i] + (h / 6) * (a[i] + 2 * b[i] + 2 * c[i] + d[i]);
+  return y;
 }
 
 /** How much more a held joint can bear (N m or N), with some room for rounding. @param {Instant} end @param {Contact} contact @param {[boolean, boolean]} stop @param {number} i */

@@ -98,7 +98,7 @@ export function simulationPanel(app) {
     "div",
     { class: "rows", hidden: true },
     simGainRow(
-      "Natural frequency",
+      "Frequency",
       "rad/s",
       control.frequency,
       0.5,

@@ -49,19 +49,15 @@ export function solveFactored(L, b) {
  */
 export function solveFree(matrix, b, held) {
   const n = b.length;
-  const masked = new Float64Array(n * n);
+  const x = Float64Array.from(b);
+  const masked = Float64Array.from(matrix);
   for (let i = 0; i < n; i++) {
-    for (let j = 0; j < n; j++) masked[i * n + j] = held[i] || held[j] ? 0 : matrix[i * n + j];
-    if (held[i]) masked[i * n + i] = 1;
+    if (!held[i]) continue;
+    x[i] = 0;
+    for (let j = 0; j < n; j++) masked[i * n + j] = masked[j * n + i] = i === j ? 1 : 0;
   }
   const L = cholesky(masked, n);
-  return (
-    L &&
-    solveFactored(
-      L,
-      Array.from(b, (x, i) => (held[i] ? 0 : x)),
-    )
-  );
+  return L && solveFactored(L, x);
 }
 
 /** A x, row by row. @param {Row} matrix @param {Row} x @returns {Float64Array} */

@@ -86,7 +86,11 @@ export function connectTipDrag(app) {
         radius: 0.012 * stage.fit.reach,
         colour: "--cause-contact",
       });
-      items.push({ kind: "label", at: pulled.pull.target, text: `${force.toPrecision(3)} N` });
+      items.push({
+        kind: "label",
+        at: pulled.pull.target.map((x, k) => 0.5 * (x + tip[k])),
+        text: `${force.toPrecision(3)} N`,
+      });
     }
     if (pulled?.law && app.busy === "simulation") {
       const held = robot.pose(pulled.law.posture);
