@@ -146,7 +146,7 @@ def main(arguments: list[str]) -> None:
         *("arm", "joints", "kB", "written, s", "again, s", "first paint, ms", "ready, ms", "slider to torques, ms"),
         *("of which own, ms", "memory, MB", "call, ns", "in rows, ns"),
     )
-    rows = []
+    rows, host = [], machine()
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as temporary:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox", "--enable-unsafe-swiftshader"]
@@ -166,9 +166,8 @@ def main(arguments: list[str]) -> None:
         browser.close()
     table("live pages", rows, head)
     if given.write:
-        host = machine()
         about = (__doc__ or "").split("\n\n")
-        made = f"Chromium {version}, Python {host['python']}, {host['cpu']}, {host['cores']} cores. {GOALS} Made by `benchmarks/live_page.py --write`."
+        made = f"Chromium {version}, Python {host['python']}, {host['cpu']}, {host['cores']} cores, {host['load_before'][0]:.1f} programs running besides. {GOALS} Made by `benchmarks/live_page.py --write`."
         lines = [f"# {about[0]}", "", about[1], "", made, ""]
         lines += ["| " + " | ".join(head) + " |", "|---" + "|---:" * (len(head) - 1) + "|"]
         lines += ["| " + " | ".join(row) + " |" for row in rows]

@@ -48,6 +48,17 @@ def test_a_page_in_a_frame_computes_and_cannot_reach_the_notebook(frame: Any) ->
         frame.evaluate("() => window.parent.document.title")
 
 
+def test_saving_from_a_frame_works_or_says_what_to_do(frame: Any, request: pytest.FixtureRequest) -> None:
+    frame.get_by_role("tab", name="Motion").click()
+    saved: list[str] = []
+    frame.page.on("download", lambda download: saved.append(download.suggested_filename))
+    frame.get_by_role("button", name="Save as CSV").click()
+    notice = frame.get_by_role("status").filter(has_text="open the page in a tab of its own")
+    notice.wait_for()
+    frame.page.wait_for_timeout(300)
+    assert [name.endswith(".csv") for name in saved] == [True] * ("srcdoc" in request.node.name)
+
+
 def test_a_notebook_shows_the_page_of_an_arm_whatever_its_name() -> None:
     page = da.Arm(da.load("pendulum").robot.replace(name="\"><script>alert('1')</script>")).page()
     shown = page._repr_html_()
