@@ -136,7 +136,7 @@ function designRow(design, field, change, reset) {
       const changed = design.edits.has(name);
       range.value = String(value);
       if (document.activeElement !== box) {
-        box.value = String(Number(value.toPrecision(9)));
+        box.value = String(Number(value.toPrecision(6)));
         box.setAttribute("aria-invalid", "false");
       }
       element.classList.toggle("changed", changed);

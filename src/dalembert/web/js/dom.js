@@ -69,7 +69,9 @@ export function choice({ label, choices, value, onChange }) {
 
 /** @typedef {{label: string, value: number, min?: number|null, max?: number|null, step?: number|string, onInput: (value: number) => void}} Field */
 
-/** A box for a number; what is no number is marked and not passed on. @param {Field} field */
+const LARGEST = 1e9; // products of what is beyond it overflow, and torques are then no numbers
+
+/** A box for a number; what is no number, or no number of an arm, is marked and not passed on. @param {Field} field */
 export function numberBox({ label, value, min = null, max = null, step = "any", onInput }) {
   const box = el("input", {
     type: "number",
@@ -82,8 +84,7 @@ export function numberBox({ label, value, min = null, max = null, step = "any", 
   });
   box.addEventListener("input", () => {
     const number = box.valueAsNumber;
-    const wrong =
-      !Number.isFinite(number) || (min !== null && number < min) || (max !== null && number > max);
+    const wrong = !(number >= (min ?? -LARGEST) && number <= (max ?? LARGEST));
     box.setAttribute("aria-invalid", String(wrong));
     if (!wrong) onInput(number);
   });

@@ -135,10 +135,21 @@ export class Robot {
   }
 }
 
-/** Names without the words, up to a "_", "/" or ".", that all of them begin with. @param {string[]} names */
-function shortened(names) {
-  let common = names.length > 1 ? names[0] : "";
-  for (const name of names) while (!name.startsWith(common)) common = common.slice(0, -1);
-  const cut = Math.max(common.lastIndexOf("_"), common.lastIndexOf("/"), common.lastIndexOf(".")) + 1;
-  return names.map((name) => name.slice(cut));
+/** Names without the words, parted by "_", "/" or ".", that all of them begin or end with. @param {string[]} names */
+export function shortened(names) {
+  if (names.length < 2) return names;
+  const words = names.map((name) => name.split(/(?<=[_/.])/));
+  const inner = Math.min(...words.map((each) => each.length)) - 1; // a word stays
+  const shared = (/** @type {number} */ k) =>
+    words.every((each) => bare(each.at(k)) === bare(words[0].at(k)));
+  let [first, last] = [0, 0];
+  while (first < inner && shared(first)) first++;
+  while (first + last < inner && shared(-1 - last)) last++;
+  const short = words.map((each) => bare(each.slice(first, each.length - last).join("")));
+  return new Set(short).size === names.length ? short : names;
+}
+
+/** Without the mark that parts it from the next. @param {string} [word] */
+function bare(word = "") {
+  return word.replace(/(?<=.)[_/.]$/, "");
 }
