@@ -161,6 +161,7 @@ bench: .venv/.installed-dev .venv/.installed-debian
 	$(BIN)/python benchmarks/friction.py
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/identification.py
+	$(BIN)/python benchmarks/live_page.py --write
 	$(BIN)/python benchmarks/map.py
 	$(BIN)/python benchmarks/microcontrollers.py
 	$(BIN)/python benchmarks/regressor.py
