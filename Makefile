@@ -5,7 +5,7 @@ WORKERS ?= 2
 SOAK ?= 1
 BIN := .venv/bin
 # compilers, emulators and browsers that tests run; what is not there is skipped
-DEBIAN := gcc clang libc6-dev nodejs chromium firefox-esr xvfb libegl1 libgl1-mesa-dri \
+DEBIAN := gcc clang libclang-rt-dev libc6-dev nodejs chromium firefox-esr xvfb libegl1 libgl1-mesa-dri \
 	fonts-dejavu-core fonts-dejavu-extra poppler-utils qemu-user qemu-system-arm \
 	gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross \
 	gcc-arm-none-eabi libnewlib-arm-none-eabi
