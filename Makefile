@@ -21,6 +21,12 @@ FITS := $(addprefix tests/identification/,test_excitation.py test_exciting_after
 PAGE := tests/web $(wildcard tests/studio)
 NODE := out/node/node_modules
 
+# tests on all processes; what failed is tried once more, one test at a time: processes that are killed, readers with a limit of time and
+# browsers can fail on a machine that is busy with the others
+PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
+tested = $(PYTEST) -n $(WORKERS) --dist worksteal $(1) || \
+	{ echo "once more, one at a time, what failed:"; $(PYTEST) --last-failed --last-failed-no-failures none $(1); }
+
 .PHONY: help demo book book-update test test-machines test-fits test-page test-core test-foreign test-drake test-robots test-gpu lint lint-page format bench bench-quick soak soak-identification clean
 .DELETE_ON_ERROR:
 
@@ -66,16 +72,16 @@ book-update: .venv/.installed-book
 # the tests start hundreds of processes: bytecode is kept for them, and assertions need not be rewritten in every run;
 # each worker begins with its own half and takes from the other's end, so that what a file shares is made once
 test: .venv/.installed-dev
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(addprefix --ignore=,$(MACHINES) $(FITS) $(PAGE))
+	$(call tested,$(addprefix --ignore=,$(MACHINES) $(FITS) $(PAGE)))
 
 test-machines: .venv/.installed-dev .venv/.installed-debian
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(MACHINES)
+	$(call tested,$(MACHINES))
 
 test-fits: .venv/.installed-dev
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(FITS)
+	$(call tested,$(FITS))
 
 test-page: lint-page .venv/.installed-dev .venv/.installed-debian
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PAGE)
+	$(call tested,$(PAGE))
 
 # the checkout is copied before it is built: pip would leave its build folder in it
 test-core: .venv/.python
