@@ -341,10 +341,17 @@ def test_a_mistake_of_ours_is_no_traceback_for_the_page(
 # -- the command ------------------------------------------------------------------------------------
 
 
+def hearing() -> None:
+    """Signals that the tests' own shell ignores, as under nohup, end the command all the same."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def started(folder: Path, *arguments: str) -> tuple[subprocess.Popen[str], str]:
     """The command as a process, and the address that it prints."""
     command = [sys.executable, "-m", "dalembert", "studio", "pendulum", "--no-browser", *arguments]
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = subprocess.Popen(command, cwd=folder, text=True, preexec_fn=hearing, **pipes)
     assert process.stdout is not None
     line = process.stdout.readline()
     address = re.search(r"http://\S+/", line)
