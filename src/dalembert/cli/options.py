@@ -146,6 +146,9 @@ LatexFlag = Annotated[bool, Option("--latex", help="LaTeX (an align* of amsmath)
 ForceFlag = Annotated[bool, Option("--force", help="Overwrite files that are there.")]
 MotionHelp = "The motion, one line for each instant."
 MotionArgument = Annotated[Path | None, Argument(metavar="[MOTION.csv]", help=MotionHelp)]
+MotionsArgument = Annotated[
+    list[Path] | None, Argument(metavar="[MOTION.csv]…", help="Motions to play, as for 'dalembert torques'.")
+]
 ExampleOption = Annotated[str | None, Option(metavar="7.2", help="The motions of the book's example instead.")]
 OffsetHelp = "A constant torque for every joint."
 CutoffOption = Annotated[

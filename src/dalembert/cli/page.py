@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Option
 
 from dalembert.cli import options
 from dalembert.cli.report import example_motions
@@ -18,9 +18,7 @@ from dalembert.files import check_writable
 
 def page(
     arm: options.ArmArgument,
-    motions: Annotated[
-        list[Path] | None, Argument(metavar="[MOTION.csv]…", help="Motions to play, as for 'dalembert torques'.")
-    ] = None,
+    motions: options.MotionsArgument = None,
     example: options.ExampleOption = None,
     out: Annotated[Path, Option("--out", "-o", metavar="OUT.html", help="Where to write the page.")] = Path("arm.html"),
     title: options.TitleOption = None,

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Option
 
 import dalembert as da
 from dalembert.cli import options
@@ -19,9 +19,7 @@ from dalembert.errors import DalembertError
 
 def studio(
     arm: options.ArmArgument,
-    motions: Annotated[
-        list[Path] | None, Argument(metavar="[MOTION.csv]…", help="Motions to play, as for 'dalembert torques'.")
-    ] = None,
+    motions: options.MotionsArgument = None,
     example: options.ExampleOption = None,
     port: Annotated[int, Option(metavar="N", help="The port to listen on, on 127.0.0.1; a free one unless given.")] = 0,
     browser: Annotated[

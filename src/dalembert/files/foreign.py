@@ -229,17 +229,17 @@ def write_message(pipe: FileIO, plain: Any, arrays: Arrays | None = None) -> Non
     solid = {name: np.asarray(array, order="C") for name, array in (arrays or {}).items()}
     shapes = [[name, array.dtype.str, array.shape] for name, array in solid.items()]
     text = json.dumps([plain, shapes]).encode()
-    _write(pipe, memoryview(_LENGTH.pack(len(text)) + text))
+    write_all(pipe, memoryview(_LENGTH.pack(len(text)) + text))
     for array in solid.values():
-        _write(pipe, array.reshape(-1).view(np.uint8).data)
+        write_all(pipe, array.reshape(-1).view(np.uint8).data)
 
 
 def read_message(pipe: FileIO) -> tuple[Any, dict[str, NDArray[Any]]]:
     """What :func:`write_message` wrote; EOFError when the pipe ends, ValueError when it makes no sense."""
-    (length,) = _LENGTH.unpack(_read(pipe, _LENGTH.size))
+    (length,) = _LENGTH.unpack(read_exactly(pipe, _LENGTH.size))
     if length > LARGEST_TEXT:
         raise ValueError(f"a text of {length} bytes")
-    plain, shapes = json.loads(bytes(_read(pipe, length)))
+    plain, shapes = json.loads(bytes(read_exactly(pipe, length)))
     arrays, left = {}, LARGEST_ANSWER
     for name, kind, shape in shapes:
         dtype = np.dtype(kind)
@@ -248,16 +248,18 @@ def read_message(pipe: FileIO) -> tuple[Any, dict[str, NDArray[Any]]]:
         left -= (size := dtype.itemsize * math.prod(shape))
         if left < 0:
             raise ValueError("arrays of too many bytes")
-        arrays[str(name)] = np.frombuffer(_read(pipe, size), dtype).reshape(shape)
+        arrays[str(name)] = np.frombuffer(read_exactly(pipe, size), dtype).reshape(shape)
     return plain, arrays
 
 
-def _write(pipe: FileIO, data: memoryview) -> None:
+def write_all(pipe: FileIO, data: memoryview) -> None:
+    """Write every byte, however many the pipe takes at a time."""
     while len(data):
         data = data[pipe.write(data) :]
 
 
-def _read(pipe: FileIO, size: int) -> bytearray:
+def read_exactly(pipe: FileIO, size: int) -> bytearray:
+    """Read so many bytes; EOFError where the pipe ends before."""
     content = bytearray(size)
     rest = memoryview(content)
     while len(rest):

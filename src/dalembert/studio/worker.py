@@ -17,6 +17,7 @@ from io import FileIO
 from typing import Any, cast
 
 from dalembert.errors import DalembertError
+from dalembert.files.foreign import read_exactly, write_all
 
 Tell = Callable[[str, float], None]
 LENGTH = struct.Struct("<Q")
@@ -88,23 +89,10 @@ class Worker:
 def send(pipe: FileIO, content: Any) -> None:
     """Write an object."""
     data = pickle.dumps(content)
-    rest = memoryview(LENGTH.pack(len(data)) + data)
-    while len(rest):
-        rest = rest[pipe.write(rest) :]
+    write_all(pipe, memoryview(LENGTH.pack(len(data)) + data))
 
 
 def receive(pipe: FileIO) -> Any:
     """Read an object; EOFError where the pipe ends before."""
-    (length,) = LENGTH.unpack(_read(pipe, LENGTH.size))
-    return pickle.loads(_read(pipe, length))
-
-
-def _read(pipe: FileIO, size: int) -> bytearray:
-    content = bytearray(size)
-    rest = memoryview(content)
-    while len(rest):
-        count = pipe.readinto(rest)
-        if not count:
-            raise EOFError
-        rest = rest[count:]
-    return content
+    (length,) = LENGTH.unpack(read_exactly(pipe, LENGTH.size))
+    return pickle.loads(read_exactly(pipe, length))

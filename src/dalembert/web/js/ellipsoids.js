@@ -1,6 +1,7 @@
 // What the tip can do in a posture, S 7.9: ellipsoids of acceleration, velocity and force. Matrices are row-major.
 
-import { choleskyOf, choleskySolve, dotOf, pseudoInverse, semiAxes } from "./semi_axes.js";
+import { dotOf, pseudoInverse, semiAxes } from "./semi_axes.js";
+import { cholesky, solveFactored } from "./solve.js";
 
 /** @typedef {import("./robot.js").Robot} Robot */
 
@@ -35,10 +36,10 @@ export function reachAt(robot, q, rows) {
   const whole = robot.jacobian(q);
   const J = Float64Array.from({ length: m * n }, (_, k) => whole[rows[Math.floor(k / n)] * n + (k % n)]);
   const B = Float64Array.from(robot.inertiaMatrix(q));
-  const factor = choleskyOf(B, n);
+  const factor = cholesky(B, n);
   if (!factor) return null;
   const JB = new Float64Array(m * n);
-  for (let i = 0; i < m; i++) JB.set(choleskySolve(factor, n, J.subarray(i * n, i * n + n)), i * n);
+  for (let i = 0; i < m; i++) JB.set(solveFactored(factor, J.subarray(i * n, i * n + n)), i * n);
   const still = new Float64Array(n);
   const rest = Float64Array.from(robot.inverseDynamics(q, still, still));
   const wrench = robot.numbers.tip_wrench;
@@ -164,13 +165,12 @@ function consistentInverse({ J, JB, m, n }) {
   for (let r = 0; r < m; r++)
     for (let s = 0; s < m; s++)
       mobility[r * m + s] = dotOf(JB.subarray(r * n, r * n + n), J.subarray(s * n, s * n + n));
-  const factor = choleskyOf(mobility, m);
+  const factor = cholesky(mobility, m);
   if (!factor) return null;
   const out = new Float64Array(m * n);
   for (let i = 0; i < n; i++) {
-    const column = choleskySolve(
+    const column = solveFactored(
       factor,
-      m,
       Float64Array.from({ length: m }, (_, r) => J[r * n + i]),
     );
     column.forEach((x, r) => (out[r * n + i] = x));

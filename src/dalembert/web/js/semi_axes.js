@@ -65,42 +65,6 @@ function turnPair(x, y, c, s) {
 }
 
 /**
- * The lower triangle L of A = L Lᵀ, or null where A is not positive definite.
- * @param {Float64Array} A
- * @param {number} n
- */
-export function choleskyOf(A, n) {
-  const L = new Float64Array(n * n);
-  for (let i = 0; i < n; i++)
-    for (let j = 0; j <= i; j++) {
-      let sum = A[i * n + j];
-      for (let k = 0; k < j; k++) sum -= L[i * n + k] * L[j * n + k];
-      if (i !== j) L[i * n + j] = sum / L[j * n + j];
-      else if (sum > 0) L[i * n + i] = Math.sqrt(sum);
-      else return null;
-    }
-  return L;
-}
-
-/**
- * @param {Float64Array} L
- * @param {number} n
- * @param {Float64Array} b
- */
-export function choleskySolve(L, n, b) {
-  const x = Float64Array.from(b);
-  for (let i = 0; i < n; i++) {
-    for (let k = 0; k < i; k++) x[i] -= L[i * n + k] * x[k];
-    x[i] /= L[i * n + i];
-  }
-  for (let i = n - 1; i >= 0; i--) {
-    for (let k = i + 1; k < n; k++) x[i] -= L[k * n + i] * x[k];
-    x[i] /= L[i * n + i];
-  }
-  return x;
-}
-
-/**
  * (J⁺)ᵀ, m × n: J⁺ = Jᵀ (J Jᵀ)⁻¹ by the singular values of J.
  * @param {Float64Array} J
  * @param {number} m
