@@ -18,7 +18,7 @@ FITS := $(addprefix tests/identification/,test_excitation.py test_exciting_after
 	test_selection_shown.py test_folds.py test_comparison.py test_uncertainty.py test_long_logs.py test_robust_and_energy.py \
 	test_calibrated.py test_rest.py test_temperature.py)
 # the live page, and the server that adds to it, in browsers
-PAGE := tests/web $(wildcard tests/studio)
+PAGE := tests/web
 NODE := out/node/node_modules
 
 # tests on all processes; what failed is tried once more, one test at a time: processes that are killed, readers with a limit of time and

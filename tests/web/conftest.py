@@ -90,3 +90,12 @@ def firefox_page_of(firefox: Firefox, written: Callable[..., Path]) -> Iterator[
         tab.close()
     assert [entry["text"] for entry in firefox.log if entry["level"] == "error"] == []
     assert [url for url in firefox.requests if not url.startswith(("file:", "blob:", "data:"))] == []
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A robot's folder, with something beside it that is nobody's business."""
+    (tmp_path / "secret.toml").write_text("secret")
+    (tmp_path / "robot").mkdir()
+    da.load("pendulum").save(tmp_path / "robot" / "mine.toml")
+    return tmp_path / "robot"

@@ -10,7 +10,9 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,11 @@ import dalembert as da
 from dalembert.studio import server as server_module
 from dalembert.studio import uploads
 from dalembert.studio.bounds import CONNECTIONS, JSON_BYTES, ROBOT_BYTES
+from dalembert.studio.folder import RobotFolder
+from dalembert.studio.page_tasks import Shown
+from dalembert.studio.server import StudioServer
 from dalembert.studio.session import Session
+from dalembert.studio.structure import Structure
 from studio_client import Client
 
 SECURITY = {
@@ -32,6 +38,26 @@ SECURITY = {
     "Cache-Control": "no-store",
 }
 STREAM = {"Content-Type": "application/octet-stream"}
+PAGE = "<!doctype html><title>pendulum</title>"
+
+
+@pytest.fixture
+def session(folder: Path) -> Iterator[Session]:
+    arm = da.load("pendulum")
+    running = Session(RobotFolder(folder), Shown(arm.robot, Structure(), arm, (), PAGE))
+    yield running
+    running.close(1.0)
+
+
+@pytest.fixture
+def client(session: Session) -> Iterator[Client]:
+    server = StudioServer(session)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    yield Client(server)
+    server.shutdown()
+    server.server_close()
+    thread.join(5)
 
 
 def test_the_page_comes_with_its_policy_and_headers(client: Client, session: Session) -> None:
