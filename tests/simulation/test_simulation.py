@@ -671,7 +671,7 @@ def test_mistakes_are_one_sentence() -> None:
         ({"duration": -1.0}, "duration is -1 s"),
         ({"step": 0.0}, "step is 0 s"),
         ({"every": 0}, "every is 0"),
-        ({"method": "euler"}, "known are rk4, dop853, variational"),
+        ({"method": "euler"}, "choose from rk4, dop853, variational"),
         ({"stops": "bounce"}, "stops is 'bounce'"),
         ({"tip_wrench": [1.0]}, "tip_wrench has shape"),
         ({"q0": np.zeros((3, 2)), "qd0": np.zeros((2, 2))}, "do not broadcast"),

@@ -110,7 +110,7 @@ def evaluator(
 ) -> tuple[Evaluator, tuple[str, ...]]:
     """A function q (N, n) → tip (N, 3), value (N,), and the rows it looks at."""
     if quantity not in QUANTITIES:
-        raise DalembertError(f"there is no map of '{quantity}'; known are {', '.join(QUANTITIES)}")
+        raise DalembertError(f"there is no map of '{quantity}'; choose from {', '.join(QUANTITIES)}")
     arm._needs_inertia()
     space = task_space(arm, task)
     size = sizes(arm, limits, QUANTITIES[quantity][2])

@@ -91,7 +91,7 @@ METHODS: dict[str, Method] = {
 def check_method(name: str, arm: str, needs: Iterable[str] = ()) -> Method:
     """The method, or an error: there is none of this name, or it refuses what this arm needs."""
     if name not in METHODS:
-        raise DalembertError(f"there is no method '{name}'; known are {', '.join(METHODS)}")
+        raise DalembertError(f"there is no method '{name}'; choose from {', '.join(METHODS)}")
     for need in needs:
         if need in METHODS[name].refuses:
             others = " or ".join(f"'{other}'" for other, method in METHODS.items() if need not in method.refuses)

@@ -67,7 +67,7 @@ def _names(orientation: str) -> tuple[str, ...]:
 def space_of(arm: Arm, chain: AnyMechanism, orientation: str, task: Task) -> Space:
     """The rows that ``task`` names; without it those that this arm can move, as many as it has joints."""
     if orientation not in REPRESENTATIONS:
-        raise DalembertError(f"unknown orientation '{orientation}'; known are {', '.join(REPRESENTATIONS)}")
+        raise DalembertError(f"unknown orientation '{orientation}'; choose from {', '.join(REPRESENTATIONS)}")
     normal = _only_axis(arm, chain)
     if task is None:
         return _movable(arm, chain, orientation, normal)
