@@ -384,7 +384,7 @@ def test_columns_in_any_order_quoted_spaced_with_tau_and_blank_lines(motion: Pat
 def test_headers_with_mistakes(bad) -> None:
     assert bad(HEADER.replace("qd2", "qD2"), GOOD[1]).startswith(": unknown column 'qD2'")
     assert "did you mean 'qdd2'" in bad(HEADER.replace("qdd2", "qddd2"), GOOD[1])
-    assert bad("t,q1,q2,qd1,qd2", "0,0,0,0,0").startswith(": the columns qdd1 … are missing and cannot be made")
+    assert bad("t,q1,q2,qd1,qd2", "0,0,0,0,0").startswith(": the columns qdd1 … are missing and cannot be derived")
     assert bad("t,q1,q2,qd1", "0,0,0,0").endswith("but arm 'planar-2r' has 2 joints: qd must have the shape (…, 2)")
     assert bad("t,q1,q2,qd2", "0,0,0,0").startswith(": the column qd1 is missing")
     assert bad("q1,q2,qd1,qd2,qdd1,qdd2", "0,0,0,0,0,0").startswith(": the column t is missing")

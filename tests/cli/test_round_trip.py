@@ -177,7 +177,7 @@ def test_the_simulated_drive_has_limits_and_stops_unless_ideal(tmp_path: Path) -
     da.polynomial([0.0], [1.0], 0.05, 5).save(fast)
     of = ("simulate", "pendulum", "--follow", fast, "--duration", 0.2, "-o", out, "--force")
     told = run(*of).stderr
-    assert f"joint '{joint.name}' is at its effort limit from t = " in told and " altogether" in told
+    assert f"joint '{joint.name}' is at its effort limit from t = " in told and " in total" in told
     assert np.abs(table(out)["tau1"]).max() <= most
     for ideal in ("--ideal", "--no-effort-limits"):
         assert "effort limit" not in run(*of, ideal).stderr and np.abs(table(out)["tau1"]).max() > most

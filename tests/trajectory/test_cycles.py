@@ -306,7 +306,7 @@ def test_a_controller_with_a_model_of_its_own_does_not_know_what_is_carried() ->
     knows, not_told = (da.ComputedTorque(100.0, 20.0, motion, model=model) for model in (None, a))
     errors = [da.simulate(a, motion.q[0], None, c, 0.4).largest_tracking_error.max() for c in (knows, not_told)]
     assert errors[0] < 1e-9 < 1e-3 < errors[1]
-    with pytest.raises(da.DalembertError, match="parameters would replace what the motion carries"):
+    with pytest.raises(da.DalembertError, match="parameters would replace the payload of the motion"):
         da.simulate(a, motion.q[0], None, knows, 0.4, parameters=a.parameters)
     with pytest.raises(da.DalembertError, match="steps are cut at the events"):
         da.simulate(a, motion.q[0], None, knows, 0.4, tip_wrench=np.zeros((400, 6)))
