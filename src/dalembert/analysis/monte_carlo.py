@@ -278,7 +278,7 @@ def monte_carlo(
     tolerances = Tolerances.of(tolerances)
     for name, value, least, of in (("samples", samples, 1, " of robots"), ("seed", seed, 0, "")):
         if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
-            raise DalembertError(f"{name} is {shown(value)}; it must be an integer{of}, {least} or more")
+            raise DalembertError(f"{name} is {shown(value)}; it must be a whole number{of}, {least} or more")
     at = _instants(arm, motion)
     work = _Work(arm, tolerances, at, at.push(tip_wrench), int(seed))
     work.check()
