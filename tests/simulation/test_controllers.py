@@ -339,7 +339,7 @@ def test_adaptive_mistakes() -> None:
     fv = da.ParameterSet(a, only=["Fv_1"])
     refused("there is no 'Fv_1' to adapt", da.Adaptive(1.0, 1.0, 1.0, pose, parameters=fv), friction=False)
     refused("cannot call a Python function", da.Adaptive(1.0, 1.0, 1.0, pose), tip_wrench=lambda t, q, qd: np.zeros(6))
-    refused("gives \\(\\) for 1 instants", da.Adaptive(1.0, 1.0, 1.0, lambda t: t[0]), ShapeError)
+    refused("returns \\(\\) for 1 times", da.Adaptive(1.0, 1.0, 1.0, lambda t: t[0]), ShapeError)
     refused("the motion is not an array of numbers", da.Adaptive(1.0, 1.0, 1.0, lambda t: None), ShapeError)
     broken = da.Adaptive(1.0, 1.0, 1.0, lambda t: (np.where(t[:, None] < 0.05, pose, np.nan),) * 3)
     refused("has values that are not finite numbers at t = 0.05 s", broken)
