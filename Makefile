@@ -5,20 +5,22 @@ WORKERS ?= 2
 SOAK ?= 1
 BIN := .venv/bin
 # compilers, emulators and browsers that tests run; what is not there is skipped
-DEBIAN := gcc clang libclang-rt-dev libc6-dev nodejs chromium firefox-esr xvfb libegl1 libgl1-mesa-dri \
+DEBIAN := gcc g++ clang libclang-rt-dev libc6-dev nodejs chromium firefox-esr xvfb libegl1 libgl1-mesa-dri \
 	fonts-dejavu-core fonts-dejavu-extra poppler-utils qemu-user qemu-system-arm \
 	gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross \
-	gcc-arm-none-eabi libnewlib-arm-none-eabi
+	gcc-arm-none-eabi libnewlib-arm-none-eabi texlive-latex-base
 
 # tests that run what is not Python, compilers, emulators, Node, a browser, and many processes at once; and pages and pictures
 MACHINES := tests/emit/test_c99.py tests/emit/test_control_loop.py tests/emit/test_own_functions.py tests/emit/test_objects.py \
-	tests/emit/test_wasm.py tests/emit/test_grid.py tests/kernel/test_cache.py tests/report
+	tests/emit/test_wasm.py tests/emit/test_grid.py tests/symbols/test_latex.py tests/kernel/test_cache.py tests/report
 # searches and many fits to simulated and real logs
 FITS := $(addprefix tests/identification/,test_excitation.py test_exciting_after.py test_payload.py test_model_selection.py \
 	test_selection_shown.py test_folds.py test_comparison.py test_uncertainty.py test_long_logs.py test_robust_and_energy.py \
 	test_calibrated.py test_rest.py test_temperature.py)
 # the live page, and the server that adds to it, in browsers
 PAGE := tests/web
+# what needs an environment of its own
+ELSEWHERE := tests/foreign tests/drake tests/gpu
 NODE := out/node/node_modules
 
 # tests on all processes; what failed is tried once more, one test at a time: processes that are killed, readers with a limit of time and
@@ -72,7 +74,7 @@ book-update: .venv/.installed-book
 # the tests start hundreds of processes: bytecode is kept for them, and assertions need not be rewritten in every run;
 # each worker begins with its own half and takes from the other's end, so that what a file shares is made once
 test: .venv/.installed-dev
-	$(call tested,$(addprefix --ignore=,$(MACHINES) $(FITS) $(PAGE)))
+	$(call tested,$(addprefix --ignore=,$(MACHINES) $(FITS) $(PAGE) $(ELSEWHERE)))
 
 test-machines: .venv/.installed-dev .venv/.installed-debian
 	$(call tested,$(MACHINES))

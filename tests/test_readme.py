@@ -10,6 +10,7 @@ import runpy
 import shlex
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -66,8 +67,8 @@ PAGES = [page for page in sorted((ROOT / "docs").glob("*.md")) if PAIR.search(pa
 def test_python_blocks_of_the_docs_print_what_the_page_says(page: Path) -> None:
     """Those that are followed by what they print, each by itself."""
     for code, printed in PAIR.findall(page.read_text(encoding="utf-8")):
-        for library in re.findall(r"^import (torch|jax)\b", code, re.MULTILINE):
-            pytest.importorskip(library)
+        if not all(map(find_spec, re.findall(r"^import (torch|jax)\b", code, re.MULTILINE))):
+            continue  # make test-foreign runs these
         said = io.StringIO()
         with contextlib.redirect_stdout(said):
             exec(compile(code, page.name, "exec"), {"da": da})
