@@ -140,6 +140,7 @@ lint: .venv/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/mypy --strict --config-file= --follow-imports=silent --python-version 3.11 examples/*.py
 
 lint-page: $(NODE)/.installed
 	$(NODE)/.bin/tsc -p .

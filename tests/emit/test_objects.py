@@ -18,9 +18,8 @@ from cross import CROSS, Cross
 from dalembert.emit import llvm, wrappers
 from dalembert.errors import DalembertError
 from dalembert.kernel import machines
-from dalembert.kernel.compile import MachineCode, object_code
+from dalembert.kernel.compile import LEVELS, MachineCode, object_code
 from dalembert.kernel.elf import flash, undefined
-from dalembert.kernel.machines import LEVELS
 
 KINDS = {"double": np.float64, "float": np.float32}
 TOLERANCES = {"double": 1e-13, "float": 2e-5}
