@@ -47,7 +47,7 @@ help:
 	@echo "make format     let ruff, and Prettier where lint-page has installed it, put the formatting right"
 	@echo "make bench      speed on this machine beside every peer that installs: benchmarks/RESULTS.md, and what it has not"
 	@echo "make bench-quick  the same page from few figures: out/bench/RESULTS.md"
-	@echo "make soak       fuzzing of every reader, very many arms, new random examples: SOAK=1 takes at most an hour"
+	@echo "make soak       all trust checks at the scale SOAK, and the page docs/trust.md that they write: SOAK=1 takes hours, 0.02 minutes"
 	@echo "make soak-identification  a thousand simulated robots: is the true structure chosen, do standard deviations hold; SOAK scales it"
 	@echo "make clean      remove .venv, out and caches"
 

@@ -42,6 +42,7 @@ def main() -> int:
     options.add_argument(
         "--seed", type=int, default=None, help="that of another run, to repeat it; a new one unless given"
     )
+    options.add_argument("--minutes", type=float, default=float("inf"), help="begin nothing more after so long")
     given = options.parse_args()
     if not 0 < given.scale < 1000:
         options.error("scale must be a positive number below 1000, such as 0.02 or 1")
@@ -55,7 +56,7 @@ def main() -> int:
     }
     prepare()
     start = time.monotonic()
-    results = run(chosen, scales, seed, given.workers)
+    results = run(chosen, scales, seed, given.workers, start + 60 * given.minutes)
     seconds = time.monotonic() - start
     findings = 0
     for check in chosen:
@@ -67,6 +68,7 @@ def main() -> int:
     if not given.only:
         words = ["python", "tests/soak.py", f"{given.scale:g}", "--seed", str(seed)]
         words += ["--full", given.full] if given.full else []
+        words += ["--minutes", f"{given.minutes:g}"] if given.minutes < float("inf") else []
         text = page_of(results, given.scale, seed, shlex.join(words), seconds, given.workers)
         PAGE.write_text(text, encoding="utf-8")
         print(f"{PAGE.relative_to(HERE.parent)} is written")
@@ -84,9 +86,18 @@ def prepare() -> None:
     os.environ["DALEMBERT_CACHE"], os.environ["XDG_STATE_HOME"] = str(OUT / "cache"), str(OUT / "state")
 
 
-def run(checks: list[Check], scales: dict[str, float], seed: int, workers: int) -> dict[str, tuple[Outcome, float]]:
-    """The outcome of every check, and the time of its processes."""
-    tasks = [task for check in checks for task in check.tasks(scales[check.name], seed, OUT / "work")]
+def run(
+    checks: list[Check], scales: dict[str, float], seed: int, workers: int, deadline: float
+) -> dict[str, tuple[Outcome, float]]:
+    """The outcome of every check, and the time of its processes.
+
+    Checks advance together, so that a run that ends at its deadline has done the same share of each.
+    """
+    shares: list[tuple[float, Task]] = []
+    for check in checks:
+        pieces = check.tasks(scales[check.name], seed, OUT / "work")
+        shares += [(k / len(pieces), piece) for k, piece in enumerate(pieces)]
+    tasks = [task for _, task in sorted(shares, key=lambda entry: entry[0])]
     results = {check.name: (Outcome(check.bound), 0.0) for check in checks}
     progress = Progress(tasks)
     waiting = tasks[::-1]
@@ -95,6 +106,8 @@ def run(checks: list[Check], scales: dict[str, float], seed: int, workers: int) 
         running: dict[Future[tuple[Outcome, float]], Task] = {}
         with ProcessPoolExecutor(workers, context) as pool:
             while waiting or running:
+                if time.monotonic() > deadline:
+                    waiting.clear()
                 while waiting and len(running) < workers:
                     task = waiting.pop()
                     running[pool.submit(work, task)] = task

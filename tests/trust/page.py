@@ -32,7 +32,7 @@ bound is checked in every run, and a violation would stand on this page as such.
 | | |
 |---|---|
 | command | `{command}` |
-| scale | SOAK={scale:g}: amounts that can be scaled are {scale:g} of those of `make soak SOAK=1`, but for smallest amounts |
+| scale | SOAK={scale:g}; what was done of the amounts of SOAK=1 is in the column "share" |
 | seed | {seed} |
 | date | {date} |
 | version | dalembert {version} |
@@ -42,7 +42,8 @@ bound is checked in every run, and a violation would stand on this page as such.
 
 ## Summary
 
-"Share" is the amount of this run as a share of that at SOAK=1. "Time" is that of all processes together.
+"Share" is the amount of this run as a share of that at SOAK=1 ("–" for checks that take a given time instead of a given
+amount). "Time" is that of all processes together, on a machine that may have had other work.
 
 | check | examples | share | worst error | bound | verdict | time |
 |---|---|---|---|---|---|---|
