@@ -29,10 +29,10 @@ def work(task: Task, outcome: Outcome) -> None:
         top = Path(name)
         os.chmod(top, 0o755)
         _, right = started(torques, cache_at(top / "right")).answer()
-        for k in range(round(task.amount)):
-            situation = names[(task.index * round(task.amount) + k) % len(names)]
-            where = f"situation {k} of piece {task.index}, seed {task.seed}"
-            problem = tried(situation, top / f"{k}", rng, right["sum"])
+        for number in task.numbers:
+            situation = names[number % len(names)]
+            where = f"situation {number}, seed {task.seed}"
+            problem = tried(situation, top / f"{number}", rng, right["sum"])
             outcome.passed(situation, problem, where)
             outcome.count += 1
 

@@ -6,6 +6,7 @@ import math
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ class Task:
     index   the number of the piece, from which it also derives its random numbers
     amount  how many examples it has, or how many seconds it takes, as the check says
     folder  an existing folder for its files
+    start   how much the pieces before it have together
     """
 
     check: str
@@ -27,6 +29,12 @@ class Task:
     index: int
     amount: float
     folder: Path
+    start: float = 0.0
+
+    @property
+    def numbers(self) -> range:
+        """The numbers of its examples in the whole check."""
+        return range(round(self.start), round(self.start + self.amount))
 
     @property
     def rng(self) -> np.random.Generator:
@@ -158,7 +166,16 @@ class Check:
         if self.names is not None:
             count = len(self.names())
             amounts = [self.amount(scale) / count] * count
-        return [Task(self.name, seed, k, amount, folder) for k, amount in enumerate(amounts)]
+        starts = accumulate(amounts, initial=0.0)
+        return [
+            Task(self.name, seed, k, amount, folder, start)
+            for k, (amount, start) in enumerate(zip(amounts, starts, strict=False))
+        ]
+
+    def begun(self, task: Task, scale: float) -> float:
+        """The share of the check that is done when a piece begins; 0 as long as not even the smallest amount is done."""
+        within_least = task.start < self.least and self.names is None
+        return 0.0 if within_least else task.start / self.amount(scale)
 
     def run(self, task: Task) -> Outcome:
         """The outcome of one piece."""

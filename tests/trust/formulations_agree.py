@@ -33,7 +33,7 @@ Values = Callable[..., np.ndarray]
 def work(task: Task, outcome: Outcome) -> None:
     """As many robots as the piece's amount; sizes and shapes of the structures follow from its number."""
     count = round(task.amount)
-    if task.index % PLAIN == 0:
+    if task.index % PLAIN == PLAIN // 2:
         for k in range(count):
             rng = np.random.default_rng([*_key(task), k])
             robot = random_robot(rng, int(rng.integers(1, 9)), tree=bool(rng.random() < 0.5))

@@ -24,8 +24,7 @@ WAYS_OF_LONG = ("newton-euler", "newton-euler-base", "dalembert")  # Lagrange's 
 def work(task: Task, outcome: Outcome) -> None:
     """One arm after the other, of all kinds in turn; of each kind of 60 joints one in ten."""
     names = list(KINDS)
-    for k in range(round(task.amount)):
-        number = task.index * 1000 + k
+    for number in task.numbers:
         rng = np.random.default_rng([task.seed, number])
         kind = names[number % len(names)]
         if kind in RARE and number // len(names) % 10 != 0:

@@ -60,11 +60,13 @@ def page_of(results: Results, scale: float, seed: int, command: str, seconds: fl
     """The page of a run as text."""
     shown = [(check, *results[check.name]) for check in CHECKS if check.name in results]
     violated = [check.title for check, outcome, _ in shown if outcome.violations]
-    verdict = (
-        f"**{len(violated)} of {len(shown)} checks found violations**: {', '.join(violated)}."
-        if violated
-        else f"All {len(shown)} checks kept their bounds."
-    )
+    idle = [check.title for check, outcome, _ in shown if not outcome.count and not outcome.violations]
+    sentences = [
+        f"**{len(violated)} of {len(shown)} checks found violations**: {', '.join(violated)}." if violated else "",
+        f"The run ended before it came to {', '.join(idle)}." if idle else "",
+        f"All {len(shown)} checks kept their bounds." if not violated and not idle else "",
+    ]
+    verdict = " ".join(filter(None, sentences))
     head = HEAD.format(
         verdict=verdict, command=command, scale=scale, seed=seed, date=datetime.date.today().isoformat(),
         version=dalembert.__version__, machine=machine(), software=software(), minutes=seconds / 60, workers=workers,
@@ -83,7 +85,7 @@ def _summary(check: Check, outcome: Outcome, seconds: float) -> str:
         worst, bound = "–", "no violation"
     cells = (
         f"[{check.title}](#{_anchor(check.title)})", f"{outcome.count:,} {check.counted}", _share(check, outcome), worst,
-        bound, "kept" if not outcome.violations else "**violated**", _duration(seconds),
+        bound, "**violated**" if outcome.violations else "kept" if outcome.count else "not run", _duration(seconds),
     )  # fmt: skip
     return f"| {' | '.join(cells)} |"
 
@@ -91,7 +93,7 @@ def _summary(check: Check, outcome: Outcome, seconds: float) -> str:
 def _share(check: Check, outcome: Outcome) -> str:
     if check.unit == "seconds" or check.counted == "processes":
         return "–"
-    return f"{outcome.count / check.full:.0%}"
+    return f"{100 * outcome.count / check.full:.3g} %"
 
 
 def _section(check: Check, outcome: Outcome) -> str:

@@ -35,9 +35,8 @@ ON_TAPES_IN_COORDINATES = ("torque_derivatives", "forward_derivatives")
 
 def work(task: Task, outcome: Outcome) -> None:
     """One robot after the other, of all kinds of coordinates in turn."""
-    for k in range(round(task.amount)):
-        number = task.index * 10_000 + k
-        kind = KINDS[(task.index + k) % len(KINDS)]
+    for number in task.numbers:
+        kind = KINDS[number % len(KINDS)]
         a, x = example(kind, task.seed, number)
         where = f"{kind} robot {number}, seed {task.seed}"
         asked = Asked(a, x)

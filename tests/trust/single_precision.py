@@ -16,9 +16,8 @@ QUANTITIES = (
 
 def work(task: Task, outcome: Outcome) -> None:
     """Random robots; errors in units of the largest number of the array."""
-    for k in range(round(task.amount)):
-        number = task.index * 10_000 + k
-        kind = KINDS[(task.index + k) % len(KINDS)]
+    for number in task.numbers:
+        kind = KINDS[number % len(KINDS)]
         a, x = example(kind, task.seed, number)
         rng = np.random.default_rng([task.seed, number, 1])
         count = STATES if a.mechanism.linear else len(x["q"])

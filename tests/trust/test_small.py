@@ -24,7 +24,7 @@ FORKS = ("kill -9", "16 processes", "cache folders")
 def test_a_small_piece_of_the_check_keeps_its_bound(check: Check, index: int, amount: float, tmp_path: Path) -> None:
     if check.name in FORKS and sys.platform != "linux":
         pytest.skip("the check starts and limits processes as Linux does")
-    outcome = check.run(Task(check.name, 1, index, amount, tmp_path))
+    outcome = check.run(Task(check.name, 1, index, amount, tmp_path, start=index))
     assert outcome.count > 0 and outcome.lines
     assert outcome.findings == [] and outcome.violations == 0
 
@@ -61,3 +61,5 @@ def test_the_page_tells_violations_and_amounts() -> None:
     text = page_of(results, scale=0.25, seed=5, command="make soak SOAK=0.25", seconds=120.0, workers=2)
     assert "SOAK=0.25" in text and "100,000" in text and "3.0e-14" in text
     assert "**violated**" in text and "a file is half-written" in text
+    idle = page_of({"kill -9": (Outcome(0.0), 0.0)}, scale=1, seed=5, command="", seconds=1.0, workers=2)
+    assert "not run" in idle and "kept their bounds" not in idle
