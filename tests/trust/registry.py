@@ -36,7 +36,7 @@ CHECKS = (
         "and with an identity that derives it from other quantities, from an automatic derivative, or from a brute-force "
         "implementation that shares no code with the package.",
         "robots", "largest difference, relative to the largest number of the array", 1e-9,
-        quantities_agree.work, full=2_000, least=12, piece=2, small=((3, 1), (5, 1)), label="quantity",
+        quantities_agree.work, full=2_000, least=12, piece=2, small=((5, 1), (10, 1)), label="quantity",
     ),
     Check(
         "hostile arms", "Arms built to hurt",
