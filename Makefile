@@ -29,13 +29,15 @@ PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 tested = $(PYTEST) -n $(WORKERS) --dist worksteal $(1) || \
 	{ echo "once more, one at a time, what failed:"; $(PYTEST) --last-failed --last-failed-no-failures none $(1); }
 
-.PHONY: help demo book book-update test test-machines test-fits test-page test-core test-foreign test-drake test-robots test-gpu lint lint-page format bench bench-quick soak soak-identification clean
+.PHONY: help demo docs book book-update test test-more portable test-machines test-fits test-page test-core test-foreign test-drake test-robots test-gpu lint lint-page format bench bench-quick soak soak-identification clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo       a report on the motions of a two-link arm, as one page: out/demo/example-7.2.html, and its live page: out/demo/live.html"
+	@echo "make docs       the documentation site, its code executed: out/site/index.html"
 	@echo "make book       execute the notebooks of examples/book and compare, and show every object in a kernel; make book-update writes them"
 	@echo "make test       all tests that Python alone can run, on WORKERS=$(WORKERS) processes"
+	@echo "make test-more  all that follows up to test-drake, the notebooks and the documentation: .ci/run is lint, test and test-more"
 	@echo "make test-machines  emitted code on compilers and emulators, reports and pictures, pages in a browser: installs these on Debian"
 	@echo "make test-fits  searches for motions, selections, payloads: many identifications of simulated and real logs"
 	@echo "make test-page  the live page in Chromium and Firefox, and its modules through lint-page: installs these on Debian"
@@ -43,13 +45,14 @@ help:
 	@echo "make test-foreign  PyTorch and JAX, in an environment that has them, on the CPU"
 	@echo "make test-robots  every URDF and xacro of PyPI's example-robot-data and rtb-data, against Pinocchio"
 	@echo "make test-drake  SDF files and rotors as Drake reads them, in an environment that has it"
+	@echo "make portable   the core on other Pythons, NumPys, processors and on 64-bit ARM: writes docs/portability.md"
 	@echo "make test-gpu   the tests that need a CUDA device, with the libraries that PYTHON has: CuPy, PyTorch, JAX"
 	@echo "make lint       formatting, ruff and mypy, changing nothing"
 	@echo "make lint-page  types and formatting of the page's JavaScript, with TypeScript and Prettier from npm"
 	@echo "make format     let ruff, and Prettier where lint-page has installed it, put the formatting right"
 	@echo "make bench      speed on this machine beside every peer that installs: benchmarks/RESULTS.md, and what it has not"
 	@echo "make bench-quick  the same page from few figures: out/bench/RESULTS.md"
-	@echo "make soak       fuzzing of every reader, very many arms, new random examples: SOAK=1 takes at most an hour"
+	@echo "make soak       all trust checks at the scale SOAK, and the page docs/trust.md that they write: SOAK=1 takes hours, 0.02 minutes"
 	@echo "make soak-identification  a thousand simulated robots: is the true structure chosen, do standard deviations hold; SOAK scales it"
 	@echo "make clean      remove .venv, out and caches"
 
@@ -64,6 +67,10 @@ demo: .venv/.installed
 	$(BIN)/dalembert report planar-2r --example 7.2 --out out/demo/example-7.2.html --force
 	$(BIN)/dalembert page planar-2r --example 7.2 --title "Example 7.2: planar-2r" --out out/demo/live.html --force
 
+# the pages are executed in processes of their own; those that have not changed, and the package neither, are not executed again
+docs: .venv/.installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
 book: .venv/.installed-book
 	$(BIN)/python tests/report/in_kernel.py
 	$(BIN)/python examples/book/build.py --workers $(WORKERS)
@@ -75,6 +82,18 @@ book-update: .venv/.installed-book
 # each worker begins with its own half and takes from the other's end, so that what a file shares is made once
 test: .venv/.installed-dev
 	$(call tested,$(addprefix --ignore=,$(MACHINES) $(FITS) $(PAGE) $(ELSEWHERE)))
+
+# one after the other: each uses all cores
+test-more:
+	$(MAKE) test-machines
+	$(MAKE) test-page
+	$(MAKE) test-fits
+	$(MAKE) test-core
+	$(MAKE) test-foreign
+	$(MAKE) test-robots
+	$(MAKE) test-drake
+	$(MAKE) book
+	$(MAKE) docs
 
 test-machines: .venv/.installed-dev .venv/.installed-debian
 	$(call tested,$(MACHINES))
@@ -96,7 +115,7 @@ test-core: .venv/.python
 # torch is pinned to the wheel for CPUs: others bring gigabytes of libraries for GPUs
 test-foreign: out/foreign/venv/.installed
 	TORCHINDUCTOR_CACHE_DIR=out/foreign/inductor out/foreign/venv/bin/python -m pytest tests/foreign \
-		"tests/test_readme.py::test_python_blocks_of_the_docs_print_what_the_page_says[arrays]"
+		"tests/test_readme.py::test_blocks_print_what_the_page_says[arrays]"
 
 out/foreign/venv/.installed: .venv/.python pyproject.toml
 	$(PYTHON) -m venv out/foreign/venv
@@ -123,6 +142,10 @@ out/drake/venv/.installed: .venv/.python pyproject.toml
 	$(PYTHON) -m venv out/drake/venv
 	out/drake/venv/bin/python -m pip install --quiet --disable-pip-version-check "drake>=1.30" "pytest>=8" "hypothesis>=6.100" -e .
 	@touch $@
+
+# environments of its own under out/portable; interpreters that are not here come from Debian's later releases
+portable: .venv/.installed .venv/.installed-debian
+	$(BIN)/python tests/portable/run.py
 
 # array libraries for GPUs are gigabytes: those of PYTHON are used, with whatever of pytest it has
 test-gpu:
@@ -200,6 +223,10 @@ clean:
 
 .venv/.installed-book: .venv/.installed pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[book]"
+	@touch $@
+
+.venv/.installed-docs: .venv/.installed pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
 	@touch $@
 
 .venv/.installed-dev: .venv/.installed pyproject.toml
