@@ -20,7 +20,7 @@ FITS := $(addprefix tests/identification/,test_excitation.py test_exciting_after
 # the live page, and the server that adds to it, in browsers
 PAGE := tests/web
 # what needs an environment of its own
-ELSEWHERE := tests/foreign tests/drake tests/gpu
+ELSEWHERE := tests/foreign tests/drake tests/gpu tests/docs
 NODE := out/node/node_modules
 
 # tests on all processes; what failed is tried once more, one test at a time: processes that are killed, readers with a limit of time and
