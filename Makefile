@@ -29,7 +29,7 @@ PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 tested = $(PYTEST) -n $(WORKERS) --dist worksteal $(1) || \
 	{ echo "once more, one at a time, what failed:"; $(PYTEST) --last-failed --last-failed-no-failures none $(1); }
 
-.PHONY: help demo docs book book-update test test-more portable test-machines test-fits test-page test-core test-foreign test-drake test-robots test-gpu lint lint-page format bench bench-quick soak soak-identification clean
+.PHONY: help demo docs test-docs book book-update test test-more portable test-machines test-fits test-page test-core test-foreign test-drake test-robots test-gpu lint lint-page format bench bench-quick soak soak-identification clean
 .DELETE_ON_ERROR:
 
 help:
@@ -43,6 +43,7 @@ help:
 	@echo "make test-page  the live page in Chromium and Firefox, and its modules through lint-page: installs these on Debian"
 	@echo "make test-core  the core alone, in an environment that has no extra"
 	@echo "make test-foreign  PyTorch and JAX, in an environment that has them, on the CPU"
+	@echo "make test-docs  builds the documentation strictly, and follows its links"
 	@echo "make test-robots  every URDF and xacro of PyPI's example-robot-data and rtb-data, against Pinocchio"
 	@echo "make test-drake  SDF files and rotors as Drake reads them, in an environment that has it"
 	@echo "make portable   the core on other Pythons, NumPys, processors and on 64-bit ARM: writes docs/portability.md"
@@ -71,6 +72,9 @@ demo: .venv/.installed
 docs: .venv/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
+test-docs: .venv/.installed-docs .venv/.installed-dev
+	$(PYTEST) tests/docs
+
 book: .venv/.installed-book
 	$(BIN)/python tests/report/in_kernel.py
 	$(BIN)/python examples/book/build.py --workers $(WORKERS)
@@ -83,17 +87,14 @@ book-update: .venv/.installed-book
 test: .venv/.installed-dev
 	$(call tested,$(addprefix --ignore=,$(MACHINES) $(FITS) $(PAGE) $(ELSEWHERE)))
 
-# one after the other: each uses all cores
+# those that use all cores one after the other, those that use one side by side
 test-more:
 	$(MAKE) test-machines
 	$(MAKE) test-page
 	$(MAKE) test-fits
-	$(MAKE) test-core
-	$(MAKE) test-foreign
 	$(MAKE) test-robots
-	$(MAKE) test-drake
 	$(MAKE) book
-	$(MAKE) docs
+	$(MAKE) --jobs=$(WORKERS) --output-sync=target test-core test-foreign test-drake test-docs docs
 
 test-machines: .venv/.installed-dev .venv/.installed-debian
 	$(call tested,$(MACHINES))
