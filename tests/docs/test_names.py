@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,9 @@ def test_names_of_the_package_and_of_the_arm_exist(page: Path) -> None:
     missing = {f"da.{name}" for name in re.findall(r"\bda\.([A-Za-z]\w*)\b(?!`\()", text)} - {
         f"da.{name}" for name in (*dir(da), *da.__all__, *MODULES)
     }
-    missing |= {f"arm.{name}" for name in re.findall(r"(?<![\w/.])arm\.([a-z]\w*)\(", text) if not hasattr(da.Arm, name)}
+    missing |= {
+        f"arm.{name}" for name in re.findall(r"(?<![\w/.])arm\.([a-z]\w*)\(", text) if not hasattr(da.Arm, name)
+    }
     assert not missing
 
 
@@ -30,7 +33,8 @@ def test_arguments_that_are_named_exist() -> None:
     """In the calls of the tables of coming-from.md."""
     checked = 0
     for owner, name, arguments in CALL.findall((DOCS / "coming-from.md").read_text(encoding="utf-8")):
-        known = inspect.signature(getattr(da if owner == "da" else da.Arm, name)).parameters
+        known = {*inspect.signature(getattr(da if owner == "da" else da.Arm, name)).parameters}
+        known |= {field.name for field in fields(da.Robot)} if name == "replace" else set()
         for keyword in re.findall(r"(?:^|[ (])(\w+)=", arguments):
             assert keyword in known, f"{owner}.{name}({keyword}=)"
             checked += 1
