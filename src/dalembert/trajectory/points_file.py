@@ -43,9 +43,11 @@ class Points:
 
 
 def read_points(path: str | os.PathLike[str], arm: Arm, *, degrees: bool = False) -> Points:
-    """The columns q1 … qn (rad; m), or those named after the joints of ``arm``; ``hold`` (s) and ``payload`` (kg) per point.
+    """The columns q1 … qn (rad; m), or those named after the joints of ``arm``; ``hold`` (s) and ``payload`` (kg) per
+    point.
 
-    Units in the header are respected. ``payload_x`` … (m) and ``payload_ixx`` … (kg m²) describe a payload, as in motion files.
+    Units in the header are respected. ``payload_x`` … (m) and ``payload_ixx`` … (kg m²) describe a payload, as in
+    motion files.
 
     degrees  read revolute joints without a unit in the header in degrees
     """
