@@ -487,11 +487,11 @@ def test_wrong_loops_are_named():
         ({"link_b": "rod1"}, "closes no chain"),
         ({"passive": ("elbow",)}, "'elbow' does not exist"),
         ({"branch": {"shoulder": 1.0}}, "'shoulder', which does not exist"),
-        ({"kind": "prismatic"}, "known kinds are revolute, connect, weld"),
+        ({"kind": "prismatic"}, "it must be one of revolute, connect, weld"),
         ({"axis": (0, 0, 0)}, "needs a direction"),
         ({"passive": "elbow1"}, "it must be a list of joints"),
-        ({"branch": {"motor1": "up"}}, "it must give joints and their positions"),
-        ({"branch": 3}, "it must give joints and their positions"),
+        ({"branch": {"motor1": "up"}}, "it must map joints to positions"),
+        ({"branch": 3}, "it must map joints to positions"),
     ]
     for changes, sentence in cases:
         with pytest.raises(RobotError, match=sentence):
@@ -584,7 +584,7 @@ def test_loops_for_a_urdf_arm(tmp_path: Path):
 def test_mjcf_says_what_it_leaves_out():
     text = FOUR_BAR.replace("LOOP", CONNECT).replace('active="false"', 'name="geared" active="false"')
     assert any("geared" in note for note in read_mjcf(text).notes)
-    with pytest.raises(RobotError, match="leaves no joint that a motor could move: all 3 are passive or follow others"):
+    with pytest.raises(RobotError, match="leaves no joint that a motor could move: all 3 are passive or coupled"):
         read_mjcf(text.replace('active="false"', ""))
     loop = arm("four-bar").robot.loops[0]
     assert loop.kind == "connect" and loop.passive == ("pin", "rocker") and arm("four-bar").joint_names == ("crank",)

@@ -144,7 +144,7 @@ def test_friction_and_limits_are_used():
         ([joint(), "<group/>", "<frame/>"], "group, frame"),
         (
             [joint(), "<transmission name='t'><mechanicalReduction>100</mechanicalReduction></transmission>"],
-            "no rotor is made of it: transmission 't'",
+            "no rotor is derived from it: transmission 't'",
         ),
         ([joint(inside='<origin xyz="1 0 0"/><origin/>')], "first of several is used: <origin> in joint 'j'"),
     ],
@@ -187,7 +187,7 @@ def test_tip():
     text = urdf(link(), joint(), '<link name="tool0"/>', joint("k", "fixed", "a", "tool0"))
     assert parse_urdf(text).tip.link == "tool0"
     assert parse_urdf(text, tip="a").tip == Frame("a", "a")
-    with pytest.raises(RobotError, match=r"no link is called 'tool'.*did you mean 'tool0'"):
+    with pytest.raises(RobotError, match=r"there is no link 'tool'.*did you mean 'tool0'"):
         parse_urdf(text, tip="tool")
 
 
@@ -214,7 +214,7 @@ LAUGHS = '<!DOCTYPE r [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>'
         (urdf(link(m="${mass}"), joint()), "arm.urdf: <mass>.*xacro"),
         ("<robot/>", "arm.urdf: robot 'robot' has no links"),
         (urdf("<link/>"), "arm.urdf: <link> has no 'name'"),
-        (urdf(link(), link(), joint()), "arm.urdf.*two links are called 'a'"),
+        (urdf(link(), link(), joint()), "arm.urdf.*two links have the name 'a'"),
         (urdf(link()), "arm.urdf.*2 roots"),
         (
             urdf(link("a"), link("b"), joint("j", parent="a", child="b"), joint("k", parent="b", child="a")),
@@ -266,7 +266,7 @@ def test_files_that_are_none(tmp_path, monkeypatch):
     (tmp_path / "big.urdf").write_text(urdf(link(), joint()))
     with pytest.raises(RobotError, match=r"big.urdf: the robot file has \d+ bytes; at most 10 are read"):
         read_urdf(tmp_path / "big.urdf")
-    with pytest.raises(RobotError, match=r"URDF text: it has more than 10 bytes; no robot file"):
+    with pytest.raises(RobotError, match=r"URDF text: it has more than 10 bytes, the maximum"):
         read_urdf(urdf(link(), joint()))
 
 

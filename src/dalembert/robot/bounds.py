@@ -40,7 +40,7 @@ def at_most(most: int, count: float, what: str, where: str) -> None:
     >>> at_most(10_000, 10_001, "links", "arm.urdf")
     Traceback (most recent call last):
     ...
-    dalembert.errors.RobotError: arm.urdf: more than 10000 links, which is the maximum for a robot file
+    dalembert.errors.RobotError: arm.urdf: it has more than 10000 links, the maximum for a robot file
     """
     if count > most:
-        raise RobotError(f"{where}: more than {most} {what}, which is the maximum for a robot file")
+        raise RobotError(f"{where}: it has more than {most} {what}, the maximum for a robot file")

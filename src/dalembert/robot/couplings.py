@@ -100,8 +100,8 @@ class Coupling:
         )
         if self.higher and not (len(joints) == columns == 1):
             raise RobotError(
-                f"{where} has coefficients of higher powers, {shown(self.higher)}, but couples {len(joints)} joints to "
-                f"{columns}; powers are allowed only where one joint follows one other"
+                f"{where} has coefficients of higher powers, {shown(self.higher)}, but couples {len(joints)} to "
+                f"{columns} joints; powers are allowed only where one joint follows one other"
             )
         if len(self.higher) > DEGREE - 1:
             raise RobotError(f"{where} has a polynomial of degree {len(self.higher) + 1}; the maximum is {DEGREE}")
@@ -112,7 +112,7 @@ class Coupling:
     def _check_motors(self, where: str) -> None:
         if self.limits and len(self.limits) != len(self.motors):
             raise RobotError(
-                f"{where} has limits for {len(self.limits)} motors, but has {len(self.motors)} motors; give one table per motor"
+                f"{where} has limits for {len(self.limits)} motors, but the number of motors is {len(self.motors)}; give one table per motor"
             )
         if len(self.motors) > len(self.joints):
             raise RobotError(
