@@ -407,7 +407,7 @@ def test_other_separators_units_and_names_give_the_same_torques_and_are_said(mot
     other.write_text("\n".join(GOOD).replace(",", ";").replace(".", ","))
     commas = run("torques", "planar-2r", other)
     assert commas.stdout == plain.stdout
-    assert commas.stderr.splitlines()[0] == f"note: {other}: commas in numbers are taken as decimal points"
+    assert commas.stderr.splitlines()[0] == f"note: {other}: commas in numbers are read as decimal points"
     rows = np.loadtxt(motion, delimiter=",", skiprows=1) * [1e3, *[180 / np.pi] * 4, 1, 1]
     header = "time_ms,q1 [deg],q2 [deg],qd1 [deg/s],qd2 [deg/s],joint1.acceleration,joint2.acceleration"
     np.savetxt(other, rows, delimiter=",", header=header, comments="", fmt="%.17g")
@@ -415,10 +415,10 @@ def test_other_separators_units_and_names_give_the_same_torques_and_are_said(mot
     assert np.allclose(read_back(degrees.stdout)[1], read_back(plain.stdout)[1], rtol=1e-12, atol=1e-9)
     notes = [line for line in degrees.stderr.splitlines() if line.startswith("note: ")]
     brought = (("t", "ms"), ("q", "deg"), ("qd", "deg/s"))
-    assert notes == [f"note: {other}: {group} was brought from {unit} to SI" for group, unit in brought]
+    assert notes == [f"note: {other}: {group} was converted from {unit} to SI" for group, unit in brought]
     page = tmp_path / "page.html"
     result = run("report", "planar-2r", other, "-o", page)
-    assert all(note in result.stderr for note in notes) and "q was brought from deg to SI." in page.read_text()
+    assert all(note in result.stderr for note in notes) and "q was converted from deg to SI." in page.read_text()
 
 
 def test_the_wrong_number_of_joints_names_both_shapes(bad) -> None:
@@ -769,7 +769,7 @@ def test_show_reads_a_table_and_fills_shapes(tmp_path: Path) -> None:
         "the DH convention is assumed to be standard" in said
         and "columns converted to SI units: 'a [mm]' from mm" in said
     )
-    assert "is taken as" not in " ".join(run("show", table, "--convention", "modified").output.split())
+    assert "is assumed to be" not in " ".join(run("show", table, "--convention", "modified").output.split())
     table.write_text("a,alpha,d,theta\n500,90,0,q1\n")
     assert "column 'a': 500 looks like millimetres" in run("show", table, code=2).stderr
     urdf = tmp_path / "arm.urdf"

@@ -186,7 +186,7 @@ def test_a_damaged_dataset_is_one_sentence(tmp_path: Path) -> None:
 
     for k, (change, words) in enumerate(
         (
-            (lambda info: [info], "it holds a list"),
+            (lambda info: [info], "it contains a list"),
             (lambda info: {**info, "fps": 0}, "fps is 0"),
             (lambda info: {**info, "fps": True}, "fps is True"),
             (lambda info: {**info, "fps": 1e300}, "fps is 1e"),

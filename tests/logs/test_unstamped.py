@@ -57,7 +57,7 @@ def test_stamps_and_a_rate_agree_or_count_rows_or_are_refused() -> None:
         same(run)
         assert any(words in note for note in run.notes)
     for rate, unit in ((2 * RATE, None), (RATE, "ms")):
-        with pytest.raises(da.DalembertError, match=r"rate is .* Hz, but t says .* Hz; leave rate out"):
+        with pytest.raises(da.DalembertError, match=r"rate is .* Hz, but t gives .* Hz; omit rate"):
             read_log(log(), arm(), rate=rate, time_unit=unit)
     with pytest.raises(da.DalembertError, match=r"--rate\) if it counts the rows"):
         read_log({**log(), "t": rows}, arm())

@@ -258,7 +258,7 @@ def test_files_that_are_none(tmp_path, monkeypatch):
         read_urdf(tmp_path / "missing.urdf")
     with pytest.raises(RobotError, match="this is a folder"):
         read_urdf(tmp_path)
-    with pytest.raises(RobotError, match="this cannot be a file's name"):
+    with pytest.raises(RobotError, match="this is not a valid file name"):
         read_urdf("a\0b")
     with pytest.raises(RobotError, match="/dev/zero: this is a device, not a robot file"):
         read_urdf("/dev/zero")
