@@ -761,7 +761,7 @@ def test_joints_of_loops() -> None:
     )
     with pytest.raises(
         RobotError,
-        match="whose angle a loop gives by its cosine and sine only; a revolute joint can follow it by a whole",
+        match="for which a loop gives only the cosine and sine of its angle; a revolute joint can follow it with an integer",
     ):
         assert da.Arm(half).mechanism
 
