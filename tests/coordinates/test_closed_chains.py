@@ -483,7 +483,7 @@ def test_wrong_loops_are_named():
     robot = arm("five-bar").robot
     loop = robot.loops[0]
     cases = [
-        ({"link_a": "nothing"}, "is on link 'nothing', which does not exist"),
+        ({"link_a": "nothing"}, "is attached to link 'nothing', which does not exist"),
         ({"link_b": "rod1"}, "closes no chain"),
         ({"passive": ("elbow",)}, "'elbow' does not exist"),
         ({"branch": {"shoulder": 1.0}}, "'shoulder', which does not exist"),
@@ -562,7 +562,7 @@ def test_files_keep_loops(name, tmp_path: Path):
     assert parse_toml(write_toml(robot)) == robot
     arm(name).save(tmp_path / "arm.toml")
     assert da.load(tmp_path / "arm.toml").robot.loops == robot.loops
-    with pytest.raises(RobotError, match="URDF cannot hold"):
+    with pytest.raises(RobotError, match="URDF cannot express"):
         save_robot(robot, tmp_path / "arm.urdf")
 
 
