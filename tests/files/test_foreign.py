@@ -91,10 +91,10 @@ def test_what_a_reader_prints_or_asks_for_is_no_message():
         ("absent", {}, r"failed on it \(AttributeError: module 'foreign_functions' has no attribute 'absent'\)"),
         ("forge", {"text": "not JSON"}, "arm.xml: the reader gave an invalid answer"),
         ("forge", {"text": "[" * 100_000}, "arm.xml: the reader gave an invalid answer"),
-        ("forge", {"text": '[{}, [["x", "O", [1]]]]'}, "makes no sense"),  # an object would be a pickle
-        ("forge", {"text": '[{}, [["x", "f8", [1000000000000]]]]'}, "makes no sense"),
-        ("forge", {"text": '[{}, [["x", "f8", [-1]]]]'}, "makes no sense"),
-        ("forge", {"text": '[{"kind": "answer"}, []]'}, "makes no sense"),
+        ("forge", {"text": '[{}, [["x", "O", [1]]]]'}, "invalid answer"),  # an object would be a pickle
+        ("forge", {"text": '[{}, [["x", "f8", [1000000000000]]]]'}, "invalid answer"),
+        ("forge", {"text": '[{}, [["x", "f8", [-1]]]]'}, "invalid answer"),
+        ("forge", {"text": '[{"kind": "answer"}, []]'}, "invalid answer"),
     ],
 )  # fmt: skip
 def test_its_end_is_one_sentence_and_the_next_file_is_read(function, arguments, sentence):

@@ -21,7 +21,7 @@ from test_logs import HEADER, ROWS, WRITERS, Message, arm, log, states, text, wh
 from test_payload import MASS, puma, wrist
 
 GROUPS = ("q", "qd", "tau")
-WORDS = "rows hold values that no arm can have"
+WORDS = "rows contain values that no arm can have"
 
 
 def spoiled(rows: dict[int, dict[str, float]], data: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

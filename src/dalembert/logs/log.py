@@ -314,10 +314,10 @@ def _torque_from_current(
         arrays["tau"] = current * per_joint("gains", gains, n)
         raw.note("torque is current times the drive gains")
     elif gains is not None:
-        raise raw.wrong(f"drive gains are given, but the log has no current; it has {names_of(raw)}")
+        raise raw.wrong(f"drive gains are given, but it has no current; it has {names_of(raw)}")
     elif current is not None and "tau" not in arrays:
         raise raw.wrong(
-            "the log has motor currents and no torques: give the drive gains (N m/A), n numbers, as gains (--gains)"
+            "it has motor currents and no torques: give the drive gains (N m/A), n numbers, as gains (--gains)"
         )
 
 

@@ -26,7 +26,7 @@ HOTTEST = 200.0  # °C: no drive is warmer
 
 @dataclass
 class Found:
-    """A quantity of a file, as it stands there; unit: what its name ends with, units: what its columns say."""
+    """A quantity as stored in a file; unit: the ending of its name, units: those of its columns."""
 
     name: str
     values: Any
@@ -50,7 +50,7 @@ def missing(raw: Raw, group: str, what: str) -> DalembertError:
             "as observation.effort, or name the feature that holds them with columns (--column tau=NAME)"
         )
     return raw.wrong(
-        f"the log has no {what}; it has {names_of(raw)}; name the right one with columns (--column {group}=NAME)"
+        f"it has no {what}; it has {names_of(raw)}; name the right one with columns (--column {group}=NAME)"
     )
 
 
@@ -118,7 +118,7 @@ def _asked(raw: Raw, group: str, asked: Any) -> Found:
         unknown = [word for word in words if word not in raw.arrays]
         if unknown:
             hint = nearest(str(unknown[0]), raw.names)
-            raise raw.wrong(f"the log has no '{unknown[0]}' for {group}; it has {names_of(raw)}{hint}")
+            raise raw.wrong(f"it has no '{unknown[0]}' for {group}; it has {names_of(raw)}{hint}")
         try:
             return Found(label, np.column_stack([raw.values(word) for word in words]))
         except DalembertError:
@@ -147,7 +147,7 @@ def _numbers(raw: Raw, group: str, word: Any, width: int) -> list[int]:
     countable = all(part.isdecimal() and len(part) < 10 for part in numbers) and (start or colon)
     if not countable or isinstance(word, bool):
         hint = nearest(str(word), [*raw.header, *raw.groups])
-        raise raw.wrong(f"the log has no '{word}' for {group}; it has {names_of(raw)}{hint}")
+        raise raw.wrong(f"it has no '{word}' for {group}; it has {names_of(raw)}{hint}")
     first = int(start or 0)
     last = first + 1 if not colon else int(end or width)
     if not first < last <= width:
@@ -192,15 +192,13 @@ def time_of(raw: Raw, time: Found | None, unit: str | None, rate: float | None =
     """
     if time is None and rate is not None:
         if unit is not None:
-            raise raw.wrong(
-                f"the time unit is given as '{unit}', but the log has no time (t); rate, in Hz, is sufficient"
-            )
+            raise raw.wrong(f"the time unit is given as '{unit}', but there is no time (t); rate, in Hz, is sufficient")
         _check_count(raw, count)
         raw.note(f"there are no time stamps; a sampling rate of {rate:g} Hz is used")
         return np.arange(count) / rate
     if time is None:
         raise raw.wrong(
-            f"the log has no time (t); it has {names_of(raw)}; name it with columns (--column t=NAME), or, for a log without "
+            f"it has no time (t); it has {names_of(raw)}; name it with columns (--column t=NAME), or, for a log without "
             "time stamps, give its sampling rate in Hz, such as rate=500 (--rate 500)"
         )
     t = numeric(raw, time)
@@ -245,7 +243,7 @@ def time_of(raw: Raw, time: Found | None, unit: str | None, rate: float | None =
 
 def _check_count(raw: Raw, count: int) -> None:
     if count < FEWEST:
-        raise raw.wrong(f"the log has {count} rows; at least {FEWEST} are needed")
+        raise raw.wrong(f"it has {count} rows; at least {FEWEST} are needed")
 
 
 def _counts(t: Array, step: float) -> bool:

@@ -71,7 +71,7 @@ class JointStates:
         if not joints or len(set(joints)) != len(joints):
             return
         self.numbers += len(FIELDS) * len(joints)
-        check_size(f"{self.source}: the JointState messages", self.numbers)
+        check_size(f"{self.source}: the set of JointState messages", self.numbers)
         key = topic, frozenset(joints)
         if key not in self.series:
             check_names(self.source, joints, "joint")

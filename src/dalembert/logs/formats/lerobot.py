@@ -162,7 +162,7 @@ def _dataset(path: Path, files: Sequence[Path], info: Info, request: Request) ->
             parts.append((runs[keep], _rows(columns, keep)))
     absent = [first for first, end in request.episodes or () if end == first + 1 and first not in known]
     if absent or not parts:
-        have = f"there are {_numbers(known)}" if known else "there are none"
+        have = f"the dataset has {_numbers(known)}" if known else "the dataset has none"
         raise DalembertError(f"{path}: there is no episode {absent[0] if absent else 'of those requested'}; {have}")
     return _gathered(path, parts, info, request)
 
