@@ -490,7 +490,7 @@ def test_headers_that_are_wrong(tmp_path: Path) -> None:
     path = text(tmp_path / "a.csv", "t,q1,q1,qd1,qd2,tau1,tau2", table())
     with pytest.raises(da.DalembertError, match="the header contains 'q1' twice, in columns 1 and 2"):
         read_log(path, arm())
-    with pytest.raises(da.DalembertError, match="of the columns q1, q2, … number 2 is missing"):
+    with pytest.raises(da.DalembertError, match="number 2 of the columns q1, q2, … is missing"):
         read_log(text(path, "t,q1,q3,qd1,qd2,tau1,tau2", table()), arm())
     same(read_log(text(path, ",".join([*HEADER, "sensor7"]), [[*r, 0.0] for r in table()]), arm()))
     with pytest.raises(da.DalembertError, match="rows have 7 values, but the header has 6 columns"):
@@ -542,7 +542,7 @@ def test_time_in_other_units(tmp_path: Path, unit: str, factor: float) -> None:
     same(read_log({**data, "t": data["t"] * factor}, arm(), units={"t": unit}))
     found = read_log({**data, "t": (1.7e9 + data["t"]) * factor}, arm())
     same(found)
-    assert any(f"taken as {unit} since 1970" in note for note in found.notes)
+    assert any(f"read as {unit} since 1970" in note for note in found.notes)
     rows = table()
     rows[:, 0] *= factor
     same(read_log(text(tmp_path / "a.csv", f"time_{unit},q1,q2,qd1,qd2,tau1,tau2", rows), arm()))
@@ -636,7 +636,7 @@ def test_every_column_has_the_unit_that_it_says(tmp_path: Path) -> None:
     same(read_log(text(path, named, rows[:, [0, 2, 1, 3, 4, 5, 6]]), sliding), close=1e-9)
     text(path, header, rows)
     with pytest.raises(
-        da.DalembertError, match="q of joint 1 is in 'deg', but the joint is prismatic; known are m, mm"
+        da.DalembertError, match="q of joint 1 is in 'deg', but the joint is prismatic; known units are m, mm"
     ):
         read_log(text(path, header.replace("[mm]", "[deg]"), rows), sliding)
     data = log()
@@ -660,7 +660,7 @@ def test_several_logs_are_fitted_together() -> None:
     assert any("resampled from 100 Hz to 200 Hz" in note for note in both.notes)
     with pytest.raises(da.DalembertError, match="the list is empty"):
         da.identify(arm(), [])
-    with pytest.raises(da.DalembertError, match="between 0 and half the rate, 50 Hz"):
+    with pytest.raises(da.DalembertError, match="between 0 and half the sampling rate, 50 Hz"):
         da.identify(arm(), [first, second], cutoff=60.0)
 
 

@@ -94,7 +94,7 @@ CASES: list[tuple[str, str, str | None]] = [
     ("surrogate.toml", ROW + 'name = "\\ud800"', "this is not valid TOML"),
     ("control.toml", ROW + 'name = "a\\nb\\u0007"', None),
     ("control-twice.toml", ROW + 'name = "a\\nb"\n[[joint]]\nname = "a\\nb"', r"two joints have the name 'a\\nb'"),
-    ("bytes.toml", "#" * (4 * 2**20 + 1), "the robot file has 4194305 bytes; at most 4194304 are read"),
+    ("bytes.toml", "#" * (4 * 2**20 + 1), "the robot file has 4194305 bytes; the maximum is 4194304"),
     # URDF
     ("tags.urdf", urdf("".join(f"<t{k}/>" for k in range(100_000))), None),
     ("calibrations.urdf", chain(9_000, extra="<calibration/>"), None),
@@ -150,7 +150,7 @@ CASES: list[tuple[str, str, str | None]] = [
     ("limits-wide.csv", "joint" + ",effort" * 100_000, "the column effort appears more than once"),
     ("limits-rows.csv", "joint,effort\n" + "joint1,9\n" * 50_000, None),
     ("limits-names.csv", f"joint,effort\n{'x' * 10_000},9", "has no joint 'xxx.*; its joints are joint1, joint2"),
-    ("limits-bytes.csv", "#" * (2**20 + 1), "the limits file has 1048577 bytes; at most 1048576 are read"),
+    ("limits-bytes.csv", "#" * (2**20 + 1), "the limits file has 1048577 bytes; the maximum is 1048576"),
 ]  # fmt: skip
 
 

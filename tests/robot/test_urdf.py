@@ -264,7 +264,7 @@ def test_files_that_are_none(tmp_path, monkeypatch):
         read_urdf("/dev/zero")
     monkeypatch.setattr("dalembert.robot.safe_xml.XML_BYTES", 10)
     (tmp_path / "big.urdf").write_text(urdf(link(), joint()))
-    with pytest.raises(RobotError, match=r"big.urdf: the robot file has \d+ bytes; at most 10 are read"):
+    with pytest.raises(RobotError, match=r"big.urdf: the robot file has \d+ bytes; the maximum is 10"):
         read_urdf(tmp_path / "big.urdf")
     with pytest.raises(RobotError, match=r"URDF text: it has more than 10 bytes, the maximum"):
         read_urdf(urdf(link(), joint()))
