@@ -90,7 +90,7 @@ def main() -> None:
             *(f"{operations[kind]}" for kind in arms), *(f"{ns[kind]:.1f}" for kind in arms),
             f"{ns['closed'] / ns['tree']:.2f}", f"{ratio:.2f}",
         ))  # fmt: skip
-    head = ("", "closure", "joints", "operations", "tree", "row", "ns a state", "tree", "row", "× tree", "× row")
+    head = ("", "closure", "joints", "operations", "tree", "row", "ns per state", "tree", "row", "× tree", "× row")
     table(f"{STATES} states a call, one core; closed chain, its tree, its links in a row", rows, head)
     print("within" if worst <= MOST else "ABOVE", f"{MOST:g} × an open chain of as many links:", end=" ")
     print(f"at most {math.ceil(100 * worst) / 100:.2f} ×")

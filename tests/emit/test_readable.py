@@ -114,7 +114,7 @@ def test_sources_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
     assert source.write(folder) == [folder / "a.txt", folder / "b.bin"]
     assert (folder / "a.txt").read_text(encoding="utf-8") == "α" and (folder / "b.bin").read_bytes() == b"\0"
     (folder / "a.txt").unlink()
-    with pytest.raises(da.DalembertError, match=r"b\.bin: the file is there already and was left as it is"):
+    with pytest.raises(da.DalembertError, match=r"b\.bin: the file already exists and was not changed"):
         source.write(folder)
     assert [path.name for path in folder.iterdir()] == ["b.bin"]
     source.write(folder, force=True)

@@ -17,7 +17,7 @@ export const LARGEST_MOTION_FILE = 20e6; // bytes
 export function fileText(path, content) {
   if (content.byteLength > LARGEST_MOTION_FILE) {
     throw new FileError(
-      `${path}: the motion has ${content.byteLength} bytes; at most ${LARGEST_MOTION_FILE} are read`,
+      `${path}: the motion has ${content.byteLength} bytes; the maximum is ${LARGEST_MOTION_FILE}`,
     );
   }
   try {

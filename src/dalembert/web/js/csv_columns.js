@@ -68,7 +68,7 @@ export function motionColumns(table, arm) {
     const scale = unitFactors(path, group, own, group === "t" ? null : sliding);
     if (scale.some((factor) => factor !== 1)) {
       const from = [...new Set(own.filter((unit) => unit !== null))].join(", ");
-      notes.push(`${path}: ${group} was brought from ${from} to SI`);
+      notes.push(`${path}: ${group} was converted from ${from} to SI`);
     }
     wanted.push(...places.map((column) => kept[column]));
     factors.push(...scale);
@@ -147,9 +147,9 @@ function jointOrder(path, theirs, arm, notes) {
   const taken = order.map((k) => theirs[k]);
   const beyond = theirs.filter((joint) => !taken.includes(joint));
   if (taken.some((joint, k) => joint !== mine[k]))
-    notes.push(`${path}: ${listedNames(taken)} are taken for ${listedNames(mine)}`);
+    notes.push(`${path}: ${listedNames(taken)} are used for ${listedNames(mine)}`);
   if (beyond.length)
-    notes.push(`${path}: the joints ${listedNames(beyond)} are not the arm's and were left out`);
+    notes.push(`${path}: the joints ${listedNames(beyond)} do not belong to the arm and were left out`);
   return order;
 }
 

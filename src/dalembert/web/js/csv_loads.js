@@ -108,7 +108,7 @@ function impossibleBody([mass, , , , xx, xy, xz, yy, yz, zz]) {
   if (a + b < c * (1 - 1e-6)) {
     const [least, middle, most] = [a, b, c].map((x) => general(x, 4));
     return (
-      `its principal moments ${least}, ${middle}, ${most} kg m² break the triangle inequality ` +
+      `its principal moments ${least}, ${middle}, ${most} kg m² violate the triangle inequality ` +
       `(${least} + ${middle} < ${most})`
     );
   }

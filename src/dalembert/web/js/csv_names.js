@@ -72,7 +72,7 @@ export function gatheredColumns(path, names, joints) {
   plain.forEach((name, column) => {
     const first = plain.indexOf(name);
     if (name && first !== column) {
-      doubled.set(first, `${path}: the header has '${name}' twice, in columns ${first} and ${column} from 0`);
+      doubled.set(first, `${path}: the header contains '${name}' twice, in columns ${first} and ${column}, counted from 0`);
     }
     if (!name || first !== column) return;
     const owner = ownerOf(name, joints);
@@ -95,7 +95,7 @@ export function gatheredColumns(path, names, joints) {
     let gap = order[0] === 0 ? 0 : 1;
     while (byNumber.has(gap)) gap++;
     if (gap < order[order.length - 1])
-      columns.faults.set(key, `${path}: of the columns ${stem}1, ${stem}2, … number ${gap} is missing`);
+      columns.faults.set(key, `${path}: number ${gap} of the columns ${stem}1, ${stem}2, … is missing`);
   }
   for (const [quantity, byJoint] of owned) {
     if (columns.groups.has(quantity))
