@@ -264,7 +264,10 @@ def test_a_wrench_at_the_tip_is_one_option_away(motion: Path, tmp_path: Path) ->
 
 def test_examples_belong_to_two_link_arms() -> None:
     assert "needs a two-link arm" in run("report", "panda", "--example", "7.2", code=2).stderr
-    assert "there is no example '7.9'; known are 7.2" in run("report", "planar-2r", "--example", "7.9", code=2).stderr
+    assert (
+        "there is no example '7.9'; the examples are 7.2"
+        in run("report", "planar-2r", "--example", "7.9", code=2).stderr
+    )
 
 
 # -- every arm -----------------------------------------------------------------------------------

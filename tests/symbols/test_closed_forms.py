@@ -534,7 +534,7 @@ def test_a_closed_form_that_would_never_end_is_refused(monkeypatch: pytest.Monke
     from dalembert.symbols import closed_form
 
     monkeypatch.setattr(closed_form, "TOO_MANY", 500)
-    with pytest.raises(da.DalembertError, match="too large to be of use"):
+    with pytest.raises(da.DalembertError, match="too large to be useful"):
         da.load("panda").equations()
 
 
