@@ -320,7 +320,7 @@ def test_the_summary_of_an_arm_without_limits_has_no_limits(tmp_path: Path) -> N
     summary = run("torques", "kr300", path).stderr
     assert "limit" not in summary and "at 1 instant," in summary
     sentence = mistake("torques", "kr300", path, "--check-limits")
-    assert "limits missing" in sentence and all(f"joint{k}" in sentence for k in range(1, 7))
+    assert "has no limits at" in sentence and all(f"joint{k}" in sentence for k in range(1, 7))
 
 
 def test_check_limits_exits_3_and_says_which(motion: Path, tmp_path: Path) -> None:

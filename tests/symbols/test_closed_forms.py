@@ -450,7 +450,7 @@ def test_coordinates_mistakes_are_said() -> None:
     ):
         with pytest.raises(da.DalembertError, match=sentence):
             a.in_coordinates(T, offset)
-    with pytest.raises(da.DalembertError, match="joint 'joint1' of 'pr-arm' slides"):
+    with pytest.raises(da.DalembertError, match="joint 'joint1' of 'pr-arm' is prismatic"):
         da.load("pr-arm").in_coordinates("absolute")
     with pytest.raises(da.DalembertError, match="is not parallel"):
         da.load("puma560").in_coordinates("absolute")
