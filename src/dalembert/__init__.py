@@ -264,8 +264,8 @@ def load(
     physical    "warn" loads a robot with a physically impossible inertia, with a warning instead of an error
     tip         the link whose frame is the end effector; default: the choice of the file
     lock        joints that are held fixed, and their positions (rad or m)
-    root        the link that becomes the base: the arm consists of the links that it carries. Together with ``tip``, the
-                arm is the chain between the two, and joints outside the chain are held fixed
+    root        the link that becomes the base: the arm consists of the links that it carries. Together with ``tip``,
+                the arm is the chain between the two, and joints outside the chain are held fixed
     convention  of a DH table, if the file does not state it
     density     kg/m³, or a material such as "aluminium": links without a mass get the mass of their shapes
     arguments   of a .xacro file: values for the arguments that it reads by $(arg NAME)

@@ -1,8 +1,8 @@
 """The class Arm, with which users work. It is documented in words; the letters are in ``equations/``.
 
 Quantities compiled for the robot are in ``dynamics.py`` and ``kinematics.py``. The methods here make other arms, or
-delegate to packages that use an arm, through the table ``HANDS_ON``: these are imported when a method is called, so that
-importing an arm is cheap and imports point in one direction.
+delegate to packages that use an arm, through the table ``HANDS_ON``: these are imported when a method is called, so
+that importing an arm is cheap and imports point in one direction.
 """
 
 from __future__ import annotations
@@ -71,10 +71,10 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
     """A robot with its dynamics, compiled on first use.
 
     Every method takes arrays whose last axis is the joints and broadcasts over all leading axes. If all arrays are
-    float32, so is the result; otherwise (float16, longdouble, integers, bool, lists, mixtures) it is float64. Ellipsoids
-    and polytopes are always float64. Units are SI, angles are in radians. Large batches are split over the CPUs available
-    to the process, at most OMP_NUM_THREADS; ``threads=`` sets the number of threads, and the result is bitwise the same
-    for any number.
+    float32, so is the result; otherwise (float16, longdouble, integers, bool, lists, mixtures) it is float64.
+    Ellipsoids and polytopes are always float64. Units are SI, angles are in radians. Large batches are split over the
+    CPUs available to the process, at most OMP_NUM_THREADS; ``threads=`` sets the number of threads, and the result is
+    bitwise the same for any number.
 
     >>> import dalembert as da
     >>> arm = da.load("planar-2r")
@@ -120,10 +120,10 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
               "rotational"      M's D_rot and h_rot: inertia tensors about the centres of mass, and rotor inertias
               "translational"   M's D_tran and h_tran; gravity is kept
         small, motion
-              also omit the parameters that matter least along the motion: as many as possible without changing the torque of
-              any joint by more than this fraction of its RMS; ``robot.notes`` names them
-        The names refer to the coordinates of the arm. Gravity, friction, springs and contact are kept, and load-dependent
-        friction is computed from the load of the approximate model.
+              also omit the parameters that matter least along the motion: as many as possible without changing the
+              torque of any joint by more than this fraction of its RMS; ``robot.notes`` names them
+        The names refer to the coordinates of the arm. Gravity, friction, springs and contact are kept, and
+        load-dependent friction is computed from the load of the approximate model.
 
         >>> import dalembert as da
         >>> arm = da.load("puma560")
@@ -145,7 +145,8 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
 
         motion      a Trajectory, or anything with .t (N,), .q, .qd, .qdd (N, n)
         tip_wrench  (6,) by the tip on its environment, in base axes
-        further     more approximate models to assess, such as {("small parameters",): arm.approximate(small=0.01, motion=motion)}
+        further     more approximate models to assess, such as {("small parameters",): arm.approximate(small=0.01,
+                    motion=motion)}
         Returns     a table: ``["coriolis"].share`` (n,) of the RMS torque, ``.error.rms`` and ``.error.peak`` (n,) in N m
                     (N for a prismatic joint), ``.operations`` of inverse dynamics; ``str()`` shows it
 
@@ -165,8 +166,8 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
     def with_payload(self, mass: float, com: ArrayLike = (0.0, 0.0, 0.0), inertia: ArrayLike | None = None) -> Arm:
         """A new arm that holds a body at its tip.
 
-        mass in kg, com in the tip's frame (m), inertia 3×3 about the body's centre of mass (kg m²); without ``inertia`` the
-        body is a point mass. An existing payload is replaced.
+        mass in kg, com in the tip's frame (m), inertia 3×3 about the body's centre of mass (kg m²); without ``inertia``
+        the body is a point mass. An existing payload is replaced.
 
         >>> import dalembert as da
         >>> arm = da.load("planar-2r").with_payload(10.0)
@@ -194,16 +195,16 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
     ) -> Variants:
         """This arm with other numerical values, one set per entry of the leading axes: a batch of different robots.
 
-        parameters  (…, 13N) instead of :attr:`parameters`: masses, first moments, inertias of the augmented links, rotor
-                    inertias and friction; the masses and positions of rotors and the difference between the two Coulomb
-                    levels are kept
+        parameters  (…, 13N) instead of :attr:`parameters`: masses, first moments, inertias of the augmented links,
+                    rotor inertias and friction; the masses and positions of rotors and the difference between the two
+                    Coulomb levels are kept
         lengths     (…, 6N + 3) instead of :attr:`lengths` (m); inertias keep their place in the frame of their link.
                     Not available for closed chains
         payload     (…, 10) one more body at the tip: m (kg), m c (kg m), I_xx, I_xy, I_xz, I_yy, I_yz, I_zz (kg m²) about the
                     tip's origin, in its axes
         gravity     (…, 3) in m/s², in the base frame
-        gears       (…, N) instead of :attr:`gears`: k_r with its sign; motor friction, which is referred to the joint, is part
-                    of the parameters and does not change
+        gears       (…, N) instead of :attr:`gears`: k_r with its sign; motor friction, which is referred to the joint,
+                    is part of the parameters and does not change
         Returns     an object with the arm's methods, compiled once for all values; its values broadcast with q
 
         >>> import numpy as np, dalembert as da
@@ -246,8 +247,8 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
 
         frame        "tip", or the name of a link
         orientation  "zyz", "rpy", "quaternion" or "geometric"
-        task         "pose", "position", "orientation", or rows such as "xy" or "x y yaw"; default: the rows that this arm
-                     can move
+        task         "pose", "position", "orientation", or rows such as "xy" or "x y yaw"; default: the rows that this
+                     arm can move
         damping      a number; the inverse is then damped near singularities instead of raising an error there
         threads      number of threads over which the methods split a large batch; default: chosen by its size
 
@@ -271,8 +272,8 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
 
         torque_limits  (n,), or "arm" for the robot's own limits: then Σ (τ_i / limit_i)² ≤ 1
         task           rows such as "xy"; default: the rows of the position that this arm can move
-        redundancy     "pseudo-inverse": joint accelerations of least norm, as in S; "dynamic": the dynamically consistent J̄
-                       instead; "exact": every acceleration that those torques can reach
+        redundancy     "pseudo-inverse": joint accelerations of least norm, as in S; "dynamic": the dynamically
+                       consistent J̄ instead; "exact": every acceleration that those torques can reach
         gravity        False leaves the centre at 0
 
         >>> import dalembert as da
@@ -308,8 +309,8 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         """The manipulability measure w = √det(J Jᵀ) of S (3.56): (…); |det J| for a nonredundant arm, 0 at singularities.
 
         task     rows such as "xy"; default: the rows of the position that this arm can move
-        dynamic  True for the dynamic manipulability measure w_d = √det(J (BᵀB)⁻¹ Jᵀ), which is w / det B if the arm has as
-                 many joints as the task has rows: S Problem 7.11
+        dynamic  True for the dynamic manipulability measure w_d = √det(J (BᵀB)⁻¹ Jᵀ), which is w / det B if the arm has
+                 as many joints as the task has rows: S Problem 7.11
 
         >>> import dalembert as da
         >>> arm, q = da.load("planar-2r"), [0.3, 1.0]
@@ -336,10 +337,10 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
     def couplings(self) -> Couplings:
         """Which b_ij, h_ijk and g_i are zero, and why: ``.inertia`` (n, n), ``.velocity`` (n, n, n), ``.gravity`` (n,).
 
-        The entries are "always", "structure", "numbers" and "nonzero": S 7.1.3 and 7.3.3, M section 2. ``.at(q)`` names the
-        terms that are zero at one configuration, ``.condition("b", 1, 2)`` gives the design for which a term is zero at every
-        configuration, and ``print(arm.couplings())`` shows a table. The terms are those of the arm's own coordinates, for
-        arms with coupled joints and closed chains as well.
+        The entries are "always", "structure", "numbers" and "nonzero": S 7.1.3 and 7.3.3, M section 2. ``.at(q)`` names
+        the terms that are zero at one configuration, ``.condition("b", 1, 2)`` gives the design for which a term is
+        zero at every configuration, and ``print(arm.couplings())`` shows a table. The terms are those of the arm's own
+        coordinates, for arms with coupled joints and closed chains as well.
         >>> import dalembert as da
         >>> da.load("cartesian-2").couplings().inertia[0, 1], da.load("cartesian-2-45").couplings().inertia[0, 1]
         (np.str_('structure'), np.str_('nonzero'))
@@ -369,11 +370,11 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         """The same arm in other generalized coordinates y, with q = T y + offset: S Problem 7.6.
 
         T       an n×n matrix; "absolute" for the angles of the links with respect to the base, if the joint axes are
-                parallel; or a function y → q that accepts SymPy symbols and returns a list of formulas with sin, cos, tan,
-                asin, acos, atan, atan2, exp, log, tanh, sqrt, Abs and powers
+                parallel; or a function y → q that accepts SymPy symbols and returns a list of formulas with sin, cos,
+                tan, asin, acos, atan, atan2, exp, log, tanh, sqrt, Abs and powers
         offset  (n,); zero by default
-        The returned arm has every method of an arm; its joints are y_1, y_2, …, and ``tree_positions(y)`` begins with the
-        ``tree_positions(q)`` of the original arm, which is q unless joints are coupled or chains are closed.
+        The returned arm has every method of an arm; its joints are y_1, y_2, …, and ``tree_positions(y)`` begins with
+        the ``tree_positions(q)`` of the original arm, which is q unless joints are coupled or chains are closed.
 
         >>> import dalembert as da
         >>> da.load("planar-2r").in_coordinates("absolute").equations().B[0, 1]
@@ -388,8 +389,9 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
     ) -> BaseParameters | SymbolicBaseParameters:
         """The base parameters: the smallest set of combinations of the parameters that determines the torques of any motion.
 
-        lengths    "symbols" for formulas with letters for the lengths, "numbers" for formulas with the arm's own lengths;
-                   both are exact. By default the set is computed numerically, from the regressor at random states
+        lengths    "symbols" for formulas with letters for the lengths, "numbers" for formulas with the arm's own
+                   lengths; both are exact. By default the set is computed numerically, from the regressor at random
+                   states
         tolerance  of the numerical method, see :func:`dalembert.identification.base.base_parameters`
         columns    which parameters are included, as in :class:`dalembert.identification.parameters.ParameterSet`:
                    friction, two_sided, offset, rotor, only
@@ -406,8 +408,8 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
     def plot(self, q: ArrayLike | Any | None = None) -> Figure:
         """A matplotlib Figure of the arm: in its plane if the arm is planar, else from a corner and from the side.
 
-        q  (n,) the configuration, by default the home position; (N, n) several, of which the last is drawn in full and the
-           others as ghosts; or a motion (a Trajectory, a Run), with the path of the tip
+        q  (n,) the configuration, by default the home position; (N, n) several, of which the last is drawn in full and
+           the others as ghosts; or a motion (a Trajectory, a Run), with the path of the tip
 
         Revolute joints are drawn as cylinders along their axes, prismatic joints as blocks, the tip as a frame.
 

@@ -124,10 +124,10 @@ class Compiled:
         """The compiled NumPy gufunc of a quantity, for control loops.
 
         options    further inputs, such as ``("tip_wrench",)``
-        precision  "double": computes in float64, and float32 arrays are converted inside; "single": computes in float32, as
-                   the methods do if every array they are given holds float32
-        The gufunc can be pickled, can be called from several threads at once, and accepts ``out=``. It checks nothing, and
-        types are cast by NumPy's rules: float16 and small integers give float32.
+        precision  "double": computes in float64, and float32 arrays are converted inside; "single": computes in
+                   float32, as the methods do if every array they are given holds float32
+        The gufunc can be pickled, can be called from several threads at once, and accepts ``out=``. It checks nothing,
+        and types are cast by NumPy's rules: float16 and small integers give float32.
 
         >>> import dalembert as da
         >>> da.load("planar-2r").kernel("inverse_dynamics").signature
@@ -173,14 +173,15 @@ class Compiled:
         target       "c" or another target of the table that ``dalembert emit --targets`` shows
         formulation  the equations to use; default: the fastest
         options      further inputs, such as ``("tip_wrench",)``
-        by           the variables of a derivative such as "inverse_dynamics_jacobian": inputs, options, or numbers of the arm,
-                     such as ``("parameters",)``; default: all inputs
+        by           the variables of a derivative such as "inverse_dynamics_jacobian": inputs, options, or numbers of
+                     the arm, such as ``("parameters",)``; default: all inputs
         precision    "double" or "float", if the target has both
         function     the part of the function's name that follows the robot's; default: the names of the quantities
         libm         False: call no function of the C library, not even sin and cos
-        separate     True: write each quantity as a function of its own in the same file, if the target allows it ("wasm")
-        For arms whose loops are closed by Newton's method (``arm.mechanism.by_newton``), q holds the positions of all joints
-        of the tree, as in their kernels. The generated code belongs to you.
+        separate     True: write each quantity as a function of its own in the same file, if the target allows it
+                     ("wasm")
+        For arms whose loops are closed by Newton's method (``arm.mechanism.by_newton``), q holds the positions of all
+        joints of the tree, as in their kernels. The generated code belongs to you.
 
         >>> import dalembert as da
         >>> source = da.load("planar-2r").emit("gravity_torque", target="c")

@@ -65,8 +65,8 @@ class Coordinates(Compiled):
     def tree_positions(self, q: ArrayLike, near: ArrayLike | None = None) -> Array:
         """γ(q): the positions of all joints of the tree, (…, N); those of passive revolute joints lie between −π and π.
 
-        near  (…, N) a closed pose of the tree nearby, from which Newton's method starts where the closure has no formula;
-              by default it starts from the pose of the file's branch
+        near  (…, N) a closed pose of the tree nearby, from which Newton's method starts where the closure has no
+              formula; by default it starts from the pose of the file's branch
 
         >>> import dalembert as da
         >>> da.load("parallelogram").tree_positions([0.2, 1.2]).round(3)
@@ -148,9 +148,9 @@ class Coordinates(Compiled):
     ) -> Array:
         """The reaction at every loop joint: (…, loops, 6), [f, μ] that link b exerts on link a, in base axes.
 
-        The moment is about the loop's point. For a planar loop, only the force components in its plane are given: the loads
-        that its bearings carry out of the plane are not determined by the motion and are set to 0. For other loops with more
-        equations than passive joints, the reaction is the smallest one that produces the motion.
+        The moment is about the loop's point. For a planar loop, only the force components in its plane are given: the
+        loads that its bearings carry out of the plane are not determined by the motion and are set to 0. For other
+        loops with more equations than passive joints, the reaction is the smallest one that produces the motion.
         """
         checked_threads(threads)
         if not self.loops:

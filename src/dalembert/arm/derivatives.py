@@ -39,13 +39,13 @@ class ArmDerivatives(Compiled):
     ) -> np.ufunc:
         """The compiled gufunc of ∂(Σ w∘y)/∂x: the vector–Jacobian product of a quantity y(x) with weights w.
 
-        It takes the inputs of :meth:`kernel` with the same options, then one weight per output, of that output's core shape,
-        and returns one gradient per input and option, or per entry of ``by``, in their order. Gradients with respect to q
-        refer to the n joints of the arm, even if loops are closed by Newton's method and the kernel takes all joints of the
-        tree.
+        It takes the inputs of :meth:`kernel` with the same options, then one weight per output, of that output's core
+        shape, and returns one gradient per input and option, or per entry of ``by``, in their order. Gradients with
+        respect to q refer to the n joints of the arm, even if loops are closed by Newton's method and the kernel takes
+        all joints of the tree.
 
-        order      2 for the gradient of that gradient, whose inputs are all inputs of the first and one weight per output of
-                   the first, and so on
+        order      2 for the gradient of that gradient, whose inputs are all inputs of the first and one weight per
+                   output of the first, and so on
         precision  as for :meth:`kernel`
 
         >>> import dalembert as da
@@ -68,8 +68,8 @@ class ArmDerivatives(Compiled):
     ) -> np.ufunc:
         """The compiled gufunc of Σ ∂y/∂x t_x: the Jacobian–vector product of a quantity y(x) with directions t_x.
 
-        It takes the inputs of :meth:`kernel` with the same options, then one direction per input and option, or per entry of
-        ``by``, and returns one derivative per output.
+        It takes the inputs of :meth:`kernel` with the same options, then one direction per input and option, or per
+        entry of ``by``, and returns one derivative per output.
 
         >>> import dalembert as da
         >>> da.load("planar-2r").tangent_kernel("inertia_matrix").signature
@@ -125,8 +125,9 @@ class ArmDerivatives(Compiled):
         """∂y/∂x of a quantity y for each x in ``by``, by its name: (…, *y, size of x).
 
         by      names of inputs, or of numbers of the arm: "parameters" (:attr:`parameters`), "lengths" (:attr:`lengths`),
-                "payload" (m, m c, I_xx, I_xy, I_xz, I_yy, I_yz, I_zz about the tip), "gravity", "gears" (:attr:`gears`);
-                unless these are among the inputs, they take the arm's own values, and the payload is zero
+                "payload" (m, m c, I_xx, I_xy, I_xz, I_yy, I_yz, I_zz about the tip), "gravity", "gears"
+                (:attr:`gears`); unless these are among the inputs, they take the arm's own values, and the payload is
+                zero
         threads number of threads over which a large batch is split; default: chosen by its size
         inputs  the arrays of the quantity by name, including options
         Returns for a quantity with several outputs, a dictionary of them for each x

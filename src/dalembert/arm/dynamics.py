@@ -143,9 +143,9 @@ class ArmDynamics(Compiled):
         """The loads on the bearings: (…, n, 6), [f_i, μ_i] for each joint.
 
         f_i (N) and μ_i (N m, about the origin of the joint's frame) are exerted by link i−1 on link i, in the axes of
-        link i's frame: S (7.112), (7.113). For an arm with closed chains, the result covers all N joints of its tree, passive
-        joints included: (…, N, 6), and takes the reactions of the loops into account. ``tip_wrench``, ``base_motion`` and
-        ``wrenches`` are those of :meth:`inverse_dynamics`.
+        link i's frame: S (7.112), (7.113). For an arm with closed chains, the result covers all N joints of its tree,
+        passive joints included: (…, N, 6), and takes the reactions of the loops into account. ``tip_wrench``,
+        ``base_motion`` and ``wrenches`` are those of :meth:`inverse_dynamics`.
         """
         return self._run(
             "joint_wrenches",
@@ -170,9 +170,9 @@ class ArmDynamics(Compiled):
 
         axes  "link": each link's quantities in the axes of its own frame, S (7.107)–(7.114) and M Table 2, ω̇_mi in the
               axes of the link that carries the rotor; "base": all in base axes, S (7.93)–(7.106) and M Table 1
-        p̈_i and p̈_Ci include −g_0, as in the book, where the recursion starts from p̈_0 − g_0. Links are augmented: they
-        include the rotors that they carry. N is n for an open arm. For closed chains and coupled joints, the steps cover all N
-        joints of the tree, including the reactions of the loops, and Γᵀ τ are the torques of the n drives.
+        p̈_i and p̈_Ci include −g_0, as in the book, where the recursion starts from p̈_0 − g_0. Links are augmented:
+        they include the rotors that they carry. N is n for an open arm. For closed chains and coupled joints, the steps
+        cover all N joints of the tree, including the reactions of the loops, and Γᵀ τ are the torques of the n drives.
 
         >>> import dalembert as da
         >>> steps = da.load("planar-2r").recursion([0.0, 0.5], [1.0, 2.0], [0.0, 0.0])
@@ -201,8 +201,8 @@ class ArmDynamics(Compiled):
         """The terms of the torque: the contribution of each joint acceleration and each pair of joint velocities per joint.
 
         ``.total`` equals :meth:`inverse_dynamics` for the same arguments, and ``.contact`` is the contribution of all
-        wrenches; with ``base_motion``, in which p̈ is the acceleration of the origin of the base frame, ``.base`` is the
-        contribution of the moving base.
+        wrenches; with ``base_motion``, in which p̈ is the acceleration of the origin of the base frame, ``.base`` is
+        the contribution of the moving base.
 
         >>> import dalembert as da
         >>> terms = da.load("planar-2r").torque_terms([0.0, 0.5], [1.0, 2.0], [0.0, 0.0])
@@ -316,8 +316,9 @@ class ArmDynamics(Compiled):
     ) -> TorqueSecondDerivatives:
         """The second derivatives of τ: ``.dq_dq``, ``.dq_dqd``, ``.dqd_dqd`` and ``.dq_dqdd``, (…, n, n, n) each.
 
-        Entry [i, j, k] is the derivative of τ_i with respect to entry j of the first variable and entry k of the second.
-        ``.dq_dqdd`` is ∂B/∂q; the derivatives ∂²τ/∂q̇∂q̈ and ∂²τ/∂q̈² vanish. Coulomb friction contributes nothing.
+        Entry [i, j, k] is the derivative of τ_i with respect to entry j of the first variable and entry k of the
+        second. ``.dq_dqdd`` is ∂B/∂q; the derivatives ∂²τ/∂q̇∂q̈ and ∂²τ/∂q̈² vanish. Coulomb friction contributes
+        nothing.
 
         >>> import numpy as np, dalembert as da
         >>> arm, q = da.load("planar-2r"), [0.3, 0.8]
@@ -342,11 +343,12 @@ class ArmDynamics(Compiled):
         """(A, B) of the dynamics linearised about a state and torques: (…, 2n, 2n) and (…, 2n, n).
 
         With x = [q, q̇] and deviations from the point of linearisation, δẋ = A δx + B δτ, where
-        A = [[0, 1], [∂q̈/∂q, ∂q̈/∂q̇]] and B = [[0], [∂q̈/∂τ]]; about a state that is not an equilibrium, the deviations are
-        relative to the motion through that state. Coulomb friction is constant between its jumps and contributes nothing.
+        A = [[0, 1], [∂q̈/∂q, ∂q̈/∂q̇]] and B = [[0], [∂q̈/∂τ]]; about a state that is not an equilibrium, the
+        deviations are relative to the motion through that state. Coulomb friction is constant between its jumps and
+        contributes nothing.
 
-        dt  (s) for the discrete system δx_{k+1} = A δx_k + B δτ_k, with torques held constant over each step: exact for the
-            linear system, by the matrix exponential of [[A, B], [0, 0]] dt
+        dt  (s) for the discrete system δx_{k+1} = A δx_k + B δτ_k, with torques held constant over each step: exact for
+            the linear system, by the matrix exponential of [[A, B], [0, 0]] dt
 
         >>> import numpy as np, dalembert as da
         >>> arm = da.load("pendulum")
@@ -413,8 +415,8 @@ class ArmDynamics(Compiled):
     ) -> Array:
         """B(q) q̈_r + C(q, q̇) q̇_r + g(q) + f(q, q̇_r): (…, n), the torque of passivity-based control.
 
-        C is the matrix of Christoffel symbols, S (7.44), so that Ḃ − 2C is skew-symmetric; it is not formed: a recursion as
-        short as inverse dynamics computes the product. Friction f is evaluated at the velocity q̇_r.
+        C is the matrix of Christoffel symbols, S (7.44), so that Ḃ − 2C is skew-symmetric; it is not formed: a
+        recursion as short as inverse dynamics computes the product. Friction f is evaluated at the velocity q̇_r.
 
         q, qd        (…, n) the state
         qd_r, qdd_r  (…, n) the reference velocity and its derivative, such as q̇_d + Λ (q_d − q)
@@ -462,8 +464,8 @@ class ArmDynamics(Compiled):
     def parameters(self) -> Array:
         """π of S (7.81): (13N,); per joint of the tree: m, m c, I about the frame's origin, I_m, F_v, F_s.
 
-        A Coulomb level that differs between the directions enters with its mean, because S has a single F_s. For other sets
-        of parameters, with both levels for example, use ``da.ParameterSet``.
+        A Coulomb level that differs between the directions enters with its mean, because S has a single F_s. For other
+        sets of parameters, with both levels for example, use ``da.ParameterSet``.
         """
         from dalembert.equations.regressor import parameters
 
@@ -527,8 +529,8 @@ class ArmDynamics(Compiled):
     def dalembert_terms(self, q: ArrayLike, qd: ArrayLike, *, threads: int | None = None) -> DalembertTerms:
         """h^tran and h^rot of M (4.3), (4.4) term by term: (…, n, N) each, the contribution of link s at joint i.
 
-        M's four sums ``.tran_1 … .tran_4``, the two terms ``.rot_1 .rot_2``, and the terms of prismatic joints and rotors;
-        ``.split`` gives every term as its two parts with p = q (centrifugal) and p ≠ q (Coriolis).
+        M's four sums ``.tran_1 … .tran_4``, the two terms ``.rot_1 .rot_2``, and the terms of prismatic joints and
+        rotors; ``.split`` gives every term as its two parts with p = q (centrifugal) and p ≠ q (Coriolis).
 
         >>> import dalembert as da
         >>> at = da.load("planar-2r").dalembert_terms([0.0, 0.5], [1.0, 2.0])
@@ -561,7 +563,7 @@ class ArmDynamics(Compiled):
         if self._inert:
             raise SingularInertiaError(
                 f"arm '{self.name}' has no B⁻¹: no inertia resists joint {', '.join(self._inert)}; "
-                "give the links behind it a mass and an inertia about its axis, or the joint a rotor"
+                "give the links beyond it a mass and an inertia about its axis, or the joint a rotor"
             )
 
     @cached_property

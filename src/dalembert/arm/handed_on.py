@@ -1,7 +1,8 @@
 """Methods that are implemented by other modules.
 
 A class lists them in a table ``HANDS_ON = {method: "package.module:function"}``, which ``tests/test_house.py`` reads.
-The modules are imported when a method is called, so that imports point in one direction and importing the class is cheap.
+The modules are imported when a method is called, so that imports point in one direction and importing the class is
+cheap.
 """
 
 from __future__ import annotations

@@ -101,8 +101,9 @@ def _names(arm: Arm) -> tuple[str, ...]:
 def absolute_angles(arm: Arm) -> Array:
     """T for y_i = the angle of link i with respect to the base: q_i = ±(y_i − y of the previous link).
 
-    With coupled joints, y holds the angles of the actuated links: q = (A Γ)⁻¹ y, where A maps the joint positions of the
-    tree to the angles of its links. For an arm that is already in other coordinates, the angles are those of the original.
+    With coupled joints, y holds the angles of the actuated links: q = (A Γ)⁻¹ y, where A maps the joint positions of
+    the tree to the angles of its links. For an arm that is already in other coordinates, the angles are those of the
+    original.
     """
     mechanism, robot = arm.mechanism, arm.robot
     while robot.in_coordinates:

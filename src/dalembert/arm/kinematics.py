@@ -11,7 +11,8 @@ from dalembert.arm.quick import quick
 class Kinematics(Compiled):
     """Poses and Jacobians of an arm.
 
-    ``frame`` is the name of a link, or "tip", which is the default. The frame of a link is the one defined in its robot file.
+    ``frame`` is the name of a link, or "tip", which is the default. The frame of a link is the one defined in its robot
+    file.
     """
 
     @quick

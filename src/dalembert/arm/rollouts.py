@@ -70,9 +70,9 @@ class Rollouts(Compiled):
         every   steps between records, a divisor of ``steps``; by default only the last step is recorded
         method  a fixed-step method of ``da.simulate``: "rk4"
         threads number of threads over which a large batch is split; default: chosen by its size
-        The results are arrays of the same library as the inputs. NumPy and Dask arrays, and PyTorch and JAX arrays on the
-        CPU, are computed in float64 and rounded at the end; CuPy arrays, and PyTorch arrays on a GPU, in their own type, with
-        one GPU thread per state. ``da.simulate`` also offers controllers, end stops, contact and checks.
+        The results are arrays of the same library as the inputs. NumPy and Dask arrays, and PyTorch and JAX arrays on
+        the CPU, are computed in float64 and rounded at the end; CuPy arrays, and PyTorch arrays on a GPU, in their own
+        type, with one GPU thread per state. ``da.simulate`` also offers controllers, end stops, contact and checks.
 
         >>> import dalembert as da
         >>> q, qd = da.load("pendulum").rollout([[0.5], [1.0]], [[0.0], [0.0]], step=1e-3, steps=1000, every=500)

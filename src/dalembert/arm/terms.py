@@ -63,7 +63,7 @@ class RecursionSteps:
 
     omega, omega_dot   ω_i, ω̇_i                                      rad/s, rad/s²   (7.107), (7.108)
     p_dot              ṗ_i, velocity of the origin of frame i         m/s             (7.94)
-    p_ddot, p_ddot_C   p̈_i and p̈_Ci (M: v̇_i, ā_i) less g_0           m/s²            (7.109), (7.110)
+    p_ddot, p_ddot_C   p̈_i and p̈_Ci (M: v̇_i, ā_i) minus g_0          m/s²            (7.109), (7.110)
     omega_dot_m        ω̇_mi of the rotor that drives joint i          rad/s²          (7.111)
     F, M               m_i p̈_Ci and Ī_i ω̇_i + ω_i × (Ī_i ω_i)         N, N m          M Tables 1, 2
     f, mu              f_i, μ_i that link i−1 exerts on link i         N, N m          (7.112), (7.113)
@@ -93,8 +93,8 @@ class BodyJacobians:
     link_mass, rotor_mass        (…, N)        m_ℓi, m_mi (kg)
     link_position, rotor_position (…, N, 3)    p_ℓi, p_mi, the centres of mass (m)
     link_tensor, rotor_tensor    (…, N, 3, 3)  I_ℓi, I_mi about them (kg m²), S (7.12)
-    The rotor entries of joints without a rotor are zero. A reflected rotor has I_mi z_m z_mᵀ and J_O = [0 … k_r z_m … 0],
-    S 7.3.2.
+    The rotor entries of joints without a rotor are zero. A reflected rotor has I_mi z_m z_mᵀ and J_O = [0 … k_r z_m …
+    0], S 7.3.2.
     """
 
     link_mass: Array
@@ -189,7 +189,8 @@ class DalembertTerms:
 class TorqueTerms:
     """The torque per joint, separated by cause; the nine fields sum to the torque.
 
-    inertia      (…, n, n)     at joint i, due to the acceleration of joint j: b_ij q̈_j of the links (and of the rotors,
+    inertia      (…, n, n)     at joint i, due to the acceleration of joint j: b_ij q̈_j of the links (and of the
+                 rotors,
                                as if fixed to them)
     rotor        (…, n, n)     the same, due to the rotors' own spin: k_ri² I_mi and k_ri I_mi terms
     products     (…, n, n(n+1)/2)  at joint i, due to a product of two velocities, in the order of

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class Variants(ArmDynamics, Kinematics, Coordinates, ArmDerivatives):
     """The compiled quantities of an arm whose mechanism's numbers are arrays: :meth:`Arm.variants` creates it.
 
-    Its methods are the methods of the arm that compute a quantity. The leading axes of the numbers broadcast with those of
-    q, q̇ and the other inputs.
+    Its methods are the methods of the arm that compute a quantity. The leading axes of the numbers broadcast with those
+    of q, q̇ and the other inputs.
 
     >>> import numpy as np, dalembert as da
     >>> arm = da.load("planar-2r")

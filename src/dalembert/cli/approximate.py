@@ -59,8 +59,8 @@ def approximate(
 ) -> None:
     """Show which terms can be neglected along a motion: the error of each omission, and the operations that it saves.
 
-    The columns of the joints give the RMS of the omitted torque as a share of the RMS torque; the operations are those of
-    the compiled inverse and direct dynamics. MOTION.csv is read as by 'dalembert torques'.
+    The columns of the joints give the RMS of the omitted torque as a share of the RMS torque; the operations are those
+    of the compiled inverse and direct dynamics. MOTION.csv is read as by 'dalembert torques'.
     """
     names = tuple(re.split(r"[\s,+]+", drop.strip())) if drop and drop.strip() else ()
     wrench = options.wrench_of(tip_wrench)

@@ -55,7 +55,8 @@ def compare(
 ) -> None:
     """Compare the formulations of inverse dynamics: operations as published, written and compiled, and ns per state.
 
-    The published operations are those of M's Table 3. Growth with the number of joints is also shown for direct dynamics.
+    The published operations are those of M's Table 3. Growth with the number of joints is also shown for direct
+    dynamics.
     """
     if explain:
         if joints is not None or plot is not None:

@@ -93,9 +93,9 @@ def excite(
 
     With --after, find the motion that most reduces the uncertainty of the parameters named by --goal.
 
-    The motion is a Fourier series or a spline from rest to rest. Ctrl-C ends the search with the best motion so far. OUT.csv
-    gets t, q, qd, qdd and the torques of the arm's model. With --cluster the starts are improved on the workers of a Dask
-    cluster.
+    The motion is a Fourier series or a spline from rest to rest. Ctrl-C ends the search with the best motion so far.
+    OUT.csv gets t, q, qd, qdd and the torques of the arm's model. With --cluster the starts are improved on the workers
+    of a Dask cluster.
     """
     loaded = options.load(arm, loading, limits=limits)
     if not rate > 0:
@@ -113,12 +113,12 @@ def excite(
     criterion = criterion or ("condition" if after is None else "l-optimal")
     with Bar(f"exciting {loaded.name}") as bar:
 
-        def told(fraction: float, best: float) -> None:
+        def show_progress(fraction: float, best: float) -> None:
             bar.what = f"exciting {loaded.name}, best {WORDS[criterion]} so far {best:.4g}"
             bar(fraction)
 
         excitation = da.excite(
-            loaded, criterion=criterion, start=posture, progress=told, duration=duration, shape=shape,
+            loaded, criterion=criterion, start=posture, progress=show_progress, duration=duration, shape=shape,
             points=points, harmonics=harmonics, base_frequency=frequency, clearance=clearance, floor=floor, planes=planes,
             after=after, goal=goal, share=share, starts=starts, seed=seed, cluster=cluster,
         )  # fmt: skip
@@ -134,7 +134,7 @@ def excite(
         given = joint.limits
         rows.append([
             joint.name, f"{number(float(q[:, j].min()))} … {number(float(q[:, j].max()))}",
-            _beside(qd[:, j], given.velocity), _beside(qdd[:, j], given.acceleration), _beside(tau[:, j], given.effort),
+            _with_limit(qd[:, j], given.velocity), _with_limit(qdd[:, j], given.acceleration), _with_limit(tau[:, j], given.effort),
         ])  # fmt: skip
     print_table(["joint", ">q", ">max |qd| / limit", ">max |qdd| / limit", ">max |tau| / limit"], rows, "Joints")
     if excitation.forecast is not None:
@@ -207,6 +207,6 @@ def _show_forecast(forecast: Forecast, wanted: list[tuple[str, float, bool]]) ->
     tell(f"{forecast.measure}: {before} before, {forecast.value_after:.3g} predicted after this motion")
 
 
-def _beside(values: Any, limit: float | None) -> str:
+def _with_limit(values: Any, limit: float | None) -> str:
     most = float(abs(values).max())
     return f"{number(most)} / {number(limit)}" if limit is not None else number(most)

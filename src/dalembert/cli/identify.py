@@ -223,10 +223,10 @@ def identify(
     stages = Stages(len(log) if folds == "runs" else int(folds_of(folds)))
     with saying_warnings(), Bar("identifying") as bar:
 
-        def told(words: str, fraction: float) -> None:
+        def show_progress(words: str, fraction: float) -> None:
             bar(stages(words, fraction))
 
-        fit = da.identify(loaded_arm, log if len(log) > 1 else log[0], progress=told, **settings)
+        fit = da.identify(loaded_arm, log if len(log) > 1 else log[0], progress=show_progress, **settings)
         if output is not None:
             fit.arm.save(output)
     from dalembert.report.identification import remarks, write_identification

@@ -42,8 +42,8 @@ def inverse_kinematics(
 ) -> None:
     """Find the joint positions that bring the tip to a pose (inverse kinematics).
 
-    Without an orientation only the position is prescribed. An arm with fewer than six joints solves for what it can reach:
-    position and orientation in its plane, position and the direction of its tool axis, or position alone.
+    Without an orientation only the position is prescribed. An arm with fewer than six joints solves for what it can
+    reach: position and orientation in its plane, position and the direction of its tool axis, or position alone.
     """
     import numpy as np
 

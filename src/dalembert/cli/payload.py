@@ -70,9 +70,9 @@ def payload(
 ) -> None:
     """Identify an unknown load at the flange, with standard deviations.
 
-    It uses the joint torques or motor currents of one run without the load and one with it, or one run with a force/torque
-    sensor at the wrist (columns wrench1 … wrench6, or fx fy fz mx my mz: the wrench that the flange exerts on the load, in
-    the sensor's axes).
+    It uses the joint torques or motor currents of one run without the load and one with it, or one run with a
+    force/torque sensor at the wrist (columns wrench1 … wrench6, or fx fy fz mx my mz: the wrench that the flange exerts
+    on the load, in the sensor's axes).
     """
     loaded_arm = options.load(arm, loading)
     reading = reading_of(loaded_arm.n, column, gains, gears, motor_side, time_unit, unit, joints, topic, rate, episodes)

@@ -84,8 +84,8 @@ def plan(
 ) -> None:
     """Plan a motion: from point to point, through via points, or the tip along a line or a circle.
 
-    Without --duration the motion is as fast as the arm's velocity and acceleration limits allow, or its effort limits if it
-    has no acceleration limits; the choice is reported.
+    Without --duration the motion is as fast as the arm's velocity and acceleration limits allow, or its effort limits
+    if it has no acceleration limits; the choice is reported.
 
     MOTION.csv gets t (s), q, qd and qdd of every joint; 'dalembert torques', 'scale', 'simulate --follow' and 'report' read it.
     """

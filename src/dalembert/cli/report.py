@@ -44,8 +44,8 @@ def report(
 ) -> None:
     """Write a report on a motion: one HTML page that needs no network.
 
-    It shows the arm, the motion, the torques with their limits and their causes, the loads on joints, motors and bearings,
-    and the effect of dynamic scaling; all numbers are included as CSV.
+    It shows the arm, the motion, the torques with their limits and their causes, the loads on joints, motors and
+    bearings, and the effect of dynamic scaling; all numbers are included as CSV.
 
     MOTION.csv has the columns t (s), q1 … qn, qd1 … qdn, qdd1 … qddn, as for 'dalembert torques'.
     """

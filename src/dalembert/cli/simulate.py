@@ -135,15 +135,15 @@ def simulate(
 ) -> None:
     """Simulate the motion that follows from a state and torques (direct dynamics).
 
-    With --follow MOTION.csv a controller drives the arm, and the summary includes the tracking error. The controller uses
-    the exact model of the arm, or the one given by --model: without the payload, say, or with other parameters. --rate,
-    --delay and --encoder make it a sampled-data controller.
+    With --follow MOTION.csv a controller drives the arm, and the summary includes the tracking error. The controller
+    uses the exact model of the arm, or the one given by --model: without the payload, say, or with other parameters.
+    --rate, --delay and --encoder make it a sampled-data controller.
 
     Drives and joints are realistic unless --ideal is given: torques stay within the arm's effort limits, and joints hit
     their end stops. The summary reports when a drive was at its limit, and for how long.
 
-    With --states a batch of simulations is run, which --cluster distributes over the workers of a Dask cluster. RUN.npz gets
-    t, and q, qd, qdd, tau (states, instants, joints) and the energy.
+    With --states a batch of simulations is run, which --cluster distributes over the workers of a Dask cluster. RUN.npz
+    gets t, and q, qd, qdd, tau (states, instants, joints) and the energy.
 
     RUN.csv gets t (s), q, qd, qdd and tau of every joint; 'dalembert torques' reads it. A summary goes to stderr.
     """
@@ -155,7 +155,7 @@ def simulate(
     given = {"kp": kp, "kd": kd, "lambda": lambda_, "gamma": gamma}
     applied, motion = _applied(loaded, known, torque, held, follow, control, given, interpolation)
     limited, stopped, notes = _limits(loaded, method, stops, effort_limits, ideal)
-    (q0, qd0), told = _first_state(loaded, q, qd, motion, applied, bool(stopped))
+    (q0, qd0), state_notes = _first_state(loaded, q, qd, motion, applied, bool(stopped))
     if states is not None:
         from dalembert.simulation.initial_states import read_states
 
@@ -186,7 +186,7 @@ def simulate(
         options.save_plot(run.plot(), plot, force=force)
     if animate is not None:
         run.animate(animate, overwrite=force)
-    say("note", *notes, *told)
+    say("note", *notes, *state_notes)
     _summary(run, [path for path in (output, plot, animate) if path not in (None, "-")])
 
 

@@ -72,9 +72,9 @@ def size(
 ) -> None:
     """Check the drives of an arm against a motion, or choose drives from catalogues.
 
-    Without --motors the motors and gears of the robot file are checked: utilisation, heat, life, brakes. With --motors the
-    smallest motor and gear of the catalogues are chosen for every joint, with all joints coupled, and the checks that the
-    next smaller ones fail are shown.
+    Without --motors the motors and gears of the robot file are checked: utilisation, heat, life, brakes. With --motors
+    the smallest motor and gear of the catalogues are chosen for every joint, with all joints coupled, and the checks
+    that the next smaller ones fail are shown.
 
     Exit status 3 means that a check is exceeded.
     """

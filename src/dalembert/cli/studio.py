@@ -33,9 +33,9 @@ def studio(
 ) -> None:
     """Open the live page of an arm in the browser, with a local server for tasks that need Python.
 
-    It loads other robots and logs, identifies parameters, finds the shortest duration of a motion, compiles kernels for a
-    changed structure, and saves files. It listens on 127.0.0.1 only, with a token in its address, reads and writes in the
-    folder of the robot file (the current folder for a shipped arm), and stops with Ctrl-C.
+    It loads other robots and logs, identifies parameters, finds the shortest duration of a motion, compiles kernels for
+    a changed structure, and saves files. It listens on 127.0.0.1 only, with a token in its address, reads and writes in
+    the folder of the robot file (the current folder for a shipped arm), and stops with Ctrl-C.
     """
     if motions and example is not None:
         raise DalembertError(f"--example {example} and {motions[0]} are both given; choose one")

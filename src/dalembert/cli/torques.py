@@ -52,7 +52,8 @@ def torques(
     """Compute the joint torques of a motion (inverse dynamics).
 
     MOTION.csv has a header and the columns t (s), q1 … qn (rad; m for prismatic joints), qd1 … qdn (rad/s; m/s) and
-    qdd1 … qddn (rad/s²; m/s²), in any order; other separators, and units in the header such as q1 [deg], are recognised.
+    qdd1 … qddn (rad/s²; m/s²), in any order; other separators, and units in the header such as q1 [deg], are
+    recognised.
 
     A payload (columns payload in kg, payload_x … payload_z in m) and a wrench at the tip (fx … fz, mx … mz) may change
     along the motion: each value applies from its own row on.

@@ -1,9 +1,9 @@
 """The rows of the map: what an entry of S or M states, the call that computes it, and the printed formula.
 
-``s7.1.toml`` … ``m5.toml`` contain the rows, section by section, and ``given.toml`` the settings in which they run. A row's
-``call`` uses the public names of dalembert. Its ``formula`` is transcribed from the page, on plain numbers or on SymPy
-symbols; both are Python, and the row holds if they give the same result. :func:`spoilt` changes one symbol or one sign of
-the formula at a time; a row that still held would prove nothing.
+``s7.1.toml`` … ``m5.toml`` contain the rows, section by section, and ``given.toml`` the settings in which they run. A
+row's ``call`` uses the public names of dalembert. Its ``formula`` is transcribed from the page, on plain numbers or on
+SymPy symbols; both are Python, and the row holds if they give the same result. :func:`spoilt` changes one symbol or one
+sign of the formula at a time; a row that still held would prove nothing.
 """
 
 from __future__ import annotations

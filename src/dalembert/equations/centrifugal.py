@@ -1,9 +1,9 @@
 """Centrifugal torques Σ_j h_ijj q̇_j² of S (7.40), by a recursion.
 
 If joint j alone rotates, the points that it moves accelerate by q̇_j² S(z_j)² (r − p_j). The sum over all joints, each
-moving alone, is a + W r on every link, with W = Σ_j q̇_j² S(z_j)² over the joints that rotate it: W takes the place of U
-in :mod:`lean_newton_euler`, without ω × ω of different joints. Neither a prismatic joint nor the spin of a rotor has a
-centrifugal torque of its own.
+moving alone, is a + W r on every link, with W = Σ_j q̇_j² S(z_j)² over the joints that rotate it: W takes the place of
+U in :mod:`lean_newton_euler`, without ω × ω of different joints. Neither a prismatic joint nor the spin of a rotor has
+a centrifugal torque of its own.
 """
 
 from __future__ import annotations

@@ -99,9 +99,9 @@ def asymmetric_pose(mechanism: Mechanism, number: int) -> list[float]:
 def inertia_bounds(mechanism: Mechanism, q: Sequence[float]) -> list[float]:
     """The largest value that B_kk of every joint can take, whatever the direction of its axis (kg m² or kg).
 
-    ∫|p|² dm over everything that a revolute joint moves, p relative to the origin of its frame, or its mass for a prismatic
-    joint; and the rotor's k_r² I_m. B_kk has rounding errors of a few ulp of this bound, so the bound tells whether B_kk is
-    nothing but rounding, in the joint's own unit: no joint is compared with another.
+    ∫|p|² dm over everything that a revolute joint moves, p relative to the origin of its frame, or its mass for a
+    prismatic joint; and the rotor's k_r² I_m. B_kk has rounding errors of a few ulp of this bound, so the bound tells
+    whether B_kk is nothing but rounding, in the joint's own unit: no joint is compared with another.
     """
     F = frames(mechanism, q)
     bounds = [body.gear * body.gear * body.rotor_inertia for body in mechanism.bodies]

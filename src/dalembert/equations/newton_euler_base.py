@@ -29,7 +29,8 @@ def newton_euler_base(
 ) -> Recursion:
     """The recursion of M Table 1, S (7.93)–(7.106); ``h_e`` is f_{n+1}, n_{n+1} at the tip.
 
-    ``loads`` are the wrenches that links exert on other bodies: force, and moment about the origin of frame i, in base axes.
+    ``loads`` are the wrenches that links exert on other bodies: force, and moment about the origin of frame i, in base
+    axes.
     """
     bodies, n = mechanism.bodies, mechanism.n
     base = base or BaseMotion()

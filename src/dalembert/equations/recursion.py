@@ -42,8 +42,9 @@ def recursion(
 ) -> NewtonEulerSteps:
     """The steps in the axes of each link (M Table 2), or all in those of the base (M Table 1).
 
-    ``loads`` are the wrenches that links exert on other bodies: force, and moment about the origin of frame i, in base axes.
-    ω̇_mi is in the axes of the link that carries the rotor. ṗ_i is the velocity relative to the origin of the base.
+    ``loads`` are the wrenches that links exert on other bodies: force, and moment about the origin of frame i, in base
+    axes. ω̇_mi is in the axes of the link that carries the rotor. ṗ_i is the velocity relative to the origin of the
+    base.
     """
     F = frames(mechanism, q)
     p_dot = velocities(mechanism, F, qd, ZERO if base is None else base.omega).p_dot

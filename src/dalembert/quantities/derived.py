@@ -1,14 +1,14 @@
 """Derivatives of any quantity, again as quantities: weighted gradients, directional derivatives, Jacobians.
 
-:func:`gradient` multiplies the Jacobian of y(x) from the left: with one weight w_y per output it gives d_x = ∂(Σ w∘y)/∂x
-for each input, in one reverse sweep over the tape, at a few times the cost of y itself. :func:`tangent` multiplies from
-the right: t_y = Σ ∂y/∂x t_x, in one forward sweep. Neither forms the Jacobian itself, which is :func:`jacobian`. All of
-them return a :class:`Quantity`, so they are traced, counted, compiled, cached and pickled like the entries of a table, and
-can be differentiated again.
+:func:`gradient` multiplies the Jacobian of y(x) from the left: with one weight w_y per output it gives d_x = ∂(Σ
+w∘y)/∂x for each input, in one reverse sweep over the tape, at a few times the cost of y itself. :func:`tangent`
+multiplies from the right: t_y = Σ ∂y/∂x t_x, in one forward sweep. Neither forms the Jacobian itself, which is
+:func:`jacobian`. All of them return a :class:`Quantity`, so they are traced, counted, compiled, cached and pickled like
+the entries of a table, and can be differentiated again.
 
-Where a function is not smooth, its derivatives are those of its smooth pieces: sgn, comparisons and choices are constant
-between their jumps, so Coulomb friction contributes nothing. If loops are closed by Newton's method, a kernel takes q of
-all joints of the tree; derivatives are with respect to the actuated q, through Γ.
+Where a function is not smooth, its derivatives are those of its smooth pieces: sgn, comparisons and choices are
+constant between their jumps, so Coulomb friction contributes nothing. If loops are closed by Newton's method, a kernel
+takes q of all joints of the tree; derivatives are with respect to the actuated q, through Γ.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ class Derived(Quantity):
 
     source    the quantity that is differentiated, with the options ``taken``; further options are not differentiated
     by        the inputs and options with respect to which it is differentiated
-    weights   the array to which each weight (of a gradient) or direction (of a tangent) belongs, by name; none for a Jacobian
+    weights   the array to which each weight (of a gradient) or direction (of a tangent) belongs, by name; none for a
+              Jacobian
     mode      one of ``MODES``
     """
 

@@ -1,8 +1,8 @@
 """The closed form as an alternative to the equations of the tree, if its joints follow linearly: q = T y + b.
 
-In that case every quantity of an arm is a trigonometric polynomial in the actuated coordinates (S 7.3.3), which is often
-cheaper than the equations of the tree with Γ: for the parallelogram arm it has 19 operations instead of 47. Both are
-traced, and the one that compiles to fewer operations is used.
+In that case every quantity of an arm is a trigonometric polynomial in the actuated coordinates (S 7.3.3), which is
+often cheaper than the equations of the tree with Γ: for the parallelogram arm it has 19 operations instead of 47. Both
+are traced, and the one that compiles to fewer operations is used.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The machine that traces, counts and compiles the entries of all tables: :func:`trace`, :func:`price`, :func:`kernel`.
 
-A table (:mod:`joints`, :mod:`tip`, :mod:`gradients`, :mod:`rollouts`) lists the input and output arrays of each quantity,
-and its equations. To add a quantity, write its equations and a row in a table. Its derivatives (:mod:`derived`) need no
-rows.
+A table (:mod:`joints`, :mod:`tip`, :mod:`gradients`, :mod:`rollouts`) lists the input and output arrays of each
+quantity, and its equations. To add a quantity, write its equations and a row in a table. Its derivatives
+(:mod:`derived`) need no rows.
 """
 
 from __future__ import annotations
@@ -91,9 +91,10 @@ class Quantity:
               :func:`sizes_of` and of ``sizes``, numbers, and multiples such as 3n
     summary   the result, in words
     equations formulation → a function of the tree (or, without ``pulled`` and ``held``, of any mechanism), of the
-              arguments that :meth:`of` binds, and of the arrays in their order; None for an option that is not requested
-    options   further inputs that a caller may request, each of which makes a kernel of its own; in addition, the numbers of
-              the mechanism itself (:mod:`dalembert.coordinates.variants`) are options of every quantity
+              arguments that :meth:`of` binds, and of the arrays in their order; None for an option that is not
+              requested
+    options   further inputs that a caller may request, each of which makes a kernel of its own; in addition, the
+              numbers of the mechanism itself (:mod:`dalembert.coordinates.variants`) are options of every quantity
     pulled    a rule by which the quantity follows from that of the tree if the coordinates are not the tree's: a
               function of the mechanism, the arrays by name, and the tree's equations
     held      in addition or instead, equations of their own in the actuated coordinates, by formulation

@@ -3,8 +3,8 @@
 The pieces are in :mod:`dalembert.motion.stepping` and :mod:`dalembert.motion.control`; this module arranges them in
 order. A program runs as one compiled loop (:func:`rollout_kernel`), or piece by piece from Python
 (:func:`piece_kernels`) if a torque is a Python function, or if Newton's method closes the loops of the arm: the pieces
-then take the joints of its whole tree from ``place``, which Python provides, as it provides the torque. Functions of the
-state that are used on their own are in the table ``ROLLOUTS``.
+then take the joints of its whole tree from ``place``, which Python provides, as it provides the torque. Functions of
+the state that are used on their own are in the table ``ROLLOUTS``.
 """
 
 from __future__ import annotations

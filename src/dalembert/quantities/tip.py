@@ -1,7 +1,7 @@
 """The quantities of an arm in operational space, in one table.
 
-The entries depend on the selected rows of the tip's pose: ``TIP[name].of(space)``, which has m rows. Every quantity that
-inverts a matrix also reports whether it could: by the pivots of the factorisation, and by the measure of the
+The entries depend on the selected rows of the tip's pose: ``TIP[name].of(space)``, which has m rows. Every quantity
+that inverts a matrix also reports whether it could: by the pivots of the factorisation, and by the measure of the
 representation.
 """
 

@@ -1,9 +1,9 @@
 """B, C, g and friction of S (7.42) in letters.
 
 Orientations are relative to the base of a *group*: a series of joints with parallel axes, in which the orientation
-of a link is the sum of the angles before it. In these axes, Rz(ϑ_1) Rz(ϑ_2) is Rz(ϑ_1 + ϑ_2) from the start, and sums of
-angles appear directly as c_12, s_12. An expression in the axes of a group that does not depend on the orientation of the
-group (c_1 c_12 + s_1 s_12) becomes c_2: :func:`compact`.
+of a link is the sum of the angles before it. In these axes, Rz(ϑ_1) Rz(ϑ_2) is Rz(ϑ_1 + ϑ_2) from the start, and sums
+of angles appear directly as c_12, s_12. An expression in the axes of a group that does not depend on the orientation of
+the group (c_1 c_12 + s_1 s_12) becomes c_2: :func:`compact`.
 
 B is computed with composite rigid bodies: all links that joint i moves are one body, whose momentum at unit speed of
 joint i, carried down to joint j, is b_ij. C follows from Christoffel symbols, S (7.45).

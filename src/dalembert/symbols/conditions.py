@@ -1,8 +1,8 @@
 """Design conditions: what makes a coefficient of the equations of motion vanish in every configuration.
 
 A coefficient in closed form is a sum Σ x_k f_k(q) of linearly independent functions f_k: products of the positions of
-prismatic joints, each times 1 or the cosine or sine of a sum of angles. It is zero for all q if and only if every x_k is
-zero: these conditions are exact and complete. S 7.3.3 gives an example.
+prismatic joints, each times 1 or the cosine or sine of a sum of angles. It is zero for all q if and only if every x_k
+is zero: these conditions are exact and complete. S 7.3.3 gives an example.
 """
 
 from __future__ import annotations

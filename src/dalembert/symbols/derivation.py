@@ -1,6 +1,7 @@
 """The derivation of S, from the Jacobians of every body to the equations of motion, as a page: LaTeX or plain text.
 
-Everything on the page is computed: Jacobians, energies, B, Christoffel symbols and g by :mod:`dalembert.symbols.bodies`.
+Everything on the page is computed: Jacobians, energies, B, Christoffel symbols and g by
+:mod:`dalembert.symbols.bodies`.
 """
 
 from __future__ import annotations

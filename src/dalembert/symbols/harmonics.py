@@ -1,8 +1,8 @@
 """A graph rewritten as trigonometric polynomials of its inputs: the closed form, as numbers on a tape.
 
 Sums and products of sines and cosines can be written as Σ (c cos w·y + s sin w·y) × (product of inputs) in exactly one
-way: c_1 c_12 + s_1 s_12 becomes c_2 when it is multiplied out, terms that cancel on paper cancel here, and the weights w
-may be any real numbers. Divisions, roots and choices are copied unchanged, with their operands in closed form.
+way: c_1 c_12 + s_1 s_12 becomes c_2 when it is multiplied out, terms that cancel on paper cancel here, and the weights
+w may be any real numbers. Divisions, roots and choices are copied unchanged, with their operands in closed form.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 With q̇ = T ẏ the kinetic energy and the virtual work keep their values: B_y = Tᵀ B T, g_y = Tᵀ g, and the Christoffel
 symbols are multiplied by T on all three sides. An angle k·q becomes (Tᵀk)·y + k·b: sums that a loop keeps constant
-disappear, and a joint that follows with an arbitrary factor has a cosine and a sine of its own. T is square for a change
-of coordinates (S Problem 7.6); for coupled joints and the parallelogram of S 7.3.3 it has one column per actuated joint.
+disappear, and a joint that follows with an arbitrary factor has a cosine and a sine of its own. T is square for a
+change of coordinates (S Problem 7.6); for coupled joints and the parallelogram of S 7.3.3 it has one column per
+actuated joint.
 
 Springs and similar terms of a passive joint use its angle T y + b directly; kernels know it by its sine and cosine and
 use the value between −π and π, where both agree.
@@ -40,7 +41,7 @@ class Held:
     numbers  the number of every coordinate, from 1
     turns    whether it is an angle
     joints   the joint of the tree that it moves, from 0
-    labels   how a number is written if not as it is: 1'' for a joint called joint1''
+    labels   the notation of a number that is written differently: 1'' for a joint called joint1''
     """
 
     numbers: Sequence[int]

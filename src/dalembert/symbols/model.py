@@ -99,8 +99,8 @@ class Member:
 class Model:
     """The robot in letters.
 
-    ``base`` is the pose of the root link, ``gravity`` is in the root's axes. ``q`` are the letters of the joint variables;
-    ``slides`` (joint → d_i), ``qd``, ``qdd`` and ``sgn`` are the letters of the motion that are in the ring.
+    ``base`` is the pose of the root link, ``gravity`` is in the root's axes. ``q`` are the letters of the joint
+    variables; ``slides`` (joint → d_i), ``qd``, ``qdd`` and ``sgn`` are the letters of the motion that are in the ring.
     """
 
     ring: Ring

@@ -180,7 +180,8 @@ def circle_letters(
 ) -> tuple[Letter, Letter]:
     """c_12 and s_12 for the angle ϑ_1 + ϑ_2; cos(ϑ_2−ϑ_1+0.3) if it is not a plain sum.
 
-    ``revolute`` tells for every joint number whether the joint is revolute, ``labels`` how it is written if not as it is.
+    ``revolute`` tells for every joint number whether the joint is revolute, ``labels`` how its number is written if
+    that differs.
     """
     key, labels = tuple(angle), labels or {}
     joints = [joint for joint, _ in key]

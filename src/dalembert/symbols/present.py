@@ -585,7 +585,8 @@ class Equations:
 
         Jacobians and energies of every link and rotor, T, U, B, Christoffel symbols, C, Ḃ − 2C, g, the torques and the
         regressor, each with its equation number in S. For a closed chain these are the steps of its tree, followed by Γ and
-        the equations of the chain. Everything is computed, by :mod:`dalembert.equations.lagrange` evaluated on these letters.
+        the equations of the chain. Everything is computed, by :mod:`dalembert.equations.lagrange` evaluated on these
+        letters.
 
         >>> import dalembert as da
         >>> print(*da.load("pendulum").equations().derivation("text").splitlines()[:6], sep=chr(10))

@@ -44,7 +44,8 @@ class SymbolicRecursion:
 
     omega, omega_dot, p_dot, p_ddot, p_ddot_C, omega_dot_m, F, M, f, mu   as in ``arm.recursion``; p̈ includes −g_0
     tau         the torques τ_i, friction included
-    augmented   {m_1: m_l1 + m_m2, …}: the letters of the augmented links in terms of those of links and rotors, S (7.83)
+    augmented   {m_1: m_l1 + m_m2, …}: the letters of the augmented links in terms of those of links and rotors, S
+                (7.83)
     angles      {c_12: cos(theta_1 + theta_2), …}
     text()      the steps as S 7.5.3 lists them
 
