@@ -320,7 +320,7 @@ def test_the_summary_of_an_arm_without_limits_has_no_limits(tmp_path: Path) -> N
     summary = run("torques", "kr300", path).stderr
     assert "limit" not in summary and "at 1 instant," in summary
     sentence = mistake("torques", "kr300", path, "--check-limits")
-    assert "limits missing" in sentence and all(f"joint{k}" in sentence for k in range(1, 7))
+    assert "has no limits at" in sentence and all(f"joint{k}" in sentence for k in range(1, 7))
 
 
 def test_check_limits_exits_3_and_says_which(motion: Path, tmp_path: Path) -> None:
@@ -461,11 +461,13 @@ def test_missing_velocities_are_made_and_said(tmp_path: Path) -> None:
     np.savetxt(path, np.column_stack([t, q]), delimiter=",", header="t,q1,q2", comments="")
     result = run("torques", "planar-2r", path)
     (note,) = (line for line in result.stderr.splitlines() if line.startswith("note: "))
-    assert note.endswith("qd and qdd are not in the file and were made from q, by a quintic spline without phase shift")
+    assert note.endswith(
+        "qd and qdd are not in the file and were computed from q, by a quintic spline without phase shift"
+    )
     tau = da.load("planar-2r").inverse_dynamics(q, qd, qdd)
     assert np.abs(read_back(result.stdout)[1][6:-6, 1:] - tau[6:-6]).max() < 1e-3
     np.savetxt(path, np.column_stack([t, q, qd]), delimiter=",", header="t,q1,q2,qd1,qd2", comments="")
-    assert "qdd are not in the file and were made from qd" in run("torques", "planar-2r", path).stderr
+    assert "qdd are not in the file and were computed from qd" in run("torques", "planar-2r", path).stderr
     path.write_text("t,q1,q2\n" + "".join(f"{k // 2},0,0\n" for k in range(9)))
     assert "line 3, column 't': the time 0 s occurs twice" in mistake("torques", "planar-2r", path)
 
@@ -733,7 +735,9 @@ def test_torques_show_what_stretching_the_time_does(motion: Path, tmp_path: Path
     assert "'x' is not a number" in mistake("torques", "planar-2r", motion, "--scaling", "1 x")
     assert "numbers from 1e-06 to" in mistake("torques", "planar-2r", motion, "--scaling", "0")
     wrench = ("--tip-wrench", "1 0 0 0 0 0")
-    assert "--scaling has no force at the tip" in mistake("torques", "planar-2r", motion, "--scaling", "1", *wrench)
+    assert "--scaling does not support a force at the tip" in mistake(
+        "torques", "planar-2r", motion, "--scaling", "1", *wrench
+    )
 
 
 def test_couplings() -> None:
@@ -828,12 +832,14 @@ def test_simulate_follows_a_motion_and_says_how_well(slow: Path, tmp_path: Path)
 
 def test_simulate_with_a_controller_says_what_is_missing(slow: Path) -> None:
     of = ("simulate", "planar-2r")
-    assert "--kp is for a controller, which needs a motion" in mistake(*of, "--kp", 3)
-    assert "--model is what a controller knows of the arm: add --follow" in mistake(*of, "--model", "panda")
-    assert "--control pd is for a controller" in mistake(*of, "--control", "pd")
+    assert "--kp applies to a controller, which needs a motion" in mistake(*of, "--kp", 3)
+    assert "--model is the arm that a controller assumes: add --follow" in mistake(*of, "--model", "panda")
+    assert "--control pd applies to a controller" in mistake(*of, "--control", "pd")
     assert "--control adaptive needs --kd" in mistake(*of, "--follow", slow, "--control", "adaptive")
-    assert "--gamma is no gain of --control computed, which takes --kp" in mistake(*of, "--follow", slow, "--gamma", 1)
-    assert "leave --torque away" in mistake(*of, "--follow", slow, "--torque", "gravity")
+    assert "--gamma is not a gain of --control computed, which takes --kp" in mistake(
+        *of, "--follow", slow, "--gamma", 1
+    )
+    assert "leave out --torque" in mistake(*of, "--follow", slow, "--torque", "gravity")
     assert "the model 'pendulum' has 1 joints" in mistake(*of, "--follow", slow, "--model", "pendulum")
 
 

@@ -911,5 +911,5 @@ def test_factors_whose_squares_are_no_numbers_are_refused() -> None:
 
 
 def test_functions_that_do_not_run_on_symbols_are_told() -> None:
-    with pytest.raises(da.DalembertError, match=r"does not run on SymPy's symbols .* write it with sympy\.sin"):
+    with pytest.raises(da.DalembertError, match=r"does not run on SymPy symbols .* write it with sympy\.sin"):
         da.load("planar-2r").in_coordinates(lambda y: [np.sin(y[0]), y[1]])

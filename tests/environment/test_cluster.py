@@ -226,7 +226,7 @@ def test_commands_work_on_a_cluster(client: Client, tmp_path: Path) -> None:
     for words, sentence in (
         (("simulate", "planar-2r", "--cluster", address), "give their initial states with --states"),
         ((*batch, str(tmp_path / "run.csv")), "a batch of simulations is written as .npz"),
-        ((*batch, str(tmp_path / "run.npz"), "--q", "0 0"), "--q is about one simulation"),
+        ((*batch, str(tmp_path / "run.npz"), "--q", "0 0"), "--q applies to a single simulation"),
         (
             ("map", "planar-2r", "-o", str(tmp_path / "map.png"), "--cluster", "nowhere"),
             "no Dask scheduler answers at 'nowhere'",

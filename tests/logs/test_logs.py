@@ -819,7 +819,7 @@ def test_command_reads_what_it_is_told_to(tmp_path: Path) -> None:
     assert found["runs"][0]["name"] == "a.csv, b.csv" and found["runs"][0]["relative_error"] < 0.01
     for more, said in (
         ([files[0]], "the file has no header; assign its"),
-        ([files[0], *columns, "--column", "q=3"], "--column says twice what q is"),
+        ([files[0], *columns, "--column", "q=3"], "--column gives q twice"),
         ([files[0], *columns, "--unit", "q=turns"], "the samples are 5 s apart"),
         ([files[0], *columns, *units[:2], "--unit", "q=turns"], "q is in 'turns'; known units are rad, deg"),
         ([files[0], *columns, *units[:2], "--topic", "/x"], "only ROS bags and MCAP files have topics"),

@@ -263,8 +263,11 @@ def test_a_wrench_at_the_tip_is_one_option_away(motion: Path, tmp_path: Path) ->
 
 
 def test_examples_belong_to_two_link_arms() -> None:
-    assert "is about a two-link arm" in run("report", "panda", "--example", "7.2", code=2).stderr
-    assert "there is no example '7.9'; known are 7.2" in run("report", "planar-2r", "--example", "7.9", code=2).stderr
+    assert "needs a two-link arm" in run("report", "panda", "--example", "7.2", code=2).stderr
+    assert (
+        "there is no example '7.9'; the examples are 7.2"
+        in run("report", "planar-2r", "--example", "7.9", code=2).stderr
+    )
 
 
 # -- every arm -----------------------------------------------------------------------------------
@@ -416,7 +419,7 @@ def test_limits_missing_are_named(motion: Path, tmp_path: Path) -> None:
         assert words in shown
     out.unlink()
     said = run("report", arm, motion, "--check-limits", "--out", out, code=2).stderr
-    assert "limits missing at joints joint1, joint2; --limits gives them" in said and not out.exists()
+    assert "no limits at joints joint1, joint2; --limits gives them" in said and not out.exists()
 
 
 @pytest.mark.usefixtures("undrawn")

@@ -690,7 +690,7 @@ def test_mistakes_are_one_sentence() -> None:
             da.simulate(arm, **given)
     with pytest.raises(DalembertError, match="dry friction, which the variational"):
         da.simulate(da.load("puma560"), np.zeros(6), None, None, 1.0, method="variational")
-    with pytest.raises(DalembertError, match="nothing resists"):
+    with pytest.raises(DalembertError, match="no inertia resists"):
         da.simulate(da.from_dh([{"a": 1.0}]), [0.0], None, None, 1.0)
 
 
