@@ -168,7 +168,7 @@ def test_the_table_equals_the_library(page_of: Callable[..., Any], name: str) ->
         np.testing.assert_allclose(shown(page, "force"), arm.force_manipulability(q, limits).radii, rtol=1e-9)
         volume = float(page.get_attribute("tr[data-shape=polytope] small", "data-value"))
         assert volume == pytest.approx(arm.acceleration_polytope(q, limits or np.ones(arm.n)).volume, rel=1e-9)
-    page.get_by_label("Gravity moves the centre").check()
+    page.get_by_label("Include gravity").check()
     centre = [float(x) for x in page.get_attribute("tr[data-shape=centre]", "data-value").split()]
     np.testing.assert_allclose(centre, arm.dynamic_manipulability(q).center, rtol=1e-9, atol=1e-9)
     if page.get_by_label("Redundancy").count():
