@@ -135,7 +135,7 @@ class TestLifetime:
         monkeypatch.setattr(compile_, "most_maps", lambda: 65_530)
         monkeypatch.setattr(compile_, "_room", 0)
         with pytest.raises(
-            da.DalembertError, match=r"holds 65000 memory maps and the system allows it 65530.*drop arms"
+            da.DalembertError, match=r"has 65000 memory maps and the system allows 65530.*drop arms"
         ):
             self.kernels(1)
 
