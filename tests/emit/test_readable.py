@@ -132,7 +132,10 @@ def test_the_same_arm_gives_the_same_files() -> None:
 
 MISTAKES = {
     "there is no target 'cc'; known targets are c, .*; did you mean 'c'": {"target": "cc"},
-    "target 'python' does not support the precision 'float'; it supports double": {"target": "python", "precision": "float"},
+    "target 'python' does not support the precision 'float'; it supports double": {
+        "target": "python",
+        "precision": "float",
+    },
     "libm=False .* is supported by the targets c": {"target": "numpy", "libm": False},
     "the function cannot be called 'a b'; a name has letters": {"function": "a b"},
     "has 90 letters, more than 80; give a shorter one": {"function": "a" * 90},

@@ -272,7 +272,7 @@ def test_motions_are_made_between_postures_and_within_limits(page_of: Callable[.
     page = opened(page_of("panda"))
     page.evaluate("(q) => window.dalembert.app.change({ q })", PANDA_FROM.tolist())
     page.get_by_role("button", name="Create the motion").click()
-    assert "Keep a posture for From" in page.get_by_role("alert").inner_text()
+    assert "Set the postures From" in page.get_by_role("alert").inner_text()
     page.get_by_role("button", name="Set From to this posture").click()
     page.evaluate("(q) => window.dalembert.app.change({ q })", PANDA_TO.tolist())
     page.get_by_role("button", name="Set To to this posture").click()

@@ -1,7 +1,7 @@
 """The target ``c``: readable C99, a header, and a self-test against values computed in Python.
 
-Only ``math.h`` is included, and without ``libm`` not even that: the functions of :mod:`c99_functions` are then written into
-the file. No allocation, no globals, no recursion, no state. ``-ffast-math`` is not assumed.
+Only ``math.h`` is included, and without ``libm`` not even that: the functions of :mod:`c99_functions` are then written
+into the file. No allocation, no globals, no recursion, no state. ``-ffast-math`` is not assumed.
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ def c99(unit: Unit, settings: Settings) -> Source:
 
 
 def header_and_test(unit: Unit, settings: Settings, rows: bool) -> dict[str, str | bytes]:
-    """The files NAME.h and NAME_test.c for a function compiled elsewhere, optionally with its variant for many ``rows``."""
+    """The files NAME.h and NAME_test.c for a function compiled elsewhere, optionally with its variant for many
+    ``rows``."""
     writer = _CText(unit, replace(settings, libm=False))
     files: dict[str, str | bytes] = {f"{unit.symbol}.h": writer.header(rows)}
     if unit.samples:
@@ -117,8 +118,8 @@ class _CText:
         """The header comment of both files."""
         functions = "the functions of math.h" if self.settings.libm else "no library functions"
         use = (
-            "SI units, radians; matrices row by row. Outputs must not overlap inputs. The function allocates no memory, "
-            "keeps no state between calls, and is thread-safe."
+            "SI units, radians; matrices row by row. Outputs must not overlap inputs. The function allocates no "
+            "memory, keeps no state between calls, and is thread-safe."
         )
         body = description(self.unit, self.names, use, f"{self.type} precision, {functions}", size=prod)
         return "/*\n" + "".join(f" * {line}".rstrip() + "\n" for line in body) + " */\n"

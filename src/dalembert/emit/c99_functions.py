@@ -1,10 +1,10 @@
 """sin, cos, sqrt, exp, log, tanh, atan2, asin and acos in C, for machines without a C library: within 2 ulp everywhere.
 
-Double and single precision share one text: they differ in widths, coefficients and constants, which are rows of ``KINDS``.
-Those of doubles are the polynomials of :mod:`trigonometry` and :mod:`elementary`; those of floats are minimax polynomials
-(Remez) of lower degree. Angles beyond ``largest`` are reduced with as many bits of 2/π as necessary (Payne and Hanek), so
-that sine and cosine are accurate for every finite argument. Except for signed zeros, special values follow C99. Only
-``stdint.h`` is included, which needs no library.
+Double and single precision share one text: they differ in widths, coefficients and constants, which are rows of
+``KINDS``. Those of doubles are the polynomials of :mod:`trigonometry` and :mod:`elementary`; those of floats are
+minimax polynomials (Remez) of lower degree. Angles beyond ``largest`` are reduced with as many bits of 2/π as necessary
+(Payne and Hanek), so that sine and cosine are accurate for every finite argument. Except for signed zeros, special
+values follow C99. Only ``stdint.h`` is included, which needs no library.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ KINDS = {
     ),
 }  # fmt: skip
 
-# name → its dependencies and its text; REAL, UINT and other capital words are replaced, {NAME} are polynomials in z or r,
+# name → dependencies and text; REAL, UINT and other capital words are replaced, {NAME} are polynomials in z or r,
 # [NAME k] is a constant
 TEXTS: dict[str, tuple[tuple[str, ...], str]] = {
     "bits": (
@@ -274,7 +274,7 @@ static REAL own_sqrt(REAL x)
     "exp": (
         ("power",),
         """
-/* 2 to the k times exp r, with x = k ln 2 + r; half of k at a time, because 2 to the k may be out of range when exp x is not */
+/* 2 to the k times exp r, with x = k ln 2 + r; half of k at a time, as 2 to the k may be out of range when exp x is not */
 static REAL own_exp(REAL x)
 {
     if (!(x <= [RANGE 1]))

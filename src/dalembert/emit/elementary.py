@@ -12,9 +12,9 @@ atan2       all y, x; below 2⁻¹⁰²² y/x is subnormal, then 0     1.6 ulp
 asin, acos  |x| ≤ 1                                             1.1 ulp
 ==========  ==================================================  =======
 
-Signed zeros, infinities and NaN follow C99. No flag is raised for them, nor when exp overflows to ∞, log 0 is −∞ or the log of
-a negative number is NaN: lanes outside a function's range are computed with a harmless argument, and their result is inserted
-at the end. The polynomials are minimax polynomials (Remez).
+Signed zeros, infinities and NaN follow C99. No flag is raised for them, nor when exp overflows to ∞, log 0 is −∞ or the
+log of a negative number is NaN: lanes outside a function's range are computed with a harmless argument, and their
+result is inserted at the end. The polynomials are minimax polynomials (Remez).
 """
 
 from __future__ import annotations
@@ -172,14 +172,16 @@ def _half_chord(x: Lanes) -> tuple[Lanes, Lanes, Mask, Mask]:
 
 
 def _turned_from(axis: list[Lanes], u: Lanes, z: Lanes, coefficients: tuple[float, ...]) -> Lanes:
-    """axis + u + u z P(z), with the axis in two parts, 0 or larger than u; the rounding error of axis + u is compensated."""
+    """axis + u + u z P(z), with the axis in two parts, 0 or larger than u; the rounding error of axis + u is
+    compensated."""
     near = axis[0] + u
     lost = u - (near - axis[0])
     return near + (u * z * z.polynomial(coefficients) + (lost + axis[1]))
 
 
 def _on_names(function: Callable[..., Lanes]) -> Callable[..., str]:
-    """The function of vectors by name; floats are widened, so that the result is correctly rounded in almost all cases."""
+    """The function of vectors by name; floats are widened, so that the result is correctly rounded in almost all
+    cases."""
 
     def run(text: IR, *names: str) -> str:
         if text.scalar == "double":

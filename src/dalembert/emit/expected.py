@@ -29,14 +29,16 @@ def expected_outputs(
 ) -> tuple[list[list[float]], list[float]]:
     """The outputs for every row of inputs, and for every output array the scale to which its errors are relative.
 
-    The scale is the largest output, or more where rounding has a larger effect, as when large terms cancel: then it follows
-    from the errors of single precision, and of double precision relative to long double.
+    The scale is the largest output, or more where rounding has a larger effect, as when large terms cancel: then it
+    follows from the errors of single precision, and of double precision relative to long double.
     """
     exact = [evaluate(graph, row) for row in samples]
     precise = np.array(exact)
     harm = [np.abs(_on_arrays(graph, samples, np.float32) - precise) / np.finfo(np.float32).eps]
     harm.append(np.abs(_on_arrays(graph, samples, np.longdouble) - precise) / np.finfo(np.float64).eps)
-    harm = [np.where(np.isfinite(errors), errors, 0.0) for errors in harm]  # single precision may overflow, which is not a tolerance
+    harm = [
+        np.where(np.isfinite(errors), errors, 0.0) for errors in harm
+    ]  # overflow in single precision does not count
     scales, at = [], 0
     for _, shape in signature.outputs:
         block = slice(at, at + prod(shape))

@@ -1,7 +1,7 @@
 """Translation of plain Python functions on numbers and arrays to LLVM IR.
 
-Algorithms with loops and branches are written as ordinary functions with annotated parameters and run as such. This module
-translates the same source, from its syntax tree, to LLVM IR. The supported subset is small:
+Algorithms with loops and branches are written as ordinary functions with annotated parameters and run as such. This
+module translates the same source, from its syntax tree, to LLVM IR. The supported subset is small:
 
     types        float, int, bool; contiguous arrays FloatsN, IntegersN and FlagsN of N dimensions; tuples of numbers as
                  return values; NamedTuples of all these as parameters
@@ -11,8 +11,8 @@ translates the same source, from its syntax tree, to LLVM IR. The supported subs
                  x.shape[k], elements x[i, j] and subarrays x[i]; calls of other such functions, including imported
                  ones; numerical constants of the module
 
-A name keeps its first type; an int is converted to a float where one is needed. Indices must not be negative and are not
-checked, and a division by zero gives an infinity: a function must contain the checks that it needs.
+A name keeps its first type; an int is converted to a float where one is needed. Indices must not be negative and are
+not checked, and a division by zero gives an infinity: a function must contain the checks that it needs.
 """
 
 from __future__ import annotations
@@ -150,7 +150,8 @@ def functions_ir(functions: Sequence[FunctionType]) -> str:
 
 
 class _Translation:
-    """The translation of one function to LLVM IR; variables are in memory, from which LLVM promotes them to registers."""
+    """The translation of one function to LLVM IR; variables are in memory, from which LLVM promotes them to
+    registers."""
 
     def __init__(
         self, function: FunctionType, tree: ast.FunctionDef, outside: bool, listed: list[FunctionType]

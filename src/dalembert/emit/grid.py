@@ -1,11 +1,11 @@
 """A tape as a GPU kernel: one thread per state.
 
-The threads of a block copy their rows in and out through shared memory, so that neighbouring threads access neighbouring
-numbers and the GPU's memory runs at full speed. There are four kinds of kernels:
+The threads of a block copy their rows in and out through shared memory, so that neighbouring threads access
+neighbouring numbers and the GPU's memory runs at full speed. There are four kinds of kernels:
 
-staged   inputs and outputs are dense rows. A block loads the rows of its states, each thread processes its own row, and the
-         block stores the results. Results that are too wide for shared memory are computed in pieces: one piece is stored,
-         and the next takes its place.
+staged   inputs and outputs are dense rows. A block loads the rows of its states, each thread processes its own row, and
+         the block stores the results. Results that are too wide for shared memory are computed in pieces: one piece is
+         stored, and the next takes its place.
 direct   like staged, but every thread reads its own inputs: rows may be any distance apart, or all the same.
 acts     several consecutive tapes (stages), for results that would need more registers than there are.
 strided  arrays of any strides with up to ``AXES`` leading axes; every thread reads and writes its own data.
@@ -128,8 +128,8 @@ def pieces_of(graph: Graph, signature: Signature, size: int) -> list[OutputPiece
 class _StagedPart(TapePart):
     """A part that stores its results in shared memory and copies them out with its block whenever a piece is complete.
 
-    After the arrays, its table contains the start of the shared memory for results; after the offsets, the first state of
-    the block and its number of states.
+    After the arrays, its table contains the start of the shared memory for results; after the offsets, the first state
+    of the block and its number of states.
     """
 
     def __init__(self, *arguments: Any, pieces: list[OutputPiece]) -> None:
@@ -262,7 +262,8 @@ class _GridKernel(Wrapper):
         self.say(f"%workspace = alloca {self.vector}, i32 {max(self.slots, 1)}, align {self.bytes}")
 
     def dense(self, name: str, staged: int) -> str:
-        """``name(arrays…, strides of the inputs' rows in bytes…, count)``; ``staged`` is the number of staged input numbers."""
+        """``name(arrays…, strides of the inputs' rows in bytes…, count)``; ``staged`` is the number of staged input
+        numbers."""
         inputs, arrays = len(self.signature.inputs), len(self.sizes)
         self.rooms()
         self.own_state(BLOCK[self.scalar])
@@ -406,8 +407,8 @@ class _GridKernel(Wrapper):
 def acts_ir(acts: Sequence[tuple[Graph, Signature]], signature: Signature, scalar: str, name: str) -> tuple[str, int]:
     """The module of several consecutive tapes in one kernel, and the amount of shared memory per thread, in numbers.
 
-    The results that one act passes to the next are in shared memory, by name, and so are inputs and results; few values stay
-    in registers from one act to the next. An act may overwrite its inputs with its results.
+    The results that one act passes to the next are in shared memory, by name, and so are inputs and results; few values
+    stay in registers from one act to the next. An act may overwrite its inputs with its results.
     """
     form = Form(1, scalar, 8 if scalar == "double" else 4)
     texts, slots = [], 1
@@ -426,7 +427,8 @@ def acts_ir(acts: Sequence[tuple[Graph, Signature]], signature: Signature, scala
 def rollout_grid_ir(program: Program, graphs: Mapping[str, tuple[Graph, Signature]], scalar: str, name: str) -> str:
     """The module of a rollout with its kernel ``name``: one thread performs all steps of one state.
 
-    ``name(arrays…, count, core sizes…, strides of the arrays…, strides of their core axes…)``: the arguments that NumPy passes to a loop.
+    ``name(arrays…, count, core sizes…, strides of the arrays…, strides of their core axes…)``: the arguments that NumPy
+    passes to a loop.
     """
     form = Form(1, scalar, 8 if scalar == "double" else 4)
     texts, loop = rollout_texts(program, graphs, form, inf, "alwaysinline")

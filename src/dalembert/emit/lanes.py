@@ -1,7 +1,7 @@
 """Vectors in LLVM IR as Python values, so that formulas on W lanes read as they do on paper.
 
-``Lanes`` are W doubles, ``Words`` their bits, ``Mask`` W truth values. A multiplication and an addition may fuse. Doubles
-are compared by their bits, because comparing floats would raise a flag for NaN.
+``Lanes`` are W doubles, ``Words`` their bits, ``Mask`` W truth values. A multiplication and an addition may fuse.
+Doubles are compared by their bits, because comparing floats would raise a flag for NaN.
 """
 
 from __future__ import annotations

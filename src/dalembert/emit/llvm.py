@@ -5,8 +5,8 @@ There is one module, or several if the tape is long, with these functions:
 ``part0, part1, …``  the tape itself for one block of W states, split into parts that the optimiser can
     handle; values that later parts need go through a workspace. Lane l of array a is read at
     ``pointer[a] + offset[a][l]``, so rows may be anywhere.
-``constants, rows``  if there are many outputs: the parts leave them in the workspace as consecutive vectors, and ``rows``
-    writes them to the arrays; outputs that are the same for all states are stored there once, by ``constants``.
+``constants, rows``  if there are many outputs: the parts leave them in the workspace as consecutive vectors, and
+    ``rows`` writes them to the arrays; outputs that are the same for all states are stored there once, by ``constants``.
 ``loop_d, loop_f``   NumPy's inner loop for doubles and floats. If the core axes are contiguous, the blocks
     process the arrays in place. The remainder is one more block whose surplus lanes repeat the last
     state: they read and write the same row, never beyond the arrays. Other layouts, and floats, go
@@ -52,8 +52,8 @@ MODULE_PARTS = 20  # more parts are compiled in several modules, half a second e
 # approximate number of instructions of operations that take more than one
 LENGTH = {**dict.fromkeys(("sin", "cos"), 15), **dict.fromkeys(ELEMENTARY, 50)}
 
-# from this many numbers per state on, outputs are kept as vectors and transposed to rows together at the end: in the parts
-# they would have to stay in registers until their neighbours in the row are available
+# from this many numbers per state on, outputs are kept as vectors and transposed to rows together at the end: in the
+# parts they would have to stay in registers until their neighbours in the row are available
 WIDE = 16
 LINE = 64  # bytes of a cache line
 
@@ -152,9 +152,9 @@ def function_parts(
 ) -> tuple[list[str], int]:
     """The tape as one or more functions ``name0``, ``name1``, …, and the number of workspace slots that they share.
 
-    With ``lanes``, an array is stored not as rows but as consecutive vectors of W lanes. The parts are up to ``longest``
-    instructions long; a class other than :class:`TapePart` may write them. With ``staged``, outputs go to the workspace as
-    consecutive vectors after the slots, except for constants, which are not written.
+    With ``lanes``, an array is stored not as rows but as consecutive vectors of W lanes. The parts are up to
+    ``longest`` instructions long; a class other than :class:`TapePart` may write them. With ``staged``, outputs go to
+    the workspace as consecutive vectors after the slots, except for constants, which are not written.
     """
     if longest is None:
         longest = SHORT_PART_LENGTH if len(graph.nodes) > LONG_TAPE else PART_LENGTH
@@ -226,8 +226,8 @@ def _output_writers(graph: Graph, part_of: dict[int, int], left_out: Sequence[in
 def _lines_ahead(graph: Graph, signature: Signature, form: Form) -> dict[int, list[tuple[int, int]]]:
     """For every output that is not constant, the cache lines to prefetch when it is stored: (array, offset).
 
-    Together they are the rows that the next block writes, if rows are contiguous: writing to memory that is not cached is
-    slow, and the duration of a block is enough to fetch it.
+    Together they are the rows that the next block writes, if rows are contiguous: writing to memory that is not cached
+    is slow, and the duration of a block is enough to fetch it.
     """
     lines = []
     for array, start, end in output_starts(signature):

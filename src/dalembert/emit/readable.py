@@ -1,4 +1,5 @@
-"""Human-readable targets: ``python`` (imports only math), ``numpy`` (broadcasts over leading axes) and ``dot`` (Graphviz)."""
+"""Human-readable targets: ``python`` (imports only math), ``numpy`` (broadcasts over leading axes) and ``dot``
+(Graphviz)."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ TAKEN = {*keyword.kwlist, "math", "np", "shape"}
 AS_IN_C = {
     "div": (
         "divide(x, y)", "x / y, infinite or NaN if y is 0",
-        "if y == 0.0:\n    return math.nan if x == 0.0 or x != x else math.copysign(math.inf, x) * math.copysign(1.0, y)\n"
+        "if y == 0.0:\n    return math.nan if x == 0.0 or x != x else math.copysign(math.inf, x) * "
+        "math.copysign(1.0, y)\n"
         "return x / y",
     ),
     "sqrt": ("sqrt(x)", "the square root, NaN for negative x", "return math.sqrt(x) if x >= 0.0 else math.nan"),
@@ -150,7 +152,7 @@ def dot(unit: Unit, settings: Settings) -> Source:
     """NAME.dot: one node per operation, one edge per operand; the first operand of − and ÷ comes from the left."""
     graph, inputs = unit.graph, unit.input_elements()
     names = {name: name for name, _ in (*unit.signature.inputs, *unit.signature.outputs)}
-    use = "Boxes are elements of arrays, matrices row by row; circles are operations, with their operands from left to right."
+    use = "Boxes are elements of arrays, matrices row by row; circles are operations, operands from left to right."
     lines = [f'digraph "{unit.symbol}" {{', "    ordering=in; rankdir=TB; node [shape=circle, fontname=Helvetica];"]
     for line, ((op, args), live) in enumerate(zip(graph.nodes, live_lines(graph), strict=True)):
         if not live:

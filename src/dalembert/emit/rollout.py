@@ -173,7 +173,8 @@ class _RolloutLoop(InnerLoop):
         self.say("br label %block")
 
     def _begin_block(self) -> None:
-        """Compute the address of each lane's rows (surplus lanes repeat the last) and read the inputs that do not change."""
+        """Compute the address of each lane's rows (surplus lanes repeat the last) and read the inputs that do not
+        change."""
         self.say("%first = phi i64 [ 0, %begin ], [ %first.next, %block.end ]")
         last = self.let(f"sub i64 {self.count}, 1")
         for lane in range(self.width):
@@ -200,7 +201,8 @@ class _RolloutLoop(InnerLoop):
         self.say("br label %pass")
 
     def _calls(self) -> None:
-        """Make the program's calls, conditional ones only if the condition holds in some lane, and repeat on request."""
+        """Make the program's calls, conditional ones only if the condition holds in some lane, and repeat on
+        request."""
         program = self.program
         for index, call in enumerate(program.calls):
             if call.when is not None:

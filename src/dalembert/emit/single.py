@@ -1,15 +1,15 @@
 """A Python function in machine code that runs a kernel on one state without the overhead of gufuncs.
 
-It is a CPython function with the fast-call convention, ``(self, args, count)``. ``self`` is a ``bytes`` object that contains a
-table of numbers and addresses (filled by :mod:`dalembert.kernel.single`); one function serves every kernel. It returns None
-for unexpected arrays and for results that raised a floating-point flag; the caller then uses the gufunc, which reports
-errors and warnings. Underflow, which NumPy ignores by default, does not count as such a flag.
+It is a CPython function with the fast-call convention, ``(self, args, count)``. ``self`` is a ``bytes`` object that
+contains a table of numbers and addresses (filled by :mod:`dalembert.kernel.single`); one function serves every kernel.
+It returns None for unexpected arrays and for results that raised a floating-point flag; the caller then uses the
+gufunc, which reports errors and warnings. Underflow, which NumPy ignores by default, does not count as such a flag.
 """
 
 from __future__ import annotations
 
-# the entries of the table, eight bytes each: numbers, addresses, and (shape, dims, steps) the offsets of lists in it; the
-# lengths of the inputs follow
+# the entries of the table, eight bytes each: numbers, addresses, and (shape, dims, steps) the offsets of lists in it;
+# the lengths of the inputs follow
 TABLE = (
     "inputs", "loop", "ndarray", "float64", "new", "clear", "test", "none", "retain", "release", "axes", "shape", "dims", "steps",
 )  # fmt: skip

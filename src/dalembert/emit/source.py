@@ -86,7 +86,9 @@ class Source:
             if isinstance(content, bytes):
                 text = f"({len(content):,} bytes)"
             else:
-                text = content if len(content) <= SHOWN else f"{content[:SHOWN]}\n… ({len(content):,} characters in total)"
+                text = (
+                    content if len(content) <= SHOWN else f"{content[:SHOWN]}\n… ({len(content):,} characters in total)"
+                )
             shown.append(f"---- {name}\n{text.rstrip()}")
         return "\n\n".join(shown)
 
@@ -140,7 +142,8 @@ class Unit:
 
 @dataclass(frozen=True)
 class Settings:
-    """Options of emission: ``precision`` "double" or "float"; ``libm`` whether the C library's functions may be called."""
+    """Options of emission: ``precision`` "double" or "float"; ``libm`` whether the C library's functions may be
+    called."""
 
     precision: str = "double"
     libm: bool = True

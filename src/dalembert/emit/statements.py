@@ -1,7 +1,7 @@
 """A tape as readable assignments: operations that are used once are nested in those that use them.
 
-A target defines a :class:`Notation`: how numbers, elements of arrays and functions are written. The sums and products are
-those of the tape, operand for operand, so that every target rounds like the tape.
+A target defines a :class:`Notation`: how numbers, elements of arrays and functions are written. The sums and products
+are those of the tape, operand for operand, so that every target rounds like the tape.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Transposition of rows to lanes and back.
 
-The numbers of a state are contiguous in memory; the kernel needs the same number of W states in one register. Groups of G
-numbers are loaded from every row, W/G rows per register, and transposed in log₂ G rounds of shuffles, which is far less work
-than single loads. Groups that the row does not fill are loaded and stored under a mask, so that nothing beyond the row is
-accessed.
+The numbers of a state are contiguous in memory; the kernel needs the same number of W states in one register. Groups of
+G numbers are loaded from every row, W/G rows per register, and transposed in log₂ G rounds of shuffles, which is far
+less work than single loads. Groups that the row does not fill are loaded and stored under a mask, so that nothing
+beyond the row is accessed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ def group_of(form: Form) -> int:
 
 
 def piece_of(form: Form) -> int:
-    """The number of elements of a row loaded at once: half registers, so that loading replaces the last round of shuffles."""
+    """The number of elements of a row loaded at once: half registers, so that loading replaces the last round of
+    shuffles."""
     return group_of(form) if form.width < 4 else min(group_of(form), form.width // 2)
 
 
@@ -37,7 +38,8 @@ def declarations(form: Form) -> list[str]:
 
 
 def transposed(text: IR, rows: list[str]) -> list[str]:
-    """G vectors of W numbers with their G × G blocks transposed: each round swaps one bit of the row and column indices."""
+    """G vectors of W numbers with their G × G blocks transposed: each round swaps one bit of the row and column
+    indices."""
     width, v = text.width, text.vector
     rows = list(rows)
     bit = 1
@@ -112,7 +114,8 @@ def store_group(text: IR, places: list[str], values: list[str]) -> None:
 
 
 def rows_function(shapes: Sequence[tuple[int, ...]], inputs: int, slots: int, form: Form) -> str:
-    """The function ``rows``, which writes all outputs from the workspace, where they are vectors after the slots, to every lane's row."""
+    """The function ``rows``, which writes all outputs from the workspace, where they are vectors after the slots, to
+    every lane's row."""
     text = IR(form)
     g, at, block = group_of(form), slots, "entry"
     text.label(block)

@@ -1,12 +1,12 @@
 """sin and cos as arithmetic on all lanes at once, in doubles or floats, without any library.
 
-The angle is reduced by the nearest multiple n of π/2, subtracted in three steps (Cody and Waite): the first two parts of
-π/2 are so short that n times them is exact up to the ``largest`` angle, 10⁶ in doubles and 10⁴ in floats. Sine and cosine
-of the remainder, |r| ≤ π/4, are polynomials, which are swapped and signed according to the quadrant.
+The angle is reduced by the nearest multiple n of π/2, subtracted in three steps (Cody and Waite): the first two parts
+of π/2 are so short that n times them is exact up to the ``largest`` angle, 10⁶ in doubles and 10⁴ in floats. Sine and
+cosine of the remainder, |r| ≤ π/4, are polynomials, which are swapped and signed according to the quadrant.
 
-Larger angles, infinity and NaN take a separate path, lane by lane: :func:`far_function` multiplies the angle by the relevant
-binary digits of 2/π (Payne and Hanek) in 64-bit integers, so that it is accurate for every double on every machine. Errors
-are below 1.1 ulp there as well.
+Larger angles, infinity and NaN take a separate path, lane by lane: :func:`far_function` multiplies the angle by the
+relevant binary digits of 2/π (Payne and Hanek) in 64-bit integers, so that it is accurate for every double on every
+machine. Errors are below 1.1 ulp there as well.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ SPLITTER = 2.0**27 + 1.0  # splits a double into two halves (Dekker)
 class _Far(IR):
     """The text of the function for large angles of one format.
 
-    With x = m 2ᵉ, the digits of 2/π whose product with m 2ᵉ is a multiple of 4 are omitted, and so are those that are too
-    small to matter. The two highest bits of the remaining product are the quadrant, the others the fraction of π/2.
+    With x = m 2ᵉ, the digits of 2/π whose product with m 2ᵉ is a multiple of 4 are omitted, and so are those that are
+    too small to matter. The two highest bits of the remaining product are the quadrant, the others the fraction of π/2.
     """
 
     def __init__(self, scalar: str) -> None:
@@ -235,7 +235,8 @@ def _watched(text: IR, angles: list[str], label: str) -> list[tuple[str, str]]:
 
 
 def _unwatched(text: IR, angles: list[str], label: str) -> list[tuple[str, str]]:
-    """If flags do not matter: one path or the other. All angles take the fast one together, so that constants are loaded once."""
+    """If flags do not matter: one path or the other. All angles take the fast one together, so that constants are
+    loaded once."""
     distances = [_distance(text, x) for x in angles]
     kind = f"<{text.width} x {_distance_word(text)}>"
     least = reduce(lambda union, x: text.let(f"or {kind} {union}, {x}"), distances)  # negative if one of them is
@@ -308,7 +309,8 @@ def _bits(scalar: str, value: float) -> int:
 
 
 def _is_far(text: IR, x: str) -> str:
-    """Whether |x| is beyond the largest angle or NaN, by comparing bits, because comparing floats would raise a flag for NaN."""
+    """Whether |x| is beyond the largest angle or NaN, by comparing bits, because comparing floats would raise a flag
+    for NaN."""
     i, size = text.integers, 8 * text.bytes
     raw = text.let(f"bitcast {text.vector} {x} to {i}")
     magnitude = text.let(f"and {i} {raw}, {text.integer_splat(2 ** (size - 1) - 1)}")

@@ -1,7 +1,7 @@
 """A Dask cluster: the connection to its scheduler, and independent tasks distributed over its workers.
 
-Tasks do not depend on the number of workers, and their results are collected in order, so the combined result is bitwise equal
-to that of one machine. If a worker dies, its unfinished tasks are repeated by another.
+Tasks do not depend on the number of workers, and their results are collected in order, so the combined result is
+bitwise equal to that of one machine. If a worker dies, its unfinished tasks are repeated by another.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ AHEAD = 4  # tasks in progress per thread of the cluster
 
 @contextmanager
 def connected(cluster: Any) -> Iterator[Client]:
-    """A client of the cluster: ``cluster`` itself if it is a client, otherwise a new one for an address or a ``LocalCluster``."""
+    """A client of the cluster: ``cluster`` itself if it is a client, otherwise a new one for an address or a
+    ``LocalCluster``."""
     with extra("cluster", "a cluster"):
         from distributed import Client
         from distributed.deploy import Cluster
@@ -65,13 +66,13 @@ def _check_address(address: str) -> None:
     except (OSError, ValueError) as problem:  # no answer, or not an address
         why = str(problem).partition("\n")[0] or f"no answer within {PATIENCE:g} s"
         raise DalembertError(
-            f"no Dask scheduler answers at '{address}' ({why}); start one with 'dask scheduler' and use the address that it "
-            "prints, such as tcp://127.0.0.1:8786"
+            f"no Dask scheduler answers at '{address}' ({why}); start one with 'dask scheduler' and use the address "
+            "that it prints, such as tcp://127.0.0.1:8786"
         ) from None
     if answering != "Scheduler":
         raise DalembertError(
-            f"the process at '{address}' is a Dask {answering.lower()}; use the address of the scheduler, which 'dask scheduler' "
-            "prints"
+            f"the process at '{address}' is a Dask {answering.lower()}; use the address of the scheduler, which "
+            "'dask scheduler' prints"
         )
 
 
@@ -93,10 +94,11 @@ def spread(
     pieces: Iterable[Any],
     done: Callable[[int], None] | None = None,
 ) -> Generator[Any, None, None]:
-    """``function(shared, piece)`` for every piece, in order; if the iteration ends early, the tasks in progress are cancelled.
+    """``function(shared, piece)`` for every piece, in order; if the iteration ends early, the tasks in progress are
+    cancelled.
 
-    ``shared`` is sent to each worker once and must not be modified there; a piece is sent to the worker that computes it, and is
-    generated shortly before. ``done`` is called with the number of results collected so far.
+    ``shared`` is sent to each worker once and must not be modified there; a piece is sent to the worker that computes
+    it, and is generated shortly before. ``done`` is called with the number of results collected so far.
     """
     with extra("cluster", "a cluster"):
         from distributed import KilledWorker
@@ -143,7 +145,8 @@ def _packed(value: Any) -> bytes:
         return bytes(cloudpickle.dumps(value))
     except (TypeError, AttributeError, ValueError, PicklingError) as problem:
         raise DalembertError(
-            f"an argument cannot be sent to the workers of a cluster: {problem}; use functions and objects that can be pickled"
+            f"an argument cannot be sent to the workers of a cluster: {problem}; use functions and objects that can "
+            "be pickled"
         ) from None
 
 

@@ -33,7 +33,8 @@ EXTRAS = {
 
 @contextmanager
 def extra(name: str, what: str) -> Iterator[None]:
-    """Context for the imports of ``what``; a failed import raises an error with the command that installs the extra ``name``.
+    """Context for the imports of ``what``; a failed import raises an error with the command that installs the extra
+    ``name``.
 
     >>> with extra("plot", "a figure"):
     ...     from matplotlib.pictures import Picture

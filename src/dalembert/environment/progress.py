@@ -68,7 +68,8 @@ if hasattr(os, "register_at_fork"):  # a forked child has neither the drawing th
 
 
 class Bar:
-    """A progress bar on stderr, if that is a terminal; shown after ``patience`` seconds and removed when the work is done.
+    """A progress bar on stderr, if that is a terminal; shown after ``patience`` seconds and removed when the work is
+    done.
 
     >>> with Bar("counting") as bar:
     ...     bar(0.5)

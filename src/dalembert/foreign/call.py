@@ -1,8 +1,8 @@
 """A quantity as an operator of another library: its inputs and outputs, its kernels, and its derivatives, by a key.
 
-Operators of PyTorch and calls of XLA carry only arrays, numbers and text. The text is a key, which ``CALLS`` maps to a call.
-A key is a digest of everything on which the kernel depends: the same arm and quantity have the same key in every process,
-and a process knows the call once a method of the arm, or its derivative, has been used.
+Operators of PyTorch and calls of XLA carry only arrays, numbers and text. The text is a key, which ``CALLS`` maps to a
+call. A key is a digest of everything on which the kernel depends: the same arm and quantity have the same key in every
+process, and a process knows the call once a method of the arm, or its derivative, has been used.
 """
 
 from __future__ import annotations
@@ -106,7 +106,8 @@ class ForeignCall:
             raise ShapeError(f"these shapes do not broadcast: {named}") from None
 
     def run(self, arrays: Sequence[Any], out: tuple[Any, ...] | None = None) -> tuple[Any, ...]:
-        """The outputs for NumPy arrays that are all float32 or all float64, written to ``out``; loops are closed first."""
+        """The outputs for NumPy arrays that are all float32 or all float64, written to ``out``; loops are closed
+        first."""
         named = dict(zip((name for name, _ in self.inputs), arrays, strict=True))
         kernel = self.kernel(arrays[0].dtype)
         if needs_placing(self.mechanism, self.quantity):
@@ -135,8 +136,8 @@ def registered(key: str) -> ForeignCall:
     """The call of a key."""
     if key not in CALLS:
         raise DalembertError(
-            f"the operator '{key}' is not known in this process; load its arm and call the method or its derivative once "
-            "before using graphs saved elsewhere"
+            f"the operator '{key}' is not known in this process; load its arm and call the method or its derivative "
+            "once before using graphs saved elsewhere"
         )
     return CALLS[key]
 

@@ -30,8 +30,8 @@ def _kernel(call: ForeignCall, scalar: str) -> DeviceKernel:
     mechanism, entry = call.mechanism, call.entry
     if mechanism.by_newton:
         raise DalembertError(
-            f"the loops of arm '{call.placing.name}' are closed by Newton's method, which does not run on the GPU: pass "
-            "arrays on the CPU"
+            f"the loops of arm '{call.placing.name}' are closed by Newton's method, which does not run on the GPU: "
+            "pass arrays on the CPU"
         )
     chosen = entry.chosen(call.formulation, mechanism, call.options)
     return DeviceKernel(

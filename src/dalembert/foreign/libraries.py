@@ -21,7 +21,8 @@ TITLES = {"torch": "a PyTorch tensor", "jax": "a JAX array", "cupy": "a CuPy arr
 
 
 def library_of(value: Any) -> str | None:
-    """The library in ``CLASSES`` to which the array ``value`` belongs; None otherwise, since a library that is not imported has no arrays.
+    """The library in ``CLASSES`` to which the array ``value`` belongs; None otherwise, since a library that is not
+    imported has no arrays.
 
     >>> library_of(np.zeros(3)) is None
     True
@@ -46,14 +47,16 @@ def common_library(values: Iterable[Any]) -> str | None:
         library = library_of(value)
         if library is not None and common is not None and library != common:
             raise ShapeError(
-                f"one input is {TITLES[common]} and another is {TITLES[library]}; all must belong to one library: convert one of them"
+                f"one input is {TITLES[common]} and another is {TITLES[library]}; all must belong to one library: "
+                "convert one of them"
             )
         common = library or common
     return common
 
 
 def constant(method: Method) -> Method:
-    """The method, marked as having a constant result: ``torch.compile`` calls it while tracing and does not trace into it.
+    """The method, marked as having a constant result: ``torch.compile`` calls it while tracing and does not trace into
+    it.
 
     This is ``torch.compiler.assume_constant_result``, which is not available unless PyTorch is imported.
     """

@@ -32,7 +32,8 @@ def run(key: str, sizes: Named, arrays: Mapping[str, Any]) -> Any:
                 )
             if value.device != device:
                 raise ShapeError(
-                    f"{name} is on GPU {value.device.id} and another array is on GPU {device.id}; all must be on the same GPU"
+                    f"{name} is on GPU {value.device.id} and another array is on GPU {device.id}; all must be on the "
+                    "same GPU"
                 )
             if value.ndim < len(core) or value.shape[value.ndim - len(core) :] != core:
                 raise ShapeError(

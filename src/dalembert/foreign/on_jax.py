@@ -1,7 +1,9 @@
-"""JAX arrays: every quantity as a primitive, with rules for ``jit``, ``vmap``, ``jvp``, ``grad`` and their combinations.
+"""JAX arrays: every quantity as a primitive, with rules for ``jit``, ``vmap``, ``jvp``, ``grad`` and their
+combinations.
 
-``call`` is a quantity. ``push`` is its derivative along directions, which is linear in them; its transpose is the gradient,
-which is again a ``call``. Both go through XLA's foreign-function interface (:mod:`dalembert.foreign.xla`) without copying.
+``call`` is a quantity. ``push`` is its derivative along directions, which is linear in them; its transpose is the
+gradient, which is again a ``call``. Both go through XLA's foreign-function interface (:mod:`dalembert.foreign.xla`)
+without copying.
 """
 
 from __future__ import annotations
@@ -45,11 +47,13 @@ def run(key: str, sizes: Named, arrays: Mapping[str, Any]) -> Any:
             )
         if value.dtype != dtype:
             raise ShapeError(
-                f"{name} has dtype {value.dtype} and another array has {dtype}; all must have the same: pass {name}.astype('{dtype}')"
+                f"{name} has dtype {value.dtype} and another array has {dtype}; all must have the same: pass "
+                f"{name}.astype('{dtype}')"
             )
         if (device := _device(value)) != home and None not in (device, home):
             raise ShapeError(
-                f"{name} is on the device {device} and another array is on {home}; all must be on the same device: use jax.device_put"
+                f"{name} is on the device {device} and another array is on {home}; all must be on the same device: "
+                "use jax.device_put"
             )
         if value.ndim == 0 or value.shape[-1] != core[-1]:
             raise ShapeError(f"{name} has shape {value.shape}; its last axis must be {core[-1]}, as in (…, {core[-1]})")
@@ -61,9 +65,7 @@ def run(key: str, sizes: Named, arrays: Mapping[str, Any]) -> Any:
 def in_main_memory(array: Any) -> bool:
     """Whether NumPy can read the array's memory; an error while a function is traced."""
     if isinstance(array, jax.core.Tracer):
-        raise ShapeError(
-            "a JAX array is traced here by jit, vmap or grad, but its values are needed immediately"
-        )
+        raise ShapeError("a JAX array is traced here by jit, vmap or grad, but its values are needed immediately")
     return all(device.platform == "cpu" for device in array.devices())
 
 

@@ -1,8 +1,8 @@
 """PyTorch tensors: every quantity through one operator, ``dalembert::call``, with its derivatives.
 
-It is registered as PyTorch's manual recommends, so that ``torch.compile(fullgraph=True)``, autograd, ``torch.func.vmap`` and
-``torch.func.jacrev`` support it: one rule for shapes, one for gradients (the same operator with another key), and one for
-an additional axis.
+It is registered as PyTorch's manual recommends, so that ``torch.compile(fullgraph=True)``, autograd,
+``torch.func.vmap`` and ``torch.func.jacrev`` support it: one rule for shapes, one for gradients (the same operator with
+another key), and one for an additional axis.
 """
 
 from __future__ import annotations
@@ -37,15 +37,18 @@ def run(key: str, sizes: Named, arrays: Mapping[str, Any]) -> Any:
         if not isinstance(value, Tensor):
             value = torch.as_tensor(value, dtype=dtype, device=device)
         if value.dtype not in FLOATS:
-            raise ShapeError(f"{name} has dtype {value.dtype}; tensors must be float32 or float64: pass {name}.double()")
+            raise ShapeError(
+                f"{name} has dtype {value.dtype}; tensors must be float32 or float64: pass {name}.double()"
+            )
         if value.dtype != dtype:
             raise ShapeError(
-                f"{name} has dtype {value.dtype} and another tensor has {dtype}; all must have the same: pass {name}.to({dtype})"
+                f"{name} has dtype {value.dtype} and another tensor has {dtype}; all must have the same: pass "
+                f"{name}.to({dtype})"
             )
         if value.device != device:
             raise ShapeError(
-                f"{name} is on the device {value.device} and another tensor is on {device}; all must be on the same device: pass "
-                f"{name}.to('{device}')"
+                f"{name} is on the device {value.device} and another tensor is on {device}; all must be on the same "
+                f"device: pass {name}.to('{device}')"
             )
         if value.ndim == 0 or value.shape[-1] != core[-1]:
             raise ShapeError(
@@ -177,7 +180,8 @@ def _over_axis(
 
 
 def _call(key: str, inputs: Sequence[Tensor]) -> Sequence[Tensor]:
-    """The outputs of a call: as one operator in a graph, otherwise such that forward-mode differentiation also works."""
+    """The outputs of a call: as one operator in a graph, otherwise such that forward-mode differentiation also
+    works."""
     if torch.compiler.is_compiling():
         return torch.ops.dalembert.call(key, inputs)
     if _plain(inputs):

@@ -1,9 +1,10 @@
 """XLA's foreign-function interface through ctypes: a C function that JAX's compiled programs call.
 
 XLA calls a handler with one structure, the call frame: addresses, types and shapes of the input and output arrays,
-attributes, and a function that returns the GPU stream. The structures are those of ``xla/ffi/api/c_api.h``, version 0, which
-XLA keeps stable and extends only at their ends. One handler serves all calls of a platform; the attribute ``key`` identifies
-the call. The handler is written in Python: it acquires the interpreter lock and releases it while the kernel runs.
+attributes, and a function that returns the GPU stream. The structures are those of ``xla/ffi/api/c_api.h``, version 0,
+which XLA keeps stable and extends only at their ends. One handler serves all calls of a platform; the attribute ``key``
+identifies the call. The handler is written in Python: it acquires the interpreter lock and releases it while the kernel
+runs.
 """
 
 from __future__ import annotations

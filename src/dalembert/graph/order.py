@@ -1,7 +1,7 @@
 """The order of a tape's lines: every order in which a line follows its operands gives the same numbers.
 
-What differs is the number of values that are live at the same time. A machine with fewer registers must spill some of them
-to memory and reload them.
+What differs is the number of values that are live at the same time. A machine with fewer registers must spill some of
+them to memory and reload them.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dalembert.graph.tape import Graph
 
 
 def eased(graph: Graph) -> Graph:
-    """The tape in an order with few live values: its own, or that of its outputs, each preceded only by the operands that it
-    still needs."""
+    """The tape in an order with few live values: its own, or that of its outputs, each preceded only by the operands
+    that it still needs."""
     live = live_lines(graph)
     own = [line for line in range(len(graph.nodes)) if live[line]]
     orders = (own, _by_need(graph, sorted(set(graph.outputs))))

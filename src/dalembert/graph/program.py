@@ -67,7 +67,8 @@ class Program:
         return (*self.state, *self.constant, *self.stepwise)
 
     def cores(self) -> list[tuple[str, ...]]:
-        """The core axes of all arrays: (k) for state and constants, (s,k) for s steps, (m,k) for the state at m instants."""
+        """The core axes of all arrays: (k) for state and constants, (s,k) for s steps, (m,k) for the state at m
+        instants."""
         leading = [*[()] * (len(self.state) + len(self.constant)), *[("s",)] * len(self.stepwise)]
         given = [(*axes, str(self.sizes[x])) for axes, x in zip(leading, self.inputs, strict=True)]
         return [*given, *(("m", str(self.sizes[x])) for x in self.state)]

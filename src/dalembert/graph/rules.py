@@ -152,8 +152,8 @@ def _may_match(pattern: Pattern, heads: tuple[str, ...]) -> bool:
 def _reading(pattern: Pattern, condition: str) -> Reading:
     """The function that matches operands with those of ``pattern``, in this order: the bindings of the names, or None.
 
-    It is generated as Python source for speed, because it is called for every operation. The operations of the operands,
-    one level down, are known to match.
+    It is generated as Python source for speed, because it is called for every operation. The operations of the
+    operands, one level down, are known to match.
     """
     bound: dict[str, str] = {}
     tests: list[str] = []

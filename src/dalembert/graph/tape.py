@@ -62,7 +62,8 @@ class Graph:
         self._rules = ALGEBRA if simplify else None
 
     def __getstate__(self) -> dict[str, Any]:
-        """State for pickling, without the rules, which are generated functions; unpickling uses those of the process."""
+        """State for pickling, without the rules, which are generated functions; unpickling uses those of the
+        process."""
         return self.__dict__ | {"_rules": self._rules is not None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -1,7 +1,7 @@
 """A kernel on a batch: memory for its results, and several threads for large batches.
 
-Pieces are slices of one leading axis, written into one array of results. The result of a state does not depend on its piece,
-so results are bitwise equal for any number of threads.
+Pieces are slices of one leading axis, written into one array of results. The result of a state does not depend on its
+piece, so results are bitwise equal for any number of threads.
 """
 
 from __future__ import annotations
@@ -82,7 +82,8 @@ def run(
     """``ufunc(*arrays, out=out)``, with several threads for a large batch.
 
     threads  maximum number of threads; None: from the batch size, the available CPUs and OMP_NUM_THREADS
-    cost     cost of one state relative to one output number; by default estimated from the numbers of inputs and outputs
+    cost     cost of one state relative to one output number; by default estimated from the numbers of inputs and
+             outputs
     Floating-point warnings and errors are those of a single call in the caller's thread.
 
     >>> import numpy as np, dalembert as da
@@ -153,8 +154,8 @@ def _leading(layout: Layout, arrays: Sequence[Any], out: tuple[Array, ...] | Non
 def _room(shapes: Sequence[tuple[int, ...]], arrays: Sequence[Array], needed: bool) -> tuple[Array, ...] | None:
     """Memory for the results, in one block if they are large; None if NumPy may allocate them.
 
-    Large results that are freed in several blocks are returned to the system, and the next call pays for every page again,
-    several times the cost of the computation. A single block stays with the process.
+    Large results that are freed in several blocks are returned to the system, and the next call pays for every page
+    again, several times the cost of the computation. A single block stays with the process.
     """
     sizes = [prod(shape) for shape in shapes]
     if not needed and sum(sizes) < ONE_BLOCK:
@@ -183,8 +184,8 @@ def _in_pieces(
     arrays  inputs and outputs
     axis    counted from the last leading axis, −1
 
-    NumPy's floating-point error settings are per thread. Pieces therefore only record what happened, and the caller's thread
-    repeats one piece in which it did, under its own settings, so that NumPy reports it.
+    NumPy's floating-point error settings are per thread. Pieces therefore only record what happened, and the caller's
+    thread repeats one piece in which it did, under its own settings, so that NumPy reports it.
     """
     cuts: list[
         tuple[Array, tuple[slice, ...] | None]

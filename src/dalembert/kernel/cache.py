@@ -2,9 +2,9 @@
 
 They are stored in a separate folder, ``dalembert``, in $DALEMBERT_CACHE or in the system's cache folder. It is created
 private (0700); the mode of an existing folder is not changed. A file starts with a signature over its key and its code,
-made with a secret of the user that is stored elsewhere, so that a truncated, foreign or tampered file is recognised; such a
-file is never executed but compiled again. Several processes may share the folder: a file appears complete, by renaming, or
-not at all. The least recently used files are removed to make room for new ones.
+made with a secret of the user that is stored elsewhere, so that a truncated, foreign or tampered file is recognised;
+such a file is never executed but compiled again. Several processes may share the folder: a file appears complete, by
+renaming, or not at all. The least recently used files are removed to make room for new ones.
 """
 
 from __future__ import annotations

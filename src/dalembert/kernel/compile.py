@@ -1,7 +1,7 @@
 """Compilation of LLVM IR to machine code, and loading of machine code as callable functions.
 
-LLVM serves one thread at a time, under a lock that is also held across a fork: a child never finds LLVM in the middle of an
-operation of another thread of its parent. The fork waits until that operation is complete.
+LLVM serves one thread at a time, under a lock that is also held across a fork: a child never finds LLVM in the middle
+of an operation of another thread of its parent. The fork waits until that operation is complete.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def target() -> Machine:
 def _cuda_is_loaded() -> bool:
     """Whether a GPU driver is loaded in this process.
 
-    It reserves so much of the address space that LLVM may find no space for a kernel's constants within 2 GB of its code,
-    which is the reach of ordinary instructions, and would then abort the process.
+    It reserves so much of the address space that LLVM may find no space for a kernel's constants within 2 GB of its
+    code, which is the reach of ordinary instructions, and would then abort the process.
     """
     if not hasattr(os, "RTLD_NOLOAD"):
         return False
@@ -134,10 +134,10 @@ def object_code(
 ) -> bytes:
     """The object files of IR modules, each preceded by its length, compiled for this machine unless another is given.
 
-    Between modules, ``tell`` receives the progress, forks can proceed, and Ctrl-C is handled. For several modules, which are
-    the parts of a long tape, the second instruction scheduling after register allocation is disabled: it takes up to half of
-    the time without benefit. The IR of a tape is final; that of functions, with variables in memory, calls and vectorisable
-    loops, must first be optimised by LLVM (``optimise``).
+    Between modules, ``tell`` receives the progress, forks can proceed, and Ctrl-C is handled. For several modules,
+    which are the parts of a long tape, the second instruction scheduling after register allocation is disabled: it
+    takes up to half of the time without benefit. The IR of a tape is final; that of functions, with variables in
+    memory, calls and vectorisable loops, must first be optimised by LLVM (``optimise``).
     """
     opt = 2 if len(modules) == 1 else 1
     objects = []
@@ -162,8 +162,8 @@ def _object(ir: str, opt: int, optimise: bool, of: Machine) -> bytes:
 def _optimised(module: Any, machine: Any, options: Any) -> None:
     """Run LLVM's passes over a module.
 
-    The passes are freed here, because llvmlite's class inherits a ``_dispose`` that does nothing before the one that frees
-    them; this would leak 150 kB per module.
+    The passes are freed here, because llvmlite's class inherits a ``_dispose`` that does nothing before the one that
+    frees them; this would leak 150 kB per module.
     """
     with _llvm().create_pass_builder(machine, options) as builder:
         passes = builder.getModulePassManager()
@@ -233,7 +233,7 @@ def _give_up(engine: Any) -> None:
 
 
 def _unmap() -> None:
-    if COMPILING.acquire(blocking=False):  # objects can be destroyed anywhere, even where waiting for the lock would deadlock
+    if COMPILING.acquire(blocking=False):  # objects can be destroyed anywhere, even where waiting would deadlock
         try:
             with contextlib.suppress(IndexError):
                 while True:

@@ -1,7 +1,7 @@
 """Kernels on NVIDIA GPUs: PTX from LLVM, cached like other code, loaded by the driver (cuda-bindings).
 
-One PTX text serves every GPU from Volta on; the driver translates it to machine code. A kernel is queued on the given stream
-in the primary context of the device, which CuPy, PyTorch and JAX also use, and the call does not wait for it.
+One PTX text serves every GPU from Volta on; the driver translates it to machine code. A kernel is queued on the given
+stream in the primary context of the device, which CuPy, PyTorch and JAX also use, and the call does not wait for it.
 """
 
 from __future__ import annotations
@@ -180,13 +180,15 @@ def _loaded(key: Any, device: int, ptx: Callable[[], tuple[bytes, int]], block: 
 
 
 def _load(ptx: bytes, shared: int, device: int, block: int) -> Loaded:
-    """Load a kernel that needs this many bytes of shared memory per thread; a block size of 0 is chosen automatically."""
+    """Load a kernel that needs this many bytes of shared memory per thread; a block size of 0 is chosen
+    automatically."""
     module = _call("cuModuleLoadData", ptx + b"\0")
     function = _call("cuModuleGetFunction", module, NAME.encode())
     most = _most_shared(device)
     if block * shared > most:
         raise DalembertError(
-            f"a row of {shared:,} bytes is too wide for this GPU, whose blocks share {most:,} bytes; request fewer outputs"
+            f"a row of {shared:,} bytes is too wide for this GPU, whose blocks share {most:,} bytes; request fewer "
+            "outputs"
         )
     if block * shared > USUAL_SHARED:
         attribute = _driver().CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
@@ -231,8 +233,8 @@ def leading_shape(signature: Signature, inputs: Sequence[DeviceArray]) -> tuple[
 def collapsed(
     shape: tuple[int, ...], strides: Sequence[tuple[int, ...]]
 ) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-    """The same rows with as few leading axes as possible: axes of length one are dropped, and axes that are contiguous in all
-    arrays are merged.
+    """The same rows with as few leading axes as possible: axes of length one are dropped, and axes that are contiguous
+    in all arrays are merged.
 
     >>> collapsed((4, 1, 5), [(40, 40, 8), (0, 0, 0)])
     ((20,), [(8,), (0,)])
@@ -264,7 +266,8 @@ class Launch(NamedTuple):
 
 
 def launch(of: DeviceKernel, inputs: Sequence[DeviceArray], outputs: Sequence[DeviceArray], stream: int) -> None:
-    """Queue a kernel on arrays of one device on a stream; outputs have the inputs' leading shape and their own core shapes."""
+    """Queue a kernel on arrays of one device on a stream; outputs have the inputs' leading shape and their own core
+    shapes."""
     arrays = [*inputs, *outputs]
     device = arrays[0].device
     layout = (device, *((array.shape, array.strides) for array in arrays))
@@ -378,7 +381,8 @@ class DeviceRollout:
         return code
 
     def launch(self, arrays: Sequence[DeviceArray], steps: int, records: int, stream: int) -> None:
-        """Queue all steps of all states. ``arrays`` are the program's inputs and outputs, whose leading axes broadcast."""
+        """Queue all steps of all states. ``arrays`` are the program's inputs and outputs, whose leading axes
+        broadcast."""
         cores, device = self.program.cores(), arrays[0].device
         lead = arrays[-1].shape[: -len(cores[-1])]  # that of an output, to which the inputs broadcast
         if not prod(lead):

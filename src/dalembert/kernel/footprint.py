@@ -33,8 +33,8 @@ class Footprint(NamedTuple):
 def footprint(assembly: str, name: str) -> Footprint:
     """The maximum stack depth below a call of a function, and the number of instructions of the whole text.
 
-    Functions must not be recursive. If they are marked ``uwtable``, LLVM reports the stack offset. On ARM this would require
-    library symbols; there the offset is taken from the instructions at the start of a function.
+    Functions must not be recursive. If they are marked ``uwtable``, LLVM reports the stack offset. On ARM this would
+    require library symbols; there the offset is taken from the instructions at the start of a function.
     """
     functions = {function: _measured(lines) for function, lines in _functions(assembly)}
 
@@ -73,6 +73,8 @@ def _lowered(mnemonic: str, operands: str) -> int:
     if mnemonic in ("sub", "sub.w", "subw") and operands.startswith("sp,"):
         size = _LOWERED.match(operands)
         if size is None:
-            raise DalembertError(f"the stack grows by 'sub {operands}', whose size cannot be read; this is a bug in dalembert")
+            raise DalembertError(
+                f"the stack grows by 'sub {operands}', whose size cannot be read; this is a bug in dalembert"
+            )
         return int(size[1])
     return 0

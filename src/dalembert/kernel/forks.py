@@ -1,8 +1,10 @@
-"""Operations that must not be in progress during a fork, because the child would wait for a thread that it does not have.
+"""Operations that must not be in progress during a fork, because the child would wait for a thread that it does not
+have.
 
-These are operations under locks, which are held across a fork, so that the fork waits until other threads release them, and
-which are free in the child; and imports begun by other threads, because modules are imported on demand. Everything is
-registered at the first ``import dalembert``: what is registered while a fork is waiting comes too late for that fork.
+These are operations under locks, which are held across a fork, so that the fork waits until other threads release them,
+and which are free in the child; and imports begun by other threads, because modules are imported on demand. Everything
+is registered at the first ``import dalembert``: what is registered while a fork is waiting comes too late for that
+fork.
 """
 
 from __future__ import annotations

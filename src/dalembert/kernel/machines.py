@@ -48,7 +48,7 @@ def runnable(name: str) -> Machine:
         )
     if missing:
         raise DalembertError(
-            f"this processor ({here.cpu}) cannot run code for '{name}', because it lacks {', '.join(missing)}; the files can "
-            "still be written"
+            f"this processor ({here.cpu}) cannot run code for '{name}', because it lacks {', '.join(missing)}; the "
+            "files can still be written"
         )
     return Machine(here.triple, machine.cpu, machine.features, machine.width, here.llvm, here.far)

@@ -58,7 +58,8 @@ def _found(key: str) -> np.ufunc | None:
 def code_of(
     key: str, ir: Callable[[], Sequence[str]], what: str, optimise: bool = False, machine: Machine | None = None
 ) -> MachineCode:
-    """The machine code cached under the key, or that of ``ir()``, which is then cached; a progress bar names ``what``."""
+    """The machine code cached under the key, or that of ``ir()``, which is then cached; a progress bar names
+    ``what``."""
     code = cache.load(key)
     if code is None:
         with Bar(f"compiling {what}", PATIENCE) as bar:
@@ -80,9 +81,9 @@ def graph_kernel(
 ) -> np.ufunc:
     """The gufunc of a graph. ``recipe`` (function, arguments) recreates it in another process.
 
-    ``of`` names the owner in the progress bar. With the ``scalar`` "double" the gufunc takes arrays of doubles and of floats,
-    which are widened; with "float" it takes arrays of floats. A ``machine`` restricts the instructions that the code may use;
-    this processor must support them.
+    ``of`` names the owner in the progress bar. With the ``scalar`` "double" the gufunc takes arrays of doubles and of
+    floats, which are widened; with "float" it takes arrays of floats. A ``machine`` restricts the instructions that the
+    code may use; this processor must support them.
     """
 
     def ir() -> list[str]:

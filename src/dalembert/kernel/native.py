@@ -1,8 +1,8 @@
 """Compilation of plain Python functions on numbers and arrays: ``@native``.
 
-The native functions of a module are compiled together with all functions they call when the first of them is called, and
-are cached under a key that contains the source of all modules involved. :mod:`dalembert.emit.functions` lists the supported
-constructs. A function also runs as Python without the compiler: ``function.__wrapped__``.
+The native functions of a module are compiled together with all functions they call when the first of them is called,
+and are cached under a key that contains the source of all modules involved. :mod:`dalembert.emit.functions` lists the
+supported constructs. A function also runs as Python without the compiler: ``function.__wrapped__``.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 PASSED: dict[str, Any] = {FLOAT: ctypes.c_double, INT: ctypes.c_int64, BOOL: ctypes.c_bool}
 DTYPES = {FLOAT: np.dtype(np.float64), INT: np.dtype(np.int64), "i8": np.dtype(np.bool_)}
 
-HEAD = object.__basicsize__  # bytes of a NumPy array object before the pointer to its data; its layout is part of NumPy's ABI
+HEAD = object.__basicsize__  # bytes of a NumPy array before its data pointer; the layout is part of NumPy's ABI
 _address = ctypes.c_uint64
 
 _natives: dict[str, list[FunctionType]] = {}  # by module
@@ -69,7 +69,8 @@ Packer = Callable[[Any], Sequence[Any]]
 
 
 def _packer(type_: Type) -> Packer:
-    """The arguments passed for a value of this type: the value, the address and shape of an array, or the words of a record."""
+    """The arguments passed for a value of this type: the value, the address and shape of an array, or the words of a
+    record."""
     if isinstance(type_, str):
         return lambda value: (value,)
     if isinstance(type_, ArrayType):
@@ -85,8 +86,8 @@ def _array_packer(dtype: np.dtype[Any], ndim: int) -> Packer:
     def pack(value: Any) -> Sequence[Any]:
         if value.dtype != dtype or value.ndim != ndim or not value.flags.c_contiguous:
             raise DalembertError(
-                f"native code received an array of {value.dtype} with {value.ndim} dimensions; it needs a contiguous one "
-                f"of {dtype} with {ndim}"
+                f"native code received an array of {value.dtype} with {value.ndim} dimensions; it needs a contiguous "
+                f"one of {dtype} with {ndim}"
             )
         return _address.from_address(id(value) + HEAD).value, *value.shape
 

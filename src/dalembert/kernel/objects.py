@@ -1,7 +1,8 @@
 """Object-file targets: a function for one state, on hosted machines also one for many rows, and a C header.
 
-The function is ``NAME_QUANTITY``, as for the target ``c``. ``NAME_QUANTITY_rows`` also takes a count, and fills the vector
-registers of the machine with states. No symbols of the C library or of the compiler's runtime library are needed.
+The function is ``NAME_QUANTITY``, as for the target ``c``. ``NAME_QUANTITY_rows`` also takes a count, and fills the
+vector registers of the machine with states. No symbols of the C library or of the compiler's runtime library are
+needed.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ def with_kernel(name: str) -> Callable[[Unit, Settings], Source]:
 
 
 def _object_files(name: str, rows: bool, measured: bool, unit: Unit, settings: Settings) -> Source:
-    """The files NAME.o, NAME.h and NAME_test.c; optionally with a function for many ``rows``, and ``measured`` in the notes."""
+    """The files NAME.o, NAME.h and NAME_test.c; optionally with a function for many ``rows``, and ``measured`` in the
+    notes."""
     machine, scalar = machine_of(name), settings.precision
     reloc = "pic" if rows else "static"
     state = wrapped(unit.graph, unit.signature, Form(1, scalar, BYTES[scalar], flags=False), unit.symbol, "state")
@@ -62,7 +64,8 @@ def _object_files(name: str, rows: bool, measured: bool, unit: Unit, settings: S
         marked = state if machine.triple.startswith("thumb") else state.replace(" nounwind", " nounwind uwtable")
         needs = footprint(compiled_for(machine, marked, True, reloc).decode(), unit.symbol)
         notes.append(
-            f"{flash(content):,} bytes of flash (code and constants), {needs.stack:,} bytes of stack, {needs.instructions:,} "
+            f"{flash(content):,} bytes of flash (code and constants), {needs.stack:,} bytes of stack, "
+            f"{needs.instructions:,} "
             f"instructions{' in the function for one state' if rows else ''}, counted in the file."
         )
         if missing := undefined(content):

@@ -1,7 +1,7 @@
 """The target ``ptx``: kernels for NVIDIA GPUs as text, which every driver translates to machine code.
 
-The file has two kernels: ``NAME`` for contiguous rows and ``NAME_strided`` for arrays of any strides. If NVIDIA's assembler
-``ptxas`` is installed, the notes include the resources that it reports.
+The file has two kernels: ``NAME`` for contiguous rows and ``NAME_strided`` for arrays of any strides. If NVIDIA's
+assembler ``ptxas`` is installed, the notes include the resources that it reports.
 """
 
 from __future__ import annotations
@@ -47,13 +47,16 @@ def _use(unit: Unit, scalar: str, shared: int) -> list[str]:
     arrays = [*inputs, *outputs]
     rows = ", ".join(f"stride of {name}" for name in inputs)
     sentences = [
-        f"{unit.symbol}({', '.join(arrays)}, {rows}, count): device pointers to {scalar}s, the distance in bytes between "
+        f"{unit.symbol}({', '.join(arrays)}, {rows}, count): device pointers to {scalar}s, the distance in bytes "
+        "between "
         "rows of each input (0: the same row for all), and the number of states, all 64-bit; rows of outputs are "
         "contiguous.",
         f"Launch it with exactly {BLOCK[scalar]} threads in each of ceil(count / {BLOCK[scalar]}) blocks, and "
         f"{BLOCK[scalar] * shared:,} bytes of dynamic shared memory, {shared} per thread.",
-        f"{unit.symbol}_strided({', '.join(arrays)}, count, lengths of the last {AXES - 1} of {AXES} leading axes, {AXES} "
-        "strides of each array, strides of all core axes): for arrays of any strides, in bytes; needs no shared memory.",
+        f"{unit.symbol}_strided({', '.join(arrays)}, count, lengths of the last {AXES - 1} of {AXES} leading axes, "
+        f"{AXES} "
+        "strides of each array, strides of all core axes): for arrays of any strides, in bytes; needs no shared "
+        "memory.",
     ]
     if BLOCK[scalar] * shared > USUAL_SHARED:
         sentences.insert(

@@ -1,8 +1,8 @@
 """A kernel's function for one state, at about half the cost of calling the gufunc.
 
-``single_of(gufunc)`` is a built-in function of CPython, made from the machine code of :mod:`dalembert.emit.single`. It takes
-the gufunc's arrays as contiguous rows of float64 and returns an array, or None if it does not apply. It is not available on
-platforms whose object layout is not known.
+``single_of(gufunc)`` is a built-in function of CPython, made from the machine code of :mod:`dalembert.emit.single`. It
+takes the gufunc's arrays as contiguous rows of float64 and returns an array, or None if it does not apply. It is not
+available on platforms whose object layout is not known.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class _MethodDef(ctypes.Structure):
 def _method() -> Any:
     """The function's definition, and the owner of its code; None on an unknown platform.
 
-    It is created once and never freed, because functions refer to it by address only. Concurrent threads must get the same
-    one, whereas ``cache`` would create one for each and keep only the last.
+    It is created once and never freed, because functions refer to it by address only. Concurrent threads must get the
+    same one, whereas ``cache`` would create one for each and keep only the last.
     """
     with COMPILING:
         return _defined()

@@ -48,7 +48,9 @@ TARGETS: dict[str, CodeTarget] = {
         "an object file for 64-bit ARM, its header and a self-test", on_computers("aarch64"), EITHER, True
     ),
     "riscv64": CodeTarget("an object file for 64-bit RISC-V", on_computers("riscv64"), EITHER, True),
-    "cortex-m7": CodeTarget("an object file for Cortex-M7 in double precision", on_controllers("cortex-m7"), EITHER, True),
+    "cortex-m7": CodeTarget(
+        "an object file for Cortex-M7 in double precision", on_controllers("cortex-m7"), EITHER, True
+    ),
     "cortex-m4f": CodeTarget(
         "an object file for Cortex-M4 in single precision", on_controllers("cortex-m4f"), ("float",), True
     ),
@@ -90,11 +92,13 @@ def check_settings(name: str, precision: str | None, libm: bool, separate: bool 
     if separate and target.several is None:
         able = [other for other, entry in TARGETS.items() if entry.several]
         raise DalembertError(
-            f"separate=True (--separate) is supported by the target {', '.join(able)}, not by '{name}': emit one quantity at a time"
+            f"separate=True (--separate) is supported by the target {', '.join(able)}, not by '{name}': emit one "
+            "quantity at a time"
         )
     if precision is not None and precision not in target.precisions:
         raise DalembertError(
-            f"target '{name}' does not support the precision {precision!r}; it supports {' and '.join(target.precisions)}"
+            f"target '{name}' does not support the precision {precision!r}; it supports "
+            f"{' and '.join(target.precisions)}"
         )
     if not libm and not target.own:
         able = [other for other, entry in TARGETS.items() if entry.own]

@@ -1,8 +1,9 @@
 """Helper threads for large batches: kernels release Python's interpreter lock while they compute.
 
-The calling thread takes part itself, and helpers take the pieces that it has not begun. It never waits for a helper that is
-busy with another batch, however many user threads call at once, so deadlocks are impossible, and there are never more helpers
-than the largest batch has requested. Helpers end before the process forks, and are restarted when they are needed.
+The calling thread takes part itself, and helpers take the pieces that it has not begun. It never waits for a helper
+that is busy with another batch, however many user threads call at once, so deadlocks are impossible, and there are
+never more helpers than the largest batch has requested. Helpers end before the process forks, and are restarted when
+they are needed.
 """
 
 from __future__ import annotations
@@ -131,7 +132,7 @@ class _Helpers:
                 helper = Thread(target=_wait_for_jobs, args=(self.asked,), name="dalembert", daemon=True)
                 try:
                     helper.start()
-                except RuntimeError:  # no more threads can be started, or Python is shutting down: the others do the work
+                except RuntimeError:  # no more threads, or Python is shutting down: the others do the work
                     break
                 self.threads.append(helper)
             for _ in range(min(count, len(self.threads))):
@@ -159,7 +160,8 @@ if hasattr(os, "register_at_fork"):
 
 
 def together(work: Callable[[Iterator[Any]], None], pieces: Iterable[Any], threads: int) -> None:
-    """Run ``work(some)`` in this thread and in helpers, each with the pieces that it takes; an error in one is raised here.
+    """Run ``work(some)`` in this thread and in helpers, each with the pieces that it takes; an error in one is raised
+    here.
 
     >>> done = []
     >>> together(done.extend, range(5), threads=2)

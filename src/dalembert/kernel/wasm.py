@@ -1,12 +1,12 @@
 """WebAssembly: conversion of LLVM's object file to an instantiable module, without a linker.
 
-An object file is already a module, except for three things. It imports what a linker would provide: the memory, which stays
-an import, ``env.memory``, and a stack pointer, which becomes a global of the module. It exports nothing. And its code has
-relocations; since no function is imported and the data keep their addresses, the provisional values are final.
+An object file is already a module, except for three things. It imports what a linker would provide: the memory, which
+stays an import, ``env.memory``, and a stack pointer, which becomes a global of the module. It exports nothing. And its
+code has relocations; since no function is imported and the data keep their addresses, the provisional values are final.
 
-The first ``reserved`` bytes of the memory, whole pages of 64 KiB, belong to the module: its constants from 0 on, and its
-stack, which grows down from the end of the range. Several modules may share a memory: those that use sines all keep the same
-table of digits of 2/π in the same place, and none leaves anything on the stack.
+The first ``reserved`` bytes of the memory, whole pages of 64 KiB, belong to the module: its constants from 0 on, and
+its stack, which grows down from the end of the range. Several modules may share a memory: those that use sines all keep
+the same table of digits of 2/π in the same place, and none leaves anything on the stack.
 """
 
 from __future__ import annotations
@@ -224,7 +224,9 @@ def wasm_module(objects: bytes, exported: Sequence[str], about: Mapping[str, Any
     file = _ObjectFile(objects)
     imported = dict(file.imports())
     if strange := [name for name in imported if name not in ("__linear_memory", "__stack_pointer")]:
-        raise DalembertError(f"the module would import {', '.join(strange)}, which no page provides; this is a bug in dalembert")
+        raise DalembertError(
+            f"the module would import {', '.join(strange)}, which no page provides; this is a bug in dalembert"
+        )
     pages = max(1, -(-(file.data_end() + file.stack()) // PAGE))
     end_of_stack = bytes([I32_CONST]) + signed_leb(pages * PAGE) + bytes([END])
     globals_ = [bytes([I32, MUTABLE]) + end_of_stack] * ("__stack_pointer" in imported)

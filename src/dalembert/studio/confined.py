@@ -24,7 +24,8 @@ MJCF_FILES = ("file", "fileright", "fileleft", "fileup", "filedown", "filefront"
 def confine(folders: Iterable[Path]) -> None:
     """Restrict this process from now on to files below these folders, Python's own files, and those of the cache.
 
-    Any other file behaves like one without read permission. The restriction cannot be lifted: it is meant for short-lived processes.
+    Any other file behaves like one without read permission. The restriction cannot be lifted: it is meant for
+    short-lived processes.
     """
     given = [os.path.realpath(folder) for folder in folders]
     libraries = [os.path.realpath(place) for place in sys.path if place and os.path.abspath(place) != os.getcwd()]
@@ -63,7 +64,8 @@ def check_mjcf_paths(path: Path, folder: Path) -> None:
         for name in names:
             if not _is_inside(base / name, folder):
                 raise RobotError(
-                    f"{path.name} refers to the file {shown(name)}, which is not in the robot's folder; only files below it are read"
+                    f"{path.name} refers to the file {shown(name)}, which is not in the robot's folder; only files "
+                    "below it are read"
                 )
 
 

@@ -23,7 +23,8 @@ class RobotFolder:
         self.root = Path(os.path.realpath(root))
 
     def files(self, suffixes: Collection[str]) -> list[str]:
-        """The names of files with these suffixes, closest to the folder first, within the limits of :mod:`dalembert.studio.bounds`."""
+        """The names of files with these suffixes, closest to the folder first, within the limits of
+        :mod:`dalembert.studio.bounds`."""
         names: list[str] = []
         waiting, visited = [(self.root, 0)], 0
         while waiting and visited < FOLDERS and len(names) < FILES:

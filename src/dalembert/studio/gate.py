@@ -10,8 +10,8 @@ from collections.abc import Sequence
 class Gate:
     """Checks that a request must pass before anything else in it is examined.
 
-    The token is compared in constant time. ``Host`` must name this machine, which prevents DNS rebinding; ``Origin`` must be the
-    studio's own, which prevents requests from other pages in the browser.
+    The token is compared in constant time. ``Host`` must name this machine, which prevents DNS rebinding; ``Origin``
+    must be the studio's own, which prevents requests from other pages in the browser.
 
     >>> gate = Gate(8000)
     >>> gate.knows_host(["localhost:8000"]), gate.knows_host(["evil.example:8000"]), gate.path_behind("/guess/")

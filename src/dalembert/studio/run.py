@@ -26,7 +26,8 @@ def run_studio(folder: RobotFolder, shown: Shown, port: int, browser: bool, say:
     except (OSError, OverflowError) as problem:
         session.close(0.0)
         raise DalembertError(
-            f"cannot listen on port {port} ({getattr(problem, 'strerror', None) or problem}); choose another with --port, or omit it"
+            f"cannot listen on port {port} ({getattr(problem, 'strerror', None) or problem}); choose another with "
+            "--port, or omit it"
         ) from None
     before = {number: signal.getsignal(number) for number in ENDING if signal.getsignal(number) is not signal.SIG_IGN}
     for number in before:

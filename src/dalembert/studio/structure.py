@@ -80,8 +80,8 @@ class Structure:
 
 
 def loop_lengths(robot: Robot) -> dict[str, float]:
-    """The non-zero translations (m) of a closed chain's joints, loops and tip, by name; empty for an open chain, whose lengths
-    the page changes itself.
+    """The non-zero translations (m) of a closed chain's joints, loops and tip, by name; empty for an open chain, whose
+    lengths the page changes itself.
 
     >>> import dalembert as da
     >>> loop_lengths(da.load("five-bar").robot)["x of joint elbow1 on the link before"]

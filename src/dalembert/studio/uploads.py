@@ -37,7 +37,8 @@ def kind_of(kind: str, name: str) -> int:
 
 
 class Uploads:
-    """Uploaded files, each in its own folder, so that a robot file finds no other files; an upload replaces one of the same name."""
+    """Uploaded files, each in its own folder, so that a robot file finds no other files; an upload replaces one of the
+    same name."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="dalembert-studio-", ignore_cleanup_errors=True)
@@ -51,7 +52,8 @@ class Uploads:
             others = sum(path.stat().st_size for other, path in self._files.items() if other != name)
             if others + size > UPLOADED_BYTES:
                 raise DalembertError(
-                    f"{name}: uploaded files may have {UPLOADED_BYTES >> 20} MiB in total; put the file into the robot's folder instead"
+                    f"{name}: uploaded files may have {UPLOADED_BYTES >> 20} MiB in total; put the file into the "
+                    "robot's folder instead"
                 )
             self._count += 1
             folder = Path(self._folder.name, str(self._count))

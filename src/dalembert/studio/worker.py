@@ -1,7 +1,7 @@
 """Jobs in separate processes, which can be ended at any time: one process per job.
 
-The process is a child that communicates through two pipes. It ends when this process ends, for whatever reason, because its
-pipe closes. Ctrl-C in the terminal does not reach it.
+The process is a child that communicates through two pipes. It ends when this process ends, for whatever reason, because
+its pipe closes. Ctrl-C in the terminal does not reach it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class CancelledError(Exception):
 
 
 class Worker:
-    """A process that runs one function, ``"package.module:name"``, called with ``tell`` and arguments that can be pickled."""
+    """A process that runs one function, ``"package.module:name"``, called with ``tell`` and arguments that can be
+    pickled."""
 
     def __init__(self) -> None:
         self.cancelled = False
@@ -53,7 +54,8 @@ class Worker:
             ) from None
 
     def run(self, function: str, arguments: tuple[Any, ...], tell: Tell) -> Any:
-        """The return value of the function; a :class:`DalembertError` that it raises is raised here with the same message."""
+        """The return value of the function; a :class:`DalembertError` that it raises is raised here with the same
+        message."""
         into, out = cast(FileIO, self.process.stdin), cast(FileIO, self.process.stdout)
         try:
             send(into, (function, arguments))

@@ -92,8 +92,8 @@ def digest(text: str) -> str:
 def policy(scripts: Iterable[str], styles: Iterable[str], connect: str = "'none'") -> str:
     """The Content-Security-Policy of a page that has these scripts and styles and loads nothing else.
 
-    Every kind of source is listed separately, because ``script-src`` and ``default-src`` would also block scripts evaluated by
-    browser automation; no other script can be added to the page, as an element or as an attribute.
+    Every kind of source is listed separately, because ``script-src`` and ``default-src`` would also block scripts
+    evaluated by browser automation; no other script can be added to the page, as an element or as an attribute.
     """
     nothing = ["img", "font", "media", "object", "frame", "worker", "manifest"]
     rules = {

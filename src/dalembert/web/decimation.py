@@ -1,7 +1,8 @@
 """Mesh decimation: the vertices in a cell of a grid are merged into one, placed where the surrounding planes meet.
 
-The position minimises the sum of squared distances to the planes of the triangles, weighted by their areas squared (P. Lindstrom,
-Out-of-core simplification of large polygonal models, SIGGRAPH 2000), within the cell, so edges and corners stay sharp.
+The position minimises the sum of squared distances to the planes of the triangles, weighted by their areas squared (P.
+Lindstrom, Out-of-core simplification of large polygonal models, SIGGRAPH 2000), within the cell, so edges and corners
+stay sharp.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ FLAT = 1e-3  # relative singular value below which the planes do not determine t
 
 
 def decimated(vertices: Points, triangles: Triangles, most: int) -> tuple[Points, Triangles]:
-    """The mesh with at most ``most`` triangles (k, 3) and the vertices (m, 3) that they use; a smaller mesh is unchanged.
+    """The mesh with at most ``most`` triangles (k, 3) and the vertices (m, 3) that they use; a smaller mesh is
+    unchanged.
 
     >>> import numpy as np
     >>> decimated(np.eye(3), np.array([[0, 1, 2], [0, 0, 1]]), 10)[1].tolist()
@@ -80,7 +82,8 @@ def _sums(groups: Triangles, values: Points) -> Points:
 
 
 def _where_planes_meet(vertices: Points, triangles: Triangles, corners: Triangles, mean: Points) -> Points:
-    """For each cluster, the point closest to the planes of its triangles; undetermined directions keep the cluster's mean."""
+    """For each cluster, the point closest to the planes of its triangles; undetermined directions keep the cluster's
+    mean."""
     a, b, c = (vertices[triangles[:, k]] for k in range(3))
     normals = np.cross(b - a, c - a)  # their length is twice the area, so that large triangles weigh more
     groups, normals, points = corners.T.reshape(-1), np.tile(normals, (3, 1)), np.tile(a, (3, 1))

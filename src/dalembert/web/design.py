@@ -1,6 +1,7 @@
 """Data with which a page changes a robot's parameters and rewrites its file, for ``js/design_numbers.js``.
 
-A link is changed as defined in the robot file, without the rotors that it carries; dynamic parameters are those of augmented links.
+A link is changed as defined in the robot file, without the rotors that it carries; dynamic parameters are those of
+augmented links.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ Data = dict[str, Any]
 def design_data(arm: Arm) -> Data:
     """Links, rotors and friction as defined in the robot file, and the file in pieces.
 
-    bodies  for each joint of the tree: ``link``, the ten moments of all bodies fixed to its link about the link's frame, without
-            rotors; ``own``, those of the link itself; ``rotor``; ``levels``, Coulomb friction forward and backward; ``xyz`` and
-            ``turned``, the position of the joint on the preceding link and the orientation of that link on its body
+    bodies  for each joint of the tree: ``link``, the ten moments of all bodies fixed to its link about the link's
+            frame, without rotors; ``own``, those of the link itself; ``rotor``; ``levels``, Coulomb friction forward
+            and backward; ``xyz`` and ``turned``, the position of the joint on the preceding link and the orientation of
+            that link on its body
     toml    the file in pieces, or null with the reason in ``why_not``
     """
     robot, tree = arm.robot, arm.mechanism.tree
@@ -84,7 +86,8 @@ def _floats(values: Any) -> list[float]:
 
 
 def friction_data(arm: Arm) -> Data:
-    """The dynamic parameters that are zero without friction, and whether some friction depends on the load or acts at passive joints."""
+    """The dynamic parameters that are zero without friction, and whether some friction depends on the load or acts at
+    passive joints."""
     tree, actuated = arm.mechanism.tree, set(arm.mechanism.actuated)
     where: list[int] = []
     at = WIDTH * tree.n
@@ -103,7 +106,8 @@ def friction_data(arm: Arm) -> Data:
 
 
 def decoupling_data(arm: Arm) -> Data | None:
-    """For a closed chain of two joints that one condition decouples, S 7.3.3: that condition, and the body that carries the tip."""
+    """For a closed chain of two joints that one condition decouples, S 7.3.3: that condition, and the body that carries
+    the tip."""
     tree = arm.mechanism.tree
     if arm.n != 2 or len(arm.loops) != 1 or tree.tip_body < 0 or arm.omitted:
         return None

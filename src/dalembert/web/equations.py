@@ -1,4 +1,5 @@
-"""The equations of motion of small arms in closed form, in a subset of LaTeX that ``js/formula.js`` converts to MathML."""
+"""The equations of motion of small arms in closed form, in a subset of LaTeX that ``js/formula.js`` converts to
+MathML."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ ABBREVIATED = {"c": r"\cos", "s": r"\sin"}
 
 
 def equations_data(arm: Arm) -> dict[str, Any]:
-    """The data of ``js/equations_panel.js``: each entry of B, C, g and τ as (name, right-hand side), and the meaning of symbols.
+    """The data of ``js/equations_panel.js``: each entry of B, C, g and τ as (name, right-hand side), and the meaning of
+    symbols.
 
     ``reason`` states why there are no closed forms, and is None if there are.
 
@@ -30,15 +32,15 @@ def equations_data(arm: Arm) -> dict[str, Any]:
     """
     if arm.n > MOST_JOINTS:
         return _without(
-            f"The closed forms of an arm with {arm.n} joints are too long to read: they are shown for at most {MOST_JOINTS} "
-            "joints."
+            f"The closed forms of an arm with {arm.n} joints are too long to read: they are shown for at most "
+            f"{MOST_JOINTS} joints."
         )
     try:
         form: Equations = arm.equations()
         if form.size > MOST_TERMS:
             return _without(
-                f"B, C and g of this arm have {form.size:,} terms after expansion, which are too many to read: they are shown for "
-                f"at most {MOST_TERMS}."
+                f"B, C and g of this arm have {form.size:,} terms after expansion, which are too many to read: they "
+                f"are shown for at most {MOST_TERMS}."
             )
         n = range(1, arm.n + 1)
         return {

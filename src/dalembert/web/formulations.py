@@ -1,4 +1,5 @@
-"""Every formulation of inverse dynamics of an arm with its operation count, compiled for the page unless its tape is too long."""
+"""Every formulation of inverse dynamics of an arm with its operation count, compiled for the page unless its tape is
+too long."""
 
 from __future__ import annotations
 
@@ -34,8 +35,8 @@ Row = dict[str, Any]
 def formulations_of(arm: Arm) -> tuple[list[Row], bytes | None]:
     """The rows of ``js/formulation_panel.js``, and the module with one function per formulation that the page runs.
 
-    The module is None if there is none to run. Its functions take q, q̇, q̈ and contain the arm's parameters as constants.
-    Counts and module are cached on disk like kernels.
+    The module is None if there is none to run. Its functions take q, q̇, q̈ and contain the arm's parameters as
+    constants. Counts and module are cached on disk like kernels.
 
     >>> import dalembert as da
     >>> rows, module = formulations_of(da.load("planar-2r"))
@@ -97,7 +98,9 @@ def _row(name: str, written: Row | None, compiled: Row | None, kernel: str | Non
     if problem is not None:
         reason = f"{problem[:1].upper()}{problem[1:]}."
     elif compiled is None:
-        reason = f"Its operations grow with the fourth power of the number of joints: it is not compiled for more than {MANY_JOINTS}."
+        reason = (
+            f"Its cost grows with the fourth power of the number of joints: not compiled for more than {MANY_JOINTS}."
+        )
     elif kernel is None:
         total = _total({"compiled": compiled})
         reason = (

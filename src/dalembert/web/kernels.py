@@ -37,7 +37,8 @@ def varied_numbers(arm: Arm) -> tuple[str, ...]:
 
 
 def page_kernels(arm: Arm) -> bytes:
-    """The module: one function for each of :data:`QUANTITIES`, and one for simulation steps; compiled once and cached."""
+    """The module: one function for each of :data:`QUANTITIES`, and one for simulation steps; compiled once and
+    cached."""
     mechanism, options = arm.mechanism, (*varied_numbers(arm), "tip_wrench")
 
     def made() -> bytes:

@@ -66,10 +66,11 @@ def write_page(
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> None:
-    """Write the live page of an arm, completely or not at all: one interactive HTML file that needs no server and no network.
+    """Write the live page of an arm, completely or not at all: one interactive HTML file that needs no server and no
+    network.
 
-    motions    motions of the page: a :class:`Trajectory`, a list of them, a dict of them by name, or tuples (name, note, motion);
-               None for those of S Example 7.2 if the arm is a two-link arm like planar-2r
+    motions    motions of the page: a :class:`Trajectory`, a list of them, a dict of them by name, or tuples (name,
+               note, motion); None for those of S Example 7.2 if the arm is a two-link arm like planar-2r
     title      title of the page; by default the arm's name
     overwrite  whether an existing file may be replaced
 
@@ -98,8 +99,8 @@ def page_of(
         raise DalembertError(f"a page needs an arm, and {shown(arm)} is not one; load an arm with da.load(…)")
     if arm.mechanism.by_newton:
         raise DalembertError(
-            f"a page needs closed-form loops, but those of arm '{arm.name}' are closed by Newton's method; use the report, "
-            "dalembert report"
+            f"a page needs closed-form loops, but those of arm '{arm.name}' are closed by Newton's method; use the "
+            "report, dalembert report"
         )
     tell = progress or (lambda fraction: None)
     shapes, notes = shapes_of(arm.robot)
@@ -139,7 +140,8 @@ def document(title: str, data: str, modules: tuple[str, ...], styles: tuple[str,
             f"<style>{css}</style>",
             "</head>",
             "<body>",
-            f'<noscript><p class="notice">The page of {escape(title)} is interactive and needs scripts to be enabled.</p></noscript>',
+            f'<noscript><p class="notice">The page of {escape(title)} is interactive and needs scripts to be '
+            "enabled.</p></noscript>",
             '<main id="page" aria-busy="true"><p class="notice">Loading …</p></main>',
             f'<script type="text/plain" id="data">{data}</script>',
             f'<script type="text/plain" id="code">{compressed(code)}</script>',

@@ -1,8 +1,9 @@
 """Motions as data for a page: nodes between which quintic pieces follow the motion.
 
-A page can draw a motion at any number of instants: between two nodes it uses the polynomial of degree 5 with their positions,
-velocities and accelerations. Nodes that such a polynomial makes redundant are omitted, so a trapezoidal velocity profile needs
-only as many as it has phases. Where an acceleration or a load jumps, the instant appears twice, once for each side.
+A page can draw a motion at any number of instants: between two nodes it uses the polynomial of degree 5 with their
+positions, velocities and accelerations. Nodes that such a polynomial makes redundant are omitted, so a trapezoidal
+velocity profile needs only as many as it has phases. Where an acceleration or a load jumps, the instant appears twice,
+once for each side.
 """
 
 from __future__ import annotations
@@ -71,8 +72,8 @@ def _titled(motions: Any) -> list[Titled]:
         motions = [motions]
     if not isinstance(motions, list | tuple):
         raise DalembertError(
-            f"motions is {shown(motions)}; it must be a Trajectory, a list of them, a dict of name → Trajectory, or tuples "
-            "(name, note, Trajectory)"
+            f"motions is {shown(motions)}; it must be a Trajectory, a list of them, a dict of name → Trajectory, or "
+            "tuples (name, note, Trajectory)"
         )
     number = len(motions)
     return [
@@ -90,7 +91,8 @@ def _is_titled(motion: Any) -> bool:
 def _motion(motion: Any) -> Trajectory:
     if not isinstance(motion, Trajectory):
         raise DalembertError(
-            f"the motion is {shown(motion)}; it must be a Trajectory, such as the result of da.read_trajectory('motion.csv')"
+            f"the motion is {shown(motion)}; it must be a Trajectory, such as the result of "
+            "da.read_trajectory('motion.csv')"
         )
     return motion
 
@@ -125,14 +127,16 @@ def _loads(loads: LoadTable) -> list[dict[str, list[float]]]:
 
 
 def _instants(name: str, motion: Trajectory) -> Array:
-    """Evenly spaced instants, the knots, and jumps of higher derivatives unless these occur at every sample of a long table."""
+    """Evenly spaced instants, the knots, and jumps of higher derivatives unless these occur at every sample of a long
+    table."""
     marks = np.array(motion.knots, float)
     if len(motion.breaks) <= INSTANTS:
         marks = np.union1d(marks, motion.breaks)
     marks = marks[(marks > 0.0) & (marks < motion.duration)]
     if len(marks) > MOST_NODES // 2:
         raise DalembertError(
-            f"the motion {shown(name)} has {len(marks)} knots; a page supports at most {MOST_NODES // 2}: use a part of the motion"
+            f"the motion {shown(name)} has {len(marks)} knots; a page supports at most {MOST_NODES // 2}: use a part "
+            "of the motion"
         )
     even = np.linspace(0.0, motion.duration, INSTANTS)
     if len(marks):

@@ -97,7 +97,8 @@ class _MeshReader:
     def _read(self, file: str) -> tuple[Points, Triangles]:
         if self.folder is None:
             raise RobotError(
-                f"the mesh '{file}' is not read, because the robot was not loaded from a file to which its path could be relative"
+                f"the mesh '{file}' is not read, because the robot was not loaded from a file to which its path "
+                "could be relative"
             )
         if len(self.meshes) >= MESH_FILES:
             raise RobotError(f"the mesh '{file}' is not read: the robot has more than {MESH_FILES} mesh files")
