@@ -92,7 +92,14 @@ def goals(f: Figures) -> list[str]:
             rows.append(
                 (NAMES[name], whom, f"{goal}", f"**{cells[0]}**", *cells[1:], "yes" if ratios[0] >= goal else "no")
             )
-    head = ("panda", "peer", "goal", *(f"{size:,} states" for size in sizes), "peer's better over our larger", "reached")
+    head = (
+        "panda",
+        "peer",
+        "goal",
+        *(f"{size:,} states" for size in sizes),
+        "peer's better over our larger",
+        "reached",
+    )
     return table(head, rows)
 
 

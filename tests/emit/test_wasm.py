@@ -201,7 +201,7 @@ def test_the_loader_takes_room_once_and_refuses_what_would_spoil_it(tmp_path: Pa
     assert told["taken"] == 0 and told["none"] == 0
     assert np.allclose(told["tau"], arm.gravity_torque([0.0, 0.0]), rtol=1e-13)
     assert all("RangeError" in (refused or "") for refused in told["refused"]), told["refused"]
-    assert "load all modules that share a memory before any is used" in told["refused"][-1]
+    assert "load all modules that share a memory before using any" in told["refused"][-1]
 
 
 @pytest.mark.parametrize("name", ["reserved", "memory", "exports", "about", "then"])
