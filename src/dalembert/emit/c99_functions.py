@@ -407,12 +407,12 @@ CONSTANTS = {
 
 
 def own_functions(names: Iterable[str], kind: str, prefix: str) -> str:
-    """The functions of these names as static functions that begin with ``prefix``, and what they need."""
+    """The functions of these names as static functions that begin with ``prefix``, with their dependencies."""
     return "#include <stdint.h>\n\n" + "\n\n".join(_text(name, KINDS[kind], prefix) for name in _needed(names))
 
 
 def _needed(names: Iterable[str]) -> list[str]:
-    """The names, each after what it needs."""
+    """The names, each after its dependencies."""
     order: list[str] = []
     for name in names:
         order += [x for x in (*_needed(TEXTS[name][0]), name) if x not in order]

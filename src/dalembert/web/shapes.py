@@ -22,7 +22,7 @@ from dalembert.web.decimation import Points, Triangles, decimated
 from dalembert.web.model import matrix
 
 MESH_TRIANGLES = 1_500  # of one mesh
-ROBOT_TRIANGLES = 15_000  # of all
+ROBOT_TRIANGLES = 15_000  # of all meshes together
 MESH_FILES = 200
 LARGEST_SIZE = 1e4  # m: larger shapes are not part of a robot
 Data = dict[str, Any]
