@@ -130,7 +130,7 @@ def test_identification_runs_to_its_end_and_its_arm_is_used(studio: Callable[[st
     fit.get_by_role("button", name="Identify").click()
     assert "needs a log" in fit.get_by_role("alert").inner_text()
     fit.get_by_label("Log", exact=True).select_option(label="run.npz")
-    fit.get_by_label("Choose the model by cross-validation").uncheck()
+    fit.get_by_label("Select the model by cross-validation").uncheck()
     fit.get_by_role("button", name="Identify").click()
     fit.get_by_role("button", name="Use the calibrated arm").wait_for()
     cells = fit.locator("tbody td").all_inner_texts()
@@ -166,7 +166,7 @@ def test_a_log_is_sent_and_its_identification_cancelled(
 def test_time_optimal_adds_a_motion_without_a_new_page(studio: Callable[[str], Any]) -> None:
     page = studio("planar-2r")
     page.evaluate("() => (window.before = true)")
-    timing = section(page, "Timing of the motion shown")
+    timing = section(page, "Timing of the displayed motion")
     timing.get_by_role("button", name="Time-optimal").click()
     page.wait_for_function(
         "() => window.dalembert.app.panels.motion.study.motion.name === 'Equal duration, time-optimal'"
