@@ -108,7 +108,7 @@ def test_fits_of_other_arms_are_one_sentence() -> None:
         fit().compare(fit(), level=2.0)
     with pytest.raises(da.DalembertError, match="give at least two"):
         da.compare_fits(fit())
-    with pytest.raises(da.DalembertError, match="this is a float; give an identification"):
+    with pytest.raises(da.DalembertError, match="the fit is a float; give an identification"):
         fit().compare(3.0)
 
 

@@ -233,7 +233,7 @@ def test_ctrl_c_gives_the_best_so_far() -> None:
         ({"start": [9.0, 0.0]}, "start is not within the position and torque limits"),
         ({"clearance": 50.0}, "no posture of arm 'planar-2r'"),
         ({"duration": -1.0}, "above zero"),
-        ({"starts": 0}, "at least one"),
+        ({"starts": 0}, "starts is 0; it must be from 1 to 10000"),
     ],
 )
 def test_mistakes_are_one_sentence(how: dict[str, object], words: str) -> None:

@@ -257,7 +257,7 @@ def test_the_floor_is_a_plane_and_planes_bind() -> None:
     [
         ({"goal": "friction"}, "give the fit"),
         ({"criterion": "l-optimal"}, "has no meaning without an earlier fit"),
-        ({"after": ..., "criterion": "condition"}, "has no meaning after a fit; choose of d-optimal, l-optimal"),
+        ({"after": ..., "criterion": "condition"}, "has no meaning after a fit; choose from d-optimal, l-optimal"),
         ({"after": ..., "noise": 1.0}, "are taken from the earlier fit"),
         ({"after": ..., "goal": "frictions"}, "there is no goal 'frictions'.*friction"),
         ({"after": ..., "goal": "parameters:m_1"}, "there is no goal 'parameters:m_1'"),
@@ -266,7 +266,7 @@ def test_the_floor_is_a_plane_and_planes_bind() -> None:
         ({"after": ..., "goal": "task:"}, "needs a motion file"),
         ({"after": ..., "goal": "task:nowhere.csv"}, "nowhere.csv"),
         ({"after": ..., "goal": 3}, "goal is 3"),
-        ({"after": ..., "duration": 0.5}, "takes 0.5 s from each end"),
+        ({"after": ..., "duration": 0.5}, "removes 0.5 s at each end"),
         ({"after": "nowhere.json"}, "nowhere.json"),
         ({"planes": [((0, 0, 0), 1)]}, "plane 1 is .* not all zero"),
         ({"planes": 3}, "planes is 3; it must be a list"),

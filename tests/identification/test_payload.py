@@ -241,7 +241,7 @@ def test_sources_of_gains_are_told() -> None:
     assert [source.name for source in load.by_source] == ["the given gains", "'tau_des'", "the arm's own weight"]
     assert load.by_source[0].mass > 1.1 * mass and load.by_source[0].std > 0.05 * mass
     assert load.mass == pytest.approx(mass, rel=0.05)
-    assert sum(note.startswith("drive gains by") for note in load.notes) == 3
+    assert sum(note.startswith("drive gains from") for note in load.notes) == 3
     # torques that may be off by a factor: the doubt is in the mass
     torques = [{**run, "tau": run["current"] * true} for run in runs]
     plain, doubted = (
@@ -258,7 +258,7 @@ def test_sources_of_gains_are_told() -> None:
         ({"gain_deviation": 2.0, "gains": [1.0] * 6}, "gain_deviation is 2"),
         ({"gain_deviation": [0.1, 0.2], "gains": [1.0] * 6}, "gain_deviation"),
         ({"arm_deviation": 0.0}, "arm_deviation is 0"),
-        ({"friction": ("viscous", "stiction")}, "no friction 'stiction'; choose of viscous, coulomb, load"),
+        ({"friction": ("viscous", "stiction")}, "no friction 'stiction'; choose from viscous, coulomb, load"),
         ({"reference": False, "arm_deviation": None}, "from which the gains could be found; give gains"),
     ],
 )
@@ -287,11 +287,11 @@ def test_what_a_motion_does_not_show_is_said() -> None:
     [
         ({"parameters": "all"}, "body or mass-com"),
         ({"gains": [1.0] * 6}, "omit them for a wrist sensor"),
-        ({"wrench": "force"}, "no 'force'"),
+        ({"wrench": "force"}, "neither 'force' with six columns"),
         ({"wrench": np.zeros((3, 6))}, "shape"),
         ({"wrench": np.zeros((len(run(False, 1)["t"]), 6))}, "zero throughout"),
         ({"wrench": [["a"] * 6] * len(run(False, 1)["t"])}, "the wrench is not an array of numbers"),
-        ({}, "no 'wrench'"),
+        ({}, "neither 'wrench' with six columns"),
     ],
 )
 @pytest.mark.filterwarnings("error::RuntimeWarning")

@@ -165,7 +165,9 @@ class Selection:
         else:
             alike = " with joints weighted equally" if best.error > won.error else ""
             why = f"not clearly worse than {short(best.option)} at {percent(best.error)}{alike}, and "
-            why += "simpler" if tried.index(won) < tried.index(best) else "physically consistent"
+            why += (
+                "simpler" if tried.index(won) < tried.index(best) else "preferred for its physically consistent links"
+            )
         return f"Estimator: {short(won.option)}; held-out error {percent(won.error)} up to {self.band:.3g} Hz, {why}."
 
     def as_json(self) -> dict[str, Any]:
