@@ -89,8 +89,7 @@ class JointTriangles:
     segments: Segments | None = None
 
     def together(self, weights: Array | None = None) -> TriangularSystem:
-        """One triangle of all joints, the equations of joint i multiplied by ``weights[i]``: 1/σ_i to weight by
-        noise."""
+        """One triangle of all joints, the equations of joint i multiplied by ``weights[i]``: 1/σ_i to weight by noise."""
         stacked = []
         for joint, weight in zip(self.joints, np.ones(len(self.joints)) if weights is None else weights, strict=True):
             wide = np.zeros((len(joint.z) + 1, self.size + 1))  # [[R, z], [0, √rss]], the triangle of [Y, τ]

@@ -123,8 +123,7 @@ class BaseParameters(Combinations):
 
 
 def canonical_order(parameters: ParameterSet) -> list[int]:
-    """The columns in the order in which they may replace one another; further terms, drives and user-defined columns
-    last."""
+    """The columns in the order in which they may replace one another; further terms, drives and user-defined columns last."""
 
     def place(k: int) -> tuple[float, int]:
         joint, kind = parameters.joints[k], parameters.kinds[k]
@@ -207,8 +206,7 @@ def base_parameters(parameters: ParameterSet, tolerance: float = TOLERANCE) -> B
 
 
 def _columns(parameters: ParameterSet) -> tuple[Array, Array, float]:
-    """Y at random states, one row per torque; the lengths of its columns, and the usual length of those that are not
-    0."""
+    """Y at random states, one row per torque; the lengths of its columns, and the usual length of those that are not 0."""
     p, n = parameters.size, parameters.arm.n
     count = max(24, SAMPLES * p // max(n, 1) + 1)
     states = showing_states(parameters, count)

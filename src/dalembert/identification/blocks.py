@@ -147,8 +147,7 @@ def thin(stretch: EvenSamples, rate: float, every: int) -> EvenSamples:
 
 
 def power_limits(log: Log, rate: float) -> tuple[float, float]:
-    """The frequencies (Hz) below which 99 % of the motion's and 99.9 % of the torques' power lie, pooled over all
-    runs."""
+    """The frequencies (Hz) below which 99 % of the motion's and 99.9 % of the torques' power lie, pooled over all runs."""
     with extra("identify", "identification"):
         from scipy.signal import welch
 
@@ -217,8 +216,7 @@ def grams(
     ready: Conditioned, label: NDArray[np.intp], blocks: Blocks, columns: Sequence[NDArray[np.intp]], rows: Rows,
     weights: Weights,
 ) -> Grams:  # fmt: skip
-    """The Gram matrices of the low-passed equations from ``rows``; ``weights`` (n, M) are the weights of the
-    equations."""
+    """The Gram matrices of the low-passed equations from ``rows``; ``weights`` (n, M) are the weights of the equations."""
     return several_grams([ready], [(label, blocks)], columns, rows, weights)[0]
 
 

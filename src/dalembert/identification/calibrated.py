@@ -28,8 +28,7 @@ SMALL_MASS = 1e-3  # kg: mass of a link whose nearest mass would be negative
 
 
 def spread_out(base: BaseParameters, values: Array) -> tuple[Array, list[str]]:
-    """The full parameters φ with Kφ = ``values`` that are nearest to the arm's own; physically consistent if
-    possible."""
+    """The full parameters φ with Kφ = ``values`` that are nearest to the arm's own; physically consistent if possible."""
     phi = _least_change(base, values)
     if _possible(base, phi):
         return phi, []

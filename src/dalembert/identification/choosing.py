@@ -26,9 +26,7 @@ def choose(arm: Arm, log: Log, settings: AskedSettings, rotor: bool, step: Progr
     model = selector.model(laws)
     filtering = replace(settings.filtering, cutoff=float(cutoff))
     estimator = settings.estimator
-    fixed = replace(
-        model, sigmoid=None, stribeck=None
-    )  # shapes that the fit determines are replaced by ideal Coulomb friction
+    fixed = replace(model, sigmoid=None, stribeck=None)  # ideal Coulomb friction in place of shapes to be fitted
     parameters = parameter_set(arm, fixed, rotor, [], material.log.mean_temperature)
     study = EstimatorStudy(parameters, material, cutoff, selection.standard_errors)
     if "estimator" in open_:

@@ -1,5 +1,4 @@
-"""Options for terms besides links, rotors, viscous and Coulomb friction: terms at joints, and drives shared by two
-joints."""
+"""Options for terms besides links, rotors, viscous and Coulomb friction: terms at joints, and drives shared by two joints."""
 
 from __future__ import annotations
 

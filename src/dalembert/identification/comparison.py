@@ -93,8 +93,7 @@ class ParameterChange:
 @brief
 @dataclass(frozen=True)
 class GroupChange:
-    """All parameters of one kind at one joint: Mahalanobis distance, degrees of freedom, and the p-value of the
-    distance."""
+    """All parameters of one kind at one joint: Mahalanobis distance, degrees of freedom, and the p-value of the distance."""
 
     joint: int
     kind: str
@@ -262,8 +261,7 @@ def _table(record: Any, *further: str) -> dict[str, Any]:
 @brief
 @dataclass(frozen=True, eq=False)
 class ParameterTrend:
-    """One base parameter over several fits: values and std (m,), and the p-value of their spread if it were
-    constant."""
+    """One base parameter over several fits: values and std (m,), and the p-value of their spread if it were constant."""
 
     name: str
     joint: int
@@ -567,8 +565,7 @@ def _former_error(after: AnyFit, before: FitRecord) -> float | None:
 
 
 def _arrow(before: float, after: float, unit: str, z: float) -> str:
-    """``4.1 → 6 N m (+46 %, 8.2 σ)``; the percentage is given unless the earlier value is nearly zero beside the
-    later."""
+    """``4.1 → 6 N m (+46 %, 8.2 σ)``; the percentage is given unless the earlier value is nearly zero beside the later."""
     ratio = after / before if before else math.inf
     share = f"{100 * (ratio - 1):+.{0 if abs(ratio - 1) > 0.1 else 1}f} %, " if 0.02 < abs(ratio) < 10 else ""
     digits = max(2, 1 - math.floor(math.log10(max(abs(after - before) / max(abs(after), abs(before), 1e-300), 1e-6))))

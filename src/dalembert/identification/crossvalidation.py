@@ -1,5 +1,4 @@
-"""Blocked cross-validation on Gram matrices: the prediction errors of a choice of columns on parts left out of the
-fit."""
+"""Blocked cross-validation on Gram matrices: the prediction errors of a choice of columns on parts left out of the fit."""
 
 from __future__ import annotations
 

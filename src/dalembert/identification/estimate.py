@@ -116,8 +116,7 @@ def inverse_of(A: Array, rcond: float = 1e-15) -> Array:
 
 
 def least_squares(joints: JointTriangles, start: Array, fixed: tuple[int, ...], rounds: int) -> Estimate:
-    """Ordinary least squares (rounds = 0), weighted by the noise of the ordinary fit (1), or reweighted until
-    convergence."""
+    """Ordinary least squares (rounds = 0), weighted by the noise of the ordinary fit (1), or reweighted until convergence."""
     noise = weights = np.ones(len(joints.joints))
     for done in range(rounds + 1):
         before, weights = weights, 1.0 / above_zero(noise)

@@ -45,8 +45,7 @@ HIGH = 300.0  # condition number, with columns of length one, above which a prio
 @brief
 @dataclass(frozen=True, eq=False)
 class Way:
-    """An estimator: its options, the normal matrices [Y, τ]ᵀ[Y, τ] without each part, and the function from them to
-    π."""
+    """An estimator: its options, the normal matrices [Y, τ]ᵀ[Y, τ] without each part, and the function from them to π."""
 
     words: str
     options: EstimatorOptions

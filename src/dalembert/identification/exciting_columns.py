@@ -47,8 +47,7 @@ class SmoothSamples(Samples):
 
 
 def traced(parameter: Parameter) -> bool:
-    """Whether the kernel of the regressor computes a parameter's column: inertias, and columns linear in q̇ or in the
-    load."""
+    """Whether the kernel of the regressor computes a parameter's column: inertias, and columns linear in q̇ or in the load."""
     plain = parameter.unit is None or parameter.kind == "Fv" or parameter.loaded
     return parameter.source >= 0 and parameter.drive is None and plain
 
@@ -89,8 +88,7 @@ class TermColumns:
         return self.parameters.arm
 
     def laws(self, q: Array, qd: Array, qdd: Array, smooth: bool) -> list[ColumnLaw]:
-        """The contribution of each at some states; gradients are those of the smooth columns, with the load held
-        constant."""
+        """The contribution of each at some states; gradients are those of the smooth columns, with the load held constant."""
         states = States(self.arm, q, qd, qdd)
         loads, rest = self._loads(q, qd, qdd), np.zeros(len(q))
         laws = []

@@ -138,8 +138,7 @@ class ExcitationProblem:
     # -- the criterion -------------------------------------------------------------------------------
 
     def regressor(self, q: Array, qd: Array, qdd: Array, laws: Sequence[ColumnLaw]) -> Array:
-        """Ȳ_b weighted, and the columns of a load: (N, n, width); ``laws`` are the columns of the terms, smooth or
-        not."""
+        """Ȳ_b weighted, and the columns of a load: (N, n, width); ``laws`` are the columns of the terms, smooth or not."""
         Y = np.zeros((len(q), self.arm.n, self.width))
         Y[:, :, self.at] = self.columns(self.arm.placed(q), qd, qdd)
         for law in laws:

@@ -47,8 +47,7 @@ class Felt:
         self._more = [(int(row), int(joints[row]), int(chosen[row])) for row in np.flatnonzero(sources < 0)]
 
     def rows(self, q: Array, qd: Array, qdd: Array, temperature: Array | None = None) -> Array:
-        """(columns of all joints, samples) for states (samples, n), with temperatures (°C) if columns depend on
-        them."""
+        """(columns of all joints, samples) for states (samples, n), with temperatures (°C) if columns depend on them."""
         m, n, parameters = len(q), self.parameters.arm.n, self.parameters
         out = np.empty((self.parts[-1].stop, m))
         kernel = parameters.arm.kernel("regressor")

@@ -236,8 +236,7 @@ def fitted(arm: Arm, whole: Log, settings: AskedSettings, reading: Mapping[str, 
 def _suspected(
     arm: Arm, whole: Log, ready: Conditioned, how: Mapping[str, Any], reading: Mapping[str, Any]
 ) -> list[str]:
-    """Warnings about the individual runs; what all episodes of a dataset have in common is reported for the first
-    alone."""
+    """Warnings about the individual runs; what all episodes of a dataset have in common is reported for the first alone."""
     warned: dict[str, str] = {}
     for part in _looked_at(whole, ready):
         for sentence in suspicions(arm, part, condition(part, **how) if whole.parts else ready, reading):
@@ -393,8 +392,7 @@ def _read_all(
 
 
 def _known_load(arm: Arm, payload: Any, run: Conditioned) -> KnownLoad:
-    """The known payload of total least squares; if only its mass is given, a number or {"mass": m}, its centre is
-    unknown."""
+    """The known payload of total least squares; if only its mass is given, a number or {"mass": m}, its centre is unknown."""
     if arm.robot.payload is not None:
         raise DalembertError("the arm holds a payload already; total least squares needs the arm without one")
     if arm.mechanism.tip_body < 0:

@@ -136,8 +136,7 @@ class Folds:
 
     @cached_property
     def ratio(self) -> Array:
-        """(b,) the ratio of that to the standard deviation by formula; NaN if either is unknown. It should be about
-        1."""
+        """(b,) the ratio of that to the standard deviation by formula; NaN if either is unknown. It should be about 1."""
         known = self.shared & np.isfinite(self.std) & (self.std > 0)
         return np.where(known, self.jackknife_std / np.where(known, self.std, 1.0), np.nan)
 

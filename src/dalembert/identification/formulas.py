@@ -271,8 +271,7 @@ def _joined(terms: list[tuple[bool, str]], style: Text) -> str:
 
 
 def _terms(x: Any, letters: dict[str, Letter], style: Text) -> tuple[list[tuple[bool, str]], bool]:
-    """The terms of a sum, (negative, magnitude) each, with signs reversed if the first is negative; and whether they
-    were."""
+    """The terms of a sum, (negative, magnitude) each, with signs reversed if the first is negative; and whether they were."""
     signed = []
     for term in x.as_ordered_terms():
         number, factors = term.as_coeff_mul()

@@ -337,8 +337,7 @@ def seats_of(robot: Robot, lengths: str) -> tuple[list[Seat], Vec, Field]:
 
 
 def _meant(joint: Joint) -> Joint:
-    """The joint with a rotor to be identified, even if its inertia is zero, and exact right angles where a file says
-    1.5708."""
+    """The joint with a rotor to be identified, even if its inertia is zero, and exact right angles where a file says 1.5708."""
 
     def straight(placement: Placement) -> Placement:
         given = np.array(placement.rotation, float)

@@ -1,5 +1,4 @@
-"""The options of an identification, in five groups; what is not given is chosen by the selection or takes its plain
-value."""
+"""The options of an identification, in five groups; what is not given is chosen by the selection or takes its plain value."""
 
 from __future__ import annotations
 

@@ -66,8 +66,7 @@ class ExtraColumn:
 
 
 class Drive(NamedTuple):
-    """A motor that is coupled to two joints of q, numbered from 0, and turns at the speed r q̇_i + q̇_j; it acts on
-    both."""
+    """A motor that is coupled to two joints of q, numbered from 0, and turns at the speed r q̇_i + q̇_j; it acts on both."""
 
     i: int
     j: int
@@ -165,8 +164,7 @@ def own_terms(arm: Arm) -> tuple[JointTerm, ...]:
 
 
 def shape_of(term: Term) -> tuple[object, ...]:
-    """The key that two terms share if their coefficients add up: the name, and the numbers that are not
-    coefficients."""
+    """The key that two terms share if their coefficients add up: the name, and the numbers that are not coefficients."""
     return term.name, *(getattr(term, entry.name) for entry in term.numbers() if entry.name not in term.linear())
 
 
@@ -267,13 +265,11 @@ class ParameterSet:
         return [parameter._replace(name=name) for parameter, name in zip(members, names, strict=True)]
 
     def friction_of(self, j: int) -> Sequence[str]:
-        """The friction of a joint of the tree, any of "viscous" and "coulomb"; both if a mapping does not name the
-        joint."""
+        """The friction of a joint of the tree, any of "viscous" and "coulomb"; both if a mapping does not name the joint."""
         return self.friction.get(j, FRICTION) if isinstance(self.friction, Mapping) else self.friction
 
     def _of_term(self, j: int, term: Term) -> list[Parameter]:
-        """The coefficients of a term at joint j, and their values in the arm: those of its term of this shape or
-        kind."""
+        """The coefficients of a term at joint j, and their values in the arm: those of its term of this shape or kind."""
         at, source, value = WIDTH * self.arm.mechanism.tree.n, -1, (0.0,) * len(term.linear())
         for i, own in own_terms(self.arm):
             if i == j and shape_of(own) == shape_of(term):

@@ -27,17 +27,13 @@ Array = NDArray[np.float64]
 
 CURRENTS = ("i_des", "target_current")  # currents that a controller asks for, in logs of UR arms
 REFERENCES = ("tau_des", "target_moment", "target_torque")  # torques of a controller's own model, in logs of UR arms
-GAIN_DEVIATION = (
-    0.1  # relative, of gains in a data sheet: torque constants are specified to ten percent, without gear losses
-)
+GAIN_DEVIATION = 0.1  # relative, of gains in a data sheet: torque constants are specified to ten percent
 ARM_DEVIATION = 0.2  # relative, of the masses and centres of mass in a robot file
 MODEL_DEVIATION = 0.02  # relative, of a controller's own model of its arm
 FLANGE = 0.01  # of the arm's mass: possible mass at the flange in the unloaded run that the controller does not know
 FLANGE_LENGTH = 0.1  # m, its distance from the tip
 CONTROLLER_DEVIATION = 0.02  # relative, of a controller's own drive gains
-FRICTION_DEVIATION = (
-    0.03  # relative, of the friction law used with a controller's model: more than its residual suggests
-)
+FRICTION_DEVIATION = 0.03  # relative, of the friction law: more than its residual suggests
 COMMON = 0.5  # the fraction of a source's variance that is common to all joints
 LINEARISED = 5  # fits, each linearising the relative errors of the arm's moments at the previous one
 SAME = 1e-3  # change of ln g at which these iterations end
@@ -156,8 +152,7 @@ def from_controller(
 def _agreement(
     arm: Arm, ready: Conditioned, logged: Array, model: Conditioned, friction: Sequence[str], deviation: float
 ) -> NormalBelief | None:
-    """ln g by which ``logged`` (M, n) agrees with the torques of a model, friction excluded; None if it agrees at no
-    joint."""
+    """ln g by which ``logged`` (M, n) agrees with the torques of a model, friction excluded; None if it agrees at no joint."""
     mean, std, agrees = np.zeros(arm.n), np.full(arm.n, UNKNOWN), np.zeros(arm.n, bool)
     signs = ready.thinned(lambda piece: np.sign(piece.qd))
     for j in range(arm.n):

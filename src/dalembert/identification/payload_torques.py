@@ -153,14 +153,12 @@ class LoadRows:
         self.speeds = [run.thinned(lambda piece: piece.qd) for run in self.runs]
 
     def joints(self, runs: Sequence[int] = (0, 1), load: Sequence[Array] | None = None) -> list[JointRows]:
-        """Every joint's rows of some runs; ``load``: the transmitted torques of each run, for load-dependent
-        friction."""
+        """Every joint's rows of some runs; ``load``: the transmitted torques of each run, for load-dependent friction."""
         width = self.base.rank if tuple(runs) == (0,) else None
         return [self._joint(j, runs, [self.regressors[k][:, j, :width] for k in runs], load) for j in range(self.arm.n)]
 
     def beside(self, expected: Array) -> tuple[list[JointRows], list[Array], list[Array]]:
-        """The rows of the unloaded run with expected torques (M, n) and a mass at the flange as columns, both as
-        logged."""
+        """The rows of the unloaded run with expected torques (M, n) and a mass at the flange as columns, both as logged."""
         columns = np.concatenate([expected[:, :, None], self.held[0][:, :, :4]], axis=2)
         joints = [self._joint(j, (0,), [columns[:, j]], [expected]) for j in range(self.arm.n)]
         use = self.moving[0].T

@@ -259,8 +259,7 @@ class ConsistentProblem:
         return _unit_axes(thick)
 
     def _pseudo_inertia(self, i: int, inner: Array) -> tuple[Array, Array]:
-        """J of link i between inner and innerᵀ: the coefficients of the unknowns (unknowns, 4, 4), and the constant
-        part."""
+        """J of link i between inner and innerᵀ: the coefficients of the unknowns (unknowns, 4, 4), and the constant part."""
         units = np.zeros((self.program.size, 4, 4))
         units[: len(self.size)] = np.tensordot(self.size[:, None] * self.links.coefficients[i].T, BASIS, 1)
         return inner @ units @ inner.T, inner @ entries(self.links.constants[i]) @ inner.T

@@ -190,8 +190,7 @@ class FitRecord:
         return replace(chosen, only=self.standard_names, load_from=self.load_from)
 
     def base(self, arm: Arm) -> BaseParameters:
-        """The base parameters of this record, for an arm with the same geometry; a different geometry raises an
-        error."""
+        """The base parameters of this record, for an arm with the same geometry; a different geometry raises an error."""
         base = base_parameters(self.parameter_set(arm), self.tolerance)
         size = np.maximum(np.abs(self.combinations).max(initial=0.0), 1.0)
         if base.names != self.names or np.abs(base.K - self.combinations).max(initial=0.0) > SAME * size:

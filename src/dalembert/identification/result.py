@@ -134,8 +134,7 @@ class PredictedRun:
 @brief
 @dataclass(frozen=True, eq=False)
 class SolvedEquations:
-    """The equations of a fit, of every joint or of the energy, their weights, and the base parameters that were held
-    fixed."""
+    """The equations of a fit, of every joint or of the energy, their weights, and the base parameters that were held fixed."""
 
     joints: JointTriangles
     weights: Array
@@ -253,8 +252,7 @@ class Identification:
         return slopes
 
     def torque_of(self, piece: Stretch) -> Array:
-        """τ (N, n) along a section of a conditioned log; a joint at rest holds :attr:`held_friction` of its dry
-        friction."""
+        """τ (N, n) along a section of a conditioned log; a joint at rest holds :attr:`held_friction` of its dry friction."""
         tau = self.base.felt.torque(self.parameters, *piece.states, piece.temperature)
         return tau - (1.0 - self.held_friction) * _kept_at_rest(self.base, self.parameters, piece)
 

@@ -47,17 +47,7 @@ FINER = (0.0, 0.1, 0.04, 0.016)  # step sizes in the shape of a gas spring; 0: t
 ROUNDS = 4  # of adding laws, maximum
 DEVIATIONS = (1.0, 0.3, 0.1, 0.03)  # relative deviations of a prior around the arm's own inertias
 LOADED = ("load", "gear")  # laws that depend on the torque transmitted by a joint
-SIGNED = (
-    "viscous",
-    "coulomb",
-    "tanh",
-    "stribeck",
-    "drag",
-    "load",
-    "gear",
-    "spring",
-    "drive",
-)  # laws with nonnegative coefficients
+SIGNED = ("viscous", "coulomb", "tanh", "stribeck", "drag", "load", "gear", "spring", "drive")  # nonnegative
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +60,7 @@ class CutoffStage:
 
 
 class Better(NamedTuple):
-    """A law that was tried at a joint: the best variant of its family, and the scores (B,) of the model that contains
-    it."""
+    """A law that was tried at a joint: the best variant of its family, and the scores (B,) of the model that contains it."""
 
     trial: Trial
     family: Family
@@ -218,8 +207,7 @@ class Selector:
         return np.array([*range(self.shared.rank), *own], np.intp)
 
     def moves(self, laws: Laws) -> Iterable[tuple[Family, Laws]]:
-        """Every family that a model does not have, with the model that it would extend: the law that it replaces is
-        removed."""
+        """Every family that a model does not have, with the model that it would extend: the law that it replaces is removed."""
         for key, family in self.candidates.families.items():
             if key not in laws:
                 rest = {k: v for k, v in laws.items() if not (k[0] == family.joint and k[1] in family.replaces)}
@@ -380,8 +368,7 @@ class Selector:
         return laws, trials
 
     def _finest(self, joint: int, cutoff: float, laws: Laws, deviation: float | None) -> tuple[Trial, LawVariant]:
-        """The gas spring of a joint that predicts best beside the other laws, searched with decreasing steps in its
-        shape."""
+        """The gas spring of a joint that predicts best beside the other laws, searched with decreasing steps in its shape."""
         mine = (joint, "gas_spring")
         others = [replace(self.candidates.families[key], variants=(law,)) for key, law in laws.items() if key != mine]
         plain = [self.candidates.families[key] for key in self.plain if key not in laws]

@@ -325,8 +325,7 @@ def _share(part: Array, whole: Array) -> float:
 
 
 def _moments_shown(triangles: list[Array], b: int) -> NDArray[np.intp]:
-    """Which first moments of the payload (of 0, 1, 2) the runs determine beside the arm's own parameters and the
-    mass."""
+    """Which first moments of the payload (of 0, 1, 2) the runs determine beside the arm's own parameters and the mass."""
     whole = np.vstack([E[:, : b + 4] for E in triangles])
     lengths = np.linalg.norm(whole, axis=0)
     felt = [k for k in range(b + 4) if lengths[k] > 1e-10 * lengths.max()]
@@ -360,8 +359,7 @@ def _unseen(fit: Identification, fixed: tuple[int, ...]) -> list[str]:
 
 
 def _weak(fit: Identification, typical: Array) -> list[str]:
-    """Warn about base parameters that the log hardly determines: their errors alone cause torques like the measured
-    ones."""
+    """Warn about base parameters that the log hardly determines: their errors alone cause torques like the measured ones."""
     size = float(np.sqrt(np.mean(fit.run.measured**2)))
     brought = fit.std * typical
     weak = [int(k) for k in np.argsort(-brought) if np.isfinite(brought[k]) and brought[k] > size]

@@ -100,9 +100,7 @@ def draw_strokes(axes: Axes, drawn: list[Stroke], view: View) -> None:
     for k, stroke in enumerate(drawn):
         x, y = view.matrix @ stroke.ends.T
         look: dict[str, Any] = {"solid_capstyle": "round" if stroke.round else "butt", "zorder": 3 + k / len(drawn)}
-        if np.hypot(x[1] - x[0], y[1] - y[0]) <= 1e-3 * np.linalg.norm(
-            stroke.ends[1] - stroke.ends[0]
-        ):  # seen along its axis
+        if np.hypot(x[1] - x[0], y[1] - y[0]) <= 1e-3 * np.linalg.norm(stroke.ends[1] - stroke.ends[0]):  # end on
             look |= {"marker": "o" if stroke.round else "s", "ms": 1.25 * stroke.width, "mew": 1.2, "mec": "white"}
             axes.plot(x[:1], y[:1], color=stroke.colour, **look)
             continue

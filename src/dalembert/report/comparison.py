@@ -73,8 +73,7 @@ def _colours(trend: FitTrend) -> list[str]:
 
 
 def _parameter_panels(trend: FitTrend) -> list[Panel]:
-    """Every common parameter of every fit with its error bars, relative to the largest; changed ones on a red
-    background."""
+    """Every common parameter of every fit with its error bars, relative to the largest; changed ones on a red background."""
     colours = _colours(trend)
     keys: list[Key] = [*zip(colours, trend.labels, strict=True), (CHANGED, "significant change")]
     changed = {x.name for x in trend.changed}

@@ -279,8 +279,7 @@ def _drives_shown(title: str, drives: Drives, costs: dict[str, str], criterion: 
 
 
 def monte_carlo_html(study: MonteCarlo) -> str:
-    """Robots of one design: the 99 % quantile of the utilisation of each limit, and the quantiles of the peak
-    torques."""
+    """Robots of one design: the 99 % quantile of the utilisation of each limit, and the quantiles of the peak torques."""
     rows = []
     for i, row in enumerate(study.table()):
         numbers = [row["nominal_peak"], *(row[f"peak_{share:g}"] for share in QUANTILES), row["limit"]]
@@ -294,8 +293,7 @@ def monte_carlo_html(study: MonteCarlo) -> str:
 
 
 def fit_html(fit: Identification) -> str:
-    """An identification: the joint with the largest prediction error, and the parameters with their standard
-    deviations."""
+    """An identification: the joint with the largest prediction error, and the parameters with their standard deviations."""
     worst = int(np.argmax(fit.run.joint_errors))
     curves: list[Curve] = [
         ("#9aa6b2", "measured", fit.run.measured[:, worst]),

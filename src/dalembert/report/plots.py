@@ -97,8 +97,7 @@ def _curves(names: Sequence[str], x: Array) -> list[Curve]:
 
 
 def _over_time(title: str, t: Array, curves: list[Curve], inside: bool = False, events: Sequence[Event] = ()) -> Panel:
-    """Curves over time; a curve that coincides with an earlier one is dashed. With ``inside`` the legend is in the
-    axes."""
+    """Curves over time; a curve that coincides with an earlier one is dashed. With ``inside`` the legend is in the axes."""
     few = slice(None) if len(t) <= MOST else np.unique(np.linspace(0, len(t) - 1, MOST).round().astype(int))
     same = 1e-6 * max((float(np.ptp(y)) for _, _, y in curves if len(y)), default=0.0)
 

@@ -1,5 +1,4 @@
-"""Figures of operation counts against the number of joints: M's Table 3 beside our formulas as written and as
-compiled."""
+"""Figures of operation counts against the number of joints: M's Table 3 beside our formulas as written and as compiled."""
 
 from __future__ import annotations
 

@@ -28,8 +28,7 @@ def arm_svg(
     arm: Arm, poses: list[Pose], view: View, *, path: Array | None = None, shape: Array | None = None,
     width: int = 260, height: int = 220,
 ) -> str:  # fmt: skip
-    """The last pose in full and earlier ones as ghosts; ``path`` (k, 3) of the tip, ``shape`` (k, 2) around it on the
-    page."""
+    """The last pose in full and earlier ones as ghosts; ``path`` (k, 3) of the tip, ``shape`` (k, 2) around it on the page."""
     size = size_of(arm, poses)
     disc = plate(arm, size) @ view.matrix.T
     tip = view.matrix @ poses[-1].tip

@@ -79,8 +79,7 @@ def plate(arm: Arm, size: float) -> Array:
 
 
 def views_of(arm: Arm, poses: list[Pose]) -> list[View]:
-    """Suitable views of the arm: perpendicular if it always stays in a plane, otherwise from a corner and from the
-    side."""
+    """Suitable views of the arm: perpendicular if it always stays in a plane, otherwise from a corner and from the side."""
     points = [points_of(pose) for pose in (*poses, *skeleton(arm, spread(arm, 4)))]
     return views(
         np.concatenate([*points, [np.array(arm.robot.base.translation, float)]]), np.array(arm.robot.gravity, float)

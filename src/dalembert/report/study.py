@@ -93,8 +93,7 @@ class Study:
 
     @cached_property
     def reactions(self) -> Array:
-        """For closed chains: force and moment at every loop closure, (N, loops, 6) in base axes, at the drawn
-        samples."""
+        """For closed chains: force and moment at every loop closure, (N, loops, 6) in base axes, at the drawn samples."""
         at = self.shown
         return at.model(self.arm).loop_wrenches(at.q, at.qd, at.qdd, at.push(self.tip_wrench))
 

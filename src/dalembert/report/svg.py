@@ -57,8 +57,7 @@ def figure_svg(figure: Figure, label: str, name: str) -> str:
 
 
 def _element(node: ElementTree.Element, names: dict[str, str]) -> str:
-    """One element of matplotlib's file and its content, without redundant attributes; identifiers by their new
-    ``names``."""
+    """One element of matplotlib's file and its content, without redundant attributes; identifiers by their new ``names``."""
     tag = node.tag.rpartition("}")[2]
     if tag in ("metadata", "style"):
         return ""
