@@ -120,7 +120,7 @@ def test_what_a_model_leaves_out_is_one_line_on_stderr_and_in_show_and_report(tm
     assert re.search(r"left out\s+the fluid", shown.stdout) and "weight held" in shown.stdout and "0.35" in shown.stdout
     with pytest.warns(da.ModelWarning, match="fluid"):
         arm = da.load(file)
-    assert "Left out of the model: the fluid (density)." in report_page._the_arm(arm)
+    assert "Omitted from the model: the fluid (density)." in report_page._the_arm(arm)
 
 
 def test_show_lists_further_terms_of_friction(tmp_path: Path) -> None:
