@@ -355,7 +355,7 @@ def test_what_cannot_be_selected_is_said(motion: da.Trajectory) -> None:
         da.select_drives(bare, motion, [weak], [GEAR])
     with pytest.raises(DalembertError, match=r"there is no joint 'elbow'; the joints are joint1, joint2"):
         da.select_drives(bare, motion, [weak], [GEAR], joints=["elbow"])
-    with pytest.raises(DalembertError, match=r"margin is 1\.5; it is a share"):
+    with pytest.raises(DalembertError, match=r"margin is 1\.5; it must be the share"):
         da.select_drives(bare, motion, [weak], [GEAR], margin=1.5)
     with pytest.raises(DalembertError, match=r"life is 0; it must be a number above 0"):
         da.select_drives(bare, motion, [weak], [GEAR], life=0)
