@@ -94,7 +94,7 @@ def _factor(path: str, name: str, unit: str | None) -> float:
             f"{path}: the column '{name}' is unknown; in addition to the joints, a point may have {listed(list(known))}"
         )
     if unit is not None and unit not in known[name]:
-        raise DalembertError(f"{path}: {name} is in '{unit}'; choose from {', '.join(known[name])}")
+        raise DalembertError(f"{path}: {name} is in '{unit}'; known units are {', '.join(known[name])}")
     return 1.0 if unit is None else known[name][unit]
 
 
