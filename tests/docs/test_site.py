@@ -100,12 +100,14 @@ def test_internal_links_and_anchors_resolve(pages: dict[Path, Read]) -> None:
     assert checked > 1000
 
 
-def test_every_page_of_the_docs_is_in_the_navigation() -> None:
-    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2]
+def test_every_page_is_in_the_navigation(pages: dict[Path, Read], site: Path) -> None:
+    links = {link.partition("#")[0] for link in pages[site / "index.html"].links}
     for path in (ROOT / "docs").glob("*.md"):
-        assert f" {path.name}\n" in text, path.name
+        assert f"{path.stem}.html" in links, path.name
     for path in (ROOT / "examples" / "book").glob("*.ipynb"):
-        assert f" book/{path.stem}.md\n" in text, path.name
+        assert f"book/{path.stem}.html" in links, path.name
+    for path in ROOT.glob("*.md"):
+        assert path.stem == "README" or f"project/{path.stem.lower()}.html" in links, path.name
 
 
 def test_every_public_name_has_an_entry(pages: dict[Path, Read], site: Path) -> None:
