@@ -411,7 +411,7 @@ def test_command_draws(tmp_path: Path, suffix: str) -> None:
     assert path.read_bytes()[:4] in (b"\x89PNG", b"<?xm", b"%PDF")
     assert [x.name for x in tmp_path.iterdir()] == [path.name]
     before = path.read_bytes()
-    assert "is there already" in mistake(*args)
+    assert "already exists" in mistake(*args)
     assert path.read_bytes() == before
     run(*args, "--force")
 

@@ -335,7 +335,7 @@ REFUSED = {
     ("equations", "gripper"): "its joints do not follow q linearly",
     ("formulas", "gripper"): "has joints that follow others",
     ("formulas", "wrist"): "has joints that follow others",
-    **{("urdf", name): r"which URDF cannot hold.*; save it as \.toml" for name in [*EVERY, *COUPLED]},
+    **{("urdf", name): r"which URDF cannot express.*; save it as \.toml" for name in [*EVERY, *COUPLED]},
 }
 ASKED = {
     "equations": lambda a, folder: a.equations().text("B11"),

@@ -116,7 +116,7 @@ def test_what_a_model_leaves_out_is_one_line_on_stderr_and_in_show_and_report(tm
     file = tmp_path / "arm.toml"
     da.Arm(robot.replace(links=links, left_out=("the fluid (density)",))).save(file)
     shown = run("show", file, width=120)
-    assert shown.stderr == f"warning: {file}: left out of the model, and torques depend on it: the fluid (density)\n"
+    assert shown.stderr == f"warning: {file}: not modelled, although torques depend on it: the fluid (density)\n"
     assert re.search(r"left out\s+the fluid", shown.stdout) and "weight held" in shown.stdout and "0.35" in shown.stdout
     with pytest.warns(da.ModelWarning, match="fluid"):
         arm = da.load(file)
@@ -185,7 +185,7 @@ def test_choice_of_a_tip_is_said(tmp_path: Path) -> None:
     links = "".join(link.format(child, child, parent, child) for child, parent in (("a", "b"), ("l", "a"), ("r", "a")))
     (tmp_path / "r.urdf").write_text(f"<robot name='r'><link name='b'/>{links}</robot>")
     assert (
-        "note: the file names no tip, which is link 'l' of l, r; tip= (--tip) takes another"
+        "note: the file names no tip; the default is link 'l', one of l, r; choose another with tip= (--tip)"
         in run("show", tmp_path / "r.urdf").stderr
     )
     assert run("show", tmp_path / "r.urdf", "--tip", "r").stderr == ""
@@ -407,7 +407,7 @@ def test_other_separators_units_and_names_give_the_same_torques_and_are_said(mot
     other.write_text("\n".join(GOOD).replace(",", ";").replace(".", ","))
     commas = run("torques", "planar-2r", other)
     assert commas.stdout == plain.stdout
-    assert commas.stderr.splitlines()[0] == f"note: {other}: commas in numbers are taken as decimal points"
+    assert commas.stderr.splitlines()[0] == f"note: {other}: commas in numbers are read as decimal points"
     rows = np.loadtxt(motion, delimiter=",", skiprows=1) * [1e3, *[180 / np.pi] * 4, 1, 1]
     header = "time_ms,q1 [deg],q2 [deg],qd1 [deg/s],qd2 [deg/s],joint1.acceleration,joint2.acceleration"
     np.savetxt(other, rows, delimiter=",", header=header, comments="", fmt="%.17g")
@@ -415,10 +415,10 @@ def test_other_separators_units_and_names_give_the_same_torques_and_are_said(mot
     assert np.allclose(read_back(degrees.stdout)[1], read_back(plain.stdout)[1], rtol=1e-12, atol=1e-9)
     notes = [line for line in degrees.stderr.splitlines() if line.startswith("note: ")]
     brought = (("t", "ms"), ("q", "deg"), ("qd", "deg/s"))
-    assert notes == [f"note: {other}: {group} was brought from {unit} to SI" for group, unit in brought]
+    assert notes == [f"note: {other}: {group} was converted from {unit} to SI" for group, unit in brought]
     page = tmp_path / "page.html"
     result = run("report", "planar-2r", other, "-o", page)
-    assert all(note in result.stderr for note in notes) and "q was brought from deg to SI." in page.read_text()
+    assert all(note in result.stderr for note in notes) and "q was converted from deg to SI." in page.read_text()
 
 
 def test_the_wrong_number_of_joints_names_both_shapes(bad) -> None:
@@ -769,8 +769,11 @@ def test_show_reads_a_table_and_fills_shapes(tmp_path: Path) -> None:
     table = tmp_path / "arm.csv"
     table.write_text("a [mm],alpha (deg),d,theta,mass\n500,90,0,q1,2\n")
     said = " ".join(run("show", table).output.split())
-    assert "the DH convention is taken as standard" in said and "columns brought to SI units: 'a [mm]' from mm" in said
-    assert "is taken as" not in " ".join(run("show", table, "--convention", "modified").output.split())
+    assert (
+        "the DH convention is assumed to be standard" in said
+        and "columns converted to SI units: 'a [mm]' from mm" in said
+    )
+    assert "is assumed to be" not in " ".join(run("show", table, "--convention", "modified").output.split())
     table.write_text("a,alpha,d,theta\n500,90,0,q1\n")
     assert "column 'a': 500 looks like millimetres" in run("show", table, code=2).stderr
     urdf = tmp_path / "arm.urdf"

@@ -202,7 +202,7 @@ def test_an_address_without_a_scheduler_is_one_sentence(client: Client, monkeypa
         for address, words in (
             (f"tcp://127.0.0.1:{deaf.getsockname()[1]}", "no Dask scheduler answers at 'tcp://127.0.0.1:"),
             ("nowhere", "no Dask scheduler answers at 'nowhere' .*missing port"),
-            (worker, "is a Dask worker; give the address of the scheduler"),
+            (worker, "is a Dask worker; use the address of the scheduler"),
             (7, "cluster is a int; it must be the address"),
         ):
             with pytest.raises(da.DalembertError, match=words), connected(address):

@@ -191,9 +191,9 @@ def test_rollouts_on_the_cpu_are_those_of_numpy() -> None:
 def test_mistakes_are_one_sentence() -> None:
     a, q = arm("planar-2r"), torch.ones(2, dtype=torch.float64)
     for message, call in {
-        r"qd holds torch.float32 and another tensor torch.float64": lambda: a.inverse_dynamics(q, q.float(), q),
-        r"q holds torch.int64; tensors must hold float32 or float64": lambda: a.gravity_torque(q.long()),
-        r"qd is on the device meta and another tensor on cpu": lambda: a.inverse_dynamics(q, q.to("meta"), q),
+        r"qd has dtype torch.float32 and another tensor has torch.float64": lambda: a.inverse_dynamics(q, q.float(), q),
+        r"q has dtype torch.int64; tensors must be float32 or float64": lambda: a.gravity_torque(q.long()),
+        r"qd is on the device meta and another tensor is on cpu": lambda: a.inverse_dynamics(q, q.to("meta"), q),
         r"q has shape \(3,\); its last axis must be 2": lambda: a.gravity_torque(torch.ones(3)),
         r"out cannot be given with a PyTorch tensor": lambda: a.inverse_dynamics(q, q, q, out=q),
         r"threads cannot be given with a PyTorch tensor": lambda: a.gravity_torque(q, threads=2),

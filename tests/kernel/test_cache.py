@@ -408,7 +408,7 @@ def test_size_can_be_nothing_or_nonsense(own: Path, monkeypatch: pytest.MonkeyPa
     assert not own.exists()
     for text in ("abc", "-1", "nan", "inf"):
         monkeypatch.setenv("DALEMBERT_CACHE_SIZE", text)
-        with pytest.raises(DalembertError, match=f'DALEMBERT_CACHE_SIZE is "{text}"; give the size in megabytes'):
+        with pytest.raises(DalembertError, match=f'DALEMBERT_CACHE_SIZE is "{text}"; it must be the size in megabytes'):
             cache.store(key(1), b"code")
 
 
@@ -474,7 +474,7 @@ def test_command_says_a_warning_without_source_lines(home: dict[str, str]) -> No
         env=home, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert done.stderr.startswith("warning: compiled kernels are not kept on disk")
+    assert done.stderr.startswith("warning: compiled kernels are not cached on disk")
     assert done.stderr.count("warning:") == 1 and "CacheWarning" not in done.stderr
 
 
