@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 5.0  # seconds within which a scheduler must answer and a worker must be there
 AGAIN = 1.0  # seconds after which it is asked again how many threads there are
+DESERTED = 60.0  # seconds without any worker after which nobody is waited for
 AHEAD = 4  # pieces under way for each thread of the cluster
 
 
@@ -113,7 +114,7 @@ def spread(
                 under_way.append(client.submit(_done, source, piece, pure=False))
             if not under_way:
                 return
-            yield under_way[0].result()
+            yield _result(client, under_way[0])
             under_way.popleft().release()
             taken += 1
             if done is not None:
@@ -129,6 +130,25 @@ def spread(
         if under_way:
             client.cancel(list(under_way), force=True)
         source.release()
+
+
+def _result(client: Client, future: Any) -> Any:
+    """The result of a piece, once it is there; one sentence where all workers are gone and none comes back."""
+    last_seen = time.monotonic()
+    while True:
+        try:
+            return future.result(timeout=AGAIN)
+        except TimeoutError:
+            if future.done():  # the piece itself raised it
+                raise
+        if client.nthreads():
+            last_seen = time.monotonic()
+        elif time.monotonic() - last_seen > DESERTED:
+            address = client.scheduler.address if client.scheduler else "its scheduler"
+            raise DalembertError(
+                f"the Dask cluster at '{address}' lost all of its workers, and none came back within {DESERTED:g} s; start some "
+                f"with 'dask worker {address}'"
+            )
 
 
 def _packed(value: Any) -> bytes:

@@ -24,7 +24,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from io import FileIO
+from io import BytesIO, FileIO
 from typing import Any, cast
 
 import numpy as np
@@ -38,6 +38,7 @@ LARGEST_ANSWER = 2 * 2**30  # bytes
 LARGEST_TEXT = 256 * 2**20  # bytes of an answer's JSON
 
 Arrays = Mapping[str, NDArray[Any]]
+Pipe = FileIO | BytesIO
 _LENGTH = struct.Struct("<Q")
 # Paths first, then the package without its front: the helper needs neither Arm nor a compiler.
 _ENTRY = """
@@ -224,7 +225,7 @@ atexit.register(_end)
 # -- messages: a length, JSON, then the arrays it announces ---------------------------------------
 
 
-def write_message(pipe: FileIO, plain: Any, arrays: Arrays | None = None) -> None:
+def write_message(pipe: Pipe, plain: Any, arrays: Arrays | None = None) -> None:
     """Plain data and arrays of numbers, written whole."""
     solid = {name: np.asarray(array, order="C") for name, array in (arrays or {}).items()}
     shapes = [[name, array.dtype.str, array.shape] for name, array in solid.items()]
@@ -234,7 +235,7 @@ def write_message(pipe: FileIO, plain: Any, arrays: Arrays | None = None) -> Non
         write_all(pipe, array.reshape(-1).view(np.uint8).data)
 
 
-def read_message(pipe: FileIO) -> tuple[Any, dict[str, NDArray[Any]]]:
+def read_message(pipe: Pipe) -> tuple[Any, dict[str, NDArray[Any]]]:
     """What :func:`write_message` wrote; EOFError when the pipe ends, ValueError when it makes no sense."""
     (length,) = _LENGTH.unpack(read_exactly(pipe, _LENGTH.size))
     if length > LARGEST_TEXT:
@@ -252,13 +253,13 @@ def read_message(pipe: FileIO) -> tuple[Any, dict[str, NDArray[Any]]]:
     return plain, arrays
 
 
-def write_all(pipe: FileIO, data: memoryview) -> None:
+def write_all(pipe: Pipe, data: memoryview) -> None:
     """Write every byte, however many the pipe takes at a time."""
     while len(data):
         data = data[pipe.write(data) :]
 
 
-def read_exactly(pipe: FileIO, size: int) -> bytearray:
+def read_exactly(pipe: Pipe, size: int) -> bytearray:
     """Read so many bytes; EOFError where the pipe ends before."""
     content = bytearray(size)
     rest = memoryview(content)
