@@ -54,6 +54,8 @@ def _walk(value: Any, update: Update) -> None:
         _several(update, f"{type(value).__module__}.{type(value).__qualname__}", entries)
     elif isinstance(value, (list, tuple)):
         _several(update, f"sequence {len(value)}", value)
+    elif type(value).__module__.startswith("sympy."):
+        _tagged(update, type(value).__qualname__, str(value).encode())
     elif type(value).__reduce__ is not object.__reduce__ and not isinstance(value, type):
         _several(update, type(value).__qualname__, value.__reduce__()[1])
     else:
