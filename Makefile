@@ -27,11 +27,12 @@ PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 tested = $(PYTEST) -n $(WORKERS) --dist worksteal $(1) || \
 	{ echo "once more, one at a time, what failed:"; $(PYTEST) --last-failed --last-failed-no-failures none $(1); }
 
-.PHONY: help demo book book-update test test-machines test-fits test-page test-core test-foreign test-drake test-robots test-gpu lint lint-page format bench bench-quick soak soak-identification clean
+.PHONY: help demo docs book book-update test test-machines test-fits test-page test-core test-foreign test-drake test-robots test-gpu lint lint-page format bench bench-quick soak soak-identification clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo       a report on the motions of a two-link arm, as one page: out/demo/example-7.2.html, and its live page: out/demo/live.html"
+	@echo "make docs       the documentation site, its code executed: out/site/index.html"
 	@echo "make book       execute the notebooks of examples/book and compare, and show every object in a kernel; make book-update writes them"
 	@echo "make test       all tests that Python alone can run, on WORKERS=$(WORKERS) processes"
 	@echo "make test-machines  emitted code on compilers and emulators, reports and pictures, pages in a browser: installs these on Debian"
@@ -61,6 +62,10 @@ demo: .venv/.installed
 	@echo
 	$(BIN)/dalembert report planar-2r --example 7.2 --out out/demo/example-7.2.html --force
 	$(BIN)/dalembert page planar-2r --example 7.2 --title "Example 7.2: planar-2r" --out out/demo/live.html --force
+
+# the pages are executed in processes of their own; those that have not changed, and the package neither, are not executed again
+docs: .venv/.installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 book: .venv/.installed-book
 	$(BIN)/python tests/report/in_kernel.py
@@ -94,7 +99,7 @@ test-core: .venv/.python
 # torch is pinned to the wheel for CPUs: others bring gigabytes of libraries for GPUs
 test-foreign: out/foreign/venv/.installed
 	TORCHINDUCTOR_CACHE_DIR=out/foreign/inductor out/foreign/venv/bin/python -m pytest tests/foreign \
-		"tests/test_readme.py::test_python_blocks_of_the_docs_print_what_the_page_says[arrays]"
+		"tests/test_readme.py::test_blocks_print_what_the_page_says[arrays]"
 
 out/foreign/venv/.installed: .venv/.python pyproject.toml
 	$(PYTHON) -m venv out/foreign/venv
@@ -197,6 +202,10 @@ clean:
 
 .venv/.installed-book: .venv/.installed pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[book]"
+	@touch $@
+
+.venv/.installed-docs: .venv/.installed pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
 	@touch $@
 
 .venv/.installed-dev: .venv/.installed pyproject.toml
