@@ -198,7 +198,7 @@ def test_no_space_left_names_the_file_and_the_remedy(logged: Path, env: dict[str
 HALF_WRITTEN = """
 import sys, time
 from dalembert.trajectory import csv_file
-def write_table(file, names, columns):
+def write_table(file, *_):
     file.write("t,tau1")
     file.flush()
     print("waiting", file=sys.stderr, flush=True)
