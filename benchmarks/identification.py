@@ -1,8 +1,8 @@
-"""How long an identification takes, and in what memory: long simulated logs of panda, and a short one (make bench).
+"""Time and memory of an identification, for long simulated logs of panda and a short one of ur5e (make bench).
 
-Every case runs in a process of its own, on a log that it reads into memory before; kernels are compiled before, too. CPU
-time is that of all threads: on a machine that has other work to do it says more than the time that passed. The memory is
-what the process had at most, less what it had with the log in memory; for short logs that says nothing about them.
+Every case runs in a separate process; the log is read into memory and all kernels are compiled before the measurement. CPU
+time is the sum over all threads: on a busy machine it is more meaningful than the elapsed time. Memory is the peak of the
+process minus its size with the log in memory; it is not given for short logs, for which it is not meaningful.
 
 --write writes benchmarks/identification.md.
 """
@@ -27,15 +27,15 @@ import dalembert as da
 from sidebyside import table
 
 HERE = Path(__file__).resolve().parent
-HARMONICS = 6  # of each joint, at frequencies of its own
+HARMONICS = 6  # per joint, at individual frequencies
 SLOWEST, FASTEST = 0.05, 0.8  # Hz
-FRICTION, WIDTH, NOISE = 0.05, 0.02, 0.02  # of a joint's largest torque, rad/s, of its largest torque
+FRICTION, WIDTH, NOISE = 0.05, 0.02, 0.02  # relative to a joint's largest torque; rad/s; relative to its largest torque
 PINNED = {"friction": ("viscous", "coulomb"), "offset": True, "cutoff": 8.0, "method": "weighted"}
 
 
 @dataclass(frozen=True)
 class Case:
-    """A log and how it is identified; ``goal`` is in seconds that pass on two cores."""
+    """A log and the options of its identification; ``goal`` is the elapsed time (s) on two cores."""
 
     words: str
     arm: str
@@ -48,13 +48,13 @@ class Case:
 CASES = {
     "pinned": Case("every choice pinned", "panda", 1_000_000, 1000.0, {**PINNED, "selection": False}, 10.0),
     "plain": Case("selection=False", "panda", 1_000_000, 1000.0, {"selection": False}, 10.0),
-    "whole": Case("the whole selection", "panda", 600_000, 1000.0, {}, 90.0),
+    "whole": Case("with the whole selection", "panda", 600_000, 1000.0, {}, 90.0),
     "load": Case(
-        "pinned, friction that depends on the load", "panda", 600_000, 1000.0,
+        "every choice pinned, load-dependent friction", "panda", 600_000, 1000.0,
         {**PINNED, "selection": False, "terms": {"panda_joint2": ["load"], "panda_joint4": ["load"]}}, 90.0,
     ),
     "short, plain": Case("selection=False", "ur5e", 3_000, 100.0, {"selection": False}, 1.0),
-    "short, whole": Case("the whole selection", "ur5e", 3_000, 100.0, {}, 3.0),
+    "short, whole": Case("with the whole selection", "ur5e", 3_000, 100.0, {}, 3.0),
 }  # fmt: skip
 
 
@@ -80,13 +80,13 @@ def simulated(name: str, samples: int, rate: float) -> dict[str, np.ndarray]:
 
 
 def measured(key: str, path: str) -> dict[str, float]:
-    """One case, in this process: s, s of CPU, MB beyond the log, and the relative error."""
+    """Time (s), CPU time (s), memory beyond the log (MB) and relative error of one case, run in this process."""
     case = CASES[key]
     arm, log = da.load(case.arm), dict(np.load(path))
     warnings.simplefilter("ignore")
     short = {name: values[:: max(1, round(case.rate / 100))][:3_000] for name, values in log.items()}
-    da.identify(arm, short, **case.options)  # compiles, and loads what is loaded at first use
-    before = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()  # resident now
+    da.identify(arm, short, **case.options)  # compiles kernels and loads lazy imports
+    before = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()  # resident memory now
     wall, busy = time.perf_counter(), time.process_time()
     fit = da.identify(arm, log, **case.options)
     wall, busy = time.perf_counter() - wall, time.process_time() - busy
@@ -112,12 +112,12 @@ def main() -> None:
             rows.append(
                 (what, f"{x['wall']:.2f}", f"{x['busy']:.2f}", f"{case.goal:g}", f"{x['log']:.1f}", f"{x['more']:.0f}" if x["log"] > 10 else "–", f"{100 * x['error']:.2f}")
             )  # fmt: skip
-    head = ("", "s", "s of CPU", "goal, s", "log, MB", "more at most, MB", "relative error, %")
+    head = ("case", "time (s)", "CPU time (s)", "goal (s)", "log (MB)", "peak memory (MB)", "relative error (%)")
     table("Identification", rows, head)
     if "--write" in sys.argv:
         lines = [
-            "# How long an identification takes", "", *(__doc__ or "").split("\n\n")[1].splitlines(), "",
-            f"The load average was {os.getloadavg()[1]:.1f} on {os.cpu_count()} cores. Made by `benchmarks/identification.py --write`.", "",
+            "# Time and memory of an identification", "", *(__doc__ or "").split("\n\n")[1].splitlines(), "",
+            f"The load average was {os.getloadavg()[1]:.1f} on {os.cpu_count()} cores. Written by `benchmarks/identification.py --write`.", "",
             "| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1),
             *("| " + " | ".join(row) + " |" for row in rows),
         ]  # fmt: skip

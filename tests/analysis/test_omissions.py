@@ -70,7 +70,7 @@ def test_small_parameters_fall_out_of_the_code_and_not_of_the_torque(name: str, 
     assert 0 < np.max(np.sqrt(((tau - approximate) ** 2).mean(0) / (tau**2).mean(0))) <= share
     operations = [a.operations("inverse_dynamics").compiled.total for a in (arm, less)]
     assert operations[1] < fewer * operations[0]
-    assert "small parameters left out" in less.robot.notes[-1]
+    assert "small parameters omitted" in less.robot.notes[-1]
     dropped = {(part.joint, part.name) for part in _parts(arm)} - {(part.joint, part.name) for part in _parts(less)}
     assert dropped and all(
         part.name in less.robot.notes[-1] for part in _parts(arm) if (part.joint, part.name) in dropped

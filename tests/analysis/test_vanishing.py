@@ -290,7 +290,7 @@ def test_wrong_questions_get_a_sentence() -> None:
         swung.couplings().condition("b", 1, 2)
     with pytest.raises(DalembertError, match="no moving joint"):
         da.Arm(Robot("stand", (Link("base"),), ())).couplings()
-    with pytest.raises(DalembertError, match="has 25 joints; couplings are told of up to 24"):
+    with pytest.raises(DalembertError, match="has 25 joints; couplings can be determined for up to 24"):
         da.Arm(arms.random_robot(np.random.default_rng(0), 25, tree=False)).couplings()
 
 

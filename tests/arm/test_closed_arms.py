@@ -276,7 +276,7 @@ def test_excite(name: str) -> None:
     q, _, _ = found.trajectory(np.linspace(0, 10, 200))
     assert a.closes(q).all() and found.trajectory.limits_report(a, torque=True) == []
     assert found.condition < (100 if name == "parallelogram" else 1000)
-    assert ("where they do" in " ".join(found.notes)) == (name == "five-bar")
+    assert ("is restricted to" in " ".join(found.notes)) == (name == "five-bar")
 
 
 def test_identify_payload() -> None:

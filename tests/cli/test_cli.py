@@ -120,7 +120,7 @@ def test_what_a_model_leaves_out_is_one_line_on_stderr_and_in_show_and_report(tm
     assert re.search(r"left out\s+the fluid", shown.stdout) and "weight held" in shown.stdout and "0.35" in shown.stdout
     with pytest.warns(da.ModelWarning, match="fluid"):
         arm = da.load(file)
-    assert "Left out of the model: the fluid (density)." in report_page._the_arm(arm)
+    assert "Omitted from the model: the fluid (density)." in report_page._the_arm(arm)
 
 
 def test_show_lists_further_terms_of_friction(tmp_path: Path) -> None:
@@ -384,12 +384,12 @@ def test_columns_in_any_order_quoted_spaced_with_tau_and_blank_lines(motion: Pat
 def test_headers_with_mistakes(bad) -> None:
     assert bad(HEADER.replace("qd2", "qD2"), GOOD[1]).startswith(": unknown column 'qD2'")
     assert "did you mean 'qdd2'" in bad(HEADER.replace("qdd2", "qddd2"), GOOD[1])
-    assert bad("t,q1,q2,qd1,qd2", "0,0,0,0,0").startswith(": the columns qdd1 … are missing and cannot be made")
+    assert bad("t,q1,q2,qd1,qd2", "0,0,0,0,0").startswith(": the columns qdd1 … are missing and cannot be derived")
     assert bad("t,q1,q2,qd1", "0,0,0,0").endswith("but arm 'planar-2r' has 2 joints: qd must have the shape (…, 2)")
     assert bad("t,q1,q2,qd2", "0,0,0,0").startswith(": the column qd1 is missing")
     assert bad("q1,q2,qd1,qd2,qdd1,qdd2", "0,0,0,0,0,0").startswith(": the column t is missing")
     assert bad("t,q2,qd1,qd2,qdd1,qdd2", "0,0,0,0,0,0").startswith(": the column q1 is missing")
-    assert "q2 stands in the header more than once" in bad(HEADER + ",q2", GOOD[1] + ",0")
+    assert "q2 occurs more than once in the header" in bad(HEADER + ",q2", GOOD[1] + ",0")
     assert "no column q9" in bad(HEADER + ",q9", GOOD[1] + ",0")
     assert "column 8 has no name" in bad(HEADER + ",", GOOD[1] + ",0")
     assert "no header" in bad(*GOOD[1:])
@@ -467,7 +467,7 @@ def test_missing_velocities_are_made_and_said(tmp_path: Path) -> None:
     np.savetxt(path, np.column_stack([t, q, qd]), delimiter=",", header="t,q1,q2,qd1,qd2", comments="")
     assert "qdd are not in the file and were made from qd" in run("torques", "planar-2r", path).stderr
     path.write_text("t,q1,q2\n" + "".join(f"{k // 2},0,0\n" for k in range(9)))
-    assert "line 3, column 't': the instant 0 s is there twice" in mistake("torques", "planar-2r", path)
+    assert "line 3, column 't': the time 0 s occurs twice" in mistake("torques", "planar-2r", path)
 
 
 def test_repeated_instants_and_a_single_instant_are_fine(tmp_path: Path) -> None:

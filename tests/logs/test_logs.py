@@ -658,7 +658,7 @@ def test_several_logs_are_fitted_together() -> None:
     size = np.maximum(np.abs(one.parameters), 0.01 * np.abs(one.parameters).max())
     assert np.abs((both.parameters - one.parameters) / size).max() < 0.02
     assert any("brought from 100 Hz to 200 Hz" in note for note in both.notes)
-    with pytest.raises(da.DalembertError, match="the list is empty"):
+    with pytest.raises(da.DalembertError, match="the list of logs is empty"):
         da.identify(arm(), [])
     with pytest.raises(da.DalembertError, match="between 0 and half the rate, 50 Hz"):
         da.identify(arm(), [first, second], cutoff=60.0)

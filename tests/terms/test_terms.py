@@ -157,7 +157,7 @@ def test_mistakes_in_python_get_one_sentence() -> None:
         (lambda: motion.scaled("panda"), "the arm is given as 'panda'; it must be an Arm"),  # type: ignore[arg-type]
         (lambda: motion.time_optimal("panda"), "the arm is given as 'panda'; it must be an Arm"),  # type: ignore[arg-type]
         (lambda: da.identify(a, log, cutoff="a"), "cutoff is 'a'; it must be a number"),  # type: ignore[arg-type]
-        (lambda: da.identify(a, log, terms=["stribeck"]), "Stribeck friction is asked for without its speed; give "),
+        (lambda: da.identify(a, log, terms=["stribeck"]), "Stribeck friction needs speed; give "),
     ):
         with pytest.raises(da.DalembertError, match=sentence):
             ask()

@@ -35,7 +35,7 @@ export function carriedLoads(path, motion, carried, n) {
     const problem = body[0] === 0 ? null : impossibleBody(body);
     if (problem) {
       throw new FileError(
-        `${path}: the payload at t = ${general(instant)} s: no payload can be like this: ${problem}`,
+        `${path}: the payload at t = ${general(instant)} s: the payload is not physically possible: ${problem}`,
       );
     }
     return loads.push({ payload: bodyNumbers(body), wrench }) - 1;

@@ -202,5 +202,5 @@ export function matchedJoints(mine, theirs) {
 
 /** Throws the sentence about names that may all be a quantity. @param {string} path @param {string[]} names @param {string} group @returns {never} */
 export function severalMean(path, names, group) {
-  throw new FileError(`${path}: ${listedNames(names)} may all be ${group}; leave in the file those that are`);
+  throw new FileError(`${path}: ${listedNames(names)} could all be ${group}; keep only the correct ones in the file`);
 }

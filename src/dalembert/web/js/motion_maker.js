@@ -36,14 +36,14 @@ export function motionMaker(app, onMade, onProblem) {
     if (!from || !to)
       return onProblem("Keep a posture for From and one for To first: move the arm, then press the button.");
     if (from.every((q, j) => q === to[j]))
-      return onProblem("From and To are the same posture, so there is nothing to move.");
+      return onProblem("From and To are the same posture, so there is no motion to plan.");
     onMade(pointToPoint(`${MOTION_SHAPES[shape].title} ${++made}`, shape, from, to, duration));
   };
   const periodic = () => {
     const data = withinLimits(app, duration, `Fourier series ${made + 1}`);
     if (!data)
       return onProblem(
-        "No Fourier series around this posture keeps the effort limits: gravity alone takes more.",
+        "No Fourier series around this posture keeps the effort limits: gravity alone requires more.",
       );
     made++;
     onMade(data);

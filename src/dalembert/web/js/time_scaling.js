@@ -83,8 +83,8 @@ function fastestSpeed(joints, rows, parts) {
     const held = parts.constant[at];
     if (Math.abs(held) >= limit) {
       return (
-        `Gravity and Coulomb friction alone take ${general(held)} of joint '${name}' at t = ${general(rows.t[row], 4)} s of the ` +
-        `motion, and its effort limit is ${general(limit)}: slower does not help, so change the path, the payload or the limit.`
+        `Gravity and Coulomb friction alone require ${general(held)} from joint '${name}' at t = ${general(rows.t[row], 4)} s of the ` +
+        `motion, but its effort limit is ${general(limit)}: slowing down does not help, so change the path, the payload or the limit.`
       );
     }
     for (const side of [1, -1]) {
