@@ -184,7 +184,6 @@ def test_tests_lie_in_folders_of_their_rooms() -> None:
     tests = ROOT.parents[1] / "tests"
     folders = {path.parent.name for path in tests.rglob("test_*.py")} - {
         "tests",
-        "docs",  # the site and what its pages promise
         "gpu",  # what needs a GPU, of any room
         "drake",  # what needs Drake
         "docs",  # the documentation site
