@@ -152,7 +152,7 @@ def test_temperatures_as_logs_have_them(tmp_path: Path) -> None:
     assert np.allclose(read_log(tmp_path / "log.csv", arm()).temperature, T, atol=1e-6)  # type: ignore[arg-type]
     for odd, words in (
         (T + 273.15, "looks like kelvin"),
-        (np.full_like(T, np.nan), "no number that can be one"),
+        (np.full_like(T, np.nan), "no plausible number"),
         (np.column_stack([T, T[:, 0]]), "has 3 joints"),
         (T[:-1], "must be"),
     ):

@@ -592,7 +592,7 @@ def test_saved_with_torques_and_at_a_rate(tmp_path: Path) -> None:
     assert np.allclose(table.t, np.arange(56) / 100) and table.t[-1] == 0.55
     assert np.array_equal(table.tau, a.inverse_dynamics(table.q, table.qd, table.qdd, [1, 2, 0, 0, 0, 0]))
     assert da.read_trajectory(path, a).n == 2 and read_motion(path).ignored == ("tau1", "tau2")
-    with pytest.raises(da.DalembertError, match="is there already"):
+    with pytest.raises(da.DalembertError, match="already exists"):
         motion.save(path, overwrite=False)
     with pytest.raises(da.DalembertError, match="the rate is 0 samples per second"):
         motion.save(path, rate=0.0)
@@ -726,19 +726,19 @@ TABLES: list[tuple[str, str, str, list[float], list[str]]] = [
     ("t,q0,q1,qd0,qd1,qdd0,qdd1", ",", ".", [], []),
     ("time,q[0],q[1],dq[0],dq[1],ddq[0],ddq[1]", ",", ".", [], []),
     ("t [s],q1 [rad],q2 [rad],qd1 (rad/s),qd2 (rad/s),qdd1 [rad/s^2],qdd2 [rad/s²]", ",", ".", [], []),
-    ("t [ms]," + ",".join(PLAIN[1:]), ",", ".", [1e3] + 6 * [1], ["t was brought from ms to SI"]),
-    ("time_us," + ",".join(PLAIN[1:]), ",", ".", [1e6] + 6 * [1], ["t was brought from us to SI"]),
+    ("t [ms]," + ",".join(PLAIN[1:]), ",", ".", [1e3] + 6 * [1], ["t was converted from ms to SI"]),
+    ("time_us," + ",".join(PLAIN[1:]), ",", ".", [1e6] + 6 * [1], ["t was converted from us to SI"]),
     (
         "t,q1 [deg],q2 [deg],qd1 [deg/s],qd2 [deg/s],qdd1 [deg/s^2],qdd2 [deg/s²]", ",", ".", [1, *6 * [DEG]],
-        [f"{group} was brought from {unit} to SI" for group, unit in (("q", "deg"), ("qd", "deg/s"), ("qdd", "deg/s^2, deg/s²"))],
+        [f"{group} was converted from {unit} to SI" for group, unit in (("q", "deg"), ("qd", "deg/s"), ("qdd", "deg/s^2, deg/s²"))],
     ),
-    ("t;q1_deg;q2_deg;qd1;qd2;qdd1;qdd2", ";", ",", [1, DEG, DEG, *4 * [1]], ["decimal points", "q was brought from deg to SI"]),
-    ("t,q1 [rad],q2 [mrad],qd1,qd2,qdd1,qdd2", ",", ".", [1, 1, 1e3, *4 * [1]], ["q was brought from rad, mrad to SI"]),
-    ("t,q1,q2,qd1 [rpm],qd2 [°/s],qdd1,qdd2", ",", ".", [1, 1, 1, 30 / np.pi, DEG, 1, 1], ["qd was brought from rpm, °/s to SI"]),
+    ("t;q1_deg;q2_deg;qd1;qd2;qdd1;qdd2", ";", ",", [1, DEG, DEG, *4 * [1]], ["decimal points", "q was converted from deg to SI"]),
+    ("t,q1 [rad],q2 [mrad],qd1,qd2,qdd1,qdd2", ",", ".", [1, 1, 1e3, *4 * [1]], ["q was converted from rad, mrad to SI"]),
+    ("t,q1,q2,qd1 [rpm],qd2 [°/s],qdd1,qdd2", ",", ".", [1, 1, 1, 30 / np.pi, DEG, 1, 1], ["qd was converted from rpm, °/s to SI"]),
     ("t,joint1.position,joint2.position,joint1.velocity,joint2.velocity,joint1.acceleration,joint2.acceleration", ",", ".", [], []),
     ("stamp,joint1_pos,joint2_pos,joint1_vel,joint2_vel,joint1_acc,joint2_acc", ",", ".", [], []),
     ("t,arm/joint1/position [deg],arm/joint2/position [deg],qd1,qd2,qdd1,qdd2", ",", ".", [1, DEG, DEG, *4 * [1]],
-     ["arm.joint1, arm.joint2 are taken for joint1, joint2", "q was brought from deg to SI"]),
+     ["arm.joint1, arm.joint2 are used for joint1, joint2", "q was converted from deg to SI"]),
 ]  # fmt: skip
 
 
@@ -768,7 +768,7 @@ def test_joints_are_found_by_their_names(tmp_path: Path) -> None:
     path.write_text(as_text(mixed, ",".join(["t", *names])))
     table = read_motion(path, arm("planar-2r"))
     assert np.array_equal(np.column_stack([table.t, table.q, table.qd, table.qdd]), rows)
-    assert table.notes == (f"{path}: the joints finger are not the arm's and were left out",)
+    assert table.notes == (f"{path}: the joints finger do not belong to the arm and were left out",)
     assert table.ignored == tuple(name for name in names if name.startswith("finger"))
     bare = read_motion(path)
     assert np.array_equal(bare.q, mixed[:, 1:4]) and "joint2, finger, joint1, in the file's order" in bare.notes[0]
@@ -792,7 +792,7 @@ def test_units_are_those_of_each_joint(tmp_path: Path) -> None:
     )
     table = read_motion(path, sliding)
     assert np.allclose(np.column_stack([table.q, table.qd]), rows[:, 1:5], rtol=1e-14, atol=0)
-    assert table.notes[0].endswith("q was brought from mm, deg to SI")
+    assert table.notes[0].endswith("q was converted from mm, deg to SI")
     with pytest.raises(
         da.DalembertError, match=r"q of joint 1 is in 'mm', but the joint is revolute; known are rad, deg"
     ):

@@ -1,4 +1,4 @@
-"""The command ``dalembert``: its commands, and what becomes of a mistake, a warning and Ctrl-C."""
+"""The command ``dalembert``: its subcommands, and the handling of errors, warnings and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ COMMANDS = (
 
 
 class Command(TyperCommand):
-    """A command whose help says what S and M are before it cites them."""
+    """A command whose help introduces the documents S and M before it cites them."""
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
-        """The docstring, and after its first paragraph the documents that it or an option cites."""
+        """The docstring, with the documents that it or an option cites after its first paragraph."""
         docstring = self.help or ""
         if letters := cited(" ".join([docstring, *(getattr(x, "help", None) or "" for x in self.params)])):
             first, gap, rest = docstring.partition("\n\n")
@@ -69,7 +69,7 @@ class Command(TyperCommand):
 
 
 class Commands(TyperGroup):
-    """The commands, with a user's mistake told in one sentence and never as a traceback."""
+    """The commands, with user errors reported in one sentence and never as a traceback."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
         """Read the options; a signal ends it with the status that a shell shows."""
@@ -77,18 +77,18 @@ class Commands(TyperGroup):
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; a mistake ends it with exit status 2."""
+        """Run the command; an error ends it with exit status 2."""
         with _ending(), runs.kept_until_written(typer.Exit):
             return super().invoke(ctx)
 
 
 @contextmanager
 def _ending() -> Iterator[None]:
-    """What ends a command early: one sentence, and an exit status. What can be resumed is said, too."""
+    """Turns whatever ends a command early into one sentence and an exit status; a run that can be resumed is mentioned."""
     try:
         yield
         return
-    except BrokenPipeError:  # the reader of a pipe has gone: typer ends quietly
+    except BrokenPipeError:  # the reader of the pipe has ended: typer exits silently
         raise
     except KeyboardInterrupt as problem:
         if isinstance(problem, Terminated):
@@ -100,7 +100,7 @@ def _ending() -> Iterator[None]:
         status = WRONG_INPUT
         say("error", str(problem))
     except OSError as problem:
-        # files that are written name themselves: what is full without a name is what the shell redirected to
+        # files that we write are named in the error: a full disk without a name is the one that the shell redirected to
         place = problem.filename or ("standard output" if problem.errno == errno.ENOSPC else None)
         status = WRONG_INPUT
         say("error", f"{place}: {problem.strerror}{remedy(problem)}" if place else str(problem))
@@ -133,7 +133,7 @@ def dalembert(
         bool, Option("--version", help="Show the version and exit.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Manipulator dynamics; the help that is shown also names the sources."""
+    """Manipulator dynamics; the help that is shown also names the documents."""
 
 
 for command in COMMANDS:
@@ -149,7 +149,7 @@ def main() -> None:
     warnings.showwarning = _say_warning
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a terminal without Greek letters gets a ? for each
+            stream.reconfigure(errors="replace")  # a terminal without Greek letters shows a ? instead
     try:
         with ending_by_signals():
             app(prog_name="dalembert")
