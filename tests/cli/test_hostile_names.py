@@ -49,7 +49,7 @@ def run(*words: object) -> str:
 def test_robot_files_bring_the_names_back(arm: da.Arm, folder: Path) -> None:
     assert da.load(folder / "arm.toml").robot.name == NAME
     assert da.load(folder / "arm.toml").joint_names == arm.joint_names
-    with pytest.raises(da.RobotError, match="which XML cannot hold"):  # a terminal's escape is no letter of XML
+    with pytest.raises(da.RobotError, match="which XML cannot"):  # a terminal's escape is no letter of XML
         arm.save(folder / "arm.urdf")
     named = da.load("pendulum").replace(name=NAME.replace("\x1b", "").replace("${", "{"))
     named.save(folder / "named.urdf")
