@@ -393,7 +393,7 @@ def test_headers_with_mistakes(bad) -> None:
     assert "no column q9" in bad(HEADER + ",q9", GOOD[1] + ",0")
     assert "column 8 has no name" in bad(HEADER + ",", GOOD[1] + ",0")
     assert "no header" in bad(*GOOD[1:])
-    assert "q is in 'grad'; known are rad, deg" in bad(HEADER.replace("q1", "q1 [grad]", 1), GOOD[1])
+    assert "q is in 'grad'; known units are rad, deg" in bad(HEADER.replace("q1", "q1 [grad]", 1), GOOD[1])
     assert bad("t;q1;q2;speed", "0;0;0;0").startswith(": unknown column 'speed'")
 
 
