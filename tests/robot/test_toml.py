@@ -213,5 +213,5 @@ def test_unreadable_files_get_one_sentence(tmp_path):
     with pytest.raises(RobotError, match=r"bad\.toml: line 2 is not UTF-8"):
         read_toml(bad)
     bad.write_bytes(b"#" * (TOML_BYTES + 1))
-    with pytest.raises(RobotError, match=r"bad\.toml: the robot file has \d+ bytes; at most \d+ are read"):
+    with pytest.raises(RobotError, match=r"bad\.toml: the robot file has \d+ bytes; the maximum is \d+"):
         read_toml(bad)
