@@ -108,7 +108,7 @@ def test_inverse_of_forward_dynamics_is_identity(name: str) -> None:
 
 
 def test_without_rotation_a_wrist_has_no_forward_dynamics() -> None:
-    with pytest.raises(da.DalembertError, match="nothing resists joint joint6"):
+    with pytest.raises(da.DalembertError, match="no inertia resists joint joint6"):
         da.load("puma560").approximate("rotational").forward_dynamics(*np.zeros((3, 6)))
 
 

@@ -641,4 +641,4 @@ def test_the_report_has_the_reactions():
     a = arm("parallelogram")
     motion = da.spline([0.0, 0.5, 1.0], np.array([[0.2, 1.4], [0.3, 1.5], [0.5, 1.3]]))
     html = report_html([study(a, motion, title="A try")])
-    assert "Reactions where the chains are closed" in html and "joint4" in html
+    assert "Reactions at the loop closures" in html and "joint4" in html

@@ -680,7 +680,7 @@ def test_show_and_parameters_have_the_joints_that_follow(tmp_path: Path) -> None
     rows = [line.split() for line in shown.splitlines()]
     assert ["j1", "0.125", "0.375"] in rows and ["2", "j3", "prismatic"] in [row[:3] for row in rows]
     shown = CliRunner().invoke(app, ["parameters", str(tmp_path / "arm.toml")]).output
-    assert "The numbers are those of all joints that move: 1 j1, 2 j2, 3 j3." in shown
+    assert "Parameters are numbered by all moving joints: 1 j1, 2 j2, 3 j3." in shown
 
 
 # -- what cannot be -----------------------------------------------------------------------------------------
@@ -879,7 +879,7 @@ def test_the_mass_on_a_fine_screw_is_felt() -> None:
 
 
 def test_formulas_of_base_parameters_are_refused_in_a_sentence() -> None:
-    with pytest.raises(da.DalembertError, match=r"base_parameters\(\) finds its base parameters in numbers"):
+    with pytest.raises(da.DalembertError, match=r"base_parameters\(\) computes its base parameters numerically"):
         arm("wrist").base_parameters("symbols")
 
 
@@ -911,5 +911,5 @@ def test_factors_whose_squares_are_no_numbers_are_refused() -> None:
 
 
 def test_functions_that_do_not_run_on_symbols_are_told() -> None:
-    with pytest.raises(da.DalembertError, match=r"does not run on SymPy's symbols .* write it with sympy\.sin"):
+    with pytest.raises(da.DalembertError, match=r"does not run on SymPy symbols .* write it with sympy\.sin"):
         da.load("planar-2r").in_coordinates(lambda y: [np.sin(y[0]), y[1]])

@@ -78,10 +78,10 @@ def test_without_a_temperature_the_mean_is_taken_and_said() -> None:
     assert np.allclose(fit.torque(q, qd, qdd), fit.torque(q, qd, qdd, mean), atol=1e-9)
     change = fit.torque(q, qd, qdd, mean + 10.0) - fit.torque(q, qd, qdd)
     assert np.allclose(change, 10.0 * (VISCOUS + COULOMB), rtol=0.05)
-    with pytest.raises(da.DalembertError, match="'joint1' is asked to depend on the temperature, and the log has none"):
+    with pytest.raises(da.DalembertError, match="'joint1' is to depend on the temperature, but the log has none"):
         da.identify(arm(), bare, terms=["temperature"], selection=False)
     two = da.identify(arm(), [run(), bare], terms=["temperature"], cutoff=8.0, selection=False)
-    assert any("the mean of the others is taken" in note for note in two.notes)
+    assert any("the mean of the other runs is used" in note for note in two.notes)
 
 
 def test_the_calibrated_arm_has_the_friction_of_the_mean_temperature(tmp_path: Path) -> None:

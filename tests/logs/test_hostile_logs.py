@@ -399,9 +399,13 @@ MOTIONS: list[tuple[str, Write, str | None]] = [
     (
         "large.csv",
         bare("t,q1\n" + "".join(f"{k},{(-1) ** k}e308\n" for k in range(9))),
-        "cannot be made: no smooth curve",
+        "cannot be derived: no smooth curve",
     ),
-    ("close.csv", bare("t,q1\n" + "".join(f"{k}e-320,{k % 2}\n" for k in range(9))), "cannot be made: no smooth curve"),
+    (
+        "close.csv",
+        bare("t,q1\n" + "".join(f"{k}e-320,{k % 2}\n" for k in range(9))),
+        "cannot be derived: no smooth curve",
+    ),
     ("nul.csv", bare("t,q1\n0,1\n1,\0\n"), "line 3, column 'q1'"),
     ("odd.csv", bare("t,q1\n0,1\n".encode("utf-16")), "not a text file in UTF-8"),
     ("a\0b.csv", lambda path: None, "is not a valid file name"),

@@ -658,7 +658,7 @@ def test_several_logs_are_fitted_together() -> None:
     size = np.maximum(np.abs(one.parameters), 0.01 * np.abs(one.parameters).max())
     assert np.abs((both.parameters - one.parameters) / size).max() < 0.02
     assert any("resampled from 100 Hz to 200 Hz" in note for note in both.notes)
-    with pytest.raises(da.DalembertError, match="the list is empty"):
+    with pytest.raises(da.DalembertError, match="the list of logs is empty"):
         da.identify(arm(), [])
     with pytest.raises(da.DalembertError, match="between 0 and half the sampling rate, 50 Hz"):
         da.identify(arm(), [first, second], cutoff=60.0)
@@ -819,7 +819,7 @@ def test_command_reads_what_it_is_told_to(tmp_path: Path) -> None:
     assert found["runs"][0]["name"] == "a.csv, b.csv" and found["runs"][0]["relative_error"] < 0.01
     for more, said in (
         ([files[0]], "the file has no header; assign its"),
-        ([files[0], *columns, "--column", "q=3"], "--column says twice what q is"),
+        ([files[0], *columns, "--column", "q=3"], "--column gives q twice"),
         ([files[0], *columns, "--unit", "q=turns"], "the samples are 5 s apart"),
         ([files[0], *columns, *units[:2], "--unit", "q=turns"], "q is in 'turns'; known units are rad, deg"),
         ([files[0], *columns, *units[:2], "--topic", "/x"], "only ROS bags and MCAP files have topics"),

@@ -292,5 +292,7 @@ def test_default_tip_is_the_hand_and_never_a_finger(case):
 def test_what_no_robot_is_loaded_from_is_one_sentence():
     with pytest.raises(da.RobotError, match="by its name, not from 3"):
         da.load(3)
-    with pytest.raises(da.RobotError, match="density is about reading a file, and robot 'planar-2r' is read already"):
+    with pytest.raises(
+        da.RobotError, match="density applies to reading a file, but robot 'planar-2r' has already been read"
+    ):
         da.load(da.load("planar-2r").robot, density=2700)

@@ -163,7 +163,7 @@ def test_mistakes_in_python_get_one_sentence() -> None:
         (lambda: motion.scaled("panda"), "the arm is given as 'panda'; it must be an Arm"),  # type: ignore[arg-type]
         (lambda: motion.time_optimal("panda"), "the arm is given as 'panda'; it must be an Arm"),  # type: ignore[arg-type]
         (lambda: da.identify(a, log, cutoff="a"), "cutoff is 'a'; it must be a number"),  # type: ignore[arg-type]
-        (lambda: da.identify(a, log, terms=["stribeck"]), "Stribeck friction is asked for without its speed; give "),
+        (lambda: da.identify(a, log, terms=["stribeck"]), "Stribeck friction needs speed; give "),
     ):
         with pytest.raises(da.DalembertError, match=sentence):
             ask()
@@ -302,7 +302,9 @@ def test_losses_of_a_fit_that_leave_no_load_have_no_forward_dynamics(share: floa
     z = np.zeros(2)
     assert np.isfinite(a.inverse_dynamics(z, z, z)).all()
     for ask in (lambda: a.forward_dynamics(z, z, z), lambda: da.simulate(a, z, z, z, 0.1)):
-        with pytest.raises(da.DalembertError, match="takes all of it at joint joint1, joint2, so that no acceleration"):
+        with pytest.raises(
+            da.DalembertError, match="consumes the whole load of joint joint1, joint2, so torques do not"
+        ):
             ask()
 
 

@@ -1,4 +1,4 @@
-"""Planar, floating and ball joints as series of virtual joints with massless links between them.
+"""Joints of several variables as chains of joints of one variable, with massless links between them.
 
 Every joint thus has one variable, and all quantities work unchanged: there are no quaternions in ``q``. The joint
 ``NAME`` becomes the following joints, in this order (prismatic joints in m, revolute joints in rad):
@@ -7,6 +7,9 @@ planar     NAME/x, NAME/y in the plane perpendicular to the axis, NAME/yaw about
 floating   NAME/x, NAME/y, NAME/z along the axes of the joint frame, then NAME/yaw, NAME/pitch, NAME/roll:
            R = Rz(yaw) Ry(pitch) Rx(roll), singular at pitch = ±90°
 ball       NAME/yaw, NAME/pitch, NAME/roll, with the same rotation
+cylindrical  NAME/z along the axis, NAME/yaw about it
+
+A further kind is one row of ``VIRTUAL``: TOML files may then use it as the type of a joint.
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ VIRTUAL: dict[str, tuple[tuple[str, JointType, VecLike], ...]] = {
     "planar": (*_SLIDES[:2], _TURNS[0]),
     "floating": (*_SLIDES, *_TURNS),
     "ball": _TURNS,
+    "cylindrical": (_SLIDES[2], _TURNS[0]),
 }
 HERE = Placement()
 SINGULAR = "is singular at pitch = ±90°, where the axes of yaw and roll coincide"
@@ -52,9 +56,9 @@ def virtual_joints(
     rotors: Sequence[Rotor | None] = (),
     at: Sequence[float] = (),
 ) -> tuple[tuple[Link, ...], tuple[Joint, ...]]:
-    """The massless links and the joints that replace a joint of the kind "planar", "floating" or "ball".
+    """The massless links and the joints of one variable that replace a joint of a kind of ``VIRTUAL``.
 
-    axis        normal of the plane of a planar joint, in the joint frame; if it is z, x and y are those of the frame
+    axis        direction of the z-axis of the kind in the joint frame: the normal of the plane of a planar joint
     link_frame  the child's frame in the frame of the last joint
     friction, limits, rotors   one per joint, in order, if any
     at          the joint variables at which the child is at ``placement``; 0 by default
@@ -64,7 +68,7 @@ def virtual_joints(
     [('cart/y', 'prismatic', 'cart/x', 'cart/y'), ('cart/yaw', 'continuous', 'cart/y', 'chassis')]
     """
     steps = VIRTUAL[kind]
-    turned = Placement(_basis(axis)) if kind == "planar" else Placement()
+    turned = Placement(_basis(axis))
     names = [f"{name}/{word}" for word, _, _ in steps]
     links = tuple(Link(inner, massless=True) for inner in names[:-1])
     ends = [parent, *names[:-1], child]
@@ -93,15 +97,15 @@ def virtual_joints(
 def virtual_note(name: str, kind: str) -> str:
     """The note of a reader on a joint that it replaced by virtual joints."""
     words = ", ".join(f"{name}/{word}" for word, _, _ in VIRTUAL[kind])
-    singular = "" if kind == "planar" else f"; it {SINGULAR}"
+    singular = f"; it {SINGULAR}" if set(_TURNS) <= set(VIRTUAL[kind]) else ""
     return f"the {kind} joint '{name}' is replaced by {words}{singular}"
 
 
 def parts_of(robot: Robot, name: str) -> list[str]:
     """The virtual joints that replace the joint ``name``; empty if there is no such joint."""
     present = {joint.name for joint in robot.joints}
-    for kind in ("floating", "planar", "ball"):
-        names = [f"{name}/{word}" for word, _, _ in VIRTUAL[kind]]
+    for steps in sorted(VIRTUAL.values(), key=len, reverse=True):
+        names = [f"{name}/{word}" for word, _, _ in steps]
         if present.issuperset(names):
             return names
     return []

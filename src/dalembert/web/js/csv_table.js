@@ -1,8 +1,8 @@
-// A table of numbers in text: comma, semicolon, tab or blanks between the cells, under a header of names.
+// A table of numbers as text: cells separated by comma, semicolon, tab or blanks, under a header of names.
 
 import { countedThings, quotedText } from "./wording.js";
 
-/** What is wrong with a file, in one sentence. */
+/** An error in a file, described in one sentence. */
 export class FileError extends Error {}
 
 const TABLE_EMPTY = [
@@ -117,13 +117,13 @@ function tableCells(line, delimiter) {
   return [...cells, cell.trim()];
 }
 
-/** Whether a line is of numbers, most of it; a header is of words. @param {string[]} cells */
+/** Whether a line consists mostly of numbers; a header consists of words. @param {string[]} cells */
 function isNumbers(cells) {
   const told = cells.filter((cell) => !TABLE_EMPTY.includes(cell.toLowerCase()));
   return 2 * told.filter((cell) => numberOf(cell.replace(",", ".")) !== null).length > told.length;
 }
 
-/** A cell's number, which may be NaN or infinite; null if it is none. @param {string} cell */
+/** The number in a cell, which may be NaN or infinite; null if the cell is not a number. @param {string} cell */
 function numberOf(cell) {
   if (TABLE_NUMBER.test(cell)) return Number(cell);
   if (!TABLE_WORDS.test(cell)) return null;
