@@ -189,7 +189,7 @@ FRAMES = 'convention = "frames"\n[[link]]\nname = "a"\n[[link]]\nname = "b"\n[[j
         (DH + "[tip]\nlink = 'x'\n[[joint]]", "the tip is on link 'x', which does not exist"),
         (DH + "[payload]\ncom = [0,0,0]\n[[joint]]", "r.toml, payload: the key 'mass' is missing"),
         (FRAMES, "r.toml: joint 'j': the key 'type' is missing"),
-        (FRAMES + "type = 'ball'", "joint 'j': 'type' is 'ball'; it must be one of"),
+        (FRAMES + "type = 'universal'", "joint 'j': 'type' is 'universal'; it must be one of"),
         (FRAMES + "type = 'revolute'\naxis = [0, 0, 0]", "r.toml: joint 'j': the axis of joint 'j' is (0.0, 0.0, 0.0)"),
         (FRAMES.replace('child = "b"', 'child = "c"') + "type = 'fixed'", "has child link 'c', which does not exist"),
         (FRAMES + "type = 'fixed'\n[tip]\nxyz = [0, 0, 1]", "r.toml, tip: the key 'link' is missing"),
