@@ -5,20 +5,22 @@ WORKERS ?= 2
 SOAK ?= 1
 BIN := .venv/bin
 # compilers, emulators and browsers for the tests; tests of missing ones are skipped
-DEBIAN := gcc clang libclang-rt-dev libc6-dev nodejs chromium firefox-esr xvfb libegl1 libgl1-mesa-dri \
+DEBIAN := gcc g++ clang libclang-rt-dev libc6-dev nodejs chromium firefox-esr xvfb libegl1 libgl1-mesa-dri \
 	fonts-dejavu-core fonts-dejavu-extra poppler-utils qemu-user qemu-system-arm \
 	gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross \
-	gcc-arm-none-eabi libnewlib-arm-none-eabi
+	gcc-arm-none-eabi libnewlib-arm-none-eabi texlive-latex-base
 
 # tests that need compilers, emulators, Node, a browser or many processes at once, and tests of pages and figures
 MACHINES := tests/emit/test_c99.py tests/emit/test_control_loop.py tests/emit/test_own_functions.py tests/emit/test_objects.py \
-	tests/emit/test_wasm.py tests/emit/test_grid.py tests/kernel/test_cache.py tests/report
+	tests/emit/test_wasm.py tests/emit/test_grid.py tests/symbols/test_latex.py tests/kernel/test_cache.py tests/report
 # searches, and many fits to simulated and real logs
 FITS := $(addprefix tests/identification/,test_excitation.py test_exciting_after.py test_payload.py test_model_selection.py \
 	test_selection_shown.py test_folds.py test_comparison.py test_uncertainty.py test_long_logs.py test_robust_and_energy.py \
 	test_calibrated.py test_rest.py test_temperature.py)
 # the live page and its studio server in browsers
 PAGE := tests/web
+# what needs an environment of its own
+ELSEWHERE := tests/foreign tests/drake tests/gpu tests/docs
 NODE := out/node/node_modules
 
 # tests on all workers; failed tests are repeated once, one at a time: tests that kill processes, readers with a time limit and
@@ -27,7 +29,7 @@ PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 tested = $(PYTEST) -n $(WORKERS) --dist worksteal $(1) || \
 	{ echo "repeating the failed tests one at a time:"; $(PYTEST) --last-failed --last-failed-no-failures none $(1); }
 
-.PHONY: help demo docs book book-update test test-machines test-fits test-page test-core test-foreign test-drake test-robots test-gpu lint lint-page format bench bench-quick soak soak-identification clean
+.PHONY: help demo docs test-docs book book-update test test-more portable test-machines test-fits test-page test-core test-foreign test-drake test-robots test-gpu lint lint-page format bench bench-quick soak soak-identification clean
 .DELETE_ON_ERROR:
 
 help:
@@ -35,20 +37,23 @@ help:
 	@echo "make docs       build the documentation site and execute its code: out/site/index.html"
 	@echo "make book       execute the notebooks of examples/book and compare their output, and display every object in a kernel; make book-update rewrites them"
 	@echo "make test       all tests that need only Python, on WORKERS=$(WORKERS) processes"
+	@echo "make test-more  all targets below up to test-drake, the notebooks and the documentation: .ci/run is lint, test and test-more"
 	@echo "make test-machines  emitted code with compilers and emulators, reports and figures, pages in a browser: installs these tools on Debian"
 	@echo "make test-fits  exciting motions, model selection, payloads: many identifications from simulated and real logs"
 	@echo "make test-page  the live page in Chromium and Firefox, and lint-page for its modules: installs these tools on Debian"
 	@echo "make test-core  the core alone, in an environment without extras"
 	@echo "make test-foreign  PyTorch and JAX on the CPU, in an environment with both"
+	@echo "make test-docs  build the documentation strictly and check its links"
 	@echo "make test-robots  every URDF and xacro file of PyPI's example-robot-data and rtb-data, compared with Pinocchio"
 	@echo "make test-drake  SDF files and rotors compared with Drake, in an environment with Drake"
+	@echo "make portable   the core on other versions of Python and NumPy, other processors and 64-bit ARM: writes docs/portability.md"
 	@echo "make test-gpu   tests that need a CUDA device, with the CuPy, PyTorch and JAX of PYTHON"
 	@echo "make lint       check formatting, ruff and mypy without changing files"
 	@echo "make lint-page  check types and formatting of the page's JavaScript with TypeScript and Prettier from npm"
 	@echo "make format     format the code with ruff, and with Prettier if lint-page has installed it"
 	@echo "make bench      speed on this machine compared with every other library that installs: benchmarks/RESULTS.md, and further benchmarks"
 	@echo "make bench-quick  the same page from fewer measurements: out/bench/RESULTS.md"
-	@echo "make soak       fuzzing of every reader, very many arms, new random examples; SOAK=1 takes at most an hour"
+	@echo "make soak       all trust checks at the scale SOAK, which write docs/trust.md; SOAK=1 takes hours, 0.02 takes minutes"
 	@echo "make soak-identification  a thousand simulated robots: is the true structure selected, are standard deviations correct; SOAK scales the number"
 	@echo "make clean      remove .venv, out and caches"
 
@@ -67,6 +72,9 @@ demo: .venv/.installed
 docs: .venv/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
+test-docs: .venv/.installed-docs .venv/.installed-dev
+	$(PYTEST) tests/docs
+
 book: .venv/.installed-book
 	$(BIN)/python tests/report/in_kernel.py
 	$(BIN)/python examples/book/build.py --workers $(WORKERS)
@@ -77,7 +85,16 @@ book-update: .venv/.installed-book
 # the tests start hundreds of processes: bytecode is kept, so that assertions need not be rewritten in every run; each worker
 # begins with its own half and takes from the other's end, so that fixtures shared by a file are created once
 test: .venv/.installed-dev
-	$(call tested,$(addprefix --ignore=,$(MACHINES) $(FITS) $(PAGE)))
+	$(call tested,$(addprefix --ignore=,$(MACHINES) $(FITS) $(PAGE) $(ELSEWHERE)))
+
+# those that use all cores one after the other, those that use one side by side
+test-more:
+	$(MAKE) test-machines
+	$(MAKE) test-page
+	$(MAKE) test-fits
+	$(MAKE) test-robots
+	$(MAKE) book
+	$(MAKE) --jobs=$(WORKERS) --output-sync=target test-core test-foreign test-drake test-docs docs
 
 test-machines: .venv/.installed-dev .venv/.installed-debian
 	$(call tested,$(MACHINES))
@@ -127,6 +144,10 @@ out/drake/venv/.installed: .venv/.python pyproject.toml
 	out/drake/venv/bin/python -m pip install --quiet --disable-pip-version-check "drake>=1.30" "pytest>=8" "hypothesis>=6.100" -e .
 	@touch $@
 
+# in separate environments under out/portable; missing interpreters come from later Debian releases
+portable: .venv/.installed .venv/.installed-debian
+	$(BIN)/python tests/portable/run.py
+
 # GPU array libraries take gigabytes: those of PYTHON are used, with or without its pytest
 test-gpu:
 	PYTHONPATH=src $(PYTHON) tests/gpu/test_devices.py
@@ -143,6 +164,7 @@ lint: .venv/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/mypy --strict --config-file= --follow-imports=silent --python-version 3.11 examples/*.py
 
 lint-page: $(NODE)/.installed
 	$(NODE)/.bin/tsc -p .

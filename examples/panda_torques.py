@@ -3,6 +3,8 @@
 python examples/panda_torques.py
 """
 
+import math
+
 import numpy as np
 
 import dalembert as da
@@ -24,7 +26,7 @@ def main() -> None:
     print("  joint          empty   2 kg   limit")
     for i, joint in enumerate(arm.robot.moving_joints):
         peaks = (np.abs(tau[:, i]).max() for tau in (empty, loaded))
-        print("  {:13}{:7.2f}{:7.2f}{:8.0f}".format(joint.name, *peaks, joint.limits.effort))
+        print("  {:13}{:7.2f}{:7.2f}{:8.0f}".format(joint.name, *peaks, joint.limits.effort or math.inf))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 python examples/pick_and_place.py
 """
 
+from functools import partial
+
 import numpy as np
 
 import dalembert as da
@@ -12,9 +14,8 @@ def cycle(arm: da.Arm) -> da.Trajectory:
     """Down, grip, lift with the payload, traverse, place, release, up and back: a closed cycle."""
     above_pick = np.array([-0.5, 0.1, 0.0, -2.0, 0.0, 2.1, 0.8])
     above_place = above_pick + 1.2 * np.eye(7)[0]
-    drop = {"displacement": (0, 0, -0.15), "orientation": "constant", "profile": "quintic", "duration": 0.6}
-    down = da.line(arm, q0=above_pick, **drop)
-    place = da.line(arm, q0=above_place, **drop)
+    drop = partial(da.line, arm, displacement=(0, 0, -0.15), orientation="constant", profile="quintic", duration=0.6)
+    down, place = drop(q0=above_pick), drop(q0=above_place)
     traverse = da.polynomial(above_pick, above_place, 1.2, degree=5)
     carried = (down.reversed() + traverse + place).with_payload(2.0, com=(0, 0, 0.05))
     return down.hold(0.2) + carried.hold(0.2) + place.reversed() + traverse.reversed()

@@ -1,205 +1,181 @@
-"""The long run of ``make soak``: fuzzing of every reader, very many arms, and property tests on new random examples.
+"""The long run of ``make soak``: all trust checks at a scale, and ``docs/trust.md``, the page that they write.
 
-``python tests/soak.py 0.02`` takes a minute or two, ``1`` at most an hour on two cores. What is found stays under
-``out/soak``: the input, and what was wrong with it. The exit status is 1 where anything was.
+``python tests/soak.py 0.02`` takes a few minutes on two cores. What is found stays under ``out/soak``, and the exit
+status is then 1. The checks are the rows of :mod:`trust.registry`.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import hashlib
-import importlib.util
-import json
+import multiprocessing
 import os
-import random
-import re
-import shutil
-import signal
-import subprocess
+import shlex
 import sys
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
-from typing import Any
 
 HERE = Path(__file__).resolve().parent
 OUT = HERE.parent / "out" / "soak"
-SECONDS = 3000.0  # that all of it takes at scale 1; what cannot be stopped may take some minutes more
-SHARES = {"readers": 0.55, "properties": 0.15}  # the arms, beside the properties, take what they take
-ARMS = 30_000
-FEWEST_ARMS = 400
-STARTING = 3.0  # s before the first input of a target
-SHORTEST = 0.5  # s for a target
-FEWEST_SECONDS = 20.0  # for the property tests, so that some are done
-PATIENCE = 180.0  # s: a target that is still at work so long after its time hangs
+for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")  # before NumPy is imported, here and in workers
+sys.path.insert(0, str(HERE))
 
-Row = dict[str, Any]
+import folders  # noqa: E402, F401
+from trust.check import Check, Outcome, Task  # noqa: E402
+from trust.page import PAGE, page_of  # noqa: E402
+from trust.registry import BY_NAME, CHECKS  # noqa: E402
+
+OFTEN = 20.0  # s between two lines of progress
 
 
 def main() -> int:
-    """Run all parts, print what was tried, and say whether anything was found."""
-    reading = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    reading.add_argument("scale", type=float, help="1 takes at most an hour")
-    reading.add_argument("--workers", type=int, default=2, help="processes at a time")
-    reading.add_argument("--only", default="", help="fuzz only the targets whose name holds this word, nothing else")
-    reading.add_argument("--engine", choices=("atheris", "random"), default=usual_engine())
-    given = reading.parse_args()
-    OUT.mkdir(parents=True, exist_ok=True)
+    """Run the checks, write the page where all of them ran, and say whether anything was found."""
+    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    options.add_argument("scale", type=float, help="1 for the amounts that are promised; 0.02 takes a few minutes")
+    options.add_argument("--workers", type=int, default=2, help="processes at a time")
+    options.add_argument("--only", default="", help="run only the checks whose names hold this word, and write no page")
+    options.add_argument(
+        "--full", default=None, help="run the checks whose names hold this word at the amount of scale 1"
+    )
+    options.add_argument(
+        "--seed", type=int, default=None, help="that of another run, to repeat it; a new one unless given"
+    )
+    options.add_argument("--minutes", type=float, default=float("inf"), help="begin nothing more after so long")
+    given = options.parse_args()
     if not 0 < given.scale < 1000:
-        reading.error("scale must be a positive number, such as 0.02 or 1")
-    seconds = {part: SECONDS * given.scale * share for part, share in SHARES.items()}
-    print(f"readers are fuzzed by {told_engine(given.engine)}", flush=True)
-    rows = fuzz_readers(seconds["readers"], given.workers, given.only, given.engine)
+        options.error("scale must be a positive number below 1000, such as 0.02 or 1")
+    chosen = [check for check in CHECKS if given.only in check.name]
+    if not chosen:
+        options.error(f"no check has '{given.only}' in its name; their names are {', '.join(BY_NAME)}")
+    seed = time.time_ns() // 1_000_000_000 % 2**31 if given.seed is None else given.seed
+    scales = {
+        check.name: max(1.0, given.scale) if given.full is not None and given.full in check.name else given.scale
+        for check in chosen
+    }
+    prepare()
+    start = time.monotonic()
+    results = run(chosen, scales, seed, given.workers, start + 60 * given.minutes)
+    seconds = time.monotonic() - start
+    findings = 0
+    for check in chosen:
+        outcome, _ = results[check.name]
+        findings += outcome.violations
+        for finding in outcome.findings:
+            print(f"\n{check.name}: {finding}")
+    print(f"\n{findings} violations (seed {seed})" if findings else f"\nno violations (seed {seed})")
     if not given.only:
-        with ThreadPoolExecutor(given.workers) as pool:
-            rows += pool.map(
-                lambda part: part(),
-                (lambda: arms(given.scale), lambda: properties(max(FEWEST_SECONDS, seconds["properties"]))),
-            )
-    print_rows(rows)
-    findings = [row for row in rows if row["finding"]]
-    for row in findings:
-        print(f"\n{row['name']}: {row['finding']}\n  kept in {row['kept']}")
-    print(f"\n{len(findings)} findings" if findings else "\nnothing was found")
+        words = ["python", "tests/soak.py", f"{given.scale:g}", "--seed", str(seed)]
+        words += ["--full", given.full] if given.full else []
+        words += ["--minutes", f"{given.minutes:g}"] if given.minutes < float("inf") else []
+        text = page_of(results, given.scale, seed, shlex.join(words), seconds, given.workers)
+        PAGE.write_text(text, encoding="utf-8")
+        print(f"{PAGE.relative_to(HERE.parent)} is written")
     return 1 if findings else 0
 
 
-def usual_engine() -> str:
-    """Coverage guides where it can."""
-    return "atheris" if importlib.util.find_spec("atheris") else "random"
+def prepare() -> None:
+    """Folders of the run, and a cache of its own that no earlier run has filled."""
+    import shutil
+
+    for name in ("cache", "state", "work"):
+        shutil.rmtree(OUT / name, ignore_errors=True)
+        (OUT / name).mkdir(parents=True)
+    (OUT / "work").chmod(0o755)
+    os.environ["DALEMBERT_CACHE"], os.environ["XDG_STATE_HOME"] = str(OUT / "cache"), str(OUT / "state")
 
 
-def told_engine(engine: str) -> str:
-    """What makes the inputs, in words."""
-    if engine == "atheris":
-        return "atheris, guided by the coverage of the package"
-    return "random mutation of a corpus; pip install atheris to have coverage guide it"
+def run(
+    checks: list[Check], scales: dict[str, float], seed: int, workers: int, deadline: float
+) -> dict[str, tuple[Outcome, float]]:
+    """The outcome of every check, and the time of its processes.
+
+    The smallest amount of every check comes first. Then checks advance together, so that a run that ends at its deadline has
+    done about the same share of each.
+    """
+    shares: list[tuple[float, Task]] = []
+    for check in checks:
+        scale = scales[check.name]
+        shares += [(check.begun(piece, scale), piece) for piece in check.tasks(scale, seed, OUT / "work")]
+    tasks = [task for _, task in sorted(shares, key=lambda entry: entry[0])]
+    results = {check.name: (Outcome(check.bound), 0.0) for check in checks}
+    progress = Progress(tasks)
+    waiting = tasks[::-1]
+    context = multiprocessing.get_context("spawn")
+    while waiting:
+        running: dict[Future[tuple[Outcome, float]], Task] = {}
+        with ProcessPoolExecutor(workers, context) as pool:
+            while waiting or running:
+                if time.monotonic() > deadline:
+                    waiting.clear()
+                while waiting and len(running) < workers:
+                    task = waiting.pop()
+                    running[pool.submit(work, task)] = task
+                done, _ = wait(running, timeout=OFTEN, return_when="FIRST_COMPLETED")
+                broken = False
+                for future in done:
+                    task = running.pop(future)
+                    outcome, seconds = results[task.check]
+                    try:
+                        piece, took = future.result()
+                    except BrokenProcessPool:  # which of the pieces at work it was is not known: all are told
+                        outcome.found(f"a process died in piece {task.index} (seed {seed})")
+                        broken, took = True, 0.0
+                    else:
+                        outcome.add(piece)
+                    results[task.check] = outcome, seconds + took
+                    progress.tell(task, outcome)
+                if broken:
+                    for task in running.values():
+                        results[task.check][0].found(
+                            f"a process died while piece {task.index} was at work (seed {seed})"
+                        )
+                    break
+    return results
 
 
-# -- readers ---------------------------------------------------------------------------------------
+def work(task: Task) -> tuple[Outcome, float]:
+    """The outcome of a piece, in a worker, and how long it took; an error of the check itself is a finding."""
+    start = time.monotonic()
+    check = BY_NAME[task.check]
+    try:
+        outcome = check.run(task)
+    except Exception as error:  # noqa: BLE001  # other pieces go on, and the page has it
+        import traceback
+
+        outcome = Outcome(check.bound)
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{Path(last.filename).name}:{last.lineno}"
+        outcome.found(f"{type(error).__name__}: {error} ({place}); piece {task.index}, seed {task.seed}")
+    return outcome, time.monotonic() - start
 
 
-def fuzz_readers(seconds: float, workers: int, only: str, engine: str) -> list[Row]:
-    """Every target in a process of its own, each for the same share of the time."""
-    from fuzz.targets import TARGETS
+class Progress:
+    """Lines that say how far the run is: after each check, and now and then."""
 
-    chosen = [target for target in TARGETS if only in target.name]
-    share = max(SHORTEST, seconds * workers / max(1, len(chosen)) - STARTING)
-    with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(lambda target: fuzz_reader(target.name, target.suffix, share, engine), chosen))
+    def __init__(self, tasks: list[Task]) -> None:
+        self.left: dict[str, int] = {}
+        for task in tasks:
+            self.left[task.check] = self.left.get(task.check, 0) + 1
+        self.total = dict(self.left)
+        self.start = self.told = time.monotonic()
 
-
-def fuzz_reader(name: str, suffix: str, seconds: float, engine: str) -> Row:
-    """What came of one target."""
-    folder = OUT / name.replace(" ", "-")
-    corpus = folder / "corpus"  # what earlier runs found worth keeping
-    for path in folder.iterdir() if folder.is_dir() else ():
-        if path != corpus:
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
-    folder.mkdir(parents=True, exist_ok=True)
-    log = folder / "log.txt"
-    code = run([sys.executable, "-m", "fuzz", name, str(seconds), str(folder), engine], log, seconds + PATIENCE)
-    told, row = log.read_text(errors="replace"), {"name": name, "finding": None, "kept": log}
-    with contextlib.suppress(FileNotFoundError):
-        row |= json.loads((folder / "result.json").read_text())
-    if covered := re.findall(r"cov: (\d+)", told):
-        row["coverage"], row["new"] = int(covered[-1]), int(covered[-1]) - int(covered[0])
-    if code != 0 and not row["finding"]:
-        last = (told.strip().splitlines() or [""])[-1]
-        row["finding"] = (
-            f"the process hangs ({last:.200})" if code is None else f"the process ends with status {code} ({last:.200})"
-        )
-    if row["finding"] and (data := folder / f"input{suffix}").exists():
-        row["kept"] = OUT / f"{folder.name}-{hashlib.sha256(data.read_bytes()).hexdigest()[:8]}{suffix}"
-        shutil.copyfile(data, row["kept"])
-    return row
-
-
-def run(command: list[str], log: Path, seconds: float) -> int | None:
-    """The exit status of a command whose output goes to a file; None where it had to be ended."""
-    path = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")]))
-    surroundings = {
-        "PYTHONPATH": path, "HYPOTHESIS_PROFILE": "soak", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1",
-        "DALEMBERT_CACHE": str(OUT / "cache"), "XDG_STATE_HOME": str(OUT / "state"),
-    }  # fmt: skip
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            command,
-            cwd=HERE.parent,
-            env=os.environ | surroundings,
-            start_new_session=True,
-            stdout=out,
-            stderr=subprocess.STDOUT,
-        )
-        try:
-            return process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            return None
-        finally:
-            if process.poll() is None:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-
-
-# -- the rest --------------------------------------------------------------------------------------
-
-
-def arms(scale: float) -> Row:
-    """Very many arms, one after the other, in bounded memory."""
-    count = max(FEWEST_ARMS, round(ARMS * scale))
-    log, start = OUT / "arms.txt", time.monotonic()
-    code = run(
-        [sys.executable, str(HERE / "many_arms.py"), str(count), str(min(1000, count // 2))],
-        log,
-        3600.0 * max(1.0, scale),
-    )
-    row = {"name": "many arms", "inputs": count, "seconds": time.monotonic() - start, "kept": log, "finding": None}
-    if code != 0:
-        row["finding"] = (log.read_text(errors="replace").strip().splitlines() or [f"status {code}"])[-1]
-    return row
-
-
-def properties(seconds: float) -> Row:
-    """The property tests on new examples, file after file in random order, until the time is over."""
-    pytest = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-m", "hypothesis"]
-    log, start = OUT / "properties.txt", time.monotonic()
-    row: Row = {"name": "property tests", "inputs": 0, "kept": log, "finding": None}
-    run([*pytest, "--collect-only", "-qq", "tests"], log, PATIENCE)
-    files = re.findall(r"^(\S+\.py): \d+$", log.read_text(), re.MULTILINE)
-    waiting: list[str] = []
-    while (left := seconds - (time.monotonic() - start)) > 0 and row["finding"] is None:
-        waiting = waiting or random.sample(files, len(files))
-        file = waiting.pop()
-        code = run([*pytest, "-x", file], log, left + STARTING)
-        passed = re.search(r"(\d+) passed", log.read_text())
-        row["inputs"] += int(passed[1]) if passed else 0
-        if code:
-            row["finding"] = f"a property test of {file} fails (status {code})"
-    return row | {"seconds": time.monotonic() - start}
-
-
-def print_rows(rows: list[Row]) -> None:
-    """A table: what, how many, how fast, the slowest, the most memory, and coverage."""
-    columns: list[tuple[str, Callable[[Row], str]]] = [
-        ("what", lambda row: row["name"]),
-        ("inputs", lambda row: str(row.get("inputs", "–"))),
-        ("per s", lambda row: f"{row['inputs'] / row['seconds']:.0f}" if row.get("seconds") else "–"),
-        ("slowest (s)", lambda row: f"{row['slowest']:.3f}" if "slowest" in row else "–"),
-        ("peak (MB)", lambda row: f"{row['megabytes']:.0f}" if "megabytes" in row else "–"),
-        ("coverage", lambda row: f"{row['coverage']} (+{row['new']})" if "coverage" in row else "–"),
-        ("", lambda row: "FOUND" if row["finding"] else ""),
-    ]
-    cells = [[heading for heading, _ in columns], *([text(row) for _, text in columns] for row in rows)]
-    widths = [max(len(line[k]) for line in cells) for k in range(len(columns))]
-    print()
-    for line in cells:
+    def tell(self, task: Task, outcome: Outcome) -> None:
+        """A piece is done."""
+        name = task.check
+        self.left[name] -= 1
+        now = time.monotonic()
+        if self.left[name] and now - self.told < OFTEN:
+            return
+        self.told = now
+        check, done = BY_NAME[name], self.total[name] - self.left[name]
+        worst = f", worst error {outcome.worst:.1e}" if check.error else ""
+        pieces = f"{done}/{self.total[name]} pieces"
+        violations = f", {outcome.violations} VIOLATIONS" if outcome.violations else ""
         print(
-            "  ".join(
-                cell.ljust(w) if k == 0 else cell.rjust(w) for k, (cell, w) in enumerate(zip(line, widths, strict=True))
-            ).rstrip()
+            f"{(now - self.start) / 60:5.1f} min  {name}: {pieces}, {outcome.count:,} {check.counted}{worst}{violations}",
+            flush=True,
         )
 
 

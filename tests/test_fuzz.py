@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-import soak
 from dalembert.errors import DalembertError
 from fuzz import judging
 from fuzz.judging import Finding, Judge
 from fuzz.mutation import mutated
 from fuzz.targets import TARGETS, Target
+from trust import long_runs as soak
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/clear_refs").exists(), reason="memory is measured as Linux tells it"

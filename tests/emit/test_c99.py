@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import pytest
 
 import dalembert as da
 from arms import FRICTIONS, arm, with_terms
-from compilers import SANITIZED, call, compiled, library
+from compilers import SANITIZED, call, compiled, compiler, library
 from dalembert.emit import c99
 from dalembert.graph.tape import Graph
 from dalembert.quantities.emission import identifier
@@ -188,14 +187,10 @@ def test_any_name_of_a_robot_makes_a_file_that_compiles(name: str, tmp_path: Pat
 
 
 def test_the_header_is_also_one_of_cpp(tmp_path: Path) -> None:
-    compiler = shutil.which("g++")
-    if compiler is None:
-        pytest.skip("there is no g++ here")
+    cpp = compiler("g++")
     da.load("pendulum").emit("inertia_matrix").write(tmp_path)
     (tmp_path / "x.cpp").write_text('#include "pendulum_inertia_matrix.h"\nint main() { return 0; }\n')
-    subprocess.run(
-        [compiler, "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", tmp_path / "x.cpp"], check=True
-    )
+    subprocess.run([cpp, "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", tmp_path / "x.cpp"], check=True)
 
 
 def test_the_file_says_what_it_is() -> None:

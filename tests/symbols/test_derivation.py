@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pickle
 import re
-import shutil
-import subprocess
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -342,16 +340,6 @@ def test_the_derivation_is_made_of_the_equations(name: str) -> None:
     for label in e.bodies:
         assert f"J_P^({label.replace('l', 'ℓ')})" in text
     assert ("Γ" in text) == (e.tree is not e)
-
-
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no TeX here")
-@pytest.mark.parametrize("name", ["planar-2r", "parallelogram"])
-def test_the_latex_of_the_derivation_compiles_and_fits_the_page(name: str, tmp_path: Path) -> None:
-    run("equations", name, "--derivation", "-o", str(tmp_path / "arm.tex"))
-    made = subprocess.run(
-        ["pdflatex", "-interaction=nonstopmode", "arm.tex"], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert made.returncode == 0 and "Overfull" not in made.stdout, made.stdout[-2000:]
 
 
 @pytest.mark.parametrize("name", ["planar-2r", "parallelogram", "absolute"])

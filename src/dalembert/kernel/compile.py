@@ -12,7 +12,7 @@ import gc
 import os
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -24,6 +24,15 @@ from dalembert.kernel.forks import COMPILING
 
 MAPS_FOR_EACH = 4  # memory maps that one object file may need: code, constants, addresses, and one spare
 MAPS_FOR_OTHERS = 1000  # memory maps reserved for the rest of the process
+_V2 = ("cx16", "popcnt", "sse3", "ssse3", "sse4.1", "sse4.2")
+_V3 = (*_V2, "avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
+# the instruction set extensions of the x86-64 levels beyond the baseline
+LEVELS = {
+    "x86-64-v2": _V2,
+    "x86-64-v3": _V3,
+    "x86-64-v4": (*_V3, "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
+}
+CPU = "DALEMBERT_CPU"  # the environment variable that limits kernels to the instructions of a level
 LENGTH_BYTES = 8  # length prefix of each object file of a kernel
 
 
@@ -75,9 +84,28 @@ def _host() -> Machine:
         from llvmlite import binding as llvm
 
         features = llvm.get_host_cpu_features()
-        width = 8 if features.get("avx512f") else 4 if features.get("avx") else 2
         version = f"{llvmlite.__version__}/{'.'.join(map(str, llvm.llvm_version_info))}"
-        return Machine(llvm.get_process_triple(), llvm.get_host_cpu_name(), features.flatten(), width, version)
+        triple, cpu, level = llvm.get_process_triple(), llvm.get_host_cpu_name(), os.environ.get(CPU, "")
+    if not level:
+        return Machine(triple, cpu, features.flatten(), _width(features), version)
+    if level not in LEVELS or not triple.startswith("x86_64"):
+        raise DalembertError(
+            f"the environment variable {CPU} is {level!r}, and this processor is {cpu} ({triple.split('-')[0]}); it must be one "
+            f"of {', '.join(LEVELS)} on x86_64, or unset for all instructions that the processor has"
+        )
+    instructions = dict.fromkeys(LEVELS[level], True)
+    missing = [name for name in instructions if not features.get(name)]
+    if missing:
+        raise DalembertError(
+            f"the environment variable {CPU} is {level!r}, but this processor ({cpu}) has no {', '.join(missing)}; choose a "
+            "lower level, or unset it"
+        )
+    return Machine(triple, level, "", _width(instructions), version)
+
+
+def _width(features: Mapping[str, bool]) -> int:
+    """How many doubles a vector register holds."""
+    return 8 if features.get("avx512f") else 4 if features.get("avx") else 2
 
 
 def host_features() -> dict[str, bool]:

@@ -6,7 +6,7 @@ To add one, write a row here and one in the table of targets.
 from __future__ import annotations
 
 from dalembert.errors import DalembertError
-from dalembert.kernel.compile import Machine, host_features, target
+from dalembert.kernel.compile import LEVELS, Machine, host_features, target
 
 LINUX = "unknown-linux-gnu"
 MACHINES: dict[str, Machine] = {
@@ -18,14 +18,6 @@ MACHINES: dict[str, Machine] = {
     "cortex-m7": Machine("thumbv7em-unknown-none-eabihf", "cortex-m7", "+fp-armv8d16", 1),
     "cortex-m4f": Machine("thumbv7em-unknown-none-eabihf", "cortex-m4", "", 1),
     "wasm": Machine("wasm32-unknown-unknown", "generic", "+simd128", 2),
-}
-_V2 = ("cx16", "popcnt", "sse3", "ssse3", "sse4.1", "sse4.2")
-_V3 = (*_V2, "avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
-# the instruction set extensions of the x86-64 levels beyond the baseline
-LEVELS = {
-    "x86-64-v2": _V2,
-    "x86-64-v3": _V3,
-    "x86-64-v4": (*_V3, "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
 }
 
 

@@ -9,7 +9,7 @@ from dalembert.emit.c99 import c99
 from dalembert.emit.readable import dot, numpy, python
 from dalembert.emit.source import Settings, Source, Unit
 from dalembert.errors import DalembertError
-from dalembert.kernel.machines import LEVELS
+from dalembert.kernel.compile import LEVELS
 from dalembert.kernel.objects import llvm, on_computers, on_controllers, with_kernel
 from dalembert.kernel.ptx import ptx
 from dalembert.kernel.web import wasm, wasm_of

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from dalembert.algebra.vectors import Vec
 from dalembert.errors import RobotError
 from dalembert.robot.bodies import SHAPE_KEYS, read_body, read_shape
 from dalembert.robot.bounds import COUPLINGS, LINKS, LOOPS, NAME, TOML_BYTES, at_most
@@ -32,6 +33,7 @@ from dalembert.robot.placement import Placement
 from dalembert.robot.safe_toml import parse_tables, read_text
 from dalembert.robot.shapes import Shape
 from dalembert.robot.tables import REQUIRED, Table, shown, told_at
+from dalembert.robot.virtual import VIRTUAL, virtual_joints, virtual_note
 
 FILE_KEYS = (
     *("name", "source", "notes", "left_out", "gravity", "omitted", "convention", "base", "tip", "payload"),
@@ -204,6 +206,12 @@ def _frames(table: Table) -> Robot:
     joints: list[Joint] = []
     couplings: list[Coupling] = []
     for joint in _each(table, "joint", JOINT_KEYS):
+        if str(joint.get("type")) in VIRTUAL:
+            between_links, several = _virtual_joint(joint)
+            links += between_links
+            joints += several
+            common["notes"] += (virtual_note(joint.name("name"), joint.name("type")),)
+            continue
         joints.append(_joint(joint))
         if joint.get("type") == HELICAL:
             pitch = joint.number("pitch")
@@ -231,8 +239,28 @@ def _shapes(link: Table, key: str) -> tuple[Shape, ...]:
     return tuple(map(read_shape, tables))
 
 
+def _virtual_joint(table: Table) -> tuple[tuple[Link, ...], tuple[Joint, ...]]:
+    """A joint of several variables: the massless links and the joints of one variable that stand for it."""
+    kind, name = table.name("type"), table.name("name")
+    accepted = ("name", "type", "parent", "child", "axis", "link_frame", *PLACEMENT_KEYS)
+    for key in JOINT_KEYS:
+        if key in table and key not in accepted:
+            raise RobotError(
+                f"{table.where}: joint '{name}' of type \"{kind}\" has several variables, so '{key}' is ambiguous; write it "
+                f"as separate joints {', '.join(step for step, _, _ in VIRTUAL[kind])} with a '{key}' each"
+            )
+    axis = Vec(table.vector("axis", (0.0, 0.0, 1.0)))
+    with told_at(table.where):
+        if not axis.norm > 0.0:
+            raise RobotError(f"the axis of joint '{name}' is (0, 0, 0); it must have a direction")
+        return virtual_joints(
+            name, kind, table.name("parent"), table.name("child"), read_placement(table),
+            axis=(1.0 / axis.norm) * axis, link_frame=read_placement_at(table, "link_frame"),
+        )  # fmt: skip
+
+
 def _joint(table: Table) -> Joint:
-    kind: Any = table.choice("type", (*JOINT_TYPES, HELICAL))
+    kind: Any = table.choice("type", (*JOINT_TYPES, HELICAL, *VIRTUAL))
     kind = "revolute" if kind == HELICAL else kind  # the turn of the screw; its slide follows
     turns = kind in ("revolute", "continuous")
     values: dict[str, Any] = {

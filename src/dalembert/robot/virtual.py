@@ -1,4 +1,4 @@
-"""Planar, floating and ball joints as one joint after another: virtual joints, with links without mass between them.
+"""Joints of several variables as chains of joints of one variable, with massless links between them.
 
 So every joint has one variable, and every quantity works unchanged: there are no quaternions in ``q``. The joint called
 ``NAME`` becomes these, in this order (prismatic joints in m, revolute ones in rad):
@@ -6,7 +6,10 @@ So every joint has one variable, and every quantity works unchanged: there are n
 planar     NAME/x, NAME/y in the plane across the axis, NAME/yaw about it
 floating   NAME/x, NAME/y, NAME/z along the axes of the joint's frame, then NAME/yaw, NAME/pitch, NAME/roll:
            R = Rz(yaw) Ry(pitch) Rx(roll), singular at pitch = ±90°
-ball       NAME/yaw, NAME/pitch, NAME/roll, the same turns
+ball       NAME/yaw, NAME/pitch, NAME/roll, the same rotations
+cylindrical  NAME/z along the axis, NAME/yaw about it
+
+A further kind is one row of ``VIRTUAL``: TOML files may then use it as the type of a joint.
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ VIRTUAL: dict[str, tuple[tuple[str, JointType, VecLike], ...]] = {
     "planar": (*_SLIDES[:2], _TURNS[0]),
     "floating": (*_SLIDES, *_TURNS),
     "ball": _TURNS,
+    "cylindrical": (_SLIDES[2], _TURNS[0]),
 }
 HERE = Placement()
 SINGULAR = "is singular at pitch = ±90°, where yaw and roll turn about one axis"
@@ -52,9 +56,9 @@ def virtual_joints(
     rotors: Sequence[Rotor | None] = (),
     at: Sequence[float] = (),
 ) -> tuple[tuple[Link, ...], tuple[Joint, ...]]:
-    """The links without mass and the joints that stand for a joint of the kind "planar", "floating" or "ball".
+    """The massless links and the joints of one variable that stand for a joint of a kind of ``VIRTUAL``.
 
-    axis        of a planar joint, the normal of its plane in the joint's frame. Where that is z, x and y are the frame's
+    axis        the direction of the kind's z-axis in the joint's frame: the normal of a planar joint's plane
     link_frame  the child's frame as seen from the last joint's
     friction, limits, rotors   one for each of the joints, in their order, where there are any
     at          what their variables are where the child stands at ``placement``; 0 unless given
@@ -64,7 +68,7 @@ def virtual_joints(
     [('cart/y', 'prismatic', 'cart/x', 'cart/y'), ('cart/yaw', 'continuous', 'cart/y', 'chassis')]
     """
     steps = VIRTUAL[kind]
-    turned = Placement(_basis(axis)) if kind == "planar" else Placement()
+    turned = Placement(_basis(axis))
     names = [f"{name}/{word}" for word, _, _ in steps]
     links = tuple(Link(inner, massless=True) for inner in names[:-1])
     ends = [parent, *names[:-1], child]
@@ -93,15 +97,15 @@ def virtual_joints(
 def virtual_note(name: str, kind: str) -> str:
     """What a reader says about a joint that it made virtual joints of."""
     words = ", ".join(f"{name}/{word}" for word, _, _ in VIRTUAL[kind])
-    singular = "" if kind == "planar" else f"; it {SINGULAR}"
+    singular = f"; it {SINGULAR}" if set(_TURNS) <= set(VIRTUAL[kind]) else ""
     return f"the {kind} joint '{name}' is {words}{singular}"
 
 
 def parts_of(robot: Robot, name: str) -> list[str]:
     """The virtual joints that stand for the joint ``name``; none where there is no such joint."""
     present = {joint.name for joint in robot.joints}
-    for kind in ("floating", "planar", "ball"):
-        names = [f"{name}/{word}" for word, _, _ in VIRTUAL[kind]]
+    for steps in sorted(VIRTUAL.values(), key=len, reverse=True):
+        names = [f"{name}/{word}" for word, _, _ in steps]
         if present.issuperset(names):
             return names
     return []

@@ -24,10 +24,7 @@ if TYPE_CHECKING:
     from dalembert.trajectory.limits import LimitsLike
     from dalembert.trajectory.limits_check import LimitExcess
     from dalembert.trajectory.moves import Move, Stop
-    from dalembert.trajectory.retiming import Retiming
-    from dalembert.trajectory.scaling import ScalingReport
     from dalembert.trajectory.scaling_table import ScalingTable
-    from dalembert.trajectory.time_optimal import TimeOptimalReport
 
 Evaluate = Callable[[Array], tuple[Array, Array, Array]]
 
@@ -85,7 +82,7 @@ class Trajectory:
     evaluate: Evaluate = field(repr=False)
     knots: tuple[float, ...] = field(default=(), repr=False)
     sampled_at: Array | None = field(default=None, repr=False)
-    scaling: ScalingReport | TimeOptimalReport | Retiming | None = field(default=None, repr=False)
+    scaling: Any = field(default=None, repr=False)  # ScalingReport, TimeOptimalReport or Retiming
     notes: tuple[str, ...] = field(default=(), repr=False)
     events: tuple[Event, ...] = field(default=(), repr=False)
 

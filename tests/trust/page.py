@@ -1,0 +1,152 @@
+"""docs/trust.md, from the outcomes of a run."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+import re
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+
+import dalembert
+from trust.check import Check, Outcome
+from trust.registry import CHECKS
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "trust.md"
+
+Results = Mapping[str, tuple[Outcome, float]]  # by name of the check: the outcome, and the time of its processes in s
+
+HEAD = """# Trust, measured
+
+<!-- written by tests/soak.py (make soak); changes by hand are lost -->
+
+How far can the numbers be relied on, and what happens when a process is killed, a disk is full or a file is damaged? This
+page is the answer of one run of `make soak`, which wrote it. Nothing here is a promise by hand: every figure is measured, every
+bound is checked in every run, and a violation would stand on this page as such.
+
+{verdict}
+
+| | |
+|---|---|
+| command | `{command}` |
+| scale | SOAK={scale:g}; what was done of the amounts of SOAK=1 is in the column "share" |
+| seed | {seed} |
+| date | {date} |
+| version | dalembert {version} |
+| machine | {machine} |
+| software | {software} |
+| duration | {minutes:.0f} min on {workers} processes |
+
+## Summary
+
+"Share" is the amount of this run as a share of that at SOAK=1 ("–" for checks that take a given time instead of a given
+amount). "Time" is that of all processes together, on a machine that may have had other work.
+
+| check | examples | share | worst error | bound | verdict | time |
+|---|---|---|---|---|---|---|
+{summary}
+
+To repeat it: `make soak SOAK={scale:g}` with new random numbers, or `python tests/soak.py {scale:g} --seed {seed}` with
+the same. `python tests/soak.py 1 --only quantities` runs the checks whose names hold this word and writes no page;
+`--full formulations` runs such checks at the amount of SOAK=1. The same checks run on a few fixed examples in `make test`
+(`tests/trust/test_small.py`). What is found stays under `out/soak`, and the exit status is then 1.
+"""
+
+
+def page_of(results: Results, scale: float, seed: int, command: str, seconds: float, workers: int) -> str:
+    """The page of a run as text."""
+    shown = [(check, *results[check.name]) for check in CHECKS if check.name in results]
+    violated = [check.title for check, outcome, _ in shown if outcome.violations]
+    idle = [check.title for check, outcome, _ in shown if not outcome.count and not outcome.violations]
+    sentences = [
+        f"**{len(violated)} of {len(shown)} checks found violations**: {', '.join(violated)}." if violated else "",
+        f"The run ended before it came to {', '.join(idle)}." if idle else "",
+        f"All {len(shown)} checks kept their bounds." if not violated and not idle else "",
+    ]
+    verdict = " ".join(filter(None, sentences))
+    head = HEAD.format(
+        verdict=verdict, command=command, scale=scale, seed=seed, date=datetime.date.today().isoformat(),
+        version=dalembert.__version__, machine=machine(), software=software(), minutes=seconds / 60, workers=workers,
+        summary="\n".join(_summary(check, outcome, time) for check, outcome, time in shown),
+    )  # fmt: skip
+    return "\n".join([head, *(_section(check, outcome) for check, outcome, _ in shown)])
+
+
+def _summary(check: Check, outcome: Outcome, seconds: float) -> str:
+    own_bounds = len({line.bound for line in outcome.lines.values()}) > 1
+    if own_bounds:
+        worst, bound = f"{outcome.share:.2g} of its bound", "see below"
+    elif check.error:
+        worst, bound = _number(outcome.worst), _number(check.bound)
+    else:
+        worst, bound = "–", "no violation"
+    cells = (
+        f"[{check.title}](#{_anchor(check.title)})", f"{outcome.count:,} {check.counted}", _share(check, outcome), worst,
+        bound, "**violated**" if outcome.violations else "kept" if outcome.count else "not run", _duration(seconds),
+    )  # fmt: skip
+    return f"| {' | '.join(cells)} |"
+
+
+def _share(check: Check, outcome: Outcome) -> str:
+    if check.unit == "seconds" or check.counted == "processes":
+        return "–"
+    return f"{100 * outcome.count / check.full:.3g} %"
+
+
+def _section(check: Check, outcome: Outcome) -> str:
+    parts = [f"## {check.title}\n", f"{check.text}\n", *(f"{note}\n" for note in outcome.notes)]
+    own_bounds = len({line.bound for line in outcome.lines.values()}) > 1
+    if check.error:
+        bounds = "the bound of each line is in the table" if own_bounds else f"bound: {_number(check.bound)}"
+        parts.append(f"Error: {check.error}; {bounds}.\n")
+    ordered = sorted(outcome.lines.items()) if own_bounds else outcome.lines.items()
+    heading, rows = [check.label, "tried"], []
+    if check.error:
+        heading += ["worst error", *(["bound"] if own_bounds else [])]
+    else:
+        heading += ["violations"]
+    for label, line in ordered:
+        row = [label, f"{line.count:,}", _number(line.worst) if check.error else f"{line.worst:.0f}"]
+        rows.append(row + ([_number(line.bound)] if check.error and own_bounds else []))
+    parts.append("\n".join(f"| {' | '.join(row)} |" for row in (heading, ["---"] * len(heading), *rows)) + "\n")
+    if outcome.violations:
+        parts.append(f"**{outcome.violations} violations**, of which the first are:\n")
+        parts.append("\n".join(f"- {_without_paths(finding)}" for finding in outcome.findings) + "\n")
+    return "\n".join(parts)
+
+
+def _number(x: float) -> str:
+    return f"{x:.2f}" if 0.01 <= x < 100 else "0" if x == 0 else f"{x:.1e}"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds / 60:.1f} min"
+
+
+def _anchor(title: str) -> str:
+    return re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
+
+
+def _without_paths(text: str) -> str:
+    """The text with folders of this machine taken out, in one line."""
+    return " ".join(text.replace(str(ROOT), ".").split()).replace("|", "\\|")
+
+
+def machine() -> str:
+    """The processor, its cores and the memory."""
+    model, memory = platform.processor() or platform.machine(), ""
+    information = Path("/proc/cpuinfo")
+    if information.exists() and (found := re.search(r"model name\s*:\s*(.+)", information.read_text())):
+        model = found[1]
+    if hasattr(os, "sysconf"):
+        memory = f", {os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 1e9:.0f} GB"
+    return f"{model}, {os.cpu_count()} cores{memory}, {platform.system()} {platform.machine()}"
+
+
+def software() -> str:
+    """Python and the libraries that numbers depend on."""
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "llvmlite", "mpmath"))
+    return f"Python {platform.python_version()}, {libraries}"
