@@ -4,7 +4,7 @@ PYTHON ?= python3
 WORKERS ?= 2
 SOAK ?= 1
 BIN := .venv/bin
-# compilers, emulators and browsers for the tests; tests of missing ones are skipped
+# compilers, emulators and browsers for the tests; tests of missing ones are skipped, but not with CI set
 DEBIAN := gcc g++ clang libclang-rt-dev libc6-dev nodejs chromium firefox-esr xvfb libegl1 libgl1-mesa-dri \
 	fonts-dejavu-core fonts-dejavu-extra poppler-utils qemu-user qemu-system-arm \
 	gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross \
@@ -37,23 +37,23 @@ help:
 	@echo "make docs       build the documentation site and execute its code: out/site/index.html"
 	@echo "make book       execute the notebooks of examples/book and compare their output, and display every object in a kernel; make book-update rewrites them"
 	@echo "make test       all tests that need only Python, on WORKERS=$(WORKERS) processes"
-	@echo "make test-more  all targets below up to test-drake, the notebooks and the documentation: .ci/run is lint, test and test-more"
+	@echo "make test-more  everything that needs more than Python: the targets below up to portable, the notebooks and the site"
 	@echo "make test-machines  emitted code with compilers and emulators, reports and figures, pages in a browser: installs these tools on Debian"
 	@echo "make test-fits  exciting motions, model selection, payloads: many identifications from simulated and real logs"
 	@echo "make test-page  the live page in Chromium and Firefox, and lint-page for its modules: installs these tools on Debian"
 	@echo "make test-core  the core alone, in an environment without extras"
 	@echo "make test-foreign  PyTorch and JAX on the CPU, in an environment with both"
-	@echo "make test-docs  build the documentation strictly and check its links"
+	@echo "make test-docs  build the documentation strictly and follow its links"
 	@echo "make test-robots  every URDF and xacro file of PyPI's example-robot-data and rtb-data, compared with Pinocchio"
 	@echo "make test-drake  SDF files and rotors compared with Drake, in an environment with Drake"
-	@echo "make portable   the core on other versions of Python and NumPy, other processors and 64-bit ARM: writes docs/portability.md"
+	@echo "make portable   the core with other Python and NumPy versions, processors and 64-bit ARM: writes docs/portability.md"
 	@echo "make test-gpu   tests that need a CUDA device, with the CuPy, PyTorch and JAX of PYTHON"
 	@echo "make lint       check formatting, ruff and mypy without changing files"
 	@echo "make lint-page  check types and formatting of the page's JavaScript with TypeScript and Prettier from npm"
 	@echo "make format     format the code with ruff, and with Prettier if lint-page has installed it"
 	@echo "make bench      speed on this machine compared with every other library that installs: benchmarks/RESULTS.md, and further benchmarks"
 	@echo "make bench-quick  the same page from fewer measurements: out/bench/RESULTS.md"
-	@echo "make soak       all trust checks at the scale SOAK, which write docs/trust.md; SOAK=1 takes hours, 0.02 takes minutes"
+	@echo "make soak       all trust checks at the scale SOAK; writes docs/trust.md. SOAK=1 takes hours, SOAK=0.02 minutes"
 	@echo "make soak-identification  a thousand simulated robots: is the true structure selected, are standard deviations correct; SOAK scales the number"
 	@echo "make clean      remove .venv, out and caches"
 
@@ -144,7 +144,7 @@ out/drake/venv/.installed: .venv/.python pyproject.toml
 	out/drake/venv/bin/python -m pip install --quiet --disable-pip-version-check "drake>=1.30" "pytest>=8" "hypothesis>=6.100" -e .
 	@touch $@
 
-# in separate environments under out/portable; missing interpreters come from later Debian releases
+# in separate environments under out/portable; missing interpreters come from Debian's later releases
 portable: .venv/.installed .venv/.installed-debian
 	$(BIN)/python tests/portable/run.py
 

@@ -357,10 +357,10 @@ def test_empty_batches_and_nan(redundancy) -> None:
 @pytest.mark.parametrize(
     ("name", "limits", "words"),
     [
-        ("planar-2r", "arm", "largest share of a torque limit that holding still takes"),
-        ("planar-2r", None, "largest joint torque that holding still takes (N m)"),
-        ("cartesian-2", None, "largest joint torque that holding still takes (N)"),
-        ("pr-arm", None, "largest joint torque that holding still takes (N m; N at prismatic joints)"),
+        ("planar-2r", "arm", "largest share of a torque limit needed to hold still"),
+        ("planar-2r", None, "largest joint torque needed to hold still (N m)"),
+        ("cartesian-2", None, "largest joint torque needed to hold still (N)"),
+        ("pr-arm", None, "largest joint torque needed to hold still (N m; N at prismatic joints)"),
     ],
 )
 def test_a_gravity_load_without_limits_is_no_share(name, limits, words):

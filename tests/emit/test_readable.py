@@ -137,10 +137,10 @@ MISTAKES = {
         "precision": "float",
     },
     "libm=False .* is supported by the targets c": {"target": "numpy", "libm": False},
-    "the function cannot be called 'a b'; a name has letters": {"function": "a b"},
-    "has 90 letters, more than 80; give a shorter one": {"function": "a" * 90},
-    "pose does not take 'tip_wrench'; the options it takes are: parameters": {"options": ("tip_wrench",)},
-    "pose has no formulation 'lean'; it has frames": {"formulation": "lean"},
+    "the function cannot be called 'a b'; a name consists of letters": {"function": "a b"},
+    "has 90 characters, more than 80; give a shorter one": {"function": "a" * 90},
+    "pose does not take 'tip_wrench'; its options are: parameters": {"options": ("tip_wrench",)},
+    "pose has no formulation 'lean'; its formulations are frames": {"formulation": "lean"},
 }
 
 
@@ -156,7 +156,7 @@ def test_names_of_quantities_that_are_wrong_are_told() -> None:
         a.emit("inertia")
     with pytest.raises(da.DalembertError, match="no quantity is named"):
         a.emit([])
-    with pytest.raises(da.DalembertError, match="'pose' is asked for twice"):
+    with pytest.raises(da.DalembertError, match="'pose' is requested twice"):
         a.emit(["pose", "jacobian", "pose"])
 
 

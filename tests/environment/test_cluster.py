@@ -174,12 +174,12 @@ def test_what_goes_wrong_on_a_worker_is_the_same_sentence(client: Client) -> Non
 
     with pytest.raises(da.SimulationError, match=r"\(state 170 of the batch\)") as near:
         da.simulate(arm, q0, None, wild, 0.05, step=1e-2)
-    with pytest.raises(da.SimulationError, match=r"\(state 36 of .*counted from 134, where a piece") as far:
+    with pytest.raises(da.SimulationError, match=r"\(state 36 of .*counted from 134, where a part") as far:
         da.simulate(arm, q0, None, wild, 0.05, step=1e-2, cluster=client)
     assert str(near.value).partition(" (state")[0] == str(far.value).partition(" (state")[0]
     with pytest.raises(da.DalembertError, match="cannot be sent to the workers"):
         da.simulate(arm, q0, None, Unsendable(), 0.05, cluster=client)
-    with pytest.raises(da.DalembertError, match="this is one simulation"):
+    with pytest.raises(da.DalembertError, match="this is a single simulation"):
         da.simulate(arm, q0[0], None, None, 0.05, cluster=client)
 
 
@@ -226,7 +226,7 @@ def test_commands_work_on_a_cluster(client: Client, tmp_path: Path) -> None:
     for words, sentence in (
         (("simulate", "planar-2r", "--cluster", address), "give their initial states with --states"),
         ((*batch, str(tmp_path / "run.csv")), "a batch of simulations is written as .npz"),
-        ((*batch, str(tmp_path / "run.npz"), "--q", "0 0"), "--q is about one simulation"),
+        ((*batch, str(tmp_path / "run.npz"), "--q", "0 0"), "--q applies to a single simulation"),
         (
             ("map", "planar-2r", "-o", str(tmp_path / "map.png"), "--cluster", "nowhere"),
             "no Dask scheduler answers at 'nowhere'",

@@ -121,7 +121,7 @@ def test_mistakes_are_one_sentence() -> None:
         r"q has dtype int64; JAX arrays must be float32 or float64": lambda: a.gravity_torque(q.astype(int)),
         r"q has shape \(3,\); its last axis must be 2": lambda: a.gravity_torque(jnp.ones(3)),
         r"out cannot be given with a JAX array": lambda: a.inverse_dynamics(q, q, q, out=q),
-        r"q is a JAX array, and the joints of the tree": lambda: a.tree_positions(q),
+        r"q is a JAX array, but the positions of the tree": lambda: a.tree_positions(q),
         r"these shapes do not broadcast: q \(3, 2\), qd \(4, 2\)": lambda: a.inverse_dynamics(jnp.ones((3, 2)), jnp.ones((4, 2)), q),
     }.items():  # fmt: skip
         with pytest.raises(da.ShapeError, match=message) as caught:

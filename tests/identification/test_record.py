@@ -123,7 +123,7 @@ WRONG: dict[str, tuple[str, Any, str]] = {
     "zero": ("rate", 0, "rate is 0; it must be a number above 0"),
     "too large": ("cutoff", 10**400, "cutoff .*finite number"),
     "too short": ("parameters", [1.0], "parameters .*list of"),
-    "null": ("noise", [None, None], "noise has null"),
+    "null": ("noise", [None, None], "noise contains null"),
     "not square": ("covariance", [[1.0, 2.0]], "covariance .*list of"),
     "no list": ("names", "m_1", "names .*list of texts"),
     "no term": ("terms", [{"joint": 0, "magic": 1.0}], "terms has .*must be one of viscous"),

@@ -447,11 +447,11 @@ def test_command_shows_verifies_and_clears(home: dict[str, str]) -> None:
     shown = command(home).stdout
     assert str(folder(home)) in shown and "at most 512 MB" in shown
     assert any(line.split() == ["kernels", "2"] for line in shown.splitlines())
-    assert command(home, "--verify").stdout.strip() == "2 kernels are good, 0 were bad."
+    assert command(home, "--verify").stdout.strip() == "2 kernels are valid, 0 were invalid."
     bad = objects(home)[1]
     bad.write_bytes(bad.read_bytes()[:-1])
     checked = command(home, "--verify")
-    assert checked.stdout.strip() == "1 kernels are good, 1 was bad."
+    assert checked.stdout.strip() == "1 kernels are valid, 1 was invalid."
     assert checked.stderr.count("\n") == 1 and str(bad) in checked.stderr
     assert len(objects(home)) == 1 and bad not in objects(home)
     cleared = command(home, "--clear")

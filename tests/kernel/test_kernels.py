@@ -519,7 +519,7 @@ class TestMessages:
             da.load("panda").inverse_dynamics(np.zeros(7, complex), np.zeros(7), np.zeros(7))
 
     def test_unknown_names(self) -> None:
-        with pytest.raises(da.DalembertError, match="no quantity 'torque'; known are inverse_dynamics"):
+        with pytest.raises(da.DalembertError, match="no quantity 'torque'; the quantities are inverse_dynamics"):
             da.load("panda").kernel("torque")
         with pytest.raises(da.DalembertError, match="no formulation 'magic'"):
             da.load("panda").inverse_dynamics(*np.zeros((3, 7)), formulation="magic")

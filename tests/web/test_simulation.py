@@ -169,8 +169,8 @@ STATE = "() => Array.from(dalembert.app.state.q)"
 
 
 def let_go(page: Any) -> None:
-    page.get_by_role("tab", name="Simulation").click()
-    page.get_by_role("button", name="Start").click()
+    page.get_by_role("tab", name="Let go").click()
+    page.get_by_role("button", name="Let go").click()
 
 
 def test_buttons_let_go_pause_step_and_reset(page_of: Callable[..., Any]) -> None:
@@ -192,9 +192,9 @@ def test_buttons_let_go_pause_step_and_reset(page_of: Callable[..., Any]) -> Non
 
 def test_the_readout_says_how_far_the_energy_drifts(page_of: Callable[..., Any]) -> None:
     page = page_of("planar-2r")
-    page.get_by_role("tab", name="Simulation").click()
+    page.get_by_role("tab", name="Let go").click()
     page.get_by_label("Joint stops").uncheck()
-    page.get_by_role("button", name="Start").click()
+    page.get_by_role("button", name="Let go").click()
     page.wait_for_function("() => dalembert.app.simulation.player.simulation.time > 0.1", timeout=20_000)
     page.get_by_role("button", name="Pause").click()
     page.wait_for_timeout(60)
@@ -220,7 +220,7 @@ def test_a_slider_takes_the_arm_from_the_simulation(page_of: Callable[..., Any])
 
 def test_gravity_can_be_switched_off_and_turned(page_of: Callable[..., Any]) -> None:
     page, arm = page_of("planar-2r"), da.load("planar-2r")
-    page.get_by_role("tab", name="Simulation").click()
+    page.get_by_role("tab", name="Let go").click()
     q = page.evaluate(STATE)
     torque = "() => Array.from(dalembert.robot.gravityTorque(dalembert.app.state.q))"
     page.get_by_role("tabpanel").get_by_label("Gravity", exact=True).uncheck()
@@ -231,9 +231,9 @@ def test_gravity_can_be_switched_off_and_turned(page_of: Callable[..., Any]) -> 
 
 def test_the_handle_pulls_a_moving_arm_and_the_torques_feel_it(page_of: Callable[..., Any]) -> None:
     page = page_of("planar-2r")
-    page.get_by_role("tab", name="Simulation").click()
+    page.get_by_role("tab", name="Let go").click()
     page.get_by_role("tabpanel").get_by_label("Gravity", exact=True).uncheck()
-    page.get_by_role("button", name="Start").click()
+    page.get_by_role("button", name="Let go").click()
     box = page.locator(".stage-handle").bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.move(x, y)

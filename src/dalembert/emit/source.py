@@ -69,7 +69,7 @@ class Source:
         for path in paths:
             if path.is_file() and not force:
                 raise DalembertError(
-                    f"{path}: the file already exists and was not changed; use --force (force=True) to overwrite it"
+                    f"{path}: the file already exists and was not changed; --force (force=True) overwrites it"
                 )
             check_writable(path, overwrite=force)
         with ExitStack() as stack:  # each is renamed when the stack unwinds, after all have been written

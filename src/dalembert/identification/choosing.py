@@ -1,4 +1,4 @@
-"""From what a user left open to what a log says: the whole selection, its result pinned in the settings."""
+"""The whole selection: the options that the user left open are chosen from the log and pinned in the settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dalembert.logs.log import Log
 
 
 def choose(arm: Arm, log: Log, settings: AskedSettings, rotor: bool, step: Progress) -> tuple[AskedSettings, Selection]:
-    """The settings with everything chosen that was open, and what was tried."""
+    """The settings with all open choices made, and the trials."""
     assert settings.selection is not None
     open_, selection = settings.open, settings.selection
     material = Material(log, selection.blocks, settings.filtering.cutoff)
@@ -26,7 +26,7 @@ def choose(arm: Arm, log: Log, settings: AskedSettings, rotor: bool, step: Progr
     model = selector.model(laws)
     filtering = replace(settings.filtering, cutoff=float(cutoff))
     estimator = settings.estimator
-    fixed = replace(model, sigmoid=None, stribeck=None)  # sharp Coulomb friction stands for shapes that the fit finds
+    fixed = replace(model, sigmoid=None, stribeck=None)  # ideal Coulomb friction in place of shapes to be fitted
     parameters = parameter_set(arm, fixed, rotor, [], material.log.mean_temperature)
     study = EstimatorStudy(parameters, material, cutoff, selection.standard_errors)
     if "estimator" in open_:

@@ -1,9 +1,9 @@
-"""Exciting trajectories: motions that show an arm's parameters best, S 7.4.
+"""Exciting trajectories: motions that determine an arm's parameters best, S 7.4.
 
 A motion is a finite Fourier series, repeated over whole periods, or a spline; both start and end at rest
-(:mod:`exciting_shapes`). The best by a criterion (:mod:`exciting_problem`) is looked for under limits on positions,
-velocities, accelerations and torques, and clear of the floor and other planes (:mod:`exciting_limits`). After a fit, it is
-the motion that reduces most the uncertainty of what a goal names (:mod:`exciting_goals`).
+(:mod:`exciting_shapes`). A criterion (:mod:`exciting_problem`) is optimised under limits on positions, velocities,
+accelerations and torques, with a clearance from the floor and other planes (:mod:`exciting_limits`). After a fit, the
+motion is the one that most reduces the uncertainty of the quantities named by a goal (:mod:`exciting_goals`).
 """
 
 from __future__ import annotations
@@ -44,33 +44,33 @@ from dalembert.trajectory.trajectory import Trajectory
 Array = NDArray[np.floating[Any]]
 Progress = Callable[[float, float], None]
 
-PERIOD = 10.0  # s: about how long a period is unless its frequency is given
-POWERS = (1.0, 2.0, 4.0, 8.0, 16.0)  # p of the smooth condition number, round after round
-ROUNDS = 3  # of those for every start; the best goes on through the others
-LAST = 3  # more rounds with the largest p
-STEPS = 200  # of the optimiser in a round
-STIFF = 300.0  # ρ of the limits at first; twice as much every round
-MISMATCH = 30.0  # times the scaled condition number: a condition number that tells of units alone
-FAR = 1e6  # what a motion counts for whose loops cannot be closed
-MOST_SHAPES, MOST_STARTS = 1000, 10_000  # harmonics or points, and motions tried: far beyond what is of use
+PERIOD = 10.0  # s: approximate period if no base frequency is given
+POWERS = (1.0, 2.0, 4.0, 8.0, 16.0)  # p of the smooth condition number in successive rounds
+ROUNDS = 3  # rounds for every start; the best one continues through the remaining rounds
+LAST = 3  # additional rounds with the largest p
+STEPS = 200  # optimiser steps per round
+STIFF = 300.0  # initial ρ of the limits; doubled in every round
+MISMATCH = 30.0  # times the scaled condition number: a larger condition number only reflects the units
+FAR = 1e6  # objective of a motion whose loops cannot be closed
+MOST_SHAPES, MOST_STARTS = 1000, 10_000  # harmonics or points, and random motions: far beyond any useful value
 KINDS = ("fourier", "spline")
 
 
 @brief
 @dataclass(frozen=True, eq=False)
 class Excitation:
-    """A motion for identification, and how well it shows the base parameters.
+    """A motion for identification, and how well it determines the base parameters.
 
     trajectory        the :class:`~dalembert.Trajectory`, at rest at both ends, within all limits
-    criterion         what was optimised, ``value`` what became of it
-    condition         of Ȳ_b as it stands, in SI units; ``condition_scaled`` with columns of length one
+    criterion         the criterion that was optimised, and ``value``, its result
+    condition         condition number of Ȳ_b in SI units; ``condition_scaled`` with columns of length one
     log_det           log det of Ȳ_bᵀȲ_b / N
-    base              the base parameters that Ȳ_b has columns for
-    coefficients      (2, n, L) sine and cosine amplitudes, ``offset`` (n,), ``base_frequency`` (Hz); of a spline
-                      (n, points + 6) control points from the offset, and no base frequency
+    base              the base parameters that correspond to the columns of Ȳ_b
+    coefficients      (2, n, L) sine and cosine amplitudes, ``offset`` (n,), ``base_frequency`` (Hz); for a spline
+                      (n, points + 6) control points relative to the offset, and no base frequency
     history           best value after every round
-    forecast          after a fit, the standard deviations of what the goal names, before and after this motion
-    seconds           what it took, interrupted whether Ctrl-C ended it early
+    forecast          after a fit, the standard deviations of the quantities in the goal, before and after this motion
+    seconds           duration of the search; interrupted: whether Ctrl-C ended it early
     """
 
     arm: Arm
@@ -91,7 +91,7 @@ class Excitation:
 
     @property
     def value(self) -> float:
-        """The criterion's own number: a condition number, log det, or what the goal measures."""
+        """The value of the criterion: a condition number, log det, or the measure of the goal."""
         values = (self.condition, self.condition_scaled, self.log_det)
         if self.criterion == "l-optimal":
             assert self.forecast is not None
@@ -99,9 +99,9 @@ class Excitation:
         return values[CRITERIA.index(self.criterion)]
 
     def save(self, path: str | os.PathLike[str], *, rate: float = 100.0, overwrite: bool = True) -> None:
-        """Write the motion as CSV: t, q, qd, qdd, and the torques that the arm's model says it takes.
+        """Write the motion as CSV: t, q, qd, qdd, and the torques predicted by the arm's model.
 
-        After a fit, lines that begin with # say before the header what the motion is for and what it should bring.
+        After a fit, comment lines before the header, which begin with #, state the goal and the forecast.
         """
         names, columns = motion_columns(self.trajectory, self.arm, rate=rate)
         with whole_file(path, overwrite=overwrite) as file:
@@ -135,36 +135,37 @@ def excite(
     progress: Progress | None = None,
     cluster: Any = None,
 ) -> Excitation:
-    """A motion that shows the base parameters of ``arm`` best, within its limits.
+    """A motion within the limits of ``arm`` that determines its base parameters best.
 
-    duration        s, of a Fourier series a whole number of periods
-    shape           "fourier", or "spline": of degree 5, from where it starts and back
+    duration        s; for a Fourier series a whole number of periods
+    shape           "fourier", or "spline": of degree 5, starting and ending in the same posture
     harmonics       L of the Fourier series
-    points          control points of the spline for every joint; one a second unless given
-    base_frequency  Hz; unless given, periods take about 10 s. L times this is the highest frequency: keep it
-                    well below what bends the arm
-    criterion       "condition" (unless given), "scaled-condition" or "d-optimal"; after a fit "l-optimal" (unless given) or
+    points          control points of the spline for every joint; one per second by default
+    base_frequency  Hz; by default a period takes about 10 s. L times this is the highest frequency: keep it well below
+                    the first resonance of the arm
+    criterion       "condition" (the default), "scaled-condition" or "d-optimal"; after a fit "l-optimal" (the default) or
                     "d-optimal", of both runs together
-    after           a former fit of this arm: an Identification, its record, or the file that ``fit.save`` or
-                    ``dalembert identify --json`` wrote. The motion is for its model, whose terms, offsets and noise replace
-                    friction, torque_offset, rotor and noise, and it reduces what is still uncertain
-    goal            what matters then: "parameters" (unless given), "friction", "friction:joint3", "payload" (a run with a load
-                    at the tip), "payload:mass-com", "task:motion.csv", or a Trajectory whose torques are to be predicted
-    friction        of "viscous" and "coulomb", those to be identified; torque_offset: a constant for each joint
-    rotor           rotor inertias, too; where the arm has some, unless said
-    clearance       m that joints, link frames and tip stay clear of the floor, which is at the height of the base's origin,
-                    and of all planes; None: 0 from the planes, and no floor
+    after           an earlier fit of this arm: an Identification, its record, or the file that ``fit.save`` or
+                    ``dalembert identify --json`` wrote. The motion is planned for its model, whose terms, offsets and noise
+                    replace friction, torque_offset, rotor and noise, and it reduces the remaining uncertainty
+    goal            what is to be determined after a fit: "parameters" (the default), "friction", "friction:joint3",
+                    "payload" (a run with a load at the tip), "payload:mass-com", "task:motion.csv", or a Trajectory whose
+                    torques are to be predicted
+    friction        any of "viscous" and "coulomb", to be identified; torque_offset: a constant torque for each joint
+    rotor           whether rotor inertias are identified; by default, if the arm has rotors
+    clearance       m, minimum distance of joints, link frames and tip from the floor, which is at the height of the base's
+                    origin, and from all planes; None: 0 from the planes, and no floor
     floor           whether there is a floor
     planes          (normal, offset) each, in base axes: points p of the arm stay where n·p ≥ d + clearance, n of length one
-    share           of every limit that may be used, such as 0.9
-    start           (n,) where the motion begins and ends; free unless given
-    noise           (n,) standard deviations of the torques (N m), to weight the joints' equations by
-    starts, seed    of how many random motions the best is refined; the same seed gives the same motion
+    share           the fraction of every limit that may be used, such as 0.9
+    start           (n,) the posture in which the motion begins and ends; free by default
+    noise           (n,) standard deviations of the torques (N m), by which the joints' equations are weighted
+    starts, seed    number of random motions from which the best is refined; the same seed gives the same motion
     progress        called with the fraction done and the best value so far
     cluster         the address of a Dask scheduler, or a ``distributed.Client``, whose workers improve the starts; the
-                    motion is the same, bit by bit, where processors are alike
+                    motion is identical, bit by bit, on processors of the same kind
 
-    Ctrl-C ends it with the best motion so far.
+    Ctrl-C ends the search with the best motion so far.
 
     >>> import dalembert as da
     >>> found = excite(da.load("pendulum"), duration=10.0, harmonics=3, clearance=None, starts=1)
@@ -177,24 +178,22 @@ def excite(
         raise DalembertError(f"there is no shape '{shape}'; known are {', '.join(KINDS)}")
     if not 2 <= harmonics <= MOST_SHAPES:
         raise DalembertError(
-            f"harmonics is {shown(harmonics)}; a motion from rest to rest needs 2 or more, and at most {MOST_SHAPES} are taken"
+            f"harmonics is {shown(harmonics)}; it must be from 2, which a motion from rest to rest needs, to {MOST_SHAPES}"
         )
     if shape == "spline" and base_frequency is not None:
-        raise DalembertError("base_frequency is about Fourier series; a spline has points")
+        raise DalembertError("base_frequency applies to Fourier series; give points for a spline")
     if points is not None and (shape != "spline" or not 3 <= points <= MOST_SHAPES):
         raise DalembertError(
-            f"points is {shown(points)}; it is for shape='spline' and must be 3 or more, and at most {MOST_SHAPES}"
+            f"points is {shown(points)}; it applies to shape='spline' and must be from 3 to {MOST_SHAPES}"
         )
     if not 1 <= starts <= MOST_STARTS:
-        raise DalembertError(
-            f"starts is {shown(starts)}; at least one motion must be tried, and at most {MOST_STARTS} are"
-        )
+        raise DalembertError(f"starts is {shown(starts)}; it must be from 1 to {MOST_STARTS}")
     if seed < 0:
         raise DalembertError(f"seed is {seed}; it must be a whole number, 0 or more")
     if clearance is not None and not math.isfinite(clearance):
-        raise DalembertError(f"clearance is {clearance:g} m; it must be finite, or None where there is no floor")
+        raise DalembertError(f"clearance is {clearance:g} m; it must be finite, or None if there is no floor")
     if not 0 < share <= 1:
-        raise DalembertError(f"share is {share:g}; it is the part of every limit to use, above 0 and at most 1")
+        raise DalembertError(f"share is {share:g}; it is the fraction of every limit to be used, above 0 and at most 1")
     (duration,) = positive("duration", duration, 1)
     f: float | None = None
     if shape == "fourier":
@@ -210,7 +209,7 @@ def excite(
     else:
         if tuple(friction) != FRICTION or not torque_offset or rotor is not None or noise is not None:
             raise DalembertError(
-                "friction, torque_offset, rotor and noise are those of the former fit (after); leave them out"
+                "friction, torque_offset, rotor and noise are taken from the earlier fit (after); leave them out"
             )
         record = as_record(after)
         base, weights = record.base(arm), weights_of(record)
@@ -235,8 +234,8 @@ def excite(
     condition, scaled, log_det = problem.measured(search.best)
     if criterion == "condition" and condition > MISMATCH * scaled:
         limits.notes.append(
-            f"the condition number, {condition:.3g}, is mostly that of columns of different size ({scaled:.3g} with columns "
-            "of length one): 'scaled-condition' or 'd-optimal' say more about this arm"
+            f"the condition number, {condition:.3g}, mostly reflects columns of different size ({scaled:.3g} with columns "
+            "of length one): 'scaled-condition' or 'd-optimal' is the better criterion for this arm"
         )
     return Excitation(
         arm, motion, criterion, condition, scaled, log_det, base, coefficients, centre, f, tuple(search.history),
@@ -246,22 +245,22 @@ def excite(
 
 
 def _criterion(criterion: str | None, fitted: bool, goal: Any) -> str:
-    """The criterion, checked: those of a motion by itself, or of what a fit and a motion know together."""
+    """The checked criterion: of a motion by itself, or of the information of a fit and a motion together."""
     if goal is not None and not fitted:
-        raise DalembertError("a goal is for the motion after a fit; give the fit (after), or leave the goal out")
+        raise DalembertError("a goal applies to a motion after a fit; give the fit (after), or leave the goal out")
     if criterion is None:
         return "l-optimal" if fitted else "condition"
     if criterion not in CRITERIA:
         raise DalembertError(f"there is no criterion '{criterion}'; known are {', '.join(CRITERIA)}")
     allowed = CRITERIA[2:] if fitted else CRITERIA[:3]
     if criterion not in allowed:
-        when = "after a fit" if fitted else "without a former fit (after)"
-        raise DalembertError(f"the criterion '{criterion}' has no meaning {when}; choose of {', '.join(allowed)}")
+        when = "after a fit" if fitted else "without an earlier fit (after)"
+        raise DalembertError(f"the criterion '{criterion}' has no meaning {when}; choose from {', '.join(allowed)}")
     return criterion
 
 
 def _frequency(duration: float, given: float | None) -> tuple[float, int]:
-    """The base frequency (Hz), and how many periods the motion has."""
+    """The base frequency (Hz), and the number of periods of the motion."""
     if given is None:
         periods = max(1, round(duration / PERIOD))
         return periods / duration, periods
@@ -269,7 +268,7 @@ def _frequency(duration: float, given: float | None) -> tuple[float, int]:
     periods = round(float(f) * duration)
     if periods < 1 or abs(periods - f * duration) > 1e-6 * periods:
         raise DalembertError(
-            f"{duration:g} s hold {f * duration:.4g} periods of {f:g} Hz; a motion that ends at rest has a whole number"
+            f"a duration of {duration:g} s contains {f * duration:.4g} periods of {f:g} Hz; a motion that ends at rest needs a whole number"
         )
     return float(f), periods
 
@@ -285,11 +284,11 @@ class Search:
         self.best: Array | None = None
         self.score = float("inf")
         self.history: list[float] = []
-        self.offers: list[tuple[Array, float]] = []  # every motion within the limits that was looked at, and its score
+        self.offers: list[tuple[Array, float]] = []  # every motion within the limits that was evaluated, and its score
         self.done, self.planned = 0, (starts - 1) * ROUNDS + len(POWERS) + LAST
 
     def run(self, cluster: Any = None) -> None:
-        """All of it; ``best`` always holds a motion within the limits."""
+        """The whole search; ``best`` always holds a motion within the limits."""
         ends = []
         if cluster is None:
             ends += [self.begun(k) for k in range(self.starts)]
@@ -307,7 +306,7 @@ class Search:
         self._improved(x, POWERS[ROUNDS:] + POWERS[-1:] * LAST, STIFF * 2**ROUNDS, multipliers)
 
     def begun(self, k: int) -> tuple[float, int, Array, dict[str, Array]]:
-        """Start k, improved a little: its score, k, the motion, and the multipliers of its limits."""
+        """Start k after a few improvements: its score, k, the motion, and the multipliers of its limits."""
         rng = np.random.default_rng([self.seed, k])
         x = 0.3 * rng.normal(size=self.problem.size) / np.sqrt(self.problem.size[1])
         if not self.problem.anchored:
@@ -331,7 +330,7 @@ class Search:
                 try:
                     value, slope, state = problem.objective(y, p)
                     extra, more, _ = problem.penalty(state, m, rho)
-                except ClosureError:  # a step too far: loops that cannot be closed
+                except ClosureError:  # the step is too large: loops cannot be closed
                     return FAR, np.zeros(flat.size)
                 return value + extra, (slope + more).ravel()
 
@@ -353,7 +352,7 @@ class Search:
         return x, multipliers
 
     def _offer(self, x: Array) -> None:
-        """Look at a motion within the limits."""
+        """Evaluate a motion within the limits."""
         self._keep(x, self.problem.score(x))
 
     def _keep(self, x: Array, score: float) -> None:
@@ -369,7 +368,7 @@ class Search:
 
 
 def _begun(search: tuple[ExcitationProblem, int, int], k: int) -> tuple[Any, list[tuple[Array, float]]]:
-    """Start k by itself, on a worker of a cluster, and every motion that it offered."""
+    """Start k alone, on a worker of a cluster, and every motion that it evaluated."""
     alone = Search(*search, None)
     with one_thread():
         return alone.begun(k), alone.offers

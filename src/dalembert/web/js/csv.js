@@ -17,7 +17,7 @@ export const LARGEST_MOTION_FILE = 20e6; // bytes
 export function fileText(path, content) {
   if (content.byteLength > LARGEST_MOTION_FILE) {
     throw new FileError(
-      `${path}: the motion has ${content.byteLength} bytes; at most ${LARGEST_MOTION_FILE} are read`,
+      `${path}: the motion has ${content.byteLength} bytes; the maximum is ${LARGEST_MOTION_FILE}`,
     );
   }
   try {
@@ -37,7 +37,7 @@ export function readMotion(path, text, arm) {
   const numbers = checkedNumbers(table, columns, n);
   const count = table.lines.length;
   const width = columns.wanted.length;
-  if (count < 2) throw new FileError(`${path}: a motion needs at least two rows, and the file has one`);
+  if (count < 2) throw new FileError(`${path}: a motion needs at least two rows, but the file has only one`);
   const instants = Float64Array.from({ length: count }, (_, row) => numbers[row * width]);
   for (const [a, b] of [
     [instants[0], instants[1]],
@@ -45,7 +45,7 @@ export function readMotion(path, text, arm) {
   ]) {
     if (a === b) {
       throw new FileError(
-        `${path}: the instant ${general(a)} s is there twice, and it is the first or the last of the file`,
+        `${path}: the time ${general(a)} s occurs twice, which is not allowed for the first or the last time of the file`,
       );
     }
   }
@@ -99,7 +99,7 @@ function checkedNumbers(table, columns, n) {
     for (let k = 0; k < state && same; k++)
       same = numbers[row * width + k] === numbers[(row - 1) * width + k];
     if (now === before && !(jumping && same && !repeated)) {
-      throw new FileError(`${where}: the instant ${general(now)} s is there twice`);
+      throw new FileError(`${where}: the time ${general(now)} s occurs twice`);
     }
     repeated = same;
   }
@@ -114,7 +114,7 @@ function completed(path, t, groups, n) {
   const derived = splineDerivatives(t, groups[source], n);
   const names = missing.map((group) => `${group}1 …`).join(" and ");
   if (typeof derived === "string") {
-    throw new FileError(`${path}: the columns ${names} are missing and cannot be made: ${derived}`);
+    throw new FileError(`${path}: the columns ${names} are missing and cannot be derived: ${derived}`);
   }
   const column = (/** @type {Float64Array} */ x, /** @type {number} */ j) => x.filter((_, k) => k % n === j);
   const splines = Array.from({ length: n }, (_, j) => ({
@@ -137,7 +137,7 @@ function completed(path, t, groups, n) {
   }
   if (!worst) return [`${path}: the columns ${names} were made by a quintic spline through ${source}1 …`];
   const remedy = worst.held
-    ? "a monotone curve was taken in its place"
+    ? "a monotone curve was used instead"
     : "interpolation 'monotone' stays between them";
   return [`${path}: ${worst.sentence}: ${remedy}`];
 }

@@ -46,7 +46,7 @@ export function motionColumns(table, arm) {
   const carried = [...new Set(plain.filter((name) => name in known))];
   const twice = carried.filter((name) => plain.indexOf(name) !== plain.lastIndexOf(name));
   if (twice.length)
-    throw new FileError(`${path}: the column ${listedNames(twice)} stands in the header more than once`);
+    throw new FileError(`${path}: the column ${listedNames(twice)} occurs more than once in the header`);
   const kept = table.names.flatMap((name, k) =>
     plain[k] in known || name.startsWith(COLUMN_DERIVED) ? [] : [k],
   );
@@ -68,7 +68,7 @@ export function motionColumns(table, arm) {
     const scale = unitFactors(path, group, own, group === "t" ? null : sliding);
     if (scale.some((factor) => factor !== 1)) {
       const from = [...new Set(own.filter((unit) => unit !== null))].join(", ");
-      notes.push(`${path}: ${group} was brought from ${from} to SI`);
+      notes.push(`${path}: ${group} was converted from ${from} to SI`);
     }
     wanted.push(...places.map((column) => kept[column]));
     factors.push(...scale);
@@ -79,7 +79,7 @@ export function motionColumns(table, arm) {
     const factor = unit === null ? 1 : known[name][unit];
     if (factor === undefined) {
       throw new FileError(
-        `${path}: the unit of column '${name}' is '${unit}'; it can be ${Object.keys(known[name]).join(", ")}`,
+        `${path}: the unit of column '${name}' is '${unit}'; it must be one of ${Object.keys(known[name]).join(", ")}`,
       );
     }
     if (factor !== 1) notes.push(`${path}: ${name} was converted from ${unit}`);
@@ -147,9 +147,9 @@ function jointOrder(path, theirs, arm, notes) {
   const taken = order.map((k) => theirs[k]);
   const beyond = theirs.filter((joint) => !taken.includes(joint));
   if (taken.some((joint, k) => joint !== mine[k]))
-    notes.push(`${path}: ${listedNames(taken)} are taken for ${listedNames(mine)}`);
+    notes.push(`${path}: ${listedNames(taken)} are used for ${listedNames(mine)}`);
   if (beyond.length)
-    notes.push(`${path}: the joints ${listedNames(beyond)} are not the arm's and were left out`);
+    notes.push(`${path}: the joints ${listedNames(beyond)} do not belong to the arm and were left out`);
   return order;
 }
 
@@ -170,13 +170,13 @@ function groupsOf(path, names, arm) {
     const words = unknown.map((name) => quotedText(name ?? ""));
     const hint = nearestNames(unknown[0] ?? "", ["t", ...MOTION_GROUPS.flatMap(every)]);
     throw new FileError(
-      `${path}: unknown column${words.length > 1 ? "s" : ""} ${listedNames(words)}; known are ${columns}${hint}`,
+      `${path}: unknown column${words.length > 1 ? "s" : ""} ${listedNames(words)}; the known columns are ${columns}${hint}`,
     );
   }
   const told = /** @type {string[]} */ (names.filter((name) => name !== null));
   const double = [...new Set(told.filter((name) => told.indexOf(name) !== told.lastIndexOf(name)))];
   if (double.length)
-    throw new FileError(`${path}: the column ${listedNames(double)} stands in the header more than once`);
+    throw new FileError(`${path}: the column ${listedNames(double)} occurs more than once in the header`);
   const counts = MOTION_GROUPS.map((group) =>
     told
       .flatMap((name) => (COLUMN_NAME.exec(name)?.[1] === group ? [Number(name.slice(group.length))] : []))
@@ -195,7 +195,7 @@ function groupsOf(path, names, arm) {
   if (missing.length) {
     const [verb, plural] = missing.length === 1 ? ["is", ""] : ["are", "s"];
     throw new FileError(
-      `${path}: the column${plural} ${listedNames(missing)} ${verb} missing; needed are ${columns} (qd or qdd may be left out whole)`,
+      `${path}: the column${plural} ${listedNames(missing)} ${verb} missing; required are ${columns} (qd or qdd may be omitted as a whole)`,
     );
   }
   const beyond = MOTION_GROUPS.flatMap((group, at) =>

@@ -35,7 +35,7 @@ export function carriedLoads(path, motion, carried, n) {
     const problem = body[0] === 0 ? null : impossibleBody(body);
     if (problem) {
       throw new FileError(
-        `${path}: the payload at t = ${general(instant)} s: no payload can be like this: ${problem}`,
+        `${path}: the payload at t = ${general(instant)} s: the payload is not physically possible: ${problem}`,
       );
     }
     return loads.push({ payload: bodyNumbers(body), wrench }) - 1;
@@ -108,7 +108,7 @@ function impossibleBody([mass, , , , xx, xy, xz, yy, yz, zz]) {
   if (a + b < c * (1 - 1e-6)) {
     const [least, middle, most] = [a, b, c].map((x) => general(x, 4));
     return (
-      `its principal moments ${least}, ${middle}, ${most} kg m² break the triangle inequality ` +
+      `its principal moments ${least}, ${middle}, ${most} kg m² violate the triangle inequality ` +
       `(${least} + ${middle} < ${most})`
     );
   }

@@ -72,7 +72,7 @@ export function gatheredColumns(path, names, joints) {
   plain.forEach((name, column) => {
     const first = plain.indexOf(name);
     if (name && first !== column) {
-      doubled.set(first, `${path}: the header has '${name}' twice, in columns ${first} and ${column} from 0`);
+      doubled.set(first, `${path}: the header contains '${name}' twice, in columns ${first} and ${column}, counted from 0`);
     }
     if (!name || first !== column) return;
     const owner = ownerOf(name, joints);
@@ -95,7 +95,7 @@ export function gatheredColumns(path, names, joints) {
     let gap = order[0] === 0 ? 0 : 1;
     while (byNumber.has(gap)) gap++;
     if (gap < order[order.length - 1])
-      columns.faults.set(key, `${path}: of the columns ${stem}1, ${stem}2, … number ${gap} is missing`);
+      columns.faults.set(key, `${path}: number ${gap} of the columns ${stem}1, ${stem}2, … is missing`);
   }
   for (const [quantity, byJoint] of owned) {
     if (columns.groups.has(quantity))
@@ -202,5 +202,5 @@ export function matchedJoints(mine, theirs) {
 
 /** Throws an error about several names that may denote the same quantity. @param {string} path @param {string[]} names @param {string} group @returns {never} */
 export function severalMean(path, names, group) {
-  throw new FileError(`${path}: ${listedNames(names)} may all be ${group}; leave in the file those that are`);
+  throw new FileError(`${path}: ${listedNames(names)} could all be ${group}; keep only the correct ones in the file`);
 }

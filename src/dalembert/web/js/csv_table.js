@@ -60,7 +60,7 @@ export function readTable(path, text) {
   if (names.length === cells.length && !names[names.length - 1] && !cells[cells.length - 1]) names.pop();
   const trailing = cells.length === names.length + 1 && !cells[cells.length - 1]; // every line ends with a comma
   const commas = delimiter !== "," && body.some(([, row]) => TABLE_DECIMAL_COMMA.test(row));
-  if (commas) table.notes.push(`${path}: commas in numbers are taken as decimal points`);
+  if (commas) table.notes.push(`${path}: commas in numbers are read as decimal points`);
   const numbers = new Float64Array(body.length * names.length);
   body.forEach(([number, row], at) => {
     const cells = tableCells(commas ? row.replaceAll(",", ".") : row, delimiter);
@@ -91,7 +91,7 @@ function tableLines(path, text) {
   let comment = "";
   text.split(/\r\n|\r|\n/).forEach((line, k) => {
     if (line.length > TABLE_LONGEST_LINE) {
-      const sentence = `the line is longer than ${TABLE_LONGEST_LINE} characters, so this is no table`;
+      const sentence = `the line has more than ${TABLE_LONGEST_LINE} characters, so this is not a table`;
       throw new FileError(`${path}, line ${k + 1}: ${sentence}`);
     }
     if (TABLE_ROW.test(line)) rows.push([k + 1, line]);

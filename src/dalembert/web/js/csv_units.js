@@ -65,7 +65,7 @@ export function unitFactors(path, group, units, sliding) {
       : unit.split(/\s+/).map((word) => unitMeant(group, word));
     if (!words.length || words.includes(null)) {
       throw new FileError(
-        `${path}: ${group} is in '${unit}'; known are ${Object.keys(unitsOf(group)).join(", ")}`,
+        `${path}: ${group} is in '${unit}'; known units are ${Object.keys(unitsOf(group)).join(", ")}`,
       );
     }
     const known = unitsOf(group, slides);
@@ -74,7 +74,7 @@ export function unitFactors(path, group, units, sliding) {
       const kind = slides ? "prismatic" : "revolute";
       const names = Object.keys(known).join(", ");
       throw new FileError(
-        `${path}: ${group} of joint ${k + 1} is in '${own}', but the joint is ${kind}; known are ${names}`,
+        `${path}: ${group} of joint ${k + 1} is in '${own}', but the joint is ${kind}; known units are ${names}`,
       );
     }
     return words.reduce((factor, name) => factor * (known[String(name)] ?? 1), 1);

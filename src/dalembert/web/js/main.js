@@ -25,7 +25,7 @@ const PANELS = [
   ["state", "State", statePanel],
   ["motion", "Motion", motionPanel],
   ["ellipsoids", "Ellipsoids", ellipsoidPanel],
-  ["simulation", "Simulation", simulationPanel],
+  ["simulation", "Let go", simulationPanel],
   ["design", "Design", designPanel],
   ["equations", "Equations", equationsPanel],
   ["formulations", "Formulations", formulationPanel],

@@ -166,7 +166,7 @@ export function worstExcursion(t, splines, group) {
       if (!(share > 1) || (worst && (worst.held === held ? worst.share >= share : worst.held))) continue; // joints at rest are reported first
       const samples = held ? `stay at ${general(q[k])}` : `go from ${general(q[k])} to ${general(q[k + 1])}`;
       const sentence =
-        `the samples of ${group}${joint + 1} ${samples}, and the spline through them goes to ${general(value)} at ` +
+        `the samples of ${group}${joint + 1} ${samples}, but the spline through them reaches ${general(value)} at ` +
         `t = ${general(t[k] + h[k] * look)} s`;
       worst = { joint, share, held, sentence };
     }

@@ -41,7 +41,7 @@ export function simulationPanel(app) {
   const energies = energyReadout(robot);
   const clock = el("output", { class: "clock", "aria-label": "Simulated time" });
   const said = el("p", { class: "sentence", role: "status" });
-  const play = button("Start", () => (player.playing ? player.pause() : player.play()));
+  const play = button("Let go", () => (player.playing ? player.pause() : player.play()));
   const player = new SimulationPlayer(app, () => update());
   player.started = () => energies.begin(player.simulation.q, player.simulation.qd);
   player.started();
@@ -56,7 +56,7 @@ export function simulationPanel(app) {
   };
   const update = () => {
     const { simulation } = player;
-    play.textContent = player.playing ? "Pause" : simulation.time > 0 ? "Resume" : "Start";
+    play.textContent = player.playing ? "Pause" : simulation.time > 0 ? "Resume" : "Let go";
     clock.textContent = `t = ${fixed(simulation.time, 3)} s`;
     energies.show(app.state.q, app.state.qd, alone());
     const slow = player.playing && player.pace < 0.9;

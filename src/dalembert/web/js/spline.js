@@ -11,7 +11,7 @@ const SPLINE_FEWEST = 6;
 export function splineDerivatives(t, values, n) {
   const count = t.length;
   if (count < SPLINE_FEWEST)
-    return `a derivative needs values at ${SPLINE_FEWEST} instants or more, not at ${count}`;
+    return `a derivative needs values at ${SPLINE_FEWEST} times or more, not ${count}`;
   const step = (t[count - 1] - t[0]) / (count - 1);
   const size = 2 * count;
   const width = 3 * SPLINE_BAND + 1; // row length: from the diagonal − 7 on, including the fill-in of pivoting
@@ -55,7 +55,7 @@ export function splineDerivatives(t, values, n) {
     }
   }
   if (!first.every(Number.isFinite) || !second.every(Number.isFinite)) {
-    return "no smooth curve goes through the values; are instants too close, or values too large?";
+    return "no smooth curve passes through the values; are times too close together, or values too large?";
   }
   return { first, second };
 }

@@ -87,7 +87,7 @@ function fastestSpeed(joints, rows, parts) {
     if (Math.abs(held) >= limit) {
       return (
         `Gravity and Coulomb friction alone require ${general(held)} from joint '${name}' at t = ${general(rows.t[row], 4)} s of the ` +
-        `motion, but its effort limit is ${general(limit)}: a slower motion does not help; change the path, the payload or the limit.`
+        `motion, but its effort limit is ${general(limit)}: slowing down does not help, so change the path, the payload or the limit.`
       );
     }
     for (const side of [1, -1]) {
