@@ -237,7 +237,7 @@ def test_what_has_no_meaning_is_refused_in_a_sentence() -> None:
         with pytest.raises(da.DalembertError, match=r"approximate model|leaves out|weight"):
             refused()
     with pytest.raises(
-        da.RobotError, match=r"'velocity' cannot be left out .* velocity terms are \('coriolis', 'centrifugal'\)"
+        da.RobotError, match=r"'velocity' cannot be omitted .* velocity terms are \('coriolis', 'centrifugal'\)"
     ):
         less.approximate("velocity")
 

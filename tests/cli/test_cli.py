@@ -393,7 +393,7 @@ def test_headers_with_mistakes(bad) -> None:
     assert "no column q9" in bad(HEADER + ",q9", GOOD[1] + ",0")
     assert "column 8 has no name" in bad(HEADER + ",", GOOD[1] + ",0")
     assert "no header" in bad(*GOOD[1:])
-    assert "q is in 'grad'; known are rad, deg" in bad(HEADER.replace("q1", "q1 [grad]", 1), GOOD[1])
+    assert "q is in 'grad'; known units are rad, deg" in bad(HEADER.replace("q1", "q1 [grad]", 1), GOOD[1])
     assert bad("t;q1;q2;speed", "0;0;0;0").startswith(": unknown column 'speed'")
 
 
@@ -571,7 +571,10 @@ def test_output_that_cannot_be_written_is_named() -> None:
         done = subprocess.run(
             [sys.executable, "-m", "dalembert", "arms"], stdout=full, stderr=subprocess.PIPE, text=True
         )
-    assert (done.returncode, done.stderr) == (2, "error: standard output: No space left on device\n")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "error: standard output: No space left on device; free some space there, or write to another disk\n",
+    )
 
 
 def test_a_full_disk_is_one_sentence(motion: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,7 +114,7 @@ def test_points_with_rests_and_payloads_are_a_cycle(tmp_path: Path) -> None:
     assert "passes its points without stopping" in mistake(*of[:-1], "spline", "--duration", 1)
     for header, message in (
         ("hlod", "the column 'hlod' is unknown; in addition to the joints, a point may have hold, payload, "),
-        ("hold [h]", "hold is in 'h'; choose from s, ms"),
+        ("hold [h]", "hold is in 'h'; known units are s, ms"),
         ("payload_x", "the column payload_x needs a column 'payload'"),
     ):
         points.write_text(f"q1,q2,{header}\n0,0,0\n1,1,0\n")

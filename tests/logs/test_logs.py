@@ -501,7 +501,7 @@ def test_headers_that_are_wrong(tmp_path: Path) -> None:
         read_log(text(path, "x,q1,q2,qd1,qd2,tau1,tau2", table()), arm())
     with pytest.raises(da.DalembertError, match="this is not a table"):
         read_log(text(path, "hello", [["world"]]), arm())
-    with pytest.raises(da.DalembertError, match="known are rad, deg"):
+    with pytest.raises(da.DalembertError, match="known units are rad, deg"):
         read_log(text(path, "t,q1 [V],q2 [V],qd1,qd2,tau1,tau2", table()), arm())
 
 

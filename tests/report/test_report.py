@@ -451,7 +451,10 @@ def test_limits_from_text_and_files(tmp_path: Path) -> None:
     ("text", "sentence"),
     [
         ("effort: 1 2 3", "effort has 3 values, but robot 'planar-2r' has 2 joints"),
-        ("efort: 1", "unknown limit 'efort'; choose from lower, upper, velocity, acceleration, effort; did you mean"),
+        (
+            "efort: 1",
+            "unknown limit 'efort'; known limits are lower, upper, velocity, acceleration, effort; did you mean",
+        ),
         ("effort: 1 x", "effort of joint 'joint2': 'x' is not a number"),
         ("effort: 0", "the effort limit of joint 'joint1' is 0; it must be more than 0"),
         ("lower: 9", "the lower limit 9 is above the upper limit"),

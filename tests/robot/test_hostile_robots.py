@@ -146,7 +146,7 @@ CASES: list[tuple[str, str, str | None]] = [
     ("limits-deep.toml", "effort = " + "[" * 5000 + "]" * 5000, f"limits-deep.toml, line 1: {NESTED}"),
     ("limits-deep-15.toml", "effort = " + "[" * 15 + "]" * 15, r"effort of joint 'joint1': \[\[.* is not a number"),
     ("limits-field.csv", f"joint,effort\njoint1,{'9' * 131_073}", r"line 2: this is not valid CSV \(field larger than"),
-    ("limits-zero.csv", "joint,effort\njoint1,\0", r"line 2.*(not CSV|'\\x00' is not a number)"),
+    ("limits-zero.csv", "joint,effort\njoint1,\0", r"line 2.*(not valid CSV|'\\x00' is not a number)"),
     ("limits-wide.csv", "joint" + ",effort" * 100_000, "the column effort appears more than once"),
     ("limits-rows.csv", "joint,effort\n" + "joint1,9\n" * 50_000, None),
     ("limits-names.csv", f"joint,effort\n{'x' * 10_000},9", "has no joint 'xxx.*; its joints are joint1, joint2"),

@@ -794,7 +794,7 @@ def test_units_are_those_of_each_joint(tmp_path: Path) -> None:
     assert np.allclose(np.column_stack([table.q, table.qd]), rows[:, 1:5], rtol=1e-14, atol=0)
     assert table.notes[0].endswith("q was converted from mm, deg to SI")
     with pytest.raises(
-        da.DalembertError, match=r"q of joint 1 is in 'mm', but the joint is revolute; known are rad, deg"
+        da.DalembertError, match=r"q of joint 1 is in 'mm', but the joint is revolute; known units are rad, deg"
     ):
         read_motion(path, arm("planar-2r"))
     for header in ("t,q1 [deg],q2 [deg]", "t,q1 [m],q2 [m]"):
@@ -819,13 +819,13 @@ def test_units_are_those_of_each_joint(tmp_path: Path) -> None:
         ("t,q1,q2\n0,0,0\n# said\n0.1,1\n", "line 4: the row has 2 values, but the header has 3 columns"),
         ("t,q1,q2\n0,0,0\n#N/A,1,1\n", "line 3, column 't': '#N/A' is not a number"),
         ("time_ms,q1,q2\n0,0,0\n100,1,1\n50,1,1\n", "line 4, column 'time_ms': time goes backwards, from 0.1 to 0.05 s"),
-        ("t [h],q1,q2\n0,0,0\n", "t is in 'h'; known are s, sec, ms, us, µs, ns"),
-        ("t,q1 [N],q2\n0,0,0\n", "q is in 'N'; known are rad, deg"),
-        ("t,q1,q2,qdd1 [deg],qdd2\n0,0,0,0,0\n", "qdd is in 'deg'; known are rad/s², deg/s²"),
+        ("t [h],q1,q2\n0,0,0\n", "t is in 'h'; known units are s, sec, ms, us, µs, ns"),
+        ("t,q1 [N],q2\n0,0,0\n", "q is in 'N'; known units are rad, deg"),
+        ("t,q1,q2,qdd1 [deg],qdd2\n0,0,0,0,0\n", "qdd is in 'deg'; known units are rad/s², deg/s²"),
         ("t,q1 [deg],q1 [rad]\n0,0,0\n", "the column q1 occurs more than once in the header"),
         ("t,time,q1,q2\n0,0,0,0\n", "unknown column 'time'"),
         ("t,q1,q2,pos1,pos2\n0,0,0,0,0\n", "unknown columns 'pos1', 'pos2'"),
-        ("t,pos1,pos3\n0,0,0\n", "of the columns pos1, pos2, … number 2 is missing"),
+        ("t,pos1,pos3\n0,0,0\n", "number 2 of the columns pos1, pos2, … is missing"),
         ("t,q1,q2,current1\n0,0,0,0\n", "unknown column 'current1'"),
         ("t,q,q2\n0,0,0\n", "unknown column 'q'"),
         ("time,stamp,q1,q2\n0,0,0,0\n", "time, stamp could all be t; keep only the correct ones in the file"),
