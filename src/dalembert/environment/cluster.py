@@ -114,7 +114,7 @@ def spread(
         while True:
             if time.monotonic() - asked > AGAIN:  # workers come and go
                 threads, asked = max(1, sum(client.nthreads().values())), time.monotonic()
-            for piece in islice(waiting, AHEAD * threads - len(under_way)):
+            for piece in islice(waiting, max(0, AHEAD * threads - len(under_way))):
                 under_way.append(client.submit(_done, source, piece, pure=False))
             if not under_way:
                 return
