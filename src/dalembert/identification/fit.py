@@ -186,7 +186,7 @@ def fitted(arm: Arm, whole: Log, settings: AskedSettings, reading: Mapping[str, 
             how["cutoff"] = settings.filtering.cutoff
             ready = condition(whole, **how)
             if "cutoff" in chosen_by_log.chosen:
-                notes += [note.replace("as asked", "chosen by cross-validation") for note in ready.notes]
+                notes += [re.sub(r"\(as \w+\)", "(chosen by cross-validation)", note) for note in ready.notes]
     model, estimator = settings.model, settings.estimator
     friction = friction_of(arm, model.friction)
     dry = any("coulomb" in law for law in ([*friction.values()] if isinstance(friction, Mapping) else [friction]))
