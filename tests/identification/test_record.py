@@ -125,7 +125,7 @@ WRONG: dict[str, tuple[str, Any, str]] = {
     "too short": ("parameters", [1.0], "parameters .*list of"),
     "null": ("noise", [None, None], "noise contains null"),
     "not square": ("covariance", [[1.0, 2.0]], "covariance .*list of"),
-    "no list": ("names", "m_1", "names .*list of texts"),
+    "no list": ("names", "m_1", "names .*list of strings"),
     "no term": ("terms", [{"joint": 0, "magic": 1.0}], "terms has .*must be one of viscous"),
     "no joint": ("terms", [{"joint": 9, "offset": 1.0}], "terms has joint 9"),
     "a term's number": ("terms", [{"joint": 0, "offset": "x"}], "terms: offset"),

@@ -394,7 +394,7 @@ def _read_all(
 def _known_load(arm: Arm, payload: Any, run: Conditioned) -> KnownLoad:
     """The known payload of total least squares; if only its mass is given, a number or {"mass": m}, its centre is unknown."""
     if arm.robot.payload is not None:
-        raise DalembertError("the arm holds a payload already; total least squares needs the arm without one")
+        raise DalembertError("the arm already holds a payload; method='total' needs the arm without one")
     if arm.mechanism.tip_body < 0:
         raise DalembertError(f"the tip of arm '{arm.name}' does not move; a payload there has no effect on the torques")
     centred = isinstance(payload, Inertia) or (isinstance(payload, Mapping) and set(payload) != {"mass"})
