@@ -132,7 +132,7 @@ WRONG: dict[str, tuple[str, Any, str]] = {
     "no table": ("runs", [3], "runs is .*list of tables"),
     "no run": ("runs", [], "runs is empty"),
     "a drive of three": ("drives", [{"joints": [0, 1, 2], "ratio": 1.0}], "drives has joints"),
-    "a stranger": ("essential", ["nobody"], "essential names 'nobody'"),
+    "a stranger": ("essential", ["nobody"], "essential contains 'nobody'"),
     "a later version": ("version", 99, "version is 99, .*update dalembert"),
     "another format": ("format", "other", "older dalembert, without the covariance"),
 }
