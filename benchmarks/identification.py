@@ -1,8 +1,8 @@
-"""Time and memory of an identification, for long simulated logs of panda and a short one of ur5e (make bench).
+"""Time and memory of an identification: long simulated logs of panda, and a short one (make bench).
 
-Every case runs in a separate process; the log is read into memory and all kernels are compiled before the measurement. CPU
-time is the sum over all threads: on a busy machine it is more meaningful than the elapsed time. Memory is the peak of the
-process minus its size with the log in memory; it is not given for short logs, for which it is not meaningful.
+Every case runs in its own process, on a log that has been read into memory, with kernels already compiled. CPU time is the
+total of all threads; on a busy machine it is more meaningful than elapsed time. Memory is the peak of the process minus its
+memory after reading the log; this difference is not meaningful for short logs.
 
 --write writes benchmarks/identification.md.
 """
@@ -27,15 +27,15 @@ import dalembert as da
 from sidebyside import table
 
 HERE = Path(__file__).resolve().parent
-HARMONICS = 6  # per joint, at individual frequencies
+HARMONICS = 6  # sines per joint, each joint with its own frequencies
 SLOWEST, FASTEST = 0.05, 0.8  # Hz
-FRICTION, WIDTH, NOISE = 0.05, 0.02, 0.02  # relative to a joint's largest torque; rad/s; relative to its largest torque
+FRICTION, WIDTH, NOISE = 0.05, 0.02, 0.02  # share of a joint's largest torque, rad/s, share of its largest torque
 PINNED = {"friction": ("viscous", "coulomb"), "offset": True, "cutoff": 8.0, "method": "weighted"}
 
 
 @dataclass(frozen=True)
 class Case:
-    """A log and the options of its identification; ``goal`` is the elapsed time (s) on two cores."""
+    """A log and the options of its identification; ``goal`` is in seconds of elapsed time on two cores."""
 
     words: str
     arm: str
@@ -46,20 +46,20 @@ class Case:
 
 
 CASES = {
-    "pinned": Case("every choice pinned", "panda", 1_000_000, 1000.0, {**PINNED, "selection": False}, 10.0),
+    "pinned": Case("all choices fixed", "panda", 1_000_000, 1000.0, {**PINNED, "selection": False}, 10.0),
     "plain": Case("selection=False", "panda", 1_000_000, 1000.0, {"selection": False}, 10.0),
-    "whole": Case("with the whole selection", "panda", 600_000, 1000.0, {}, 90.0),
+    "whole": Case("full selection", "panda", 600_000, 1000.0, {}, 90.0),
     "load": Case(
-        "every choice pinned, load-dependent friction", "panda", 600_000, 1000.0,
+        "fixed, load-dependent friction", "panda", 600_000, 1000.0,
         {**PINNED, "selection": False, "terms": {"panda_joint2": ["load"], "panda_joint4": ["load"]}}, 90.0,
     ),
     "short, plain": Case("selection=False", "ur5e", 3_000, 100.0, {"selection": False}, 1.0),
-    "short, whole": Case("with the whole selection", "ur5e", 3_000, 100.0, {}, 3.0),
+    "short, whole": Case("full selection", "ur5e", 3_000, 100.0, {}, 3.0),
 }  # fmt: skip
 
 
 def simulated(name: str, samples: int, rate: float) -> dict[str, np.ndarray]:
-    """t, q, qd and tau of an arm on sums of sines, with gradual Coulomb and viscous friction, offsets and noise."""
+    """t, q, qd and tau of an arm that follows sums of sines, with smoothed Coulomb and viscous friction, offsets and noise."""
     arm, rng = da.load(name), np.random.default_rng(0)
     t, q = np.arange(samples) / rate, np.zeros((samples, arm.n))
     qd, qdd = np.zeros_like(q), np.zeros_like(q)
@@ -80,13 +80,13 @@ def simulated(name: str, samples: int, rate: float) -> dict[str, np.ndarray]:
 
 
 def measured(key: str, path: str) -> dict[str, float]:
-    """Time (s), CPU time (s), memory beyond the log (MB) and relative error of one case, run in this process."""
+    """One case, in this process: s, CPU s, MB in addition to the log, and the relative error."""
     case = CASES[key]
     arm, log = da.load(case.arm), dict(np.load(path))
     warnings.simplefilter("ignore")
     short = {name: values[:: max(1, round(case.rate / 100))][:3_000] for name, values in log.items()}
-    da.identify(arm, short, **case.options)  # compiles kernels and loads lazy imports
-    before = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()  # resident memory now
+    da.identify(arm, short, **case.options)  # compiles, and loads everything that is loaded at first use
+    before = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()  # resident now
     wall, busy = time.perf_counter(), time.process_time()
     fit = da.identify(arm, log, **case.options)
     wall, busy = time.perf_counter() - wall, time.process_time() - busy
@@ -112,7 +112,7 @@ def main() -> None:
             rows.append(
                 (what, f"{x['wall']:.2f}", f"{x['busy']:.2f}", f"{case.goal:g}", f"{x['log']:.1f}", f"{x['more']:.0f}" if x["log"] > 10 else "–", f"{100 * x['error']:.2f}")
             )  # fmt: skip
-    head = ("case", "time (s)", "CPU time (s)", "goal (s)", "log (MB)", "peak memory (MB)", "relative error (%)")
+    head = ("", "s", "CPU s", "goal, s", "log, MB", "additional peak, MB", "relative error, %")
     table("Identification", rows, head)
     if "--write" in sys.argv:
         lines = [

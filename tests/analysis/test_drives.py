@@ -381,11 +381,11 @@ def test_the_command_chooses_and_judges(tmp_path: Path, motion: da.Trajectory) -
     catalogues = ["--motors", str(EXAMPLES / "motors.csv"), "--gears", str(EXAMPLES / "gears.csv")]
     done = run(app, ["size", str(tmp_path / "arm.toml"), str(path), *catalogues, "--out", str(out)])
     assert done.exit_code == 0, done.output
-    assert "cheapest motor and gear" in done.output and "Why nothing smaller will do" in done.output
+    assert "cheapest motor and gear" in done.output and "Why nothing smaller is sufficient" in done.output
     cheap = (EXAMPLES / "gears.csv").read_text().replace("0.09,420", "0.09,", 1)
     (tmp_path / "gears.csv").write_text(cheap)
     one = run(app, ["size", str(tmp_path / "arm.toml"), str(path), *catalogues[:3], str(tmp_path / "gears.csv")])
-    assert "'EXG-14-50' has no price, so that the lightest drives are chosen" in one.output
+    assert "'EXG-14-50' has no price, so the lightest drives are chosen" in one.output
     again = run(app, ["size", str(out), str(path), "--json"])
     assert again.exit_code == 0 and '"light"' in again.output
     assert run(app, ["size", str(tmp_path / "arm.toml"), str(path)]).exit_code == 2  # it has no drives

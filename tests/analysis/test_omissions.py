@@ -158,9 +158,9 @@ def test_the_command_shows_writes_and_draws(tmp_path: Path) -> None:
     assert da.load(model) == da.load("planar-2r").approximate(("coriolis", "off-diagonal"))
     assert run(app, [*arguments, "-o", "-"]).stdout == Path(table).read_text()
     for wrong, sentence in (
-        (["planar-2r"], "errors are those along a motion"),
-        (["planar-2r", "--example", "7.2", "--drop", "velocity"], "'velocity' cannot be left out"),
-        (["planar-2r", "--example", "7.2", "--save", model], "say by --drop or --small"),
+        (["planar-2r"], "errors are computed along a motion"),
+        (["planar-2r", "--example", "7.2", "--drop", "velocity"], "'velocity' cannot be omitted"),
+        (["planar-2r", "--example", "7.2", "--save", model], "choose what it omits by --drop or --small"),
         (["planar-2r", "--example", "7.2", "--small", "0.01"], "--small needs one motion"),
         (["planar-2r", "--example", "7.2", "-o", table], "already"),
     ):

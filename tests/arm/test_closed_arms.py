@@ -321,7 +321,7 @@ def test_absolute_angles() -> None:
     q, qd, qdd = states(a)
     y = a.in_coordinates("absolute")  # both motors stand on the base, so that nothing changes
     assert relative(y.inverse_dynamics(q, qd, qdd), a.inverse_dynamics(q, qd, qdd)) < 1e-12
-    with pytest.raises(da.DalembertError, match="need parallel turning joints"):
+    with pytest.raises(da.DalembertError, match="need revolute joints with parallel axes"):
         arm("palletizer").in_coordinates("absolute")
 
 
@@ -335,7 +335,7 @@ REFUSED = {
     ("equations", "gripper"): "its joints do not follow q linearly",
     ("formulas", "gripper"): "has joints that follow others",
     ("formulas", "wrist"): "has joints that follow others",
-    **{("urdf", name): r"which URDF cannot hold.*; save it as \.toml" for name in [*EVERY, *COUPLED]},
+    **{("urdf", name): r"which URDF cannot express.*; save it as \.toml" for name in [*EVERY, *COUPLED]},
 }
 ASKED = {
     "equations": lambda a, folder: a.equations().text("B11"),

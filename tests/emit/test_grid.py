@@ -103,7 +103,7 @@ def test_nothing_of_panda_is_spilled_in_doubles(quantity: str) -> None:
 
 @PTXAS
 def test_what_ptxas_does_not_take_is_an_error() -> None:
-    with pytest.raises(da.DalembertError, match="ptxas does not take the text for sm_90"):
+    with pytest.raises(da.DalembertError, match="ptxas rejects the text for sm_90"):
         assembled(".version 7.0\n.target sm_70\n.address_size 64\nnonsense", "sm_90")
 
 
@@ -126,9 +126,9 @@ def test_the_target_ptx_is_a_text_with_two_kernels_and_says_how_to_launch_them(s
 
 
 def test_rows_that_need_much_shared_memory_say_that_it_must_be_asked_for() -> None:
-    assert "must be asked for" not in " ".join(da.load(SMALL).emit("inertia_matrix", target="ptx").notes)
+    assert "must be requested" not in " ".join(da.load(SMALL).emit("inertia_matrix", target="ptx").notes)
     wide = da.load("scara").emit(["torque_derivatives", "regressor"], target="ptx", precision="float")
-    assert "must be asked for first: cuFuncSetAttribute" in " ".join(wide.notes)
+    assert "must be requested first: cuFuncSetAttribute" in " ".join(wide.notes)
 
 
 def test_several_quantities_share_a_kernel() -> None:

@@ -202,7 +202,7 @@ def test_an_address_without_a_scheduler_is_one_sentence(client: Client, monkeypa
         for address, words in (
             (f"tcp://127.0.0.1:{deaf.getsockname()[1]}", "no Dask scheduler answers at 'tcp://127.0.0.1:"),
             ("nowhere", "no Dask scheduler answers at 'nowhere' .*missing port"),
-            (worker, "is a Dask worker; give the address of the scheduler"),
+            (worker, "is a Dask worker; use the address of the scheduler"),
             (7, "cluster is a int; it must be the address"),
         ):
             with pytest.raises(da.DalembertError, match=words), connected(address):
@@ -226,7 +226,7 @@ def test_commands_work_on_a_cluster(client: Client, tmp_path: Path) -> None:
     for words, sentence in (
         (("simulate", "planar-2r", "--cluster", address), "give their initial states with --states"),
         ((*batch, str(tmp_path / "run.csv")), "a batch of simulations is written as .npz"),
-        ((*batch, str(tmp_path / "run.npz"), "--q", "0 0"), "--q is about one simulation"),
+        ((*batch, str(tmp_path / "run.npz"), "--q", "0 0"), "--q applies to a single simulation"),
         (
             ("map", "planar-2r", "-o", str(tmp_path / "map.png"), "--cluster", "nowhere"),
             "no Dask scheduler answers at 'nowhere'",

@@ -316,7 +316,7 @@ def test_command_after_a_fit(tmp_path: Path, fit: Identification) -> None:
     ]  # fmt: skip
     run = CliRunner().invoke(app, [*arguments, "--goal", "friction:joint2", "--until", "Fv_2=10%"])
     assert run.exit_code == 0, run.output
-    assert "Goal friction:joint2" in run.output and "std before" in run.output and "of such a motion" in run.output
+    assert "Goal friction:joint2" in run.output and "std before" in run.output and "of this motion" in run.output
     assert out.read_text().startswith("# goal friction:joint2: root mean square")
     assert da.read_trajectory(out).duration == 10.0
     run = CliRunner().invoke(app, [*arguments, "--goal", f"task:{task}"])

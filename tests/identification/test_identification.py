@@ -262,7 +262,7 @@ def test_jumps_by_whole_turns_are_taken_out(names: tuple[str, ...]) -> None:
     plain = identify(arm, there, cutoff=8.0)
     fit = identify(arm, {**there, "q": np.mod(log["q"], 2 * np.pi)}, cutoff=8.0)
     assert np.allclose(fit.parameters, plain.parameters, rtol=1e-6, atol=1e-6)
-    assert any("jumps by whole turns" in note for note in fit.notes)
+    assert any("jumps by full turns" in note for note in fit.notes)
     assert not any("jumps" in note for note in plain.notes)
     degrees = read_log({**there, "q": np.rad2deg(log["q"])}, arm)
     assert not any("jumps" in note for note in degrees.notes)
@@ -502,7 +502,7 @@ def test_joint_counts_and_names_that_do_not_fit(tmp_path: Path) -> None:
         identify(arm, tmp_path / "none.csv")
 
 
-@pytest.mark.parametrize(("factor", "words"), [(1e3, "N mm"), (1e-3, "kN m"), (-1.0, "sign turned")])
+@pytest.mark.parametrize(("factor", "words"), [(1e3, "N mm"), (1e-3, "kN m"), (-1.0, "sign reversed")])
 def test_torque_units_are_told_by_their_looks(factor: float, words: str) -> None:
     arm, log = planar_log()
     with pytest.warns(IdentificationWarning, match=words):

@@ -263,8 +263,11 @@ def test_a_wrench_at_the_tip_is_one_option_away(motion: Path, tmp_path: Path) ->
 
 
 def test_examples_belong_to_two_link_arms() -> None:
-    assert "is about a two-link arm" in run("report", "panda", "--example", "7.2", code=2).stderr
-    assert "there is no example '7.9'; known are 7.2" in run("report", "planar-2r", "--example", "7.9", code=2).stderr
+    assert "needs a two-link arm" in run("report", "panda", "--example", "7.2", code=2).stderr
+    assert (
+        "there is no example '7.9'; the examples are 7.2"
+        in run("report", "planar-2r", "--example", "7.9", code=2).stderr
+    )
 
 
 # -- every arm -----------------------------------------------------------------------------------
@@ -382,14 +385,14 @@ def test_nothing_is_written_over(motion: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.html"
     out.write_text("precious")
     assert (
-        "left as it is; --force (overwrite=True) overwrites it"
+        "was not changed; --force (overwrite=True) overwrites it"
         in run("report", "planar-2r", motion, "--out", out, code=2).stderr
     )
     said = run("report", "planar-2r", motion, "--out", motion, "--force", code=2).stderr
     assert "would overwrite the file it is made from" in said and motion.read_text().startswith(HEADER)
     assert "does not exist" in run("report", "planar-2r", motion, "--out", tmp_path / "no" / "x.html", code=2).stderr
     assert out.read_text() == "precious"
-    with pytest.raises(da.DalembertError, match="left as it is"):
+    with pytest.raises(da.DalembertError, match="was not changed"):
         write_report(out, [study(da.load("planar-2r"), read_motion(motion, da.load("planar-2r")))])
 
 
@@ -416,7 +419,7 @@ def test_limits_missing_are_named(motion: Path, tmp_path: Path) -> None:
         assert words in shown
     out.unlink()
     said = run("report", arm, motion, "--check-limits", "--out", out, code=2).stderr
-    assert "limits missing at joints joint1, joint2; --limits gives them" in said and not out.exists()
+    assert "no limits at joints joint1, joint2; --limits gives them" in said and not out.exists()
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -448,7 +451,10 @@ def test_limits_from_text_and_files(tmp_path: Path) -> None:
     ("text", "sentence"),
     [
         ("effort: 1 2 3", "effort has 3 values, but robot 'planar-2r' has 2 joints"),
-        ("efort: 1", "unknown limit 'efort'; choose from lower, upper, velocity, acceleration, effort; did you mean"),
+        (
+            "efort: 1",
+            "unknown limit 'efort'; known limits are lower, upper, velocity, acceleration, effort; did you mean",
+        ),
         ("effort: 1 x", "effort of joint 'joint2': 'x' is not a number"),
         ("effort: 0", "the effort limit of joint 'joint1' is 0; it must be more than 0"),
         ("lower: 9", "the lower limit 9 is above the upper limit"),
@@ -468,7 +474,7 @@ def test_wrong_limits_get_a_sentence(text: str, sentence: str) -> None:
         ("joint,effort\njoint3,5\n", "line 2: robot 'planar-2r' has no joint 'joint3'"),
         ("joint,effort\njoint1\n", "line 2: the row has 1 values, but the header has 2 columns"),
         ("name,effort\n", "line 1: the first column must be 'joint'"),
-        ("joint,effort,effort\n", "line 1: the column effort stands there more than once"),
+        ("joint,effort,effort\n", "line 1: the column effort appears more than once"),
         ("", "the file is empty"),
     ],
 )
@@ -604,7 +610,7 @@ def test_pictures_from_the_terminal_say_nothing_of_glyphs(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (lambda path, study: (study, path), "the path is a Study; give a file's name"),
+        (lambda path, study: (study, path), "the path is a Study; give a file name"),
         (
             lambda path, study: (path, "swing"),
             "cannot be made from 'swing'; give results of da.study, one for each motion",

@@ -48,14 +48,14 @@ def test_macros_arguments_and_packages(folder: Path) -> None:
 
 
 def test_an_argument_that_nothing_asks_for_is_refused(folder: Path) -> None:
-    with pytest.raises(RobotError, match=r"it asks for no argument 'mas'; it asks for .*did you mean 'mass'"):
+    with pytest.raises(RobotError, match=r"the file has no argument 'mas'; its arguments are .*did you mean 'mass'"):
         load_robot(arm(folder), arguments={"name": "r", "mas": 3})
 
 
 def test_renamed_package_folders_are_found_and_said(folder: Path) -> None:
     (folder / "arm_description" / "urdf" / "link.xacro").write_text(LINK)
     robot = load_robot(arm(folder, "arm"), arguments={"name": "r"})
-    assert robot.notes == ("the package 'arm' was taken from the folder 'arm_description'",)
+    assert robot.notes == ("the package 'arm' was read from the folder 'arm_description'",)
 
 
 @pytest.mark.parametrize(
@@ -66,15 +66,15 @@ def test_renamed_package_folders_are_found_and_said(folder: Path) -> None:
             "",
             r"arm.urdf.xacro: the xacro argument 'name' has no value; give it as load\(…, arguments=.\"name\"",
         ),
-        ("elsewhere", "", r"arm.urdf.xacro: the package of \$\(find elsewhere\) is not in .*ROS_PACKAGE_PATH"),
-        ("../parts", "", r"\$\(find ../parts\) names no package"),
+        ("elsewhere", "", r"arm.urdf.xacro: the package of \$\(find elsewhere\) is neither in .*ROS_PACKAGE_PATH"),
+        ("../parts", "", r"\$\(find ../parts\) is not a valid package name"),
         ("parts", '<limit effort="${nothing}"/>', "xacro cannot expand it: name 'nothing' is not defined"),
         ("parts", "<xacro:nothing/>", "xacro cannot expand it: unknown macro name: xacro:nothing"),
         ("parts", '<xacro:include filename="no.xacro"/>', "there is no file '.*no.xacro'"),
         ("parts", "${().__class__.__base__}", "xacro cannot expand it: Use of invalid name"),
         ("parts", '<xacro:arg name="len"/>', "xacro cannot expand it: xacro:arg: missing attribute 'default'"),
         ("parts", "<limit", "arm.urdf.xacro: this is not well-formed XML"),
-        ("parts", '<xacro:macro name="m"><xacro:m/></xacro:macro><xacro:m/>', "calls itself without end"),
+        ("parts", '<xacro:macro name="m"><xacro:m/></xacro:macro><xacro:m/>', "calls itself endlessly"),
     ],
 )
 def test_mistakes_are_one_sentence(folder: Path, package: str, inside: str, sentence: str) -> None:
@@ -86,7 +86,7 @@ def test_mistakes_are_one_sentence(folder: Path, package: str, inside: str, sent
 
 def test_files_that_are_no_robot(folder: Path) -> None:
     with pytest.raises(
-        RobotError, match=r"only macros \(body\) and is no robot; load the .xacro file that includes it"
+        RobotError, match=r"only macros \(body\) and is not a robot; load the .xacro file that includes it"
     ):
         load_robot(folder / "parts" / "urdf" / "link.xacro")
     with pytest.raises(RobotError, match="no such file"):

@@ -103,7 +103,7 @@ def test_approximate_models_drive_the_whole_arm(name: str) -> None:
     assert np.allclose(inertia, lack, atol=1e-9 * np.abs(run.tau).max())
     with pytest.raises(DalembertError, match="omits coriolis, off-diagonal terms, but the law relies on"):
         da.simulate(a, *start(name), da.Adaptive(1.0, 1.0, 0.0, motion, model=model), 0.1)
-    with pytest.raises(DalembertError, match="reference_torque has no meaning for an approximate model"):
+    with pytest.raises(DalembertError, match="reference_torque is not defined for an approximate model"):
         model.reference_torque(a.home, *[np.zeros(a.n)] * 3)
 
 

@@ -352,7 +352,10 @@ def test_equations_survive_pickling(name: str) -> None:
 def test_what_has_no_derivation_is_said() -> None:
     for make, sentence in (
         (lambda: da.load("puma560").equations().derivation(), "2115 terms in B, C and g, and the limit is 400"),
-        (lambda: equations("planar-2r", "all").derivation(), "equations.. and equations.'numbers'. have a derivation"),
+        (
+            lambda: equations("planar-2r", "all").derivation(),
+            "use equations.. or equations.'numbers'. for a derivation",
+        ),
         (lambda: equations("planar-2r").derivation("html"), "it must be one of latex, text"),
     ):
         with pytest.raises(da.DalembertError, match=sentence):

@@ -592,7 +592,7 @@ def test_saved_with_torques_and_at_a_rate(tmp_path: Path) -> None:
     assert np.allclose(table.t, np.arange(56) / 100) and table.t[-1] == 0.55
     assert np.array_equal(table.tau, a.inverse_dynamics(table.q, table.qd, table.qdd, [1, 2, 0, 0, 0, 0]))
     assert da.read_trajectory(path, a).n == 2 and read_motion(path).ignored == ("tau1", "tau2")
-    with pytest.raises(da.DalembertError, match="is there already"):
+    with pytest.raises(da.DalembertError, match="already exists"):
         motion.save(path, overwrite=False)
     with pytest.raises(da.DalembertError, match="the rate is 0 samples per second"):
         motion.save(path, rate=0.0)
@@ -726,19 +726,19 @@ TABLES: list[tuple[str, str, str, list[float], list[str]]] = [
     ("t,q0,q1,qd0,qd1,qdd0,qdd1", ",", ".", [], []),
     ("time,q[0],q[1],dq[0],dq[1],ddq[0],ddq[1]", ",", ".", [], []),
     ("t [s],q1 [rad],q2 [rad],qd1 (rad/s),qd2 (rad/s),qdd1 [rad/s^2],qdd2 [rad/s²]", ",", ".", [], []),
-    ("t [ms]," + ",".join(PLAIN[1:]), ",", ".", [1e3] + 6 * [1], ["t was brought from ms to SI"]),
-    ("time_us," + ",".join(PLAIN[1:]), ",", ".", [1e6] + 6 * [1], ["t was brought from us to SI"]),
+    ("t [ms]," + ",".join(PLAIN[1:]), ",", ".", [1e3] + 6 * [1], ["t was converted from ms to SI"]),
+    ("time_us," + ",".join(PLAIN[1:]), ",", ".", [1e6] + 6 * [1], ["t was converted from us to SI"]),
     (
         "t,q1 [deg],q2 [deg],qd1 [deg/s],qd2 [deg/s],qdd1 [deg/s^2],qdd2 [deg/s²]", ",", ".", [1, *6 * [DEG]],
-        [f"{group} was brought from {unit} to SI" for group, unit in (("q", "deg"), ("qd", "deg/s"), ("qdd", "deg/s^2, deg/s²"))],
+        [f"{group} was converted from {unit} to SI" for group, unit in (("q", "deg"), ("qd", "deg/s"), ("qdd", "deg/s^2, deg/s²"))],
     ),
-    ("t;q1_deg;q2_deg;qd1;qd2;qdd1;qdd2", ";", ",", [1, DEG, DEG, *4 * [1]], ["decimal points", "q was brought from deg to SI"]),
-    ("t,q1 [rad],q2 [mrad],qd1,qd2,qdd1,qdd2", ",", ".", [1, 1, 1e3, *4 * [1]], ["q was brought from rad, mrad to SI"]),
-    ("t,q1,q2,qd1 [rpm],qd2 [°/s],qdd1,qdd2", ",", ".", [1, 1, 1, 30 / np.pi, DEG, 1, 1], ["qd was brought from rpm, °/s to SI"]),
+    ("t;q1_deg;q2_deg;qd1;qd2;qdd1;qdd2", ";", ",", [1, DEG, DEG, *4 * [1]], ["decimal points", "q was converted from deg to SI"]),
+    ("t,q1 [rad],q2 [mrad],qd1,qd2,qdd1,qdd2", ",", ".", [1, 1, 1e3, *4 * [1]], ["q was converted from rad, mrad to SI"]),
+    ("t,q1,q2,qd1 [rpm],qd2 [°/s],qdd1,qdd2", ",", ".", [1, 1, 1, 30 / np.pi, DEG, 1, 1], ["qd was converted from rpm, °/s to SI"]),
     ("t,joint1.position,joint2.position,joint1.velocity,joint2.velocity,joint1.acceleration,joint2.acceleration", ",", ".", [], []),
     ("stamp,joint1_pos,joint2_pos,joint1_vel,joint2_vel,joint1_acc,joint2_acc", ",", ".", [], []),
     ("t,arm/joint1/position [deg],arm/joint2/position [deg],qd1,qd2,qdd1,qdd2", ",", ".", [1, DEG, DEG, *4 * [1]],
-     ["arm.joint1, arm.joint2 are taken for joint1, joint2", "q was brought from deg to SI"]),
+     ["arm.joint1, arm.joint2 are used for joint1, joint2", "q was converted from deg to SI"]),
 ]  # fmt: skip
 
 
@@ -768,7 +768,7 @@ def test_joints_are_found_by_their_names(tmp_path: Path) -> None:
     path.write_text(as_text(mixed, ",".join(["t", *names])))
     table = read_motion(path, arm("planar-2r"))
     assert np.array_equal(np.column_stack([table.t, table.q, table.qd, table.qdd]), rows)
-    assert table.notes == (f"{path}: the joints finger are not the arm's and were left out",)
+    assert table.notes == (f"{path}: the joints finger do not belong to the arm and were left out",)
     assert table.ignored == tuple(name for name in names if name.startswith("finger"))
     bare = read_motion(path)
     assert np.array_equal(bare.q, mixed[:, 1:4]) and "joint2, finger, joint1, in the file's order" in bare.notes[0]
@@ -792,9 +792,9 @@ def test_units_are_those_of_each_joint(tmp_path: Path) -> None:
     )
     table = read_motion(path, sliding)
     assert np.allclose(np.column_stack([table.q, table.qd]), rows[:, 1:5], rtol=1e-14, atol=0)
-    assert table.notes[0].endswith("q was brought from mm, deg to SI")
+    assert table.notes[0].endswith("q was converted from mm, deg to SI")
     with pytest.raises(
-        da.DalembertError, match=r"q of joint 1 is in 'mm', but the joint is revolute; known are rad, deg"
+        da.DalembertError, match=r"q of joint 1 is in 'mm', but the joint is revolute; known units are rad, deg"
     ):
         read_motion(path, arm("planar-2r"))
     for header in ("t,q1 [deg],q2 [deg]", "t,q1 [m],q2 [m]"):
@@ -819,13 +819,13 @@ def test_units_are_those_of_each_joint(tmp_path: Path) -> None:
         ("t,q1,q2\n0,0,0\n# said\n0.1,1\n", "line 4: the row has 2 values, but the header has 3 columns"),
         ("t,q1,q2\n0,0,0\n#N/A,1,1\n", "line 3, column 't': '#N/A' is not a number"),
         ("time_ms,q1,q2\n0,0,0\n100,1,1\n50,1,1\n", "line 4, column 'time_ms': time goes backwards, from 0.1 to 0.05 s"),
-        ("t [h],q1,q2\n0,0,0\n", "t is in 'h'; known are s, sec, ms, us, µs, ns"),
-        ("t,q1 [N],q2\n0,0,0\n", "q is in 'N'; known are rad, deg"),
-        ("t,q1,q2,qdd1 [deg],qdd2\n0,0,0,0,0\n", "qdd is in 'deg'; known are rad/s², deg/s²"),
+        ("t [h],q1,q2\n0,0,0\n", "t is in 'h'; known units are s, sec, ms, us, µs, ns"),
+        ("t,q1 [N],q2\n0,0,0\n", "q is in 'N'; known units are rad, deg"),
+        ("t,q1,q2,qdd1 [deg],qdd2\n0,0,0,0,0\n", "qdd is in 'deg'; known units are rad/s², deg/s²"),
         ("t,q1 [deg],q1 [rad]\n0,0,0\n", "the column q1 occurs more than once in the header"),
         ("t,time,q1,q2\n0,0,0,0\n", "unknown column 'time'"),
         ("t,q1,q2,pos1,pos2\n0,0,0,0,0\n", "unknown columns 'pos1', 'pos2'"),
-        ("t,pos1,pos3\n0,0,0\n", "of the columns pos1, pos2, … number 2 is missing"),
+        ("t,pos1,pos3\n0,0,0\n", "number 2 of the columns pos1, pos2, … is missing"),
         ("t,q1,q2,current1\n0,0,0,0\n", "unknown column 'current1'"),
         ("t,q,q2\n0,0,0\n", "unknown column 'q'"),
         ("time,stamp,q1,q2\n0,0,0,0\n", "time, stamp could all be t; keep only the correct ones in the file"),

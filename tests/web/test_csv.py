@@ -113,7 +113,7 @@ def test_too_few_rows_for_a_derivative_and_too_large_a_file_are_refused() -> Non
         "motion.csv: the columns qd1 … and qdd1 … are missing and cannot be derived: a derivative needs values at 6 times or "
         "more, not 3"
     )
-    assert large == "motion.csv: the motion has 20000005 bytes; at most 20000000 are read"
+    assert large == "motion.csv: the motion has 20000005 bytes; the maximum is 20000000"
 
 
 GOOD = {

@@ -9,8 +9,8 @@ h_ijk + h_ikj acts on joint i. Here h_ijk is the symmetric choice, c_ijk of S (7
 "numbers"    zero for these numbers only: a design condition holds, as in S 7.3.3
 "nonzero"    nonzero, except possibly at particular configurations: M's reason 3, :meth:`Couplings.at`
 
-Each class is found by evaluating Lagrange's equations at random configurations with numbers that carry their rounding error
-(:mod:`rounded`): with the arm's own numbers, with others of the same structure, and with any of the same tree
+Each class is found by evaluating Lagrange's equations at random configurations with numbers that carry their rounding
+error (:mod:`rounded`): with the arm's own numbers, with others of the same structure, and with any of the same tree
 (:mod:`variations`). A coefficient that is not identically zero vanishes at a random draw with probability 0.
 """
 
@@ -180,8 +180,8 @@ def couplings(arm: Arm) -> Couplings:
         raise DalembertError(f"arm '{arm.name}' has no moving joint, so it has no equations of motion")
     if arm.mechanism.tree.n > MOST:
         raise DalembertError(
-            f"arm '{arm.name}' has {arm.mechanism.tree.n} joints; couplings can be determined for up to {MOST}, since rounding hides "
-            "small coefficients of longer chains; analyse a part of it"
+            f"arm '{arm.name}' has {arm.mechanism.tree.n} joints; couplings can be determined for up to {MOST}, since "
+            "rounding hides small coefficients of longer chains; analyse a part of it"
         )
     if arm.mechanism.omitted:
         raise DalembertError(

@@ -225,7 +225,8 @@ class DriveSizing:
         """
         if self.inertia <= 0:
             raise DalembertError(
-                f"joint '{self.joint}' has a motor without rotor inertia, so there is no optimal gear ratio; give the rotor inertia"
+                f"joint '{self.joint}' has a motor without rotor inertia, so there is no optimal gear ratio; give the "
+                "rotor inertia"
             )
         own, lever = (abs(self.gear.ratio), self.gear.lever) if self.gear is not None else (1.0, 1.0)
         weights = durations(self.t)
@@ -268,7 +269,8 @@ class DrawnDrives:
     """Base of results that are plotted as drives: speed–torque diagrams, or a sweep over gear ratios."""
 
     def plot(self) -> Figure:
-        """A matplotlib Figure: for drives, speed–torque diagrams of motor and load; for a sweep, torque and speed over the ratio."""
+        """A matplotlib Figure: for drives, speed–torque diagrams of motor and load; for a sweep, torque and speed over
+        the ratio."""
         return handed_on(HANDS_ON, "plot")(self)
 
 
@@ -290,7 +292,8 @@ class GearSweep(DrawnDrives):
 
     @property
     def allowed(self) -> NDArray[np.bool_]:
-        """Ratios for which the motor's speed, peak torque and continuous torque suffice, as far as they are known: (M,)."""
+        """Ratios for which the motor's speed, peak torque and continuous torque suffice, as far as they are known:
+        (M,)."""
         return self.used <= 1.0
 
     @property
@@ -357,10 +360,10 @@ class Drives(DrawnDrives):
     def margins(self, quantiles: Mapping[str, ArrayLike] | None = None) -> dict[str, dict[str, float]]:
         """{joint: {check: margin}}.
 
-        quantiles  of the arm's joint torques under tolerances, {"peak": (n,), "rms": (n,), "holding": (n,)}, the last for
-                   gravity alone, as ``da.monte_carlo(…).quantiles(0.95)`` returns them: the requirements on torque, heat, life
-                   and brakes are scaled by their ratio to the nominal torques, joint by joint. Speeds, bearing loads and
-                   emergency torques are those of the file
+        quantiles  of the arm's joint torques under tolerances, {"peak": (n,), "rms": (n,), "holding": (n,)}, the last
+                   for gravity alone, as ``da.monte_carlo(…).quantiles(0.95)`` returns them: the requirements on torque,
+                   heat, life and brakes are scaled by their ratio to the nominal torques, joint by joint. Speeds,
+                   bearing loads and emergency torques are those of the file
         """
         hold = [0.0] * len(self.names)
         for drive in self.joints:
@@ -484,8 +487,8 @@ def check_rules(**rules: float | None) -> None:
 def carrier_accelerations(arm: Arm, at: MotionSamples, which: Sequence[int]) -> Array:
     """ω̇_{i−1}·z_m for some joints (N, len(which)): the contribution of the carrying link to the rotor's spin.
 
-    From the regressor's column of I_m, which is k (k q̈ + ω̇_{i−1}·z_m) in the joint's own row; for closed chains from that
-    of their tree.
+    From the regressor's column of I_m, which is k (k q̈ + ω̇_{i−1}·z_m) in the joint's own row; for closed chains from
+    that of their tree.
     """
     tree, bodies = arm.tree, arm.mechanism.tree.bodies
     out = np.empty((len(at.t), len(which)))

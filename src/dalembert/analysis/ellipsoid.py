@@ -116,7 +116,8 @@ class Ellipsoid:
         return (np.swapaxes(self.axes, -1, -2) @ a[..., None])[..., 0]
 
     def shadow(self, P: Array, count: int = 181) -> tuple[Array, Array]:
-        """Projection a → P a, P (2, m), onto a plane: its centre (…, 2), and its outline about the centre, (…, 2, count)."""
+        """Projection a → P a, P (2, m), onto a plane: its centre (…, 2), and its outline about the centre, (…, 2,
+        count)."""
         U, s, _ = np.linalg.svd(P @ at_once("the ellipsoid", self.matrix), full_matrices=False)
         angle = np.linspace(0, 2 * np.pi, count)
         return self.center @ P.T, (U * s[..., None, :]) @ np.stack([np.cos(angle), np.sin(angle)])
@@ -263,7 +264,8 @@ def sizes(arm: Arm, limits: LimitsLike | None, kind: str = "effort") -> Array:
 
 
 def _of(what: str) -> Callable[[Callable[..., Ellipsoid]], Callable[..., Ellipsoid]]:
-    """The function of (arm, q, limits, task, …) with lazy ellipsoids for a Dask array q; singularities are reported per block."""
+    """The function of (arm, q, limits, task, …) with lazy ellipsoids for a Dask array q; singularities are reported per
+    block."""
 
     def decorate(function: Callable[..., Ellipsoid]) -> Callable[..., Ellipsoid]:
         @wraps(function)
@@ -365,8 +367,8 @@ def static_manipulability(
 ) -> Ellipsoid:
     """Forces h_e of an arm at rest under its own weight: |W⁻¹ (g + Jᵀ h)| ≤ 1.
 
-    g includes springs, counterbalances and offsets. The weight shifts the centre and, if the arm has more joints than rows,
-    uses up part of the torque: the ellipsoid shrinks. An arm too weak to support itself has none: NaN radii.
+    g includes springs, counterbalances and offsets. The weight shifts the centre and, if the arm has more joints than
+    rows, uses up part of the torque: the ellipsoid shrinks. An arm too weak to support itself has none: NaN radii.
     """
     at, w = reach(arm, q, task, frame), sizes(arm, torque_limits)
     _check_rank(at)
@@ -387,11 +389,13 @@ def _force(at: Reach, w: Array, center: Array, size: Array) -> Ellipsoid:
 
 
 def _check_rank(at: Reach, instead: str = "") -> None:
-    """Raise an error where J has no right inverse, judged by its smallest singular value relative to the typical largest."""
+    """Raise an error where J has no right inverse, judged by its smallest singular value relative to the typical
+    largest."""
     J = at.J
     if J.shape[-2] > J.shape[-1]:
         raise SingularityError(
-            f"the task has {J.shape[-2]} rows ({', '.join(at.rows)}), but arm '{at.arm.name}' has {J.shape[-1]} joints; use fewer rows",
+            f"the task has {J.shape[-2]} rows ({', '.join(at.rows)}), but arm '{at.arm.name}' has {J.shape[-1]} "
+            "joints; use fewer rows",
             "kinematic", (), 0.0,
         )  # fmt: skip
     _, singular, _ = _svd(J)

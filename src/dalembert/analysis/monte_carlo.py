@@ -140,7 +140,8 @@ class MonteCarlo:
     limit       (n,) effort limits, NaN where there is none
     nominal_peak, nominal_rms   (n,) of the robot as specified in its file
     holding     (samples, n) largest gravity torque along the motion, if motors have holding brakes; otherwise None
-    drawn       (samples, k) the factors and offsets that were drawn, named in ``names``: 1.03 is a mass 3 % above nominal
+    drawn       (samples, k) the factors and offsets that were drawn, named in ``names``: 1.03 is a mass 3 % above
+                nominal
 
     >>> import dalembert as da
     >>> motion = da.triangular([0.0, 0.0], [1.0, -2.0], duration=2.0)
@@ -189,7 +190,8 @@ class MonteCarlo:
         return {of: self.quantile(share, of) for of in kinds if getattr(self, of) is not None}
 
     def margin(self, share: ArrayLike = 0.95) -> Array:
-        """Margin to the effort limit that at least this share of the robots has, as a share of it: (…, n), NaN without limit."""
+        """Margin to the effort limit that at least this share of the robots has, as a share of it: (…, n), NaN without
+        limit."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return 1.0 - self.quantile(share) / self.limit
 
@@ -199,7 +201,8 @@ class MonteCarlo:
         return np.where(np.isnan(self.limit), np.nan, (self.peak > self.limit).mean(axis=0))
 
     def causes(self, joint: int, of: Literal["peak", "rms"] = "peak") -> list[tuple[str, float]]:
-        """The drawn quantities and their correlation with the torque of a joint (counted from 0), the strongest first."""
+        """The drawn quantities and their correlation with the torque of a joint (counted from 0), the strongest
+        first."""
         torque = getattr(self, of)[:, joint]
         spread_of = self.drawn.std(axis=0) * torque.std()
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -221,7 +224,8 @@ class MonteCarlo:
         return rows
 
     def plot(self) -> Figure:
-        """A matplotlib Figure with the peak torques of every joint from the 1 % to the 99 % quantile, nominal, and its limit."""
+        """A matplotlib Figure with the peak torques of every joint from the 1 % to the 99 % quantile, nominal, and its
+        limit."""
         return handed_on(HANDS_ON, "plot")(self)
 
     def _repr_html_(self) -> str:
@@ -262,7 +266,8 @@ def monte_carlo(
 ) -> MonteCarlo:
     """Torques along a motion for many robots whose parameters are drawn within tolerances.
 
-    motion      a Trajectory, with the payloads and wrenches of its events, or any object with .t (N,), .q, .qd, .qdd (N, n)
+    motion      a Trajectory, with the payloads and wrenches of its events, or any object with .t (N,), .q, .qd, .qdd
+                (N, n)
     tolerances  :class:`Tolerances`, or a dict such as {"mass": 0.05, "coulomb": 0.3, "payload": (0, 2)}
     samples     number of robots; ``seed`` selects them: the same seed gives the same robots, however they are computed
     tip_wrench  (6,) or (N, 6) exerted by the tip on its environment
@@ -326,16 +331,16 @@ class _Work:
             value = getattr(self.tolerances, name)
             if isinstance(value, tuple) and len(value) != self.count:
                 raise DalembertError(
-                    f"the tolerance of {name} has {len(value)} numbers, but arm '{self.arm.name}' has {self.count} joints with parameters: "
-                    f"give one number, or {self.count}"
+                    f"the tolerance of {name} has {len(value)} numbers, but arm '{self.arm.name}' has {self.count} "
+                    f"joints with parameters: give one number, or {self.count}"
                 )
         own = self.arm.parameters[: self.count * WIDTH].reshape(self.count, WIDTH)
         for k, name in enumerate(("rotor", "viscous", "coulomb"), 10):
             if name in self._varied(SHARES) and not own[:, k].any():
                 what = "rotors" if name == "rotor" else f"{name} friction"
                 raise DalembertError(
-                    f"the tolerance of {name} is a share of the robot's value, but arm '{self.arm.name}' has no {what}; omit the "
-                    "tolerance, or give the robot a value"
+                    f"the tolerance of {name} is a share of the robot's value, but arm '{self.arm.name}' has no "
+                    f"{what}; omit the tolerance, or give the robot a value"
                 )
 
     @property

@@ -94,7 +94,8 @@ class Omissions:
         raise DalembertError(f"no model without {' + '.join(sorted(names))} was evaluated here; available are: {known}")
 
     def saved(self, row: Omission, of: Literal["operations", "direct"] = "operations") -> float | None:
-        """Share of the operations of inverse (or forward) dynamics that an omission saves; negative if it needs more."""
+        """Share of the operations of inverse (or forward) dynamics that an omission saves; negative if it needs
+        more."""
         whole, less = getattr(self, of), getattr(row, of)
         return None if whole is None or less is None or not whole.total else 1.0 - less.total / whole.total
 
@@ -122,8 +123,8 @@ class Omissions:
         ]  # fmt: skip
 
     def tables(self, *, direct: bool = True) -> list[tuple[list[str], list[list[str]]]]:
-        """Headings and rows of two tables: the error of every joint, and peak errors with the operations of inverse and,
-        optionally, of forward dynamics."""
+        """Headings and rows of two tables: the error of every joint, and peak errors with the operations of inverse
+        and, optionally, of forward dynamics."""
         joints = [f"τ{k}" for k in range(1, len(self.joints) + 1)]
         units = " or ".join(dict.fromkeys(self.torque.units))
         kinds: tuple[Literal["operations", "direct"], ...] = ("operations", "direct") if direct else ("operations",)
@@ -235,7 +236,8 @@ def _direct(arm: Arm) -> Operations | None:
 
 
 def _share(error: Array, whole: Array) -> Array:
-    """The error relative to the whole, without rounding; for a joint without torque, relative to the largest of the others."""
+    """The error relative to the whole, without rounding; for a joint without torque, relative to the largest of the
+    others."""
     most = float(whole.max(initial=0.0)) or 1.0
     beside = np.where(whole > 1e-9 * most, whole, most)
     return np.where(error > 1e-13 * most, error / beside, 0.0)

@@ -240,7 +240,8 @@ def direct_growth(
 
 
 def exponent(costs: Sequence[Cost]) -> float:
-    """The exponent k with which the compiled operations of one formulation grow as nᵏ over the upper half of the joint counts.
+    """The exponent k with which the compiled operations of one formulation grow as nᵏ over the upper half of the joint
+    counts.
 
     >>> round(exponent(growth([10, 20], ["lean"], measure=False)), 1)
     1.1

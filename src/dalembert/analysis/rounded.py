@@ -1,7 +1,8 @@
 """Numbers that carry a bound on their rounding error, so that a zero can be distinguished from a small number.
 
 The equations run on them as on floats: every operation adds its own rounding error to the errors of its operands (a
-running error analysis). A number larger than its bound is nonzero, however small it is compared with other coefficients.
+running error analysis). A number larger than its bound is nonzero, however small it is compared with other
+coefficients.
 """
 
 from __future__ import annotations

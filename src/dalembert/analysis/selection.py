@@ -133,8 +133,9 @@ def select_drives(
     life            required life of the gears (h, L10)
     inertia_ratio   largest allowed load inertia / motor inertia
 
-    The smallest drive is the cheapest if all parts have a price, otherwise the lightest. The joints are solved from the tip
-    to the base, each candidate with its own rotor inertia, ratio and mass in all torques, repeatedly until nothing changes.
+    The smallest drive is the cheapest if all parts have a price, otherwise the lightest. The joints are solved from the
+    tip to the base, each candidate with its own rotor inertia, ratio and mass in all torques, repeatedly until nothing
+    changes.
 
     >>> import dalembert as da
     >>> small = da.Motor("S", rated_torque=5.0, peak_torque=15.0, max_speed=600.0, rotor_inertia=2e-4, mass=4.0)
@@ -184,8 +185,8 @@ def _checked(
     """Names of the joints to equip; raises an error for cases that cannot be solved here."""
     if arm.loops or arm.robot.couplings:
         raise DalembertError(
-            f"drives can be selected for chains and trees, but the joints of arm '{arm.name}' depend on each other (loops or "
-            "couplings); give [joint.motor] and [joint.gear] in its file and check them with da.size"
+            f"drives can be selected for chains and trees, but the joints of arm '{arm.name}' depend on each other "
+            "(loops or couplings); give [joint.motor] and [joint.gear] in its file and check them with da.size"
         )
     for word, parts, kind in (("motors", motors, Motor), ("gears", gears, Gear)):
         if parts is not None and (not len(parts) or not all(isinstance(part, kind) for part in parts)):
@@ -262,12 +263,14 @@ class _Problem:
         self.levels: dict[float, Array] = {}
 
     def _open_rotor(self, i: int) -> Rotor:
-        """A trial rotor at the place of the joint's own; its friction is treated separately, since it depends on the ratio."""
+        """A trial rotor at the place of the joint's own; its friction is treated separately, since it depends on the
+        ratio."""
         own = self.arm.robot.moving_joints[i].rotor or Rotor()
         return replace(own, inertia=TRIAL, gear=1.0, mass=0.0, viscous=0.0, coulomb=(0.0, 0.0))
 
     def _columns(self, trial: Arm) -> None:
-        """Compute the effect of every open rotor on all torques, by J k, by J and by m, (N, n) each; and ω̇_{i−1}·z_m."""
+        """Compute the effect of every open rotor on all torques, by J k, by J and by m, (N, n) each; and
+        ω̇_{i−1}·z_m."""
         at, n, N = self.at, trial.n, len(self.at.t)
         self.by_spin = {i: np.empty((N, n)) for i in self.which}
         self.by_inertia = {i: np.zeros((N, n)) for i in self.which}
@@ -311,7 +314,8 @@ class _Problem:
         return -1.0 if own is not None and own.gear < 0 and (gear is None or gear.ratio > 0) else 1.0
 
     def load(self, i: int, fitted: dict[int, tuple[Motor, Gear | None]]) -> tuple[Array, Array]:
-        """Torque at the output of joint i's gear, and the part due to gravity, with all other rotors in place: (N,) each."""
+        """Torque at the output of joint i's gear, and the part due to gravity, with all other rotors in place: (N,)
+        each."""
         tau, gravity = self.rest[:, i].copy(), self.gravity[:, i].copy()
         for j, choice in fitted.items():
             if j != i:
@@ -338,8 +342,8 @@ class _Problem:
             with_lead = (replace(gear, lead=lead if gear.lead is None else gear.lead) for gear in self.gears)
             gears = tuple(gear for gear in with_lead if gear.lead is not None)
             remedy = (
-                "a prismatic joint needs the lead of its screw: give lead = '10 mm' in its [joint.gear] or a column 'lead [mm]' in the "
-                "catalogue, or omit the joint from 'joints'"
+                "a prismatic joint needs the lead of its screw: give lead = '10 mm' in its [joint.gear] or a column "
+                "'lead [mm]' in the catalogue, or omit the joint from 'joints'"
             )
         if not gears:
             raise DalembertError(f"no gear of the catalogue fits joint '{joint.name}': {remedy}")
@@ -377,7 +381,8 @@ class _Problem:
             remedy = "the joint has no gear: give a catalogue of gears, or [joint.gear] in its file"
         raise DalembertError(
             f"no motor and gear of the catalogues can drive joint '{self.arm.joint_names[i]}': the nearest of "
-            f"{used.size} combinations is {_label(self.motors[m], gears[g])}, which fails because of its {self._why(drive)}; {remedy}"
+            f"{used.size} combinations is {_label(self.motors[m], gears[g])}, which fails because of its "
+            f"{self._why(drive)}; {remedy}"
         )
 
     def _quick(self, i: int, gear: Gear | None, load: Array, gravity: Array) -> Array:

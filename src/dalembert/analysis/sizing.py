@@ -328,7 +328,8 @@ def demand(t: Array, name: str, unit: str | tuple[str, ...], x: Array, limit: Ar
 
 
 def _along_and_across(arm: Arm, x: Array) -> tuple[Array, Array]:
-    """Components of the vectors x (N, n, 3) along the joint axes, and the magnitude perpendicular to them; (N, n) each."""
+    """Components of the vectors x (N, n, 3) along the joint axes, and the magnitude perpendicular to them; (N, n)
+    each."""
     to_link = np.array([body.link_frame.rotation for body in arm.mechanism.bodies], float)
     z = np.einsum("kji,kj->ki", to_link, np.array([body.axis for body in arm.mechanism.bodies], float))
     along = np.einsum("tki,ki->tk", x, z)

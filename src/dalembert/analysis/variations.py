@@ -28,8 +28,8 @@ def other_numbers(
 ) -> Mechanism:
     """The arm with other masses, centres of mass, inertias, rotors and lengths; ``count`` draws of every number.
 
-    Lengths within a closed chain are drawn so that equal ones stay equal, which preserves a parallelogram (``linear``), and
-    left unchanged if the chain closes by another formula.
+    Lengths within a closed chain are drawn so that equal ones stay equal, which preserves a parallelogram (``linear``),
+    and left unchanged if the chain closes by another formula.
     """
     in_loops = bodies_in_loops(robot, mechanism)
     factors: dict[float, Rounded] = {}

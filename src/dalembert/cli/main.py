@@ -1,4 +1,4 @@
-"""The command ``dalembert``: its commands, and what becomes of a mistake, a warning and Ctrl-C."""
+"""The command ``dalembert``: its subcommands, and the handling of errors, warnings and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ COMMANDS = (
 
 
 class Command(TyperCommand):
-    """A command whose help says what S and M are before it cites them."""
+    """A command whose help introduces the documents S and M before it cites them."""
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
-        """The docstring, and after its first paragraph the documents that it or an option cites."""
+        """The docstring, with the documents that it or an option cites after its first paragraph."""
         docstring = self.help or ""
         if letters := cited(" ".join([docstring, *(getattr(x, "help", None) or "" for x in self.params)])):
             first, gap, rest = docstring.partition("\n\n")
@@ -66,18 +66,18 @@ class Command(TyperCommand):
 
 
 class Commands(TyperGroup):
-    """The commands, with a user's mistake told in one sentence and never as a traceback."""
+    """The commands, with user errors reported in one sentence and never as a traceback."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; a mistake ends it with exit status 2."""
+        """Run the command; an error ends it with exit status 2."""
         try:
             return super().invoke(ctx)
-        except BrokenPipeError:  # the reader of a pipe has gone: typer ends quietly
+        except BrokenPipeError:  # the reader of the pipe has ended: typer exits silently
             raise
         except DalembertError as error:
             sentence = str(error)
         except OSError as error:
-            # files that are written name themselves: what is full without a name is what the shell redirected to
+            # files that we write are named in the error: a full disk without a name is the one that the shell redirected to
             place = error.filename or ("standard output" if error.errno == errno.ENOSPC else None)
             sentence = f"{place}: {error.strerror}" if place else str(error)
         say("error", sentence)
@@ -108,7 +108,7 @@ def dalembert(
         bool, Option("--version", help="Show the version and exit.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Manipulator dynamics; the help that is shown also names the sources."""
+    """Manipulator dynamics; the help that is shown also names the documents."""
 
 
 for command in COMMANDS:
@@ -124,7 +124,7 @@ def main() -> None:
     warnings.showwarning = _say_warning
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a terminal without Greek letters gets a ? for each
+            stream.reconfigure(errors="replace")  # a terminal without Greek letters shows a ? instead
     ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN  # as under nohup
     try:
         if not ignored:
@@ -135,11 +135,11 @@ def main() -> None:
         sys.exit(130)
     finally:
         if not ignored:
-            signal.signal(signal.SIGINT, signal.SIG_DFL)  # what is left is Python's own end
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # only Python's own shutdown is left
 
 
 def _unraisable(problem: Any) -> None:
-    """Where Python drops exceptions, as in a finalizer, Ctrl-C comes again a moment later, where it can be caught."""
+    """If Python drops a KeyboardInterrupt, as in a finalizer, send it again a moment later, where it can be caught."""
     if issubclass(problem.exc_type, KeyboardInterrupt):
         main_thread = threading.main_thread().ident or 0
         resend = partial(signal.pthread_kill, main_thread) if hasattr(signal, "pthread_kill") else signal.raise_signal

@@ -1,4 +1,4 @@
-"""The machines that code is compiled for, in LLVM's words: triple, CPU and features, and how wide their vectors are.
+"""The target machines in LLVM's terms: triple, CPU, features and vector width.
 
 To add one, write a row here and one in the table of targets.
 """
@@ -27,7 +27,7 @@ def machine_of(name: str) -> Machine:
 
 
 def runnable(name: str) -> Machine:
-    """The machine of a target as code for this process; an error where this processor cannot run it."""
+    """The machine of a target for code in this process; raises an error if this processor cannot run it."""
     here = target()
     if name == "host":
         return here
@@ -36,11 +36,11 @@ def runnable(name: str) -> Machine:
     missing = [feature for feature in LEVELS.get(name, ()) if not known.get(feature)]
     if name not in LEVELS or machine.triple.split("-")[0] != here.triple.split("-")[0]:
         raise DalembertError(
-            f"this processor ({here.cpu}) cannot run code for '{name}'; its files can be written all the same"
+            f"this processor ({here.cpu}) cannot run code for '{name}'; the files can still be written"
         )
     if missing:
         raise DalembertError(
-            f"this processor ({here.cpu}) cannot run code for '{name}', as it has no {', '.join(missing)}; its files can "
-            "be written all the same"
+            f"this processor ({here.cpu}) cannot run code for '{name}', because it lacks {', '.join(missing)}; the "
+            "files can still be written"
         )
     return Machine(here.triple, machine.cpu, machine.features, machine.width, here.llvm, here.far)

@@ -1,20 +1,22 @@
-"""A step with dry friction and stops: a complementarity problem at each time, and a step cut where its solution changes.
+"""A step with dry friction and stops: a complementarity problem at each time, and a step cut where its solution
+changes.
 
-Dry friction and stops are set-valued. A moving joint experiences F_s sgn(q̇); a joint at rest experiences whatever torque
-within [−F_s⁺, F_s⁻] keeps it there, and at a stop whatever the stop must bear: there the interval is unbounded on
-one side. So at rest there is one torque f_i and one interval per joint, for friction and stop combined, and
+Dry friction and stops are set-valued. A moving joint experiences F_s sgn(q̇); a joint at rest experiences whatever
+torque within [−F_s⁺, F_s⁻] keeps it there, and at a stop whatever the stop must bear: there the interval is unbounded
+on one side. So at rest there is one torque f_i and one interval per joint, for friction and stop combined, and
 
     B q̈ = r + f,    f_i inside its interval: q̈_i = 0,    at its lower end: q̈_i ≥ 0,    at its upper end: q̈_i ≤ 0.
 
-Since B is positive definite, this boxed complementarity problem has exactly one solution. An impact is the same problem for
-the velocity: with the momentum B q̇⁻ for r and no friction (it has no time to act), its solution p is the
+Since B is positive definite, this boxed complementarity problem has exactly one solution. An impact is the same problem
+for the velocity: with the momentum B q̇⁻ for r and no friction (it has no time to act), its solution p is the
 projection of q̇⁻ on the admissible velocities in the metric of B. With one coefficient of restitution e for all
 joints, q̇⁺ = (1 + e) p − e q̇⁻ has T⁺ = e² T⁻ + (1 − e²) T(p) ≤ T⁻, however many joints hit at once.
 
 A step is taken in passes. Each pass:
 
 1. :func:`touch`, :func:`strike`: apply impacts, and stop what friction has just brought to rest.
-2. :func:`pivot`: determine which contacts are held and which way the others slip, by principal pivoting; then all is smooth.
+2. :func:`pivot`: determine which contacts are held and which way the others slip, by principal pivoting; then all is
+   smooth.
 3. Four stages of Runge–Kutta (:func:`loaded`, :func:`solved`, :func:`borne`).
 4. :func:`watch`, :func:`aim`: check whether a joint has passed a stop, a velocity zero, or a load the capacity of
    friction or a stop. If so, the pass is repeated, just up to the first such time.
@@ -24,8 +26,8 @@ A joint that sticks or rests on its stop has q̇ = 0.0 exactly and cannot creep.
 :func:`most_passes`, every joint at rest stays at rest until the end of the step, and every joint that comes to
 rest stays there: after at most one more event per joint the step is finished, and no energy is added.
 
-Passive joints of a closed chain with dry friction stick and slip by the same rules (:mod:`rubbing`): the elements that are
-held are then *contacts*, first the joints of q, then the directions Γ_p of those passive joints.
+Passive joints of a closed chain with dry friction stick and slip by the same rules (:mod:`rubbing`): the elements that
+are held are then *contacts*, first the joints of q, then the directions Γ_p of those passive joints.
 """
 
 from __future__ import annotations
@@ -92,7 +94,8 @@ def released(
 ) -> tuple[list[list[Scalar]], list[Scalar], list[Scalar], list[Scalar]]:
     """B, r = τ − τ′ of (7.116) without dry friction, and the static levels of the joints, forward and backward.
 
-    This is all that a step needs to know of a state, for targets that pivot themselves. Dry friction of passive joints is omitted.
+    This is all that a step needs to know of a state, for targets that pivot themselves. Dry friction of passive joints
+    is omitted.
     """
     setting = Setting(mechanism, ((-inf, inf),) * mechanism.n)
     B, load = inertia_and_load(setting, q, qd, h_e, None)
@@ -431,7 +434,8 @@ class _Cubic:
 def _room(
     setting: Setting, i: int, q: Values, qd: Values, q1: Values, qd1: Values, length: Scalar
 ) -> tuple[Scalar, Scalar, Scalar, Scalar, Scalar]:
-    """(which stop, 1 for the upper; distance; its rate at both ends) of the only stop, or the one passed or approached."""
+    """(which stop, 1 for the upper; distance; its rate at both ends) of the only stop, or the one passed or
+    approached."""
     lower, upper = setting.stops[i]
     up: Scalar = 1.0
     if lower > -inf:
@@ -466,7 +470,8 @@ def watch(
     qd1: Values, a1: Values, push1: Values, step: Values, tries: Values, speed: Values = (), rise: Values = (),
     speed1: Values = (), rise1: Values = (),
 ) -> tuple[list[Scalar]]:  # fmt: skip
-    """Whether an event may have occurred in the pass from (q, q̇) to (q1, q̇1); the arguments are those of :func:`aim`."""
+    """Whether an event may have occurred in the pass from (q, q̇) to (q1, q̇1); the arguments are those of
+    :func:`aim`."""
     speed, rise, speed1, rise1 = (speed, rise, speed1, rise1) if setting.rubs else (qd, a, qd1, a1)
     look: list[Scalar] = []
     nearest: Scalar = 0.0

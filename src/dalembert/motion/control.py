@@ -68,7 +68,8 @@ def computed_torque(
 def feedforward(
     mechanism: AnyMechanism, q: Values, qd: Values, reference: Values, kp: Values, kd: Values
 ) -> list[Scalar]:
-    """τ = τ_d + K_p (q_d − q) + K_d (q̇_d − q̇); ``reference`` is [q_d, q̇_d, τ_d], where τ_d are the torques of the motion."""
+    """τ = τ_d + K_p (q_d − q) + K_d (q̇_d − q̇); ``reference`` is [q_d, q̇_d, τ_d], where τ_d are the torques of the
+    motion."""
     n, q = mechanism.n, actuated(mechanism, q)
     q_d, qd_d, tau_d = _parts(reference, n)
     return [tau_d[i] + kp[i] * (q_d[i] - q[i]) + kd[i] * (qd_d[i] - qd[i]) for i in range(n)]
@@ -159,7 +160,8 @@ def tip_torque(
 
     reference    [e, ẋ_d, ẍ_d], e = x_d − x
     row_gains    [K_P, K_D, K_F, h_d]: a force-controlled row has K_P = 0, one that follows a motion K_F = 0
-    joint_gains  [q_r, K_r, k_N] of τ_0 = g + K_r (q_r − q) − k_N B q̇, which acts on the internal motion of a redundant arm
+    joint_gains  [q_r, K_r, k_N] of τ_0 = g + K_r (q_r − q) − k_N B q̇, which acts on the internal motion of a redundant
+                 arm
     """
     n, m = mechanism.n, space.m
     error, xd_d, xdd_d = _parts(reference, m)

@@ -72,11 +72,11 @@ METHODS: dict[str, Method] = {
         symplectic=True,
         refuses={
             "parameters": "the variational method does not support parameters; use {others}",
-            "approximation": "arm '{arm}' omits terms of its equations of motion, which are then not derived from an energy, as the "
-            "variational method requires; use method {others}",
+            "approximation": "arm '{arm}' omits terms of its equations of motion, which are then not derived from an "
+            "energy, as the variational method requires; use method {others}",
             "Newton": "arm '{arm}' closes its loops by Newton's method, which the variational method does not support: "
-            "each of its iterations would close them again, and the residual error would corrupt the momentum that it conserves; use "
-            "{others}",
+            "each of its iterations would close them again, and the residual error would corrupt the momentum that it "
+            "conserves; use {others}",
             "dry friction": "arm '{arm}' has dry friction, which the variational method does not support; use method "
             "{others}, or friction=False",
             "contact": "the variational method does not support contact; use method {others}",

@@ -52,7 +52,8 @@ EXACT: Soft = (0.0, 0.0)
 
 @dataclass(frozen=True)
 class Space:
-    """The selected rows of the pose: 0, 1, 2 are x, y, z; 3, 4, 5 the orientation; ``ANGLE`` the angle about ``normal``."""
+    """The selected rows of the pose: 0, 1, 2 are x, y, z; 3, 4, 5 the orientation; ``ANGLE`` the angle about
+    ``normal``."""
 
     orientation: str
     rows: tuple[int, ...]
@@ -371,8 +372,8 @@ def torque(
     """τ = J_Aᵀ γ_A + (1 − J_Aᵀ J̄_Aᵀ) τ_0, S (7.141), with γ_A of (7.139):
 
     γ_A = J̄_Aᵀ τ = B_A (ẍ_e − J̇_A q̇) + J̄_Aᵀ τ′, where τ′ is everything that acts besides B q̈: C q̇ + g and,
-    beyond (7.133), friction and the contact Jᵀ h_e, also if only some rows of the pose are selected. Load-dependent friction
-    is added for the resulting loads.
+    beyond (7.133), friction and the contact Jᵀ h_e, also if only some rows of the pose are selected. Load-dependent
+    friction is added for the resulting loads.
     """
     M = model(mechanism, space, q, soft)
     rest = Vec(inverse_dynamics(unloaded(mechanism), q, qd, [0.0] * mechanism.n, h_e))

@@ -21,7 +21,8 @@ DEPENDENT = 1e-10  # remainder of gᵀB⁻¹g after projection on the previous d
 
 
 def actuated(mechanism: AnyMechanism, q: Values) -> list[Scalar]:
-    """q_a from the positions in the equations of motion, which are those of the whole tree if Newton's method closes the loops."""
+    """q_a from the positions in the equations of motion, which are those of the whole tree if Newton's method closes
+    the loops."""
     return [q[i] for i in mechanism.actuated] if mechanism.by_newton else list(q)
 
 
@@ -96,7 +97,8 @@ class Brakes:
 def brakes(
     B: Sequence[Values], solve: Callable[[Values], list[Scalar]], G: Sequence[Values], held: Sequence[Scalar]
 ) -> Brakes:
-    """The directions G, held according to ``held``; ``solve`` applies B⁻¹, with 0 for coordinates that are held themselves."""
+    """The directions G, held according to ``held``; ``solve`` applies B⁻¹, with 0 for coordinates that are held
+    themselves."""
     orthogonal = Brakes([], [], [], [])
     for g, h in zip(G, held, strict=True):
         u = solve(g)

@@ -283,8 +283,8 @@ def discrete_legendre(
         B(q_m) v = p_0 + h/2 k,    p_1 = p_0 + h k,    k = ∂L/∂q + f = C^T v − g + τ − F_v v − J^T h_e − τ_b,
 
     where τ_b is the contribution of a base motion, since ½ ∂(v^T B v)/∂q = (Ḃ − C) v = C^T v. The first equation is
-    solved for v by fixed-point iteration, which gains a factor of order h per iteration. Returns (v, p_1, rounds, again); NaN if it
-    does not converge.
+    solved for v by fixed-point iteration, which gains a factor of order h per iteration. Returns (v, p_1, rounds,
+    again); NaN if it does not converge.
     """
     n, mechanism = setting.n, smooth(setting.mechanism)
     C = coriolis_matrix(mechanism, q_m, v)

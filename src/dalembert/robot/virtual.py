@@ -1,12 +1,12 @@
 """Joints of several variables as chains of joints of one variable, with massless links between them.
 
-So every joint has one variable, and every quantity works unchanged: there are no quaternions in ``q``. The joint called
-``NAME`` becomes these, in this order (prismatic joints in m, revolute ones in rad):
+Every joint thus has one variable, and all quantities work unchanged: there are no quaternions in ``q``. The joint
+``NAME`` becomes the following joints, in this order (prismatic joints in m, revolute joints in rad):
 
-planar     NAME/x, NAME/y in the plane across the axis, NAME/yaw about it
-floating   NAME/x, NAME/y, NAME/z along the axes of the joint's frame, then NAME/yaw, NAME/pitch, NAME/roll:
+planar     NAME/x, NAME/y in the plane perpendicular to the axis, NAME/yaw about it
+floating   NAME/x, NAME/y, NAME/z along the axes of the joint frame, then NAME/yaw, NAME/pitch, NAME/roll:
            R = Rz(yaw) Ry(pitch) Rx(roll), singular at pitch = ±90°
-ball       NAME/yaw, NAME/pitch, NAME/roll, the same rotations
+ball       NAME/yaw, NAME/pitch, NAME/roll, with the same rotation
 cylindrical  NAME/z along the axis, NAME/yaw about it
 
 A further kind is one row of ``VIRTUAL``: TOML files may then use it as the type of a joint.
@@ -39,7 +39,7 @@ VIRTUAL: dict[str, tuple[tuple[str, JointType, VecLike], ...]] = {
     "cylindrical": (_SLIDES[2], _TURNS[0]),
 }
 HERE = Placement()
-SINGULAR = "is singular at pitch = ±90°, where yaw and roll turn about one axis"
+SINGULAR = "is singular at pitch = ±90°, where the axes of yaw and roll coincide"
 
 
 def virtual_joints(
@@ -56,12 +56,12 @@ def virtual_joints(
     rotors: Sequence[Rotor | None] = (),
     at: Sequence[float] = (),
 ) -> tuple[tuple[Link, ...], tuple[Joint, ...]]:
-    """The massless links and the joints of one variable that stand for a joint of a kind of ``VIRTUAL``.
+    """The massless links and the joints of one variable that replace a joint of a kind of ``VIRTUAL``.
 
-    axis        the direction of the kind's z-axis in the joint's frame: the normal of a planar joint's plane
-    link_frame  the child's frame as seen from the last joint's
-    friction, limits, rotors   one for each of the joints, in their order, where there are any
-    at          what their variables are where the child stands at ``placement``; 0 unless given
+    axis        direction of the z-axis of the kind in the joint frame: the normal of the plane of a planar joint
+    link_frame  the child's frame in the frame of the last joint
+    friction, limits, rotors   one per joint, in order, if any
+    at          the joint variables at which the child is at ``placement``; 0 by default
 
     >>> links, joints = virtual_joints("cart", "planar", "world", "chassis")
     >>> [(joint.name, joint.type, joint.parent, joint.child) for joint in joints][1:]
@@ -95,14 +95,14 @@ def virtual_joints(
 
 
 def virtual_note(name: str, kind: str) -> str:
-    """What a reader says about a joint that it made virtual joints of."""
+    """The note of a reader on a joint that it replaced by virtual joints."""
     words = ", ".join(f"{name}/{word}" for word, _, _ in VIRTUAL[kind])
     singular = f"; it {SINGULAR}" if set(_TURNS) <= set(VIRTUAL[kind]) else ""
-    return f"the {kind} joint '{name}' is {words}{singular}"
+    return f"the {kind} joint '{name}' is replaced by {words}{singular}"
 
 
 def parts_of(robot: Robot, name: str) -> list[str]:
-    """The virtual joints that stand for the joint ``name``; none where there is no such joint."""
+    """The virtual joints that replace the joint ``name``; empty if there is no such joint."""
     present = {joint.name for joint in robot.joints}
     for steps in sorted(VIRTUAL.values(), key=len, reverse=True):
         names = [f"{name}/{word}" for word, _, _ in steps]
@@ -112,7 +112,7 @@ def parts_of(robot: Robot, name: str) -> list[str]:
 
 
 def _basis(normal: VecLike) -> Mat:
-    """The smallest rotation that turns z to the normal: Rodrigues' formula."""
+    """The smallest rotation that takes z to the normal: Rodrigues' formula."""
     across, along = Z.cross(normal), Z.dot(normal)
     if along < -1.0 + 1e-12:  # half a turn about x
         return Mat.of(((1.0, 0.0, 0.0), (0.0, -1.0, 0.0), (0.0, 0.0, -1.0)))

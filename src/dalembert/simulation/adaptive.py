@@ -1,7 +1,7 @@
 """Adaptive steps: a SciPy solver (DOP853) between the times at which a contact changes state.
 
-The program is that of the fixed steps: as long as it is known which contacts are held and in which direction friction acts,
-the equations are smooth. Every step is searched, on its interpolating polynomial, for the first time at which
+The program is that of the fixed steps: as long as it is known which contacts are held and in which direction friction
+acts, the equations are smooth. Every step is searched, on its interpolating polynomial, for the first time at which
 a joint reaches its stop, a velocity crosses zero, or a held contact is overloaded; there the step ends and
 the modes are determined again.
 """
@@ -59,7 +59,8 @@ class ContactDynamics:
         self.load_takes = tuple(name for name in self.known if name != "restitution")
 
     def constants(self, index: tuple[int, ...] | None = None) -> dict[str, Array]:
-        """Restitution and parameters of one state of the batch; without an index those of all states, with an axis for time."""
+        """Restitution and parameters of one state of the batch; without an index those of all states, with an axis for
+        time."""
         values = {name: self.task.part(self.task.constants[name], index) for name in self.known}
         return {name: value[..., None, :] for name, value in values.items()} if index is None else values
 

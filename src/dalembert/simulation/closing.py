@@ -27,7 +27,8 @@ STEPS_AHEAD = 3  # steps in which a diverged chain is searched for beyond its re
 
 
 class Place:
-    """Maps q to the positions in the equations of motion: q itself, or γ(q) by Newton's method from the last solution."""
+    """Maps q to the positions in the equations of motion: q itself, or γ(q) by Newton's method from the last
+    solution."""
 
     def __init__(self, arm: Arm, q0: Array) -> None:
         self.arm = arm

@@ -1,7 +1,7 @@
 """Controllers: a law of ``motion/control.py``, its gains, the motion to follow and the model that it uses.
 
-They are traced together with the dynamics, so that a closed control loop also runs as one compiled loop. The model is the
-simulated arm unless another one is given, for example one with another payload, wrong parameters or fewer terms.
+They are traced together with the dynamics, so that a closed control loop also runs as one compiled loop. The model is
+the simulated arm unless another one is given, for example one with another payload, wrong parameters or fewer terms.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ class Controller:
             self.pose = double(f"the {self.what}", reference)
         if model is not None and not hasattr(model, "mechanism"):
             raise DalembertError(
-                f"{type(self).__name__}: the model is a {type(model).__name__}; it must be an Arm, such as da.load returns"
+                f"{type(self).__name__}: the model is a {type(model).__name__}; it must be an Arm, such as da.load "
+                "returns"
             )
         self.model = model
 
@@ -103,7 +104,8 @@ class Controller:
             )
         if not (finite := np.isfinite(parts).all(axis=(0, 2))).all():
             raise DalembertError(
-                f"{type(self).__name__}: the {self.what} has values that are not finite numbers at t = {t[~finite][0]:g} s"
+                f"{type(self).__name__}: the {self.what} has values that are not finite numbers at t = "
+                f"{t[~finite][0]:g} s"
             )
         over = (t > end)[:, None]
         return parts[0], np.where(over, 0.0, parts[1]), np.where(over, 0.0, parts[2])
@@ -135,26 +137,26 @@ class Controller:
             return
         if model.n != arm.n:
             raise DalembertError(
-                f"{who}: the model '{model.name}' has {model.n} joints, but arm '{arm.name}' has {arm.n}; give a model with the "
-                "same number of joints"
+                f"{who}: the model '{model.name}' has {model.n} joints, but arm '{arm.name}' has {arm.n}; give a model "
+                "with the same number of joints"
             )
         for own, other in zip(arm.robot.moving_joints, model.robot.moving_joints, strict=True):
             if (own.type == "prismatic") != (other.type == "prismatic"):
                 raise DalembertError(
-                    f"{who}: joint '{other.name}' of the model '{model.name}' is {other.type}, but joint '{own.name}' of arm "
-                    f"'{arm.name}' is {own.type}; give a model with the same joint types"
+                    f"{who}: joint '{other.name}' of the model '{model.name}' is {other.type}, but joint '{own.name}' "
+                    f"of arm '{arm.name}' is {own.type}; give a model with the same joint types"
                 )
         if bool(model.loops) != bool(arm.loops):
             closed, open_arm = (model.name, arm.name) if model.loops else (arm.name, model.name)
             raise DalembertError(
-                f"{who}: '{closed}' has closed chains and '{open_arm}' has none, so their joint variables have different "
-                "meanings; give a model with the same loops"
+                f"{who}: '{closed}' has closed chains and '{open_arm}' has none, so their joint variables have "
+                "different meanings; give a model with the same loops"
             )
         by_newton = arm.mechanism.by_newton or model.mechanism.by_newton
         if by_newton and _geometry(arm) != _geometry(model):
             raise DalembertError(
-                f"{who}: the loops of arm '{arm.name}' are closed by Newton's method, once for both arm and model; give a model with the "
-                "same geometry, whose masses and friction may differ"
+                f"{who}: the loops of arm '{arm.name}' are closed by Newton's method, once for both arm and model; "
+                "give a model with the same geometry, whose masses and friction may differ"
             )
 
     def _known(self, arm: Arm, friction: bool) -> Any:
@@ -180,7 +182,8 @@ class Controller:
         return tau
 
     def kernel(self, arm: Arm, *, friction: bool = True) -> np.ufunc:
-        """The compiled law: τ as a function of (q for the equations of motion, q̇, the reference, and the :attr:`constants`)."""
+        """The compiled law: τ as a function of (q for the equations of motion, q̇, the reference, and the
+        :attr:`constants`)."""
         return machine.kernel(self._known(arm, friction), ROLLOUTS[self.law])
 
 
@@ -191,7 +194,8 @@ def _geometry(arm: Arm) -> Any:
 
 
 class PD(Controller):
-    """PD control with gravity compensation: τ = g(q) + K_p (q_d − q) + K_d (q̇_d − q̇), where g includes springs and offsets.
+    """PD control with gravity compensation: τ = g(q) + K_p (q_d − q) + K_d (q̇_d − q̇), where g includes springs and
+    offsets.
 
     target  a pose (…, n) to move to and hold, or a motion to follow
     model   the arm whose gravity is compensated; by default the simulated arm
@@ -211,8 +215,8 @@ class PD(Controller):
 class Feedforward(Controller):
     """Feedforward torques of a motion with optional feedback: τ = τ_d + K_p (q_d − q) + K_d (q̇_d − q̇).
 
-    τ_d = τ(q_d, q̇_d, q̈_d) is the model's inverse dynamics along the motion, S (7.42), computed once and independent of
-    the measured state.
+    τ_d = τ(q_d, q̇_d, q̈_d) is the model's inverse dynamics along the motion, S (7.42), computed once and independent
+    of the measured state.
 
     motion  a motion to follow, or a pose (…, n)
     kp, kd  (…, n) or one number each; without them, pure feedforward
@@ -266,9 +270,9 @@ class Adaptive(Controller):
     """Adaptive control by Slotine and Li: τ = Y(q, q̇, q̇_r, q̈_r) π̂ + K_D s with dπ̂/dt = Γ Yᵀ s.
 
     q̇_r = q̇_d + Λ (q_d − q), q̈_r = q̈_d + Λ (q̇_d − q̇), s = q̇_r − q̇; Yπ is :meth:`Arm.reference_torque`. With π̃ = π̂ − π,
-    V = ½ sᵀ B s + ½ π̃ᵀ Γ⁻¹ π̃ decreases with V̇ = −sᵀ (K_D s + f(q̇_r) − f(q̇)), since Ḃ − 2C is skew-symmetric: friction,
-    which is compensated at q̇_r, helps. With ``gamma=0`` nothing is adapted, which is passivity-based control; it works with
-    every method.
+    V = ½ sᵀ B s + ½ π̃ᵀ Γ⁻¹ π̃ decreases with V̇ = −sᵀ (K_D s + f(q̇_r) − f(q̇)), since Ḃ − 2C is skew-symmetric:
+    friction, which is compensated at q̇_r, helps. With ``gamma=0`` nothing is adapted, which is passivity-based
+    control; it works with every method.
 
     kd          K_D, (…, n) or one number (N m s)
     lambda_     Λ, (…, n) or one number (1/s)
@@ -328,8 +332,8 @@ class Adaptive(Controller):
         known = self.model or arm
         if known.mechanism.omitted:
             raise DalembertError(
-                f"Adaptive: the model '{known.name}' omits {', '.join(known.mechanism.omitted)} terms, but the law relies on "
-                "the skew-symmetry of the complete Ḃ − 2C; give the complete arm, model.replace(omitted=())"
+                f"Adaptive: the model '{known.name}' omits {', '.join(known.mechanism.omitted)} terms, but the law "
+                "relies on the skew-symmetry of the complete Ḃ − 2C; give the complete arm, model.replace(omitted=())"
             )
 
     def gains(self, arm: Arm, friction: bool = True) -> dict[str, Array]:
@@ -340,7 +344,8 @@ class Adaptive(Controller):
         return gains
 
     def _adapted(self, arm: Arm, friction: bool) -> tuple[ParameterSet, tuple[int, ...], Array]:
-        """(a set, the indices of its adapted parameters, and their initial values or those of the combinations they represent)."""
+        """(a set, the indices of its adapted parameters, and their initial values or those of the combinations they
+        represent)."""
         if isinstance(self.chosen, ParameterSet):
             adapted = tuple(range(self.chosen.size))
             self._check([self.chosen.members[k] for k in adapted], friction)
@@ -364,12 +369,13 @@ class Adaptive(Controller):
         for parameter in adapted:
             if parameter.source < 0:
                 raise DalembertError(
-                    f"Adaptive: parameter '{parameter.name}' has no column in arm.regressor; choose from arm.parameter_names"
+                    f"Adaptive: parameter '{parameter.name}' has no column in arm.regressor; choose from "
+                    "arm.parameter_names"
                 )
             if parameter.loaded:
                 raise DalembertError(
-                    f"Adaptive: the effect of parameter '{parameter.name}' depends on the load, so the torque is not linear "
-                    "in it; remove it from the set"
+                    f"Adaptive: the effect of parameter '{parameter.name}' depends on the load, so the torque is not "
+                    "linear in it; remove it from the set"
                 )
             if not friction and _rubs(parameter):
                 raise DalembertError(

@@ -64,8 +64,8 @@ class Saturation:
     def __str__(self) -> str:
         often = "" if self.intervals == 1 else f" in {self.intervals} intervals"
         return (
-            f"joint '{self.joint}' is at its effort limit from t = {self.start:.6g} s, for {self.duration:.4g} s in total"
-            f"{often}"
+            f"joint '{self.joint}' is at its effort limit from t = {self.start:.6g} s, for {self.duration:.4g} s in "
+            f"total{often}"
         )
 
 
@@ -158,7 +158,8 @@ def sampling_of(arm: Arm, rate: Any, delay: Any, encoder: Any, velocity_filter: 
         for name, given in (("delay", bool(late)), ("encoder", encoder is not None)):
             if given:
                 raise DalembertError(
-                    f"{name} applies only to a sampled controller: give its rate in Hz too, as in rate=1000 (--rate 1000)"
+                    f"{name} applies only to a sampled controller: give its rate in Hz too, as in rate=1000 (--rate "
+                    "1000)"
                 )
     if encoder is None and velocity_filter is not None:
         raise DalembertError(
@@ -171,8 +172,8 @@ def sampling_of(arm: Arm, rate: Any, delay: Any, encoder: Any, velocity_filter: 
         counts = double("encoder", encoder)
         if counts.ndim > 1 or (counts.ndim and len(counts) != arm.n) or not np.all(np.isfinite(counts) & (counts > 0)):
             raise DalembertError(
-                f"encoder is {shown(encoder)}; it must be a positive number of counts per turn, or per metre for a prismatic joint: one "
-                f"number, or {arm.n}"
+                f"encoder is {shown(encoder)}; it must be a positive number of counts per turn, or per metre for a "
+                f"prismatic joint: one number, or {arm.n}"
             )
         counts = np.where(sliding_joints(arm), counts, counts / (2 * np.pi))
     cutoff = None if velocity_filter is None else _number("velocity_filter", velocity_filter, "Hz")

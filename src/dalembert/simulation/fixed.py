@@ -42,7 +42,8 @@ def from_python(task: Task) -> bool:
 def fixed_steps(
     task: Task, progress: Progress | None, threads: int | None = None, loop: CompiledLoop | None = None
 ) -> tuple[Array, ...]:
-    """(q, qd) at the records, (*batch, records, n) each, and the estimates of an adaptive law, if any: (*batch, records, p).
+    """(q, qd) at the records, (*batch, records, n) each, and the estimates of an adaptive law, if any: (*batch,
+    records, p).
 
     loop  the compiled loop of the task, if it is known from an earlier run
     """
@@ -176,7 +177,8 @@ def _check(task: Task, k: int, x: Array, q: Array, qd: Array, state: list[Array]
 
 
 def _again_from_python(task: Task, k: int, q: Array, qd: Array, at: tuple[int, ...]) -> None:
-    """Repeat step k of one state with the controller of the tip called from Python, which reports where its task is singular."""
+    """Repeat step k of one state with the controller of the tip called from Python, which reports where its task is
+    singular."""
     assert task.tip is not None
     if METHODS[task.plan.method].symplectic:
         task.tip(float(task.t[k]), q, qd)

@@ -34,7 +34,8 @@ class Part:
     last: int
 
     def of(self, values: Array, own: int) -> Array:
-        """The values of these states; values have ``own`` axes behind those of the batch, which may be fewer, or of length 1."""
+        """The values of these states; values have ``own`` axes behind those of the batch, which may be fewer, or of
+        length 1."""
         axis = values.ndim - own - len(self.batch) + self.axis
         if axis < 0 or values.shape[axis] == 1:
             return values
@@ -62,10 +63,12 @@ class Part:
 def in_pieces(
     task: Task, simulated: Simulated, cluster: Any, adaptive: bool, progress: Callable[[float], None] | None
 ) -> list[Array]:
-    """The result of ``simulated`` for the batch, computed in parts on the cluster; adaptive steps process one state at a time."""
+    """The result of ``simulated`` for the batch, computed in parts on the cluster; adaptive steps process one state at
+    a time."""
     if not task.batch:
         raise DalembertError(
-            "a cluster distributes the states of a batch, but this is a single simulation: give q0 of shape (…, n), or omit cluster"
+            "a cluster distributes the states of a batch, but this is a single simulation: give q0 of shape (…, n), or "
+            "omit cluster"
         )
     axis = int(np.argmax(task.batch))
     states = int(np.prod(task.batch))

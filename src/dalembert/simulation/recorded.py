@@ -61,8 +61,8 @@ class RecordedTorque(Controller):
             or not self.t[-1] > self.t[0]
         ):
             raise ShapeError(
-                f"t has shape {self.t.shape}; it must be (N,), at least two increasing times, each listed once, or twice where "
-                "torques jump"
+                f"t has shape {self.t.shape}; it must be (N,), at least two increasing times, each listed once, or "
+                "twice where torques jump"
             )
         if self.tau.ndim != 2 or len(self.tau) != len(self.t):
             raise ShapeError(f"tau has shape {self.tau.shape}; it must be ({len(self.t)}, n), one row per time")
@@ -123,11 +123,12 @@ class RecordedTorque(Controller):
 
 
 def read_torques(path: str | os.PathLike[str], arm: Arm, between: Between = "linear") -> RecordedTorque:
-    """The torques tau1 … taun over t in a text table, such as ``dalembert torques -o`` or ``motion.save(arm=…)`` writes.
+    """The torques tau1 … taun over t in a text table, such as ``dalembert torques -o`` or ``motion.save(arm=…)``
+    writes.
 
     between  "linear" or "held", as for :class:`RecordedTorque`
-    The first time in the file becomes t = 0. ``.q0`` and ``.qd0`` are the initial state if the file has columns q1 … and qd1 …
-    Its loads, in columns payload and fx …, act in a simulation with these torques.
+    The first time in the file becomes t = 0. ``.q0`` and ``.qd0`` are the initial state if the file has columns q1 …
+    and qd1 … Its loads, in columns payload and fx …, act in a simulation with these torques.
 
     >>> import tempfile, dalembert as da
     >>> arm = da.load("planar-2r")

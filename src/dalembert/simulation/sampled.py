@@ -25,7 +25,8 @@ Progress = Callable[[float], None]
 def sampled(
     task: Task, solver: str, rtol: float, atol: float, progress: Progress | None, threads: int | None
 ) -> tuple[Array, ...]:
-    """(q, qd) at the records; the torques held over each step, (*batch, steps, n); and the estimates of an adaptive law."""
+    """(q, qd) at the records; the torques held over each step, (*batch, steps, n); and the estimates of an adaptive
+    law."""
     assert task.sampling is not None
     driven = task.driven()
     whole, torques = driven.grid, driven.torques

@@ -63,12 +63,14 @@ class Run:
 
     @cached_property
     def tau(self) -> Array:
-        """Torque at every recorded time, (…, N, n); at a jump, the value after it, and at the final time the value before."""
+        """Torque at every recorded time, (…, N, n); at a jump, the value after it, and at the final time the value
+        before."""
         return self.task.torque_along(self.q, self._placed, self.qd, self.learned)
 
     @cached_property
     def saturated(self) -> NDArray[np.bool_]:
-        """Whether the torque is at its effort limit at each recorded time: (…, N, n); never without ``effort_limits``."""
+        """Whether the torque is at its effort limit at each recorded time: (…, N, n); never without
+        ``effort_limits``."""
         if self.task.effort is None:
             return np.zeros(self.q.shape, bool)
         return np.abs(self.tau) >= self.task.effort * (1 - 1e-12)
@@ -78,13 +80,15 @@ class Run:
         """Intervals in which a joint torque was at its effort limit, per joint, to the resolution of the records."""
         if self.q.ndim != 2:
             raise ShapeError(
-                f"saturations requires a single run, but this is a batch of {self.q.shape[:-2]}; use run.saturated for a batch"
+                f"saturations requires a single run, but this is a batch of {self.q.shape[:-2]}; use run.saturated for "
+                "a batch"
             )
         return saturations(self.arm, self.t, self.saturated)
 
     @cached_property
     def tracking_error(self) -> Array:
-        """q_d − q at each recorded time, for a controller that follows a motion or holds a pose: (…, N, n) in rad or m."""
+        """q_d − q at each recorded time, for a controller that follows a motion or holds a pose: (…, N, n) in rad or
+        m."""
         followed = self.task.followed_along()
         if followed is None:
             raise DalembertError("this run has no tracking error: no joint-space controller followed a motion in it")
@@ -162,8 +166,8 @@ class Run:
     def energy(self) -> Array:
         """Sum of kinetic and potential energy (J): (…, N).
 
-        With ``base_motion`` it is the energy of the motion relative to the base, to which the base motion contributes the
-        power −q̇ᵀ τ_base, where τ_base is ``.base`` of :meth:`dalembert.Arm.torque_terms`.
+        With ``base_motion`` it is the energy of the motion relative to the base, to which the base motion contributes
+        the power −q̇ᵀ τ_base, where τ_base is ``.base`` of :meth:`dalembert.Arm.torque_terms`.
         """
         return self.kinetic + self.potential
 
@@ -198,8 +202,8 @@ class Run:
     # -- display ---------------------------------------------------------------------------------
 
     def plot(self, batch: int | tuple[int, ...] | None = None) -> Figure:
-        """A matplotlib Figure over time: positions, velocities, torques (accelerations of a free motion), and the tracking
-        error if a controller follows a motion, otherwise the energies.
+        """A matplotlib Figure over time: positions, velocities, torques (accelerations of a free motion), and the
+        tracking error if a controller follows a motion, otherwise the energies.
 
         batch  index of the run in a batch
 
@@ -338,14 +342,14 @@ def simulate(
                 (…, steps, 6) or (…, 1, 6); or a Python function (t, q, qd) → (…, 6)
     wrenches    {link: wrench} exerted by any links on the environment, in base axes, at the origins of the link frames,
                 each in the same forms
-    base_motion [ω, ω̇, p̈] of the base, in base axes, where p̈ is the acceleration of the origin of the base frame, in the
-                same forms: None; (9,); (…, steps, 9) or (…, 1, 9); or a Python function of time alone, t → (…, 9),
-                with which the loop stays compiled. Controllers do not compensate for it
+    base_motion [ω, ω̇, p̈] of the base, in base axes, where p̈ is the acceleration of the origin of the base frame,
+                in the same forms: None; (9,); (…, steps, 9) or (…, 1, 9); or a Python function of time alone,
+                t → (…, 9), with which the loop stays compiled. Controllers do not compensate for it
     friction    False omits the arm's friction; springs, offsets and other terms that depend on position alone remain
     stops       joint limits: None ignores them; "error" ends the simulation at the first joint that
                 exceeds its limit; "contact" treats them as hard stops with impact and contact
-    restitution coefficient of stops="contact", from 0 (plastic) to 1 (elastic): a joint that hits its stop alone rebounds
-                with this fraction of its speed
+    restitution coefficient of stops="contact", from 0 (plastic) to 1 (elastic): a joint that hits its stop alone
+                rebounds with this fraction of its speed
     effort_limits  True: torques are limited to the arm's effort limits, whatever is commanded; (n,) or one number
                 (N m; N): other limits. ``run.saturations`` reports when they were reached. False applies no limits
     rate        Hz: the controller or function is evaluated at this rate and its torque is held between samples;
@@ -359,12 +363,12 @@ def simulate(
                 I_xx I_xy I_xz I_yy I_yz I_zz, I_m, F_v, F_s; for a closed chain, for each joint of its tree; followed
                 by the coefficients of further friction terms, joint by joint
     rtol, atol  tolerances of "dop853"
-    threads     number of threads among which the states of a large batch are divided; chosen by its size by default, see
-                docs/dynamics.md. "dop853" processes one state at a time in one thread
+    threads     number of threads among which the states of a large batch are divided; chosen by its size by default,
+                see docs/dynamics.md. "dop853" processes one state at a time in one thread
     progress    called with the completed fraction
-    cluster     address of a Dask scheduler, or a ``distributed.Client``, whose workers simulate the states of the batch;
-                on identical processors the run is the same, bit by bit. Python functions are then called for part of
-                the batch at a time
+    cluster     address of a Dask scheduler, or a ``distributed.Client``, whose workers simulate the states of the
+                batch; on identical processors the run is the same, bit by bit. Python functions are then called for
+                part of the batch at a time
 
     >>> import dalembert as da
     >>> run = da.simulate(da.load("pendulum"), [0.5], [0.0], None, 1.0, friction=False)
@@ -431,15 +435,16 @@ def _together(wrenches: Mapping[str, Wrench], start: float | None = None) -> Wre
         over_time := [name for name, value in given.items() if name != TIP and np.ndim(value) > 1]
     ):
         raise DalembertError(
-            f"the wrench at '{over_time[0]}' is given over time as an array, but the motion has events, at which the simulation "
-            "restarts; give a function (t, q, qd) → (6,), or one constant wrench"
+            f"the wrench at '{over_time[0]}' is given over time as an array, but the motion has events, at which the "
+            "simulation restarts; give a function (t, q, qd) → (6,), or one constant wrench"
         )
     if not any(map(callable, given.values())):
         return side_by_side(given)
     for name, value in given.items():
         if not callable(value) and np.ndim(value) > 1:
             raise DalembertError(
-                f"the wrench at '{name}' is given over time as an array, but another one as a function; give all of them as functions, or all as arrays"
+                f"the wrench at '{name}' is given over time as an array, but another one as a function; give all of "
+                "them as functions, or all as arrays"
             )
 
     def at(t: float, q: Array, qd: Array) -> Any:
@@ -458,12 +463,14 @@ def _stepped(
     atol: float,
     threads: int | None,
 ) -> tuple[Array, ...]:
-    """(q, qd) at the records, the torques of a sampled controller, and the parameters that an adaptive one has estimated."""
+    """(q, qd) at the records, the torques of a sampled controller, and the parameters that an adaptive one has
+    estimated."""
     if task.sampling is not None:
         return sampled(task, solver, rtol, atol, progress, threads)
     return adaptive(task, solver, rtol, atol, progress) if solver else fixed_steps(task, progress, threads)
 
 
 def parameters_of(arm: Arm) -> Array:
-    """Dynamic parameters of the arm's tree, 13 per joint plus those of further terms, as ``parameters=`` expects them."""
+    """Dynamic parameters of the arm's tree, 13 per joint plus those of further terms, as ``parameters=`` expects
+    them."""
     return np.array(regressor.parameters(arm.mechanism.tree), float)

@@ -1,7 +1,7 @@
 """Stages of a simulation whose motion carries loads: between two events, the load of the arm is constant.
 
-At an event the state is continuous: a payload that is picked up has the velocity of the tip, and one that is released takes
-its energy with it.
+At an event the state is continuous: a payload that is picked up has the velocity of the tip, and one that is released
+takes its energy with it.
 """
 
 from __future__ import annotations
@@ -64,13 +64,14 @@ def stages_of(
         return None  # the simulation itself reports the error
     if parameters is not None:
         raise DalembertError(
-            "parameters would replace the payload of the motion; give da.simulate an arm with these parameters, or a motion without events"
+            "parameters would replace the payload of the motion; give da.simulate an arm with these parameters, or a "
+            "motion without events"
         )
     for name, value in (("tip_wrench", tip_wrench), ("base_motion", base_motion)):
         if value is not None and not callable(value) and np.ndim(value) > 1 and np.shape(value)[-2] > 1:
             raise DalembertError(
-                f"{name} has shape {np.shape(value)}, one row per step, but steps are cut at the events of the motion: give "
-                "a constant or a function of time"
+                f"{name} has shape {np.shape(value)}, one row per step, but steps are cut at the events of the motion: "
+                "give a constant or a function of time"
             )
     loads = motion.loads
     if loads.wrench is not None and callable(tip_wrench):
@@ -101,7 +102,8 @@ def stages_of(
 
 
 def _merged(loads: Any, duration: float) -> tuple[list[float], list[int]]:
-    """The times between which the loads are constant, and the row that applies in each interval; the last row persists."""
+    """The times between which the loads are constant, and the row that applies in each interval; the last row
+    persists."""
     edges, rows = [0.0], [0]
     tables = [table for table in (loads.payload, loads.wrench) if table is not None]
     for k, edge in enumerate(loads.edges[1:-1].tolist(), 1):

@@ -71,7 +71,8 @@ class Task:
 
     @property
     def initial_state(self) -> list[Array]:
-        """q and q̇, and the current estimate of an adaptive law, which is its initial one except after an earlier stage."""
+        """q and q̇, and the current estimate of an adaptive law, which is its initial one except after an earlier
+        stage."""
         state = [self.q0, self.qd0]
         if not self.plan.columns:
             return state
@@ -171,7 +172,8 @@ class Task:
     # -- torque and wrench from Python: at one time of step k, or at many times, one per step -----------------------
 
     def load_at(self, k: int, t: float, q: Array, x: Array, qd: Array, index: Index = None) -> Array:
-        """τ − Jᵀ h_e at the time t of step k, for the batch or its state ``index``; x replaces q in the equations of motion.
+        """τ − Jᵀ h_e at the time t of step k, for the batch or its state ``index``; x replaces q in the equations of
+        motion.
 
         If :attr:`twofold`, τ is appended: (…, 2n).
         """
@@ -187,7 +189,8 @@ class Task:
         return self._less_wrench(tau, *self._recorded, q, x, qd, None)
 
     def base_at(self, k: int, t: float, index: Index = None) -> tuple[Array, ...]:
-        """Motion of the base at the time t of step k, for the batch or its state ``index``; () if the base is at rest."""
+        """Motion of the base at the time t of step k, for the batch or its state ``index``; () if the base is at
+        rest."""
         if self.base_function is not None:
             return (self.part(self.base_function(float(self.grid.seen(k, t))), index),)
         return () if self.bases is None else (self.part(self._held(self.bases, k), index),)
@@ -320,14 +323,16 @@ def _base_at(function: Callable[[float], Any], t: float) -> Array:
 
 
 def _checked_base(function: Callable[[float], Any]) -> Callable[[float], Array]:
-    """The user's function for the base motion with its values validated, which must have the same shape at all times."""
+    """The user's function for the base motion with its values validated, which must have the same shape at all
+    times."""
     shape = _base_at(function, 0.0).shape
 
     def at(t: float) -> Array:
         value = _base_at(function, t)
         if value.shape != shape:
             raise ShapeError(
-                f"the base_motion has shape {shape} at t = 0 s but {value.shape} at t = {t:g} s; it must have the same shape at all times"
+                f"the base_motion has shape {shape} at t = 0 s but {value.shape} at t = {t:g} s; it must have the same "
+                "shape at all times"
             )
         return value
 
@@ -431,8 +436,8 @@ def make_task(
     if parameters is not None:
         if changed := [name for name in arm.omitted if name not in SUMMANDS]:
             raise DalembertError(
-                f"parameters would restore the {', '.join(changed)} terms that arm '{arm.name}' omits; use them with the "
-                "complete arm, arm.replace(omitted=())"
+                f"parameters would restore the {', '.join(changed)} terms that arm '{arm.name}' omits; use them with "
+                "the complete arm, arm.replace(omitted=())"
             )
         bodies, count = arm.mechanism.tree.n, width(arm.mechanism.tree)
         counted = joints if bodies == n else f"arm '{arm.name}' has {bodies} joints in its tree"
@@ -506,8 +511,8 @@ def _over_time(name: str, values: Array, steps: int, duration: float, step: floa
         *batch, size = values.shape
         raise ShapeError(
             f"{name} has shape {values.shape}: time is its second-last axis, which must be {steps} ({duration:g} s in steps "
-            f"of {step:g} s) or 1; to give one {name} per simulation, {' × '.join(map(str, batch))} in total, pass shape "
-            f"{(*batch, 1, size)}"
+            f"of {step:g} s) or 1; to give one {name} per simulation, {' × '.join(map(str, batch))} in total, pass "
+            f"shape {(*batch, 1, size)}"
         )
     return values
 
@@ -575,7 +580,8 @@ def check_numbers(
 
 
 def _remedy(arm: Arm, q: Array | None) -> str:
-    """The remedy for a motion (instants, n) that diverged; virtual joints have a pose at which no step is small enough."""
+    """The remedy for a motion (instants, n) that diverged; virtual joints have a pose at which no step is small
+    enough."""
     for k, name in enumerate(arm.joint_names):
         if name.endswith("/pitch") and q is not None and np.any(np.abs(np.cos(q[-NEAR_THE_END:, k])) < UPRIGHT):
             return f"'{name}' came to ±90°, where its three angles are singular: start elsewhere, or lock that joint (lock=, --lock)"
@@ -583,10 +589,12 @@ def _remedy(arm: Arm, q: Array | None) -> str:
 
 
 def grew_first(arm: Arm, q: Array, qd: Array) -> int:
-    """The joint that started to diverge in a motion (instants, n): the one with the largest momentum when all began to grow.
+    """The joint that started to diverge in a motion (instants, n): the one with the largest momentum when all began to
+    grow.
 
-    A torque at one joint changes the momentum p = B q̇ of that joint alone, although it moves them all. Momenta are divided
-    by √b_ii, so that those of revolute and prismatic joints are comparable. A diverging momentum at least doubles per step.
+    A torque at one joint changes the momentum p = B q̇ of that joint alone, although it moves them all. Momenta are
+    divided by √b_ii, so that those of revolute and prismatic joints are comparable. A diverging momentum at least
+    doubles per step.
     """
     B = arm.inertia_matrix(q)
     sizes = np.abs((B @ qd[..., None])[..., 0]) / np.sqrt(np.einsum("kii->ki", B))

@@ -57,8 +57,8 @@ class Wall:
 class OperationalController:
     """A motion and force controller of the tip for :func:`dalembert.simulate`: a function (t, q, qd) → τ.
 
-    Its law is one compiled function. If its rows are x, y, z or those of a quaternion, without damping, and its contact is
-    None or a wall, fixed steps run it in one loop with the dynamics.
+    Its law is one compiled function. If its rows are x, y, z or those of a quaternion, without damping, and its contact
+    is None or a wall, fixed steps run it in one loop with the dynamics.
 
     op         the operational space, :meth:`Arm.operational_space`
     reference  x_d (m,), or a function t → x_d, ẋ_d, ẍ_d, such as a :class:`dalembert.Trajectory` with m rows; after
@@ -101,7 +101,8 @@ class OperationalController:
         for row in forces:
             if row not in op.rows or row not in ("x", "y", "z"):
                 raise DalembertError(
-                    f"a force is requested in row '{row}'; it must be one of x, y, z among the rows {', '.join(op.rows)}"
+                    f"a force is requested in row '{row}'; it must be one of x, y, z among the rows "
+                    f"{', '.join(op.rows)}"
                 )
         if forces and contact is None:
             raise DalembertError("a force needs an environment to press against: give contact=…")
@@ -231,7 +232,7 @@ def flown_over(control: OperationalController, t: Array, q: Array) -> None:
         value = float(now[tuple(first)])
         raise SingularityError(
             f"kinematic singularity of arm '{op.arm.name}' just after t = {float(t[k + 1]):.6g} s{which_state(index)}: it cannot move "
-            f"{', '.join(op.rows)} in every direction there, and the next step would jump over it (measure {value:.3g}, values near 1 "
-            "are usual); give damping=… to pass through it",
+            f"{', '.join(op.rows)} in every direction there, and the next step would jump over it (measure "
+            f"{value:.3g}, values near 1 are usual); give damping=… to pass through it",
             "kinematic", tuple(index), value,
         )  # fmt: skip

@@ -12,6 +12,7 @@ def refuse_loads(arm: Arm, what: str) -> None:
     for i in loaded(arm.mechanism):
         term = next(term for term in arm.mechanism.bodies[i].further if "load" in term.of)
         raise DalembertError(
-            f"joint '{arm.joint_names[i]}' has {term.title} ('{term.name}'), which depends on the load, but {what} knows the "
-            f"contact only as Jᵀ h_e at the joints; omit the contact, or remove the term with friction.without('{term.name}')"
+            f"joint '{arm.joint_names[i]}' has {term.title} ('{term.name}'), which depends on the load, but {what} "
+            f"knows the contact only as Jᵀ h_e at the joints; omit the contact, or remove the term with "
+            f"friction.without('{term.name}')"
         )

@@ -257,7 +257,8 @@ class OperationalSpace:
         return mobile, moved
 
     def _free(self, q: Array) -> tuple[Array, Array]:
-        """J_A (k, m, n) and J_A B⁻¹ J_Aᵀ (k, m, m) at configurations (k, n), without a representation, which may be singular."""
+        """J_A (k, m, n) and J_A B⁻¹ J_Aᵀ (k, m, m) at configurations (k, n), without a representation, which may be
+        singular."""
         space = dataclasses.replace(self.space, orientation="geometric")
         placed = np.asarray(self.arm.placed(q), float).tolist()
         J = np.array([equations.analytical(self.mechanism, space, x).J for x in placed], float)
@@ -348,8 +349,8 @@ class OperationalSpace:
             advice = "the arm is also at a kinematic singularity there, so only damping=… passes through it"
         else:
             advice = (
-                "the arm itself can move in every direction of the task there. Use another orientation ('geometric' has "
-                "no such singularity), or give damping=… to pass through it"
+                "the arm itself can move in every direction of the task there. Use another orientation ('geometric' "
+                "has no such singularity), or give damping=… to pass through it"
             )
         return (
             f"representation singularity of the orientation '{self.orientation}' of arm '{self.arm.name}' {where}: "
@@ -386,7 +387,8 @@ class OperationalSpace:
         return self.arm.checked(name, value) if name == "q" else self._checked(name, value)
 
     def _checked(self, name: str, value: Any) -> Any:
-        """``value`` as a suitable array: poses have the task's rows along their last axis, others are as the kernels expect."""
+        """``value`` as a suitable array: poses have the task's rows along their last axis, others are as the kernels
+        expect."""
         if value is None:  # zeros of the smallest type, so that the type of the others decides
             return np.zeros(6 if name == "tip_wrench" else self.arm.n, np.float32)
         (along,) = INPUTS.get(name, ("m",))

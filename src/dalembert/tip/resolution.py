@@ -164,8 +164,8 @@ def _onto(op: OperationalSpace, path: Hermite, t: float, state: Array, kinematic
         q = q + inverse(q) @ error
     else:
         raise DalembertError(
-            f"arm '{op.arm.name}' cannot bring its tip to the motion at t = {t:.6g} s: an error of {last:.3g} m or rad remains; "
-            "start closer to it (q0), or stay within reach"
+            f"arm '{op.arm.name}' cannot bring its tip to the motion at t = {t:.6g} s: an error of {last:.3g} m or rad "
+            "remains; start closer to it (q0), or stay within reach"
         )
     return np.stack([q, inverse(q) @ xd if kinematic else qd + inverse(q) @ (xd - op.velocity(q, qd))])
 

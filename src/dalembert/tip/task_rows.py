@@ -24,7 +24,8 @@ Task = str | Sequence[str] | None
 
 @dataclass(frozen=True)
 class Representation:
-    """A representation of orientation: row names, coordinates (…, 3) of R (…, 3, 3), and the measure that vanishes if singular."""
+    """A representation of orientation: row names, coordinates (…, 3) of R (…, 3, 3), and the measure that vanishes if
+    singular."""
 
     rows: tuple[str, str, str]
     numbers: Callable[[Array], Array]
@@ -127,7 +128,8 @@ def _movable(arm: Arm, chain: AnyMechanism, orientation: str, normal: tuple[floa
 
 
 def independent_rows(J: Array) -> list[int]:
-    """Indices of the rows of Jacobians (…, m, n) that some configuration can move while those selected before stay at rest."""
+    """Indices of the rows of Jacobians (…, m, n) that some configuration can move while those selected before stay at
+    rest."""
     sizes = np.linalg.norm(J, axis=-1, keepdims=True)
     J = np.where(sizes > 1e-9, J / np.maximum(sizes, 1e-9), 0.0)
     taken: list[int] = []

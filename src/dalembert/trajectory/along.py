@@ -20,7 +20,8 @@ def assemble(
     |q'| over the velocity limit, then zeros; steepest (P,) is the largest of these.
 
     source  (P,) the points among the rows of g, m, c, qp, qpp, viscous, dry
-    g, m, c gravity and B q' without friction, and B q'' + C q' plus friction at qp (viscous, dry), which is subtracted here
+    g, m, c gravity and B q' without friction, and B q'' + C q' plus friction at qp (viscous, dry), which is
+            subtracted here
     rub     (P, n) Coulomb friction that acts there; the first and the last three points, in the intervals that begin or
             end at rest, where it vanishes, are kept with and without it; no points if there is none
     rubs    whether there is any friction; if not, viscous and dry are not read
@@ -106,7 +107,8 @@ def _bernstein(F: Floats2, u: float, v: float, scale: float, into: Floats1) -> N
 def hermite(
     t: Floats1, x: Floats1, y: Floats3, F: Floats3, F1: Floats3, F2: Floats3, q: Floats2, qd: Floats2, qdd: Floats2
 ) -> None:
-    """q, q̇ and q̈ (M, n) at the times t (M,), as :class:`Hermite` with the nodes x, y and factors F, F1, F2 gives them."""
+    """q, q̇ and q̈ (M, n) at the times t (M,), as :class:`Hermite` with the nodes x, y and factors F, F1, F2 gives
+    them."""
     i = 0
     for p in range(len(t)):
         if x[i] > t[p] or x[i + 1] <= t[p]:

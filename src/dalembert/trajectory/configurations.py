@@ -1,7 +1,7 @@
 """``da.inverse_kinematics``: joint configurations that bring the tip to a pose, for any arm.
 
-Damped Gauss–Newton iterations on the compiled kernels, from many initial guesses at once. Redundant joints move as close
-to the preferred configuration as the task and the joint limits allow.
+Damped Gauss–Newton iterations on the compiled kernels, from many initial guesses at once. Redundant joints move as
+close to the preferred configuration as the task and the joint limits allow.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ class AxisTask(TipTask):
         return np.concatenate([self.position @ J[..., :3, :], across @ J[..., 3:, :]], axis=-2)
 
     def error(self, q: Array, x: Array, R: Array) -> Array:
-        """Error of the tip position with respect to x and of its axis with respect to that of R: (…, r) in m and rad."""
+        """Error of the tip position with respect to x and of its axis with respect to that of R: (…, r) in m and
+        rad."""
         pose = self.arm.pose(q)
         moved = (x - pose[..., :3, 3]) @ self.position.T
         turned = (
@@ -115,21 +116,22 @@ def inverse_kinematics(
 ) -> TipSolution:
     """Joint positions q (…, n) in rad or m that bring the tip to a pose, computed numerically for any arm.
 
-    pose            (…, 4, 4) homogeneous transforms of the tip in the base frame (m), as :meth:`dalembert.Arm.pose` returns
-                    them; or (…, 3) positions only, (…, 2) for an arm in the x-y plane
+    pose            (…, 4, 4) homogeneous transforms of the tip in the base frame (m), as :meth:`dalembert.Arm.pose`
+                    returns them; or (…, 3) positions only, (…, 2) for an arm in the x-y plane
     q0              (…, n) the solution nearest to it is preferred; without it, ``prefer`` decides
-    task            "pose"; "position+axis", the position and the direction of a tool axis, for five joints; or "position".
-                    By default, the first of these for which the arm has enough joints; see ``.task`` of the result
+    task            "pose"; "position+axis", the position and the direction of a tool axis, for five joints; or
+                    "position". By default, the first of these for which the arm has enough joints; see ``.task`` of the
+                    result
     axis            (3,) the tool axis for "position+axis" in the tip frame, (0, 0, 1) by default
-    solutions       number of distinct configurations to search for (1), or "all". Configurations that differ by full turns
-                    of a joint count as one. For a redundant arm, the solutions are the configurations nearest to
+    solutions       number of distinct configurations to search for (1), or "all". Configurations that differ by full
+                    turns of a joint count as one. For a redundant arm, the solutions are the configurations nearest to
                     the preferred one, one for each branch that is found
     prefer          "mid-range": joints near the middle of their ranges, weighted by the range; "zero": small values
     respect_limits  return only configurations within the joint position limits
     unreachable     "error", or "nearest" for the nearest configuration found, with its ``.error``
 
-    The initial guesses of the search are the same in every call. In practice, all eight solutions of a six-joint arm with a
-    spherical wrist are found, but nothing proves that no solution was missed.
+    The initial guesses of the search are the same in every call. In practice, all eight solutions of a six-joint arm
+    with a spherical wrist are found, but nothing proves that no solution was missed.
 
     >>> import dalembert as da
     >>> arm = da.load("puma560")
@@ -142,12 +144,13 @@ def inverse_kinematics(
     search = _Search.of(arm, "position" if R is None and task is None else task, axis, prefer, respect_limits)
     if axis is not None and search.aim != "position+axis":
         raise DalembertError(
-            f"axis is {shown(axis)}, but the task is '{search.aim}': a tip axis applies only to task='position+axis', where the "
-            "rotation of a pose (…, 4, 4) defines its direction"
+            f"axis is {shown(axis)}, but the task is '{search.aim}': a tip axis applies only to task='position+axis', "
+            "where the rotation of a pose (…, 4, 4) defines its direction"
         )
     if R is None and search.aim != "position":
         raise ShapeError(
-            f"task '{task}' needs an orientation, but pose has shape {np.shape(pose)}: give transforms of shape (…, 4, 4)"
+            f"task '{task}' needs an orientation, but pose has shape {np.shape(pose)}: give transforms of shape (…, 4, "
+            "4)"
         )
     count = _count(solutions)
     if unreachable not in ("error", "nearest"):
@@ -261,7 +264,8 @@ class _Search:
         return _Found(nearest[0][None], self.reason(nearest[0], x, R, excess))
 
     def nearest(self, x: Array, R: Array, near: Array | None) -> Iterator[Array]:
-        """The preferred solution for each of the poses (m, 3), (m, 3, 3): (1, n), or (0, n) if none is found immediately."""
+        """The preferred solution for each of the poses (m, 3), (m, 3, 3): (1, n), or (0, n) if none is found
+        immediately."""
         seeds = starts(self.arm, STARTS)
         many = max(1, ROWS // (STARTS + 1))
         for first in range(0, len(x), many):
@@ -280,7 +284,8 @@ class _Search:
                 yield row[i : i + 1] if np.isfinite(d) else row[:0]
 
     def moved(self, x: Array, R: Array, seeds: Array, near: Array | None) -> tuple[Array, Array]:
-        """Solutions from each of the seeds (k, n), moved towards the preferred configuration, and the remaining errors (k,)."""
+        """Solutions from each of the seeds (k, n), moved towards the preferred configuration, and the remaining errors
+        (k,)."""
         q, left = solve(self.task, x, R, seeds)
         q = self.turned(q, near)
         if self.redundant:
@@ -429,8 +434,8 @@ def _goals(arm: Arm, pose: ArrayLike) -> tuple[Array, Array | None, tuple[int, .
         right = np.allclose(R @ np.swapaxes(R, -1, -2), np.eye(3), atol=1e-6) and np.all(np.linalg.det(R) > 0)
         if not right or not np.allclose(T[..., 3, :], (0, 0, 0, 1)):
             raise DalembertError(
-                "pose is not a homogeneous transform: its upper left 3 × 3 block must be a rotation matrix and its last row "
-                "0 0 0 1"
+                "pose is not a homogeneous transform: its upper left 3 × 3 block must be a rotation matrix and its "
+                "last row 0 0 0 1"
             )
         return T[..., :3, 3].reshape(-1, 3), R.reshape(-1, 3, 3), T.shape[:-2]
     if T.ndim and T.shape[-1] == 2:

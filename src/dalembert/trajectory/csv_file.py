@@ -1,11 +1,12 @@
 """Motions and torques in text tables: a header with column names, then one row per sample.
 
 The columns are t (s), q1 … (rad; m for prismatic joints), qd1 … (rad/s), qdd1 … (rad/s²) and tau1 … (N m; N). They are
-read in the same way as logs (:mod:`dalembert.logs`): other separators, and units and joint names in the header, are accepted.
+read in the same way as logs (:mod:`dalembert.logs`): other separators, and units and joint names in the header, are
+accepted.
 
 Further columns describe the load: ``payload`` (kg), ``payload_x`` … (m) and, unless it is a point mass,
-``payload_ixx`` … (kg m², about its centre of mass), in the tip frame; ``fx fy fz mx my mz`` (N, N m), the wrench of the tip
-on its environment, in base axes. Each value applies from its own row until the next one.
+``payload_ixx`` … (kg m², about its centre of mass), in the tip frame; ``fx fy fz mx my mz`` (N, N m), the wrench of the
+tip on its environment, in base axes. Each value applies from its own row until the next one.
 """
 
 from __future__ import annotations
@@ -167,7 +168,8 @@ def _ends(path: Any, t: Array) -> None:
     for side in (t[:2], t[-2:]):
         if len(side) == 2 and side[0] == side[1]:
             raise DalembertError(
-                f"{path}: the time {side[0]:g} s occurs twice, which is not allowed for the first or the last time of the file"
+                f"{path}: the time {side[0]:g} s occurs twice, which is not allowed for the first or the last time of "
+                "the file"
             )
 
 
@@ -204,15 +206,15 @@ def read_trajectory(
 
     Missing velocities or accelerations are derived from the other columns without phase shift; ``cutoff``
     (Hz) smooths the data that they are derived from. At the times in the file the motion has the file's values, with
-    quintic polynomials between them; it begins at 0, which corresponds to the first time in the file. A time may occur twice
-    with the same positions and velocities where accelerations jump. With ``arm``, the
+    quintic polynomials between them; it begins at 0, which corresponds to the first time in the file. A time may occur
+    twice with the same positions and velocities where accelerations jump. With ``arm``, the
     number of joints is checked, and the header may use joint names. Columns tau1, … are not part of a motion and
     are ignored. ``motion.notes`` lists the conversions, for instance from degrees. The load columns ``payload`` and
     ``fx fy fz mx my mz`` become the motion's ``events``; each value applies from its own row on.
 
     interpolation  for missing velocities or accelerations: "spline", a quintic spline; "monotone", a curve that stays between
-                   the samples; "auto", the spline unless it moves a joint that the samples hold still. An InterpolationWarning
-                   reports where the spline leaves the range of the samples
+                   the samples; "auto", the spline unless it moves a joint that the samples hold still. An
+                   InterpolationWarning reports where the spline leaves the range of the samples
 
     >>> import tempfile, dalembert as da
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -290,7 +292,8 @@ def motion_columns(
 
 
 def sides_of(motion: Trajectory, t: Array) -> tuple[Array, Array]:
-    """(t, at): the times, with every jump of the acceleration listed twice, and the times just beside them to evaluate."""
+    """(t, at): the times, with every jump of the acceleration listed twice, and the times just beside them to
+    evaluate."""
     knots = np.array([k for k in motion.knots if 0.0 < k < motion.duration], float)
     beside = BESIDE * motion.duration
     before, after = motion(np.clip(knots - beside, 0.0, None))[2], motion(knots)[2]
@@ -463,8 +466,8 @@ def _columns(table: TextTable, arm: Arm | None, torques: bool, needed: str) -> _
 def _understood(path: Any, written: list[str], arm: Arm | None) -> tuple[list[str | None], list[str | None], list[str]]:
     """Standard names of the columns (t, q1, …), their units, and notes.
 
-    Names like t and q1 are taken literally. Others are interpreted as in a log: time, joint1_pos, elbow.velocity [deg/s].
-    A column of a joint that the arm does not have gets None; one without a recognised meaning keeps its name.
+    Names like t and q1 are taken literally. Others are interpreted as in a log: time, joint1_pos, elbow.velocity
+    [deg/s]. A column of a joint that the arm does not have gets None; one without a recognised meaning keeps its name.
     """
     names: list[str | None] = [name_and_unit(column)[0] for column in written]
     units = [name_and_unit(column)[1] for column in written]
@@ -499,13 +502,15 @@ def _understood(path: Any, written: list[str], arm: Arm | None) -> tuple[list[st
 
 
 def _joint_order(path: Any, theirs: Joints, arm: Arm | None, first: Joints) -> tuple[list[int], list[str]]:
-    """Indices of the columns in the arm's joint order; without an arm, in the order in which ``first`` names the joints."""
+    """Indices of the columns in the arm's joint order; without an arm, in the order in which ``first`` names the
+    joints."""
     if arm is not None:
         remedy = "; name the columns after the arm's joints, or q1, q2, …"
         return joint_order(str(path), "motion", theirs, arm, remedy)
     if sorted(theirs) != sorted(first):
         raise DalembertError(
-            f"{path}: some columns are for the joints {listed(first)}, others for {listed(theirs)}; all must be for the same"
+            f"{path}: some columns are for the joints {listed(first)}, others for {listed(theirs)}; all must be for "
+            "the same"
         )
     return [theirs.index(joint) for joint in first], [f"{path}: the joints are {listed(first)}, in the file's order"]
 

@@ -1,7 +1,7 @@
 """Events of a motion: a payload that is carried, or a wrench that the tip exerts, during part of it.
 
-An event is tied to a place on the path. It takes effect at its ``start`` and ceases at its ``end``, except at the end of the
-motion itself. Retiming a motion retimes its events with it.
+An event is tied to a place on the path. It takes effect at its ``start`` and ceases at its ``end``, except at the end
+of the motion itself. Retiming a motion retimes its events with it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ SLACK = 1e-9  # of the duration: how far an event may lie outside because of rou
 
 @dataclass(frozen=True, repr=False)
 class PayloadEvent:
-    """A body held at the tip from ``start`` to ``end`` (s): mass (kg), centre of mass (m) and inertia tensor in the tip frame.
+    """A body held at the tip from ``start`` to ``end`` (s): mass (kg), centre of mass (m) and inertia tensor in the tip
+    frame.
 
     It is held in addition to the arm's own payload and to the payloads of other events. Created by
     :meth:`Trajectory.with_payload`.
@@ -63,7 +64,8 @@ class PayloadEvent:
 
 @dataclass(frozen=True, repr=False)
 class WrenchEvent:
-    """A wrench [fx, fy, fz, mx, my, mz] (N, N m) of the tip on its environment, in base axes, from ``start`` to ``end`` (s).
+    """A wrench [fx, fy, fz, mx, my, mz] (N, N m) of the tip on its environment, in base axes, from ``start`` to ``end``
+    (s).
 
     Created by :meth:`Trajectory.with_tip_wrench`.
 
@@ -115,7 +117,8 @@ def payload_event(
     returned = None if body.mass == 0 else body_of(event.values)
     if returned is not None and not np.isfinite([*event.values, *returned.com, *np.ravel(returned.tensor)]).all():
         raise ShapeError(
-            f"a payload of {body.mass:g} kg centred at ({', '.join(f'{x:g}' for x in body.com)}) m has moments beyond float64 range"
+            f"a payload of {body.mass:g} kg centred at ({', '.join(f'{x:g}' for x in body.com)}) m has moments beyond "
+            "float64 range"
         )
     return event
 
@@ -146,7 +149,8 @@ def instants_of(events: Sequence[Event]) -> Array:
 
 
 def moved(events: Sequence[Event], new: Instants, *, backward: bool = False) -> tuple[Event, ...]:
-    """The events with their times mapped by ``new``, a function of arrays of times; ``backward`` if it is decreasing."""
+    """The events with their times mapped by ``new``, a function of arrays of times; ``backward`` if it is
+    decreasing."""
     if not events:
         return ()
     start, end = (
@@ -211,7 +215,8 @@ def body_of(values: Array) -> Inertia | None:
 
 
 def events_of(t: Array, payload: Array | None, wrench: Array | None) -> tuple[Event, ...]:
-    """The events of a table: payload (N, 10) and wrench (N, 6) apply from their own time in t (N,) until the next one."""
+    """The events of a table: payload (N, 10) and wrench (N, 6) apply from their own time in t (N,) until the next
+    one."""
     events: list[Event] = []
     for values in (payload, wrench):
         if values is None or len(t) < 2:

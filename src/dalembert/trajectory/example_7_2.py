@@ -29,8 +29,8 @@ ABOUT: dict[str, str] = {
     "equal-duration": "Both joints rotate by π/2 in 0.5 s with triangular velocities; the tip starts at (0.2, 0) m.",
     "different-duration": "Both joints, at up to 5 rad/s after 0.15 s of acceleration, take the tip from (0.2, 0) m to "
     "(1.8, 0) m, each in its own time.",
-    "straight-line": "The tip moves from (0.2, 0) m to (1.8, 0) m along a straight line, at up to 5 m/s after 0.15 s of "
-    "acceleration.",
+    "straight-line": "The tip moves from (0.2, 0) m to (1.8, 0) m along a straight line, at up to 5 m/s after 0.15 s "
+    "of acceleration.",
 }
 
 START = (0.2, 0.0)  # m: initial tip position, with a lower elbow

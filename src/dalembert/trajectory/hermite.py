@@ -46,9 +46,9 @@ class Hermite:
 
     Its Bernstein form avoids cancellation where it leaves an end at rest.
 
-    rounding  (n,): rounding error of the values. In a quintic segment of h seconds it would be amplified by 60/h² in the
-              acceleration; a displacement that equals that of the derivatives at both ends up to rounding is therefore
-              replaced by it
+    rounding  (n,): rounding error of the values. In a quintic segment of h seconds it would be amplified by 60/h² in
+              the acceleration; a displacement that equals that of the derivatives at both ends up to rounding is
+              therefore replaced by it
     """
 
     x: Array
@@ -127,8 +127,8 @@ def spline(x: Array, y: Array, m: int, conditions: Conditions, values: Array | f
     """The spline of degree 2m − 1 through y (N, n) at x (N,) whose ``conditions`` have the ``values`` (2m − 2, n).
 
     The conditions are 2m − 2 linear functions (2m − 2, n) of a curve, such as derivatives at its ends. The curve is the
-    one with all derivatives zero at both ends plus the responses to each of these derivatives, weighted so that the conditions hold.
-    Raises np.linalg.LinAlgError if they do not determine a curve.
+    one with all derivatives zero at both ends plus the responses to each of these derivatives, weighted so that the
+    conditions hold. Raises np.linalg.LinAlgError if they do not determine a curve.
     """
     n, free = y.shape[1], 2 * m - 2
     step = (x[-1] - x[0]) / (len(x) - 1)

@@ -111,7 +111,8 @@ def task_of(arm: Arm, orientation: bool) -> TipTask:
     if task.size > arm.n:
         what = "position and orientation" if orientation else "position"
         raise DalembertError(
-            f"prescribing the tip's {what} in {task.size} directions needs {task.size} joints, but arm '{arm.name}' has {arm.n}"
+            f"prescribing the tip's {what} in {task.size} directions needs {task.size} joints, but arm '{arm.name}' "
+            f"has {arm.n}"
         )
     return task
 
@@ -162,7 +163,8 @@ def configuration_at(
 
 
 class NoConfiguration(DalembertError):
-    """Reason why the tip cannot be at a point, and the kind of :class:`PathError` that it causes at the start of a path."""
+    """Reason why the tip cannot be at a point, and the kind of :class:`PathError` that it causes at the start of a
+    path."""
 
     def __init__(self, reason: str, kind: str = "unreachable") -> None:
         super().__init__(reason)
@@ -277,8 +279,8 @@ def _elbow(arm: Arm, branch: str) -> Callable[[Array], Array]:
     parallel = arm.n >= 2 and np.allclose(axes, 1) and np.allclose(np.cross(turning[..., 0], turning[..., 1]), 0)
     if not parallel:
         raise DalembertError(
-            f"branch '{branch}' refers to an elbow between two parallel axes, but the first two axes of arm '{arm.name}' "
-            "are not parallel; select the branch with q0"
+            f"branch '{branch}' refers to an elbow between two parallel axes, but the first two axes of arm "
+            f"'{arm.name}' are not parallel; select the branch with q0"
         )
     sign = 1.0 if branch == "lower-elbow" else -1.0
 
@@ -408,7 +410,8 @@ class _March:
         return None
 
     def stop(self, s: float, q: Array) -> NoReturn:
-        """Raise the error for an arm that cannot continue at s: the path becomes unreachable, or the arm is singular."""
+        """Raise the error for an arm that cannot continue at s: the path becomes unreachable, or the arm is
+        singular."""
         arm = self.task.arm
         beyond = s + 1e-3 * self.path.length
         if beyond <= self.path.length:

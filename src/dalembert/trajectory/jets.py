@@ -14,7 +14,8 @@ Parts = tuple[Array, Array, Array]
 
 
 class Jet(NDArrayOperatorsMixin):
-    """Values at many times with their first and second derivatives; the tables below define the supported NumPy functions."""
+    """Values at many times with their first and second derivatives; the tables below define the supported NumPy
+    functions."""
 
     def __init__(self, value: Any, first: Any = 0.0, second: Any = 0.0) -> None:
         parts = np.broadcast_arrays(*(np.asarray(part, float) for part in (value, first, second)))

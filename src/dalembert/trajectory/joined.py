@@ -1,7 +1,7 @@
 """Composite motions: motions joined, held, reversed and repeated without changing the motions themselves.
 
-A composite motion is a flat list of segments, each a motion that runs forwards or backwards from its own start time. Nothing
-is resampled: values, knots, breaks and sample times are those of the segments, shifted in time.
+A composite motion is a flat list of segments, each a motion that runs forwards or backwards from its own start time.
+Nothing is resampled: values, knots, breaks and sample times are those of the segments, shifted in time.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ class JoinedPiece:
         return q, (0.0 - qd if self.backward else qd), qdd
 
     def _on_knots(self, t: Array) -> Array:
-        """The times with those that rounding moved off a knot put back on it, or just before it if the segment runs backwards."""
+        """The times with those that rounding moved off a knot put back on it, or just before it if the segment runs
+        backwards."""
         knots = self._knots
         if not len(knots):
             return t
@@ -118,7 +119,8 @@ class Joined:
 
     @cached_property
     def _kinds(self) -> NDArray[np.intp]:
-        """Index of the group of identical segments that each segment belongs to, (K,): one call evaluates a whole group."""
+        """Index of the group of identical segments that each segment belongs to, (K,): one call evaluates a whole
+        group."""
         known: dict[tuple[int, bool], int] = {}
         keys = ((id(piece.motion), piece.backward) for piece in self.pieces)
         return np.array([known.setdefault(key, len(known)) for key in keys], np.intp)
@@ -180,7 +182,8 @@ def join(motions: Iterable[Trajectory]) -> Trajectory:
     for k, motion in enumerate(given):
         if not isinstance(motion, Trajectory):
             raise DalembertError(
-                f"motion {k + 1} of the motions to join is {motion!r:.60}; it must be a Trajectory, such as da.polynomial returns"
+                f"motion {k + 1} of the motions to join is {motion!r:.60}; it must be a Trajectory, such as "
+                "da.polynomial returns"
             )
     if len(given) == 1:
         return given[0]
@@ -224,7 +227,8 @@ def _check_meet(motions: Sequence[Trajectory]) -> None:
         done.add((id(before), id(after)))
         if before.n != after.n:
             raise ShapeError(
-                f"motions of {before.n} and of {after.n} joints cannot be joined; they must have the same number of joints"
+                f"motions of {before.n} and of {after.n} joints cannot be joined; they must have the same number of "
+                "joints"
             )
         (q0, v0), (q1, v1) = both(before)[1], both(after)[0]
         if (away := np.abs(q1 - q0)).max() > MEETS:
@@ -260,7 +264,8 @@ def held(motion: Trajectory, duration: float) -> Trajectory:
     if np.abs(qd).max() > NO_SPEED + KEEPS * _fastest(motion, -1):
         j = int(np.abs(qd).argmax())
         raise DalembertError(
-            f"joint {j + 1} still moves at {qd[j]:.6g} at the end of the motion; only a motion that ends at rest can be held"
+            f"joint {j + 1} still moves at {qd[j]:.6g} at the end of the motion; only a motion that ends at rest can "
+            "be held"
         )
     still = Trajectory(length, motion.n, Standstill(q, length))
     return join([motion, still])

@@ -53,7 +53,8 @@ def joint_ranges(arm: Arm) -> tuple[Array, Array]:
 
 
 def random_poses(arm: Arm, generator: np.random.Generator, count: int) -> NDArray[np.floating[Any]]:
-    """Configurations sampled uniformly from the joint ranges, excluding those in which a loop cannot be closed: (count, n)."""
+    """Configurations sampled uniformly from the joint ranges, excluding those in which a loop cannot be closed: (count,
+    n)."""
     return arm.closing(generator, *joint_ranges(arm), count)
 
 
@@ -139,8 +140,8 @@ def check_terms(arm: Arm, what: str) -> None:
                 why = "load" if "load" in term.of else "speed"
                 raise LimitError(
                     f"joint '{body.name}' has {term.title} ('{term.name}'), which depends on the {why} in a way that "
-                    f"{what} does not support; supported are viscous and Coulomb friction and terms that depend on position alone, "
-                    f"so remove it with friction.without('{term.name}')",
+                    f"{what} does not support; supported are viscous and Coulomb friction and terms that depend on "
+                    f"position alone, so remove it with friction.without('{term.name}')",
                     joint=body.name,
                 )
 

@@ -54,7 +54,8 @@ def together(first: ArrayLike | None, second: ArrayLike | None) -> Array | None:
 def loaded(
     motion: Trajectory, arm: Arm, t: Array, tip_wrench: ArrayLike | None = None
 ) -> tuple[Arm | Variants, Array | None]:
-    """The arm with its load at the times t of the motion, and the wrench (…, 6) at its tip, including ``tip_wrench``."""
+    """The arm with its load at the times t of the motion, and the wrench (…, 6) at its tip, including
+    ``tip_wrench``."""
     payload, wrench = motion.loads.at(t)
     return carrying(arm, payload), together(wrench, tip_wrench)
 

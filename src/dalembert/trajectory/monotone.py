@@ -2,8 +2,8 @@
 
 A spline through samples of a joint that is held still overshoots if the motion before or after is fast, and so do its
 accelerations. The monotone curve takes a velocity and an acceleration at every sample from its neighbours, with quintic
-polynomials between them: q, q̇ and q̈ are continuous, and the curve rises, falls and stays constant where the samples do. A
-quintic segment is monotone if its Bernstein coefficients
+polynomials between them: q, q̇ and q̈ are continuous, and the curve rises, falls and stays constant where the samples
+do. A quintic segment is monotone if its Bernstein coefficients
 
     q_0,  q_0 + h v_0/5,  q_0 + 2h v_0/5 + h² a_0/20,  q_1 − 2h v_1/5 + h² a_1/20,  q_1 − h v_1/5,  q_1
 
@@ -11,9 +11,9 @@ are. With the slope d = (q_1 − q_0)/h ≥ 0 of the segment and v_0 + v_1 ≤ 5
 
     −4 v_0/h ≤ a_0 ≤ 10 (d − 2/5 (v_0 + v_1))/h,    −10 (d − 2/5 (v_0 + v_1))/h ≤ a_1 ≤ 4 v_1/h.
 
-Where the second differences of the samples are similar, the motion is smooth and nothing is limited: the curve takes the
-velocities and accelerations of the spline, as far as these agree with the neighbouring samples, and a smooth turning point
-may lie between two samples, as it does on the parabola through them.
+Where the second differences of the samples are similar, the motion is smooth and nothing is limited: the curve takes
+the velocities and accelerations of the spline, as far as these agree with the neighbouring samples, and a smooth
+turning point may lie between two samples, as it does on the parabola through them.
 """
 
 from __future__ import annotations
@@ -94,7 +94,8 @@ class _Slopes:
         self.reach = 0.5 * (np.concatenate([h[:1], h]) + np.concatenate([h, h[-1:]]))
 
     def turning(self, h: Array, smooth: Any) -> Array:
-        """How far a smooth turning point may go beyond the samples in each segment: 0 where the motion is not smooth."""
+        """How far a smooth turning point may go beyond the samples in each segment: 0 where the motion is not
+        smooth."""
         bend = np.maximum(np.abs(self.D[:-1]), np.abs(self.D[1:]))
         return np.where(smooth[:-1] & smooth[1:], PARABOLA * h**2 * bend, 0.0)
 
@@ -133,7 +134,8 @@ def _beyond(curve: Hermite) -> tuple[Array, Array, Array]:
 
 @dataclass(frozen=True)
 class Excursion:
-    """The largest departure of a curve from the range of its two neighbouring samples: joint (from 0), time and value."""
+    """The largest departure of a curve from the range of its two neighbouring samples: joint (from 0), time and
+    value."""
 
     joint: int
     time: float
@@ -154,7 +156,8 @@ class Excursion:
 def excursion(curve: Hermite, substantial: float = SUBSTANTIAL) -> Excursion | None:
     """The largest substantial departure of a curve from the range of its neighbouring samples, or None.
 
-    substantial  threshold as a share of the joint's whole range, where two samples differ; ``SUBSTANTIAL`` where they are equal
+    substantial  threshold as a share of the joint's whole range, where two samples differ; ``SUBSTANTIAL`` where they
+                 are equal
     """
     q, (looks, beyond, values) = curve.y[0], _beyond(curve)
     total, h = np.ptp(q, axis=0), np.diff(curve.x)[:, None]

@@ -2,8 +2,8 @@
 
 The original timing of a motion must not affect the fastest timing of its path, but a path q(t) in its own time
 is badly parametrised wherever both q̇ and q̈ vanish: at the ends of polynomials of degree 5 and 7, for instance, where
-any finite rate of t leaves the arm at rest. A move is therefore described by a parameter r in which the path leaves every
-rest like q ≈ q_0 + a r², as a cubic does in time. Where the distance travelled grows like t^k,
+any finite rate of t leaves the arm at rest. A move is therefore described by a parameter r in which the path leaves
+every rest like q ≈ q_0 + a r², as a cubic does in time. Where the distance travelled grows like t^k,
 
     t = r^(2/k),    and between both ends    t = x(r) = r^α / (r^α + (1 − r)^β),    α = 2/k_start,  β = 2/k_end.
 
@@ -178,8 +178,8 @@ class Move:
     def spacing(self) -> tuple[Array, Array]:
         """Points in r, and the share of a uniform grid that lies before each of them.
 
-        The spacing is uniform in a mean of the parameter and the distance travelled, so that no part of the path is covered by
-        only a few steps, whatever its parametrisation.
+        The spacing is uniform in a mean of the parameter and the distance travelled, so that no part of the path is
+        covered by only a few steps, whatever its parametrisation.
         """
         r = np.unique(np.append(np.linspace(0.0, self.length, LOOKS), self.knots))
         speed = np.linalg.norm(self.at(r)[1], axis=1)
@@ -199,7 +199,8 @@ class Move:
 @brief
 @dataclass(frozen=True)
 class Stop:
-    """A time of the original motion at which the path requires a stop, with the reason and the length of the stop (s)."""
+    """A time of the original motion at which the path requires a stop, with the reason and the length of the stop
+    (s)."""
 
     time: float
     reason: str

@@ -64,7 +64,8 @@ class Passing(NamedTuple):
     """Work arrays of the passes.
 
     x, u     (N+1,) and (N, 2): the profile
-    K, ends  (N+1, 2) the controllable set of each grid point; (N, 2) the part of the next set allowed at the far end of an interval
+    K, ends  (N+1, 2) the controllable set of each grid point; (N, 2) the part of the next set allowed at the far end of
+             an interval
     rows     (2, 3, 2J) P, Q and S of an interval and its neighbour: for x at the near end, then for the far end
     x_most   (N+1,) x allowed by velocity limits, with their margin
     room, slower  (N,) margin to every limit, as a share of it; the same for velocities
@@ -231,7 +232,8 @@ def _control(on: PathLimits, at: Passing, i: int) -> bool:
 
 
 def _backward(on: PathLimits, at: Passing) -> int:
-    """Compute the controllable sets of all grid points; i + 1 if no speed at grid point i allows the path to be followed."""
+    """Compute the controllable sets of all grid points; i + 1 if no speed at grid point i allows the path to be
+    followed."""
     N, J = len(on.h), len(on.floor)
     a, b = 0.0, at.x_most[N]
     if at.kind[N - 1] == LINEAR:

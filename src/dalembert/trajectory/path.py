@@ -90,7 +90,8 @@ class LimitedPath:
 
 
 def even_grid(path: LimitedPath, count: int) -> Array:
-    """Grid points: every knot, the points at which a joint with Coulomb friction reverses, and uniform steps between."""
+    """Grid points: every knot, the points at which a joint with Coulomb friction reverses, and uniform steps
+    between."""
     r, share = path.move.spacing
     marks = np.interp(np.concatenate([[0.0], path.knots, [path.length]]), r, share)
     pieces = np.maximum(2, np.ceil(count * np.diff(marks) - 1e-9)).astype(int)
@@ -274,7 +275,8 @@ class TooRough(DalembertError):
 def stuck(path: LimitedPath, on: PathProblem, status: int) -> DalembertError:
     """The error for a path that cannot be followed, with the joint and the time.
 
-    Wherever rest is possible along the whole path, a sufficiently slow motion is too; in that case the grid is at fault.
+    Wherever rest is possible along the whole path, a sufficiently slow motion is too; in that case the grid is at
+    fault.
     """
     D, where, k = on.limits.D, on.limits.where, path.arm.n
     i = min(abs(status) - 1, len(where) - 1)
@@ -295,8 +297,8 @@ def stuck(path: LimitedPath, on: PathProblem, status: int) -> DalembertError:
     limits = " and ".join(f"the {kind} limit of joint '{joint}'" for joint, kind in pair)
     time = path.time(s)
     return LimitError(
-        f"no timing brings the motion past t = {time:.4g} s: {limits} leave{'' if len(pair) > 1 else 's'} no feasible speed "
-        "there from which it could continue",
+        f"no timing brings the motion past t = {time:.4g} s: {limits} leave{'' if len(pair) > 1 else 's'} no feasible "
+        "speed there from which it could continue",
         joint=pair[0][0],
         kind=pair[0][1],
         time=time,

@@ -43,9 +43,11 @@ class Points:
 
 
 def read_points(path: str | os.PathLike[str], arm: Arm, *, degrees: bool = False) -> Points:
-    """The columns q1 … qn (rad; m), or those named after the joints of ``arm``; ``hold`` (s) and ``payload`` (kg) per point.
+    """The columns q1 … qn (rad; m), or those named after the joints of ``arm``; ``hold`` (s) and ``payload`` (kg) per
+    point.
 
-    Units in the header are respected. ``payload_x`` … (m) and ``payload_ixx`` … (kg m²) describe a payload, as in motion files.
+    Units in the header are respected. ``payload_x`` … (m) and ``payload_ixx`` … (kg m²) describe a payload, as in
+    motion files.
 
     degrees  read revolute joints without a unit in the header in degrees
     """
@@ -92,7 +94,7 @@ def _factor(path: str, name: str, unit: str | None) -> float:
             f"{path}: the column '{name}' is unknown; in addition to the joints, a point may have {listed(list(known))}"
         )
     if unit is not None and unit not in known[name]:
-        raise DalembertError(f"{path}: {name} is in '{unit}'; choose from {', '.join(known[name])}")
+        raise DalembertError(f"{path}: {name} is in '{unit}'; known units are {', '.join(known[name])}")
     return 1.0 if unit is None else known[name][unit]
 
 

@@ -137,8 +137,8 @@ def trapezoidal(
             T = np.maximum(d / v + ta, 2 * ta)
             wanted, way = rest.get("duration", T), T
             _possible(np.isclose(wanted, way, rtol=ROUNDING, atol=0), d, lambda j: (
-                        f"a duration of {wanted[j]:g} s contradicts the {way[j]:g} s that follow from acceleration_time and max_velocity; "
-                        "omit one of the three"
+                        f"a duration of {wanted[j]:g} s contradicts the {way[j]:g} s that follow from "
+                        "acceleration_time and max_velocity; omit one of the three"
             ))  # fmt: skip
         case {"acceleration_time": ta, "duration": T, **rest} if not rest:
             _possible(2 * ta <= T * (1 + ROUNDING), d, lambda j: (
@@ -149,7 +149,8 @@ def trapezoidal(
                         f"a distance of {d[j]:g} in {T[j]:g} s needs more than the maximum velocity of {v[j]:g}"
             ))  # fmt: skip
             _possible(v * T <= 2 * d * (1 + ROUNDING), d, lambda j: (
-                        f"a distance of {d[j]:g} in {T[j]:g} s never reaches {v[j]:g}: its peak velocity is at most {2 * d[j] / T[j]:g}"
+                        f"a distance of {d[j]:g} in {T[j]:g} s never reaches {v[j]:g}: its peak velocity is at most "
+                        f"{2 * d[j] / T[j]:g}"
             ))  # fmt: skip
             ta = T - d / v
         case {"acceleration": a, "max_velocity": v, **rest} if not rest:
@@ -157,7 +158,8 @@ def trapezoidal(
             T = np.divide(d, a * ta, out=np.zeros_like(d), where=d > 0) + ta
         case {"acceleration": a, "duration": T, **rest} if not rest:
             _possible(a * T**2 >= 4 * d * (1 - ROUNDING), d, lambda j: (
-                        f"a distance of {d[j]:g} in {T[j]:g} s needs an acceleration of at least {4 * d[j] / T[j] ** 2:g}, not {a[j]:g}"
+                        f"a distance of {d[j]:g} in {T[j]:g} s needs an acceleration of at least "
+                        f"{4 * d[j] / T[j] ** 2:g}, not {a[j]:g}"
             ))  # fmt: skip
             root = np.sqrt(np.maximum(T**2 - 4 * d / a, 0.0))
             ta = 2 * d / a / (T + root)  # the smaller root of a t_a² − a T t_a + d = 0

@@ -16,7 +16,8 @@ STRAIGHTENED = 16  # maximum number of linearisations of √x before the remaini
 
 
 def _kind(on: PathLimits, at: Passing, near: Floats1, i: int, share: float, viscous: bool) -> int:
-    """CONSTANT where a relevant limit (more than ``share`` of it used) has little inertia compared with its other terms."""
+    """CONSTANT where a relevant limit (more than ``share`` of it used) has little inertia compared with its other
+    terms."""
     if at.always[i] or on.fastest[i] == 0.0 or on.fastest[i + 1] == 0.0:
         return CONSTANT
     L, R, h = on.D[on.where[i, 0]], on.D[on.where[i, 2]], on.h[i]
@@ -64,7 +65,8 @@ def _profile(on: PathLimits, at: Passing, viscous: bool) -> int:
 
 
 def _more_room(on: PathLimits, at: Passing, to: Checked, allowed: float, round_: int, viscous: bool) -> None:
-    """Increase the margin where a limit was exceeded and on the neighbours, where it may be exceeded next; update kinds."""
+    """Increase the margin where a limit was exceeded and on the neighbours, where it may be exceeded next; update
+    kinds."""
     N = len(on.h)
     reach, extra = 2, 0.25 if round_ == 1 else 5.0
     if round_ >= 5:  # contain an excess that moves from interval to interval

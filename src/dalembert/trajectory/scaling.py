@@ -204,7 +204,8 @@ def parts_at(motion: Trajectory, arm: Arm, keep: JointLimits, speeds: Sequence[f
 def _closer(
     motion: Trajectory, arm: Arm, keep: JointLimits, parts: TorqueParts, speeds: Sequence[float]
 ) -> TorqueParts:
-    """The parts with additional samples between their times, wherever a limit is nearly reached at one of the speeds."""
+    """The parts with additional samples between their times, wherever a limit is nearly reached at one of the
+    speeds."""
     t = np.unique(np.concatenate([_between(parts.t, shares(keep, parts, speed)) for speed in speeds]))
     more = torque_parts(motion, arm, t)
     return TorqueParts(*(np.concatenate([getattr(parts, f.name), getattr(more, f.name)]) for f in fields(TorqueParts)))

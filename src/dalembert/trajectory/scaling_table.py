@@ -56,7 +56,8 @@ class ScalingTable:
 
     @property
     def rows(self) -> list[list[str]]:
-        """One row per joint, followed by the duration, the largest share of a limit, and the joint and kind of that limit."""
+        """One row per joint, followed by the duration, the largest share of a limit, and the joint and kind of that
+        limit."""
         peaks = [
             [f"{name} ({unit})", *(f"{x:.4g}" for x in column)]
             for name, unit, column in zip(self.joints, self.units, self.torque.T.tolist(), strict=True)

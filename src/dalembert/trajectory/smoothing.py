@@ -1,7 +1,7 @@
 """Smoothing of a rough move within a tolerance, for paths whose noise a time-optimal motion cannot follow.
 
-Positions that are measured, or rounded to a few decimals, leave rest in steps: the path oscillates within a millionth of
-a radian, which is harmless at its own low speed there but very costly at a high one. The path is sampled
+Positions that are measured, or rounded to a few decimals, leave rest in steps: the path oscillates within a millionth
+of a radian, which is harmless at its own low speed there but very costly at a high one. The path is sampled
 at points that are farther apart than the noise, with the distance between them as its parameter, and a smoothing
 spline through them stays within the tolerance.
 """
@@ -51,7 +51,8 @@ def smoothed(move: Move, tolerance: float, marks: Array) -> tuple[list[Move], fl
 
 
 def _nearest(spline: _Splines, q: Array, s: Array, length: float) -> tuple[Array, float]:
-    """Parameters on the new path of the points q (N, n) of the old one, searched from s (N,), and the largest distance."""
+    """Parameters on the new path of the points q (N, n) of the old one, searched from s (N,), and the largest
+    distance."""
     for _ in range(4):
         at, along, _ = spline(s)
         s = np.clip(s + ((q - at) * along).sum(axis=1) / np.square(along).sum(axis=1), 0.0, length)

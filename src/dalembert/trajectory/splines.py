@@ -49,8 +49,9 @@ def spline(
                values such as {"start_velocity": 0.5, "end_acceleration": [0, 1]}: one condition per end
                with degree 3, two with degree 5, chosen from velocity, acceleration and jerk
     interpolation  "spline", or "monotone" for a curve that rises, falls and stays constant where the waypoints do, with
-               continuous accelerations. Use it for motions with rests, where a spline overshoots (an InterpolationWarning
-               reports this); its boundary is "clamped" (without acceleration), "natural" or "not-a-knot" (no condition)
+               continuous accelerations. Use it for motions with rests, where a spline overshoots (an
+               InterpolationWarning reports this); its boundary is "clamped" (without acceleration), "natural" or
+               "not-a-knot" (no condition)
 
     >>> motion = spline([0.0, 1.0, 3.0], [[0.0], [2.0], [1.0]])
     >>> motion(1.0)[0], motion(0.0)[1]
@@ -185,7 +186,8 @@ def reconstructed(t: Array, values: Array, cutoff: float | None = None) -> tuple
 @brief
 @dataclass(frozen=True)
 class Reconstruction:
-    """First and second derivatives (N, n) of samples, where their spline leaves the samples' range, and ``kept`` if it is used."""
+    """First and second derivatives (N, n) of samples, where their spline leaves the samples' range, and ``kept`` if it
+    is used."""
 
     first: Array
     second: Array
@@ -226,7 +228,8 @@ def _low_pass(t: Array, values: Array, cutoff: float) -> Array:
     if np.abs(steps - step).max() > 0.01 * step:
         k = int(np.argmax(np.abs(steps - step)))
         raise DalembertError(
-            f"a cutoff needs even sampling, but the step from {t[k]:g} to {t[k + 1]:g} s differs from the usual {step:g} s"
+            f"a cutoff needs even sampling, but the step from {t[k]:g} to {t[k + 1]:g} s differs from the usual "
+            f"{step:g} s"
         )
     if not 0 < cutoff < 0.5 / step:
         raise DalembertError(

@@ -1,7 +1,7 @@
 """The fastest timing of a path under torque, velocity and acceleration limits, friction included.
 
-A motion is a sequence of moves from rest to rest (:mod:`dalembert.trajectory.moves`). The path q(s) of each move is assigned
-a timing s(t). S (7.122) with friction reads, along the path,
+A motion is a sequence of moves from rest to rest (:mod:`dalembert.trajectory.moves`). The path q(s) of each move is
+assigned a timing s(t). S (7.122) with friction reads, along the path,
 
     τ = m s̈ + c ṡ² + v ṡ + k,    m = B q',  c = B q'' + C q',  v = F_v q',  k = g + F_s sgn(q'),
 
@@ -76,8 +76,8 @@ class TimeOptimalReport:
     largest_share        largest share of any limit used anywhere: at most 1 + 1e-6
     active               the active limits, as :class:`Active` intervals
     stops                stops that the path requires, as :class:`Stop`: corners of the path, and dwells
-    smoothing            largest distance of the new path from the original one (rad, m): 0 unless the latter was too rough,
-                         for instance because positions were rounded to a few decimals
+    smoothing            largest distance of the new path from the original one (rad, m): 0 unless the latter was too
+                         rough, for instance because positions were rounded to a few decimals
     rounds, refinements  number of rounds of the passes, and of refinements of the grid
     """
 
@@ -100,7 +100,8 @@ class TimeOptimalReport:
         )
 
     def new_time(self, t: Array) -> Array:
-        """Times at which the new motion is where the original motion is at the times t; a dwell is traversed uniformly."""
+        """Times at which the new motion is where the original motion is at the times t; a dwell is traversed
+        uniformly."""
         begin, end = (0.0, 0.0), (self.duration_before, self.duration)
         was, now = (
             np.concatenate([[first], x, [last]]) for first, x, last in zip(begin, (self.s, self.t), end, strict=True)
@@ -257,7 +258,8 @@ class _Profile:
 
 
 def _look_closer_at_the_ends(path: LimitedPath, on: PathProblem, to: Checked) -> None:
-    """Check the limits more densely at both ends, where q'' starts like a root that no parabola follows, into ``over``."""
+    """Check the limits more densely at both ends, where q'' starts like a root that no parabola follows, into
+    ``over``."""
     h, x, u, over, N = on.limits.h, to.x, to.u, to.over, len(on.limits.h)
     i = np.unique(np.clip([0, 1, 2, N - 3, N - 2, N - 1], 0, N - 1))
     d = h[i, None] * CLOSE_BY
@@ -319,7 +321,8 @@ def _capped(on: PathProblem, most: float, top: float) -> PathProblem:
 def _repeated(
     path: LimitedPath, on: PathProblem, rounds: int, refinements: int, seen: _Profile | None
 ) -> tuple[_Profile | None, int]:
-    """A profile from repeated passes, with a larger margin wherever a limit was exceeded, and the status of the last pass.
+    """A profile from repeated passes, with a larger margin wherever a limit was exceeded, and the status of the last
+    pass.
 
     The first profile that satisfies all limits; the last one if none does; None if there is no profile.
     seen  the solution on a coarser grid, whose limit shares and speeds serve as initial values
@@ -362,7 +365,8 @@ def _passing(limits: PathLimits) -> Passing:
 
 
 def _levels(path: LimitedPath, on: PathProblem, seen: _Profile | None) -> Iterator[Array | float]:
-    """Initial points of linearisation of √x: x of the coarser solution; otherwise slow, where rest stays feasible, then faster."""
+    """Initial points of linearisation of √x: x of the coarser solution; otherwise slow, where rest stays feasible, then
+    faster."""
     if not path.viscous:
         yield 0.0
         return
@@ -421,9 +425,9 @@ def _as_slow_as(paths: list[LimitedPath], best: list[_Profile], duration: float,
 def _between(paths: list[LimitedPath], fast: list[_Profile], slow: list[_Profile], moving: float) -> list[_Profile]:
     """Profiles between faster and slower ones on the same grid, with the total duration ``moving``.
 
-    A cap on ṡ that is barely active costs more than it should, by the error of the grid, so just above the minimum duration
-    no cap gives the duration. Except for viscous friction, limits are linear in (ṡ², s̈), so an interpolation between two
-    profiles that satisfy them satisfies them too.
+    A cap on ṡ that is barely active costs more than it should, by the error of the grid, so just above the minimum
+    duration no cap gives the duration. Except for viscous friction, limits are linear in (ṡ², s̈), so an interpolation
+    between two profiles that satisfy them satisfies them too.
     """
     if any(len(a.x) != len(b.x) for a, b in zip(fast, slow, strict=True)):
         return slow

@@ -104,7 +104,8 @@ class Trajectory:
             object.__setattr__(self, "events", moved(self.events, lambda t: snapped(t, edges, same)))
 
     def _apart(self, instants: Array) -> Array:
-        """The instants in increasing order; of nearly equal instants the last is kept, since every segment has begun by then."""
+        """The instants in increasing order; of nearly equal instants the last is kept, since every segment has begun by
+        then."""
         instants = np.sort(instants)
         return instants[np.diff(instants, append=np.inf) > SAME_INSTANT * self.duration]
 
@@ -237,8 +238,8 @@ class Trajectory:
         mass     in kg, or a :class:`dalembert.Inertia` in the tip frame
         com      centre of mass in the tip frame (m)
         inertia  (3, 3) about the centre of mass (kg m²); without it, the body is a point mass
-        Returns  the motion with one more entry in ``events``. The body is held in addition to the arm's own payload and to
-                 the payloads of other events. It is grasped and released without impact, at the velocity of the tip
+        Returns  the motion with one more entry in ``events``. The body is held in addition to the arm's own payload and
+                 to the payloads of other events. It is grasped and released without impact, at the velocity of the tip
 
         >>> import dalembert as da
         >>> lift = da.polynomial([0.0, 0.0], [0.5, 0.3], 1.0).with_payload(10.0, com=(0, 0, 0.05), start=0.4)
@@ -292,7 +293,8 @@ class Trajectory:
     def limits_report(
         self, arm: Arm, *, torque: bool = False, tip_wrench: ArrayLike | None = None
     ) -> list[LimitExcess]:
-        """All limits of ``arm`` that the motion exceeds, each with the time of its largest violation; empty if there are none.
+        """All limits of ``arm`` that the motion exceeds, each with the time of its largest violation; empty if there
+        are none.
 
         Positions, velocities and accelerations are checked wherever the robot defines limits for them. With ``torque``,
         the torques are checked as well (``tip_wrench`` as in :meth:`dalembert.Arm.inverse_dynamics`).
@@ -317,8 +319,9 @@ class Trajectory:
         """The motion q(t) = q̄(r(t)) along the same path under a user-defined time law r(t): S (7.119)–(7.121).
 
         law       strictly increasing from r(0) = 0 to the duration of this motion: a function of an array of times that
-                  returns r, or r, ṙ and r̈ (if it returns only r and uses NumPy functions, ṙ and r̈ are derived exactly); a
-                  Trajectory with one coordinate; or samples (N,) of r at equal steps, interpolated by a cubic spline
+                  returns r, or r, ṙ and r̈ (if it returns only r and uses NumPy functions, ṙ and r̈ are derived
+                  exactly); a Trajectory with one coordinate; or samples (N,) of r at equal steps, interpolated by a
+                  cubic spline
         duration  time in s at which the law reaches the end of the motion; a Trajectory brings its own
         Returns   the motion; its ``.scaling`` returns (r, ṙ, r̈) at any t, and ``.scaling.torques(arm, t)`` the torques
                   by S (7.126), without running inverse dynamics on the new motion
@@ -427,7 +430,8 @@ class Trajectory:
         fps: float = 25.0,
         overwrite: bool = False,
     ) -> None:
-        """Write an animation of ``arm`` as ``.gif``, ``.mp4`` or ``.html``; ``speed`` and ``fps`` as in ``run.animate``."""
+        """Write an animation of ``arm`` as ``.gif``, ``.mp4`` or ``.html``; ``speed`` and ``fps`` as in
+        ``run.animate``."""
         handed_on(HANDS_ON, "animate")(self, path, arm, speed, fps, overwrite)
 
     def _repr_html_(self) -> str:

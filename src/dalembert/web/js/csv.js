@@ -1,4 +1,4 @@
-// Motions in tables of text, as dalembert reads and writes them: t, q1 …, qd1 …, qdd1 …, tau1 …, and what is carried.
+// Motions in text tables as dalembert reads and writes them: t, q1 …, qd1 …, qdd1 …, tau1 …, and loads at the tip.
 
 import { MOTION_GROUPS, PAYLOAD_COLUMNS, WRENCH_COLUMNS, motionColumns } from "./csv_columns.js";
 import { carriedLoads, payloadColumns } from "./csv_loads.js";
@@ -17,7 +17,7 @@ export const LARGEST_MOTION_FILE = 20e6; // bytes
 export function fileText(path, content) {
   if (content.byteLength > LARGEST_MOTION_FILE) {
     throw new FileError(
-      `${path}: the motion has ${content.byteLength} bytes; at most ${LARGEST_MOTION_FILE} are read`,
+      `${path}: the motion has ${content.byteLength} bytes; the maximum is ${LARGEST_MOTION_FILE}`,
     );
   }
   try {
@@ -70,7 +70,7 @@ export function readMotion(path, text, arm) {
   return carriedLoads(path, motion, carried, n);
 }
 
-/** The wanted numbers in SI, row by row, checked: finite, and time does not go back. @param {TextTable} table @param {MotionColumns} columns @param {number} n */
+/** The requested columns in SI units, row by row, checked: finite values, and time that does not decrease. @param {TextTable} table @param {MotionColumns} columns @param {number} n */
 function checkedNumbers(table, columns, n) {
   const { path, names, lines } = table;
   const width = columns.wanted.length;
@@ -94,7 +94,7 @@ function checkedNumbers(table, columns, n) {
     const where = `${path}, line ${lines[row]}, column '${names[columns.wanted[0]]}'`;
     if (now < before)
       throw new FileError(`${where}: time goes backwards, from ${general(before)} to ${general(now)} s`);
-    // an instant stands twice, and not three times, for both sides of a jump of acceleration
+    // an instant may appear twice, but not three times, for both sides of a jump in acceleration
     let same = true;
     for (let k = 0; k < state && same; k++)
       same = numbers[row * width + k] === numbers[(row - 1) * width + k];
@@ -106,7 +106,7 @@ function checkedNumbers(table, columns, n) {
   return numbers;
 }
 
-/** Makes the groups that are missing: qd from q; qdd from qd, or from q where qd is missing too. @param {string} path @param {Float64Array} t @param {Record<string, Float64Array>} groups @param {number} n */
+/** Derives the missing groups: qd from q; qdd from qd, or from q if qd is missing as well. @param {string} path @param {Float64Array} t @param {Record<string, Float64Array>} groups @param {number} n */
 function completed(path, t, groups, n) {
   const missing = MOTION_GROUPS.filter((group) => !(group in groups));
   if (!missing.length) return [];
@@ -142,7 +142,7 @@ function completed(path, t, groups, n) {
   return [`${path}: ${worst.sentence}: ${remedy}`];
 }
 
-/** A motion and its torques as dalembert writes them, every number to the last bit. @param {MotionRows} rows @param {Float64Array} torques */
+/** A motion and its torques as dalembert writes them, with every number exact to the last bit. @param {MotionRows} rows @param {Float64Array} torques */
 export function writeMotion(rows, torques) {
   const { n, count } = rows;
   const groups = { q: rows.q, qd: rows.qd, qdd: rows.qdd, tau: torques };
