@@ -144,7 +144,7 @@ out/drake/venv/.installed: .venv/.python pyproject.toml
 	out/drake/venv/bin/python -m pip install --quiet --disable-pip-version-check "drake>=1.30" "pytest>=8" "hypothesis>=6.100" -e .
 	@touch $@
 
-# environments of its own under out/portable; missing interpreters come from Debian's later releases
+# in separate environments under out/portable; missing interpreters come from Debian's later releases
 portable: .venv/.installed .venv/.installed-debian
 	$(BIN)/python tests/portable/run.py
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -257,3 +259,29 @@ def test_wrenches_at_links_are_lazy_too() -> None:
         *(dk.from_array(a, chunks=(10, 2)) for a in x), wrenches={"link1": dk.from_array(push, chunks=(20, 6))}
     )
     assert np.array_equal(later.compute(), arm.inverse_dynamics(*x, wrenches={"link1": push}))
+
+
+def test_a_cluster_that_loses_its_last_worker_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed as by a system without memory, and never restarted: no hang."""
+    monkeypatch.setattr(the_cluster, "DESERTED", 0.5)
+    monkeypatch.setattr(the_cluster, "AGAIN", 0.05)
+
+    def out_of_memory(shared: None, piece: int) -> None:
+        import os
+        import signal
+
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with LocalCluster(n_workers=0, dashboard_address=None, silence_logs=50) as local:
+        command = ["-m", "distributed.cli.dask_worker", local.scheduler_address, "--no-nanny", "--no-dashboard"]
+        worker = subprocess.Popen([sys.executable, *command], stderr=subprocess.DEVNULL)
+        try:
+            with Client(local, set_as_default=False) as alone:
+                alone.wait_for_workers(1, timeout=PATIENCE)
+                sentence = "lost all of its workers, and none came back within 0.5 s; start some with 'dask worker tcp:"
+                with pytest.raises(da.DalembertError, match=sentence):
+                    list(spread(alone, out_of_memory, None, range(3)))
+            assert worker.wait(PATIENCE) == -signal.SIGKILL
+        finally:
+            worker.kill()
+            worker.wait()

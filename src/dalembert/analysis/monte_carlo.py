@@ -8,7 +8,7 @@ results do not depend on how many processes or machines compute them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,10 +21,12 @@ from dalembert.analysis.motion_samples import Motion, MotionSamples, check_fits,
 from dalembert.analysis.sizing import check_finite, joint_units, limits_of, rms
 from dalembert.arm import Arm
 from dalembert.arm.handed_on import handed_on
+from dalembert.arm.resuming import resumable_run
 from dalembert.arrays import double, shown
 from dalembert.environment.cluster import connected, spread
 from dalembert.equations.regressor import WIDTH
 from dalembert.errors import DalembertError
+from dalembert.files.journal import Resume
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,6 +38,7 @@ Distribution = Literal["uniform", "normal"]
 
 PIECE = 256  # samples drawn with one seed
 STATES = 1 << 17  # maximum number of states per kernel call
+COLUMNS = ("peak", "rms", "holding")  # the torques of a piece
 QUANTILES = (0.05, 0.5, 0.95, 0.99)
 
 # the quantities that can vary, and the form of their tolerances
@@ -263,6 +266,7 @@ def monte_carlo(
     tip_wrench: ArrayLike | None = None,
     cluster: Any = None,
     progress: Callable[[float], None] | None = None,
+    resume: Resume = False,
 ) -> MonteCarlo:
     """Torques along a motion for many robots whose parameters are drawn within tolerances.
 
@@ -273,6 +277,8 @@ def monte_carlo(
     tip_wrench  (6,) or (N, 6) exerted by the tip on its environment
     cluster     address of a Dask scheduler, or a ``distributed.Client``, whose workers share the samples
     progress    called with the completed fraction
+    resume      True keeps the samples on disk as they are computed, so that the same call resumes a study that was
+                interrupted, with the same bits; a function is also called with a sentence that says what is resumed
 
     >>> import dalembert as da
     >>> motion = da.triangular([0.0, 0.0], [1.0, -1.0], duration=1.0)
@@ -289,24 +295,31 @@ def monte_carlo(
     work.check()
     pieces = [(first, min(first + PIECE, samples)) for first in range(0, samples, PIECE)]
 
-    def done(count: int) -> None:
-        if progress is not None:
-            progress(count / len(pieces))
-
     results: list[tuple[Array, ...]] = []
-    if cluster is None:
-        for count, piece in enumerate(pieces, 1):
-            results.append(work.piece(piece))
-            done(count)
-    else:
-        with connected(cluster) as client, closing(spread(client, _Work.piece, work, pieces, done)) as taken:
-            results = list(taken)
+    inputs = (tolerances, at, work.push, work.seed, samples)
+    with resumable_run(resume, "Monte-Carlo study", arm, *inputs) as journal:
+        missing = [piece for piece in pieces if not journal.has(f"samples from {piece[0]}")]
+        with closing(_computed(work, missing, cluster)) as computed:
+            for count, piece in enumerate(pieces, 1):
+                step = journal.step(f"samples from {piece[0]}", lambda: dict(zip(COLUMNS, next(computed), strict=True)))
+                results.append((*(step[name] for name in COLUMNS), work.drawn(piece)))
+                if progress is not None:
+                    progress(count / len(pieces))
     peak, mean, holding, drawn = (np.concatenate(part) for part in zip(*results, strict=True))
     nominal_peak, nominal_rms, *_ = work.nominal()
     return MonteCarlo(
         arm.name, arm.joint_names, joint_units(arm)["torque"], peak, mean, limits_of(arm, "effort"), nominal_peak[0],
         nominal_rms[0], drawn, work.names, tolerances, holding if work.brakes else None,
     )  # fmt: skip
+
+
+def _computed(work: _Work, pieces: Sequence[tuple[int, int]], cluster: Any) -> Generator[tuple[Array, ...], None, None]:
+    """(peak, rms, holding) of every piece, in their order: here, or on the workers of a cluster."""
+    if cluster is None:
+        yield from map(work.piece, pieces)
+    elif pieces:
+        with connected(cluster) as client, closing(spread(client, _Work.piece, work, pieces)) as taken:
+            yield from taken
 
 
 def _instants(arm: Arm, motion: Motion) -> MotionSamples:
@@ -374,11 +387,14 @@ class _Work:
         return any(j.motor is not None and j.motor.brake_torque is not None for j in self.arm.robot.moving_joints)
 
     def piece(self, ends: tuple[int, int]) -> tuple[Array, ...]:
-        """(peak, rms, holding, drawn) of the samples from the first up to but excluding the last."""
+        """(peak, rms, holding) of the samples from the first up to but excluding the last."""
+        return self._torques(self.drawn(ends))
+
+    def drawn(self, ends: tuple[int, int]) -> Array:
+        """(samples, k) factors and additions of these samples."""
         first, last = ends
         random = np.random.default_rng([self.seed, first // PIECE])
-        drawn = self._drawn(random)[: last - first]
-        return self._torques(drawn)
+        return self._drawn(random)[: last - first]
 
     def nominal(self) -> tuple[Array, ...]:
         """The same results for the robot as specified in its file."""
@@ -444,12 +460,12 @@ class _Work:
         return numbers
 
     def _torques(self, drawn: Array | None) -> tuple[Array, ...]:
-        """Peak, RMS and largest gravity torques of the samples, and the drawn values."""
+        """Peak, RMS and largest gravity torques of the samples; without samples, those of the robot in its file."""
         at, rows = self.at, [] if drawn is None else list(self._slices(len(drawn)))
         if drawn is None:
             tau = at.model(self.arm).inverse_dynamics(at.q, at.qd, at.qdd, self.push)
             check_finite(self.arm, at.t, tau)
-            return np.abs(tau).max(axis=0)[None], rms(at.t, tau)[None], np.empty((1, 0)), np.empty((1, 0))
+            return np.abs(tau).max(axis=0)[None], rms(at.t, tau)[None], np.empty((1, 0))
         numbers = self._numbers(drawn)
         peak, mean, holding = np.zeros((3, len(drawn), self.arm.n))
         for part in rows:
@@ -462,7 +478,7 @@ class _Work:
             mean[part] = [rms(at.t, robot) for robot in tau]
             if self.brakes:
                 holding[part] = np.abs(varied.gravity_torque(at.q)).max(axis=1)
-        return peak, mean, holding, drawn
+        return peak, mean, holding
 
     def _slices(self, count: int) -> Iterator[slice]:
         """Slices of samples that are computed at once."""

@@ -16,7 +16,7 @@ def cache(
         bool,
         Option("--verify", help="Check the signature of every kernel, and remove kernels whose signature is invalid."),
     ] = False,
-    clear: Annotated[bool, Option("--clear", help="Remove all kernels.")] = False,
+    clear: Annotated[bool, Option("--clear", help="Remove all kernels, and what is kept of unfinished runs.")] = False,
 ) -> None:
     """Show, verify or clear the compiled kernels on disk."""
     if verify and clear:
@@ -28,6 +28,7 @@ def _show() -> None:
     """The folder of the kernels, their number and the limit on their total size."""
     from rich.table import Table
 
+    from dalembert.files.runs import unfinished_runs
     from dalembert.kernel.cache import MEGABYTE, bound, entries, folder
 
     kept = entries()
@@ -38,6 +39,10 @@ def _show() -> None:
     facts.add_row("size", f"{total / MEGABYTE:.1f} MB of at most {bound() / MEGABYTE:g} MB")
     if kept:
         facts.add_row("last used", f"from {_day(kept[0].used)} to {_day(kept[-1].used)}")
+    unfinished = unfinished_runs()
+    if unfinished:
+        size = sum(run.size for run in unfinished) / MEGABYTE
+        facts.add_row("unfinished runs", f"{len(unfinished)}, {size:.1f} MB, which the same commands resume")
     console().print(facts)
     tell("\nDALEMBERT_CACHE sets the folder, DALEMBERT_CACHE_SIZE the largest size in MB.")
 
@@ -55,9 +60,12 @@ def _verify() -> None:
 
 
 def _clear() -> None:
+    from dalembert.files import runs
     from dalembert.kernel.cache import clear, folder
 
     tell(f"{clear()} kernels removed from {plain(str(folder()))}")
+    if removed := runs.clear():
+        tell(f"{removed} unfinished runs removed from {plain(str(runs.folder()))}")
 
 
 def _day(instant: float) -> str:

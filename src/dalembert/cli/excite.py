@@ -85,6 +85,7 @@ def excite(
     starts: Annotated[int, Option(metavar="N", help="Number of random motions from which the search starts.")] = 4,
     seed: Annotated[int, Option(metavar="N", help="The same seed gives the same motion.")] = 0,
     cluster: options.ClusterOption = None,
+    resume: options.ResumeOption = True,
     rate: Annotated[float, Option(metavar="HZ", help="Samples per second in OUT.csv.")] = 100.0,
     force: Annotated[bool, options.overwriting("OUT.csv")] = False,
     loading: options.Loading = options.AS_IT_IS,
@@ -121,10 +122,12 @@ def excite(
             loaded, criterion=criterion, start=posture, progress=show_progress, duration=duration, shape=shape,
             points=points, harmonics=harmonics, base_frequency=frequency, clearance=clearance, floor=floor, planes=planes,
             after=after, goal=goal, share=share, starts=starts, seed=seed, cluster=cluster,
+            resume=options.resuming(resume),
         )  # fmt: skip
     say("note", *excitation.notes)
     if excitation.interrupted:
-        say("note", "stopped by Ctrl-C: this is the best motion so far")
+        again = "; the same command with --force goes on with the search" if resume else ""
+        say("note", f"stopped by Ctrl-C: this is the best motion so far{again}")
     excitation.save(output, rate=rate, overwrite=force)
     motion = excitation.trajectory
     q, qd, qdd = motion.q, motion.qd, motion.qdd

@@ -188,6 +188,7 @@ def identify(
             help="Use the model, cut-off and estimator of an earlier result (--json), without a new selection.",
         ),
     ] = None,
+    resume: options.ResumeOption = True,
     force: options.ForceFlag = False,
     loading: options.Loading = options.AS_IT_IS,
 ) -> None:
@@ -202,6 +203,7 @@ def identify(
         "stribeck": stribeck, "sigmoid": sigmoid, "coupling": couplings_of(coupling) or None, "balance": balance,
         "terms": terms_of(term, loaded_arm.joint_names) or None, "selection": selection, "folds": folds_of(folds),
         "damping": damping, "loaded": loaded, "payload": payload if com is None else {"mass": payload, "com": com},
+        "resume": options.resuming(resume),
     }  # fmt: skip
     settings |= reading_of(
         loaded_arm.n, column, gains, gears, motor_side, time_unit, unit, joints, topic, rate, episodes

@@ -5,9 +5,9 @@ from __future__ import annotations
 import errno
 import signal
 import sys
-import threading
 import warnings
-from functools import partial
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -41,7 +41,10 @@ from dalembert.cli.studio import studio
 from dalembert.cli.terminal import say
 from dalembert.cli.torques import torques
 from dalembert.documents.sources import cited, introduction
+from dalembert.environment.signals import Terminated, ending_by_signals
 from dalembert.errors import DalembertError
+from dalembert.files import runs
+from dalembert.files.writing import remedy
 
 WRONG_INPUT = 2
 # in the order of --help
@@ -68,20 +71,42 @@ class Command(TyperCommand):
 class Commands(TyperGroup):
     """The commands, with user errors reported in one sentence and never as a traceback."""
 
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        """Read the options; a signal ends it with the status that a shell shows."""
+        with _ending():
+            return super().make_context(*args, **kwargs)
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command; an error ends it with exit status 2."""
-        try:
+        with _ending(), runs.kept_until_written(typer.Exit):
             return super().invoke(ctx)
-        except BrokenPipeError:  # the reader of the pipe has ended: typer exits silently
-            raise
-        except DalembertError as error:
-            sentence = str(error)
-        except OSError as error:
-            # files that we write are named in the error: a full disk without a name is the one that the shell redirected to
-            place = error.filename or ("standard output" if error.errno == errno.ENOSPC else None)
-            sentence = f"{place}: {error.strerror}" if place else str(error)
-        say("error", sentence)
-        raise typer.Exit(WRONG_INPUT)
+
+
+@contextmanager
+def _ending() -> Iterator[None]:
+    """Turns whatever ends a command early into one sentence and an exit status; a run that can be resumed is mentioned."""
+    try:
+        yield
+        return
+    except BrokenPipeError:  # the reader of the pipe has ended: typer exits silently
+        raise
+    except KeyboardInterrupt as problem:
+        if isinstance(problem, Terminated):
+            status = 128 + signal.SIGTERM
+            say("error", "stopped by SIGTERM; no file is left half-written")
+        else:
+            status = 128 + signal.SIGINT
+    except DalembertError as problem:
+        status = WRONG_INPUT
+        say("error", str(problem))
+    except OSError as problem:
+        # files that we write are named in the error: a full disk without a name is the one that the shell redirected to
+        place = problem.filename or ("standard output" if problem.errno == errno.ENOSPC else None)
+        status = WRONG_INPUT
+        say("error", f"{place}: {problem.strerror}{remedy(problem)}" if place else str(problem))
+    if runs.kept:
+        say("note", "what was computed so far is kept: the same command resumes the run")
+    raise typer.Exit(status)
 
 
 app = typer.Typer(
@@ -125,24 +150,8 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without Greek letters shows a ? instead
-    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN  # as under nohup
     try:
-        if not ignored:
-            sys.unraisablehook = _unraisable
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-        app(prog_name="dalembert")
-    except KeyboardInterrupt:
-        sys.exit(130)
-    finally:
-        if not ignored:
-            signal.signal(signal.SIGINT, signal.SIG_DFL)  # only Python's own shutdown is left
-
-
-def _unraisable(problem: Any) -> None:
-    """If Python drops a KeyboardInterrupt, as in a finalizer, send it again a moment later, where it can be caught."""
-    if issubclass(problem.exc_type, KeyboardInterrupt):
-        main_thread = threading.main_thread().ident or 0
-        resend = partial(signal.pthread_kill, main_thread) if hasattr(signal, "pthread_kill") else signal.raise_signal
-        threading.Timer(0.01, resend, (signal.SIGINT,)).start()
-    else:
-        sys.__unraisablehook__(problem)
+        with ending_by_signals():
+            app(prog_name="dalembert")
+    except KeyboardInterrupt as problem:
+        sys.exit(128 + (signal.SIGTERM if isinstance(problem, Terminated) else signal.SIGINT))

@@ -7,6 +7,7 @@ import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
@@ -117,6 +118,11 @@ class Loading:
 AS_IT_IS = Loading()
 
 
+def resuming(resume: bool) -> Callable[[str], None] | bool:
+    """What ``--resume`` means to a function that can be resumed: one line says what is resumed."""
+    return partial(say, "note") if resume else False
+
+
 def with_loading(command: Callable[..., None]) -> Callable[..., None]:
     """The command with an option for every field of its parameter ``loading``; a command without one is unchanged."""
     signature = inspect.signature(command, eval_str=True)
@@ -210,6 +216,9 @@ ClusterOption = Annotated[
     Option(
         metavar="ADDRESS", help="Work on a Dask cluster: the address of its scheduler, such as tcp://127.0.0.1:8786."
     ),
+]
+ResumeOption = Annotated[
+    bool, Option("--resume/--no-resume", help="Whether a run that was interrupted goes on where it stopped.")
 ]
 ToleranceOption = Annotated[
     list[str] | None,

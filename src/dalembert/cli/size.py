@@ -16,6 +16,7 @@ import dalembert as da
 from dalembert.cli import options
 from dalembert.cli.terminal import number, plain, print_table, say, tell
 from dalembert.cli.torques import read
+from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable
 
@@ -51,6 +52,8 @@ def size(
     quantile: Annotated[
         float, Option(metavar="SHARE", help="Share of the robots within --tolerance that must keep their rating.")
     ] = 0.95,
+    samples: Annotated[int, Option(metavar="N", help="How many robots within --tolerance are drawn.")] = 10_000,
+    resume: options.ResumeOption = True,
     sweep: Annotated[
         str | None,
         Option(metavar="JOINT", help="Plot this joint's motor torque and speed against the gear ratio (--plot)."),
@@ -106,7 +109,9 @@ def size(
         )  # fmt: skip
     sizing = selection.sizing if selection else da.size(loaded, table, wrench, life=life, brake_factor=brake_factor)
     fitted = selection.arm if selection else loaded
-    wider = _under_tolerances(fitted, table, sizing, within, quantile, wrench) if within is not None else {}
+    wider = {}
+    if within is not None:
+        wider = _under_tolerances(fitted, table, sizing, within, quantile, wrench, samples, resume)
     if as_json:
         json.dump(as_data(sizing, selection, wider), sys.stdout, indent=2)
         sys.stdout.write("\n")
@@ -139,12 +144,22 @@ def _fit_together(motors: Any, gears: Any, joints: Any, out: Any, sweep: Any, pl
 
 
 def _under_tolerances(
-    arm: da.Arm, motion: Any, sizing: Sizing, tolerances: da.Tolerances, share: float, wrench: Any
+    arm: da.Arm,
+    motion: Any,
+    sizing: Sizing,
+    tolerances: da.Tolerances,
+    share: float,
+    wrench: Any,
+    samples: int,
+    resume: bool,
 ) -> dict[str, str]:
     """{joint: rating} with the torques that ``share`` of the robots within their tolerances do not exceed."""
     if not 0 < share < 1:
         raise DalembertError(f"--quantile is {share:g}; it must lie between 0 and 1")
-    drawn = da.monte_carlo(arm, motion, tolerances, tip_wrench=wrench)
+    with Bar(f"drawing robots like {arm.name}") as bar:
+        drawn = da.monte_carlo(
+            arm, motion, tolerances, samples, tip_wrench=wrench, progress=bar, resume=options.resuming(resume)
+        )
     return _drives(sizing).lights_at(drawn.quantiles(share))
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 5.0  # seconds within which a scheduler must answer and a worker must be available
 AGAIN = 1.0  # seconds between two queries of the number of threads
+DESERTED = 60.0  # seconds without any worker after which the run ends
 AHEAD = 4  # tasks in progress per thread of the cluster
 
 
@@ -117,7 +118,7 @@ def spread(
                 under_way.append(client.submit(_done, source, piece, pure=False))
             if not under_way:
                 return
-            yield under_way[0].result()
+            yield _result(client, under_way[0])
             under_way.popleft().release()
             taken += 1
             if done is not None:
@@ -135,6 +136,25 @@ def spread(
         if under_way:
             client.cancel(list(under_way), force=True)
         source.release()
+
+
+def _result(client: Client, future: Any) -> Any:
+    """The result of a piece, once it is there; one sentence where all workers are gone and none comes back."""
+    last_seen = time.monotonic()
+    while True:
+        try:
+            return future.result(timeout=AGAIN)
+        except TimeoutError:
+            if future.done():  # the piece itself raised it
+                raise
+        if client.nthreads():
+            last_seen = time.monotonic()
+        elif time.monotonic() - last_seen > DESERTED:
+            address = client.scheduler.address if client.scheduler else "its scheduler"
+            raise DalembertError(
+                f"the Dask cluster at '{address}' lost all of its workers, and none came back within {DESERTED:g} s; start some "
+                f"with 'dask worker {address}'"
+            )
 
 
 def _packed(value: Any) -> bytes:

@@ -24,7 +24,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from io import FileIO
+from io import BytesIO, FileIO
 from typing import Any, cast
 
 import numpy as np
@@ -38,6 +38,7 @@ LARGEST_ANSWER = 2 * 2**30  # bytes
 LARGEST_TEXT = 256 * 2**20  # bytes of JSON in an answer
 
 Arrays = Mapping[str, NDArray[Any]]
+Pipe = FileIO | BytesIO
 _LENGTH = struct.Struct("<Q")
 # Set the paths first, then the package without its __init__: the helper needs neither Arm nor a compiler.
 _ENTRY = """
@@ -223,7 +224,7 @@ atexit.register(_end)
 # -- messages: a length, JSON, then the arrays announced in it ------------------------------------
 
 
-def write_message(pipe: FileIO, plain: Any, arrays: Arrays | None = None) -> None:
+def write_message(pipe: Pipe, plain: Any, arrays: Arrays | None = None) -> None:
     """Write plain data and numeric arrays as one message."""
     solid = {name: np.asarray(array, order="C") for name, array in (arrays or {}).items()}
     shapes = [[name, array.dtype.str, array.shape] for name, array in solid.items()]
@@ -233,7 +234,7 @@ def write_message(pipe: FileIO, plain: Any, arrays: Arrays | None = None) -> Non
         write_all(pipe, array.reshape(-1).view(np.uint8).data)
 
 
-def read_message(pipe: FileIO) -> tuple[Any, dict[str, NDArray[Any]]]:
+def read_message(pipe: Pipe) -> tuple[Any, dict[str, NDArray[Any]]]:
     """The message written by :func:`write_message`; EOFError if the pipe ends, ValueError if the message is invalid."""
     (length,) = _LENGTH.unpack(read_exactly(pipe, _LENGTH.size))
     if length > LARGEST_TEXT:
@@ -251,13 +252,13 @@ def read_message(pipe: FileIO) -> tuple[Any, dict[str, NDArray[Any]]]:
     return plain, arrays
 
 
-def write_all(pipe: FileIO, data: memoryview) -> None:
+def write_all(pipe: Pipe, data: memoryview) -> None:
     """Write every byte, however few the pipe accepts at a time."""
     while len(data):
         data = data[pipe.write(data) :]
 
 
-def read_exactly(pipe: FileIO, size: int) -> bytearray:
+def read_exactly(pipe: Pipe, size: int) -> bytearray:
     """Exactly this many bytes; EOFError if the pipe ends earlier."""
     content = bytearray(size)
     rest = memoryview(content)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import time
@@ -19,6 +20,13 @@ try:
 except ImportError:  # Windows, where an open file cannot be removed anyway
     fcntl = None
 
+# what a user can do where the system refuses to write
+REMEDIES = {
+    getattr(errno, "EDQUOT", errno.ENOSPC): "remove files of yours there, or write to another disk",
+    errno.ENOSPC: "free some space there, or write to another disk",
+    errno.EFBIG: "write to another disk, or raise the limit on the size of files with 'ulimit -f'",
+    errno.EROFS: "write to another folder",
+}
 YOUNG = 60.0  # seconds for which a temporary file is left alone, whoever writes it
 
 
@@ -67,7 +75,7 @@ def whole_binary_file(
     except OSError as problem:
         if problem.filename is not None and os.path.dirname(str(problem.filename)) != str(target.parent):
             raise  # about another file, which was read or written meanwhile
-        raise error(f"{path}: the file cannot be written ({problem.strerror or problem})") from None
+        raise error(f"{path}: the file cannot be written ({problem.strerror or problem}){remedy(problem)}") from None
 
 
 @contextmanager
@@ -80,7 +88,7 @@ def _beside(target: Path) -> Iterator[tuple[BinaryIO, Path]]:
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=start, suffix=".part")
     file = os.fdopen(handle, "wb")
     try:
-        _locked(handle)
+        locked(handle)
         yield file, Path(name)
     finally:
         with contextlib.suppress(OSError):  # the failure to write has already been reported
@@ -98,13 +106,13 @@ def _remove_abandoned(folder: Path, start: str) -> None:
             try:
                 about = os.fstat(handle)
                 ours = not hasattr(os, "getuid") or about.st_uid == os.getuid()
-                if ours and time.time() - about.st_mtime > YOUNG and _locked(handle):
+                if ours and time.time() - about.st_mtime > YOUNG and locked(handle):
                     os.unlink(folder / name)
             finally:
                 os.close(handle)
 
 
-def _locked(handle: int) -> bool:
+def locked(handle: int) -> bool:
     """Whether the file could be locked by this process, until it is closed."""
     if fcntl is not None:
         try:
@@ -137,6 +145,12 @@ def _target(path: str | os.PathLike[str], error: type[DalembertError]) -> Path:
         raise error(f"the path is a {type(path).__name__}; give a file name") from None
     except ValueError as problem:  # an unpaired surrogate, a zero byte
         raise error(f"{os.fspath(path)!r}: this is not a valid file name ({problem})") from None
+
+
+def remedy(problem: OSError) -> str:
+    """What a user can do about a file that cannot be written, as the end of a sentence; empty where nothing is known."""
+    words = REMEDIES.get(problem.errno or 0)
+    return f"; {words}" if words else ""
 
 
 def _umask() -> int:

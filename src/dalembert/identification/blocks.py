@@ -10,9 +10,10 @@ above it the torques are noise and vibration, which no model predicts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -204,6 +205,21 @@ class Grams:
         starts = np.searchsorted(self.blocks.part, np.arange(self.blocks.parts))
         by_part = [np.add.reduceat(G, starts, axis=0) for G in self.G]
         return [np.concatenate([x.sum(axis=0) - x, x.sum(axis=0)[None]]) for x in by_part]
+
+
+def packed_grams(grams: Grams, name: str) -> dict[str, Any]:
+    """Gram matrices as entries, all of which begin with ``name``, of the result of a step (:mod:`dalembert.files.journal`)."""
+    matrices = {f"{name} joint {j}": G for j, G in enumerate(grams.G)}
+    blocks = {f"{name} part": grams.blocks.part, f"{name} parts": grams.blocks.parts}
+    return {**matrices, **blocks, f"{name} rows": grams.rows}
+
+
+def unpacked_grams(step: Mapping[str, Any], name: str, columns: Sequence[NDArray[np.intp]]) -> Grams:
+    """The Gram matrices of such entries."""
+    matrices = [step[f"{name} joint {j}"] for j in range(len(columns))]
+    return Grams(
+        matrices, list(columns), step[f"{name} rows"], Blocks(step[f"{name} part"], int(step[f"{name} parts"]))
+    )
 
 
 Rows = Callable[[Stretch], list[Array]]  # (columns, samples) for each joint, from a block of samples

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 from dalembert.arm import Arm
 from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError
+from dalembert.files.journal import Journal
 from dalembert.identification.accumulate import column_lengths
 from dalembert.identification.base import base_parameters, random_states
 from dalembert.identification.blocks import REST, STILL, Grams, Material, grams
@@ -173,9 +176,9 @@ class EstimatorStudy:
         sums = np.stack([whole[part == k].T @ whole[part == k] for k in range(blocks.parts)])
         return np.stack([*(sums.sum(axis=0) - mine for mine in sums), sums.sum(axis=0)])
 
-    def _left(self, way: Way) -> tuple[Array, float] | None:
-        """((n, B) squared residuals of an estimator on parts left out, the relative error there at the cut-off itself);
-        None if its cone program cannot be solved."""
+    def _left(self, way: Way) -> dict[str, Any]:
+        """``left`` (n, B), squared residuals of an estimator on parts left out, and the relative error there ``at_cutoff``
+        itself; empty if its cone program cannot be solved."""
         left, own = np.zeros_like(self.judged.rows), np.zeros_like(self.fitted.rows)
         try:
             for part in range(self.cv.parts):
@@ -183,8 +186,8 @@ class EstimatorStudy:
                 left += self.cv.squares(pi, part)
                 own += self.at_cutoff.squares(pi, part)
         except DalembertError:
-            return None
-        return left, self.at_cutoff.relative(own)
+            return {}
+        return {"left": left, "at_cutoff": self.at_cutoff.relative(own)}
 
     def _definite(self, way: Way) -> bool:
         """Whether B(q) is positive definite, at random poses, with the parameters estimated from all parts."""
@@ -195,14 +198,15 @@ class EstimatorStudy:
         B = np.stack([self.base.felt.torque(values, q, still, still + unit) - at_rest for unit in np.eye(arm.n)], -1)
         return bool(np.linalg.eigvalsh(0.5 * (B + B.transpose(0, 2, 1)))[:, 0].min() > 0)
 
-    def choose(self, ways: Sequence[Way], step: Progress) -> tuple[EstimatorOptions, list[Trial]]:
+    def choose(self, ways: Sequence[Way], step: Progress, journal: Journal) -> tuple[EstimatorOptions, list[Trial]]:
         """The estimator that predicts best; of those within one standard error of it the simplest, or at a high
         condition number the one with the strongest prior. If B(q) of the simplest is not positive definite, physically
         consistent links are preferred to it."""
         scores, errors, own = [], [], []
         for k, way in enumerate(ways):
             step("estimators", k / len(ways))
-            left, at_cutoff = self._left(way) or (None, np.inf)
+            tried = journal.step(f"estimator {way.words}", partial(self._left, way))
+            left, at_cutoff = tried.get("left"), float(tried.get("at_cutoff", np.inf))
             scores.append(np.full(len(self.cv.counted), np.inf) if left is None else self.cv.scores(left))
             errors.append(np.inf if left is None else self.cv.relative(left))
             own.append(at_cutoff)

@@ -11,21 +11,25 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
+from dalembert.arm.resuming import resumable_run
 from dalembert.arrays import shown
 from dalembert.environment.brief import brief
 from dalembert.environment.cluster import connected, spread
 from dalembert.environment.extras import extra
+from dalembert.environment.signals import Terminated
 from dalembert.errors import ClosureError, DalembertError
 from dalembert.files import whole_file
+from dalembert.files.journal import Journal, Resume
 from dalembert.identification.base import BaseParameters, base_parameters
 from dalembert.identification.exciting_goals import Aim, Forecast, aim_of, forecast, weights_of
 from dalembert.identification.exciting_limits import Limited
@@ -134,6 +138,7 @@ def excite(
     seed: int = 0,
     progress: Progress | None = None,
     cluster: Any = None,
+    resume: Resume = False,
 ) -> Excitation:
     """A motion within the limits of ``arm`` that determines its base parameters best.
 
@@ -164,6 +169,8 @@ def excite(
     progress        called with the fraction done and the best value so far
     cluster         the address of a Dask scheduler, or a ``distributed.Client``, whose workers improve the starts; the
                     motion is identical, bit by bit, on processors of the same kind
+    resume          True keeps every round of the search on disk, so that the same call resumes a search that was
+                    interrupted, with the same bits; a function is also called with a sentence that says what is resumed
 
     Ctrl-C ends the search with the best motion so far.
 
@@ -219,15 +226,23 @@ def excite(
     if aim is not None:
         limits.notes += aim.notes
     problem = ExcitationProblem(arm, base, limits, shapes, criterion, weights, aim)
-    search = Search(problem, starts, seed, progress)
+    goal_of_run = None if aim is None else (aim.goal.text, aim.goal.wanted, aim.goal.forgotten, aim.prior, aim.seconds)
+    inputs = (
+        duration, shape, harmonics, points, f, criterion, base.names, base.K, base.values, weights, goal_of_run, clearance,
+        floor, planes_of(planes), share, begin, starts, seed,
+    )  # fmt: skip
     interrupted = False
-    try:
-        with one_thread():
-            search.run(cluster)
-    except KeyboardInterrupt:
-        if search.best is None:
+    with resumable_run(resume, "search for an exciting motion", arm, *inputs) as journal:
+        search = Search(problem, starts, seed, progress, journal)
+        try:
+            with one_thread():
+                search.run(cluster)
+        except Terminated:
             raise
-        interrupted = True
+        except KeyboardInterrupt:
+            if search.best is None:
+                raise
+            interrupted = journal.unfinished = True
     assert search.best is not None
     coefficients, centre = problem.written(search.best)
     motion = shapes.trajectory(coefficients, centre)
@@ -279,8 +294,10 @@ def _frequency(duration: float, given: float | None) -> tuple[float, int]:
 class Search:
     """Random motions, each improved a little; the best of them improved further."""
 
-    def __init__(self, problem: ExcitationProblem, starts: int, seed: int, progress: Progress | None) -> None:
-        self.problem, self.starts, self.seed, self.progress = problem, starts, seed, progress
+    def __init__(
+        self, problem: ExcitationProblem, starts: int, seed: int, progress: Progress | None, journal: Journal
+    ) -> None:
+        self.problem, self.starts, self.seed, self.progress, self.journal = problem, starts, seed, progress, journal
         self.best: Array | None = None
         self.score = float("inf")
         self.history: list[float] = []
@@ -293,67 +310,76 @@ class Search:
         if cluster is None:
             ends += [self.begun(k) for k in range(self.starts)]
         else:
-            search, starts = (self.problem, self.starts, self.seed), range(self.starts)
-            with connected(cluster) as client, closing(spread(client, _begun, search, starts)) as results:
-                for end, (first, *rounds) in results:
-                    ends.append(end)
+            missing = [k for k in range(self.starts) if not self.journal.has(f"start {k} on a cluster")]
+            with closing(_begun_on(cluster, (self.problem, self.starts, self.seed), missing)) as results:
+                for k in range(self.starts):
+                    step = self.journal.step(f"start {k} on a cluster", lambda: next(results))
+                    ends.append((step["score"], k, step["x"], _multipliers(step)))
+                    first, *rounds = zip(step["offers"], step["scores"].tolist(), strict=True)
                     self._keep(*first)
                     for offer in rounds:
                         self.done += 1
                         self._keep(*offer)
                         self.history.append(self.problem.shown(self.score))
         _, _, x, multipliers = min(ends, key=lambda end: end[:2])
-        self._improved(x, POWERS[ROUNDS:] + POWERS[-1:] * LAST, STIFF * 2**ROUNDS, multipliers)
+        self._improved("best start", x, POWERS[ROUNDS:] + POWERS[-1:] * LAST, STIFF * 2**ROUNDS, multipliers)
 
     def begun(self, k: int) -> tuple[float, int, Array, dict[str, Array]]:
         """Start k after a few improvements: its score, k, the motion, and the multipliers of its limits."""
-        rng = np.random.default_rng([self.seed, k])
-        x = 0.3 * rng.normal(size=self.problem.size) / np.sqrt(self.problem.size[1])
-        if not self.problem.anchored:
-            x[:, 0] = self.problem.home
-        x = self.problem.within_limits(x)
-        self._offer(x)
-        x, multipliers = self._improved(x, POWERS[:ROUNDS], STIFF, {})
-        return self.problem.score(self.problem.within_limits(x)), k, x, multipliers
+
+        def drawn() -> dict[str, Any]:
+            rng = np.random.default_rng([self.seed, k])
+            x = 0.3 * rng.normal(size=self.problem.size) / np.sqrt(self.problem.size[1])
+            if not self.problem.anchored:
+                x[:, 0] = self.problem.home
+            x = self.problem.within_limits(x)
+            return {"x": x, "score": self.problem.score(x)}
+
+        step = self.journal.step(f"start {k}", drawn)
+        self._keep(step["x"], step["score"])
+        x, multipliers = self._improved(f"start {k}", step["x"], POWERS[:ROUNDS], STIFF, {})
+        return self.offers[-1][1], k, x, multipliers
 
     def _improved(
-        self, x: Array, powers: tuple[float, ...], rho: float, multipliers: dict[str, Array]
+        self, name: str, x: Array, powers: tuple[float, ...], rho: float, multipliers: dict[str, Array]
     ) -> tuple[Array, dict[str, Array]]:
-        with extra("identify", "the search for an exciting motion"):
-            from scipy.optimize import minimize
-
-        problem = self.problem
+        """The motion after a round for every p, and the multipliers of its limits; its score is that of the last offer."""
         for p in powers:
-
-            def both(flat: Array, p: float = p, m: dict[str, Array] = multipliers, rho: float = rho) -> Any:
-                y = flat.reshape(problem.size)
-                try:
-                    value, slope, state = problem.objective(y, p)
-                    extra, more, _ = problem.penalty(state, m, rho)
-                except ClosureError:  # the step is too large: loops cannot be closed
-                    return FAR, np.zeros(flat.size)
-                return value + extra, (slope + more).ravel()
-
-            steps = 0
-
-            def stepped(_: Array) -> None:
-                nonlocal steps
-                steps += 1
-                self._tell(steps / STEPS)
-
-            options = {"maxiter": STEPS, "maxcor": 20}
-            best = minimize(both, x.ravel(), jac=True, method="L-BFGS-B", callback=stepped, options=options)
-            x = best.x.reshape(problem.size)
-            multipliers = problem.penalty(problem.motion(x, problem.few), multipliers, rho)[2]
+            step = self.journal.step(f"round of {name}", partial(self._round, x, p, rho, multipliers))
+            x, multipliers = step["x"], _multipliers(step)
             self.done += 1
-            self._offer(problem.within_limits(x))
-            self.history.append(problem.shown(self.score))
+            self._keep(step["offer"], step["score"])
+            self.history.append(self.problem.shown(self.score))
             rho *= 2.0
         return x, multipliers
 
-    def _offer(self, x: Array) -> None:
-        """Evaluate a motion within the limits."""
-        self._keep(x, self.problem.score(x))
+    def _round(self, x: Array, p: float, rho: float, multipliers: dict[str, Array]) -> dict[str, Any]:
+        """One round: the motion that the optimiser ends with, the same within the limits, its score, and the multipliers."""
+        with extra("identify", "the search for an exciting motion"):
+            from scipy.optimize import minimize
+
+        problem, steps = self.problem, 0
+
+        def both(flat: Array) -> Any:
+            y = flat.reshape(problem.size)
+            try:
+                value, slope, state = problem.objective(y, p)
+                extra, more, _ = problem.penalty(state, multipliers, rho)
+            except ClosureError:  # the step is too large: loops cannot be closed
+                return FAR, np.zeros(flat.size)
+            return value + extra, (slope + more).ravel()
+
+        def stepped(_: Array) -> None:
+            nonlocal steps
+            steps += 1
+            self._tell(steps / STEPS)
+
+        options = {"maxiter": STEPS, "maxcor": 20}
+        best = minimize(both, x.ravel(), jac=True, method="L-BFGS-B", callback=stepped, options=options)
+        x = best.x.reshape(problem.size)
+        multipliers = problem.penalty(problem.motion(x, problem.few), multipliers, rho)[2]
+        offer = problem.within_limits(x)
+        return {"x": x, "offer": offer, "score": problem.score(offer), **_named(multipliers)}
 
     def _keep(self, x: Array, score: float) -> None:
         """Keep a motion if it is the best so far."""
@@ -367,8 +393,30 @@ class Search:
             self.progress(min(1.0, (self.done + min(part, 1.0)) / self.planned), self.problem.shown(self.score))
 
 
-def _begun(search: tuple[ExcitationProblem, int, int], k: int) -> tuple[Any, list[tuple[Array, float]]]:
-    """Start k alone, on a worker of a cluster, and every motion that it evaluated."""
-    alone = Search(*search, None)
+def _begun_on(
+    cluster: Any, search: tuple[ExcitationProblem, int, int], starts: Sequence[int]
+) -> Generator[dict[str, Any], None, None]:
+    """What :func:`_begun` makes of every start, in their order, on the workers of a cluster."""
+    if starts:
+        with connected(cluster) as client, closing(spread(client, _begun, search, starts)) as results:
+            yield from results
+
+
+def _begun(search: tuple[ExcitationProblem, int, int], k: int) -> dict[str, Any]:
+    """Start k alone, on a worker of a cluster: where it ended, and every motion that it evaluated."""
+    alone = Search(*search, None, Journal())
     with one_thread():
-        return alone.begun(k), alone.offers
+        score, _, x, multipliers = alone.begun(k)
+    offers, scores = zip(*alone.offers, strict=True)
+    return {"score": score, "x": x, "offers": np.array(offers), "scores": np.array(scores), **_named(multipliers)}
+
+
+def _named(multipliers: Mapping[str, Array]) -> dict[str, Array]:
+    """Multipliers as entries of a step's result."""
+    return {f"multiplier of {name}": values for name, values in multipliers.items()}
+
+
+def _multipliers(step: Mapping[str, Any]) -> dict[str, Array]:
+    """The multipliers of a step's result."""
+    start = "multiplier of "
+    return {name.removeprefix(start): values for name, values in step.items() if name.startswith(start)}

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from dalembert.arm import Arm
+from dalembert.arm.resuming import resumable_run
 from dalembert.arrays import number
 from dalembert.errors import DalembertError
+from dalembert.files.journal import Journal, Resume
 from dalembert.identification import estimate as ways
 from dalembert.identification.blocks import TooShortError
 from dalembert.identification.choosing import choose
@@ -76,6 +78,7 @@ def identify(
     validation: ValidationOptions | None = None,
     selection: SelectionOptions | bool | None = None,
     progress: Progress | None = None,
+    resume: Resume = False,
     **options: Any,
 ) -> Identification:
     """The dynamic parameters of an arm, identified from a log of its motion: t, q, optionally qd, and torques or currents.
@@ -94,6 +97,9 @@ def identify(
                 :class:`dalembert.SelectionOptions`; False chooses nothing and uses viscous and Coulomb friction and an
                 offset at every joint, weighted least squares, and a cut-off from the spectrum of the motion
     progress    called with a description and the fraction done
+    resume      True keeps every candidate, estimator and fold that was scored on disk, so that the same call resumes an
+                identification that was interrupted, with the same bits; a function is also called with a sentence that
+                says what is resumed
     options     any field of these groups by its own name, such as ``cutoff=5.0``, which pins it; and how the log is
                 read: columns, gains, gears, motor_side, units, time_unit, rate, joint_names, topic, episodes
                 (:func:`logs.read_log`)
@@ -119,21 +125,21 @@ def identify(
         raise DalembertError(f"progress is {progress!r}; it must be a function of a description and the fraction done")
     step = progress or (lambda words, fraction: None)
     whole, others = _read_all(arm, log, validate, settings.validation.hold_out, reading, step)
-    result = fitted(arm, whole, settings, reading, step)
-    judged = tuple(result.judged(other) for other in others)
-    notes, warned = list(result.notes), list(result.warnings)
-    result = replace(result, validation=judged)
-    if settings.validation.folds:
-        result = replace(
-            result,
-            folds=cross_validated(
-                result,
-                whole,
-                lambda part, step: fitted(arm, part, settings, reading, step),
-                settings.validation.folds,
-                step,
-            ),
-        )
+    loaded = settings.estimator.loaded
+    weighed = read_log(loaded, arm, **reading) if resume and loaded is not None else None
+    asked = replace(settings, estimator=replace(settings.estimator, loaded=None))
+    with resumable_run(resume, "identification", arm, whole, others, asked, weighed, reading) as journal:
+        result = fitted(arm, whole, settings, reading, step, journal)
+        judged = tuple(result.judged(other) for other in others)
+        notes, warned = list(result.notes), list(result.warnings)
+        result = replace(result, validation=judged)
+        if settings.validation.folds:
+
+            def fit_of(part: Log, step: Progress) -> Identification:
+                return fitted(arm, part, settings, reading, step, journal)
+
+            folds = cross_validated(result, whole, fit_of, settings.validation.folds, step, journal)
+            result = replace(result, folds=folds)
     for other, run in zip(others, judged, strict=True):
         notes += [*other.notes, *(note for note in run.conditioned.notes if not note.startswith("low-pass"))]
         warned += [*suspicions(arm, other, run.conditioned, reading), *run.notes]
@@ -149,7 +155,9 @@ def identify(
     return replace(result, notes=tuple(dict.fromkeys(notes)), warnings=tuple(warned))
 
 
-def fitted(arm: Arm, whole: Log, settings: AskedSettings, reading: Mapping[str, Any], step: Progress) -> Identification:
+def fitted(
+    arm: Arm, whole: Log, settings: AskedSettings, reading: Mapping[str, Any], step: Progress, journal: Journal
+) -> Identification:
     """The identification from a log that has been read; the selection chooses what the settings leave open."""
     step("filtering", 0.0)
     how: dict[str, Any] = {key: getattr(settings.filtering, key) for key in ("cutoff", "decimate", "edge")}
@@ -179,7 +187,7 @@ def fitted(arm: Arm, whole: Log, settings: AskedSettings, reading: Mapping[str, 
                 if "cutoff" in settings.open
                 else replace(settings, filtering=replace(settings.filtering, cutoff=ready.cutoff))
             )
-            settings, chosen_by_log = choose(arm, on_time, asked, rotor, step)
+            settings, chosen_by_log = choose(arm, on_time, asked, rotor, step, journal)
         except TooShortError as short:
             warned.append(f"{short}, so nothing was chosen by cross-validation")
         else:

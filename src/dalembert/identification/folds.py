@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError
+from dalembert.files.journal import Journal
 from dalembert.identification.record import FitRecord, kind_of_parameter, plain, same_parameter
 from dalembert.identification.result import Identification
 from dalembert.identification.stages import Stages
@@ -217,6 +218,7 @@ def cross_validated(
     fit_of: Callable[[Log, Progress], Identification],
     folds: int | str,
     step: Progress,
+    journal: Journal | None = None,
 ) -> Folds:
     """The folds of an identification.
 
@@ -224,7 +226,9 @@ def cross_validated(
     fit_of  the whole procedure, for any log
     folds   the number of blocks of time, or "runs"
     step    called with "fold 2 of 5" and the fraction of that fold that is done
+    journal of a run that can be resumed, in which every fold is a step
     """
+    journal = journal or Journal()
     parts = run_parts(whole) if folds == "runs" else time_parts(whole, int(folds))
     record, out, values = result.record, [], []
     for k, (name, left_out, kept) in enumerate(parts):
@@ -234,19 +238,35 @@ def cross_validated(
             step(word, stages(words, fraction))
 
         step(word, 0.0)
-        try:
-            fit = fit_of(kept, inside)
-            run = fit.judged(left_out)
-        except DalembertError as problem:
-            raise DalembertError(f"{name} cannot be left out and predicted: {problem}; or use fewer folds") from None
+        with journal.within(word):
+            entries = dict(journal.step("fold", partial(_judged, record, fit_of, name, left_out, kept, inside)))
         step(word, 1.0)
-        span = (float(left_out.t.min()), float(left_out.t.max()))
-        size, errors = float(np.linalg.norm(run.measured)), (run.relative_error, run.joint_errors, run.rms)
-        at_rest = (run.moving_error, run.resting_error)
-        out.append(Fold(name, span, size, *errors, *at_rest, fit.names, fit.parameters, run.conditioned.cutoff))
-        values.append(_like(record, fit.record))
+        values.append(entries.pop("values"))
+        out.append(Fold(**{**entries, "span": tuple(entries["span"]), "names": tuple(entries["names"])}))
     groups = tuple((record.joints[k], kind_of_parameter(record, k)) for k in range(len(record.names)))
     return Folds(tuple(out), record.names, np.array(values), record.std, groups, result.relative_error)
+
+
+def _judged(
+    record: FitRecord,
+    fit_of: Callable[[Log, Progress], Identification],
+    name: str,
+    left_out: Log,
+    kept: Log,
+    step: Progress,
+) -> dict[str, Any]:
+    """The fields of a fold, and the ``values`` that it has for the parameters of a record."""
+    try:
+        fit = fit_of(kept, step)
+        run = fit.judged(left_out)
+    except DalembertError as problem:
+        raise DalembertError(f"{name} cannot be left out and predicted: {problem}; or use fewer folds") from None
+    span = (float(left_out.t.min()), float(left_out.t.max()))
+    size, errors = float(np.linalg.norm(run.measured)), (run.relative_error, run.joint_errors, run.rms)
+    at_rest = (run.moving_error, run.resting_error)
+    fold = Fold(name, span, size, *errors, *at_rest, fit.names, fit.parameters, run.conditioned.cutoff)
+    entries = {entry.name: getattr(fold, entry.name) for entry in fields(Fold)}
+    return {**entries, "values": _like(record, fit.record)}
 
 
 def _like(record: FitRecord, other: FitRecord) -> Array:

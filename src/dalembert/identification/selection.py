@@ -12,14 +12,15 @@ from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
+from dalembert.files.journal import Journal
 from dalembert.identification.base import base_parameters
-from dalembert.identification.blocks import REST, STILL, Grams, Material, several_grams
+from dalembert.identification.blocks import REST, STILL, Grams, Material, packed_grams, several_grams, unpacked_grams
 from dalembert.identification.candidates import Candidates, Family, LawVariant, families_of, gas_springs
 from dalembert.identification.columns import HEAT
 from dalembert.identification.crossvalidation import CrossValidation, better_in, difference, usual_squares
@@ -71,8 +72,17 @@ class Better(NamedTuple):
 class Selector:
     """One selection: the Gram matrices of the log at every cut-off, and the search over them."""
 
-    def __init__(self, arm: Arm, material: Material, settings: AskedSettings, rotor: bool, step: Progress) -> None:
+    def __init__(
+        self,
+        arm: Arm,
+        material: Material,
+        settings: AskedSettings,
+        rotor: bool,
+        step: Progress,
+        journal: Journal,
+    ) -> None:
         assert settings.selection is not None
+        self.journal = journal
         self.arm, self.settings, self.step, self.open = arm, settings, step, settings.open
         self.errors_needed = settings.selection.standard_errors
         self.material = material
@@ -143,7 +153,24 @@ class Selector:
 
     def stage(self, cutoff: float) -> CutoffStage:
         """The Gram matrices at a cut-off."""
-        return CutoffStage(cutoff, *self._grams(*self.material.at(cutoff)))
+
+        def computed() -> dict[str, Any]:
+            fitted, judged = self._grams(*self.material.at(cutoff))
+            return {**packed_grams(fitted, "fitted"), **packed_grams(judged, "judged")}
+
+        step = self.journal.step(f"equations at {cutoff!r} Hz", computed)
+        self.material.part_count = int(step["judged parts"])
+        return CutoffStage(cutoff, *(unpacked_grams(step, name, self.columns) for name in ("fitted", "judged")))
+
+    def errors(self, cv: CrossValidation, variants: Sequence[Columns]) -> tuple[Array, int]:
+        """((n, B) squares on parts left out, the variant that fits all parts best): a candidate, scored."""
+
+        def computed() -> dict[str, Any]:
+            errors, which = cv.errors(variants)
+            return {"errors": errors, "which": which}
+
+        step = self.journal.step("candidate", computed)
+        return step["errors"], int(step["which"])
 
     def _grams(self, *low_passes: Conditioned) -> list[Grams]:
         gap = 1.0 / float(self.material.cutoffs[0])
@@ -159,7 +186,7 @@ class Selector:
                 stage.fitted, stage.judged, self.candidates.size, self.start, weights, ones
             )
         cv = copy(self._studies[stage])  # the copy shares the sums
-        cv.usual = usual_squares(stage.judged, cv.errors([columns])[0]) if usual is None else usual
+        cv.usual = usual_squares(stage.judged, self.errors(cv, [columns])[0]) if usual is None else usual
         if deviation is not None:
             if deviation not in self._precisions:
                 self._precisions[deviation] = self.precision(deviation)
@@ -216,10 +243,10 @@ class Selector:
     def laws(self, cv: CrossValidation, laws: Laws) -> tuple[Laws, list[Trial]]:
         """The model with the laws that are worth their parameters and without the others; also the last trials."""
         trials: dict[tuple[int, str], Trial] = {}
-        plain, _ = cv.errors([self.columns_of(self.plain)])
+        plain, _ = self.errors(cv, [self.columns_of(self.plain)])
         self.plain_share = [self.share(cv, plain, j) for j in range(self.arm.n)]
         for done in range(ROUNDS):
-            before, _ = cv.errors([self.columns_of(laws)])
+            before, _ = self.errors(cv, [self.columns_of(laws)])
             better: dict[int, list[Better]] = {}
             for count, (family, rest) in enumerate(self.moves(laws)):
                 self.step("selection", (done + count / len(self.candidates.families)) / ROUNDS)
@@ -250,7 +277,7 @@ class Selector:
     def tried(self, cv: CrossValidation, before: Array, laws: Laws, rest: Laws, family: Family) -> tuple[Better, bool]:
         """The gain of a family beside a model with errors ``before``, and whether it is sufficient."""
         models = [{**rest, family.key: variant} for variant in family.variants]
-        errors, which = cv.errors([self.columns_of(model) for model in models])
+        errors, which = self.errors(cv, [self.columns_of(model) for model in models])
         gain, spread = difference(cv.scores(before), cv.scores(errors), cv.parts)
         unit = self.unit(cv, before, family.joint)
         more = len(self.columns_of(models[which])) - len(self.columns_of(laws)) + (len(family.variants) > 1)
@@ -291,11 +318,11 @@ class Selector:
     def without(self, cv: CrossValidation, laws: Laws) -> Laws:
         """The model without laws whose removal costs less than one standard error, the least needed removed first."""
         while True:
-            before, _ = cv.errors([self.columns_of(laws)])
+            before, _ = self.errors(cv, [self.columns_of(laws)])
             losses = []
             for key in laws:
                 rest = {k: v for k, v in laws.items() if k != key}
-                errors, _ = cv.errors([self.columns_of(rest)])
+                errors, _ = self.errors(cv, [self.columns_of(rest)])
                 loss, spread = difference(cv.scores(errors), cv.scores(before), cv.parts)
                 unit, basic = self.unit(cv, before, key[0]), key[1] in FRICTION
                 # viscous and Coulomb friction are removed only if the error does not grow at all
@@ -382,7 +409,7 @@ class Selector:
             before = {key: offered[key].variants[0] for key in laws if key != mine}
             rest = {key: law for key, law in before.items() if key not in ((joint, "balance"), (joint, "harmonic"))}
             cv = search.judged(search.stage(cutoff), None, deviation)
-            errors, _ = cv.errors([search.columns_of(before)])
+            errors, _ = self.errors(cv, [search.columns_of(before)])
             search.plain_share = [search.share(cv, errors, j) for j in range(self.arm.n)]
             better, _ = search.tried(cv, errors, before, rest, offered[mine])
             tried.append((better.trial, better.variant))
@@ -392,7 +419,7 @@ class Selector:
         """The error with viscous and Coulomb friction alone on the parts left out, low-passed as for the fit."""
         weights, ones = self._studies[stage].weights, np.ones(self.arm.n)
         cv = CrossValidation(stage.fitted, stage.fitted, self.candidates.size, self.start, weights, ones)
-        return cv.relative(cv.errors([self.columns_of(self.plain)])[0])
+        return cv.relative(self.errors(cv, [self.columns_of(self.plain)])[0])
 
     def best_cutoff(self, scores: Sequence[Array]) -> int:
         """The best cut-off; of those within one standard error of it the highest, but not far above the band."""
@@ -413,7 +440,7 @@ class Selector:
             out = []
             for stage in stages:
                 cv = self.judged(stage, usual, deviation)
-                errors, _ = cv.errors([self.columns_of(laws)])
+                errors, _ = self.errors(cv, [self.columns_of(laws)])
                 out.append((cv.scores(errors), cv.relative(errors)))
             return out
 

@@ -16,8 +16,6 @@ import hmac
 import math
 import os
 import re
-import stat
-import sys
 import time
 import warnings
 from collections.abc import Iterator
@@ -26,6 +24,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from dalembert.errors import DalembertError
+from dalembert.files.digest import digest_of_source
+from dalembert.files.own import NoHomeError, read_own, state_folder, user_folder
 
 MAGIC = b"dalembert-object-1\n"
 LARGEST = 256 * 1024 * 1024
@@ -68,7 +68,7 @@ def folder() -> Path:
     True
     """
     chosen = os.environ.get("DALEMBERT_CACHE")
-    return (Path(chosen) if chosen else _base("XDG_CACHE_HOME", ".cache", "Library/Caches")) / "dalembert"
+    return (Path(chosen) if chosen else user_folder("XDG_CACHE_HOME", ".cache", "Library/Caches")) / "dalembert"
 
 
 def bound() -> int:
@@ -85,39 +85,10 @@ def bound() -> int:
     return int(size)
 
 
-def _base(variable: str, linux: str, mac: str) -> Path:
-    if value := os.environ.get(variable):
-        return Path(value)
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or _home())
-    return _home() / (mac if sys.platform == "darwin" else linux)
-
-
-class _NoHome(OSError):
-    """The user has no home folder."""
-
-
-def _home() -> Path:
-    try:
-        return Path.home()
-    except RuntimeError:
-        raise _NoHome(
-            "this user has no home folder (HOME is not set); set DALEMBERT_CACHE to a folder for compiled kernels"
-        ) from None
-
-
 @cache
 def source_digest(package: Path = PACKAGE) -> bytes:
     """A digest of all source that can affect a kernel: every file of the package except those of ``USERS``."""
-    digest = hashlib.sha256()
-    for folder, rooms, files in os.walk(package):
-        rooms[:] = sorted(set(rooms) - (USERS if folder == str(package) else set()))
-        for name in sorted(file for file in files if file.endswith(".py")):
-            path = os.path.join(folder, name)
-            with open(path, "rb", buffering=0) as file:
-                source = file.read()
-            digest.update(f"{path[len(str(package)) :]}\0{len(source)}\0".encode() + source)
-    return digest.digest()
+    return digest_of_source(package, USERS)
 
 
 def key_of(*parts: str) -> str:
@@ -132,7 +103,7 @@ def load(key: str) -> bytes | None:
     """The code cached under ``key``, or None if there is none that can be trusted."""
     try:
         secret, path = _secret(), folder() / f"{key}.o"
-        code = _code(secret, key, _trusted(path, 0o022))
+        code = _code(secret, key, read_own(path, 0o022, LARGEST))
     except OSError:  # reported by ``store``
         return None
     if code is not None:
@@ -155,7 +126,7 @@ def store(key: str, code: bytes) -> None:
             os.replace(temporary, folder() / f"{key}.o")
         if random() < LOOKS * len(content) / most:
             tend()
-    except _NoHome as problem:
+    except NoHomeError as problem:
         _say(f"compiled kernels are not cached on disk: {problem}")
     except OSError as problem:
         where = problem.filename2 or problem.filename or folder()
@@ -205,7 +176,7 @@ def verify() -> tuple[int, list[Path], list[Path]]:
     secret = _secret()
     good, removed, stuck = 0, [], []
     for entry in entries():
-        if _code(secret, entry.path.stem, _trusted(entry.path, 0o022)) is not None:
+        if _code(secret, entry.path.stem, read_own(entry.path, 0o022, LARGEST)) is not None:
             good += 1
         elif _removed(entry.path):
             removed.append(entry.path)
@@ -268,30 +239,6 @@ def _signature(secret: bytes, key: str, code: bytes) -> bytes:
     return hmac.new(secret, key.encode() + b"\0" + code, hashlib.sha256).digest()
 
 
-def _trusted(path: Path, forbidden: int) -> bytes | None:
-    """The content of a regular file that belongs to this user and has none of the forbidden mode bits; otherwise None.
-
-    This function never blocks: a pipe at that path is opened without waiting for its writer, and is not read.
-    """
-    flags = sum(getattr(os, name, 0) for name in ("O_RDONLY", "O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
-    try:
-        descriptor = os.open(path, flags)
-    except OSError:
-        return None
-    try:
-        about = os.fstat(descriptor)
-        if not stat.S_ISREG(about.st_mode) or about.st_size > LARGEST:
-            return None
-        if hasattr(os, "getuid") and (about.st_uid != os.getuid() or about.st_mode & forbidden):
-            return None
-        with os.fdopen(descriptor, "rb", closefd=False) as file:
-            return file.read(LARGEST)
-    except OSError:
-        return None
-    finally:
-        os.close(descriptor)
-
-
 @contextlib.contextmanager
 def _new_file(path: Path, content: bytes) -> Iterator[Path]:
     """A file with a unique name in the folder, which is created if necessary; the file is removed afterwards."""
@@ -308,8 +255,8 @@ def _new_file(path: Path, content: bytes) -> Iterator[Path]:
 
 def _secret_file() -> Path:
     try:
-        place = _base("XDG_STATE_HOME", ".local/state", "Library/Application Support") / "dalembert"
-    except _NoHome:
+        place = state_folder()
+    except NoHomeError:
         if not os.environ.get("DALEMBERT_CACHE"):
             raise
         place = folder()
@@ -319,7 +266,7 @@ def _secret_file() -> Path:
 def _secret() -> bytes:
     """The user's secret, created on first use or if the existing one is invalid; OSError if it cannot be created."""
     path = _secret_file()
-    secret = _trusted(path, 0o077)
+    secret = read_own(path, 0o077, LARGEST)
     if secret is not None and len(secret) == SECRET_LENGTH:
         return secret
     with _new_file(path.parent, os.urandom(SECRET_LENGTH)) as temporary:
@@ -331,7 +278,7 @@ def _secret() -> bytes:
         else:
             with contextlib.suppress(FileExistsError):  # another process was first: its secret is used
                 os.link(temporary, path)
-    secret = _trusted(path, 0o077)
+    secret = read_own(path, 0o077, LARGEST)
     if secret is None or len(secret) != SECRET_LENGTH:
         raise OSError(errno.EIO, "the secret that signs compiled kernels cannot be stored", str(path))
     return secret

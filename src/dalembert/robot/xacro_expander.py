@@ -23,6 +23,7 @@ from dalembert.files import read_bounded
 from dalembert.robot.bounds import XML_BYTES
 from dalembert.robot.safe_xml import parse_xml
 from dalembert.robot.tables import nearest, shown, some
+from dalembert.robot.xacro_expressions import UNSAFE, evaluate, evaluate_among
 
 PACKAGE = re.compile(r"[A-Za-z0-9][\w.\-]*")
 ARGUMENT = re.compile(r"\$\(arg\s+(\w+)\s*\)")
@@ -66,9 +67,33 @@ class _XacroRun:
         substitution = xacro.substitution_args
         substitution._eval_find = self.find
         substitution._eval_dict["find"] = self.find
+        substitution._eval = self.evaluate_substitution
+        xacro.safe_eval = self.evaluate
+        xacro._global_symbols = xacro.create_global_symbols()  # a file before this one could have changed them
+        for name in UNSAFE:
+            dict.pop(xacro._global_symbols["python"], name)
         xacro.parse = self.parse
         xacro.all_includes = []
         xacro.open = self.open  # used by load_yaml: files are read within our limits
+
+    def evaluate(self, expression: str, names: dict[str, Any], _: Any = None) -> Any:
+        """The value of ``${…}``."""
+        try:
+            return evaluate(expression, names)
+        except RobotError as problem:
+            raise RobotError(f"{self.file}: {problem}") from None
+
+    def evaluate_substitution(self, expression: str, context: dict[str, Any]) -> str:
+        """The value of ``$(eval …)``: arguments, ``find`` and ``env``, and what computes."""
+        substitution = self.xacro.substitution_args
+        arguments = context.setdefault("arg", {})
+        functions = {name: value for name, value in substitution._eval_dict.items() if not name.startswith("_")}
+        functions["arg"] = lambda name: substitution.convert_value(substitution._eval_arg(name, args=arguments), "auto")
+        functions["dirname"] = lambda: substitution._eval_dirname(context["filename"])
+        try:
+            return str(evaluate_among(expression, substitution._DictWrapper(arguments, functions)))
+        except RobotError as problem:
+            raise RobotError(f"{self.file}: {problem}") from None
 
     @property
     def file(self) -> str:

@@ -72,7 +72,10 @@ export function gatheredColumns(path, names, joints) {
   plain.forEach((name, column) => {
     const first = plain.indexOf(name);
     if (name && first !== column) {
-      doubled.set(first, `${path}: the header contains '${name}' twice, in columns ${first} and ${column}, counted from 0`);
+      doubled.set(
+        first,
+        `${path}: the header contains '${name}' twice, in columns ${first} and ${column}, counted from 0`,
+      );
     }
     if (!name || first !== column) return;
     const owner = ownerOf(name, joints);
@@ -202,5 +205,7 @@ export function matchedJoints(mine, theirs) {
 
 /** Throws an error about several names that may denote the same quantity. @param {string} path @param {string[]} names @param {string} group @returns {never} */
 export function severalMean(path, names, group) {
-  throw new FileError(`${path}: ${listedNames(names)} could all be ${group}; keep only the correct ones in the file`);
+  throw new FileError(
+    `${path}: ${listedNames(names)} could all be ${group}; keep only the correct ones in the file`,
+  );
 }
