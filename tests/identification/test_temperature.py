@@ -157,7 +157,7 @@ def test_temperatures_as_logs_have_them(tmp_path: Path) -> None:
         (T[:-1], "must be"),
     ):
         log = read_log({**data, "temperature": odd}, arm())
-        assert log.temperature is None and any(words in note and "left out" in note for note in log.notes), words
+        assert log.temperature is None and any(words in note and "is ignored" in note for note in log.notes), words
     with pytest.raises(da.DalembertError, match="known units are degC"):
         read_log(data, arm(), units={"temperature": "F"})
 

@@ -189,7 +189,7 @@ FRAMES = 'convention = "frames"\n[[link]]\nname = "a"\n[[link]]\nname = "b"\n[[j
         (DH + "[tip]\nlink = 'x'\n[[joint]]", "the tip is on link 'x', which does not exist"),
         (DH + "[payload]\ncom = [0,0,0]\n[[joint]]", "r.toml, payload: the key 'mass' is missing"),
         (FRAMES, "r.toml: joint 'j': the key 'type' is missing"),
-        (FRAMES + "type = 'ball'", "joint 'j': 'type' is 'ball'; it must be one of"),
+        (FRAMES + "type = 'universal'", "joint 'j': 'type' is 'universal'; it must be one of"),
         (FRAMES + "type = 'revolute'\naxis = [0, 0, 0]", "r.toml: joint 'j': the axis of joint 'j' is (0.0, 0.0, 0.0)"),
         (FRAMES.replace('child = "b"', 'child = "c"') + "type = 'fixed'", "has child link 'c', which does not exist"),
         (FRAMES + "type = 'fixed'\n[tip]\nxyz = [0, 0, 1]", "r.toml, tip: the key 'link' is missing"),
@@ -213,5 +213,5 @@ def test_unreadable_files_get_one_sentence(tmp_path):
     with pytest.raises(RobotError, match=r"bad\.toml: line 2 is not UTF-8"):
         read_toml(bad)
     bad.write_bytes(b"#" * (TOML_BYTES + 1))
-    with pytest.raises(RobotError, match=r"bad\.toml: the robot file has \d+ bytes; at most \d+ are read"):
+    with pytest.raises(RobotError, match=r"bad\.toml: the robot file has \d+ bytes; the maximum is \d+"):
         read_toml(bad)

@@ -240,7 +240,7 @@ def _shapes(link: Table, key: str) -> tuple[Shape, ...]:
 
 
 def _virtual_joint(table: Table) -> tuple[tuple[Link, ...], tuple[Joint, ...]]:
-    """A joint of several variables: the massless links and the joints of one variable that stand for it."""
+    """The massless links and the joints of one variable that replace a joint of several variables."""
     kind, name = table.name("type"), table.name("name")
     accepted = ("name", "type", "parent", "child", "axis", "link_frame", *PLACEMENT_KEYS)
     for key in JOINT_KEYS:
