@@ -1,55 +1,60 @@
-# Every target makes its own .venv and installs what it needs: Python 3.11 or newer and make are enough.
+# Every target creates its own .venv and installs what it needs: only Python 3.11 or newer and make are required.
 
 PYTHON ?= python3
 WORKERS ?= 2
 SOAK ?= 1
 BIN := .venv/bin
-# compilers, emulators and browsers that tests run; what is not there is skipped
-DEBIAN := gcc clang libclang-rt-dev libc6-dev nodejs chromium firefox-esr xvfb libegl1 libgl1-mesa-dri \
+# compilers, emulators and browsers for the tests; tests of missing ones are skipped, but not with CI set
+DEBIAN := gcc g++ clang libclang-rt-dev libc6-dev nodejs chromium firefox-esr xvfb libegl1 libgl1-mesa-dri \
 	fonts-dejavu-core fonts-dejavu-extra poppler-utils qemu-user qemu-system-arm \
 	gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross \
-	gcc-arm-none-eabi libnewlib-arm-none-eabi
+	gcc-arm-none-eabi libnewlib-arm-none-eabi texlive-latex-base
 
-# tests that run what is not Python, compilers, emulators, Node, a browser, and many processes at once; and pages and pictures
+# tests that need compilers, emulators, Node, a browser or many processes at once, and tests of pages and figures
 MACHINES := tests/emit/test_c99.py tests/emit/test_control_loop.py tests/emit/test_own_functions.py tests/emit/test_objects.py \
-	tests/emit/test_wasm.py tests/emit/test_grid.py tests/kernel/test_cache.py tests/report
-# searches and many fits to simulated and real logs
+	tests/emit/test_wasm.py tests/emit/test_grid.py tests/symbols/test_latex.py tests/kernel/test_cache.py tests/report
+# searches, and many fits to simulated and real logs
 FITS := $(addprefix tests/identification/,test_excitation.py test_exciting_after.py test_payload.py test_model_selection.py \
 	test_selection_shown.py test_folds.py test_comparison.py test_uncertainty.py test_long_logs.py test_robust_and_energy.py \
 	test_calibrated.py test_rest.py test_temperature.py)
-# the live page, and the server that adds to it, in browsers
+# the live page and its studio server in browsers
 PAGE := tests/web
+# what needs an environment of its own
+ELSEWHERE := tests/foreign tests/drake tests/gpu tests/docs
 NODE := out/node/node_modules
 
-# tests on all processes; what failed is tried once more, one test at a time: processes that are killed, readers with a limit of time and
-# browsers can fail on a machine that is busy with the others
+# tests on all workers; failed tests are repeated once, one at a time: tests that kill processes, readers with a time limit and
+# browsers can fail while the machine is busy with other tests
 PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 tested = $(PYTEST) -n $(WORKERS) --dist worksteal $(1) || \
-	{ echo "once more, one at a time, what failed:"; $(PYTEST) --last-failed --last-failed-no-failures none $(1); }
+	{ echo "repeating the failed tests one at a time:"; $(PYTEST) --last-failed --last-failed-no-failures none $(1); }
 
-.PHONY: help demo docs book book-update test test-machines test-fits test-page test-core test-foreign test-drake test-robots test-gpu lint lint-page format bench bench-quick soak soak-identification clean
+.PHONY: help demo docs test-docs book book-update test test-more portable test-machines test-fits test-page test-core test-foreign test-drake test-robots test-gpu lint lint-page format bench bench-quick soak soak-identification clean
 .DELETE_ON_ERROR:
 
 help:
-	@echo "make demo       a report on the motions of a two-link arm, as one page: out/demo/example-7.2.html, and its live page: out/demo/live.html"
-	@echo "make docs       the documentation site, its code executed: out/site/index.html"
-	@echo "make book       execute the notebooks of examples/book and compare, and show every object in a kernel; make book-update writes them"
-	@echo "make test       all tests that Python alone can run, on WORKERS=$(WORKERS) processes"
-	@echo "make test-machines  emitted code on compilers and emulators, reports and pictures, pages in a browser: installs these on Debian"
-	@echo "make test-fits  searches for motions, selections, payloads: many identifications of simulated and real logs"
-	@echo "make test-page  the live page in Chromium and Firefox, and its modules through lint-page: installs these on Debian"
-	@echo "make test-core  the core alone, in an environment that has no extra"
-	@echo "make test-foreign  PyTorch and JAX, in an environment that has them, on the CPU"
-	@echo "make test-robots  every URDF and xacro of PyPI's example-robot-data and rtb-data, against Pinocchio"
-	@echo "make test-drake  SDF files and rotors as Drake reads them, in an environment that has it"
-	@echo "make test-gpu   the tests that need a CUDA device, with the libraries that PYTHON has: CuPy, PyTorch, JAX"
-	@echo "make lint       formatting, ruff and mypy, changing nothing"
-	@echo "make lint-page  types and formatting of the page's JavaScript, with TypeScript and Prettier from npm"
-	@echo "make format     let ruff, and Prettier where lint-page has installed it, put the formatting right"
-	@echo "make bench      speed on this machine beside every peer that installs: benchmarks/RESULTS.md, and what it has not"
-	@echo "make bench-quick  the same page from few figures: out/bench/RESULTS.md"
-	@echo "make soak       all trust checks at the scale SOAK, and the page docs/trust.md that they write: SOAK=1 takes hours, 0.02 minutes"
-	@echo "make soak-identification  a thousand simulated robots: is the true structure chosen, do standard deviations hold; SOAK scales it"
+	@echo "make demo       a report on the motions of a two-link arm, out/demo/example-7.2.html, and its live page, out/demo/live.html"
+	@echo "make docs       build the documentation site and execute its code: out/site/index.html"
+	@echo "make book       execute the notebooks of examples/book and compare their output, and display every object in a kernel; make book-update rewrites them"
+	@echo "make test       all tests that need only Python, on WORKERS=$(WORKERS) processes"
+	@echo "make test-more  everything that needs more than Python: the targets below up to portable, the notebooks and the site"
+	@echo "make test-machines  emitted code with compilers and emulators, reports and figures, pages in a browser: installs these tools on Debian"
+	@echo "make test-fits  exciting motions, model selection, payloads: many identifications from simulated and real logs"
+	@echo "make test-page  the live page in Chromium and Firefox, and lint-page for its modules: installs these tools on Debian"
+	@echo "make test-core  the core alone, in an environment without extras"
+	@echo "make test-foreign  PyTorch and JAX on the CPU, in an environment with both"
+	@echo "make test-docs  build the documentation strictly and follow its links"
+	@echo "make test-robots  every URDF and xacro file of PyPI's example-robot-data and rtb-data, compared with Pinocchio"
+	@echo "make test-drake  SDF files and rotors compared with Drake, in an environment with Drake"
+	@echo "make portable   the core with other Python and NumPy versions, processors and 64-bit ARM: writes docs/portability.md"
+	@echo "make test-gpu   tests that need a CUDA device, with the CuPy, PyTorch and JAX of PYTHON"
+	@echo "make lint       check formatting, ruff and mypy without changing files"
+	@echo "make lint-page  check types and formatting of the page's JavaScript with TypeScript and Prettier from npm"
+	@echo "make format     format the code with ruff, and with Prettier if lint-page has installed it"
+	@echo "make bench      speed on this machine compared with every other library that installs: benchmarks/RESULTS.md, and further benchmarks"
+	@echo "make bench-quick  the same page from fewer measurements: out/bench/RESULTS.md"
+	@echo "make soak       all trust checks at the scale SOAK; writes docs/trust.md. SOAK=1 takes hours, SOAK=0.02 minutes"
+	@echo "make soak-identification  a thousand simulated robots: is the true structure selected, are standard deviations correct; SOAK scales the number"
 	@echo "make clean      remove .venv, out and caches"
 
 demo: .venv/.installed
@@ -67,6 +72,9 @@ demo: .venv/.installed
 docs: .venv/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
+test-docs: .venv/.installed-docs .venv/.installed-dev
+	$(PYTEST) tests/docs
+
 book: .venv/.installed-book
 	$(BIN)/python tests/report/in_kernel.py
 	$(BIN)/python examples/book/build.py --workers $(WORKERS)
@@ -74,10 +82,19 @@ book: .venv/.installed-book
 book-update: .venv/.installed-book
 	$(BIN)/python examples/book/build.py --workers $(WORKERS) --update
 
-# the tests start hundreds of processes: bytecode is kept for them, and assertions need not be rewritten in every run;
-# each worker begins with its own half and takes from the other's end, so that what a file shares is made once
+# the tests start hundreds of processes: bytecode is kept, so that assertions need not be rewritten in every run; each worker
+# begins with its own half and takes from the other's end, so that fixtures shared by a file are created once
 test: .venv/.installed-dev
-	$(call tested,$(addprefix --ignore=,$(MACHINES) $(FITS) $(PAGE)))
+	$(call tested,$(addprefix --ignore=,$(MACHINES) $(FITS) $(PAGE) $(ELSEWHERE)))
+
+# those that use all cores one after the other, those that use one side by side
+test-more:
+	$(MAKE) test-machines
+	$(MAKE) test-page
+	$(MAKE) test-fits
+	$(MAKE) test-robots
+	$(MAKE) book
+	$(MAKE) --jobs=$(WORKERS) --output-sync=target test-core test-foreign test-drake test-docs docs
 
 test-machines: .venv/.installed-dev .venv/.installed-debian
 	$(call tested,$(MACHINES))
@@ -88,7 +105,7 @@ test-fits: .venv/.installed-dev
 test-page: lint-page .venv/.installed-dev .venv/.installed-debian
 	$(call tested,$(PAGE))
 
-# the checkout is copied before it is built: pip would leave its build folder in it
+# the checkout is copied before it is built, because pip would leave its build folder in it
 test-core: .venv/.python
 	@rm -rf out/core && mkdir -p out/core/source
 	@cp -r pyproject.toml README.md LICENSE src out/core/source/
@@ -96,7 +113,7 @@ test-core: .venv/.python
 	out/core/venv/bin/python -m pip install --quiet --disable-pip-version-check out/core/source
 	DALEMBERT_CACHE=out/core/cache out/core/venv/bin/python tests/environment/core.py
 
-# torch is pinned to the wheel for CPUs: others bring gigabytes of libraries for GPUs
+# torch is pinned to the CPU wheel: other wheels bring gigabytes of GPU libraries
 test-foreign: out/foreign/venv/.installed
 	TORCHINDUCTOR_CACHE_DIR=out/foreign/inductor out/foreign/venv/bin/python -m pytest tests/foreign \
 		"tests/test_readme.py::test_blocks_print_what_the_page_says[arrays]"
@@ -108,7 +125,7 @@ out/foreign/venv/.installed: .venv/.python pyproject.toml
 	out/foreign/venv/bin/python -m pip install --quiet --disable-pip-version-check "jax>=0.10" "pytest>=8" "hypothesis>=6.100" -e ".[motion]"
 	@touch $@
 
-# 180 MB of other people's robots, read where they lie
+# 180 MB of third-party robots, read in place
 test-robots: .venv/.installed-dev out/robot-data/.installed
 	DALEMBERT_ROBOT_DATA=$(CURDIR)/out/robot-data PYTHONDONTWRITEBYTECODE= \
 		$(BIN)/python -m pytest tests/robot_files -n $(WORKERS) --dist worksteal
@@ -127,7 +144,11 @@ out/drake/venv/.installed: .venv/.python pyproject.toml
 	out/drake/venv/bin/python -m pip install --quiet --disable-pip-version-check "drake>=1.30" "pytest>=8" "hypothesis>=6.100" -e .
 	@touch $@
 
-# array libraries for GPUs are gigabytes: those of PYTHON are used, with whatever of pytest it has
+# in separate environments under out/portable; missing interpreters come from Debian's later releases
+portable: .venv/.installed .venv/.installed-debian
+	$(BIN)/python tests/portable/run.py
+
+# GPU array libraries take gigabytes: those of PYTHON are used, with or without its pytest
 test-gpu:
 	PYTHONPATH=src $(PYTHON) tests/gpu/test_devices.py
 
@@ -143,12 +164,13 @@ lint: .venv/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/mypy --strict --config-file= --follow-imports=silent --python-version 3.11 examples/*.py
 
 lint-page: $(NODE)/.installed
 	$(NODE)/.bin/tsc -p .
 	$(NODE)/.bin/prettier --check "src/dalembert/web/js/**/*.{js,ts,css}"
 
-# Debian has npm in a package of its own, others bring it with Node
+# Debian packages npm separately; elsewhere it comes with Node
 $(NODE)/.installed: package.json .venv/.installed-debian
 	@command -v npm >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 		apt-get install -y -qq --no-install-recommends npm >/dev/null; } || \
@@ -190,9 +212,9 @@ clean:
 .venv/.python:
 	@command -v $(PYTHON) >/dev/null || { echo "error: there is no '$(PYTHON)'; on Debian: apt-get install python3 python3-venv"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo "error: dalembert needs Python 3.11 or newer and '$(PYTHON)' is older; name another with: make PYTHON=python3.12"; exit 1; }
+		{ echo "error: dalembert needs Python 3.11 or newer and '$(PYTHON)' is older; choose another with: make PYTHON=python3.12"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
-		{ echo "error: this Python cannot make virtual environments; on Debian: apt-get install python3-venv"; exit 1; }
+		{ echo "error: this Python cannot create virtual environments; on Debian: apt-get install python3-venv"; exit 1; }
 	$(PYTHON) -m venv .venv
 	@touch $@
 
@@ -212,7 +234,7 @@ clean:
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test,dev]"
 	@touch $@
 
-# 200 MB and a minute, once; only as root, and only where there is apt
+# 200 MB and a minute, once; only as root and only with apt
 .venv/.installed-debian: .venv/.python Makefile
 	@missing=$$(for name in $(DEBIAN); do dpkg-query -W -f '$${Status}' $$name 2>/dev/null | grep -q "ok installed" || echo $$name; done); \
 	if [ -z "$$missing" ]; then :; \

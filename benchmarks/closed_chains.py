@@ -1,9 +1,9 @@
-"""Closed chains beside open chains of as many links: inverse dynamics on one core (make bench).
+"""Closed chains compared with open chains of the same number of links: inverse dynamics on one core (make bench).
 
-S 7.3.3 computes a closed chain as the tree that its cuts leave, with the passive joints' motion put in and
-their torques taken out. An analytic closure may cost up to twice an open chain of as many links: a serial arm of
-them. Beside it stands the tree itself with a motor at every joint, which may be cheaper than a chain: a five-bar's is two
-short arms.
+S 7.3.3 computes a closed chain as the tree that results from cutting its loops, with the motion of the passive joints inserted and
+their torques eliminated. With an analytic closure, a closed chain may cost up to twice as much as a serial arm of the same
+links. The table also shows the tree itself with a motor at every joint, which may be cheaper than a serial arm: that of a
+five-bar consists of two short arms.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from dalembert.robot.model import Robot
 from dalembert.robot.placement import Placement
 from sidebyside import STATES, interleaved, one_core, table
 
-MOST = 2.0  # an analytic closure over an open chain of as many links
+MOST = 2.0  # allowed ratio of an analytic closure to an open chain of the same number of links
 
 
 def serial(robot: Robot) -> da.Arm:
-    """The links of a robot one after the other, an arm's length apart, each on its own joint."""
+    """A serial arm made of the links of a robot, each on its own joint."""
     joints = []
     parent = robot.tree_joints[0].parent
     for k, joint in enumerate(robot.tree_joints):
@@ -30,7 +30,7 @@ def serial(robot: Robot) -> da.Arm:
                                friction=joint.friction, rotor=joint.rotor))  # fmt: skip
         parent = joint.child
     tip = da.Frame("tip", parent)
-    return da.Arm(robot.replace(joints=tuple(joints), loops=(), tip=tip, name=f"{robot.name} in a row"))
+    return da.Arm(robot.replace(joints=tuple(joints), loops=(), tip=tip, name=f"{robot.name}, serial"))
 
 
 def slider_crank() -> da.Arm:
@@ -62,7 +62,7 @@ def slider_crank() -> da.Arm:
 
 
 def main() -> None:
-    """One row a shipped closed chain, and a slider-crank."""
+    """One row per shipped closed chain, and a slider-crank."""
     one_core()
     rows, worst = [], 0.0
     for closed in (
@@ -90,9 +90,9 @@ def main() -> None:
             *(f"{operations[kind]}" for kind in arms), *(f"{ns[kind]:.1f}" for kind in arms),
             f"{ns['closed'] / ns['tree']:.2f}", f"{ratio:.2f}",
         ))  # fmt: skip
-    head = ("", "closure", "joints", "operations", "tree", "row", "ns a state", "tree", "row", "× tree", "× row")
-    table(f"{STATES} states a call, one core; closed chain, its tree, its links in a row", rows, head)
-    print("within" if worst <= MOST else "ABOVE", f"{MOST:g} × an open chain of as many links:", end=" ")
+    head = ("", "closure", "joints", "operations", "tree", "row", "ns per state", "tree", "row", "× tree", "× row")
+    table(f"{STATES} states per call, one core; closed chain, its tree, its links as a serial arm", rows, head)
+    print("within" if worst <= MOST else "ABOVE", f"{MOST:g} × an open chain of the same number of links:", end=" ")
     print(f"at most {math.ceil(100 * worst) / 100:.2f} ×")
 
 

@@ -1,6 +1,6 @@
-"""What sizes a cluster (make bench): bytes and time of a state on one core, and what Dask adds to a piece of work.
+"""Figures for sizing a cluster (make bench): bytes and time per state on one core, and the overhead of Dask per task.
 
-docs/cluster.md computes with these numbers.
+docs/cluster.md uses these figures.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ ROUNDS = 3
 
 
 def bytes_of(arm: Arm, quantity: str) -> tuple[int, int]:
-    """(in, out) of one state, as float64."""
+    """(in, out) bytes per state, as float64."""
     arrays = machine.signature(arm.mechanism, JOINTS[quantity])
     one, other = (8 * sum(int(np.prod(shape)) for _, shape in side) for side in (arrays.inputs, arrays.outputs))
     return one, other
 
 
 def on_one_core(arm: Arm) -> None:
-    """Bytes per state, states per second, and the traffic that would feed a core with states."""
+    """Bytes per state, states per second, and the data rate of one core."""
     calls, x = {}, random_states(arm.n, STATES)
     for name in QUANTITIES:
         ufunc = arm.kernel(name)
@@ -53,17 +53,17 @@ def on_one_core(arm: Arm) -> None:
         f"rollout, {STEPS} steps", str(state), str(2 * state), f"{1e9 * each:,.0f}", f"{1e-6 / each:.4f}", f"{3 * state / each / 1e9:.4f}",
     ))  # fmt: skip
     head = (arm.name, "bytes in", "bytes out", "ns per state", "M states/s", "GB/s in and out")
-    table(f"One core, batches of {STATES:,} states in its cache", rows, head)
+    table(f"One core, batches of {STATES:,} states that stay in its cache", rows, head)
 
 
 def nothing(shared: None, piece: int) -> int:
-    """A piece of work that is none."""
+    """An empty task."""
     return piece
 
 
 def with_dask(arm: Arm) -> None:
-    """What Dask adds: to every piece of work, and to arrays that travel to the workers and back."""
-    warnings.filterwarnings("ignore", "Sending large graph", UserWarning)  # this is what is measured
+    """The overhead of Dask: per task, and for arrays sent to the workers and back."""
+    warnings.filterwarnings("ignore", "Sending large graph", UserWarning)  # this is the case that is measured
     x = np.array(random_states(arm.n, 20 * STATES))
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as local,
@@ -79,10 +79,10 @@ def with_dask(arm: Arm) -> None:
         made = interleaved({"": lambda: arm.inverse_dynamics(*seeds).max().compute()}, ROUNDS)[""] / seeds.shape[1]
     here = interleaved({"here": partial(arm.kernel("inverse_dynamics"), *x)}, 9)["here"] / len(x[0])
     rows = [
-        ("one piece of work, empty", f"{1e3 * piece:.2f} ms"),
-        ("inverse dynamics here, on one core, per state", f"{1e9 * here:.0f} ns"),
+        ("one empty task", f"{1e3 * piece:.2f} ms"),
+        ("inverse dynamics in this process, on one core, per state", f"{1e9 * here:.0f} ns"),
         ("states sent to two workers, torques sent back, per state", f"{1e9 * travel:.0f} ns"),
-        ("states drawn by two workers, largest torque sent back, per state", f"{1e9 * made:.0f} ns"),
+        ("states sampled by two workers, largest torque sent back, per state", f"{1e9 * made:.0f} ns"),
     ]
     table("Dask with two worker processes on this machine", rows, (arm.name, "time"))
 

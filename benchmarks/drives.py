@@ -1,4 +1,4 @@
-"""Drives of a 7-joint arm from catalogues of 100 motors and 100 gears, 500 instants (make bench)."""
+"""Drive selection for a 7-joint arm from catalogues of 100 motors and 100 gears, 500 instants (make bench)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INSTANTS = 500
 
 
 def catalogues() -> tuple[list[da.Motor], list[da.Gear]]:
-    """100 motors from 0.05 to 15 N m, 20 sizes of gears with 5 ratios each: fictitious, of the usual proportions."""
+    """100 motors from 0.05 to 15 N m and 20 gear sizes with 5 ratios each: fictitious, with realistic proportions."""
     motors = [
         da.Motor(
             f"M{M:.3g}", stall_torque=1.15 * M, rated_torque=M, peak_torque=3 * M, rated_speed=314.0, max_speed=628.0,
@@ -40,21 +40,21 @@ def catalogues() -> tuple[list[da.Motor], list[da.Gear]]:
 
 
 def main() -> None:
-    """Seconds for all joints, kernels compiled before."""
+    """Seconds for all joints, with kernels already compiled."""
     arm, (motors, gears) = da.load("panda"), catalogues()
     start, end = np.array([0, -0.5, 0, -2, 0, 1.5, 0]), np.array([1, 0.3, 0.5, -1.2, 0.8, 2.2, 1])
     swing = da.trapezoidal(start, end, duration=1.0, acceleration_time=0.3)
     t = np.linspace(0.0, 1.0, INSTANTS)
     motion = MotionTable(t, *swing(t))
     rows = []
-    for words in ("first time, kernels compiled or read from the cache", "again"):
+    for words in ("first run, kernels compiled or read from the cache", "again"):
         begun = time.perf_counter()
         chosen = da.select_drives(arm, motion, motors, gears)
         seconds = time.perf_counter() - begun
         tried = sum(choice.tried for choice in chosen.choices) * chosen.passes
         rows.append((words, f"{seconds:.2f}", f"{tried:,}", f"{1e6 * seconds / tried:.1f}"))
-    title = f"Drives of panda from 100 motors and 100 gears for each joint, {INSTANTS} instants"
-    table(title, rows, ("", "s", "combinations judged", "µs each"))
+    title = f"Drive selection for panda from 100 motors and 100 gears per joint, {INSTANTS} instants"
+    table(title, rows, ("", "s", "combinations evaluated", "µs each"))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Which formulation when: operations, compile time and speed of what simulation, control and identification ask for.
+"""Choice of formulation: operations, compile time and speed of the quantities used in simulation, control and identification.
 
-The figures of docs/which-formulation.md. In one run for each arm, so that ratios mean something (make bench).
+The figures of docs/which-formulation.md, measured in one run per arm, so that ratios are meaningful (make bench).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sidebyside import interleaved, one_core, random_states, table
 
 ARMS = ("planar-2r", "puma560", "panda")
 STATES = 1024
-# the first formulation of each quantity is what the arm's method takes unless told otherwise
+# the first formulation of each quantity is the default of the arm's method
 ASKED = [
     *(("inverse_dynamics", name) for name in sorted(FORMULATIONS, key=lambda name: name != "lean")),
     *(("forward_dynamics", name) for name in ("composite", "articulated", "column-by-column")),
@@ -32,7 +32,7 @@ ASKED = [
 
 
 def rows(arm: da.Arm) -> list[tuple[str, ...]]:
-    """One for each quantity and formulation: counts, CPU time to the first result, ns per state and beside the first."""
+    """One row per quantity and formulation: counts, CPU time to the first result, ns per state, and the ratio to the first."""
     arrays = dict(zip(("q", "qd", "qdd"), random_states(arm.n, STATES), strict=True))
     arrays["tau"] = arrays["qdd"]
     calls, first = {}, {}
@@ -57,7 +57,7 @@ def rows(arm: da.Arm) -> list[tuple[str, ...]]:
 
 
 def single(arm: da.Arm) -> tuple[str, ...]:
-    """Inverse dynamics of one state, as a control loop asks for it: by the method, and by the bare kernel with out=."""
+    """Inverse dynamics of one state as in a control loop: by the method, and by the bare kernel with out=."""
     q, qd, qdd = (x[0] for x in random_states(arm.n, 1))
     kernel, tau = arm.kernel("inverse_dynamics"), arm.inverse_dynamics(q, qd, qdd)
     calls = {
@@ -69,9 +69,9 @@ def single(arm: da.Arm) -> tuple[str, ...]:
 
 
 def main() -> None:
-    """A table for each arm."""
+    """One table per arm."""
     one_core()
-    da.load("planar-3r").gravity_torque([0.0, 0.0, 0.0])  # LLVM and NumPy are loaded
+    da.load("planar-3r").gravity_torque([0.0, 0.0, 0.0])  # loads LLVM and NumPy
     head = ("quantity", "formulation", "written × +", "compiled × +", "first (s)", "ns", "ratio")
     for name in ARMS:
         arm = da.load(name)

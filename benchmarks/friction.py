@@ -1,4 +1,4 @@
-"""What each term of friction costs: panda with the term at every joint, nanoseconds per state (make bench)."""
+"""The cost of each friction term: panda with the term at every joint, nanoseconds per state (make bench)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def with_friction(arm: da.Arm, friction: da.Friction) -> da.Arm:
 
 
 def main() -> None:
-    """One row for each term, and its time beside that without friction."""
+    """One row per term, with its time relative to that without friction."""
     one_core()
     panda, states = da.load("panda"), random_states(7)
     arms = {name: with_friction(panda, friction) for name, friction in FRICTIONS.items()}
@@ -44,7 +44,7 @@ def main() -> None:
     for name in FRICTIONS:
         times = [(ns[quantity][name], ns[quantity]["none"]) for quantity in QUANTITIES]
         rows.append((name, *(f"{own:.1f} ({own / bare:.2f})" for own, bare in times)))
-    table("panda, a term at every joint, ns per state (beside none)", rows, ("term", *QUANTITIES))
+    table("panda, one term at every joint, ns per state (relative to no friction)", rows, ("term", *QUANTITIES))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Compile time and speed of general chains of many joints (make bench); with --all, also what takes minutes."""
+"""Compile time and speed of general chains with many joints (make bench); --all includes cases that take minutes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STATES = 128
 
 
 def row(arm: da.Arm, name: str) -> tuple[str, ...]:
-    """From a call on a new arm to its first result, with an empty cache; then many states."""
+    """Time from a call on a new arm to its first result, with an empty cache; then time for many states."""
     states = dict(zip(("q", "qd", "qdd"), random_states(arm.n, STATES), strict=True))
     states["tau"] = states["qdd"]
     arrays = [states[x] for x in JOINTS[name].inputs]
@@ -37,12 +37,12 @@ def row(arm: da.Arm, name: str) -> tuple[str, ...]:
 
 
 def main() -> None:
-    """One row for each quantity and number of joints."""
+    """One row per quantity and number of joints."""
     one_core()
-    da.load("planar-2r").gravity_torque([0.0, 0.0])  # LLVM and NumPy are loaded
+    da.load("planar-2r").gravity_torque([0.0, 0.0])  # loads LLVM and NumPy
     largest = dict.fromkeys(LARGEST, max(JOINT_COUNTS)) if "--all" in sys.argv else LARGEST
     rows = [row(chain(n), name) for name in LARGEST for n in JOINT_COUNTS if n <= largest[name]]
-    head = ("general chain", "joints", "first result (s)", "of it CPU (s)", "operations", "ns per state")
+    head = ("general chain", "joints", "first result (s)", "of which CPU (s)", "operations", "ns per state")
     table(f"a new arm and an empty cache, one core; {STATES} states", rows, head)
 
 

@@ -1,8 +1,8 @@
-"""How long an identification takes, and in what memory: long simulated logs of panda, and a short one (make bench).
+"""Time and memory of an identification: long simulated logs of panda, and a short one (make bench).
 
-Every case runs in a process of its own, on a log that it reads into memory before; kernels are compiled before, too. CPU
-time is that of all threads: on a machine that has other work to do it says more than the time that passed. The memory is
-what the process had at most, less what it had with the log in memory; for short logs that says nothing about them.
+Every case runs in its own process, on a log that has been read into memory, with kernels already compiled. CPU time is the
+total of all threads; on a busy machine it is more meaningful than elapsed time. Memory is the peak of the process minus its
+memory after reading the log; this difference is not meaningful for short logs.
 
 --write writes benchmarks/identification.md.
 """
@@ -27,15 +27,15 @@ import dalembert as da
 from sidebyside import table
 
 HERE = Path(__file__).resolve().parent
-HARMONICS = 6  # of each joint, at frequencies of its own
+HARMONICS = 6  # sines per joint, each joint with its own frequencies
 SLOWEST, FASTEST = 0.05, 0.8  # Hz
-FRICTION, WIDTH, NOISE = 0.05, 0.02, 0.02  # of a joint's largest torque, rad/s, of its largest torque
+FRICTION, WIDTH, NOISE = 0.05, 0.02, 0.02  # share of a joint's largest torque, rad/s, share of its largest torque
 PINNED = {"friction": ("viscous", "coulomb"), "offset": True, "cutoff": 8.0, "method": "weighted"}
 
 
 @dataclass(frozen=True)
 class Case:
-    """A log and how it is identified; ``goal`` is in seconds that pass on two cores."""
+    """A log and the options of its identification; ``goal`` is in seconds of elapsed time on two cores."""
 
     words: str
     arm: str
@@ -46,20 +46,20 @@ class Case:
 
 
 CASES = {
-    "pinned": Case("every choice pinned", "panda", 1_000_000, 1000.0, {**PINNED, "selection": False}, 10.0),
+    "pinned": Case("all choices fixed", "panda", 1_000_000, 1000.0, {**PINNED, "selection": False}, 10.0),
     "plain": Case("selection=False", "panda", 1_000_000, 1000.0, {"selection": False}, 10.0),
-    "whole": Case("the whole selection", "panda", 600_000, 1000.0, {}, 90.0),
+    "whole": Case("full selection", "panda", 600_000, 1000.0, {}, 90.0),
     "load": Case(
-        "pinned, friction that depends on the load", "panda", 600_000, 1000.0,
+        "fixed, load-dependent friction", "panda", 600_000, 1000.0,
         {**PINNED, "selection": False, "terms": {"panda_joint2": ["load"], "panda_joint4": ["load"]}}, 90.0,
     ),
     "short, plain": Case("selection=False", "ur5e", 3_000, 100.0, {"selection": False}, 1.0),
-    "short, whole": Case("the whole selection", "ur5e", 3_000, 100.0, {}, 3.0),
+    "short, whole": Case("full selection", "ur5e", 3_000, 100.0, {}, 3.0),
 }  # fmt: skip
 
 
 def simulated(name: str, samples: int, rate: float) -> dict[str, np.ndarray]:
-    """t, q, qd and tau of an arm on sums of sines, with gradual Coulomb and viscous friction, offsets and noise."""
+    """t, q, qd and tau of an arm that follows sums of sines, with smoothed Coulomb and viscous friction, offsets and noise."""
     arm, rng = da.load(name), np.random.default_rng(0)
     t, q = np.arange(samples) / rate, np.zeros((samples, arm.n))
     qd, qdd = np.zeros_like(q), np.zeros_like(q)
@@ -80,12 +80,12 @@ def simulated(name: str, samples: int, rate: float) -> dict[str, np.ndarray]:
 
 
 def measured(key: str, path: str) -> dict[str, float]:
-    """One case, in this process: s, s of CPU, MB beyond the log, and the relative error."""
+    """One case, in this process: s, CPU s, MB in addition to the log, and the relative error."""
     case = CASES[key]
     arm, log = da.load(case.arm), dict(np.load(path))
     warnings.simplefilter("ignore")
     short = {name: values[:: max(1, round(case.rate / 100))][:3_000] for name, values in log.items()}
-    da.identify(arm, short, **case.options)  # compiles, and loads what is loaded at first use
+    da.identify(arm, short, **case.options)  # compiles, and loads everything that is loaded at first use
     before = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()  # resident now
     wall, busy = time.perf_counter(), time.process_time()
     fit = da.identify(arm, log, **case.options)
@@ -112,12 +112,12 @@ def main() -> None:
             rows.append(
                 (what, f"{x['wall']:.2f}", f"{x['busy']:.2f}", f"{case.goal:g}", f"{x['log']:.1f}", f"{x['more']:.0f}" if x["log"] > 10 else "–", f"{100 * x['error']:.2f}")
             )  # fmt: skip
-    head = ("", "s", "s of CPU", "goal, s", "log, MB", "more at most, MB", "relative error, %")
+    head = ("", "s", "CPU s", "goal, s", "log, MB", "additional peak, MB", "relative error, %")
     table("Identification", rows, head)
     if "--write" in sys.argv:
         lines = [
-            "# How long an identification takes", "", *(__doc__ or "").split("\n\n")[1].splitlines(), "",
-            f"The load average was {os.getloadavg()[1]:.1f} on {os.cpu_count()} cores. Made by `benchmarks/identification.py --write`.", "",
+            "# Time and memory of an identification", "", *(__doc__ or "").split("\n\n")[1].splitlines(), "",
+            f"The load average was {os.getloadavg()[1]:.1f} on {os.cpu_count()} cores. Written by `benchmarks/identification.py --write`.", "",
             "| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1),
             *("| " + " | ".join(row) + " |" for row in rows),
         ]  # fmt: skip

@@ -1,12 +1,12 @@
-"""The live page: its size, what writing it takes, and how quickly it opens and answers in Chromium.
+"""The live page: its size, the time to write it, and its loading and response times in Chromium.
 
-A page is written twice, each time by a new process, without a cache of kernels and with it; importing dalembert is not counted.
-Chromium is Debian's, headless, on the CPU alone: the arm in 3D is drawn by SwiftShader, in software. Opening is counted from the
-navigation to a file, in a new context each time: until the first contentful paint, and until all panels stand and
-torques are shown. A slider is answered when the frame in which the torques have changed is drawn; up to 17 ms of that pass until
-the browser begins a frame, so what the page itself computes and draws is listed beside it. Memory is what JavaScript, its
-buffers and WebAssembly hold after every tab was opened and a hundred states were shown. Calls of inverse dynamics go through
-`window.dalembert.inverse_dynamics`, one state each; rows are 1,000 states in one call. Medians, or the least for calls.
+A page is written twice, each time by a new process, without and with a kernel cache; importing dalembert is not counted.
+Chromium is Debian's, headless and without a GPU: the arm in 3D is rendered in software by SwiftShader. Loading is measured from
+the navigation to a file, in a new context each time, until the first contentful paint and until all panels are ready and torques
+are shown. The response to a slider is measured until the frame with the changed torques has been drawn; up to 17 ms of this pass
+until the browser begins a frame, so the time of the page itself is listed separately. Memory is that of JavaScript, its buffers
+and WebAssembly after every tab has been opened and a hundred states have been shown. Calls of inverse dynamics go through
+`window.dalembert.inverse_dynamics`, one state each; rows are 1,000 states in one call. Figures are medians; for calls, minima.
 
     python benchmarks/live_page.py [--write] [ARM...]
 
@@ -53,7 +53,7 @@ WebAssembly.Memory = class extends WebAssembly.Memory {
 OPENED = "() => [performance.getEntriesByName('first-contentful-paint')[0].startTime, window.readyAfter]"
 MOVED = """async (moves) => {
   const slider = (what) => document.querySelector(`input[type=range][aria-label^="${what} of"]`);
-  const sliders = [slider("Position"), slider("Acceleration")]; // some torques change with no position
+  const sliders = [slider("Position"), slider("Acceleration")]; // some torques depend on no position
   const torques = () => Array.from(document.querySelectorAll(".bar .value"), (each) => each.textContent).join();
   const frame = () => new Promise(requestAnimationFrame);
   const drawn = () => new Promise((done) => { const way = new MessageChannel(); way.port1.onmessage = done; way.port2.postMessage(0); });
@@ -98,14 +98,14 @@ USED = """async () => {
 
 
 def written(name: str, path: Path, cache: Path) -> float:
-    """Seconds that a new process takes to write a page."""
+    """Seconds in which a new process writes a page."""
     environment = {**os.environ, "DALEMBERT_CACHE": str(cache)}
     command = [sys.executable, "-c", WRITE, name, str(path)]
     return float(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
 
 
 def memory(page: Any) -> float:
-    """MB that the page holds."""
+    """Memory of the page in MB."""
     devtools = page.context.new_cdp_session(page)
     devtools.send("HeapProfiler.collectGarbage")
     usage = devtools.send("Runtime.getHeapUsage")
@@ -144,7 +144,7 @@ def main(arguments: list[str]) -> None:
     given = parser.parse_args(arguments)
     head = (
         *("arm", "joints", "kB", "written, s", "again, s", "first paint, ms", "ready, ms", "slider to torques, ms"),
-        *("of which own, ms", "memory, MB", "call, ns", "in rows, ns"),
+        *("of which page, ms", "memory, MB", "call, ns", "in rows, ns"),
     )
     rows, host = [], machine()
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as temporary:
@@ -167,7 +167,7 @@ def main(arguments: list[str]) -> None:
     table("live pages", rows, head)
     if given.write:
         about = (__doc__ or "").split("\n\n")
-        made = f"Chromium {version}, Python {host['python']}, {host['cpu']}, {host['cores']} cores, {host['load_before'][0]:.1f} programs running besides. {GOALS} Made by `benchmarks/live_page.py --write`."
+        made = f"Chromium {version}, Python {host['python']}, {host['cpu']}, {host['cores']} cores, {host['load_before'][0]:.1f} other programs running. {GOALS} Written by `benchmarks/live_page.py --write`."
         lines = [f"# {about[0]}", "", about[1], "", made, ""]
         lines += ["| " + " | ".join(head) + " |", "|---" + "|---:" * (len(head) - 1) + "|"]
         lines += ["| " + " | ".join(row) + " |" for row in rows]

@@ -1,4 +1,4 @@
-"""A map of a million poses of panda on one core (make bench); the aim is 5 s."""
+"""A map of a million poses of panda on one core (make bench); the goal is 5 s."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ POSES = 1_000_000
 
 
 def main() -> None:
-    """One row a quantity: compile, the whole map, and the kernel alone."""
+    """One row per quantity: compile time, the whole map, and the kernel alone."""
     one_core()
     arm = da.load("panda")
     q = random_states(arm.n)[0]
@@ -28,7 +28,7 @@ def main() -> None:
         whole = time.perf_counter() - start
         best = interleaved({"kernel": partial(value_of, q)})["kernel"] / len(q)
         rows.append((quantity, f"{made:.2f}", f"{whole:.2f}", f"{best * 1e9:.0f}"))
-    head = ("panda", "ready (s)", f"{POSES:,} poses (s)", "ns a pose")
+    head = ("panda", "ready (s)", f"{POSES:,} poses (s)", "ns per pose")
     table("Maps over the workspace, one core; ready: compiled, or read from the cache", rows, head)
 
 

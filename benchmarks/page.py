@@ -1,12 +1,12 @@
-"""Measure dalembert and its peers in one run, and write RESULTS.md with its pictures (make bench, make bench-quick).
+"""Benchmark dalembert against other libraries in one run, and write RESULTS.md with its figures (make bench, make bench-quick).
 
-Every peer runs in a process and an environment of its own, made under out/bench, on the same models and states. What a peer
-computes is compared with ours before it is timed. Peers take turns within every measurement, so that other work on the
-machine hurts all alike; the least time counts.
+Every library runs in its own process and environment, created under out/bench, on the same models and states. Its results are
+compared with ours before it is timed. Libraries alternate within every measurement, so that other work on the machine affects
+all of them equally; the minimum time counts.
 
     python benchmarks/page.py [--quick] [--text] [PEER...]
 
---quick measures little and writes to out/bench; --text only writes the page again from the last figures.
+--quick measures fewer cases and writes to out/bench; --text only rewrites the page from the last figures.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ from peers.dalembert import compared
 from peers.host import BENCHMARKS, OUT, ROOT, Peer, PeerError
 from peers.protocol import INPUTS
 
-BEFORE = "09bd3a382962e698f0b4f5309fa313172236b0fc"  # the last commit of 0.1 without what issue 14 asks for
-CHECKED = 16  # states that are compared
+BEFORE = "09bd3a382962e698f0b4f5309fa313172236b0fc"  # the last commit of 0.1 before issue 14
+CHECKED = 16  # number of states compared
 OURS = "dalembert"
 EACH = ("panda", "iiwa14", "ur5e")
-PAID, SHORT = 4.0, 0.1  # s: a call that takes longer is left out; up to what a call takes part in all rounds
-LONGEST = 45.0  # s that a peer may take for a model: then longer chains are left out
+PAID, SHORT = 4.0, 0.1  # s: calls that take longer are omitted; longest call that takes part in all rounds
+LONGEST = 45.0  # s: time limit of a library for a model; beyond it, longer chains are omitted
 COLD = 3  # processes
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is measured."""
+    """The extent of the measurements."""
 
     batches: tuple[int, ...] = (1, 10, 100, 1_000, 10_000, 100_000, 1_000_000)
     joints: tuple[int, ...] = (2, 4, 7, 10, 20, 30, 60, 100)
@@ -63,7 +63,7 @@ QUICK = Plan(batches=(1, 100, 10_000), joints=(2, 7, 12), states=1_000, chain_st
 
 
 def peers() -> list[Peer]:
-    """Ours first."""
+    """All libraries, dalembert first."""
     source = ROOT / "src"
     ours = {"DALEMBERT_CACHE": str(OUT / "cache")}
     return [
@@ -79,11 +79,11 @@ def peers() -> list[Peer]:
     ]  # fmt: skip
 
 
-# -- what all peers read -----------------------------------------------------------------------------
+# -- models and states for all libraries -------------------------------------------------------------
 
 
 def bare(arm: da.Arm) -> da.Arm:
-    """Rigid bodies alone, which all peers have; with limits, without which URDF's joints are angles of another kind."""
+    """Rigid bodies only, which all libraries support; with limits, because URDF joints without them are continuous."""
     joints = []
     for joint in arm.robot.joints:
         limited = (
@@ -94,7 +94,7 @@ def bare(arm: da.Arm) -> da.Arm:
 
 
 def make_case(name: str, arm: da.Arm, count: int, quantities: Sequence[str]) -> None:
-    """A folder with the arm, states, and our results of the first of them."""
+    """Write a folder with the arm, states, and our results for the first of them."""
     arm, folder = bare(arm), OUT / "cases" / name
     folder.mkdir(parents=True, exist_ok=True)
     arm.save(folder / "arm.toml")
@@ -110,7 +110,7 @@ def make_case(name: str, arm: da.Arm, count: int, quantities: Sequence[str]) -> 
 
 
 def earlier_source() -> None:
-    """Our own source as it was, beside which progress is measured."""
+    """Unpack our earlier source, against which progress is measured."""
     if (OUT / "before" / "src").exists():
         return
     done = subprocess.run(["git", "archive", BEFORE, "src"], cwd=ROOT, capture_output=True)
@@ -124,13 +124,13 @@ def earlier_source() -> None:
 
 
 class Measurement:
-    """All peers, what they can do, and what was found."""
+    """All libraries, their capabilities, and the figures measured."""
 
     def __init__(self, plan: Plan, asked: Sequence[Peer]) -> None:
         self.plan = plan
         self.peers: list[Peer] = []
         self.accepted: dict[tuple[str, str], list[tuple[Peer, str, dict[str, Any]]]] = {}
-        self.first: dict[tuple[str, str], dict[str, float]] = {}  # seconds until there is a result
+        self.first: dict[tuple[str, str], dict[str, float]] = {}  # seconds until the first result
         self.found: dict[str, Any] = {"peers": {}, "left_out": [], "calls": {}}
         for peer in asked:
             say(peer.title)
@@ -146,12 +146,12 @@ class Measurement:
             self.peers.append(peer)
 
     def leave_out(self, peer: Peer, case: str, quantity: str, reason: str) -> None:
-        """Said on the page."""
+        """Record an omission for the page."""
         self.found["left_out"].append((peer.title, case, quantity, reason))
         say(f"{peer.title}, {case}, {quantity}: {reason}")
 
     def check(self, case: str, quantity: str, some: Sequence[Peer] | None = None) -> list[Peer]:
-        """Which peers compute it, and rightly; those that do not answer in time are returned."""
+        """Determine the libraries that compute a quantity correctly; returns those that exceed the time limit."""
         late = []
         accepted = self.accepted.setdefault((case, quantity), [])
         for peer in self.peers if some is None else some:
@@ -166,7 +166,7 @@ class Measurement:
             if answer["ways"]:
                 self.first.setdefault((case, quantity), {})[peer.title] = answer["first"]
             for way, about in answer["ways"].items():
-                if about["error"] <= about["bound"]:  # not where it is not a number
+                if about["error"] <= about["bound"]:  # also refuses NaN
                     accepted.append((peer, way, about))
                     self.found["calls"].setdefault(quantity, {})[label(peer, way)] = about["call"]
                 else:
@@ -174,7 +174,7 @@ class Measurement:
         return late
 
     def time(self, case: str, quantity: str, states: int) -> dict[str, float]:
-        """Seconds per state of every way that was accepted, the least of all rounds."""
+        """Seconds per state of every accepted variant, minimum over all rounds."""
         least: dict[str, float] = {}
         dropped: set[str] = set()
         say(f"{case}, {quantity}, {states} states")
@@ -197,12 +197,12 @@ class Measurement:
         return least
 
     def forget(self, name: str) -> None:
-        """A peer takes no further part."""
+        """Exclude a library from further measurements."""
         for entries in self.accepted.values():
             entries[:] = [entry for entry in entries if entry[0].name != name]
 
     def starting(self, case: str, quantity: str, others: Sequence[Peer]) -> dict[str, dict[str, float]]:
-        """Seconds for the import, the model, and the first result, in new processes; ours with and without its cache."""
+        """Seconds for the import, the model and the first result, in new processes; ours with and without its cache."""
         found: dict[str, dict[str, float]] = {}
         for _ in range(COLD):
             for peer in others:
@@ -213,7 +213,7 @@ class Measurement:
                         try:
                             answer = peer.ask("check", case=case, quantity=quantity)
                         except PeerError:
-                            continue  # which the page has said
+                            continue  # already reported on the page
                         peer.stop()
                     if not answer["ways"]:
                         continue
@@ -224,7 +224,7 @@ class Measurement:
         return found
 
     def memory(self, case: str, quantity: str, states: int) -> dict[str, dict[str, int]]:
-        """Bytes, in new processes."""
+        """Memory in bytes, in new processes."""
         found = {}
         for peer, way, about in self.accepted[case, quantity]:
             if way == "float32" or not about["batch"] or about["seconds"] * states > 5 * PAID:
@@ -238,7 +238,7 @@ class Measurement:
         return found
 
     def operations(self, case: str, quantities: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Of ours and of CasADi's graph."""
+        """Operation counts of our graph and of CasADi's."""
         chosen = [peer for peer in self.peers if peer.name in (OURS, "casadi")]
         found: dict[str, dict[str, Any]] = {}
         for quantity in quantities:
@@ -250,17 +250,17 @@ class Measurement:
 
 
 def label(peer: Peer, way: str) -> str:
-    """A line of the page."""
+    """The label of a line of the page."""
     return f"{peer.title}, {way}" if way else peer.title
 
 
 def say(text: str) -> None:
-    """To whoever waits."""
+    """Print the progress."""
     print(f"{datetime.datetime.now():%H:%M:%S} {text}", file=sys.stderr, flush=True)
 
 
 def machine() -> dict[str, Any]:
-    """What the figures were measured on."""
+    """Description of the machine."""
     lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
     model = next(
         (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.processor()
@@ -327,7 +327,7 @@ def main(arguments: Sequence[str]) -> None:
     given = parser.parse_args(arguments)
     figures = OUT / ("quick.json" if given.quick else "figures.json")
     if not given.text:
-        os.environ["DALEMBERT_CACHE"] = str(OUT / "results")  # ours compiles in its own process
+        os.environ["DALEMBERT_CACHE"] = str(OUT / "results")  # dalembert compiles in its own process
         shutil.rmtree(OUT / "cache", ignore_errors=True)
         asked = [peer for peer in peers() if not given.peers or peer.name in (OURS, *given.peers)]
         OUT.mkdir(parents=True, exist_ok=True)

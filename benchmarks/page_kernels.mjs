@@ -1,4 +1,4 @@
-// Times inverse dynamics of one arm in Node: the page's kernels, and MuJoCo's WebAssembly build where it is installed.
+// Times inverse dynamics of one arm in Node: the page's kernels, and MuJoCo's WebAssembly build if it is installed.
 // node page_kernels.mjs FOLDER: reads FOLDER/given.json, FOLDER/page.wasm, FOLDER/own.wasm, FOLDER/loader.mjs
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -81,7 +81,7 @@ if (given.mujoco) {
   };
 }
 
-// rounds take turns; the first ones warm the compiler up
+// rounds alternate; the first ones warm up the compiler
 const times = Object.fromEntries(Object.keys(ways).map((name) => [name, []]));
 for (let round = 0; round < rounds; round++) {
   for (const [name, way] of Object.entries(ways)) {

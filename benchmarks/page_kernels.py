@@ -1,10 +1,10 @@
-"""Inverse dynamics of panda in WebAssembly, in Node: our kernels, and beside them MuJoCo's own WebAssembly build.
+"""Inverse dynamics of panda in WebAssembly, in Node: our kernels compared with MuJoCo's WebAssembly build.
 
-Ours are the kernel of ``arm.emit("inverse_dynamics", "wasm")``, which has the arm's numbers in it, and that of the live page,
-which takes masses, lengths, payload, gravity and a tip wrench as inputs. Both are run over rows of 256 states, two side by
-side, and ours also state by state. MuJoCo's ``mj_inverse`` has no batches: its positions, velocities and accelerations are
-set in its memory, state by state; contacts, constraints and sensors are off. Rounds take turns in one process; the fastest
-decile of the later half counts, which other programs on the machine disturb least.
+Our kernels are that of ``arm.emit("inverse_dynamics", "wasm")``, which contains the arm's parameters as constants, and that of
+the live page, which takes masses, lengths, payload, gravity and a tip wrench as inputs. Both process rows of 256 states, two at a
+time; the former is also called state by state. MuJoCo's ``mj_inverse`` has no batches: positions, velocities and accelerations
+are set in its memory, state by state; contacts, constraints and sensors are off. Rounds alternate in one process; the fastest
+decile of the later half counts, which is least affected by other programs.
 
     python benchmarks/page_kernels.py [--write]
 
@@ -38,7 +38,7 @@ GOAL = 150.0  # ns per state, and a twentieth of MuJoCo's
 
 
 def main() -> None:
-    """A table, on the screen or in the page."""
+    """Print the table, or write it to the page."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--write", action="store_true", help="write benchmarks/page_kernels.md")
     write = parser.parse_args().write
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def installed() -> tuple[Path | None, str]:
-    """MuJoCo's module, installed if need be; or why there is none."""
+    """MuJoCo's module, installed if necessary, or the reason why it is missing."""
     folder = PEERS / "node_modules" / PACKAGE
     if not (folder / "mujoco.js").exists():
         PEERS.mkdir(parents=True, exist_ok=True)
@@ -66,7 +66,7 @@ def installed() -> tuple[Path | None, str]:
 
 
 def measure(mujoco: Path | None) -> dict[str, Any]:
-    """What Node measures: nanoseconds per state by way, sizes, and how far torques are from the library's."""
+    """Node's measurements: nanoseconds per state by variant, sizes, and differences of the torques from the library's."""
     text = panda_urdf_text()
     random = np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as temporary:
@@ -107,7 +107,7 @@ def page(measured: dict[str, Any], problem: str) -> str:
     """The page."""
     titles = {
         "own rows": "our kernel, rows of 256 states",
-        "page rows": "the page's kernel, numbers as inputs, rows of 256 states",
+        "page rows": "the page's kernel, parameters as inputs, rows of 256 states",
         "own one by one": "our kernel, state by state",
         "mujoco one by one": "MuJoCo `mj_inverse`, state by state",
     }
@@ -122,14 +122,14 @@ def page(measured: dict[str, Any], problem: str) -> str:
     about, _, how = (__doc__ or "").partition("\n\n")
     reached = times["own rows"] <= GOAL and (least is None or least / times["own rows"] >= 20)
     verdict = (
-        f"The goal for our kernel over rows, {GOAL:.0f} ns per state and a twentieth of MuJoCo's time, is "
+        f"The goal for our kernel with rows, {GOAL:.0f} ns per state and one twentieth of MuJoCo's time, is "
         f"{'' if reached else 'not '}reached."
     )
     versions = f"Node {measured['node']}" + (f", MuJoCo {measured['version']}" if "version" in measured else "")
     lines = [
         f"# {about}",
         how.partition("\n\n    python")[0],
-        f"{versions}. Made by `benchmarks/page_kernels.py --write`.",
+        f"{versions}. Written by `benchmarks/page_kernels.py --write`.",
     ]
     marks = ["---", *["---:"] * (len(heads) - 1)]
     cells = "\n".join(f"| {' | '.join(row)} |" for row in (heads, marks, *rows))

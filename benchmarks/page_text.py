@@ -1,4 +1,4 @@
-"""RESULTS.md and its pictures, from the figures that page.py measured."""
+"""RESULTS.md and its figures, from the measurements of page.py."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NAMES = {
     "gravity_torque": "g(q)", "torque_derivatives": "∂τ/∂q, ∂τ/∂q̇", "forward_derivatives": "∂q̈/∂q, ∂q̈/∂q̇",
     "regressor": "regressor", "compact_regressor": "compact regressor", "torque_terms": "torque terms",
 }  # fmt: skip
-# ratios to reach, of Pinocchio's wheel on panda, and of our own earlier source
+# goals: ratios to Pinocchio's wheel on panda, and to our own earlier source
 GOALS = {
     "inverse_dynamics": 60, "forward_dynamics": 65, "torque_derivatives": 42, "forward_derivatives": 30,
     "compact_regressor": 25,
@@ -29,7 +29,7 @@ Figures = dict[str, Any]
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Of Markdown, numbers to the right."""
+    """A Markdown table with right-aligned numbers."""
     return [
         "| " + " | ".join(head) + " |",
         "|---" + "|---:" * (len(head) - 1) + "|",
@@ -46,18 +46,18 @@ def number(x: float | None) -> str:
 
 
 def lines_of(tables: Iterable[dict[str, Any]]) -> list[str]:
-    """Every line that occurs, ours first, without our earlier source."""
+    """All labels that occur, ours first, without our earlier source."""
     labels = list(dict.fromkeys(label for entry in tables for label in entry if not is_earlier(label)))
     return sorted(labels, key=lambda label: not is_ours(label))
 
 
 def is_earlier(label: str) -> bool:
-    """Whether it is our own earlier source."""
+    """Whether the label is that of our earlier source."""
     return label.startswith(f"dalembert {EARLIER}")
 
 
 def is_ours(label: str) -> bool:
-    """Whether it is this dalembert."""
+    """Whether the label is that of the current dalembert."""
     return label == "dalembert" or label.startswith("dalembert,")
 
 
@@ -65,7 +65,7 @@ def is_ours(label: str) -> bool:
 
 
 def strict(f: Figures) -> dict[str, dict[str, float]]:
-    """Ours in large batches, and the better of large and small batches of everybody else."""
+    """Our times in large batches, and the better of large and small batches for all others."""
     result = {}
     for name, times in f["quantities"].items():
         small = f["tenth"][name]
@@ -75,7 +75,7 @@ def strict(f: Figures) -> dict[str, dict[str, float]]:
 
 
 def goals(f: Figures) -> list[str]:
-    """What was to be reached beside what was, in equal batches of two sizes and by the stricter rule."""
+    """Goals and results, in equal batches of two sizes and by the stricter rule."""
     sizes = (f["machine"]["states"], f["machine"]["states"] // 10)
     rows = []
     for name, goal in {**GOALS, "torque_terms": 2}.items():
@@ -87,17 +87,24 @@ def goals(f: Figures) -> list[str]:
             ratios = [times[peer] / times[OURS] for times in tables]
             cells = [f"{ratio:.1f}" if goal < 10 else f"{ratio:.0f}" for ratio in ratios]
             whom = PINOCCHIO if name in GOALS else f"dalembert at {f['before']}"
-            if name not in GOALS:  # both are limited by memory in the larger: the sizes are not to be mixed
+            if name not in GOALS:  # both are limited by memory in the larger batch, so the sizes must not be mixed
                 cells[2] = "–"
             rows.append(
                 (NAMES[name], whom, f"{goal}", f"**{cells[0]}**", *cells[1:], "yes" if ratios[0] >= goal else "no")
             )
-    head = ("panda", "peer", "goal", *(f"{size:,} states" for size in sizes), "its better over our larger", "reached")
+    head = (
+        "panda",
+        "peer",
+        "goal",
+        *(f"{size:,} states" for size in sizes),
+        "peer's better over our larger",
+        "reached",
+    )
     return table(head, rows)
 
 
 def by_quantity(f: Figures, ratios: bool, part: str = "quantities", unit: float = NS) -> list[str]:
-    """Every quantity and peer: ratios to our kernel, or times."""
+    """Every quantity and library: ratios to our kernel, or times."""
     tables = strict(f) if ratios else f[part]
     labels = [x for x in lines_of(tables.values()) if not (ratios and x == OURS)]
     rows = []
@@ -111,7 +118,7 @@ def by_quantity(f: Figures, ratios: bool, part: str = "quantities", unit: float 
 
 
 def progress(f: Figures) -> list[str]:
-    """The time of our earlier source over that of today's, by kernel and method."""
+    """The time of our earlier source relative to the current one, by kernel and method."""
     rows = []
     for way in ("kernel", "method"):
         cells = []
@@ -119,17 +126,17 @@ def progress(f: Figures) -> list[str]:
             earlier = next((x for label, x in times.items() if is_earlier(label) and label.endswith(way)), None)
             cells.append(number(None if earlier is None else earlier / times[f"dalembert, {way}"]))
         rows.append((way, *cells))
-    return table((f"{f['before']} over today", *(NAMES[x] for x in f["quantities"])), rows)
+    return table((f"{f['before']} / current", *(NAMES[x] for x in f["quantities"])), rows)
 
 
 def wins(f: Figures) -> list[str]:
-    """Wherever a peer is faster, smaller or sooner than ours."""
+    """All cases in which another library is faster or smaller than ours."""
     said = []
 
     def faster(times: dict[str, float], ours: float, where: str) -> None:
         for label, value in times.items():
             if not is_ours(label) and not is_earlier(label) and value < ours:
-                said.append(f"- {label}, {where}: ours takes {number(ours / value)} times its time.")
+                said.append(f"- {label}, {where}: ours takes {number(ours / value)} times as long.")
 
     for name, times in strict(f).items():
         faster(times, times[OURS], f"{NAMES[name]} in batches")
@@ -156,14 +163,14 @@ def wins(f: Figures) -> list[str]:
 
 
 def sizes(f: Figures) -> list[str]:
-    """Time per state against the batch's size."""
+    """Time per state against batch size."""
     labels = lines_of(f["batches"].values())
     rows = [(label, *(number(scaled(times.get(label), NS)) for times in f["batches"].values())) for label in labels]
     return table(("ns per state", *(f"{int(size):,}" for size in f["batches"])), rows)
 
 
 def scaled(value: float | None, unit: float) -> float | None:
-    """In another unit, where there is a value."""
+    """The value in another unit, or None."""
     return None if value is None else value * unit
 
 
@@ -178,7 +185,7 @@ def chains(f: Figures) -> list[str]:
 
 
 def ready(f: Figures) -> list[str]:
-    """Milliseconds until a chain has its first result."""
+    """Milliseconds to the first result of a chain."""
     lines = []
     for name, by_joints in f["ready"].items():
         labels = list(dict.fromkeys(label for times in by_joints.values() for label in times))
@@ -193,7 +200,7 @@ def starting(f: Figures) -> list[str]:
         (label, *(number(times[x] * MS) for x in ("import", "load", "first")), number(sum(times.values()) * MS))
         for label, times in f["starting"].items()
     ]
-    return table(("ms", "import", "model from its file", "first result", "in all"), rows)
+    return table(("ms", "import", "model from its file", "first result", "total"), rows)
 
 
 def latency(f: Figures) -> list[str]:
@@ -202,12 +209,12 @@ def latency(f: Figures) -> list[str]:
 
 
 def memory(f: Figures) -> list[str]:
-    """Megabytes."""
+    """Memory in megabytes."""
     rows = [
         (label, number(entry["process"] * MB), number(max(0.0, entry["beyond"] * MB)))
         for label, entry in f["memory"].items()
     ]
-    return table(("MB", "process with its first results", "more for the batch, inputs and results aside"), rows)
+    return table(("MB", "process with its first results", "additional for the batch, without inputs and results"), rows)
 
 
 def operations(f: Figures) -> list[str]:
@@ -222,17 +229,17 @@ def operations(f: Figures) -> list[str]:
 
 
 def three_arms(f: Figures) -> list[str]:
-    """Inverse dynamics, the ratio to our kernel for each arm."""
+    """Inverse dynamics: the ratio to our kernel for each arm."""
     labels = [x for x in lines_of(f["arms"].values()) if not is_ours(x)]
     rows = []
     for label in labels:
         ratios = [times[label] / times[OURS] if label in times else None for times in f["arms"].values()]
         rows.append((label, *map(number, ratios)))
-    return table(("its time over ours", *f["arms"]), rows)
+    return table(("time relative to ours", *f["arms"]), rows)
 
 
 def who(f: Figures) -> list[str]:
-    """Versions, calls, and what was left out."""
+    """Versions, calls, and omissions."""
     calls: dict[str, list[str]] = {}
     for by_label in f["calls"].values():
         for label, call in by_label.items():
@@ -242,7 +249,7 @@ def who(f: Figures) -> list[str]:
     lines = []
     for title, about in f["peers"].items():
         if about["version"] is None:
-            lines.append(f"- **{title}** is not here: {about['reason']}.")
+            lines.append(f"- **{title}** is missing: {about['reason']}.")
             continue
         lines.append(f"- **{title}**, {about['version']}")
         if not title.startswith("dalembert"):
@@ -251,18 +258,18 @@ def who(f: Figures) -> list[str]:
                 f"  - {label.removeprefix(title).lstrip(', ') or 'calls'}: {'; '.join(x)}" for label, x in own.items()
             ]
     left_out = [f"- {title}, {case}, {NAMES[name]}: {why}" for title, case, name, why in f["left_out"]]
-    return [*lines, "", "Left out:", "", *(left_out or ["- nothing"]), ""]
+    return [*lines, "", "Omitted:", "", *(left_out or ["- nothing"]), ""]
 
 
 def page(f: Figures) -> str:
-    """All of it."""
+    """The whole page."""
     m = f["machine"]
     busy = max(m["load_before"][0], m["load_after"][0])
     quiet = busy <= 1.5
     load = f"The load average was {m['load_before'][0]:.1f} before and {m['load_after'][0]:.1f} after the run" + (
-        " (the run itself makes 1)."
+        " (the run itself accounts for 1)."
         if quiet
-        else ": **other work shared the cores**. It hurts long calls more than short ones: "
+        else ": **other work shared the cores**. It affects long calls more than short ones: "
         "slow peers, large batches and long chains look slower than they are."
     )
     states, tenth = f"{m['states']:,}", f"{m['states'] // 10:,}"
@@ -270,43 +277,45 @@ def page(f: Figures) -> str:
         "# dalembert and its peers", "",
         f"{m['cpu']}, {m['cores']} cores, {m['system']}, Python {m['python']}, NumPy {m['numpy']}, llvmlite {m['llvmlite']}; "
         f"{m['date']}, {m['minutes']:.0f} minutes. {load}", "",
-        "Written by `make bench` (`benchmarks/page.py`). Every library runs in a process and an environment of its own on the "
-        "same models and the same random states, on one core unless a line says otherwise. Its results were equal to ours to "
-        "1e-8 of the largest number (float32: 2e-5) before it was timed. Libraries take turns, and the least time of each counts. "
-        "Batches are computed by a library's batch call where it has one, else by a Python loop, whose calls are part of the "
-        "time: a user of Python pays them, a user of C++ does not.", "",
+        "Written by `make bench` (`benchmarks/page.py`). Every library runs in its own process and environment on the same "
+        "models and the same random states, on one core unless stated otherwise. Before it was timed, its results were checked "
+        "against ours to 1e-8 of the largest number (float32: 2e-5). Libraries alternate, and the minimum time of each counts. "
+        "Batches are computed by a library's batch call if it has one, otherwise by a Python loop, whose calls are part of the "
+        "time: a Python user pays for them, a C++ user does not.", "",
         "## Goals", "",
-        f"The time of the peer over that of our kernel, both in batches of {states} states, for which the goals were set; both in "
-        f"batches of {tenth}; and the peer's better of the two over ours of {states}, which is stricter.", "", *goals(f),
+        f"The ratio of the peer's time to that of our kernel: both in batches of {states} states, for which the goals were set; "
+        f"both in batches of {tenth}; and the peer's better time of the two relative to ours for {states}, which is stricter.", "",
+        *goals(f),
         "## Ratios", "",
-        f"`panda`: time over that of our kernel (`arm.kernel(…)`, `out=`, float64) in batches of {states}; of every peer the better "
-        f"of batches of {tenth} and {states} states.", "",
+        f"`panda`: time relative to that of our kernel (`arm.kernel(…)`, `out=`, float64) in batches of {states} states; for the "
+        f"other libraries, the better of batches of {tenth} and {states} states.", "",
         *by_quantity(f, True),
         f"Inverse dynamics of other arms, batches of {tenth} states:", "", *three_arms(f),
         f"Our own source at {f['before']}, before kernels for every machine, batches of {states} states:", "", *progress(f),
-        "## Where others win", "", *wins(f),
+        "## Where others are faster or smaller", "", *wins(f),
         "## Batch size", "", "Inverse dynamics of `panda`.", "", "![time per state against batch size](batches.png)", "",
         *sizes(f),
         "## Number of joints", "",
-        f"General chains, of which no angle, length or moment is zero; batches of {f['chain_states']:,} states.", "",
+        f"General chains, in which no angle, length or moment is zero; batches of {f['chain_states']:,} states.", "",
         "![time per state against the number of joints](joints.png)", "", *chains(f),
         "## First result", "",
-        "A new process, NumPy imported: the import, the model of `panda` from its file, and the first inverse dynamics. Ours "
-        "imports most of itself with the model and compiles with LLVM, or finds its machine code in its cache on disk; CasADi's C is compiled by gcc, frax by XLA.", "",
+        "A new process with NumPy already imported: the import, the model of `panda` from its file, and the first inverse "
+        "dynamics. dalembert imports most of its modules with the model and compiles with LLVM, or loads machine code from its "
+        "cache on disk; CasADi's C is compiled by gcc, frax by XLA.", "",
         "![time to the first result](starting.png)", "", *starting(f),
-        "A chain's model from its file (unless another quantity has it already), compiled with an empty cache, to the first "
-        "result:", "", *ready(f),
+        "Time to the first result of a chain with an empty cache, including the model from its file unless another quantity has "
+        "already loaded it:", "", *ready(f),
         "## One call", "",
         "µs for one state in one call from Python, `panda`. *Method* is `arm.inverse_dynamics(q, qd, qdd)` and so on, *kernel* "
         "the bare gufunc `arm.kernel(…)(q, qd, qdd)`.", "", *latency(f),
         "## Memory", "",
         f"A process that computes inverse dynamics of {max(map(int, f['batches'])):,} states of `panda`.", "", *memory(f),
         "## Operations", "",
-        "Of one state of `panda`: ours as compiled, and CasADi's graph after its own elimination of common subexpressions.", "",
+        "Operations per state of `panda`: ours as compiled, and CasADi's graph after its common subexpression elimination.", "",
         *operations(f),
         "## Times", "", f"ns per state, `panda`, batches of {states} states.", "", *by_quantity(f, False),
         f"Batches of {tenth} states:", "", *by_quantity(f, False, "tenth"),
-        "## Who ran", "", *who(f),
+        "## Libraries", "", *who(f),
     ]  # fmt: skip
     return "\n".join(lines).rstrip() + "\n"
 
@@ -315,7 +324,7 @@ def page(f: Figures) -> str:
 
 
 def style(label: str) -> dict[str, Any]:
-    """Of a line: a colour for each library, dashes for its other ways."""
+    """The style of a line: one colour per library, dashes for its other variants."""
     color = next((c for title, c in COLORS.items() if label == title or label.startswith(f"{title}, ")), "#888888")
     dashes = {METHOD: "--", THREADS: ":", SINGLE: "-."}.get(label, "-")
     return {
@@ -330,7 +339,7 @@ def style(label: str) -> dict[str, Any]:
 def plotted(
     axes: Any, tables: dict[str, dict[str, float]], labels: Sequence[str], names: bool, unit: float = NS
 ) -> None:
-    """Time against a number on logarithmic axes, each line named at its end."""
+    """Plot time against a number on logarithmic axes, each line labelled at its end."""
     ends = []
     for label in labels:
         points = [(float(x), times[label] * unit) for x, times in tables.items() if label in times]
@@ -352,7 +361,7 @@ def plotted(
 
 
 def pictures(f: Figures, folder: Path) -> None:
-    """Three PNG files."""
+    """Write three PNG files."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -395,7 +404,7 @@ def pictures(f: Figures, folder: Path) -> None:
         left = [a + b for a, b in zip(left, widths, strict=True)]
     for y, total in enumerate(left):
         axes.annotate(number(total), (total, y), (4, 0), textcoords="offset points", va="center", fontsize=8)
-    axes.set(xlabel="ms", title="A new process, to the first inverse dynamics of panda")
+    axes.set(xlabel="ms", title="Time from process start to the first inverse dynamics of panda")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(fontsize=8, frameon=False)
     figure.tight_layout()
@@ -403,6 +412,6 @@ def pictures(f: Figures, folder: Path) -> None:
 
 
 def write(f: Figures, folder: Path) -> None:
-    """The page and its pictures."""
+    """Write the page and its figures."""
     pictures(f, folder)
     (folder / "RESULTS.md").write_text(page(f))

@@ -1,4 +1,4 @@
-"""The least squares of a million samples, and base parameters (make bench)."""
+"""Least squares with a million samples, and base parameters (make bench)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MANY = 1_000_000
 
 
 def long_log() -> None:
-    """A million samples of a 7-joint arm, on one core, in the memory of one block."""
+    """Least squares with a million samples of a 7-joint arm, on one core, in the memory of one block."""
     arm = da.load("panda")
     parameters = ParameterSet(arm, two_sided=True, offset=True)
     x = random_states(7, MANY)
@@ -39,14 +39,14 @@ def long_log() -> None:
     rows = [
         (f"base columns: {len(whole.columns)}", f"{wall:.2f}", f"{busy:.2f}", f"{np.sqrt(whole.rss / whole.rows):.1e}")
     ]
-    table(f"Blocked QR of {MANY:,} samples of panda", rows, ("", "s", "s of the core", "residual (N m)"))
+    table(f"Blocked QR of {MANY:,} samples of panda", rows, ("", "s", "CPU s", "residual (N m)"))
     print(
-        f"peak memory beyond the log: {grown / 1024:.0f} MB; the stacked regressor would take {MANY * 7 * parameters.size * 8 / 1e9:.0f} GB"
+        f"peak memory in addition to the log: {grown / 1024:.0f} MB; the stacked regressor would take {MANY * 7 * parameters.size * 8 / 1e9:.0f} GB"
     )
 
 
 def base() -> None:
-    """How long base parameters take, by numbers and by letters."""
+    """Time to compute base parameters, numerically and symbolically."""
     rows = []
     for name in ("planar-2r", "stanford", "puma560", "panda"):
         arm = da.load(name)

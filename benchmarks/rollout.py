@@ -1,8 +1,8 @@
-"""Rollouts of panda: one compiled loop beside MuJoCo's rollout and Pinocchio loops, one core (make bench).
+"""Rollouts of panda: one compiled loop compared with MuJoCo's rollout and Pinocchio loops, one core (make bench).
 
-Everybody takes Runge–Kutta 4 steps of 1 ms with four evaluations each, from the same states, without
-torque, friction or limits. The peers run fewer states and steps, since a step costs them the same
-however many there are; ours runs all of 10,000 × 1,000.
+All libraries take fourth-order Runge–Kutta steps of 1 ms with four evaluations each, from the same states,
+without torque, friction or limits. The others run fewer states and steps, because their cost per step does
+not depend on the number of steps; dalembert runs all 10,000 × 1,000.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import dalembert as da
 from sidebyside import STATES, interleaved, one_core, panda_urdf_text, random_states, table
 
 STEPS, H = 1000, 1e-3
-FEW, SHORT = 16, 100  # what the peers run in a round
+FEW, SHORT = 16, 100  # states and steps of the other libraries in a round
 
 
 def rk4(f, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -39,7 +39,7 @@ def rk4(f, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def main() -> None:
-    """One row each."""
+    """One row per library."""
     one_core()
     arm = da.load("panda")
     text = panda_urdf_text()
@@ -89,7 +89,7 @@ def main() -> None:
     }
     for name, theirs in peers.items():
         print(
-            f"largest difference to {name} after {SHORT} steps: {np.abs(reference[: len(theirs)] - theirs).max():.1e}"
+            f"largest difference from {name} after {SHORT} steps: {np.abs(reference[: len(theirs)] - theirs).max():.1e}"
         )
     calls = {
         "last": lambda: ours(STEPS),
@@ -116,13 +116,13 @@ def main() -> None:
     }
     cost = {name: least[name] / steps[name] for name in calls}
     rows = [(names[x], f"{cost[x] * 1e9:.0f}", f"{cost[x] / cost['last']:.1f}") for x in calls]
-    table("RK4 steps of panda, one core", rows, ("", "ns a step", "over ours"))
-    print(f"compile, first time: {compiling:.2f} s; the whole rollout: {least['last']:.2f} s")
+    table("RK4 steps of panda, one core", rows, ("", "ns per step", "relative to ours"))
+    print(f"first compilation: {compiling:.2f} s; the whole rollout: {least['last']:.2f} s")
     eventful()
 
 
 def eventful() -> None:
-    """What sticking and stops cost."""
+    """The cost of stiction and joint stops."""
     rows = []
     for name, stops in (("puma560", None), ("puma560", "contact"), ("panda", "contact")):
         arm = da.load(name)
@@ -142,7 +142,7 @@ def eventful() -> None:
                 f"{cost * 1e9:.0f}",
             )
         )
-    table("Steps with events, 2,000 states × 500 steps", rows, ("", "ns a step"))
+    table("Steps with events, 2,000 states × 500 steps", rows, ("", "ns per step"))
 
 
 if __name__ == "__main__":

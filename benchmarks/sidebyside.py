@@ -1,4 +1,4 @@
-"""Timing side by side in one run: machines are noisy, so only the ratios of interleaved minima mean anything."""
+"""Interleaved timing in one run: machines are noisy, so only ratios of interleaved minima are meaningful."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ STATES = 10_000
 
 
 def one_core() -> None:
-    """Pin the process to one core, where the system can."""
+    """Pin the process to one core, if the system supports it."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 
 def interleaved(calls: dict[str, Callable[[], object]], rounds: int = 25) -> dict[str, float]:
-    """The least time of each call (s), measured in turns so that all see the same machine."""
+    """The minimum time of each call (s), measured alternately so that all see the same machine."""
     least = {name: float("inf") for name in calls}
     for call in calls.values():
         call()
@@ -37,7 +37,7 @@ def random_states(n: int, count: int = STATES, seed: int = 0) -> tuple[np.ndarra
 
 
 def panda_urdf_text() -> str:
-    """Our shipped panda as URDF, for the peers."""
+    """Our shipped panda as URDF, for the other libraries."""
     import dalembert as da
     from dalembert.robot.urdf_writer import write_urdf
 

@@ -1,8 +1,8 @@
-"""Large batches on two threads beside one, and the automatic choice below and above the size where it pays (make bench).
+"""Large batches on two threads compared with one, and the automatic choice below and above the break-even size (make bench).
 
-Ratios of least times, measured in turns. Other work on the machine takes cores away and makes them too small: where both
-cores are busy, two threads are no faster than one. On a machine that is shared, ``chrt -r 1 python benchmarks/threads.py``
-has both cores for itself while it runs (as root).
+The figures are ratios of minimum times, measured alternately. Other work on the machine occupies cores and makes the ratios too
+small: if both cores are busy, two threads are no faster than one. On a shared machine, ``chrt -r 1 python
+benchmarks/threads.py`` reserves both cores while it runs (as root).
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from sidebyside import interleaved, table
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 SMALL = (1, 10, 100, 1_000, 5_000)
 METHODS = {"inverse_dynamics": 3, "forward_dynamics": 3, "inertia_matrix": 1, "regressor": 3}
-NUMBERS = 100_000_000  # in the largest results that are made: 0.8 GB
+NUMBERS = 100_000_000  # numbers in the largest results: 0.8 GB
 
 
 def rounds(seconds: float) -> int:
-    """How often a call of this length is repeated."""
+    """The number of repetitions of a call of this duration."""
     return int(np.clip(1.0 / seconds, 7, 400))
 
 
 def timed(kernel: np.ufunc, x: list[np.ndarray], calls: dict[Any, Callable[[], object]]) -> dict[Any, float]:
-    """The least times of calls on these states."""
+    """The minimum times of calls on these states."""
     few = [a[:1000] for a in x]
     once = interleaved({"kernel": lambda: kernel(*few)}, 20)["kernel"] * max(1.0, len(x[0]) / 1000)
     return interleaved(calls, rounds(once))
 
 
 def splitting(arm: da.Arm) -> None:
-    """One thread over two, and over as many as are chosen, with results written to arrays that are there already.
+    """Ratios of one thread to two and to the automatic choice, with results written to existing arrays.
 
-    Fresh memory for results costs as much as many kernels, in an order that the system's allocator chooses.
+    Newly allocated memory for results costs as much as many kernels, depending on the system's allocator.
     """
     rows = []
     for name, inputs in METHODS.items():
@@ -58,14 +58,14 @@ def splitting(arm: da.Arm) -> None:
             row.append(f"{least[1] / least[2]:.2f}, {least[1] / least[None]:.2f}")
         rows.append(tuple(row))
     table(
-        f"panda: the time of one thread over that of threads=2, and over the automatic choice ({usable_threads()} CPUs)",
+        f"panda: the time of one thread relative to threads=2 and to the automatic choice ({usable_threads()} CPUs)",
         rows,
         ("states", *(f"{size:,}" for size in SIZES)),
     )
 
 
 def small(arm: da.Arm) -> None:
-    """Small batches: the method beside threads=1, and beside the bare kernel."""
+    """Small batches: the method compared with threads=1 and with the bare kernel."""
     rows = []
     for size in SMALL:
         shape = (arm.n,) if size == 1 else (size, arm.n)
@@ -87,7 +87,7 @@ def small(arm: da.Arm) -> None:
 
 
 def main() -> None:
-    """All of it."""
+    """Print both tables."""
     arm = da.load("panda")
     small(arm)
     splitting(arm)

@@ -1,4 +1,4 @@
-"""The fastest timing of a path of panda, side by side with toppra and Pinocchio (make bench)."""
+"""Time-optimal timing of a path of panda, compared with toppra and Pinocchio (make bench)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def peer(way: np.ndarray, ends: str, scheme: Any, arm: da.Arm) -> Callable[[], A
 
 
 def exceeds(arm: da.Arm, motion: Callable[[np.ndarray], tuple[np.ndarray, ...]], duration: float) -> float:
-    """By how much of itself the worst limit is exceeded, on a dense grid."""
+    """The largest relative limit violation on a dense grid."""
     keep, t = joint_limits(arm, None), np.linspace(0, duration, 40 * GRID + 7)
     q, qd, qdd = motion(t)
     pairs = ((arm.inverse_dynamics(q, qd, qdd), keep.effort), (qd, keep.velocity), (qdd, keep.acceleration))
@@ -71,7 +71,7 @@ print(time.perf_counter() - wall, time.process_time() - work)
 
 
 def first_call() -> tuple[float, float]:
-    """How long a new user's first call takes, from an empty cache: by the clock, and of the processor (s)."""
+    """The duration of a new user's first call with an empty cache: elapsed and CPU time (s)."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "DALEMBERT_CACHE": folder}
         run = subprocess.run([sys.executable, "-c", FIRST], capture_output=True, text=True, env=environment, check=True)
@@ -80,13 +80,13 @@ def first_call() -> tuple[float, float]:
 
 
 def with_friction(arm: da.Arm, viscous: float, coulomb: float) -> da.Arm:
-    """The arm with this friction in every joint."""
+    """The arm with this friction at every joint."""
     friction = da.Friction(viscous, (coulomb, coulomb))
     return da.Arm(arm.robot.replace(joints=tuple(replace(joint, friction=friction) for joint in arm.robot.joints)))
 
 
 def rubbing(arm: da.Arm) -> None:
-    """The same paths with friction, which toppra does not know."""
+    """The same paths with friction, which toppra does not support."""
     arms = {"none": arm, "viscous": with_friction(arm, 5.0, 0.0), "both": with_friction(arm, 5.0, 1.0)}
     rows = []
     for seed in range(3):
@@ -97,12 +97,13 @@ def rubbing(arm: da.Arm) -> None:
 
 
 def main() -> None:
-    """One row for each path and each way in which toppra keeps a limit on the grid.
+    """One row per path and per way in which toppra enforces limits on the grid.
 
-    toppra's path is made beforehand, and a motion finds its moves once; "new path" is the ratio where it has not yet.
+    toppra's path is created beforehand, and a motion computes its moves once; "new path" is the ratio for a motion that has not
+    done so yet.
     """
     wall, work = first_call()
-    print(f"first call of a new user, from an empty cache: {wall:.2f} s ({work:.2f} s of the processor)")
+    print(f"first call of a new user, with an empty cache: {wall:.2f} s ({work:.2f} s of CPU time)")
     one_core()
     toppra.setup_logging("ERROR")
     arm = da.load("panda")
@@ -113,7 +114,7 @@ def main() -> None:
             motion = da.spline(np.arange(5.0), way, boundary=ends)
             for scheme in (INTERPOLATION, COLLOCATION):
                 theirs = peer(way, ends, scheme, arm)
-                calls = {  # each of ours after one of theirs, with the caches full of it
+                calls = {  # each of our calls follows one of theirs, which has filled the caches
                     "ours": lambda m=motion: m.time_optimal(arm, grid=GRID),
                     "toppra": theirs,
                     "new": lambda m=motion: replace(m).time_optimal(arm, grid=GRID),
@@ -135,7 +136,7 @@ def main() -> None:
         "panda, spline", "toppra's scheme", "ours (s)", "toppra (s)", "longer by", "exceeds", "toppra", "ours (ms)",
         "toppra (ms)", "ratio", "new path",
     )  # fmt: skip
-    table(f"time-optimal timing, {GRID} intervals, one core, dynamics included", rows, head)
+    table(f"time-optimal timing, {GRID} intervals, one core, including dynamics", rows, head)
     rubbing(arm)
 
 

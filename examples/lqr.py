@@ -1,7 +1,7 @@
 """An arm balanced upright by a linear quadratic regulator that samples at 100 Hz.
 
-The dynamics are linearised about the upright posture, made discrete for torques held over each period, and the Riccati
-equation gives the gain. The simulation then has the full, nonlinear arm.
+The dynamics are linearised about the upright posture and discretised for torques held over each period; the Riccati
+equation gives the gain. The simulation uses the full, nonlinear arm.
 
     python examples/lqr.py
 """
@@ -22,17 +22,17 @@ def main() -> None:
     Q, R = np.diag([100.0, 100.0, 1.0, 1.0]), 1e-6 * np.eye(2)
     P = solve_discrete_are(A, B, Q, R)
     K = np.linalg.solve(R + B.T @ P @ B, B.T @ P @ A)
-    print("poles of the arm alone   ", np.sort(abs(np.linalg.eigvals(A))).round(4))
-    print("poles with the regulator ", np.sort(abs(np.linalg.eigvals(A - B @ K))).round(4))
+    print("poles of the arm          ", np.sort(abs(np.linalg.eigvals(A))).round(4))
+    print("poles with the regulator  ", np.sort(abs(np.linalg.eigvals(A - B @ K))).round(4))
 
     q, qd = upright + np.radians([5.0, -3.0]), np.zeros(2)
     for k in range(200):
         if k % 40 == 0:
-            print(f"t = {k * PERIOD:.1f} s, off upright by {np.degrees(q - upright).round(3)} deg")
+            print(f"t = {k * PERIOD:.1f} s, deviation from upright {np.degrees(q - upright).round(3)} deg")
         tau = hold - K @ np.concatenate([q - upright, qd])
         run = da.simulate(arm, q, qd, tau, PERIOD)  # the torque is held over a period
         q, qd = run.q[-1], run.qd[-1]
-    print(f"after 2 s {abs(np.degrees(q - upright)).max():.1e} deg are left")
+    print(f"largest deviation after 2 s: {abs(np.degrees(q - upright)).max():.1e} deg")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Make the log of a robot that is not quite its file: two runs of it, as a controller would record them.
+"""Simulate two logged runs of a robot that differs from its robot file, as a controller would record them.
 
     python examples/make_log.py puma560 out
 
-writes out/run.csv and out/other.csv with the columns t, q1 … qn, qd1 … qdn, tau1 … taun, 200 samples a second. The
-robot in them carries 1.5 kg at its tip that its file knows nothing of, and its sensors are noisy.
+writes out/run.csv and out/other.csv with the columns t, q1 … qn, qd1 … qdn, tau1 … taun, at 200 samples per second. The
+robot carries a payload of 1.5 kg at its tip that is not in its file, and its sensors are noisy.
 """
 
 import sys

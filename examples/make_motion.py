@@ -1,4 +1,4 @@
-"""Make a motion file: every joint swings once, smoothly, inside its limits, and back.
+"""Write a motion file in which every joint swings smoothly within its limits, once there and back.
 
     python examples/make_motion.py planar-2r out/motion.csv
 

@@ -1,7 +1,9 @@
-"""Torques of a Panda along a motion, empty-handed and with two kilograms in its gripper.
+"""Torques of a Panda along a motion, without a payload and with two kilograms in its gripper.
 
 python examples/panda_torques.py
 """
+
+import math
 
 import numpy as np
 
@@ -13,7 +15,7 @@ def main() -> None:
     t = np.linspace(0.0, 2.0, 2001)
     q0 = np.array([0.0, -0.6, 0.0, -2.2, 0.0, 1.6, 0.8])
     reach = np.array([0.5, 0.3, 0.4, 0.4, 0.5, 0.6, 0.7])
-    # all instants at once: the last axis is the joints
+    # all instants at once: the last axis runs over the joints
     q = q0 + reach * np.sin(np.pi * t)[:, None]
     qd = reach * np.pi * np.cos(np.pi * t)[:, None]
     qdd = -reach * np.pi**2 * np.sin(np.pi * t)[:, None]
@@ -24,7 +26,7 @@ def main() -> None:
     print("  joint          empty   2 kg   limit")
     for i, joint in enumerate(arm.robot.moving_joints):
         peaks = (np.abs(tau[:, i]).max() for tau in (empty, loaded))
-        print("  {:13}{:7.2f}{:7.2f}{:8.0f}".format(joint.name, *peaks, joint.limits.effort))
+        print("  {:13}{:7.2f}{:7.2f}{:8.0f}".format(joint.name, *peaks, joint.limits.effort or math.inf))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""What a motor does besides its reflected inertia: the coupling that k_r^2 I_m alone leaves out.
+"""The inertial coupling of a rotor that the reflected inertia k_r^2 I_m alone neglects.
 
-The rotor of joint 2 sits on link 1 and turns with it, so accelerating joint 1 also accelerates that
-rotor: a torque k_r I_m at joint 2 that the usual approximation (only k_r^2 I_m on the diagonal) drops.
+The rotor of joint 2 is mounted on link 1 and turns with it, so accelerating joint 1 also accelerates that
+rotor. This causes a torque k_r I_m at joint 2, which the usual approximation (only k_r^2 I_m on the diagonal) neglects.
 
     python examples/rotor_coupling.py
 """
@@ -27,9 +27,9 @@ def main() -> None:
     q, qd, qdd = np.array([0.0, np.pi / 2]), np.zeros(2), np.array([10.0, 0.0])
     with_coupling, without = (arm.inverse_dynamics(q, qd, qdd) for arm in (full, reflected(full)))
     print("joint 1 accelerates with 10 rad/s^2, joint 2 does not")
-    print("rotors counted fully ", with_coupling.round(3), "N m")
+    print("full rotor model     ", with_coupling.round(3), "N m")
     print("k_r^2 I_m only       ", without.round(3), "N m")
-    print("the difference       ", (with_coupling - without).round(3), "N m; k_r I_m 10 rad/s^2 = 10 N m at joint 2")
+    print("difference           ", (with_coupling - without).round(3), "N m; k_r I_m 10 rad/s^2 = 10 N m at joint 2")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+ELSEWHERE = "needs another machine:"  # begins the reason of a skipped test that CI may skip, too
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-Wdouble-promotion")
 SANITIZED = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 

@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+from collections.abc import Generator
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # workers whose threads wait for one another take many times longer
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import folders  # noqa: F401
+from compilers import ELSEWHERE
 
 # a shell lets what runs in its background ignore Ctrl-C, children too: it is tested all the same
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -20,6 +22,29 @@ quiet = [HealthCheck.too_slow, HealthCheck.filter_too_much]
 settings.register_profile("house", deadline=None, derandomize=True, suppress_health_check=quiet)
 settings.register_profile("soak", deadline=None, max_examples=100, suppress_health_check=quiet)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
+
+
+def failed_in_ci(report: pytest.CollectReport | pytest.TestReport, exempt: bool = False) -> None:
+    """With CI set, a skipped test fails unless it needs another machine: what could have run there must have run."""
+    if not report.skipped or hasattr(report, "wasxfail") or exempt or "CI" not in os.environ:
+        return
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    if ELSEWHERE not in reason:
+        report.outcome, report.longrepr = "failed", f"with CI set, a test must not be skipped ({reason})"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    failed_in_ci(report, exempt=item.get_closest_marker("gpu") is not None)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    failed_in_ci(report)
+    return report
 
 
 def pytest_collection_finish() -> None:

@@ -186,6 +186,9 @@ def test_tests_lie_in_folders_of_their_rooms() -> None:
         "tests",
         "gpu",  # what needs a GPU, of any room
         "drake",  # what needs Drake
+        "docs",  # the documentation site
+        "trust",  # the checks behind docs/trust.md
+        "portable",  # other Pythons and processors
         "robot_files",  # what needs other people's robots
     }
     assert folders <= LEVEL.keys() and len(folders) > 15

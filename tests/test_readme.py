@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import dalembert as da
+from compilers import ELSEWHERE
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "docs" / "hooks"))
@@ -37,7 +38,7 @@ def test_blocks_print_what_the_page_says(page: Path, tmp_path: Path) -> None:
     with working_folder(tmp_path):
         executed(text, page.name)
     if library := missing(text):
-        pytest.skip(f"not all of the page was executed: {library} is not installed")
+        pytest.skip(f"{ELSEWHERE} not all of the page was executed, as {library} is not installed")
 
 
 def test_a_page_that_differs_is_an_error_and_can_be_updated(tmp_path: Path) -> None:

@@ -1,12 +1,11 @@
-"""Speed on one GPU: shares of its copy bandwidth, latencies, the rollout, and peers on the same card in the same run.
+"""Speed on one GPU: shares of its copy bandwidth, latencies, the rollout, and other libraries on the same GPU in the same run.
 
-    python3 benchmarks/gpu/peers.py out/peers          # where there is a network
+    python3 benchmarks/gpu/peers.py out/peers          # on a machine with a network
     python3 benchmarks/gpu/measure.py OUT --peers out/peers
 
-Every section runs in a process of its own, so that one that fails or takes too long leaves the others alone. The folder
-OUT gets ``rows.jsonl``, one line for each figure, ``RESULTS.md``, the tables made of it, and ``log.txt``. With
-``--device cpu`` everything runs with few states on the CPU, to see whether it works; with ``--tables`` only the tables
-are made again.
+Every section runs in its own process, so that one that fails or takes too long does not affect the others. The folder
+OUT receives ``rows.jsonl``, with one line per figure, ``RESULTS.md``, with the tables made from it, and ``log.txt``. With
+``--device cpu`` everything runs with few states on the CPU, as a trial; with ``--tables`` only the tables are rewritten.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "src"))
 
-# quantity → (inputs, share of the copy bandwidth to reach in float64 and in float32)
+# quantity → (inputs, goals for the share of the copy bandwidth in float64 and in float32)
 GOALS: dict[str, tuple[int, dict[str, int]]] = {
     "inverse_dynamics": (3, {"float64": 90, "float32": 85}),
     "forward_dynamics": (3, {"float64": 70}),
@@ -41,9 +40,9 @@ GOALS: dict[str, tuple[int, dict[str, int]]] = {
 }
 PEER_QUANTITIES = {"inverse_dynamics": 3, "inertia_matrix": 1, "forward_dynamics": 3}
 ACCURACY = {"float64": 1e-12, "float32": 2e-5}
-CALLS = 50  # in a graph, so that what it takes to start one counts little
-AGREEMENT = {"float64": 1e-8, "float32": 1e-4}  # with peers, whose π has fewer digits in the file
-# section → most seconds that it may take; the first are the most important, should time run out
+CALLS = 50  # calls per graph, so that the cost of starting one is small
+AGREEMENT = {"float64": 1e-8, "float32": 1e-4}  # tolerance for other libraries, whose URDF file has fewer digits of π
+# section → time limit in seconds; the most important come first, in case time runs out
 SECTIONS = {
     "shares": 150, "latency": 50, "rollout": 50,
     "ours-float32": 50, "frax-float32": 90, "adam_replay-float32": 50, "adam-float32": 60,
@@ -53,7 +52,7 @@ SECTIONS = {
 
 
 class Bench:
-    """Where to measure, how many states, and where rows go."""
+    """The device, the number of states, and the destination of rows."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.device, self.out, self.peers = options.device, Path(options.out), Path(options.peers)
@@ -63,21 +62,21 @@ class Bench:
         self.batches = (*self.few, 1_000_000 if self.on_gpu else 128)
 
     def row(self, section: str, **values: Any) -> None:
-        """Print a row and keep it."""
+        """Print and store a row."""
         with (self.out / "rows.jsonl").open("a") as file:
             file.write(json.dumps({"section": section, **values}) + "\n")
         words = (f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in values.items())
         print(f"{section}:", ", ".join(words), flush=True)
 
     def wait(self) -> None:
-        """Until the GPU is done."""
+        """Wait until the GPU is done."""
         if self.on_gpu:
             import torch
 
             torch.cuda.synchronize()
 
     def seconds(self, run: Callable[[], Any], most: int = 20, rounds: int = 5, patience: float = 0.25) -> float:
-        """For one run, the best of some rounds of up to ``most``; a round takes about ``patience`` seconds at most."""
+        """Seconds per run, the best of several rounds of up to ``most`` runs; a round takes at most about ``patience`` seconds."""
         run()
         self.wait()
         began = time.perf_counter()
@@ -104,14 +103,14 @@ class Bench:
         return begin.elapsed_time(end) * 1e-3
 
     def numbers(self, shape: tuple[int, ...], dtype: str) -> Any:
-        """Uniform in [−2, 2], the same every time."""
+        """Uniform samples in [−2, 2], always the same."""
         import torch
 
         torch.manual_seed(len(shape) + shape[-1])
         return torch.rand(shape, dtype=getattr(torch, dtype), device=self.device).mul_(4).sub_(2)
 
     def replayed(self, run: Callable[[], Any], calls: int = 1) -> Callable[[], Any]:
-        """The run, so many times, as a CUDA graph that is replayed; on the CPU, the run."""
+        """The run, repeated in a CUDA graph that is replayed; on the CPU, the run itself."""
         if not self.on_gpu:
             return run
         import torch
@@ -154,7 +153,7 @@ def difference(results: Any, wanted: Any) -> float:
 
 
 def copy_bandwidth(bench: Bench) -> float:
-    """Bytes read and written in a second by a copy of 4.3 GB."""
+    """Bytes read and written per second by a copy of 4.3 GB."""
     import torch
 
     source = torch.zeros(1 << 29 if bench.on_gpu else 1 << 18, dtype=torch.float64, device=bench.device)
@@ -163,7 +162,7 @@ def copy_bandwidth(bench: Bench) -> float:
 
 
 def shares(bench: Bench) -> None:
-    """Every quantity of the goals at very many states, through the method and by the bare launch."""
+    """Every quantity with a goal for very many states, through the method and by the bare launch."""
     import torch
 
     import dalembert as da
@@ -229,7 +228,7 @@ def share(
 
 
 def latency(bench: Bench) -> None:
-    """Few states: a method of tensors, one after the other and waited for, and its CUDA graph replayed."""
+    """Few states: a method on tensors, queued and waited for, and its CUDA graph replayed."""
     import dalembert as da
 
     arm = da.load("panda")
@@ -286,11 +285,11 @@ def rollout(bench: Bench) -> None:
         )  # fmt: skip
 
 
-# -- side by side ------------------------------------------------------------------------------------
+# -- comparison --------------------------------------------------------------------------------------
 
 
 def same_arm(bench: Bench) -> Any:
-    """The arm of the file that all read."""
+    """The arm from the file that all libraries read."""
     import dalembert as da
 
     return da.load(bench.peers / "panda.urdf", physical="warn")
@@ -307,7 +306,7 @@ def peer_inputs(quantity: str, dtype: str, states: int, n: int) -> list[Any]:
 def compared(
     bench: Bench, arm: Any, library: str, how: str, quantity: str, dtype: str, states: int, **more: Any
 ) -> None:
-    """A row of the side by side: ``more`` has the results, if they are to be checked, and the seconds."""
+    """A row of the comparison: ``more`` has the results, if they are to be checked, and the seconds."""
     error = None
     if "results" in more:
         results, few = more.pop("results"), min(states, 256)
@@ -316,14 +315,12 @@ def compared(
         error = difference(results[:few], wanted)
         allowed = AGREEMENT[dtype] * (100.0 if quantity == "forward_dynamics" else 1.0)  # the condition of B
         if not error <= allowed:
-            sys.exit(
-                f"{library} and dalembert differ by {error:.1e} in {quantity}, {dtype}; no figures are made of that"
-            )
+            sys.exit(f"{library} and dalembert differ by {error:.1e} in {quantity}, {dtype}; no figures are recorded")
     bench.row("peers", library=library, how=how, quantity=quantity, dtype=dtype, states=states, error=error, **more)
 
 
 def ours(bench: Bench, dtype: str) -> None:
-    """Our kernels of PyTorch's tensors, replayed where they are few, and of JAX's arrays in jit."""
+    """Our kernels on PyTorch tensors, replayed for few states, and on JAX arrays in jit."""
     os.environ["JAX_ENABLE_X64"] = "1" if dtype == "float64" else "0"
     import torch
 
@@ -354,7 +351,7 @@ def ours(bench: Bench, dtype: str) -> None:
 
 
 def jax_seconds(function: Callable[..., Any], arrays: list[Any], most: int = 200) -> float:
-    """For one call, of many that are queued one after the other."""
+    """Seconds per call of many queued calls."""
     import jax
 
     began = time.perf_counter()
@@ -371,7 +368,7 @@ def jax_seconds(function: Callable[..., Any], arrays: list[Any], most: int = 200
 
 
 def without_lxml() -> None:
-    """Python's own XML reader under the name of lxml, as far as readers of URDF files use it; nothing where lxml is."""
+    """Install Python's own XML reader under the name lxml, as far as URDF readers use it, unless lxml is available."""
     if importlib.util.find_spec("lxml") is not None:
         return
     from xml.etree import ElementTree
@@ -422,7 +419,7 @@ def frax(bench: Bench, dtype: str) -> None:
             results = run(*given)
             few = [x[:256].astype(float) for x in peer_inputs(quantity, dtype, states, arm.n)]
             if difference(results[:256], getattr(arm, quantity)(*few)) > AGREEMENT[dtype]:
-                # products of matrices in 10-bit mantissas (TF32) unless told otherwise
+                # matrix products use 10-bit mantissas (TF32) by default
                 jax.config.update("jax_default_matmul_precision", "highest")
                 precision, run = ", full precision", jax.jit(many)
                 results = run(*given)
@@ -434,7 +431,7 @@ def frax(bench: Bench, dtype: str) -> None:
 
 
 def looped(many: Callable[..., Any], given: list[Any], times: int = 100) -> float:
-    """Seconds of one evaluation in a loop that XLA runs; each begins with what the last one gave."""
+    """Seconds per evaluation in a loop run by XLA, in which each uses the result of the previous one."""
     import jax
 
     @jax.jit
@@ -449,7 +446,7 @@ def looped(many: Callable[..., Any], given: list[Any], times: int = 100) -> floa
 
 
 def adam_functions(bench: Bench, arm: Any, dtype: str) -> dict[str, Callable[..., Any]]:
-    """ADAM's functions; its base floats, so torques are those of its matrix and bias of a base that is held."""
+    """ADAM's functions; its base floats, so torques follow from its mass matrix and bias with the base held fixed."""
     import contextlib
     import io
 
@@ -460,7 +457,10 @@ def adam_functions(bench: Bench, arm: Any, dtype: str) -> dict[str, Callable[...
 
     kind = getattr(torch, dtype)
     gravity = torch.as_tensor([0, 0, -9.81, 0, 0, 0], dtype=kind)
-    with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):  # it tells unknown tags
+    with (
+        contextlib.redirect_stderr(io.StringIO()),
+        contextlib.redirect_stdout(io.StringIO()),
+    ):  # it reports unknown tags
         model = KinDynComputationsBatch(
             str(bench.peers / "panda.urdf"), list(arm.joint_names), torch.device(bench.device), kind, gravity=gravity
         )
@@ -490,12 +490,12 @@ def adam_functions(bench: Bench, arm: Any, dtype: str) -> dict[str, Callable[...
 
 
 def adam(bench: Bench, dtype: str) -> None:
-    """ADAM: its PyTorch functions as they are."""
+    """ADAM: its PyTorch functions without changes."""
     adam_ways(bench, dtype, bench.batches, False)
 
 
 def adam_replay(bench: Bench, dtype: str) -> None:
-    """ADAM for few states, as CUDA graphs that are replayed."""
+    """ADAM for few states, as replayed CUDA graphs."""
     adam_ways(bench, dtype, bench.few, True)
 
 
@@ -518,7 +518,7 @@ def adam_ways(bench: Bench, dtype: str, batches: tuple[int, ...], replayed: bool
 
 
 def adam_compiled(bench: Bench, dtype: str) -> None:
-    """ADAM's inverse dynamics compiled by PyTorch, which takes minutes: ask for it by ``--only``."""
+    """ADAM's inverse dynamics compiled by PyTorch, which takes minutes: request it with ``--only``."""
     import torch
     from torch.fx.experimental.proxy_tensor import make_fx
 
@@ -545,7 +545,7 @@ def tables(rows: list[dict[str, Any]]) -> str:
     lines = [
         "# Speed on one GPU",
         "",
-        "Made by `benchmarks/gpu/measure.py`; `rows.jsonl` beside it has every figure.",
+        "Written by `benchmarks/gpu/measure.py`; `rows.jsonl` in the same folder has every figure.",
         "",
     ]
     for row in rows:
@@ -555,8 +555,8 @@ def tables(rows: list[dict[str, Any]]) -> str:
                 "",
             ]
         if row["section"] == "failed":
-            lines += [f"The section {row['name']} gave no complete figures ({row['why']}).", ""]
-    lines += ["## Shares of the copy bandwidth", "", "`panda`, tensors of PyTorch through the arm's methods.", ""]
+            lines += [f"The section {row['name']} did not complete ({row['why']}).", ""]
+    lines += ["## Shares of the copy bandwidth", "", "`panda`, PyTorch tensors through the arm's methods.", ""]
     lines += table(
         ["quantity", "numbers", "states", "10⁹ states/s", "share", "goal", "launch alone", "registers", "local bytes",
          "error", "error at 10⁹ rad"],
@@ -575,7 +575,7 @@ def tables(rows: list[dict[str, Any]]) -> str:
         ([r["quantity"], r["dtype"], f"{r['states']:,}", *(f"{1e6 * r[k]:.1f}" for k in ("eager", "waited", "replay"))]
          for r in chosen["latency"]),
     )  # fmt: skip
-    lines += ["## Rollout", "", "`panda`, RK4, constant torques; one thread takes all steps of a state.", ""]
+    lines += ["## Rollout", "", "`panda`, RK4, constant torques; one thread performs all steps of a state.", ""]
     lines += table(
         ["numbers", "states", "steps", "time", "10⁹ steps/s", "error after 20 steps"],
         ([r["dtype"], f"{r['states']:,}", f"{r['steps']:,}", f"{r['seconds']:.2f} s", f"{r['rate'] / 1e9:.2f}",
@@ -585,8 +585,8 @@ def tables(rows: list[dict[str, Any]]) -> str:
 
 
 def side_by_side(rows: list[dict[str, Any]]) -> list[str]:
-    """Ours against the better of the peers at every size, then every figure."""
-    lines = ["## Side by side", "", "frax's `panda.urdf`, microseconds for a batch, the best way of each library.", ""]
+    """Our times relative to the better of the other libraries at every size, then every figure."""
+    lines = ["## Comparison", "", "frax's `panda.urdf`, microseconds per batch, the best variant of each library.", ""]
     cases = dict.fromkeys((r["quantity"], r["dtype"], r["states"]) for r in rows)
     body = []
     for case in cases:
@@ -599,9 +599,9 @@ def side_by_side(rows: list[dict[str, Any]]) -> list[str]:
         times = [f"{1e6 * best[x]:,.1f}" if x in best else "" for x in ("dalembert", "frax", "ADAM")]
         body.append([case[0], case[1], f"{case[2]:,}", *times, ratio, "20"])
     lines += table(["quantity", "numbers", "states", "dalembert", "frax", "ADAM", "ratio to the better", "goal"], body)
-    lines += ["Every way that was measured:", ""]
+    lines += ["All measured variants:", ""]
     lines += table(
-        ["quantity", "numbers", "states", "library", "way", "µs", "difference from dalembert in doubles on the CPU"],
+        ["quantity", "numbers", "states", "library", "way", "µs", "difference from dalembert in double precision on the CPU"],
         ([r["quantity"], r["dtype"], f"{r['states']:,}", r["library"], r["how"], f"{1e6 * r['seconds']:,.1f}",
           "" if r["error"] is None else f"{r['error']:.1e}"] for r in rows),
     )  # fmt: skip
@@ -617,12 +617,12 @@ def table(head: list[str], body: Iterable[list[Any]]) -> list[str]:
 
 
 def percent(value: float | None) -> str:
-    """A share, where there is one."""
+    """A share, if there is one."""
     return "" if value is None else f"{value:.1f} %"
 
 
 def reached(value: float, goal: int | None) -> str:
-    """The goal, and whether it is missed."""
+    """The goal, marked if it is missed."""
     return "" if goal is None else f"{goal} %" if value >= goal else f"{goal} % (missed)"
 
 
@@ -635,7 +635,7 @@ RUN: dict[str, Callable[..., None]] = {
 
 
 def run_section(bench: Bench, section: str) -> None:
-    """One of them, in this process."""
+    """Run one section in this process."""
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     if not bench.on_gpu:
         os.environ["JAX_PLATFORMS"] = "cpu"
@@ -644,7 +644,7 @@ def run_section(bench: Bench, section: str) -> None:
 
 
 def run_all(bench: Bench, arguments: list[str], chosen: list[str], budget: float) -> None:
-    """Each section in a process of its own; what a section printed before it failed is kept."""
+    """Run each section in its own process; rows that a section printed before it failed are kept."""
     began = time.monotonic()
     with (bench.out / "log.txt").open("a") as log:
         for section in chosen:
@@ -668,7 +668,7 @@ def run_all(bench: Bench, arguments: list[str], chosen: list[str], budget: float
 
 
 def main() -> None:
-    """All sections, or one of them."""
+    """Run all sections, or one of them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", help="folder for the figures")
     parser.add_argument("--peers", default="out/peers", help="folder of peers.py")
@@ -677,7 +677,7 @@ def main() -> None:
     parser.add_argument(
         "--only", nargs="*", default=list(SECTIONS)[:-1], choices=list(SECTIONS), help="sections to run"
     )
-    parser.add_argument("--tables", action="store_true", help="make the tables of the rows that are there")
+    parser.add_argument("--tables", action="store_true", help="rewrite the tables from existing rows")
     parser.add_argument("--section", help=argparse.SUPPRESS)
     options = parser.parse_args()
     bench = Bench(options)

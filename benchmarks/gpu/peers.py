@@ -1,10 +1,10 @@
-"""Unpack the peers of ``measure.py`` into a folder that can be carried to a machine without a network.
+"""Unpack the other libraries of ``measure.py`` into a folder that can be copied to a machine without a network.
 
     python3 benchmarks/gpu/peers.py out/peers
 
-All of them are pure Python: frax (JAX) and ADAM (PyTorch), and what they import beside NumPy, SciPy, JAX, PyTorch,
+All of them are pure Python: frax (JAX) and ADAM (PyTorch), and their dependencies other than NumPy, SciPy, JAX, PyTorch,
 networkx, PyYAML and packaging, which a machine with PyTorch and JAX has. Both read URDF files with lxml, which is
-compiled; ``measure.py`` gives them Python's own XML reader where it is missing. ``panda.urdf`` is frax's.
+compiled; if it is missing, ``measure.py`` substitutes Python's own XML reader. ``panda.urdf`` comes from frax.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def main() -> None:
             )
         for wheel in sorted(Path(wheels).glob("*.whl")):
             if not wheel.name.endswith("-none-any.whl"):
-                sys.exit(f"{wheel.name} is compiled and may not run elsewhere; name a version that is pure Python")
+                sys.exit(f"{wheel.name} is compiled and may not run elsewhere; choose a pure Python version")
             with zipfile.ZipFile(wheel) as archive:
                 archive.extractall(folder)
     shutil.copy(folder / URDF, folder / "panda.urdf")

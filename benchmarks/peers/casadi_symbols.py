@@ -1,4 +1,4 @@
-"""Our equations on CasADi's symbols, which are scalars like any others."""
+"""Our equations on CasADi's symbols, used as scalars."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dalembert.quantities.machine import signature
 
 
 class Symbol:
-    """A scalar of CasADi that leaves vectors and matrices to themselves."""
+    """A CasADi scalar that defers to vectors and matrices."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -24,16 +24,16 @@ class Symbol:
         return Symbol(-self.value)
 
     def less(self, other: Any) -> Symbol:
-        """1 where this is less, else 0."""
+        """1 if this is less, otherwise 0."""
         return Symbol(self.value < value_of(other))
 
     def select(self, x: Any, y: Any) -> Symbol:
-        """x where this is not 0, else y."""
+        """x if this is non-zero, otherwise y."""
         return Symbol(ca.if_else(self.value, value_of(x), value_of(y)))
 
 
 def value_of(x: Any) -> Any:
-    """What CasADi calculates with."""
+    """A CasADi scalar."""
     return x.value if isinstance(x, Symbol) else x
 
 

@@ -1,4 +1,4 @@
-"""Ours: the arm's method, and the bare kernel with results written to arrays that are there already."""
+"""dalembert: the arm's method, and the bare kernel with results written to existing arrays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VERSION = f"dalembert {da.__version__}"
 
 
 def load(folder: Path) -> da.Arm:
-    """From the file that has everything."""
+    """The arm from the complete robot file."""
     return da.load(folder / "arm.toml")
 
 
@@ -50,7 +50,7 @@ def ways(arm: da.Arm, quantity: str) -> dict[str, Way]:
 
 
 def compared(arm: da.Arm, quantity: str, result: Any) -> Array:
-    """The numbers that every peer has: both matrices of derivatives, and for regressors and torque terms their sum τ."""
+    """The results that all libraries provide: both matrices of derivatives; for regressors and torque terms, their sum τ."""
     if quantity == "regressor":
         return np.asarray(result) @ arm.parameters
     if quantity == "compact_regressor":
@@ -67,7 +67,7 @@ def compared(arm: da.Arm, quantity: str, result: Any) -> Array:
 
 
 def operations(arm: da.Arm, quantity: str) -> dict[str, int]:
-    """As compiled."""
+    """Operation counts as compiled."""
     counts = arm.operations(quantity).compiled
     return {
         "multiplications": counts.multiplications,

@@ -16,12 +16,12 @@ VERSION = f"Drake {version('drake')}"
 
 
 def load(folder: Path) -> MultibodyPlant:
-    """From URDF, with its first link on the ground."""
+    """The model from URDF, with its first link fixed to the ground."""
     plant = MultibodyPlant(0.0)
     (instance,) = Parser(plant).AddModels(str(folder / "arm.urdf"))
     children = {plant.get_joint(k).child_body().name() for k in plant.GetJointIndices(instance)}
     names = [plant.get_body(k).name() for k in plant.GetBodyIndices(instance)]
-    for root in set(names) - children:  # none where the first link is called world
+    for root in set(names) - children:  # none if the first link is called world
         plant.WeldFrames(plant.world_frame(), plant.GetFrameByName(root, instance))
     plant.Finalize()
     return plant

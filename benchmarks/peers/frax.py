@@ -1,4 +1,4 @@
-"""frax, dynamics in JAX: ``jit`` of a state, ``jit(vmap)`` of a batch, in doubles on the CPU, as its README advises."""
+"""frax, dynamics in JAX: ``jit`` for a state, ``jit(vmap)`` for a batch, in double precision on the CPU, as its README recommends."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GRAVITY = (0.0, 0.0, 9.81, 0.0, 0.0, 0.0)  # linear parts first
 
 
 def load(folder: Path) -> Robot:
-    """From URDF; frax reads a mass of every link, also of the base, where it changes nothing."""
+    """The model from URDF; frax needs a mass for every link, including the base, where it has no effect."""
     document = ElementTree.parse(folder / "arm.urdf")
     for link in document.getroot().iter("link"):
         if link.find("inertial") is None:

@@ -1,4 +1,4 @@
-"""Peers as the page sees them: an environment of their own, a process, requests and answers."""
+"""Other libraries as seen by the page: a separate environment, a process, requests and answers."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ INSTALLING = 900  # s
 
 
 class PeerError(Exception):
-    """A peer that could not answer, in one sentence."""
+    """A library that could not answer, with the reason in one sentence."""
 
 
 @dataclass
 class Peer:
     """One library.
 
-    name      of its file in peers/
-    title     as the page has it
-    packages  what pip installs into its environment; without any, it runs where the page runs
-    paths     where Python looks for modules, besides this folder
+    name      name of its file in peers/
+    title     title on the page
+    packages  packages that pip installs into its environment; without any, it runs in the environment of the page
+    paths     additional folders for Python modules
     """
 
     name: str
@@ -43,7 +43,7 @@ class Peer:
 
     @property
     def errors(self) -> Path:
-        """What its process last wrote to the standard error."""
+        """The last output of its process to standard error."""
         return OUT / f"{self.name}.log"
 
     @property
@@ -53,12 +53,12 @@ class Peer:
 
     @property
     def packages_folder(self) -> Path:
-        """Where its environment has its packages."""
+        """The folder of the packages in its environment."""
         version = f"python{sys.version_info.major}.{sys.version_info.minor}"
         return OUT / self.name / "lib" / version / "site-packages"
 
     def install(self) -> None:
-        """Make its environment, once; a :class:`PeerError` says why that cannot be."""
+        """Create its environment, once; a :class:`PeerError` states why this is impossible."""
         stamp = OUT / self.name / ".installed"
         if not self.packages or stamp.exists():
             return
@@ -67,13 +67,13 @@ class Peer:
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALLING)
         except subprocess.TimeoutExpired:
-            raise PeerError(f"pip was not ready after {INSTALLING} s") from None
+            raise PeerError(f"pip did not finish within {INSTALLING} s") from None
         if done.returncode:
             raise PeerError(f"pip: {last_line(done.stderr)}")
         stamp.touch()
 
     def ask(self, do: str, limit: float = 120.0, **request: Any) -> dict[str, Any]:
-        """Its answer; where it ends or is silent for too long, a :class:`PeerError`, and the next request starts it anew."""
+        """Its answer; if it ends or does not answer in time, a :class:`PeerError`, and the next request restarts it."""
         if self.process is None:
             self.start()
         process = self.process
@@ -92,7 +92,7 @@ class Peer:
         return json.loads(line)
 
     def start(self, **environment: str) -> None:
-        """A new process."""
+        """Start a new process."""
         self.stop()
         paths = os.pathsep.join(map(str, (BENCHMARKS, *self.paths)))
         threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -113,7 +113,7 @@ class Peer:
             self.process = None
 
     def ended(self) -> str:
-        """Why it is no longer there."""
+        """The reason why the process has ended."""
         assert self.process is not None
         self.process.wait()
         said = last_line(self.errors.read_text())
@@ -122,7 +122,7 @@ class Peer:
 
 
 def last_line(text: str) -> str:
-    """The last line that says something, without addresses and paths."""
+    """The last informative line, without addresses and paths."""
     lines = [line.strip() for line in text.splitlines() if line.strip() and "is ignored" not in line]
-    said = lines[-1] if lines else "it ended without a word"
+    said = lines[-1] if lines else "it ended without a message"
     return re.sub(r"\S*(://|/\w+/)\S*", "…", said)[:200]

@@ -1,4 +1,4 @@
-"""MuJoCo, from Python: it has no batch calls for one state of many arms, so states are set and computed one by one."""
+"""MuJoCo, from Python: it has no batch calls for single states, so states are set and computed one by one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ VERSION = f"MuJoCo {mujoco.__version__}"
 
 
 def load(folder: Path) -> tuple[Any, Any]:
-    """From URDF, without what an arm in free space does not need: contacts, limits and sensors."""
+    """The model from URDF, without contacts, limits and sensors, which an arm in free space does not need."""
     model = mujoco.MjModel.from_xml_path(str(folder / "arm.urdf"))
     bits = mujoco.mjtDisableBit
     model.opt.disableflags |= bits.mjDSBL_CONSTRAINT | bits.mjDSBL_CONTACT | bits.mjDSBL_SENSOR

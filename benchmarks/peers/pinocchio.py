@@ -1,4 +1,4 @@
-"""Pinocchio, the wheel ``pin``: its batch calls with one thread where it has them, else one Python call per state."""
+"""Pinocchio, the wheel ``pin``: its batch calls with one thread if available, otherwise one Python call per state."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def load(folder: Path) -> Model:
 
 
 def in_parallel(function: Callable[..., object], m: Model) -> Callable[..., Callable[[], Array]]:
-    """A batch call: states are columns, and the result is written to an array that is there already."""
+    """A batch call: states are columns, and the result is written to an existing array."""
 
     def batch(*arrays: Array) -> Callable[[], Array]:
         columns = [np.asfortranarray(x.T) for x in arrays]
@@ -49,7 +49,7 @@ def in_parallel(function: Callable[..., object], m: Model) -> Callable[..., Call
 
 
 def ways(m: Model, quantity: str) -> dict[str, Way]:
-    """By Pinocchio's fastest call of each."""
+    """Pinocchio's fastest call for each quantity."""
     model, data = m.model, m.data
     regressor = Way(
         "computeJointTorqueRegressor",

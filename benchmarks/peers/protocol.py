@@ -1,11 +1,11 @@
-"""What every peer's file gives, and what a peer's process needs to run it: NumPy and the standard library alone.
+"""The interface of every library's module, which needs only NumPy and the standard library.
 
 A peer is a module with
 
     VERSION              a string
-    load(folder)         its model of the arm in a folder that has arm.urdf and arm.toml
-    ways(model, quantity) the ways to compute a quantity, by name; empty where the peer does not have it
-    operations(model, quantity)  where the peer can count them
+    load(folder)         its model of the arm in a folder with arm.urdf and arm.toml
+    ways(model, quantity) the ways to compute a quantity, by name; empty if it is not supported
+    operations(model, quantity)  operation counts, if available
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 Array = np.ndarray
-# what goes into each quantity that is compared
+# the inputs of each compared quantity
 INPUTS = {
     "inverse_dynamics": ("q", "qd", "qdd"),
     "forward_dynamics": ("q", "qd", "tau"),
@@ -32,21 +32,21 @@ INPUTS = {
 
 
 def as_array(result: Any) -> Array:
-    """A result that is an array, or nearly."""
+    """A result that can be converted to an array."""
     return np.asarray(result)
 
 
 @dataclass(frozen=True)
 class Way:
-    """How a peer computes a quantity.
+    """One way to compute a quantity.
 
-    call   what is called, as the page names it
+    call   name of the call on the page
     one    a function of the arrays of one state
-    batch  from arrays of many states, a function without arguments that computes them all; without it, a Python loop
-    read   the numbers to compare, from what ``one`` gives
-    rows   the same from what ``batch`` gives, one row per state
-    alone  whether it runs on one core; otherwise it may have all
-    bound  how far from our results it may be, of the largest number
+    batch  from arrays of many states, a function without arguments that computes them all; otherwise a Python loop is used
+    read   the numbers to compare, from the result of ``one``
+    rows   the same from the result of ``batch``, one row per state
+    alone  whether it runs on one core; otherwise it may use all
+    bound  allowed difference from our results, relative to the largest number
     """
 
     call: str

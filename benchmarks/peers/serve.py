@@ -1,6 +1,6 @@
-"""The process of one peer: requests in, answers out, one line of JSON each (python -m peers.serve NAME FOLDER).
+"""The process of one library: requests in, answers out, one line of JSON each (python -m peers.serve NAME FOLDER).
 
-Every peer is timed by the same rule: the least time of a call, repeated for a while, with short calls in loops.
+Every library is timed by the same rule: the minimum time of a call, repeated for a while, with short calls in loops.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ import numpy as np
 
 from peers.protocol import INPUTS, Array, Way
 
-LOOPED, AWHILE = 200, 0.02  # states of a Python loop where a peer has no batch call, and s that it may take
-SAMPLE = 50e-6  # s, the least that is timed at once
+LOOPED, AWHILE = 200, 0.02  # states of a Python loop without a batch call, and its time limit in s
+SAMPLE = 50e-6  # s, the shortest interval that is timed
 ALL_CORES = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
 
 
 class Server:
-    """One peer, its models and the call that was prepared last."""
+    """One library, its models and the call that was prepared last."""
 
     def __init__(self, name: str, folder: Path) -> None:
         start = time.perf_counter()
@@ -37,17 +37,17 @@ class Server:
         self.prepared: tuple[Any, Callable[[], Any], int] = (None, lambda: None, 0)
 
     def states(self, case: str, quantity: str, count: int) -> list[Array]:
-        """The same for every peer; of one state without a leading axis."""
+        """The states, the same for every library; a single state has no leading axis."""
         files = [np.load(self.folder / case / f"{name}.npy", mmap_mode="r") for name in INPUTS[quantity]]
         return [np.array(x[0] if count == 1 else x[:count]) for x in files]
 
     def cores(self, way: Way) -> None:
-        """One core, the last, or all that there are."""
+        """Restrict the process to one core, the last, or allow all cores."""
         if ALL_CORES:
             os.sched_setaffinity(0, {max(ALL_CORES)} if way.alone else ALL_CORES)
 
     def way(self, case: str, quantity: str, name: str) -> Way:
-        """Made when it is first asked for."""
+        """The model, created at first use."""
         if case not in self.models:
             self.models[case] = self.peer.load(self.folder / case)
         if (case, quantity) not in self.ways:
@@ -57,11 +57,11 @@ class Server:
     # -- requests -------------------------------------------------------------------------------------
 
     def hello(self) -> dict[str, Any]:
-        """Who it is, and how long its import took."""
+        """The version, and the duration of the import."""
         return {"version": self.peer.VERSION, "import": self.imported}
 
     def check(self, case: str, quantity: str) -> dict[str, Any]:
-        """Every way beside our results: the largest difference over the largest number; and seconds to the first result."""
+        """Every way compared with our results: the largest difference relative to the largest number; and seconds to the first result."""
         clock = time.perf_counter()
         if case not in self.models:
             self.models[case] = self.peer.load(self.folder / case)
@@ -88,17 +88,17 @@ class Server:
         return {"ways": found, "load": loaded, "first": first}
 
     def time(self, case: str, quantity: str, way: str, states: int, seconds: float) -> dict[str, Any]:
-        """Seconds per state; a loop over single calls is as long as LOOPED at most."""
+        """Seconds per state; a loop over single calls takes at most LOOPED."""
         key = (case, quantity, way, states)
         if self.prepared[0] != key:
-            self.prepared = (None, lambda: None, 0)  # the memory of the last is free before this one's is taken
+            self.prepared = (None, lambda: None, 0)  # free the memory of the last one before allocating this one's
             self.prepared = (key, *self.calls(*key))
         _, call, count = self.prepared
         self.cores(self.way(case, quantity, way))
         return {"seconds": least(call, seconds) / count}
 
     def calls(self, case: str, quantity: str, name: str, states: int) -> tuple[Callable[[], Any], int]:
-        """A call without arguments, and how many states it computes."""
+        """A call without arguments, and the number of states that it computes."""
         way = self.way(case, quantity, name)
         if way.batch is not None and states > 1:
             return way.batch(*self.states(case, quantity, states)), states
@@ -119,11 +119,11 @@ class Server:
         return loop, len(rows)
 
     def memory(self, case: str, quantity: str, way: str, states: int) -> dict[str, Any]:
-        """Bytes by which a batch makes the process grow, beyond inputs and outputs, and what it has without that batch."""
+        """Bytes by which a batch makes the process grow, in addition to inputs and outputs, and its size without that batch."""
         self.calls(case, quantity, way, 1000)[0]()
         before = peak()
         paths = [self.folder / case / f"{name}.npy" for name in INPUTS[quantity]]
-        arrays = [np.load(path)[:states] for path in paths]  # not mapped: that would count twice
+        arrays = [np.load(path)[:states] for path in paths]  # not memory-mapped, which would count twice
         chosen = self.way(case, quantity, way)
         result = np.asarray(chosen.batch(*arrays)())
         taken = sum(x.nbytes for x in (*arrays, result))
@@ -135,7 +135,7 @@ class Server:
 
 
 def least(call: Callable[[], Any], seconds: float) -> float:
-    """The least time of one call."""
+    """The minimum time of one call."""
     start = time.perf_counter()
     call()
     best = time.perf_counter() - start
@@ -151,7 +151,7 @@ def least(call: Callable[[], Any], seconds: float) -> float:
 
 
 def peak() -> int:
-    """The most memory that the process had so far (bytes), as Linux counts it; getrusage's begins with the parent's."""
+    """The peak memory of the process so far (bytes), from Linux; that of getrusage includes the parent's."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
 
@@ -159,7 +159,7 @@ def peak() -> int:
 def main(name: str, folder: str) -> None:
     """Answer until there are no more requests."""
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what a library prints does not get among the answers
+    os.dup2(2, 1)  # output of a library must not mix with the answers
     if ALL_CORES:
         os.sched_setaffinity(0, {max(ALL_CORES)})  # before a library starts its threads
     server = Server(name, Path(folder))

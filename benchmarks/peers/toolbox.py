@@ -19,7 +19,7 @@ NEARLY = 1e-9
 
 
 def load(folder: Path) -> dict[str, Any]:
-    """By Denavit-Hartenberg rows where the arm has them, else from URDF, which is a thousand times slower."""
+    """The model from Denavit-Hartenberg rows if the arm has them, otherwise from URDF, which is a thousand times slower."""
     links = standard(folder / "arm.toml") or modified(folder / "arm.urdf")
     return {"DH rows": DHRobot(links)} if links else {"URDF": Robot.URDF(str(folder / "arm.urdf"))}
 
@@ -37,14 +37,14 @@ def standard(path: Path) -> list[RevoluteDH]:
 
 
 def numbers(element: Any, name: str, default: str) -> Array:
-    """An attribute of URDF that holds numbers."""
+    """The numbers in a URDF attribute."""
     return np.array((default if element is None else element.get(name, default)).split(), float)
 
 
 def modified(path: Path) -> list[RevoluteMDH]:
-    """Rows in the modified convention, where every joint of a URDF is placed as that has it; none otherwise.
+    """Rows in the modified convention, if every joint of a URDF can be expressed in it; otherwise None.
 
-    Links that are fixed to the last one are left out: they have no mass where the results are equal.
+    Links that are fixed to the last one are omitted: they have no mass in the cases that are compared.
     """
     robot, rows = ElementTree.parse(path).getroot(), []
     links = {link.get("name"): link.find("inertial") for link in robot.iter("link")}
@@ -80,7 +80,7 @@ def ways(models: dict[str, Any], quantity: str) -> dict[str, Way]:
 
     def of(model: Any, kind: str) -> Way:
         method = getattr(model, name)
-        in_c = (kind, name) == ("DHRobot", "rne")  # which takes whole trajectories to C
+        in_c = (kind, name) == ("DHRobot", "rne")  # which passes whole trajectories to C
         return Way(f"{kind}.{name}", method, (lambda *x: lambda: method(*x)) if in_c else None)
 
     return {which: of(model, type(model).__name__) for which, model in models.items()}

@@ -85,7 +85,8 @@ GROUPS = {
     ),
     "errors": (
         "Errors and warnings",
-        "Everything raised for wrong input is a `DalembertError`.",
+        "Everything raised for wrong input is a `DalembertError`. [Error messages](../errors.md) shows the common ones with "
+        "their remedies.",
         "DalembertError RobotError ShapeError LimitError PathError ClosureError SimulationError SingularInertiaError "
         "SingularityError MissingExtraError ModelWarning PhysicalWarning IdentificationWarning InterpolationWarning "
         "CacheWarning",

@@ -35,12 +35,27 @@ DRAFT = ROOT / "out" / "site-pages"  # what the pages wrote while they were exec
 # files of the repository that pages link to, and where they are in the site
 ELSEWHERE = {
     "README.md": "index.md",
+    "CHANGELOG.md": "project/changelog.md",
+    "CONTRIBUTING.md": "project/contributing.md",
+    "SECURITY.md": "project/security.md",
     "examples/book/README.md": "book/index.md",
     "benchmarks/gpu/RESULTS.md": "benchmarks/gpu.md",
 }
+# pages that a long run writes, and what stands there until it has been run
+WRITTEN = {"trust.md": "# Trust\n\n`make soak` writes this page. It has not been run in this checkout.\n"}
 MADE = re.compile(r'(?:\]\(|src=")((?:pictures|live)/[\w.-]+)')
 LINK = re.compile(r"(?<=\]\()(?![a-z]+:)(?P<path>[^)#\s]*)(?P<anchor>#[^)\s]*)?(?=\))")
+CELL = re.compile(r"<td[^>]*>.*?</td>", re.DOTALL)
+CODE = re.compile(r"<code>([^<]*)</code>")
 texts: dict[str, str] = {}  # pages as they are after execution, by their place in the site
+
+
+def on_config(config: MkDocsConfig) -> None:
+    """The pages that the navigation does not name become its last part: what the project promises, and how it is kept."""
+    named = set(re.findall(r"'([\w./-]+\.md)'", str(config.nav)))
+    pages = {path.name for path in Path(config.docs_dir).glob("*.md")} | WRITTEN.keys()
+    others = [place for path, place in ELSEWHERE.items() if place.startswith("project/") and (ROOT / path).exists()]
+    config.nav = [*(config.nav or []), {"Project": [*sorted(pages - named), *others]}]
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -65,6 +80,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         add(files, config, f"book/{path.stem}.md", text)
         for name, content in pictures.items():
             add(files, config, f"book/{name}", content)
+    for path, name in ELSEWHERE.items():
+        if name.startswith("project/") and (ROOT / path).exists():
+            add(files, config, name, (ROOT / path).read_text(encoding="utf-8"))
+    for name, text in WRITTEN.items():
+        if files.get_file_from_path(name) is None:
+            add(files, config, name, text)
     add(files, config, "book/index.md", (ROOT / "examples" / "book" / "README.md").read_text(encoding="utf-8"))
     for path in sorted((ROOT / "benchmarks").glob("**/*.md")):
         name = ELSEWHERE.get(str(path.relative_to(ROOT)), f"benchmarks/{path.name}")
@@ -191,5 +212,12 @@ def site_link(link: re.Match[str], uri: str, files: Files) -> str:
 
 
 def on_page_content(html: str, page: Page, **_: Any) -> str:
-    """Formulas as MathML."""
-    return mathematics.in_mathml(html)
+    """Formulas as MathML, and code in tables that may be broken after its signs."""
+    return CELL.sub(lambda cell: CODE.sub(breakable, cell[0]), mathematics.in_mathml(html))
+
+
+def breakable(code: re.Match[str]) -> str:
+    """Code in a table, which may be broken after a sign where it is long."""
+    if len(code[1]) < 24:
+        return code[0]
+    return "<code>" + re.sub(r"(?<=[\w)])(&[a-z]+;|[/_.,:(=]+)", r"\1<wbr>", code[1]) + "</code>"

@@ -1,12 +1,12 @@
 /*
- * A control loop at 1 kHz: computed torque, tau = B(q) (qdd_d + Kd e' + Kp e) + C(q, qd) qd + g(q), which is inverse
- * dynamics of the acceleration in brackets. The robot is simulated: forward dynamics, Runge and Kutta's method.
+ * A control loop at 1 kHz: computed torque, tau = B(q) (qdd_d + Kd e' + Kp e) + C(q, qd) qd + g(q), which is the inverse
+ * dynamics for the acceleration in brackets. The robot is simulated: forward dynamics with the Runge-Kutta method.
  *
  * control_loop SECONDS       waits for every period, as on a robot
  * control_loop SECONDS fast  does not wait
  *
- * It prints the longest time that the law took and the largest tracking error, and returns 1 where that is above
- * 20 mrad. Timing is that of this computer: a real-time kernel and a pinned core make the longest time reliable.
+ * It prints the longest execution time of the control law and the largest tracking error, and returns 1 if that is above
+ * 20 mrad. Timing depends on this computer: a real-time kernel and a pinned core make the longest time reliable.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -29,7 +29,7 @@ static const double home[N] = {0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785};
 static const double swing[N] = {0.4, 0.3, -0.3, 0.4, 0.5, 0.3, 0.6}; /* rad */
 static const double speed[N] = {2.0, 1.5, 2.5, 1.7, 3.0, 2.2, 3.5};  /* rad/s */
 
-/* where the joints should be: they start at rest */
+/* the desired motion, which starts at rest */
 static void desired(double t, double q[N], double qd[N], double qdd[N])
 {
     int k;
@@ -41,7 +41,7 @@ static void desired(double t, double q[N], double qd[N], double qdd[N])
     }
 }
 
-/* the law: what a robot's controller runs in every period */
+/* the control law, which a robot's controller executes in every period */
 static void control(double t, const double q[N], const double qd[N], double tau[N])
 {
     double q_d[N], qd_d[N], v[N];
@@ -52,7 +52,7 @@ static void control(double t, const double q[N], const double qd[N], double tau[
     panda_inverse_dynamics(q, qd, v, tau);
 }
 
-/* the robot: one period under constant torques, Runge and Kutta's method of order 4 */
+/* the robot: one period under constant torques, fourth-order Runge-Kutta method */
 static void plant(double q[N], double qd[N], const double tau[N])
 {
     static const double at[4] = {0.0, 0.5, 0.5, 1.0}, weight[4] = {1.0, 2.0, 2.0, 1.0};
@@ -119,9 +119,9 @@ int main(int count, char **words)
                 worst = fabs(q_d[k] - q[k]);
     }
     printf("%ld periods of %g ms\n", steps, 1e3 * PERIOD);
-    printf("law: %.2f us on average, %.2f us at most\n", steps ? 1e6 * sum / (double)steps : 0.0, 1e6 * longest);
+    printf("control law: %.2f us on average, %.2f us at most\n", steps ? 1e6 * sum / (double)steps : 0.0, 1e6 * longest);
     if (waits)
-        printf("a period began %.0f us late at most\n", 1e6 * latest);
+        printf("latest start of a period: %.0f us late\n", 1e6 * latest);
     printf("tracking error: %.3f mrad at most\n", 1e3 * worst);
     return !(worst <= LARGEST_ERROR);
 }

@@ -27,7 +27,7 @@ from dalembert.kernel import forks as _forks  # noqa: F401
 
 __doc__ = f"{__doc__}\n{_introduction()} Their equations are cited as S (7.42) and M (2.11).\n"
 
-TYPE_CHECKING = False  # typing's own would have to be imported: nothing is, so that the command can begin at once
+TYPE_CHECKING = False  # not typing.TYPE_CHECKING: nothing is imported, so that the command starts quickly
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
@@ -88,7 +88,7 @@ if TYPE_CHECKING:
     from dalembert.trajectory.trajectory import Trajectory
     from dalembert.web.page import write_page
 
-# names that are imported when they are first asked for, by the module in which they stand: as above, for type checkers
+# names that are imported on first use, by module: the same list as above, which is for type checkers
 _LATER = {
     name: module
     for module, names in {
@@ -221,7 +221,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _elsewhere(name: str) -> str:
-    """Where a name that is not here may be meant: in an arm, or in a motion."""
+    """A hint for a name that is not found here: it may be a method of an arm or of a motion."""
     if name.startswith("_"):
         return ""
     from dalembert.arm import Arm
@@ -259,16 +259,16 @@ def load(
     density: float | str | None = None,
     arguments: Mapping[str, Any] | None = None,
 ) -> Arm:
-    """An arm by its shipped name, or from a file: .urdf, .xacro, .sdf, .toml, .xml (MJCF), or a DH table in .csv or .xlsx.
+    """A shipped arm by name, or an arm from a file: .urdf, .xacro, .sdf, .toml, .xml (MJCF), or a DH table (.csv, .xlsx).
 
-    physical    "warn" loads a robot with an inertia that no body can have, and says so
-    tip         the link whose frame is the end effector; the file's own choice unless given
+    physical    "warn" loads a robot with a physically impossible inertia, with a warning instead of an error
+    tip         the link whose frame is the end effector; default: the choice of the file
     lock        joints that are held fixed, and their positions (rad or m)
-    root        the link that becomes the base: what hangs on it is the arm. With ``tip`` too, the arm is the chain
-                between them, and joints beside it are held fixed
-    convention  of a DH table, where the file does not say it
-    density     kg/m³, or a material such as "aluminium": links without a mass have that of their shapes
-    arguments   of a .xacro file, those that it asks for by $(arg NAME)
+    root        the link that becomes the base: the arm consists of the links that it carries. Together with ``tip``,
+                the arm is the chain between the two, and joints outside the chain are held fixed
+    convention  of a DH table, if the file does not state it
+    density     kg/m³, or a material such as "aluminium": links without a mass get the mass of their shapes
+    arguments   of a .xacro file: values for the arguments that it reads by $(arg NAME)
 
     >>> load("panda")
     <Arm 'panda': 7 joints>
@@ -284,7 +284,7 @@ def load(
         return Arm(load_robot(source, physical=physical, tip=tip, lock=lock, root=root, **options))
     if unused := [name for name, value in options.items() if value is not None]:
         raise RobotError(
-            f"{unused[0]} is about reading a file, and robot '{source.name}' is read already; leave it out"
+            f"{unused[0]} applies to reading a file, but robot '{source.name}' has already been read; leave it out"
         )
     robot = source if tip is None else source.with_tip(tip)
     return Arm(part_of(robot, f"robot '{robot.name}'", lock=lock, root=root, chain=tip is not None))

@@ -4,7 +4,7 @@ import signal
 
 
 def main() -> None:
-    """Run the command. Until it is loaded, Ctrl-C ends the process without a word, as it ends any program."""
+    """Run the command. Until it is loaded, Ctrl-C ends the process silently, as for any program."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from dalembert.cli.main import main as command

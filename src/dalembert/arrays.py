@@ -1,7 +1,7 @@
-"""What a user gives as numbers, as arrays of them: the one rule for types, and the sentences for what breaks it.
+"""Conversion of numeric arguments to arrays: one rule for types, and the messages for input that breaks it.
 
 float32 stays float32. Every other real type (float16, longdouble, integers, bool, Python numbers) becomes float64.
-Dask arrays stay lazy where a method can work block by block; where numbers are needed at once, they are refused.
+Dask arrays stay lazy where a method can work block by block; where values are needed immediately, they are refused.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TOO_LARGE = f"a number beyond ±{np.finfo(DOUBLE).max:.2g}, the largest that flo
 
 
 def real(name: str, value: Any) -> Any:
-    """``value`` as an array of float32, if that is what it holds, or of float64; lazy arrays stay lazy.
+    """``value`` as an array of float32, if it holds float32, and otherwise of float64; lazy arrays stay lazy.
 
     >>> real("q", np.float16([1, 2])).dtype, real("q", np.float32([1, 2])).dtype, real("q", [True, False]).dtype
     (dtype('float64'), dtype('float32'), dtype('float64'))
@@ -52,7 +52,7 @@ def double(name: str, value: Any) -> NDArray[np.float64]:
 
 
 def is_lazy(value: Any) -> bool:
-    """Whether ``value`` is a Dask array; where Dask has not been imported nothing is one, and it is not imported here.
+    """Whether ``value`` is a Dask array. Dask is not imported here: if nobody has imported it, nothing can be one.
 
     >>> is_lazy(np.zeros(3))
     False
@@ -62,13 +62,13 @@ def is_lazy(value: Any) -> bool:
 
 
 def at_once(name: str, value: Any) -> Any:
-    """``value`` as it is; a Dask array is refused, for its numbers would be computed here and not when it is asked to.
+    """``value`` unchanged; a Dask array is refused, because its values would have to be computed here and now.
 
     >>> at_once("q", [1.0, 2.0])
     [1.0, 2.0]
     """
     if is_lazy(value):
-        raise ShapeError(f"{name} is a Dask array, but its numbers are needed at once here: give {name}.compute()")
+        raise ShapeError(f"{name} is a Dask array, but its values are needed immediately: give {name}.compute()")
     return value
 
 
@@ -87,19 +87,19 @@ def number(name: str, value: Any) -> float:
 
 
 def shown(value: Any) -> str:
-    """The beginning of a value, for a sentence.
+    """A shortened ``repr`` of a value, for use in a message.
 
     >>> shown([1, "two"])
     "[1, 'two']"
     """
     try:
         return f"{value!r:.80}"
-    except ValueError:  # Python writes out no integer of more than 4300 digits
+    except ValueError:  # Python refuses to print an integer of more than 4300 digits
         return f"a {type(value).__name__} with an integer too long to write out"
 
 
 def which_state(index: Iterable[Any]) -> str:
-    """Which state of a batch, in words for the end of a clause; nothing where there is no batch.
+    """The index of a state in a batch, in words for the end of a clause; empty if there is no batch.
 
     >>> which_state((2, 0))
     ' (state 2, 0 of the batch)'
@@ -109,7 +109,7 @@ def which_state(index: Iterable[Any]) -> str:
 
 
 def _computes_itself(value: Any) -> bool:
-    """Whether the array brings its own way to run a gufunc, as Dask's do; tables of pandas and others are read."""
+    """Whether the array implements gufuncs itself, as Dask arrays do; tables of pandas and others are converted."""
     own = getattr(type(value), "__array_ufunc__", None)
     return own is not None and own is not np.ndarray.__array_ufunc__ and not isinstance(value, np.generic) and not hasattr(
         value, "to_numpy"
@@ -128,7 +128,7 @@ def _array(name: str, value: Any) -> Any:
         raise ShapeError(f"{name} is not an array of numbers: {shown(value)}") from None
     except RuntimeError:  # of PyTorch
         raise ShapeError(
-            f"{name} is differentiated by its library, which ends here: give its numbers, {name}.detach().numpy()"
+            f"{name} is tracked for differentiation by its library, which ends here: give its values, {name}.detach().numpy()"
         ) from None
     if hasattr(value, "__array__") or array.dtype == DOUBLE:
         return array
@@ -140,7 +140,7 @@ def _array(name: str, value: Any) -> Any:
 
 
 def _objects(name: str, value: Any) -> Array:
-    """An array of Python objects as numbers, where each is one: Fraction, Decimal, long integers."""
+    """An array of Python objects as numbers, if each of them is one: Fraction, Decimal, long integers."""
     array = np.asarray(value)
     try:
         return np.array([float(x) for x in array.ravel()], DOUBLE).reshape(array.shape)

@@ -1,13 +1,13 @@
-"""The errors a user can meet: each is one sentence that names the thing, the value and the fix."""
+"""The errors a user can meet: each is one sentence that names the thing, the value and the remedy."""
 
-LONGEST = 4000  # letters of a sentence
+LONGEST = 4000  # characters in a message
 
 
 class DalembertError(ValueError):
     """Base of every error that dalembert raises for wrong input.
 
-    Names out of files stand in the sentence, and they can hold anything: line breaks, control characters and halves
-    of surrogate pairs are shown as escapes, and the middle of an endless sentence is left out.
+    A message may quote names from files, which can hold anything: line breaks, control characters and lone surrogates
+    are shown as escapes, and the middle of an excessively long message is left out.
 
     >>> str(DalembertError("no joint 'a\\nb'"))
     "no joint 'a\\\\nb'"
@@ -17,7 +17,7 @@ class DalembertError(ValueError):
         sentence = _shortened(sentence)
         if not sentence.isprintable():
             sentence = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in sentence)
-        super().__init__(_shortened(sentence))  # an escape has up to ten letters
+        super().__init__(_shortened(sentence))  # an escape has up to ten characters
 
 
 def _shortened(sentence: str) -> str:
@@ -25,11 +25,11 @@ def _shortened(sentence: str) -> str:
 
 
 class MissingExtraError(DalembertError, ImportError):
-    """An optional package that is not installed; the sentence ends with the command that installs it."""
+    """An optional package is not installed; the message ends with the command that installs it."""
 
 
 class RobotError(DalembertError):
-    """A robot description (file, table or object) that cannot be a robot."""
+    """A robot description (file, table or object) that does not define a valid robot."""
 
 
 class ShapeError(DalembertError):
@@ -37,13 +37,13 @@ class ShapeError(DalembertError):
 
 
 class SingularInertiaError(DalembertError):
-    """B(q) has no inverse because a moving part has no inertia at all."""
+    """The inertia matrix B(q) has no inverse, because a joint moves no inertia at all."""
 
 
 class PathError(DalembertError):
     """A tip path that the arm cannot follow. ``kind`` is "unreachable", "singular" or "limit".
 
-    point  (x, y, z) of the first point at fault (m), s its distance along the path (m), time its instant (s)
+    point  (x, y, z) of the first point that fails (m); s is its distance along the path (m), time its time (s)
     """
 
     def __init__(self, sentence: str, kind: str, point: tuple[float, float, float], s: float, time: float) -> None:
@@ -55,7 +55,7 @@ class PathError(DalembertError):
 
 
 class LimitError(DalembertError):
-    """A limit that is missing, or that no timing of the motion can keep: at ``joint`` and ``time`` (s)."""
+    """A limit that is missing, or that the motion violates however it is timed, at ``joint`` and ``time`` (s)."""
 
     def __init__(self, sentence: str, joint: str = "", kind: str = "effort", time: float | None = None) -> None:
         super().__init__(sentence)
@@ -63,15 +63,15 @@ class LimitError(DalembertError):
 
 
 class SimulationError(DalembertError):
-    """A simulation that cannot go on: it left the numbers, or a joint met its limit."""
+    """A simulation that cannot continue: it diverged, or a joint reached its limit."""
 
 
 class SingularityError(DalembertError):
     """A configuration in which the operational space model does not exist, S 7.8.
 
     kind   "kinematic": the arm cannot move its tip in every direction of the task there;
-           "representation": it can, but the numbers chosen for the orientation have no derivative there
-    index  where in the batch (a tuple; empty for a single configuration), value the measure found
+           "representation": it can, but the coordinates chosen for the orientation have no derivative there
+    index  position in the batch (a tuple; empty for a single configuration); value is the measure that was computed
     """
 
     def __init__(self, sentence: str, kind: str, index: tuple[int, ...], value: float) -> None:
@@ -83,11 +83,11 @@ class SingularityError(DalembertError):
 
 
 class ClosureError(DalembertError):
-    """A closed chain that cannot be closed there. ``kind`` is "unreachable", "singular" or "branch".
+    """A closed chain that cannot be closed at a configuration. ``kind`` is "unreachable", "singular" or "branch".
 
-    unreachable: no position of the passive joints closes the loop; singular: the actuated joints do not
-    say how the passive ones move; branch: the loop cannot be closed near the pose that its file names.
-    loop names it, index says where in the batch (a tuple; empty for a single configuration).
+    unreachable: no position of the passive joints closes the loop; singular: the actuated joints do not determine
+    the velocities of the passive ones; branch: the loop cannot be closed near the pose given in its file.
+    ``loop`` is the loop's name, ``index`` the position in the batch (a tuple; empty for a single configuration).
     """
 
     def __init__(self, sentence: str, kind: str, loop: str, index: tuple[int, ...] = ()) -> None:

@@ -321,7 +321,7 @@ def test_ellipsoid_command(tmp_path: Path) -> None:
         run("ellipsoid", "panda", "--q", "0.3 -0.4 0.2 -1.8 0.1 1.6 0.5", "--kind", kind, "--plot", svg, "--force")
     assert "needs 3 numbers" in run("ellipsoid", "planar-3r", "--q", "1 2", code=2)
     assert "already" in run("ellipsoid", "planar-3r", "--q", "1 2 3", "--plot", picture, code=2)
-    assert "cannot stand" in run(
+    assert "cannot hold still" in run(
         "ellipsoid", "planar-3r", "--q", "0.9 -1 -0.7", "--kind", "static", "--limits", "unit", code=2
     )
     assert "kinematic singularity" in run("ellipsoid", "planar-3r", "--q", "1 0 0", code=2)
@@ -357,10 +357,10 @@ def test_empty_batches_and_nan(redundancy) -> None:
 @pytest.mark.parametrize(
     ("name", "limits", "words"),
     [
-        ("planar-2r", "arm", "largest share of a torque limit that holding still takes"),
-        ("planar-2r", None, "largest joint torque that holding still takes (N m)"),
-        ("cartesian-2", None, "largest joint torque that holding still takes (N)"),
-        ("pr-arm", None, "largest joint torque that holding still takes (N m; N at prismatic joints)"),
+        ("planar-2r", "arm", "largest share of a torque limit needed to hold still"),
+        ("planar-2r", None, "largest joint torque needed to hold still (N m)"),
+        ("cartesian-2", None, "largest joint torque needed to hold still (N)"),
+        ("pr-arm", None, "largest joint torque needed to hold still (N m; N at prismatic joints)"),
     ],
 )
 def test_a_gravity_load_without_limits_is_no_share(name, limits, words):

@@ -91,7 +91,7 @@ def test_margins_and_causes(drawn):
         ({"mass": 5}, "0.05 is 5 %"),
         ({"mass": -0.1}, "finite and ≥ 0"),
         ({"payload": (2, 1)}, r"it must be \(least, most\) in kg"),
-        ({"mass": [0.1, 0.1, 0.1]}, "has 3 numbers; arm 'planar-2r' has parameters of 2 joints"),
+        ({"mass": [0.1, 0.1, 0.1]}, "has 3 numbers, but arm 'planar-2r' has 2 joints with parameters"),
         ({"distribution": "cauchy"}, "'uniform' or 'normal'"),
         (0.1, "it must be a dict"),
     ],

@@ -70,7 +70,7 @@ def test_small_parameters_fall_out_of_the_code_and_not_of_the_torque(name: str, 
     assert 0 < np.max(np.sqrt(((tau - approximate) ** 2).mean(0) / (tau**2).mean(0))) <= share
     operations = [a.operations("inverse_dynamics").compiled.total for a in (arm, less)]
     assert operations[1] < fewer * operations[0]
-    assert "small parameters left out" in less.robot.notes[-1]
+    assert "small parameters omitted" in less.robot.notes[-1]
     dropped = {(part.joint, part.name) for part in _parts(arm)} - {(part.joint, part.name) for part in _parts(less)}
     assert dropped and all(
         part.name in less.robot.notes[-1] for part in _parts(arm) if (part.joint, part.name) in dropped
@@ -158,9 +158,9 @@ def test_the_command_shows_writes_and_draws(tmp_path: Path) -> None:
     assert da.load(model) == da.load("planar-2r").approximate(("coriolis", "off-diagonal"))
     assert run(app, [*arguments, "-o", "-"]).stdout == Path(table).read_text()
     for wrong, sentence in (
-        (["planar-2r"], "errors are those along a motion"),
-        (["planar-2r", "--example", "7.2", "--drop", "velocity"], "'velocity' cannot be left out"),
-        (["planar-2r", "--example", "7.2", "--save", model], "say by --drop or --small"),
+        (["planar-2r"], "errors are computed along a motion"),
+        (["planar-2r", "--example", "7.2", "--drop", "velocity"], "'velocity' cannot be omitted"),
+        (["planar-2r", "--example", "7.2", "--save", model], "choose what it omits by --drop or --small"),
         (["planar-2r", "--example", "7.2", "--small", "0.01"], "--small needs one motion"),
         (["planar-2r", "--example", "7.2", "-o", table], "already"),
     ):

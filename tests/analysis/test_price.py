@@ -234,7 +234,7 @@ def test_compare_and_growth_give_lines() -> None:
     assert seen == sorted(seen) and seen[0] == 0 and seen[-1] < 1
     (large,) = growth([MANY_JOINTS + 1], ["lagrange-euler"])
     assert large.compiled is None and large.nanoseconds is None and large.written.total > 80000
-    with pytest.raises(da.DalembertError, match="1 joint or more, not 0"):
+    with pytest.raises(da.DalembertError, match="an arm needs at least 1 joint, not 0"):
         chain(0)
 
 
@@ -385,16 +385,16 @@ def test_command_for_an_arm() -> None:
             counts = [x for x in (line.table, line.written, line.compiled) if x is not None]
             assert row[1:-1] == [str(k) for x in counts for k in (x.multiplications, x.additions)]
     timed = run("compare", "planar-2r").stdout
-    assert "ns: for each state" in timed and "│" not in timed
+    assert "ns: per state" in timed and "│" not in timed
 
 
 def test_command_for_growth(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(price, "MANY_JOINTS", 4)  # seven take seconds
     output = run("compare", "--joints", "4..6", "--no-measure").stdout
     assert "written × = 276 n − 105" in output
-    assert "101348" in output and "—" in output and "--all takes them too" in " ".join(output.split())
+    assert "101348" in output and "—" in output and "--all includes them" in " ".join(output.split())
     assert "E, N, D: the same by M's Table 3" in output
-    assert "direct dynamics of n general revolute joints" in output and "S 7.6 says O(n) for inverse" in output
+    assert "direct dynamics of n general revolute joints" in output and "S 7.6 states O(n) for inverse" in output
     assert max(map(len, output.splitlines())) <= 80
     one = run("compare", "--joints", "3", "--no-measure").stdout
     assert "│" not in one and "written × =" not in one
@@ -411,7 +411,7 @@ def test_command_draws(tmp_path: Path, suffix: str) -> None:
     assert path.read_bytes()[:4] in (b"\x89PNG", b"<?xm", b"%PDF")
     assert [x.name for x in tmp_path.iterdir()] == [path.name]
     before = path.read_bytes()
-    assert "is there already" in mistake(*args)
+    assert "already exists" in mistake(*args)
     assert path.read_bytes() == before
     run(*args, "--force")
 
@@ -447,7 +447,7 @@ def test_joints(text: str, numbers: list[int]) -> None:
     ("many", 'is not a number of joints like 7, or a range like 2..12'),
     ("", "is not a number of joints"), ("2..", "is not a number of joints"), ("2..3..4", "is not a number of joints"),
     ("1.5", "is not a number of joints"), ("-3", "is not a number of joints"), ("2\n", "2"),
-    ("12..2", "begins after its end; write 2..12"), ("0..3", "between 1 and 24, not 0"), ("2..99", "not 99"),
+    ("12..2", "starts after its end; write 2..12"), ("0..3", "between 1 and 24, not 0"), ("2..99", "not 99"),
 ])  # fmt: skip
 def test_wrong_joints(text: str, sentence: str) -> None:
     if text == "2\n":

@@ -141,7 +141,7 @@ def test_table_and_csv_hold_the_same(arm: da.Arm, motion: da.Trajectory, tmp_pat
     for row, back in zip(rows, read, strict=True):
         for key, value in row.items():
             assert back[key] == "" if value != value else type(value)(back[key]) == value, key
-    with pytest.raises(da.DalembertError, match="left as it is"):
+    with pytest.raises(da.DalembertError, match="was not changed"):
         sizing.to_csv(tmp_path / "sizing.csv")
 
 

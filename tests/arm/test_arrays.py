@@ -207,9 +207,9 @@ def test_out_must_hold_the_result(name: str) -> None:
     frozen = np.empty((2, 2))
     frozen.setflags(write=False)
     for out, sentence in (
-        (np.empty((2, 2), int), "out holds int64, and the result would not fit into it; it must hold float64"),
-        (np.empty((2, 2), bool), "out holds bool, and"),
-        (np.empty((2, 2), object), "out holds object, and"),
+        (np.empty((2, 2), int), "out holds int64, which cannot store the result; it must hold float64"),
+        (np.empty((2, 2), bool), "out holds bool, which"),
+        (np.empty((2, 2), object), "out holds object, which"),
         ([[0.0, 0.0]] * 2, "out is a list; it must be a NumPy array"),
         (3.0, "out is a float; it must be a NumPy array"),
         ("out", "out is a str; it must be a NumPy array"),

@@ -62,11 +62,10 @@ def test_moving_base_is_six_joints_more(name: str) -> None:
     assert relative(on_floats(a, "inverse_dynamics", "lean", **given), expected) > 1e-3
 
 
-@pytest.mark.parametrize("name", [*DISTINCT, "losses"])
+# the last link of tx40.urdf has no inertia about its joint, so its acceleration is not determined
+@pytest.mark.parametrize("name", [*(name for name in DISTINCT if name != "tx40.urdf"), "losses"])
 def test_forward_of_inverse_dynamics_is_the_identity_on_a_moving_base(name: str) -> None:
     a = tried(name)
-    if a.placing.unresisted():
-        pytest.skip("nothing resists its last joint")
     q, qd, qdd = states(a, COUNT, 2)
     b, h = base_motions(COUNT, 1)[0], np.random.default_rng(4).uniform(-5, 5, (COUNT, 6))
     tau = on_floats(a, "inverse_dynamics", "lean", q=q, qd=qd, qdd=qdd, tip_wrench=h, base_motion=b)

@@ -276,7 +276,7 @@ def test_excite(name: str) -> None:
     q, _, _ = found.trajectory(np.linspace(0, 10, 200))
     assert a.closes(q).all() and found.trajectory.limits_report(a, torque=True) == []
     assert found.condition < (100 if name == "parallelogram" else 1000)
-    assert ("where they do" in " ".join(found.notes)) == (name == "five-bar")
+    assert ("is restricted to" in " ".join(found.notes)) == (name == "five-bar")
 
 
 def test_identify_payload() -> None:
@@ -321,7 +321,7 @@ def test_absolute_angles() -> None:
     q, qd, qdd = states(a)
     y = a.in_coordinates("absolute")  # both motors stand on the base, so that nothing changes
     assert relative(y.inverse_dynamics(q, qd, qdd), a.inverse_dynamics(q, qd, qdd)) < 1e-12
-    with pytest.raises(da.DalembertError, match="need parallel turning joints"):
+    with pytest.raises(da.DalembertError, match="need revolute joints with parallel axes"):
         arm("palletizer").in_coordinates("absolute")
 
 
@@ -335,7 +335,7 @@ REFUSED = {
     ("equations", "gripper"): "its joints do not follow q linearly",
     ("formulas", "gripper"): "has joints that follow others",
     ("formulas", "wrist"): "has joints that follow others",
-    **{("urdf", name): r"which URDF cannot hold.*; save it as \.toml" for name in [*EVERY, *COUPLED]},
+    **{("urdf", name): r"which URDF cannot express.*; save it as \.toml" for name in [*EVERY, *COUPLED]},
 }
 ASKED = {
     "equations": lambda a, folder: a.equations().text("B11"),

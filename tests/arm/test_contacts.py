@@ -104,7 +104,7 @@ def test_the_base_exerts_what_no_joint_feels():
     [
         ({"elbow": np.zeros(6)}, "has no link 'elbow'"),
         ({"link1": np.zeros(3)}, r"the wrench at 'link1' has shape \(3,\); it must be \(…, 6\)"),
-        (np.zeros(6), "it must be a dict of links"),
+        (np.zeros(6), "it must be a dict of link names"),
         ({"link1": ["a"] * 6}, "the wrench at 'link1'"),
         (
             {"link1": np.zeros((3, 6)), "link2": np.zeros((2, 6))},

@@ -116,11 +116,11 @@ def test_what_a_model_leaves_out_is_one_line_on_stderr_and_in_show_and_report(tm
     file = tmp_path / "arm.toml"
     da.Arm(robot.replace(links=links, left_out=("the fluid (density)",))).save(file)
     shown = run("show", file, width=120)
-    assert shown.stderr == f"warning: {file}: left out of the model, and torques depend on it: the fluid (density)\n"
+    assert shown.stderr == f"warning: {file}: not modelled, although torques depend on it: the fluid (density)\n"
     assert re.search(r"left out\s+the fluid", shown.stdout) and "weight held" in shown.stdout and "0.35" in shown.stdout
     with pytest.warns(da.ModelWarning, match="fluid"):
         arm = da.load(file)
-    assert "Left out of the model: the fluid (density)." in report_page._the_arm(arm)
+    assert "Omitted from the model: the fluid (density)." in report_page._the_arm(arm)
 
 
 def test_show_lists_further_terms_of_friction(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_choice_of_a_tip_is_said(tmp_path: Path) -> None:
     links = "".join(link.format(child, child, parent, child) for child, parent in (("a", "b"), ("l", "a"), ("r", "a")))
     (tmp_path / "r.urdf").write_text(f"<robot name='r'><link name='b'/>{links}</robot>")
     assert (
-        "note: the file names no tip, which is link 'l' of l, r; tip= (--tip) takes another"
+        "note: the file names no tip; the default is link 'l', one of l, r; choose another with tip= (--tip)"
         in run("show", tmp_path / "r.urdf").stderr
     )
     assert run("show", tmp_path / "r.urdf", "--tip", "r").stderr == ""
@@ -320,7 +320,7 @@ def test_the_summary_of_an_arm_without_limits_has_no_limits(tmp_path: Path) -> N
     summary = run("torques", "kr300", path).stderr
     assert "limit" not in summary and "at 1 instant," in summary
     sentence = mistake("torques", "kr300", path, "--check-limits")
-    assert "limits missing" in sentence and all(f"joint{k}" in sentence for k in range(1, 7))
+    assert "has no limits at" in sentence and all(f"joint{k}" in sentence for k in range(1, 7))
 
 
 def test_check_limits_exits_3_and_says_which(motion: Path, tmp_path: Path) -> None:
@@ -384,16 +384,16 @@ def test_columns_in_any_order_quoted_spaced_with_tau_and_blank_lines(motion: Pat
 def test_headers_with_mistakes(bad) -> None:
     assert bad(HEADER.replace("qd2", "qD2"), GOOD[1]).startswith(": unknown column 'qD2'")
     assert "did you mean 'qdd2'" in bad(HEADER.replace("qdd2", "qddd2"), GOOD[1])
-    assert bad("t,q1,q2,qd1,qd2", "0,0,0,0,0").startswith(": the columns qdd1 … are missing and cannot be made")
+    assert bad("t,q1,q2,qd1,qd2", "0,0,0,0,0").startswith(": the columns qdd1 … are missing and cannot be derived")
     assert bad("t,q1,q2,qd1", "0,0,0,0").endswith("but arm 'planar-2r' has 2 joints: qd must have the shape (…, 2)")
     assert bad("t,q1,q2,qd2", "0,0,0,0").startswith(": the column qd1 is missing")
     assert bad("q1,q2,qd1,qd2,qdd1,qdd2", "0,0,0,0,0,0").startswith(": the column t is missing")
     assert bad("t,q2,qd1,qd2,qdd1,qdd2", "0,0,0,0,0,0").startswith(": the column q1 is missing")
-    assert "q2 stands in the header more than once" in bad(HEADER + ",q2", GOOD[1] + ",0")
+    assert "q2 occurs more than once in the header" in bad(HEADER + ",q2", GOOD[1] + ",0")
     assert "no column q9" in bad(HEADER + ",q9", GOOD[1] + ",0")
     assert "column 8 has no name" in bad(HEADER + ",", GOOD[1] + ",0")
     assert "no header" in bad(*GOOD[1:])
-    assert "q is in 'grad'; known are rad, deg" in bad(HEADER.replace("q1", "q1 [grad]", 1), GOOD[1])
+    assert "q is in 'grad'; known units are rad, deg" in bad(HEADER.replace("q1", "q1 [grad]", 1), GOOD[1])
     assert bad("t;q1;q2;speed", "0;0;0;0").startswith(": unknown column 'speed'")
 
 
@@ -407,7 +407,7 @@ def test_other_separators_units_and_names_give_the_same_torques_and_are_said(mot
     other.write_text("\n".join(GOOD).replace(",", ";").replace(".", ","))
     commas = run("torques", "planar-2r", other)
     assert commas.stdout == plain.stdout
-    assert commas.stderr.splitlines()[0] == f"note: {other}: commas in numbers are taken as decimal points"
+    assert commas.stderr.splitlines()[0] == f"note: {other}: commas in numbers are read as decimal points"
     rows = np.loadtxt(motion, delimiter=",", skiprows=1) * [1e3, *[180 / np.pi] * 4, 1, 1]
     header = "time_ms,q1 [deg],q2 [deg],qd1 [deg/s],qd2 [deg/s],joint1.acceleration,joint2.acceleration"
     np.savetxt(other, rows, delimiter=",", header=header, comments="", fmt="%.17g")
@@ -415,10 +415,10 @@ def test_other_separators_units_and_names_give_the_same_torques_and_are_said(mot
     assert np.allclose(read_back(degrees.stdout)[1], read_back(plain.stdout)[1], rtol=1e-12, atol=1e-9)
     notes = [line for line in degrees.stderr.splitlines() if line.startswith("note: ")]
     brought = (("t", "ms"), ("q", "deg"), ("qd", "deg/s"))
-    assert notes == [f"note: {other}: {group} was brought from {unit} to SI" for group, unit in brought]
+    assert notes == [f"note: {other}: {group} was converted from {unit} to SI" for group, unit in brought]
     page = tmp_path / "page.html"
     result = run("report", "planar-2r", other, "-o", page)
-    assert all(note in result.stderr for note in notes) and "q was brought from deg to SI." in page.read_text()
+    assert all(note in result.stderr for note in notes) and "q was converted from deg to SI." in page.read_text()
 
 
 def test_the_wrong_number_of_joints_names_both_shapes(bad) -> None:
@@ -461,13 +461,15 @@ def test_missing_velocities_are_made_and_said(tmp_path: Path) -> None:
     np.savetxt(path, np.column_stack([t, q]), delimiter=",", header="t,q1,q2", comments="")
     result = run("torques", "planar-2r", path)
     (note,) = (line for line in result.stderr.splitlines() if line.startswith("note: "))
-    assert note.endswith("qd and qdd are not in the file and were made from q, by a quintic spline without phase shift")
+    assert note.endswith(
+        "qd and qdd are not in the file and were computed from q, by a quintic spline without phase shift"
+    )
     tau = da.load("planar-2r").inverse_dynamics(q, qd, qdd)
     assert np.abs(read_back(result.stdout)[1][6:-6, 1:] - tau[6:-6]).max() < 1e-3
     np.savetxt(path, np.column_stack([t, q, qd]), delimiter=",", header="t,q1,q2,qd1,qd2", comments="")
-    assert "qdd are not in the file and were made from qd" in run("torques", "planar-2r", path).stderr
+    assert "qdd are not in the file and were computed from qd" in run("torques", "planar-2r", path).stderr
     path.write_text("t,q1,q2\n" + "".join(f"{k // 2},0,0\n" for k in range(9)))
-    assert "line 3, column 't': the instant 0 s is there twice" in mistake("torques", "planar-2r", path)
+    assert "line 3, column 't': the time 0 s occurs twice" in mistake("torques", "planar-2r", path)
 
 
 def test_repeated_instants_and_a_single_instant_are_fine(tmp_path: Path) -> None:
@@ -569,7 +571,10 @@ def test_output_that_cannot_be_written_is_named() -> None:
         done = subprocess.run(
             [sys.executable, "-m", "dalembert", "arms"], stdout=full, stderr=subprocess.PIPE, text=True
         )
-    assert (done.returncode, done.stderr) == (2, "error: standard output: No space left on device\n")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "error: standard output: No space left on device; free some space there, or write to another disk\n",
+    )
 
 
 def test_a_full_disk_is_one_sentence(motion: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -733,7 +738,9 @@ def test_torques_show_what_stretching_the_time_does(motion: Path, tmp_path: Path
     assert "'x' is not a number" in mistake("torques", "planar-2r", motion, "--scaling", "1 x")
     assert "numbers from 1e-06 to" in mistake("torques", "planar-2r", motion, "--scaling", "0")
     wrench = ("--tip-wrench", "1 0 0 0 0 0")
-    assert "--scaling has no force at the tip" in mistake("torques", "planar-2r", motion, "--scaling", "1", *wrench)
+    assert "--scaling does not support a force at the tip" in mistake(
+        "torques", "planar-2r", motion, "--scaling", "1", *wrench
+    )
 
 
 def test_couplings() -> None:
@@ -765,8 +772,11 @@ def test_show_reads_a_table_and_fills_shapes(tmp_path: Path) -> None:
     table = tmp_path / "arm.csv"
     table.write_text("a [mm],alpha (deg),d,theta,mass\n500,90,0,q1,2\n")
     said = " ".join(run("show", table).output.split())
-    assert "the DH convention is taken as standard" in said and "columns brought to SI units: 'a [mm]' from mm" in said
-    assert "is taken as" not in " ".join(run("show", table, "--convention", "modified").output.split())
+    assert (
+        "the DH convention is assumed to be standard" in said
+        and "columns converted to SI units: 'a [mm]' from mm" in said
+    )
+    assert "is assumed to be" not in " ".join(run("show", table, "--convention", "modified").output.split())
     table.write_text("a,alpha,d,theta\n500,90,0,q1\n")
     assert "column 'a': 500 looks like millimetres" in run("show", table, code=2).stderr
     urdf = tmp_path / "arm.urdf"
@@ -825,12 +835,14 @@ def test_simulate_follows_a_motion_and_says_how_well(slow: Path, tmp_path: Path)
 
 def test_simulate_with_a_controller_says_what_is_missing(slow: Path) -> None:
     of = ("simulate", "planar-2r")
-    assert "--kp is for a controller, which needs a motion" in mistake(*of, "--kp", 3)
-    assert "--model is what a controller knows of the arm: add --follow" in mistake(*of, "--model", "panda")
-    assert "--control pd is for a controller" in mistake(*of, "--control", "pd")
+    assert "--kp applies to a controller, which needs a motion" in mistake(*of, "--kp", 3)
+    assert "--model is the arm that a controller assumes: add --follow" in mistake(*of, "--model", "panda")
+    assert "--control pd applies to a controller" in mistake(*of, "--control", "pd")
     assert "--control adaptive needs --kd" in mistake(*of, "--follow", slow, "--control", "adaptive")
-    assert "--gamma is no gain of --control computed, which takes --kp" in mistake(*of, "--follow", slow, "--gamma", 1)
-    assert "leave --torque away" in mistake(*of, "--follow", slow, "--torque", "gravity")
+    assert "--gamma is not a gain of --control computed, which takes --kp" in mistake(
+        *of, "--follow", slow, "--gamma", 1
+    )
+    assert "leave out --torque" in mistake(*of, "--follow", slow, "--torque", "gravity")
     assert "the model 'pendulum' has 1 joints" in mistake(*of, "--follow", slow, "--model", "pendulum")
 
 

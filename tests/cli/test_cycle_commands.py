@@ -53,7 +53,7 @@ def test_a_spline_that_swings_out_of_a_hold_is_said_with_the_remedy(tmp_path: Pa
     for interpolation in ("auto", "spline", "monotone"):
         out = tmp_path / f"{interpolation}.csv"
         words = invoke("torques", "planar-2r", path, "-o", out, "--interpolation", interpolation)
-        assert ("the spline through them goes to" in words) == (interpolation != "monotone")
+        assert ("the spline through them reaches" in words) == (interpolation != "monotone")
         assert ("by a monotone curve" in words) == (interpolation != "spline")
         peaks[interpolation] = np.abs(np.loadtxt(out, delimiter=",", skiprows=1)[:, 1:]).max()
     assert peaks["auto"] == peaks["monotone"] < peaks["spline"]

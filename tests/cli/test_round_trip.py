@@ -39,7 +39,7 @@ def test_each_step_takes_what_the_one_before_wrote(tmp_path: Path) -> None:
     assert "the duration of 2 s was given" in told
     run("torques", "pendulum", plan, "-o", torques)
     told = run("scale", "pendulum", plan, "--faster", "--torques", "-o", fast).stderr
-    assert "sped up by c = " in told and "just keeps every limit" in told
+    assert "sped up by c = " in told and "just satisfies every limit" in told
     motion = da.read_trajectory(fast)
     assert motion.duration < 2.0 and np.allclose(motion.q[-1], 0.9)
     assert all(
@@ -110,11 +110,11 @@ def test_points_with_rests_and_payloads_are_a_cycle(tmp_path: Path) -> None:
     run(*of)  # limits decide, with the payload
     excesses = da.read_trajectory(out).limits_report(da.load("planar-2r"), torque=True)
     assert all(excess.value <= 1.001 * excess.limit for excess in excesses)
-    assert "has a column 'hold', and --hold is given too" in mistake(*of, "--hold", 1)
+    assert "has a column 'hold', but --hold is given as well" in mistake(*of, "--hold", 1)
     assert "passes its points without stopping" in mistake(*of[:-1], "spline", "--duration", 1)
     for header, message in (
-        ("hlod", "the column 'hlod' means nothing here; beside the joints a point has hold, payload, "),
-        ("hold [h]", "hold is in 'h'; known are s, ms"),
+        ("hlod", "the column 'hlod' is unknown; in addition to the joints, a point may have hold, payload, "),
+        ("hold [h]", "hold is in 'h'; known units are s, ms"),
         ("payload_x", "the column payload_x needs a column 'payload'"),
     ):
         points.write_text(f"q1,q2,{header}\n0,0,0\n1,1,0\n")
@@ -149,18 +149,18 @@ def test_what_plans_and_scales_need_is_said(tmp_path: Path) -> None:
     assert "a motion needs one goal" in mistake(*plan, "--from", START)
     assert "a motion needs a start" in mistake(*plan, "--to", END)
     assert "--duration is -1 s" in mistake(*plan, "--from", START, "--to", END, "--duration", -1)
-    assert "--acceleration-time goes with" in mistake(*plan, "--from", START, "--to", END, "--acceleration-time", 1)
+    assert "--acceleration-time needs" in mistake(*plan, "--from", START, "--to", END, "--acceleration-time", 1)
     assert "has neither acceleration nor effort limits" in mistake(
         "plan", "kr300", "--from", "0 0 0 0 0 0", "--to", "1 0 0 0 0 0"
     )
     assert "the same" in mistake(*plan, "--from", START, "--to", START, "--duration", 1)
-    assert "the nearest it comes is" in mistake(*plan, "--from", START, "--to-position", "5 0 0", "--duration", 1)
+    assert "the closest it gets is" in mistake(*plan, "--from", START, "--to-position", "5 0 0", "--duration", 1)
     da.polynomial([0.1, 0.2], [0.4, 0.1], 1.0).save(tmp_path / "m.csv")
-    assert "--duration goes with --time-optimal" in mistake("scale", "planar-2r", tmp_path / "m.csv", "--duration", 1)
-    assert "needed are t, tau1 … tau2" in mistake("simulate", "planar-2r", "--torque", tmp_path / "m.csv")
+    assert "--duration needs --time-optimal" in mistake("scale", "planar-2r", tmp_path / "m.csv", "--duration", 1)
+    assert "required are t, tau1 … tau2" in mistake("simulate", "planar-2r", "--torque", tmp_path / "m.csv")
     assert "names joint 'joint1' twice" in mistake("show", "planar-2r", "--lock", "joint1=0", "--lock", "joint1=1")
-    assert "--held is for torques over time" in mistake("simulate", "planar-2r", "--held")
-    assert "twice, and it is the first or the last" in _first_twice(tmp_path)
+    assert "--held applies to torques over time" in mistake("simulate", "planar-2r", "--held")
+    assert "twice, which is not allowed for the first or the last" in _first_twice(tmp_path)
     assert not (tmp_path / "x.csv").exists()
 
 
@@ -177,7 +177,7 @@ def test_the_simulated_drive_has_limits_and_stops_unless_ideal(tmp_path: Path) -
     da.polynomial([0.0], [1.0], 0.05, 5).save(fast)
     of = ("simulate", "pendulum", "--follow", fast, "--duration", 0.2, "-o", out, "--force")
     told = run(*of).stderr
-    assert f"joint '{joint.name}' is at its effort limit from t = " in told and " altogether" in told
+    assert f"joint '{joint.name}' is at its effort limit from t = " in told and " in total" in told
     assert np.abs(table(out)["tau1"]).max() <= most
     for ideal in ("--ideal", "--no-effort-limits"):
         assert "effort limit" not in run(*of, ideal).stderr and np.abs(table(out)["tau1"]).max() > most

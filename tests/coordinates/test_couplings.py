@@ -234,7 +234,7 @@ def test_mjcf_joint_equalities_on_mujocos_tree() -> None:
     """M, bias and damping of MuJoCo's unconstrained tree, projected with Γ and Γ̇ of the polynomials by hand."""
     a = da.Arm(read_mjcf(POLYNOMIALS.format(equality=EQUALITY)))
     assert a.joint_names == ("j1", "j4")
-    assert a.robot.notes[0] == "equality constraints that are not active are ignored: off"
+    assert a.robot.notes[0] == "inactive equality constraints are ignored: off"
     model = mujoco.MjModel.from_xml_string(POLYNOMIALS.format(equality=""))
     data = mujoco.MjData(model)
     y = np.polynomial.Polynomial([0.1, 1.0, 0.3, -0.2, 0.05])
@@ -270,7 +270,7 @@ def test_of_two_joints_in_a_linear_equality_the_one_without_a_motor_follows() ->
 def test_an_actuator_at_a_joint_that_follows_is_told_of() -> None:
     equality = '<equality><joint joint1="j2" joint2="j1" polycoef=".2 1 1 0 0"/></equality><actuator><motor joint="j2"/></actuator>'
     robot = read_mjcf(POLYNOMIALS.format(equality=equality))
-    assert "actuators are ignored at joints that follow others: j2" in robot.notes
+    assert "actuators of coupled joints are ignored: j2" in robot.notes
 
 
 def test_an_equality_of_a_joint_that_follows_already_is_turned_round() -> None:
@@ -568,7 +568,7 @@ def test_limits_beyond_all_numbers_are_none() -> None:
 
 def test_limits_that_leave_no_room_are_refused() -> None:
     with pytest.raises(
-        RobotError, match="joint 'j2' follows joint 'j1' by 2 · q \\+ 0 and has limits from 3 to 4, which leave none"
+        RobotError, match="joint 'j2' follows joint 'j1' by 2 · q \\+ 0, and its limits from 3 to 4 exclude"
     ):
         limited(Limits(-1, 1), Limits(3, 4), 2.0)
 
@@ -611,7 +611,9 @@ def test_urdf_of_screws_and_massless_links(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", COUPLED)
 def test_urdf_cannot_hold_polynomials_and_motors(name: str) -> None:
-    with pytest.raises(RobotError, match=r"has the coupling joint. = .*, which URDF cannot hold: .* save it as \.toml"):
+    with pytest.raises(
+        RobotError, match=r"has the coupling joint. = .*, which URDF cannot express: .* save it as \.toml"
+    ):
         write_urdf(arm(name).robot)
 
 
@@ -678,7 +680,7 @@ def test_show_and_parameters_have_the_joints_that_follow(tmp_path: Path) -> None
     rows = [line.split() for line in shown.splitlines()]
     assert ["j1", "0.125", "0.375"] in rows and ["2", "j3", "prismatic"] in [row[:3] for row in rows]
     shown = CliRunner().invoke(app, ["parameters", str(tmp_path / "arm.toml")]).output
-    assert "The numbers are those of all joints that move: 1 j1, 2 j2, 3 j3." in shown
+    assert "Parameters are numbered by all moving joints: 1 j1, 2 j2, 3 j3." in shown
 
 
 # -- what cannot be -----------------------------------------------------------------------------------------
@@ -687,11 +689,11 @@ def test_show_and_parameters_have_the_joints_that_follow(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
-        ({"joints": ()}, "a coupling has no joints; name the joints that follow"),
+        ({"joints": ()}, "a coupling has no joints; name the coupled joints"),
         ({"joints": 3}, "a coupling has joints = 3; it must be a list of names"),
         ({"joints": "b", "of": ["a", 2]}, r"a coupling has of = \['a', 2\]; it must be a list of names"),
-        ({"joints": "b", "of": "a", "motors": "m"}, r"has both 'of' \(a\) and 'motors' \(m\); give one of them"),
-        ({"joints": ["b", "b"], "of": "a"}, "'b' stands more than once in 'joints'; name it once"),
+        ({"joints": "b", "of": "a", "motors": "m"}, r"has both 'of' \(a\) and 'motors' \(m\); give only one of them"),
+        ({"joints": ["b", "b"], "of": "a"}, "'b' appears more than once in 'joints'; name it once"),
         ({"joints": "b", "of": ["a", "b"]}, "joint 'b' follows itself"),
         ({"joints": "b", "of": "a", "matrix": [[1.0, 2.0]]}, r"has matrix = \[\[1.0, 2.0\]\]; it needs 1 row, .* of 1 number,"),
         ({"joints": ["b", "c"], "of": "a"}, r"has matrix = \(\); it needs 2 rows"),
@@ -699,13 +701,13 @@ def test_show_and_parameters_have_the_joints_that_follow(tmp_path: Path) -> None
         ({"joints": "b", "of": "a", "matrix": math.nan}, "has the value nan in 'matrix'; it must be a finite number"),
         ({"joints": "b", "of": "a", "offset": math.inf}, "has the value inf in 'offset'; it must be a finite number"),
         ({"joints": "b", "of": "a", "offset": [1, 2]}, r"has 2 values in 'offset' \(\[1, 2\]\); it needs 1"),
-        ({"joints": "b", "of": ["a", "c"], "matrix": [[1, 2]], "higher": [1]}, "couples 1 to 2; powers are for one joint"),
-        ({"joints": "b", "of": "a", "higher": [1.0] * 16}, "has a polynomial of degree 17; at most 16 is taken"),
+        ({"joints": "b", "of": ["a", "c"], "matrix": [[1, 2]], "higher": [1]}, "couples 1 to 2 joints; powers are allowed only where one joint"),
+        ({"joints": "b", "of": "a", "higher": [1.0] * 16}, "has a polynomial of degree 17; the maximum is 16"),
         ({"joints": "b", "motors": ["m", "n"], "matrix": [[1, 2]]}, r"has more motors \(2\) than joints \(1\).*at most as many motors as joints"),
-        ({"joints": ["b", "c"], "motors": ["m", "n"], "matrix": [[1, 2], [2, 4]]}, "has no inverse: some motors would move no joint"),
-        ({"joints": ["b", "c"], "motors": "m", "matrix": [[0], [0]]}, "has a column of zeros for motor 'm', which moves no joint; leave it out"),
+        ({"joints": ["b", "c"], "motors": ["m", "n"], "matrix": [[1, 2], [2, 4]]}, "so some combination of motors moves no joint"),
+        ({"joints": ["b", "c"], "motors": "m", "matrix": [[0], [0]]}, "has a column of zeros for motor 'm', which moves no joint; remove it"),
         ({"joints": "b", "motors": "m", "limits": [{"velocity": 1.0}]}, r"has {'velocity': 1.0} in 'limits'; it must be a list of Limits"),
-        ({"joints": "b", "motors": "m", "limits": [Limits(), Limits()]}, "has limits for 2 motors, and it has 1; give one table for each"),
+        ({"joints": "b", "motors": "m", "limits": [Limits(), Limits()]}, "has limits for 2 motors, but the number of motors is 1; give one table per motor"),
     ],
 )  # fmt: skip
 def test_couplings_that_cannot_be(fields: dict[str, object], why: str) -> None:
@@ -719,15 +721,15 @@ def test_couplings_that_cannot_be(fields: dict[str, object], why: str) -> None:
         ([Coupling("j2", "j9")], "robot 'chain': the coupling of joint 'j2': there is no joint 'j9'; the joints are j1, j2, j3"),
         ([Coupling("j9", "j1")], "there is no joint 'j9'"),
         ([Coupling("j9", motors="m")], "there is no joint 'j9'"),
-        ([Coupling("j2", "j1"), Coupling("j2", "j3")], "joint 'j2' follows joint 'j1' already; let it follow in one coupling only"),
-        ([Coupling("j2", "j3"), Coupling("j3", "j2")], "in a circle: 'j2' follows 'j3' follows 'j2'; let one of them follow none"),
-        ([Coupling("j2", "j1"), Coupling("j1", "j3"), Coupling("j3", "j2")], "in a circle: .*'j2' follows 'j1'"),
-        ([Coupling(("j1", "j2", "j3"), offset=(0, 0, 0))], "every joint follows another or stands still, and none is left for a motor"),
-        ([Coupling("j2", motors="j3")], "two joints are called 'j3'"),
+        ([Coupling("j2", "j1"), Coupling("j2", "j3")], "joint 'j2' already follows joint 'j1'; a joint can follow in one coupling only"),
+        ([Coupling("j2", "j3"), Coupling("j3", "j2")], "in a cycle: 'j2' follows 'j3' follows 'j2'; remove one of these couplings"),
+        ([Coupling("j2", "j1"), Coupling("j1", "j3"), Coupling("j3", "j2")], "in a cycle: .*'j2' follows 'j1'"),
+        ([Coupling(("j1", "j2", "j3"), offset=(0, 0, 0))], "every joint is coupled to another or fixed, so no joint is left for a motor"),
+        ([Coupling("j2", motors="j3")], "two joints have the name 'j3'"),
         (Coupling("j2", "j1"), "a robot has couplings = Coupling.*; it must be a list of Coupling"),
         ([{"joints": "j2", "of": "j1"}], "a robot has couplings = .*; it must be a list of Coupling"),
-        ([Coupling("j2", "j1", 1e-200), Coupling("j3", "j2", 1e-200)], "joint 'j3' follows joint 'j1' by factors whose product is 0"),
-        ([Coupling("j2", "j1", 1e10), Coupling("j3", "j2", 1e10)], r"by factors whose product is 1e\+20 with offset 0; correct the factors"),
+        ([Coupling("j2", "j1", 1e-200), Coupling("j3", "j2", 1e-200)], "joint 'j3' follows joint 'j1' with the overall factor 0"),
+        ([Coupling("j2", "j1", 1e10), Coupling("j3", "j2", 1e10)], r"with the overall factor 1e\+20 and offset 0; correct the factors"),
     ],
 )  # fmt: skip
 def test_robots_whose_couplings_cannot_be(couplings: list[Coupling], why: str) -> None:
@@ -744,10 +746,12 @@ def test_fixed_joints_neither_lead_nor_follow() -> None:
 def test_joints_of_loops() -> None:
     robot = da.load("five-bar").robot
     crank, elbow = robot.moving_joints[0].name, robot.loops[0].passive[0]
-    with pytest.raises(RobotError, match=f"its passive joint '{elbow}' follows joint '{crank}' by a coupling already"):
+    with pytest.raises(
+        RobotError, match=f"its passive joint '{elbow}' already follows joint '{crank}' through a coupling"
+    ):
         robot.replace(couplings=[Coupling(elbow, crank)])
     with pytest.raises(
-        RobotError, match=f"stands on joint '{crank}', which follows joint '{elbow}', and loop 'meeting' determines"
+        RobotError, match=f"contains joint '{crank}', which follows joint '{elbow}', a passive joint of loop 'meeting'"
     ):
         robot.replace(couplings=[Coupling(crank, elbow)])
     (behind,) = (joint.child for joint in robot.joints if joint.name == elbow)
@@ -757,7 +761,7 @@ def test_joints_of_loops() -> None:
     )
     with pytest.raises(
         RobotError,
-        match="whose angle a loop gives by its cosine and sine only; a revolute joint can follow it by a whole",
+        match="for which a loop gives only the cosine and sine of its angle; a revolute joint can follow it with an integer",
     ):
         assert da.Arm(half).mechanism
 
@@ -786,8 +790,8 @@ def test_too_many_couplings_are_refused() -> None:
         ("[[coupling]]", "[coupling]", r"write each coupling as a \[\[coupling\]\] table"),
         ('name = "roll"\ntype = "revolute"', 'name = "roll"\ntype = "helical"', "^arm.toml: joint 'roll': the key 'pitch' is missing"),
         ("matrix = [[1.0, 0.0], [-0.8, 1.2]]", "matrix = [[1.0, 0.0], [-0.8, 1.2]]\noffset = [0, 'x']", "coupling 1: 'offset' is 'x'; it must be .*an angle"),
-        ('name = "roll"\ntype = "revolute"', 'name = "roll"\ntype = "revolute"\npitch = 0.1', "joint 'roll': 'pitch' is for joints of type"),
-        ('name = "fork"', 'name = "fork"\nmassless = true', "link 'fork' is massless and has an inertia"),
+        ('name = "roll"\ntype = "revolute"', 'name = "roll"\ntype = "revolute"\npitch = 0.1', "joint 'roll': 'pitch' applies only to joints of type"),
+        ('name = "fork"', 'name = "fork"\nmassless = true', "link 'fork' is massless but has an inertia"),
     ],
 )  # fmt: skip
 def test_toml_errors(old: str, new: str, why: str) -> None:
@@ -805,7 +809,7 @@ def test_offsets_may_be_words_of_angles() -> None:
 def test_dh_rows_with_a_pitch() -> None:
     for row in ({"type": "helical"}, {"pitch": 0.1}):
         with pytest.raises(
-            RobotError, match=r"DH row 1: .*a helical joint needs a pitch \(m in a turn\), and no other has one"
+            RobotError, match=r"DH row 1: .*a helical joint needs a pitch \(m per turn\), and no other type has one"
         ):
             da.from_dh([row])
 
@@ -875,7 +879,7 @@ def test_the_mass_on_a_fine_screw_is_felt() -> None:
 
 
 def test_formulas_of_base_parameters_are_refused_in_a_sentence() -> None:
-    with pytest.raises(da.DalembertError, match=r"base_parameters\(\) finds its base parameters in numbers"):
+    with pytest.raises(da.DalembertError, match=r"base_parameters\(\) computes its base parameters numerically"):
         arm("wrist").base_parameters("symbols")
 
 
@@ -901,11 +905,11 @@ def test_a_report_of_a_coupled_arm(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_factors_whose_squares_are_no_numbers_are_refused() -> None:
     for value in (1e308, -1e16):
-        with pytest.raises(da.RobotError, match="at most 1e\\+15 is taken"):
+        with pytest.raises(da.RobotError, match="the maximum is 1e\\+15"):
             Coupling("b", "a", value)
     assert Coupling("b", "a", 1e15).matrix == ((1e15,),)
 
 
 def test_functions_that_do_not_run_on_symbols_are_told() -> None:
-    with pytest.raises(da.DalembertError, match=r"does not run on SymPy's symbols .* write it with sympy\.sin"):
+    with pytest.raises(da.DalembertError, match=r"does not run on SymPy symbols .* write it with sympy\.sin"):
         da.load("planar-2r").in_coordinates(lambda y: [np.sin(y[0]), y[1]])

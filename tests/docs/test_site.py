@@ -24,6 +24,10 @@ sys.path.insert(0, str(ROOT / "docs" / "hooks"))
 import mathematics  # noqa: E402
 import reference  # noqa: E402
 
+from compilers import compiler  # noqa: E402
+
+LOCAL = ("file:", "data:", "blob:")
+
 # what a browser fetches by itself, by the element and its attribute
 FETCHED = {
     ("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src"), ("video", "src"), ("link", "href"),
@@ -100,12 +104,14 @@ def test_internal_links_and_anchors_resolve(pages: dict[Path, Read]) -> None:
     assert checked > 1000
 
 
-def test_every_page_of_the_docs_is_in_the_navigation() -> None:
-    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2]
+def test_every_page_is_in_the_navigation(pages: dict[Path, Read], site: Path) -> None:
+    links = {link.partition("#")[0] for link in pages[site / "index.html"].links}
     for path in (ROOT / "docs").glob("*.md"):
-        assert f" {path.name}\n" in text, path.name
+        assert f"{path.stem}.html" in links, path.name
     for path in (ROOT / "examples" / "book").glob("*.ipynb"):
-        assert f" book/{path.stem}.md\n" in text, path.name
+        assert f"book/{path.stem}.html" in links, path.name
+    for path in ROOT.glob("*.md"):
+        assert path.stem == "README" or f"project/{path.stem.lower()}.html" in links, path.name
 
 
 def test_every_public_name_has_an_entry(pages: dict[Path, Read], site: Path) -> None:
@@ -148,6 +154,24 @@ def test_formulas_become_mathml() -> None:
     assert "<span>(F 1)</span>" in mathematics.mathml(r"\tau = \Big( a \Big) \tag{F 1}", True)
     with pytest.raises(ValueError, match="MathML does not get"):
         mathematics.mathml(r"\nosuchthing{x}", False)
+
+
+def test_search_works_in_a_page_that_is_opened_from_a_folder(site: Path) -> None:
+    """Browsers start no worker there: assets/iframe-worker.js stands in for it."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=compiler("chromium"), args=["--no-sandbox"])
+        page = browser.new_page()
+        trouble: list[str] = []
+        page.on("pageerror", lambda error: trouble.append(str(error)))
+        page.on("request", lambda request: trouble.append(request.url) if not request.url.startswith(LOCAL) else None)
+        page.goto((site / "index.html").as_uri())
+        page.fill("input[name=query]", "gearbox efficiency")
+        page.wait_for_selector(".md-search-result__item", state="attached")
+        page.fill("input[name=query]", "payload")
+        page.wait_for_selector(".md-search-result__item h1:text-is('Payload')", state="attached")
+        browser.close()
+    assert not trouble
 
 
 def test_no_formula_is_left_in_tex(site: Path) -> None:

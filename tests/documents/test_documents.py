@@ -135,7 +135,7 @@ def test_the_command_shows_a_place_and_its_numbers() -> None:
     assert "Correction:" in out and "arm.christoffel(q)" in out and "largest difference" in out
     assert "S         7.1 Lagrange formulation" in run("book").stdout
     assert run("book", "7.45", "--script").stdout.startswith("from types import SimpleNamespace")
-    assert "is no place" in mistake("book", "7.10-99999999999")
-    assert "'7.999' is no place in the two documents" in mistake("book", "7.999")
+    assert "is not an entry" in mistake("book", "7.10-99999999999")
+    assert "'7.999' is not an entry of the two documents" in mistake("book", "7.999")
     rows_of_d = [line for line in run("book", "M 2.11").stdout.splitlines() if line.startswith("    [[6.15")]
     assert len(rows_of_d) == 2, "both sides are shown as matrices"

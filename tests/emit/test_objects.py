@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import pickle
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -14,13 +13,13 @@ import numpy as np
 import pytest
 
 import dalembert as da
+from compilers import ELSEWHERE, compiler
 from cross import CROSS, Cross
 from dalembert.emit import llvm, wrappers
 from dalembert.errors import DalembertError
 from dalembert.kernel import machines
-from dalembert.kernel.compile import MachineCode, object_code
+from dalembert.kernel.compile import LEVELS, MachineCode, object_code
 from dalembert.kernel.elf import flash, undefined
-from dalembert.kernel.machines import LEVELS
 
 KINDS = {"double": np.float64, "float": np.float32}
 TOLERANCES = {"double": 1e-13, "float": 2e-5}
@@ -172,18 +171,18 @@ def test_kernels_with_restricted_instructions_equal_the_kernel(target: str, pand
     try:
         kernel = source.kernel
     except DalembertError as problem:
-        pytest.skip(str(problem))
+        pytest.skip(f"{ELSEWHERE} {problem}")
     for got in (kernel(*rows), pickle.loads(pickle.dumps(kernel))(*rows)):
         assert np.abs(got - want).max() <= 1e-13 * np.abs(want).max()
 
 
-@pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc here")
 def test_objects_for_this_processor_link_into_a_library(panda: Any, tmp_path: Path) -> None:
     arm, rows, want = panda
     arm.emit("inverse_dynamics", target="host").write(tmp_path)
     library = tmp_path / "library.so"
     subprocess.run(
-        ["gcc", "-shared", "-nostdlib", str(tmp_path / "panda_inverse_dynamics.o"), "-o", str(library)], check=True
+        [compiler("gcc"), "-shared", "-nostdlib", str(tmp_path / "panda_inverse_dynamics.o"), "-o", str(library)],
+        check=True,
     )
     function = ctypes.CDLL(str(library)).panda_inverse_dynamics_rows
     got = np.empty_like(want)
@@ -195,7 +194,7 @@ def test_code_for_what_this_processor_lacks_is_written_and_not_run(monkeypatch: 
     monkeypatch.setattr(machines, "host_features", lambda: {"sse4.2": True})
     source = da.load("pendulum").emit("gravity_torque", target="x86-64-v3")
     assert source.files["pendulum_gravity_torque.o"]
-    with pytest.raises(DalembertError, match=r"cannot run code for 'x86-64-v3', as it has no .*avx2"):
+    with pytest.raises(DalembertError, match=r"cannot run code for 'x86-64-v3', because it lacks .*avx2"):
         _ = source.kernel
     with pytest.raises(DalembertError, match="no kernel for NumPy"):
         _ = da.load("pendulum").emit("gravity_torque", target="cortex-m7").kernel

@@ -114,12 +114,12 @@ def test_sources_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
     assert source.write(folder) == [folder / "a.txt", folder / "b.bin"]
     assert (folder / "a.txt").read_text(encoding="utf-8") == "α" and (folder / "b.bin").read_bytes() == b"\0"
     (folder / "a.txt").unlink()
-    with pytest.raises(da.DalembertError, match=r"b\.bin: the file is there already and was left as it is"):
+    with pytest.raises(da.DalembertError, match=r"b\.bin: the file already exists and was not changed"):
         source.write(folder)
     assert [path.name for path in folder.iterdir()] == ["b.bin"]
     source.write(folder, force=True)
     (tmp_path / "file").touch()
-    with pytest.raises(da.DalembertError, match="file: the folder cannot be made"):
+    with pytest.raises(da.DalembertError, match="file: the folder cannot be created"):
         source.write(tmp_path / "file")
     assert "(1 bytes)" in str(source) and "---- a.txt\nα" in str(source)
 
@@ -131,13 +131,16 @@ def test_the_same_arm_gives_the_same_files() -> None:
 
 
 MISTAKES = {
-    "there is no target 'cc'; known are c, .*; did you mean 'c'": {"target": "cc"},
-    "target 'python' has no precision 'float'; it has double": {"target": "python", "precision": "float"},
-    "libm=False .* is for the targets c": {"target": "numpy", "libm": False},
-    "the function cannot be called 'a b'; a name has letters": {"function": "a b"},
-    "has 90 letters, more than 80; give a shorter one": {"function": "a" * 90},
-    "pose does not take 'tip_wrench'; the options it takes are: parameters": {"options": ("tip_wrench",)},
-    "pose has no formulation 'lean'; it has frames": {"formulation": "lean"},
+    "there is no target 'cc'; known targets are c, .*; did you mean 'c'": {"target": "cc"},
+    "target 'python' does not support the precision 'float'; it supports double": {
+        "target": "python",
+        "precision": "float",
+    },
+    "libm=False .* is supported by the targets c": {"target": "numpy", "libm": False},
+    "the function cannot be called 'a b'; a name consists of letters": {"function": "a b"},
+    "has 90 characters, more than 80; give a shorter one": {"function": "a" * 90},
+    "pose does not take 'tip_wrench'; its options are: parameters": {"options": ("tip_wrench",)},
+    "pose has no formulation 'lean'; its formulations are frames": {"formulation": "lean"},
 }
 
 
@@ -153,7 +156,7 @@ def test_names_of_quantities_that_are_wrong_are_told() -> None:
         a.emit("inertia")
     with pytest.raises(da.DalembertError, match="no quantity is named"):
         a.emit([])
-    with pytest.raises(da.DalembertError, match="'pose' is asked for twice"):
+    with pytest.raises(da.DalembertError, match="'pose' is requested twice"):
         a.emit(["pose", "jacobian", "pose"])
 
 

@@ -201,12 +201,12 @@ def test_the_loader_takes_room_once_and_refuses_what_would_spoil_it(tmp_path: Pa
     assert told["taken"] == 0 and told["none"] == 0
     assert np.allclose(told["tau"], arm.gravity_torque([0.0, 0.0]), rtol=1e-13)
     assert all("RangeError" in (refused or "") for refused in told["refused"]), told["refused"]
-    assert "load all modules that share a memory before any is used" in told["refused"][-1]
+    assert "load all modules that share a memory before using any" in told["refused"][-1]
 
 
 @pytest.mark.parametrize("name", ["reserved", "memory", "exports", "about", "then"])
 def test_names_that_the_loader_has_itself_are_refused(name: str) -> None:
-    with pytest.raises(DalembertError, match=rf"in a module for wasm the function cannot be called '{name}'"):
+    with pytest.raises(DalembertError, match=rf"the function of a wasm module cannot be named '{name}'"):
         da.load("planar-2r").emit("gravity_torque", target="wasm", function=name)
 
 
@@ -221,7 +221,7 @@ def test_optimised_modules_leave_no_passes_in_memory() -> None:
 
 
 def test_what_a_target_has_no_functions_of_its_own_for_is_refused() -> None:
-    with pytest.raises(DalembertError, match=r"separate=True .* for the target wasm, not for 'c'"):
+    with pytest.raises(DalembertError, match=r"separate=True .* by the target wasm, not by 'c'"):
         da.load("planar-2r").emit(["gravity_torque", "inertia_matrix"], target="c", separate=True)
 
 

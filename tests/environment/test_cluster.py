@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -174,12 +176,12 @@ def test_what_goes_wrong_on_a_worker_is_the_same_sentence(client: Client) -> Non
 
     with pytest.raises(da.SimulationError, match=r"\(state 170 of the batch\)") as near:
         da.simulate(arm, q0, None, wild, 0.05, step=1e-2)
-    with pytest.raises(da.SimulationError, match=r"\(state 36 of .*counted from 134, where a piece") as far:
+    with pytest.raises(da.SimulationError, match=r"\(state 36 of .*counted from 134, where a part") as far:
         da.simulate(arm, q0, None, wild, 0.05, step=1e-2, cluster=client)
     assert str(near.value).partition(" (state")[0] == str(far.value).partition(" (state")[0]
     with pytest.raises(da.DalembertError, match="cannot be sent to the workers"):
         da.simulate(arm, q0, None, Unsendable(), 0.05, cluster=client)
-    with pytest.raises(da.DalembertError, match="this is one simulation"):
+    with pytest.raises(da.DalembertError, match="this is a single simulation"):
         da.simulate(arm, q0[0], None, None, 0.05, cluster=client)
 
 
@@ -202,7 +204,7 @@ def test_an_address_without_a_scheduler_is_one_sentence(client: Client, monkeypa
         for address, words in (
             (f"tcp://127.0.0.1:{deaf.getsockname()[1]}", "no Dask scheduler answers at 'tcp://127.0.0.1:"),
             ("nowhere", "no Dask scheduler answers at 'nowhere' .*missing port"),
-            (worker, "is a Dask worker; give the address of the scheduler"),
+            (worker, "is a Dask worker; use the address of the scheduler"),
             (7, "cluster is a int; it must be the address"),
         ):
             with pytest.raises(da.DalembertError, match=words), connected(address):
@@ -226,7 +228,7 @@ def test_commands_work_on_a_cluster(client: Client, tmp_path: Path) -> None:
     for words, sentence in (
         (("simulate", "planar-2r", "--cluster", address), "give their initial states with --states"),
         ((*batch, str(tmp_path / "run.csv")), "a batch of simulations is written as .npz"),
-        ((*batch, str(tmp_path / "run.npz"), "--q", "0 0"), "--q is about one simulation"),
+        ((*batch, str(tmp_path / "run.npz"), "--q", "0 0"), "--q applies to a single simulation"),
         (
             ("map", "planar-2r", "-o", str(tmp_path / "map.png"), "--cluster", "nowhere"),
             "no Dask scheduler answers at 'nowhere'",
@@ -257,3 +259,44 @@ def test_wrenches_at_links_are_lazy_too() -> None:
         *(dk.from_array(a, chunks=(10, 2)) for a in x), wrenches={"link1": dk.from_array(push, chunks=(20, 6))}
     )
     assert np.array_equal(later.compute(), arm.inverse_dynamics(*x, wrenches={"link1": push}))
+
+
+def test_a_cluster_that_loses_its_last_worker_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed as by a system without memory, and never restarted: no hang."""
+    monkeypatch.setattr(the_cluster, "DESERTED", 0.5)
+    monkeypatch.setattr(the_cluster, "AGAIN", 0.05)
+
+    def out_of_memory(shared: None, piece: int) -> None:
+        import os
+        import signal
+
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with LocalCluster(n_workers=0, dashboard_address=None, silence_logs=50) as local:
+        command = ["-m", "distributed.cli.dask_worker", local.scheduler_address, "--no-nanny", "--no-dashboard"]
+        worker = subprocess.Popen([sys.executable, *command], stderr=subprocess.DEVNULL)
+        try:
+            with Client(local, set_as_default=False) as alone:
+                alone.wait_for_workers(1, timeout=PATIENCE)
+                sentence = "lost all of its workers, and none came back within 0.5 s; start some with 'dask worker tcp:"
+                with pytest.raises(da.DalembertError, match=sentence):
+                    list(spread(alone, out_of_memory, None, range(3)))
+            assert worker.wait(PATIENCE) == -signal.SIGKILL
+        finally:
+            worker.kill()
+            worker.wait()
+
+
+def test_a_piece_that_ends_just_as_the_wait_does_is_taken(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waits that are shorter than a piece, and a piece whose own error is a timeout."""
+    monkeypatch.setattr(the_cluster, "AGAIN", 1e-4)
+
+    def late(shared: None, piece: int) -> int:
+        if piece == 40:
+            raise TimeoutError("its own")
+        return piece
+
+    taken = spread(client, late, None, range(41))
+    assert [next(taken) for _ in range(40)] == list(range(40))
+    with pytest.raises(da.DalembertError, match="its own"):
+        next(taken)

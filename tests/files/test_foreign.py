@@ -81,7 +81,7 @@ def test_what_a_reader_prints_or_asks_for_is_no_message():
     [
         ("crash", {"by": "SIGSEGV"}, r"arm.xml: the reader crashed on it \(SIGSEGV\); the file is damaged, or needs more than 4"),
         ("crash", {"by": "SIGABRT"}, r"arm.xml: the reader crashed on it \(SIGABRT\)"),
-        ("leave", {}, "arm.xml: the reader ended on it with status 3"),
+        ("leave", {}, "arm.xml: the reader ended with status 3"),
         ("swallow", {"gigabytes": 5}, "arm.xml: the reader needs more than 4 GiB of memory for it"),
         ("sleep", {"seconds": 60, "limit": 0.5}, r"arm.xml: the reader did not finish within 0\.5 s"),
         ("busy", {"limit": 0.5}, r"arm.xml: the reader did not finish within 0\.5 s"),
@@ -89,12 +89,12 @@ def test_what_a_reader_prints_or_asks_for_is_no_message():
         ("stumble", {}, r"arm.xml: the reader failed on it \(KeyError: 'wheels'\)"),
         ("objects", {}, "arm.xml: the reader "),
         ("absent", {}, r"failed on it \(AttributeError: module 'foreign_functions' has no attribute 'absent'\)"),
-        ("forge", {"text": "not JSON"}, "arm.xml: the reader gave an answer that makes no sense"),
-        ("forge", {"text": "[" * 100_000}, "arm.xml: the reader gave an answer that makes no sense"),
-        ("forge", {"text": '[{}, [["x", "O", [1]]]]'}, "makes no sense"),  # an object would be a pickle
-        ("forge", {"text": '[{}, [["x", "f8", [1000000000000]]]]'}, "makes no sense"),
-        ("forge", {"text": '[{}, [["x", "f8", [-1]]]]'}, "makes no sense"),
-        ("forge", {"text": '[{"kind": "answer"}, []]'}, "makes no sense"),
+        ("forge", {"text": "not JSON"}, "arm.xml: the reader gave an invalid answer"),
+        ("forge", {"text": "[" * 100_000}, "arm.xml: the reader gave an invalid answer"),
+        ("forge", {"text": '[{}, [["x", "O", [1]]]]'}, "invalid answer"),  # an object would be a pickle
+        ("forge", {"text": '[{}, [["x", "f8", [1000000000000]]]]'}, "invalid answer"),
+        ("forge", {"text": '[{}, [["x", "f8", [-1]]]]'}, "invalid answer"),
+        ("forge", {"text": '[{"kind": "answer"}, []]'}, "invalid answer"),
     ],
 )  # fmt: skip
 def test_its_end_is_one_sentence_and_the_next_file_is_read(function, arguments, sentence):

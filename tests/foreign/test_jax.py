@@ -110,18 +110,18 @@ def test_rollouts_on_the_cpu_are_those_of_numpy() -> None:
     same(a.rollout(jnp.asarray(q), qd, tau, **steps), a.rollout(q, qd, tau, **steps))
     few = [x.astype(np.float32) for x in (q, qd)]
     same(a.rollout(*map(jnp.asarray, few), **steps), a.rollout(*few, **steps))
-    with pytest.raises(da.ShapeError, match="a JAX array stands for its numbers here"):
+    with pytest.raises(da.ShapeError, match="a JAX array is traced here by jit"):
         jax.jit(lambda x: a.rollout(x, qd, **steps))(q)
 
 
 def test_mistakes_are_one_sentence() -> None:
     a, q = arm("planar-2r"), jnp.ones(2)
     for message, call in {
-        r"qd holds float32 and another array float64": lambda: a.inverse_dynamics(q, q.astype("float32"), q),
-        r"q holds int64; JAX arrays must hold float32 or float64": lambda: a.gravity_torque(q.astype(int)),
+        r"qd has dtype float32 and another array has float64": lambda: a.inverse_dynamics(q, q.astype("float32"), q),
+        r"q has dtype int64; JAX arrays must be float32 or float64": lambda: a.gravity_torque(q.astype(int)),
         r"q has shape \(3,\); its last axis must be 2": lambda: a.gravity_torque(jnp.ones(3)),
         r"out cannot be given with a JAX array": lambda: a.inverse_dynamics(q, q, q, out=q),
-        r"q is a JAX array, and the joints of the tree": lambda: a.tree_positions(q),
+        r"q is a JAX array, but the positions of the tree": lambda: a.tree_positions(q),
         r"these shapes do not broadcast: q \(3, 2\), qd \(4, 2\)": lambda: a.inverse_dynamics(jnp.ones((3, 2)), jnp.ones((4, 2)), q),
     }.items():  # fmt: skip
         with pytest.raises(da.ShapeError, match=message) as caught:

@@ -184,22 +184,22 @@ def test_rollouts_on_the_cpu_are_those_of_numpy() -> None:
     same(a.rollout(torch.tensor(q), qd, tau, **steps), a.rollout(q, qd, tau, **steps))
     few = [x.astype(np.float32) for x in (q, qd)]
     same(a.rollout(*map(torch.tensor, few), **steps), a.rollout(*few, **steps))
-    with pytest.raises(da.ShapeError, match="q is differentiated by its library, which ends here"):
+    with pytest.raises(da.ShapeError, match="q is tracked for differentiation by its library, which ends here"):
         a.rollout(torch.ones(2, requires_grad=True), qd, **steps)
 
 
 def test_mistakes_are_one_sentence() -> None:
     a, q = arm("planar-2r"), torch.ones(2, dtype=torch.float64)
     for message, call in {
-        r"qd holds torch.float32 and another tensor torch.float64": lambda: a.inverse_dynamics(q, q.float(), q),
-        r"q holds torch.int64; tensors must hold float32 or float64": lambda: a.gravity_torque(q.long()),
-        r"qd is on the device meta and another tensor on cpu": lambda: a.inverse_dynamics(q, q.to("meta"), q),
+        r"qd has dtype torch.float32 and another tensor has torch.float64": lambda: a.inverse_dynamics(q, q.float(), q),
+        r"q has dtype torch.int64; tensors must be float32 or float64": lambda: a.gravity_torque(q.long()),
+        r"qd is on the device meta and another tensor is on cpu": lambda: a.inverse_dynamics(q, q.to("meta"), q),
         r"q has shape \(3,\); its last axis must be 2": lambda: a.gravity_torque(torch.ones(3)),
         r"out cannot be given with a PyTorch tensor": lambda: a.inverse_dynamics(q, q, q, out=q),
         r"threads cannot be given with a PyTorch tensor": lambda: a.gravity_torque(q, threads=2),
         r"parameters has shape \(3,\)": lambda: a.variants(parameters=torch.ones(3)),
-        r"q is a PyTorch tensor, and the joints of the tree": lambda: a.tree_positions(q),
-        r"q is differentiated by its library": lambda: a.manipulability(q.clone().requires_grad_()),
+        r"q is a PyTorch tensor, but the positions of the tree": lambda: a.tree_positions(q),
+        r"q is tracked for differentiation by its library": lambda: a.manipulability(q.clone().requires_grad_()),
         r"these shapes do not broadcast": lambda: a.inverse_dynamics(q.expand(3, 2), q.expand(4, 2), q),
     }.items():
         with pytest.raises(da.ShapeError, match=message) as caught:

@@ -115,7 +115,7 @@ def rubbing(suffix: str) -> Callable[[Path], Seeds]:
     def seeds(folder: Path) -> Iterator[bytes]:
         robot = da.load("pr-arm").robot
         whole = da.Friction(**RUBBING)
-        friction = {"prismatic": whole.without("gas_spring")}  # which acts on a joint that turns
+        friction = {"prismatic": whole.without("gas_spring")}  # which requires a revolute joint
         joints = tuple(replace(joint, friction=friction.get(joint.type, whole)) for joint in robot.joints)
         links = tuple(replace(link, weight=0.4) for link in robot.links)
         da.Arm(robot.replace(joints=joints, links=links)).save(folder / f"seed{suffix}")

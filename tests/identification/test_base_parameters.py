@@ -373,7 +373,7 @@ def test_memory_does_not_grow_with_the_log() -> None:
 
 def test_command() -> None:
     shown = run("parameters", "planar-2r", "--symbols", "--nonzero", width=120).stdout
-    assert "5 base parameters of 10; 3 count with others, 2 are never felt" in shown
+    assert "5 base parameters of 10; 3 are combined with others, 2 have no effect on the torques" in shown
     assert "Î_1zz − a_1² (m_1 + m_2) + k_r1² I_m1" in shown and "a_1 = 1" in shown
     assert "43 base parameters of 70" in run("parameters", "panda", "--inertial", width=160).stdout
     latex = run("parameters", "panda", "--symbols", "--latex", "--inertial").stdout

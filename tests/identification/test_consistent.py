@@ -141,5 +141,5 @@ def test_base_parameters_that_are_given_stay(sets: dict[str, BaseParameters]) ->
     phi, _, _ = consistent(base, np.zeros((0, base.rank)), np.zeros(0), Belief(), exactly=values)
     assert np.abs(base.K @ phi - values).max() < 1e-6 * np.abs(values).max()
     assert min(np.linalg.eigvalsh(J)[0] for J in map(entries, links_of(base.parameters).own(phi))) > -1e-9
-    with pytest.raises(da.DalembertError, match="no possible bodies fit: the semidefinite program is infeasible"):
+    with pytest.raises(da.DalembertError, match="the semidefinite program is infeasible"):
         consistent(base, np.zeros((0, base.rank)), np.zeros(0), Belief(), exactly=-values)

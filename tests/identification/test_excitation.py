@@ -135,9 +135,9 @@ def test_a_spline_excites_too(tmp_path: Path) -> None:
     assert "a spline of 12 control points" in shown.output and out.exists()
     for wrong, words in (
         ({"shape": "circle"}, "there is no shape 'circle'"),
-        ({"shape": "spline", "points": 2}, "must be 3 or more"),
-        ({"points": 9}, "is for shape='spline'"),
-        ({"shape": "spline", "base_frequency": 0.1}, "base_frequency is about Fourier series"),
+        ({"shape": "spline", "points": 2}, "must be from 3 to 1000"),
+        ({"points": 9}, "applies to shape='spline'"),
+        ({"shape": "spline", "base_frequency": 0.1}, "base_frequency applies to Fourier series"),
     ):
         with pytest.raises(da.DalembertError, match=words):
             da.excite(a, **wrong)
@@ -227,13 +227,13 @@ def test_ctrl_c_gives_the_best_so_far() -> None:
     ("how", "words"),
     [
         ({"criterion": "best"}, "no criterion 'best'"),
-        ({"harmonics": 1}, "needs 2 or more"),
+        ({"harmonics": 1}, "must be from 2"),
         ({"share": 1.5}, "at most 1"),
         ({"base_frequency": 0.3, "duration": 5.0}, "1.5 periods"),
-        ({"start": [9.0, 0.0]}, "start is not within the limits"),
+        ({"start": [9.0, 0.0]}, "start is not within the position and torque limits"),
         ({"clearance": 50.0}, "no posture of arm 'planar-2r'"),
         ({"duration": -1.0}, "above zero"),
-        ({"starts": 0}, "at least one"),
+        ({"starts": 0}, "starts is 0; it must be from 1 to 10000"),
     ],
 )
 def test_mistakes_are_one_sentence(how: dict[str, object], words: str) -> None:

@@ -256,17 +256,17 @@ def test_the_floor_is_a_plane_and_planes_bind() -> None:
     ("how", "words"),
     [
         ({"goal": "friction"}, "give the fit"),
-        ({"criterion": "l-optimal"}, "has no meaning without a former fit"),
-        ({"after": ..., "criterion": "condition"}, "has no meaning after a fit; choose of d-optimal, l-optimal"),
-        ({"after": ..., "noise": 1.0}, "are those of the former fit"),
+        ({"criterion": "l-optimal"}, "has no meaning without an earlier fit"),
+        ({"after": ..., "criterion": "condition"}, "has no meaning after a fit; choose from d-optimal, l-optimal"),
+        ({"after": ..., "noise": 1.0}, "are taken from the earlier fit"),
         ({"after": ..., "goal": "frictions"}, "there is no goal 'frictions'.*friction"),
         ({"after": ..., "goal": "parameters:m_1"}, "there is no goal 'parameters:m_1'"),
         ({"after": ..., "goal": "friction:joint9"}, "has no joint 'joint9'"),
         ({"after": ..., "goal": "payload:ten"}, "payload:mass-com"),
-        ({"after": ..., "goal": "task:"}, "needs the file of a motion"),
+        ({"after": ..., "goal": "task:"}, "needs a motion file"),
         ({"after": ..., "goal": "task:nowhere.csv"}, "nowhere.csv"),
         ({"after": ..., "goal": 3}, "goal is 3"),
-        ({"after": ..., "duration": 0.5}, "takes 0.5 s from each end"),
+        ({"after": ..., "duration": 0.5}, "removes 0.5 s at each end"),
         ({"after": "nowhere.json"}, "nowhere.json"),
         ({"planes": [((0, 0, 0), 1)]}, "plane 1 is .* not all zero"),
         ({"planes": 3}, "planes is 3; it must be a list"),
@@ -285,18 +285,22 @@ def test_what_the_fit_left_open_is_found_but_no_load_beside_it(fit: Identificati
     open_ = replace(fit.record, unidentified=("Izz_2",))
     load = da.excite(planar(), after=open_, goal="payload", **BRIEF)
     assert load.forecast is not None and load.forecast.names == ("load m", "load mx", "load my")
-    assert any("load Izz cannot be determined, since the former fit leaves Izz_2 open" in note for note in load.notes)
+    assert any(
+        "load Izz cannot be determined, because the earlier fit does not determine Izz_2" in note for note in load.notes
+    )
     table = da.excite(planar(), after=open_, **BRIEF).forecast
     assert table is not None and np.isinf(table.before).sum() == 1 and np.isfinite(table.after).all()
     nothing = replace(fit.record, unidentified=("Izz_1", "mx_1", "my_1", "Izz_2", "mx_2", "my_2"))
-    with pytest.raises(da.DalembertError, match=r"no motion determines load m.*goal 'parameters' first"):
+    with pytest.raises(
+        da.DalembertError, match=r"no motion can determine load m.*first plan a motion for the goal 'parameters'"
+    ):
         da.excite(planar(), after=nothing, goal="payload", **BRIEF)
 
 
 def test_friction_that_depends_on_the_load_is_excited_with_a_note() -> None:
     fit = da.identify(planar(), log(FIRST, planar(), 0), cutoff=CUTOFF, selection=False, terms={"joint2": "load"})
     motion = da.excite(planar(), after=fit, goal="friction:2", **BRIEF)
-    assert any("takes the load as constant" in note for note in motion.notes)
+    assert any("treats the load as constant" in note for note in motion.notes)
     assert motion.forecast is not None and "mu_2" in motion.forecast.names
     assert (motion.forecast.after < motion.forecast.before).all()
 
@@ -312,7 +316,7 @@ def test_command_after_a_fit(tmp_path: Path, fit: Identification) -> None:
     ]  # fmt: skip
     run = CliRunner().invoke(app, [*arguments, "--goal", "friction:joint2", "--until", "Fv_2=10%"])
     assert run.exit_code == 0, run.output
-    assert "Goal friction:joint2" in run.output and "std before" in run.output and "of such a motion" in run.output
+    assert "Goal friction:joint2" in run.output and "std before" in run.output and "of this motion" in run.output
     assert out.read_text().startswith("# goal friction:joint2: root mean square")
     assert da.read_trajectory(out).duration == 10.0
     run = CliRunner().invoke(app, [*arguments, "--goal", f"task:{task}"])

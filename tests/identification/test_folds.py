@@ -42,7 +42,7 @@ def test_runs_are_left_out_whole(arm: da.Arm) -> None:
     parts = run_parts(joined(logs))
     assert [len(left_out) for _, left_out, _ in parts] == [1000, 700, 500]
     assert all(np.array_equal(left_out.q, log.q) for (_, left_out, _), log in zip(parts, logs, strict=True))
-    with pytest.raises(da.DalembertError, match="there is one run; give several logs"):
+    with pytest.raises(da.DalembertError, match="there is only one run; give several logs"):
         run_parts(logs[0])
 
 
@@ -81,7 +81,7 @@ def test_a_log_that_changes_half_way_is_told(arm: da.Arm) -> None:
     assert fit.folds is not None and fit.folds.error_scale is not None
     at = list(fit.names).index("Fv_2")
     assert fit.folds.ratio[at] > 1.5 and fit.record.error_scale is not None
-    assert any("times as much as their standard deviations say" in s for s in fit.folds.sentences)
+    assert any("times as much as their standard deviations suggest" in s for s in fit.folds.sentences)
     assert fit.record.error_scale[at] > 1.2 and (fit.record.error_scale >= 1).all()
 
 
@@ -109,6 +109,6 @@ def test_folds_that_are_none_are_one_sentence(arm: da.Arm, folds: Any) -> None:
 
 def test_parts_that_are_too_short_are_one_sentence(arm: da.Arm) -> None:
     with pytest.raises(
-        da.DalembertError, match=r"part 1 of 50 cannot be left out and judged: .*; or ask for fewer folds"
+        da.DalembertError, match=r"part 1 of 50 cannot be left out and predicted: .*; or use fewer folds"
     ):
         da.identify(arm, simulated(arm, seconds=10.0), folds=50, **PLAIN)

@@ -161,7 +161,7 @@ def test_total_least_squares_finds_drive_gains(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, [*words, "--payload", "50"])
     assert done.exit_code == 0 and "only the mass" not in done.output, done.output
     assert "--payload MASS is missing" in CliRunner().invoke(app, words).output
-    with pytest.raises(da.DalembertError, match="damping is for method='damped'"):
+    with pytest.raises(da.DalembertError, match="damping applies to method='damped'"):
         identify(arm, runs[0], damping=1.0)
 
 
@@ -262,7 +262,7 @@ def test_jumps_by_whole_turns_are_taken_out(names: tuple[str, ...]) -> None:
     plain = identify(arm, there, cutoff=8.0)
     fit = identify(arm, {**there, "q": np.mod(log["q"], 2 * np.pi)}, cutoff=8.0)
     assert np.allclose(fit.parameters, plain.parameters, rtol=1e-6, atol=1e-6)
-    assert any("jumps by whole turns" in note for note in fit.notes)
+    assert any("jumps by full turns" in note for note in fit.notes)
     assert not any("jumps" in note for note in plain.notes)
     degrees = read_log({**there, "q": np.rad2deg(log["q"])}, arm)
     assert not any("jumps" in note for note in degrees.notes)
@@ -459,7 +459,7 @@ def test_bounding_shapes_hold_the_mass_inside() -> None:
     fit = identify(arm, log, physical=True, bounds=box, cutoff=5.0)
     J = entries(links_of(fit.base.parameters).own(fit.full)[1])
     assert all(np.sum(Q * J) >= -1e-6 * J[3, 3] for Q in shape_forms(name, box[name]))
-    with pytest.raises(da.DalembertError, match="bounds name the link 'nothing'"):
+    with pytest.raises(da.DalembertError, match="bounds contain the link 'nothing'"):
         identify(arm, log, physical=True, bounds={"nothing": box[name]}, cutoff=5.0)
     assert identify(arm, log, bounds=box, cutoff=5.0).physical  # shapes are for bodies, and ask for them
 
@@ -502,7 +502,7 @@ def test_joint_counts_and_names_that_do_not_fit(tmp_path: Path) -> None:
         identify(arm, tmp_path / "none.csv")
 
 
-@pytest.mark.parametrize(("factor", "words"), [(1e3, "N mm"), (1e-3, "kN m"), (-1.0, "sign turned")])
+@pytest.mark.parametrize(("factor", "words"), [(1e3, "N mm"), (1e-3, "kN m"), (-1.0, "sign reversed")])
 def test_torque_units_are_told_by_their_looks(factor: float, words: str) -> None:
     arm, log = planar_log()
     with pytest.warns(IdentificationWarning, match=words):
@@ -522,7 +522,7 @@ def test_motion_that_shows_too_little_names_the_parameters() -> None:
     arm = with_friction("puma560")
     t, q, qd, qdd = motion(6, seed=1, still=(3, 4, 5))
     log = {"t": t, "q": q, "qd": qd, "tau": arm.inverse_dynamics(q, qd, qdd)}
-    with pytest.warns(IdentificationWarning, match="does not show .*keep the arm's own value"):
+    with pytest.warns(IdentificationWarning, match="does not excite .*keep the arm's own value"):
         fit = identify(arm, log, cutoff=8.0)
     assert "Fv_6" in fit.unidentified and np.isinf(fit.std[fit.names.index("Fv_6")])
     assert fit.parameters[fit.names.index("Fv_6")] == pytest.approx(0.8)
@@ -539,7 +539,7 @@ def test_a_joint_that_rests_but_for_noise_shows_no_friction(options: dict) -> No
     tau, rng = np.asarray(arm.inverse_dynamics(q, qd, qdd)), np.random.default_rng(0)
     tau = tau + 0.01 * tau.std(axis=0) * rng.normal(size=tau.shape)
     q, qd = q + 1e-5 * rng.normal(size=q.shape), qd + 1e-3 * rng.normal(size=q.shape)
-    with pytest.warns(IdentificationWarning, match="does not show .*F_v6, F_s6.*move .*joint6"):
+    with pytest.warns(IdentificationWarning, match="does not excite .*F_v6, F_s6.*move .*joint6"):
         fit = identify(arm, {"t": t, "q": q, "qd": qd, "tau": tau}, cutoff=8.0, **options)
     assert fit.parameters[fit.names.index("Fs_6")] == pytest.approx(1.1, rel=1e-3)
 
@@ -765,17 +765,17 @@ def test_wrong_terms_and_friction_get_one_sentence_and_what_is_replaced_a_note()
     q, qd, qdd = (x[:, None] for x in (2 * np.sin(2 * t), 4 * np.cos(2 * t), -8 * np.sin(2 * t)))
     log = {"t": t, "q": q, "qd": qd, "tau": arm.inverse_dynamics(q, qd, qdd)}
     for wrong in ([1], [["load"]], 3, {"joint1": None}):
-        with pytest.raises(da.DalembertError, match="the terms of a joint are asked for with"):
+        with pytest.raises(da.DalembertError, match="the terms of a joint are "):
             identify(arm, log, terms=wrong)
     with pytest.raises(da.DalembertError, match="the rest of the spring is inf; it must be a finite number"):
         identify(arm, log, terms={"joint1": {"spring": {"rest": np.inf}}})
     with pytest.raises(da.DalembertError, match="friction is False; it must be a tuple of viscous and coulomb"):
         identify(arm, log, friction=False)
     for option, value, sentence in (
-        ("coupling", [5, 6], "a coupling is two joints and perhaps a ratio"),
+        ("coupling", [5, 6], "an entry must be two joints, such as"),
         ("coupling", 3, "coupling is 3; it must be a list"),
         ("balance", 1, "balance is 1; it must be a list"),
-        ("dead_zone", -1.0, "dead_zone is -1.0; it is a speed, and must be at least 0"),
+        ("dead_zone", -1.0, "dead_zone is -1.0; it is a speed \\(rad/s\\) and must be at least 0"),
     ):
         with pytest.raises(da.DalembertError, match=sentence):
             identify(arm, log, **{option: value})
@@ -783,11 +783,11 @@ def test_wrong_terms_and_friction_get_one_sentence_and_what_is_replaced_a_note()
         arm.robot.replace(joints=[replace(j, friction=j.friction.replace(load=0.1)) for j in arm.robot.joints])
     )
     with pytest.raises(
-        da.DalembertError, match="joint 'joint1' has 'load' and 'gear', which no log tells apart; ask for"
+        da.DalembertError, match="joint 'joint1' has 'load' and 'gear', which a log cannot distinguish; use one"
     ):
         identify(both, log)
     notes = identify(arm, log, terms=["load"]).notes
-    assert any("'gear' of joint 'joint1' is left out, since 'load' is asked for there" in note for note in notes)
+    assert any("'gear' of joint 'joint1' is replaced by the requested 'load'" in note for note in notes)
 
 
 def test_a_load_that_the_log_does_not_tell_leaves_the_best_fit_and_a_warning() -> None:
@@ -807,5 +807,5 @@ def test_a_load_that_the_log_does_not_tell_leaves_the_best_fit_and_a_warning() -
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         fit = identify(arm, {"t": t[:, 0], "q": q, "qd": qd, "tau": arm.inverse_dynamics(q, qd, qdd)})
-    assert any("the log does not tell the load of mu_2, and the best of" in str(x.message) for x in said)
+    assert any("the log does not determine the load of mu_2, and the best of" in str(x.message) for x in said)
     assert fit.relative_error < 1e-3

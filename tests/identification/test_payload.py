@@ -190,7 +190,7 @@ def test_ur10e_pair(tmp_path: Path) -> None:
     words += ["--gains", " ".join(map(str, GAINS)), "--gain-deviation", "0.1", "--save", str(saved)]
     shown = CliRunner().invoke(app, words)
     assert shown.exit_code == 0, shown.output
-    assert "mass by the gains given" in shown.output and "N m/A" in shown.output
+    assert "mass by the given gains" in shown.output and "N m/A" in shown.output
     assert da.load(saved).robot.payload.mass == pytest.approx(2.805, rel=0.03)  # type: ignore[union-attr]
 
 
@@ -238,10 +238,10 @@ def test_the_error_of_the_gains_is_in_the_mass(source: str) -> None:
 def test_sources_of_gains_are_told() -> None:
     runs, true, mass = drives(1)
     load = identify_payload(puma(), *runs, gains=1.2 * true, cutoff=5.0, parameters="mass-com")
-    assert [source.name for source in load.by_source] == ["the gains given", "'tau_des'", "the arm's own weight"]
+    assert [source.name for source in load.by_source] == ["the given gains", "'tau_des'", "the arm's own weight"]
     assert load.by_source[0].mass > 1.1 * mass and load.by_source[0].std > 0.05 * mass
     assert load.mass == pytest.approx(mass, rel=0.05)
-    assert sum(note.startswith("drive gains by") for note in load.notes) == 3
+    assert sum(note.startswith("drive gains from") for note in load.notes) == 3
     # torques that may be off by a factor: the doubt is in the mass
     torques = [{**run, "tau": run["current"] * true} for run in runs]
     plain, doubted = (
@@ -258,8 +258,8 @@ def test_sources_of_gains_are_told() -> None:
         ({"gain_deviation": 2.0, "gains": [1.0] * 6}, "gain_deviation is 2"),
         ({"gain_deviation": [0.1, 0.2], "gains": [1.0] * 6}, "gain_deviation"),
         ({"arm_deviation": 0.0}, "arm_deviation is 0"),
-        ({"friction": ("viscous", "stiction")}, "no friction 'stiction'; choose of viscous, coulomb, load"),
-        ({"reference": False, "arm_deviation": None}, "say how many N m an ampere is; give gains"),
+        ({"friction": ("viscous", "stiction")}, "no friction 'stiction'; choose from viscous, coulomb, load"),
+        ({"reference": False, "arm_deviation": None}, "from which the gains could be found; give gains"),
     ],
 )
 def test_mistakes_about_gains_are_one_sentence(how: dict[str, Any], words: str) -> None:
@@ -279,19 +279,19 @@ def test_what_a_motion_does_not_show_is_said() -> None:
     ]
     found = identify_payload(arm, *runs, cutoff=10.0)
     assert found.mass == pytest.approx(5.0, rel=0.01) and found.com[0] == pytest.approx(0.1, abs=0.01)
-    assert np.isnan(found.parameters[3]) and any("does not show mz" in note for note in found.notes)
+    assert np.isnan(found.parameters[3]) and any("does not determine mz" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(
     ("how", "words"),
     [
         ({"parameters": "all"}, "body or mass-com"),
-        ({"gains": [1.0] * 6}, "wrist sensor needs neither of them"),
-        ({"wrench": "force"}, "no 'force'"),
+        ({"gains": [1.0] * 6}, "omit them for a wrist sensor"),
+        ({"wrench": "force"}, "neither 'force' with six columns"),
         ({"wrench": np.zeros((3, 6))}, "shape"),
         ({"wrench": np.zeros((len(run(False, 1)["t"]), 6))}, "zero throughout"),
         ({"wrench": [["a"] * 6] * len(run(False, 1)["t"])}, "the wrench is not an array of numbers"),
-        ({}, "no 'wrench'"),
+        ({}, "neither 'wrench' with six columns"),
     ],
 )
 @pytest.mark.filterwarnings("error::RuntimeWarning")

@@ -141,7 +141,7 @@ def test_the_file_holds_all_that_was_tried(selection: Selection, saved: Path) ->
     ("key", "value", "words"),
     [
         ("selection", 5, "selection is 5"),
-        ("chosen", ["weather"], "chosen names 'weather'"),
+        ("chosen", ["weather"], "chosen contains 'weather'"),
         ("sentences", "one", "sentences is"),
         ("error", "small", "error has"),
         ("structure", [], "structure is"),
@@ -204,7 +204,7 @@ def test_the_terminal_prints_the_reasons_and_how_to_repeat_them(arm: da.Arm, tmp
     for option in (["--cutoff", "3"], ["--no-offset"], ["--term", "2:spring"], ["--consistent"]):
         twice = CliRunner().invoke(app, [*words[:3], "--like", words[4], *option])
         name = option[0].replace("--no-", "--")
-        assert twice.exit_code != 0 and f"{name} is given, and so is --like" in f"{twice.output}{twice.exception}"
+        assert twice.exit_code != 0 and f"{name} and --like" in f"{twice.output}{twice.exception}"
 
 
 def test_all_choices_have_words(selection: Selection) -> None:
@@ -223,8 +223,8 @@ def test_an_estimator_that_was_not_solved_is_shown_without_numbers(selection: Se
     ("option", "words"),
     [
         ({"prior": "kr300"}, "prior is 'kr300'; it must be an arm"),
-        ({"prior_deviation": 0.3}, "prior_deviation is about a prior, and none is given"),
-        ({"prior_kind": "entropic"}, "prior_kind is about a prior"),
+        ({"prior_deviation": 0.3}, "prior_deviation needs a prior, and none is given"),
+        ({"prior_kind": "entropic"}, "prior_kind needs a prior"),
         ({"edge": -1.0}, "edge is -1"),
         ({"lag": 5.0}, "lag is 5; it is in seconds"),
         ({"lag": "late"}, "lag is 'late'"),

@@ -78,10 +78,10 @@ def test_without_a_temperature_the_mean_is_taken_and_said() -> None:
     assert np.allclose(fit.torque(q, qd, qdd), fit.torque(q, qd, qdd, mean), atol=1e-9)
     change = fit.torque(q, qd, qdd, mean + 10.0) - fit.torque(q, qd, qdd)
     assert np.allclose(change, 10.0 * (VISCOUS + COULOMB), rtol=0.05)
-    with pytest.raises(da.DalembertError, match="'joint1' is asked to depend on the temperature, and the log has none"):
+    with pytest.raises(da.DalembertError, match="'joint1' is to depend on the temperature, but the log has none"):
         da.identify(arm(), bare, terms=["temperature"], selection=False)
     two = da.identify(arm(), [run(), bare], terms=["temperature"], cutoff=8.0, selection=False)
-    assert any("the mean of the others is taken" in note for note in two.notes)
+    assert any("the mean of the other runs is used" in note for note in two.notes)
 
 
 def test_the_calibrated_arm_has_the_friction_of_the_mean_temperature(tmp_path: Path) -> None:
@@ -145,20 +145,20 @@ def test_temperatures_as_logs_have_them(tmp_path: Path) -> None:
     seldom[300, 1] = 1e20
     log = read_log({**data, "temperature": seldom}, arm())
     assert len(log) == len(T) and np.abs(log.temperature - T)[:-100].max() < 0.5  # type: ignore[operator]
-    assert any("filled in" in note for note in log.notes)
+    assert any("interpolated" in note for note in log.notes)
     header = "t,q1,q2,joint1.temperature [K],joint2.temperature [degC],tau1,tau2"
     rows = np.column_stack([data["t"], data["q"], T[:, 0] + 273.15, T[:, 1], data["tau"]])
     np.savetxt(tmp_path / "log.csv", rows, "%.10g", ",", header=header, comments="")
     assert np.allclose(read_log(tmp_path / "log.csv", arm()).temperature, T, atol=1e-6)  # type: ignore[arg-type]
     for odd, words in (
         (T + 273.15, "looks like kelvin"),
-        (np.full_like(T, np.nan), "no number that can be one"),
+        (np.full_like(T, np.nan), "no plausible number"),
         (np.column_stack([T, T[:, 0]]), "has 3 joints"),
         (T[:-1], "must be"),
     ):
         log = read_log({**data, "temperature": odd}, arm())
-        assert log.temperature is None and any(words in note and "left out" in note for note in log.notes), words
-    with pytest.raises(da.DalembertError, match="known are degC"):
+        assert log.temperature is None and any(words in note and "is ignored" in note for note in log.notes), words
+    with pytest.raises(da.DalembertError, match="known units are degC"):
         read_log(data, arm(), units={"temperature": "F"})
 
 

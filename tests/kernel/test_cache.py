@@ -426,7 +426,7 @@ def test_size_can_be_nothing_or_nonsense(own: Path, monkeypatch: pytest.MonkeyPa
     assert not own.exists()
     for text in ("abc", "-1", "nan", "inf"):
         monkeypatch.setenv("DALEMBERT_CACHE_SIZE", text)
-        with pytest.raises(DalembertError, match=f'DALEMBERT_CACHE_SIZE is "{text}"; give the size in megabytes'):
+        with pytest.raises(DalembertError, match=f'DALEMBERT_CACHE_SIZE is "{text}"; it must be the size in megabytes'):
             cache.store(key(1), b"code")
 
 
@@ -465,11 +465,11 @@ def test_command_shows_verifies_and_clears(home: dict[str, str]) -> None:
     shown = command(home).stdout
     assert str(folder(home)) in shown and "at most 512 MB" in shown
     assert any(line.split() == ["kernels", "2"] for line in shown.splitlines())
-    assert command(home, "--verify").stdout.strip() == "2 kernels are good, 0 were bad."
+    assert command(home, "--verify").stdout.strip() == "2 kernels are valid, 0 were invalid."
     bad = objects(home)[1]
     bad.write_bytes(bad.read_bytes()[:-1])
     checked = command(home, "--verify")
-    assert checked.stdout.strip() == "1 kernels are good, 1 was bad."
+    assert checked.stdout.strip() == "1 kernels are valid, 1 was invalid."
     assert checked.stderr.count("\n") == 1 and str(bad) in checked.stderr
     assert len(objects(home)) == 1 and bad not in objects(home)
     cleared = command(home, "--clear")
@@ -492,7 +492,7 @@ def test_command_says_a_warning_without_source_lines(home: dict[str, str]) -> No
         env=home, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert done.stderr.startswith("warning: compiled kernels are not kept on disk")
+    assert done.stderr.startswith("warning: compiled kernels are not cached on disk")
     assert done.stderr.count("warning:") == 1 and "CacheWarning" not in done.stderr
 
 

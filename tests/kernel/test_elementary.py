@@ -10,6 +10,7 @@ import mpmath
 import numpy as np
 import pytest
 
+from compilers import ELSEWHERE
 from dalembert.algebra import scalars
 from dalembert.algebra.dual import Dual
 from dalembert.emit.elementary import ELEMENTARY, HIGHEST, LOWEST, NEAR
@@ -127,7 +128,7 @@ def test_function_is_within_two_ulp(name: str) -> None:
 def test_special_values_are_those_of_c(name: str, width: int) -> None:
     """±0, subnormal numbers, ±∞ and NaN, quietly; the tape run in Python agrees, and so does a constant folded."""
     if width > target().width:
-        pytest.skip("this machine has no vectors as wide")
+        pytest.skip(f"{ELSEWHERE} the processor has narrower vectors")
     rows = list(product(BOTH_SIGNS, repeat=len(ARGUMENTS[name])))
     with np.errstate(all="raise", under="ignore"):
         values = compiled(name, width)(*np.array(rows).T)

@@ -109,7 +109,7 @@ def test_lanes_are_all_done(width: int) -> None:
 def test_arrays_of_another_kind_are_refused() -> None:
     x, weight = np.ones((2, 3)), np.ones(3)
     for wrong in (x.astype(np.float32), x[0], np.ones((3, 2)).T):
-        with pytest.raises(da.DalembertError, match="contiguous ones of float64 in 2"):
+        with pytest.raises(da.DalembertError, match="a contiguous one of float64 with 2"):
             side_by_side(wrong, weight, x)
 
 
@@ -144,8 +144,8 @@ def _untyped(x: list[float]) -> float:
     ("function", "sentence"),
     [
         (_changes, "_changes, line .*double where i64 is needed"), (_many, "the array has 3 dimensions"),
-        (_with, "a statement that is not understood"), (_unknown, "neither a name of this function"),
-        (_text, "not a function that the module knows"), (_untyped, "not a type for the machine"),
+        (_with, "an unsupported statement"), (_unknown, "neither a variable of this function"),
+        (_text, "not a function known in the module"), (_untyped, "not a supported type"),
     ],
 )  # fmt: skip
 def test_other_python_is_refused_in_a_sentence(function: object, sentence: str) -> None:

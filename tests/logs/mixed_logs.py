@@ -80,8 +80,8 @@ def changed(data: Data, names: tuple[str, ...], i: int, j: int) -> Iterator[tupl
     turned = {k: data[k] * sign for k in ("q", "qd", "tau")}
     yield f"with joints {pair} exchanged", (i, j), data | swap
     yield f"with the torques of {pair} exchanged", (i, j), data | {"tau": swap["tau"]}
-    yield f"with joint '{names[i]}' turning the other way", (i,), data | turned
-    yield f"with q of '{names[i]}' of the other sign", (i,), data | {k: turned[k] for k in ("q", "qd")}
-    yield f"with the torque of '{names[i]}' of the other sign", (i,), data | {"tau": turned["tau"]}
+    yield f"with the direction of joint '{names[i]}' reversed", (i,), data | turned
+    yield f"with the sign of q of '{names[i]}' reversed", (i,), data | {k: turned[k] for k in ("q", "qd")}
+    yield f"with the sign of the torque of '{names[i]}' reversed", (i,), data | {"tau": turned["tau"]}
     yield f"with −90° added to q of '{names[i]}'", (i,), data | {"q": data["q"] + 0.5 * np.pi * unit}
     yield f"with 180° added to q of '{names[i]}'", (i,), data | {"q": data["q"] + np.pi * unit}

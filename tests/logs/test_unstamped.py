@@ -40,7 +40,7 @@ def test_rows_without_stamps_are_one_over_rate_apart(tmp_path: Path, kind: str) 
             source = text(tmp_path / "log.csv", None, table()[:, 1:])
     run = read_log(source, arm(), rate=RATE, **how)
     same(run)
-    assert any("no time stamps" in note and f"{RATE:g} per second" in note for note in run.notes)
+    assert any("no time stamps" in note and f"{RATE:g} Hz" in note for note in run.notes)
     with pytest.raises(da.DalembertError, match=r"rate=500 \(--rate 500\)"):
         read_log(source, arm(), **how)
 
@@ -48,7 +48,7 @@ def test_rows_without_stamps_are_one_over_rate_apart(tmp_path: Path, kind: str) 
 def test_stamps_and_a_rate_agree_or_count_rows_or_are_refused() -> None:
     rows = np.arange(len(log()["t"]), dtype=float)
     same(read_log(log(), arm(), rate=1.01 * RATE))
-    for scale, words in ((1e3, "taken as ms"), (1e6, "taken as us")):
+    for scale, words in ((1e3, "read in ms"), (1e6, "read in us")):
         run = read_log({**log(), "t": scale * log()["t"]}, arm(), rate=RATE)
         same(run)
         assert any(words in note for note in run.notes)
@@ -57,7 +57,7 @@ def test_stamps_and_a_rate_agree_or_count_rows_or_are_refused() -> None:
         same(run)
         assert any(words in note for note in run.notes)
     for rate, unit in ((2 * RATE, None), (RATE, "ms")):
-        with pytest.raises(da.DalembertError, match=r"rate is .* Hz, but t says .* Hz; leave rate out"):
+        with pytest.raises(da.DalembertError, match=r"rate is .* Hz, but t gives .* Hz; omit rate"):
             read_log(log(), arm(), rate=rate, time_unit=unit)
     with pytest.raises(da.DalembertError, match=r"--rate\) if it counts the rows"):
         read_log({**log(), "t": rows}, arm())

@@ -199,7 +199,7 @@ def test_restitution_mistakes_are_one_sentence() -> None:
     ):
         with pytest.raises(DalembertError, match=sentence):
             da.simulate(arm, np.zeros(3), None, None, 0.1, stops="contact", restitution=restitution)  # type: ignore[arg-type]
-    with pytest.raises(DalembertError, match="nothing to bounce off; use stops='contact'"):
+    with pytest.raises(DalembertError, match="no stops to rebound from; use stops='contact'"):
         da.simulate(arm, np.zeros(3), None, None, 0.1, restitution=0.5)
 
 

@@ -335,12 +335,12 @@ def test_a_part_without_inertia_is_named_when_it_matters() -> None:
     a = massless()
     assert a.inverse_dynamics([0.1, 0.2], [1, 1], [1, 1]).shape == (2,)
     for ask in (a.forward_dynamics, a.forward_derivatives):
-        with pytest.raises(da.SingularInertiaError, match="arm 'hollow' has no B⁻¹: nothing resists joint wrist"):
+        with pytest.raises(da.SingularInertiaError, match="arm 'hollow' has no B⁻¹: no inertia resists joint wrist"):
             ask([0.1, 0.2], [1, 1], [1, 1])
-    with pytest.raises(da.SingularInertiaError, match="nothing resists joint y_2"):
+    with pytest.raises(da.SingularInertiaError, match="no inertia resists joint y_2"):
         a.in_coordinates(np.eye(2)).forward_dynamics([0.1, 0.2], [1, 1], [1, 1])
     if MODELS.exists():  # a point mass on the axis resists as little
-        with pytest.raises(da.SingularInertiaError, match="nothing resists joint joint_6"):
+        with pytest.raises(da.SingularInertiaError, match="no inertia resists joint joint_6"):
             arm("tx40.urdf").forward_dynamics(*np.zeros((3, 6)))
     assert np.isfinite(massless(Rotor(0.01, 10.0)).forward_dynamics([0.1, 0.2], [1, 1], [1, 1])).all()
 
@@ -360,7 +360,7 @@ def test_a_heavy_slide_may_carry_a_tiny_rotor() -> None:
     assert np.allclose(a.forward_dynamics([0.3, 0.2], [0, 0], [1001.0, 2e-12]), [1.0, 2.0], rtol=1e-12)
     assert np.allclose(a.forward_derivatives([0.3, 0.2], [0, 0], [0, 0])[2], [[1 / 1001, 0], [0, 1e12]], rtol=1e-12)
     assert a.operational_space(task="x").inertia([0.3, 0.2]).item() == pytest.approx(1001.0)
-    with pytest.raises(da.SingularInertiaError, match="nothing resists joint turn;"):
+    with pytest.raises(da.SingularInertiaError, match="no inertia resists joint turn;"):
         slide_with_rotor(1000.0, 0.0).forward_dynamics([0, 0], [0, 0], [0, 0])
 
 
@@ -428,7 +428,7 @@ def test_a_closed_chain_is_judged_by_each_joint_in_its_own_unit() -> None:
         assert a.n == 3 and a._inert == []
     hollow = base.replace(links=tuple(replace(x, inertia=Inertia()) for x in base.links))
     weak = da.Arm(hollow.replace(joints=tuple(replace(j, rotor=None) for j in hollow.joints)))
-    with pytest.raises(da.SingularInertiaError, match="nothing resists joint joint1', joint1''"):
+    with pytest.raises(da.SingularInertiaError, match="no inertia resists joint joint1', joint1''"):
         weak.forward_dynamics([0.2, 1.2], [0, 0], [0, 0])
 
 

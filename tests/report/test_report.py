@@ -148,8 +148,8 @@ def test_the_page_of_example_7_2(example: str) -> None:
     for words in ("Equal duration", "Different duration", "Straight line", "Figs 7.9–7.11", "Position (rad)",
                   "Velocity (rad/s)", "Acceleration (rad/s²)", "Tip: acceleration (m/s²)", "Inertia at joint2",
                   "Velocities at joint1", "Gravity at joint1", "Time-optimal", "Bearings", "Motors", "Equations of motion",
-                  "Acceleration capability of the tip", "On the way", "needs a torque of",
-                  "What can be neglected", "− coriolis + centrifugal", "− small parameters", "terms stay below 1 % at every joint"):  # fmt: skip
+                  "Acceleration capability of the tip", "Along the motion", "needs a torque of",
+                  "Negligible terms", "− coriolis + centrifugal", "− small parameters", "terms stay below 1 % at every joint"):  # fmt: skip
         assert words in example, words
     assert example.count("<svg") > 50 and len(example.encode()) < 1_600_000
     assert example.index("<h3>Sizing") < example.index("<h3>Acceleration capability")
@@ -263,8 +263,11 @@ def test_a_wrench_at_the_tip_is_one_option_away(motion: Path, tmp_path: Path) ->
 
 
 def test_examples_belong_to_two_link_arms() -> None:
-    assert "is about a two-link arm" in run("report", "panda", "--example", "7.2", code=2).stderr
-    assert "there is no example '7.9'; known are 7.2" in run("report", "planar-2r", "--example", "7.9", code=2).stderr
+    assert "needs a two-link arm" in run("report", "panda", "--example", "7.2", code=2).stderr
+    assert (
+        "there is no example '7.9'; the examples are 7.2"
+        in run("report", "planar-2r", "--example", "7.9", code=2).stderr
+    )
 
 
 # -- every arm -----------------------------------------------------------------------------------
@@ -345,7 +348,7 @@ def test_long_motions_are_thinned_and_keep_their_peaks() -> None:
     assert made.thinned and len(made.rows) < 1100 and 12_345 in made.rows
     assert made.sizing.torque.at[0] == t[12_345]
     shown = report_html([made])
-    assert "Of 50,001 instants" in shown and len(shown) < 1_000_000
+    assert "of 50,001 samples are drawn" in shown and len(shown) < 1_000_000
 
 
 def test_one_instant_is_a_motion_too(tmp_path: Path) -> None:
@@ -382,21 +385,21 @@ def test_nothing_is_written_over(motion: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.html"
     out.write_text("precious")
     assert (
-        "left as it is; --force (overwrite=True) overwrites it"
+        "was not changed; --force (overwrite=True) overwrites it"
         in run("report", "planar-2r", motion, "--out", out, code=2).stderr
     )
     said = run("report", "planar-2r", motion, "--out", motion, "--force", code=2).stderr
     assert "would overwrite the file it is made from" in said and motion.read_text().startswith(HEADER)
     assert "does not exist" in run("report", "planar-2r", motion, "--out", tmp_path / "no" / "x.html", code=2).stderr
     assert out.read_text() == "precious"
-    with pytest.raises(da.DalembertError, match="left as it is"):
+    with pytest.raises(da.DalembertError, match="was not changed"):
         write_report(out, [study(da.load("planar-2r"), read_motion(motion, da.load("planar-2r")))])
 
 
 def test_a_report_needs_a_motion(motion: Path) -> None:
     assert "give MOTION.csv, or --example 7.2" in run("report", "planar-2r", code=2).stderr
     assert "both given; choose one" in run("report", "planar-2r", motion, "--example", "7.2", code=2).stderr
-    with pytest.raises(da.DalembertError, match="at least one motion"):
+    with pytest.raises(da.DalembertError, match="there is no motion to report on"):
         report_html([])
 
 
@@ -416,7 +419,7 @@ def test_limits_missing_are_named(motion: Path, tmp_path: Path) -> None:
         assert words in shown
     out.unlink()
     said = run("report", arm, motion, "--check-limits", "--out", out, code=2).stderr
-    assert "limits missing at joints joint1, joint2; --limits gives them" in said and not out.exists()
+    assert "no limits at joints joint1, joint2; --limits gives them" in said and not out.exists()
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -448,7 +451,10 @@ def test_limits_from_text_and_files(tmp_path: Path) -> None:
     ("text", "sentence"),
     [
         ("effort: 1 2 3", "effort has 3 values, but robot 'planar-2r' has 2 joints"),
-        ("efort: 1", "unknown limit 'efort'; known are lower, upper, velocity, acceleration, effort; did you mean"),
+        (
+            "efort: 1",
+            "unknown limit 'efort'; known limits are lower, upper, velocity, acceleration, effort; did you mean",
+        ),
         ("effort: 1 x", "effort of joint 'joint2': 'x' is not a number"),
         ("effort: 0", "the effort limit of joint 'joint1' is 0; it must be more than 0"),
         ("lower: 9", "the lower limit 9 is above the upper limit"),
@@ -468,7 +474,7 @@ def test_wrong_limits_get_a_sentence(text: str, sentence: str) -> None:
         ("joint,effort\njoint3,5\n", "line 2: robot 'planar-2r' has no joint 'joint3'"),
         ("joint,effort\njoint1\n", "line 2: the row has 1 values, but the header has 2 columns"),
         ("name,effort\n", "line 1: the first column must be 'joint'"),
-        ("joint,effort,effort\n", "line 1: the column effort stands there more than once"),
+        ("joint,effort,effort\n", "line 1: the column effort appears more than once"),
         ("", "the file is empty"),
     ],
 )
@@ -604,13 +610,13 @@ def test_pictures_from_the_terminal_say_nothing_of_glyphs(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (lambda path, study: (study, path), "the path is a Study; give a file's name"),
+        (lambda path, study: (study, path), "the path is a Study; give a file name"),
         (
             lambda path, study: (path, "swing"),
-            "cannot be made of 'swing'; give what da.study makes, one for each motion",
+            "cannot be made from 'swing'; give results of da.study, one for each motion",
         ),
-        (lambda path, study: (path, [study, 3]), "cannot be made of 3; give what da.study makes"),
-        (lambda path, study: (path, []), "at least one motion"),
+        (lambda path, study: (path, [study, 3]), "cannot be made from 3; give results of da.study"),
+        (lambda path, study: (path, []), "there is no motion to report on"),
     ],
 )
 def test_a_report_asked_for_the_wrong_way_says_so(arguments, sentence, tmp_path: Path) -> None:
@@ -633,5 +639,5 @@ def test_rotation_and_translation_of_the_links_are_apart(example: str) -> None:
     moving = parts["inertia"] + parts["rotor"] + parts["centrifugal"] + parts["coriolis"]
     assert set(swing.split) == set(figures.SPLIT)
     np.testing.assert_allclose(sum(swing.split.values()), moving, atol=1e-9 * np.abs(moving).max())
-    assert "Rotation and translation of the links" in example and "translation, by velocities" in example
-    assert "rotation, by velocities" not in example  # the planar arm turns about parallel axes
+    assert "Rotation and translation of the links" in example and "translation, due to velocities" in example
+    assert "rotation, due to velocities" not in example  # the planar arm turns about parallel axes

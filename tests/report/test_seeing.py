@@ -180,7 +180,7 @@ def test_every_plot_is_a_figure_that_shows_itself(results: dict[str, Any], arm: 
 
 
 def test_pictures_refuse_what_they_cannot_show(results: dict[str, Any], arm: da.Arm) -> None:
-    with pytest.raises(da.ShapeError, match=r"batch shape \(2,\); give the place of one run: batch=0"):
+    with pytest.raises(da.ShapeError, match=r"batch shape \(2,\); give the index of one run: batch=0"):
         results["batch"].plot()
     with pytest.raises(da.ShapeError, match=r"batch is 2, but"):
         results["batch"].plot(2)
@@ -254,10 +254,13 @@ def test_a_page_holds_the_strokes_of_every_instant(tmp_path: Path, results: dict
 def test_a_film_is_written_whole_or_not_at_all(tmp_path: Path, results: dict[str, Any], monkeypatch: Any) -> None:
     run = results["run"]
     wrong: list[tuple[Callable[[], None], str]] = [
-        (lambda: run.animate(tmp_path / "swing.avi"), "is written as .gif, .mp4, .html, not as '.avi'"),
+        (
+            lambda: run.animate(tmp_path / "swing.avi"),
+            "an animation cannot be written as '.avi'; use one of .gif, .mp4, .html",
+        ),
         (lambda: run.animate(tmp_path / "swing.html", speed=0.0), "speed is 0.0; it must be above 0"),
         (lambda: run.animate(tmp_path / "swing.html", fps=100), "fps is 100; it must be from 1 to 60"),
-        (lambda: run.animate(tmp_path / "swing.html", speed=1e-6), "pictures are too many"),
+        (lambda: run.animate(tmp_path / "swing.html", speed=1e-6), "are allowed; raise speed="),
         (lambda: run.animate(tmp_path / "none" / "swing.html"), "does not exist"),
         (lambda: results["batch"].animate(tmp_path / "swing.html"), "batch=0"),
     ]

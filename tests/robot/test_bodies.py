@@ -81,7 +81,7 @@ def test_sizes_are_numbers_or_words():
     assert Shape("sphere", 0.5).size == (0.5,) and Shape("cylinder", ("40 mm", "0.5 m")).size == (0.04, 0.5)
     for size in ("40", (None,), ("40 miles",)):
         with pytest.raises(
-            RobotError, match=r"the size of a sphere has .*; it needs numbers in m, or words like '40 mm'"
+            RobotError, match=r"the size of a sphere has .*; give numbers in m, or strings such as '40 mm'"
         ):
             Shape("sphere", size)
 
@@ -175,8 +175,8 @@ def test_fine_meshes_of_a_ball_approach_the_ball(tmp_path):
 def test_meshes_that_enclose_nothing_are_one_sentence(tmp_path):
     triangles = box_triangles(SOLIDS["box"])
     cases = {
-        "open": (triangles[:-1], (1, 1, 1), r"not closed \(3 edges do not lie between two triangles\); repair it"),
-        "uneven": (np.concatenate([triangles[:6], triangles[6:, ::-1]]), (1, 1, 1), "some of its triangles look inwards"),
+        "open": (triangles[:-1], (1, 1, 1), r"not closed \(3 edges are not shared by two triangles\); repair"),
+        "uneven": (np.concatenate([triangles[:6], triangles[6:, ::-1]]), (1, 1, 1), "some of its triangles face inwards"),
         "mm": (triangles * 1000, (1, 1, 1), r"is 400 m long, which looks like millimetres; load it with the scale 0\.001 0\.001"),
     }  # fmt: skip
     for name, (body, scale, message) in cases.items():
@@ -187,8 +187,8 @@ def test_meshes_that_enclose_nothing_are_one_sentence(tmp_path):
     for file, message in {
         "noise.stl": "noise.stl: ",
         "none.stl": "none.stl: there is no such file",
-        "body.step": r"meshes are read from \.stl, .* convert it to \.stl",
-        "package://arm/none.stl": "'package://arm/none.stl' is not found",
+        "body.step": r"'\.step' is not a supported mesh format \(\.stl, .* convert the mesh to \.stl",
+        "package://arm/none.stl": "'package://arm/none.stl' was not found",
     }.items():
         with pytest.raises(RobotError, match=message):
             Shape("mesh", (1, 1, 1), file=file).inertia(1000, folder=tmp_path)
@@ -234,15 +234,15 @@ def test_a_mesh_of_a_file_lies_beside_it(tmp_path):
 @pytest.mark.parametrize(
     ("shapes", "message"),
     [
-        ("{ box = [1, 1, 1] }", r"joint 1, shape 1: a box needs a density, like 2700 \(kg/m³\) or 'aluminium', or a mass"),
+        ("{ box = [1, 1, 1] }", r"joint 1, shape 1: a box needs either a density, such as 2700 \(kg/m³\) or 'aluminium', or a mass"),
         ("{ box = [1, 1], density = 1000 }", r"'box' is \[1, 1\]; it must be a list of 3 numbers: x, y, z"),
-        ("{ box = [1, 1, 1], sphere = 1, mass = 1 }", "it needs one of the keys box, cylinder, .* and has 2 of them"),
+        ("{ box = [1, 1, 1], sphere = 1, mass = 1 }", "exactly one of the keys box, cylinder, .* is required, but 2 of them are given"),
         ("{ sphere = 0.1, density = 2.7 }", r"the density is 2.7 kg/m³, which looks like g/cm³; write 2700 if it is"),
         ("{ sphere = 0.1, density = 'aluminum foil' }", "the density is 'aluminum foil'; .* did you mean 'aluminum'"),
         ("{ sphere = -0.1, density = 1000 }", "the radius of a sphere is -0.1; it must be more than 0"),
-        ("{ cylinder = [0.1, 1], wall = 0.2, density = 1000 }", "the wall of a cylinder is 0.2; it must be between 0 and 0.1 m"),
-        ("{ sphere = 0.1, density = 1000, mass = 1 }", "needs a density or a mass, and both are given"),
-        ("{ sphere = 0.1, mass = 1 }\nmass = 3", "'mass' is given, and 'shapes', which give it too"),
+        ("{ cylinder = [0.1, 1], wall = 0.2, density = 1000 }", "the wall of a cylinder is 0.2 m; it must be above 0 and at most 0.1 m"),
+        ("{ sphere = 0.1, density = 1000, mass = 1 }", "needs either a density or a mass, but both are given"),
+        ("{ sphere = 0.1, mass = 1 }\nmass = 3", "both 'mass' and 'shapes' are given"),
     ],
 )  # fmt: skip
 def test_shapes_that_cannot_be_meant_are_one_sentence(shapes, message):
@@ -259,9 +259,9 @@ def test_a_density_fills_links_without_a_mass_and_no_others():
     assert filled.links[1].inertia == first.inertia and filled.links[0].inertia.is_zero
     np.testing.assert_allclose(values(filled.links[2].inertia), values(ball.inertia(7850) + box.inertia(7850)))
     assert filled.notes[-1].startswith(
-        "links without a mass in the file have that of their shapes at 7850 kg/m³: 'link2' "
+        "links without a mass in the file take the inertia of their shapes at 7850 kg/m³: 'link2' "
     )
-    assert "is not used: no link without a mass has shapes" in with_density(robot, 1000).notes[-1]
+    assert "was not used: every link that has shapes also has a mass" in with_density(robot, 1000).notes[-1]
 
 
 def test_materials_have_densities_of_solids():
@@ -295,7 +295,7 @@ def test_a_density_fills_the_links_of_a_urdf_file(tmp_path):
     assert filled.link("upper").inertia.mass == 3.0 and filled.link("base").inertia.is_zero
     assert "'fore' 37.6 kg (2 collision shapes)" in filled.notes[-1]
     (package / "meshes" / "box.stl").unlink()
-    with pytest.raises(RobotError, match=r"arm\.urdf: link 'fore': the mesh 'package://.*box\.stl' is not found"):
+    with pytest.raises(RobotError, match=r"arm\.urdf: link 'fore': the mesh 'package://.*box\.stl' was not found"):
         da.load(package / "urdf" / "arm.urdf", density="aluminium")
 
 

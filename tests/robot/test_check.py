@@ -80,7 +80,7 @@ def test_numbers_that_are_not_finite_are_always_errors(physical, mode):
         (arm(offset=math.nan), "offset of joint 'j2'"),
         (arm(rotor=Rotor(position=(math.nan, 0, 0))), "rotor of joint 'j2'"),
         (arm(placement=Placement(((1, 0, 0), (0, 1, 0), (0, 0.1, 1)))), "placement of joint 'j2'.*orthogonal"),
-        (arm(link_frame=Placement(((1, 0, 0), (0, 1, 0), (0, 0, -1)))), "link frame of joint 'j2'.*mirror"),
+        (arm(link_frame=Placement(((1, 0, 0), (0, 1, 0), (0, 0, -1)))), "link frame of joint 'j2'.*reflection"),
         (arm().replace(tip=Frame("t", "b", Placement(((2, 0, 0), (0, 1, 0), (0, 0, 1))))), "tip 't'.*orthogonal"),
     ],
 )
@@ -90,7 +90,7 @@ def test_numbers_and_rotations(robot, sentence):
 
 
 def test_physical_has_two_values():
-    with pytest.raises(RobotError, match="'ignore'; it can be 'error' or 'warn'"):
+    with pytest.raises(RobotError, match="'ignore'; it must be 'error' or 'warn'"):
         check(arm(), "ignore")
 
 

@@ -135,25 +135,27 @@ def test_everything_given_arrives():
 
 def test_what_is_not_used_is_said():
     robot = from_dh([{"rotor": {"inertia": 1, "reflected": True, "axis": [1, 0, 0]}}])
-    assert robot.notes == ("the rotor of joint 'joint1' is reflected (only k_r² I_m counts), so its axis is not used",)
+    assert robot.notes == (
+        "the rotor of joint 'joint1' is reflected (only k_r² I_m is modelled), so its axis is not used",
+    )
 
 
 @pytest.mark.parametrize(
     ("row", "sentence"),
     [
         ({"alhpa": 1}, "DH row 2: unknown key 'alhpa'; did you mean 'alpha'? (known keys: type, name"),
-        ({"alpha": "ninety"}, "'alpha' is 'ninety'; it must be a number, or an angle like"),
+        ({"alpha": "ninety"}, "'alpha' is 'ninety'; it must be a number, or an angle such as"),
         ({"a": "pi"}, "'a' is 'pi'; it must be a number"),
         ({"a": math.nan}, "'a' is nan; it must be a finite number"),
         ({"d": math.inf}, "'d' is inf; it must be a finite number"),
         ({"d": 10**400}, "it must be a finite number"),
         ({"a": True}, "'a' is True; it must be a number"),
         ({"type": "screw"}, "'type' is 'screw'; it must be one of 'revolute'"),
-        ({"theta": 1, "offset": 1}, "'offset' and 'theta' are both given"),
+        ({"theta": 1, "offset": 1}, "both 'offset' and 'theta' are given"),
         ({"inertia": [1, 2]}, "'inertia' is [1, 2]; it must be {xx, yy, zz, xy, xz, yz}"),
         (
             {"inertia": [1, 1, 1]},
-            "'inertia' is [1, 1, 1]; it must be {xx, yy, zz, xy, xz, yz} (products are 0 unless given)",
+            "'inertia' is [1, 1, 1]; it must be {xx, yy, zz, xy, xz, yz} (products default to 0)",
         ),
         ({"inertia": [[1, 0, 0], 1, [0, 0, 1]]}, "'inertia' is [[1, 0, 0], 1, [0, 0, 1]]; it must be"),
         ({"inertia": {"xx": 1}}, "inertia: the key 'yy' is missing"),
@@ -182,16 +184,19 @@ def test_bad_tables_are_named():
         from_dh([])
     with pytest.raises(RobotError, match="'craig'; it must be one of standard, modified"):
         from_dh([{}], "craig")
-    with pytest.raises(RobotError, match="two joints are called 'x'"):
+    with pytest.raises(RobotError, match="two joints have the name 'x'"):
         from_dh([{"name": "x"}, {"name": "x"}])
 
 
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ((0.5, -90, 0, 0), "DH row 1: 'alpha' is -90 rad, which looks like degrees; write \"-90 deg\" if it is"),
-        ({"alpha": 180.0}, 'or "180 rad" if it is not'),
-        ((500, 0, 0, 0), "DH row 1: 'a' is 500 m, which looks like millimetres; write \"500 mm\" if it is"),
+        (
+            (0.5, -90, 0, 0),
+            "DH row 1: 'alpha' is -90 rad, which looks like degrees; write \"-90 deg\" if that is meant",
+        ),
+        ({"alpha": 180.0}, 'or "180 rad" if not'),
+        ((500, 0, 0, 0), "DH row 1: 'a' is 500 m, which looks like millimetres; write \"500 mm\" if that is meant"),
         ({"type": "prismatic", "offset": -120}, "'offset' is -120 m, which looks like millimetres"),
     ],
 )
@@ -204,7 +209,9 @@ def test_numbers_that_look_like_degrees_or_millimetres_are_questioned(row, messa
 def test_numbers_with_units_are_not_questioned():
     row = {"a": "500 mm", "alpha": "-90 deg", "d": "30 m", "theta": "7 rad"}
     assert rows_of(from_dh([row]))[1][0].a == 0.5 and from_dh([row]).joints[0].offset == 7.0
-    with pytest.warns(ModelWarning, match=r"'theta' is 7 rad, which looks like degrees; write \"7 deg\" if it is"):
+    with pytest.warns(
+        ModelWarning, match=r"'theta' is 7 rad, which looks like degrees; write \"7 deg\" if that is meant"
+    ):
         from_dh([row | {"theta": 7.0}])
 
 

@@ -101,7 +101,7 @@ def test_a_spreadsheet_is_the_same_arm(tmp_path):
         ]
     )
     assert arm.robot.joints == expected.joints and arm.robot.links == expected.links
-    with pytest.raises(RobotError, match=r"bad\.xlsx: this is not a spreadsheet"):
+    with pytest.raises(RobotError, match=r"bad\.xlsx: this is not a readable spreadsheet"):
         (tmp_path / "bad.xlsx").write_bytes(b"nothing")
         da.load(tmp_path / "bad.xlsx")
     rows[4][2] = "-90 grad"
@@ -112,12 +112,12 @@ def test_a_spreadsheet_is_the_same_arm(tmp_path):
 def test_what_was_assumed_is_said(table):
     notes = " | ".join(table("a [mm],alpha (deg),d,theta,supplier\n500,0,0,,x\n0,0,,0,y\n").notes)
     for part in (
-        "the DH convention is taken as standard",
-        "types of joints by what varies: 'joint1' revolute (theta is blank), 'joint2' prismatic (d is blank)",
-        "column 'd' says no unit and is taken in mm, as 'a [mm]'",
-        "columns brought to SI units: 'a [mm]' from mm, 'alpha (deg)' from deg",
-        "no use for: 'supplier'",
-        "the table has no masses, so torques are 0",
+        "the DH convention is assumed to be standard",
+        "joint types inferred from what varies: 'joint1' revolute (theta is blank), 'joint2' prismatic (d is blank)",
+        "column 'd' has no unit and is read in mm, like 'a [mm]'",
+        "columns converted to SI units: 'a [mm]' from mm, 'alpha (deg)' from deg",
+        "columns that were not used: 'supplier'",
+        "the table has no masses, so all torques are 0",
     ):
         assert part in notes, part
 
@@ -156,36 +156,36 @@ SHAPED = "a,alpha,d,theta,shapes\n"
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (PLAIN + "0.5,-90,0,0", r"arm\.csv, line 2, column 'alpha': -90 looks like degrees, but the header says no unit, so it "
-         r"is -90 rad; write 'alpha \[deg\]' in the header if it is, or '-90 rad' in the cell if it is not"),
+        (PLAIN + "0.5,-90,0,0", r"arm\.csv, line 2, column 'alpha': -90 looks like degrees, but the header gives no unit, so it "
+         r"is read as -90 rad; write 'alpha \[deg\]' in the header if that is meant, or '-90 rad' in the cell if not"),
         (PLAIN + "0.5,0,0,0\n500,0,0,0", r"line 3, column 'a': 500 looks like millimetres.* write 'a \[mm\]'.* or '500 m' in"),
-        ("a,alpha [rad],d,theta\n0.5,180,0,0", r"180 looks like degrees, but the header says rad.* write 'alpha \[deg\]'"),
-        ("a [m],alpha,d,theta\n0.5,0,350,0", "line 2, column 'd': 350 looks like millimetres, but the header says m"),
+        ("a,alpha [rad],d,theta\n0.5,180,0,0", r"180 looks like degrees, but the header gives the unit rad.* write 'alpha \[deg\]'"),
+        ("a [m],alpha,d,theta\n0.5,0,350,0", "line 2, column 'd': 350 looks like millimetres, but the header gives the unit m"),
         (PLAIN + "0.5,0,0,90", "column 'theta': 90 looks like degrees"),
         ("a,alpha,max,d\n0.5,0,170,0", "column 'max': 170 looks like degrees"),
         ("a,alpha,speed,d\n0.5,0,180,0", "column 'speed': 180 looks like degrees per second"),
-        ("a [inch],alpha,d,theta\n1,0,0,0", r"column 'a \[inch\]': the unit 'inch' is not known; known are m, mm, cm"),
-        ("a,alhpa,d,theta\n1,0,0,0", "the column 'alhpa' is not known; write 'alpha' if that is meant"),
+        ("a [inch],alpha,d,theta\n1,0,0,0", r"column 'a \[inch\]': the unit 'inch' is unknown; known units are m, mm, cm"),
+        ("a,alhpa,d,theta\n1,0,0,0", "the column 'alhpa' is unknown; write 'alpha' if that is meant"),
         ("a,alpha,a [mm],d\n1,0,0,0", r"the columns 'a' and 'a \[mm\]' both mean a"),
         (PLAIN + "0.5,0,q1,q1", "column 'd': both theta and d vary"),
         ("type,a,alpha,d,theta\nR,0,0,q1,0", "column 'd': 'q1' is a variable, but the joint is revolute"),
-        ("type,a,alpha,d,theta\nS,0,0,0,0", r"column 'type': the type is 'S'; it can be R \(revolute\), P \(prismatic\)"),
-        ("type,a,alpha,d,theta,max [deg]\nP,0,0,,0,3", r"the joint is prismatic and the column is in deg; .* like '3 mm'"),
-        (PLAIN + '"0,5",0,0,0', "'0,5' is not a number; write it with a decimal point, or put semicolons"),
+        ("type,a,alpha,d,theta\nS,0,0,0,0", r"column 'type': the type is 'S'; it must be R \(revolute\), P \(prismatic\)"),
+        ("type,a,alpha,d,theta,max [deg]\nP,0,0,,0,3", r"the joint is prismatic, but the column is in deg; .* as '3 mm'"),
+        (PLAIN + '"0,5",0,0,0', "'0,5' is not a number; use a decimal point, or separate the columns by semicolons"),
         (PLAIN + "0.5,0,0,nine", "line 2, column 'theta': 'nine' is not a number"),
         (PLAIN + "nan,0,0,0", "line 2, column 'a': 'nan' is not a number"),
-        (PLAIN + "0,5,0,0,q1", "line 2: 'q1' stands to the right of all 4 columns of the header"),
-        (PLAIN + "0.5,0,0,q1,7", "line 2: '7' stands to the right of all 4 columns of the header; name its column there, or put"),
+        (PLAIN + "0,5,0,0,q1", "line 2: 'q1' is to the right of all 4 columns of the header"),
+        (PLAIN + "0.5,0,0,q1,7", "line 2: '7' is to the right of all 4 columns of the header; name its column there, or separate"),
         (PLAIN, "the DH table has no rows"),
         ("x,y\n1,2\n", r"no row names the columns of a DH table; write a header such as 'joint, type, a \[mm\]"),
-        ("a_i-1,alpha,d,theta\n# convention: standard\n1,0,0,0", "said to be standard, but the column 'a_i-1'"),
+        ("a_i-1,alpha,d,theta\n# convention: standard\n1,0,0,0", "given as standard, but the column 'a_i-1'"),
         (PLAIN + "1,0,0,0\n# convention: french", "the DH convention is 'french'; it must be one of standard, modified"),
-        ("type,a,alpha,d,theta\nF,0,0,0,0\nR,0,0,0,0", "line 2: the row is fixed, and only the last row"),
+        ("type,a,alpha,d,theta\nF,0,0,0,0\nR,0,0,0,0", "line 2: the row is fixed, but only the last row"),
         ("a,alpha,d,theta,gear\n0,0,0,q,0", "line 2: the rotor's gear ratio is 0"),
-        (SHAPED + "0,0,0,q,50 mm sphere", r"column 'shapes': '50 mm sphere' is not a shape; write it like: box = \['300 mm'"),
-        (SHAPED + "0,0,0,q,sphere = 0.1", "column 'shapes', shape 1: a sphere needs a density"),
+        (SHAPED + "0,0,0,q,50 mm sphere", r"column 'shapes': '50 mm sphere' is not a shape; write it as: box = \['300 mm'"),
+        (SHAPED + "0,0,0,q,sphere = 0.1", "column 'shapes', shape 1: a sphere needs either a density"),
         (SHAPED + '0,0,0,q,"sphere = 45, density = 2700"', "'sphere' has a size of 45 m, which looks like millimetres; write"),
-        ("a,alpha,d,theta,m,shapes\n0,0,0,q,2,\"sphere = 0.1, density = 1\"", "has shapes, and a mass, com or inertia"),
+        ("a,alpha,d,theta,m,shapes\n0,0,0,q,2,\"sphere = 0.1, density = 1\"", "has shapes as well as a mass, com or inertia"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_meant_is_one_sentence(table, text, message):
@@ -251,7 +251,7 @@ def test_the_example_is_read_as_it_says():
         55 * math.pi / 30
     )
     assert any(
-        "moments of inertia that the table does not give are 0: 'link1' (only Izz)" in note for note in arm.robot.notes
+        "moments of inertia missing from the table are set to 0: 'link1' (only Izz)" in note for note in arm.robot.notes
     )
     holds = arm.gravity_torque([0.3, 0.2, 0.1, 0.0])
     assert holds == pytest.approx([0, 0, -1.4 * 9.81, 0], abs=1e-12)  # the quill points down, and carries the wrist
@@ -266,7 +266,7 @@ Joint 2,0,-0.425,0,0,Link 2,8.393,"[0.2125, 0, 0.11336]",0
 def test_a_makers_table_with_vectors_in_cells(tmp_path):
     """As UR publishes it; a column that torques depend on and that is not read is a warning."""
     (tmp_path / "ur.csv").write_text(UNIVERSAL)
-    with pytest.warns(da.ModelWarning, match="left out of the model, .*: the columns 'Inertia Matrix' of the table"):
+    with pytest.warns(da.ModelWarning, match="not modelled, .*: the columns 'Inertia Matrix' of the table"):
         robot = da.load(tmp_path / "ur.csv").robot
     assert [link.inertia.com for link in robot.links[1:]] == [(0, -0.02561, 0.00193), (0.2125, 0, 0.11336)]
 

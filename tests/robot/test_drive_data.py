@@ -119,9 +119,9 @@ def test_a_motor_and_a_gear_are_a_rotor() -> None:
     [
         (
             {"rotor": da.Rotor(inertia=1.0)},
-            r"rotor with inertia = 1, and its motor and gear make it 3e-05; leave 'inertia' out",
+            r"rotor with inertia = 1, but its motor and gear give 3e-05; remove 'inertia'",
         ),
-        ({"rotor": da.Rotor(gear=51.0)}, r"rotor with gear = 51, and its motor and gear make it 50"),
+        ({"rotor": da.Rotor(gear=51.0)}, r"rotor with gear = 51, but its motor and gear give 50"),
     ],
 )
 def test_a_rotor_that_contradicts_its_motor_is_said(change: dict[str, da.Rotor], sentence: str) -> None:
@@ -134,17 +134,20 @@ def test_a_rotor_that_contradicts_its_motor_is_said(change: dict[str, da.Rotor],
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"rated_torque": "1.2"}, "'rated_torque' is '1.2', a text without a unit; write '1.2 N m'"),
-        ({"rated_torque": "1.2 kg"}, "'rated_torque' is in 'kg'; it can be in Nm, mNm"),
+        ({"rated_torque": "1.2"}, "'rated_torque' is '1.2', a string without a unit; write '1.2 N m'"),
+        ({"rated_torque": "1.2 kg"}, "'rated_torque' is in 'kg'; the allowed units are Nm, mNm"),
         ({"rated_torque": "strong"}, "must be a number with a unit"),
         ({"rated_torque": -1.0}, "'rated_torque' is -1 N m; it must be a finite number above 0"),
-        ({"rated_torque": 2.0, "peak_torque": 1.0}, "'peak_torque' is 1 N m, below 'rated_torque'"),
-        ({"stall_torque": 2.0, "peak_torque": 1.0}, "'peak_torque' is 1 N m, below 'stall_torque', 2 N m"),
-        ({"rated_speed": 300.0, "max_speed": 200.0}, "'max_speed' is 200 rad/s, below 'rated_speed', 300 rad/s"),
+        ({"rated_torque": 2.0, "peak_torque": 1.0}, "'peak_torque' is 1 N m, which is below 'rated_torque'"),
+        ({"stall_torque": 2.0, "peak_torque": 1.0}, "'peak_torque' is 1 N m, which is below 'stall_torque', 2 N m"),
+        (
+            {"rated_speed": 300.0, "max_speed": 200.0},
+            "'max_speed' is 200 rad/s, which is below 'rated_speed', 300 rad/s",
+        ),
         ({"thermal_class": "Q"}, "'thermal_class' is 'Q'; it must be one of A, E, B, F, H"),
-        ({"peak_curve": [[10.0, 1.0], [5.0, 1.0]]}, "at rising speeds"),
+        ({"peak_curve": [[10.0, 1.0], [5.0, 1.0]]}, "at increasing speeds"),
         ({"peak_curve": [3.0, 1.0]}, "a list of points"),
-        ({"ambient": 160.0}, "'ambient' is 160 °C, and the winding may have 155 °C"),
+        ({"ambient": 160.0}, "'ambient' is 160 °C, but the winding limit is 155 °C"),
         ({"voltage": 48.0}, "unknown key 'voltage'"),
     ],
 )
@@ -171,7 +174,7 @@ def test_a_lead_belongs_to_a_prismatic_joint() -> None:
     screw = da.Gear(ratio=-2.0, lead=0.01)
     joint = da.Joint("z", "prismatic", "a", "b", gear=screw)
     assert joint.rotor is not None and joint.rotor.gear == pytest.approx(-400 * math.pi)
-    with pytest.raises(RobotError, match=r"joint 'z' is revolute, and its gear has a lead of 0\.01 m"):
+    with pytest.raises(RobotError, match=r"joint 'z' is revolute, but its gear has a lead of 0\.01 m"):
         replace(joint, type="revolute", rotor=None)
 
 
@@ -198,7 +201,7 @@ def test_a_catalogue_is_read_as_people_write_it() -> None:
     assert motors[1].max_speed == pytest.approx(5000 * RPM)
     japanese = parse_catalogue(MOTORS.replace("J [kg cm²]", "J [×10⁻⁴ kg·m²]"), da.Motor)
     assert japanese[0].rotor_inertia == pytest.approx(3e-5)
-    assert motors.notes == ("catalogue.csv: the columns colour are not known and were not used",)
+    assert motors.notes == ("catalogue.csv: the columns colour are unknown and were ignored",)
 
 
 @pytest.mark.parametrize(
@@ -206,17 +209,17 @@ def test_a_catalogue_is_read_as_people_write_it() -> None:
     [
         (MOTORS.replace("J [kg cm²]", "inert"), "needs 'rotor_inertia'; its columns are Type"),
         (MOTORS.replace("n max [min⁻¹]", "n max"), "the column 'n max' has no unit; write 'n max \\[rad/s\\]'"),
-        (MOTORS.replace("[kg cm²]", "[kg]"), "the column 'J \\[kg\\]' is in 'kg'; it can be in kgm2"),
+        (MOTORS.replace("[kg cm²]", "[kg]"), "the column 'J \\[kg\\]' is in 'kg'; the allowed units are kgm2"),
         (MOTORS.replace("B;2,4", "B;strong"), "line 3, 'Mn \\[Nm\\]' is 'strong'; it must be a number"),
-        (MOTORS.replace("B;", "A;"), "two parts are called 'A'"),
-        (MOTORS.replace("colour", "mass [g]"), "two columns are 'mass'"),
-        (MOTORS.replace(";red", ""), "line 2 has 6 cells, and the headings are 7"),
+        (MOTORS.replace("B;", "A;"), "two parts have the name 'A'"),
+        (MOTORS.replace("colour", "mass [g]"), "two columns give 'mass'"),
+        (MOTORS.replace(";red", ""), "line 2 has 6 cells, but there are 7 headings"),
         (
             "# two motors\n\n" + MOTORS.replace("2,4;8", "2,4;"),
-            "line 5 has no value for 'peak_torque', without which the motor",
+            "line 5 has no value for 'peak_torque', which is needed to select a motor",
         ),
         (MOTORS.replace("0,3;1,5", "0,3;"), "line 2 has no value for 'mass'"),
-        ("", "it has no rows"),
+        ("", "the catalogue has no rows"),
     ],
 )
 def test_a_wrong_catalogue_is_one_sentence(text: str, sentence: str) -> None:

@@ -83,9 +83,9 @@ CASES: list[tuple[str, str, str | None]] = [
     ("hex.toml", ROW + "a = 0x" + "f" * 100_000, "'a' is an integer of more than 4300 digits; it must be a finite number"),
     ("hex-list.toml", f"gravity = [0x{'f' * 100_000}, 0, 0]\n{ROW}", "'gravity' is an integer of more than 4300 digits"),
     ("hex-name.toml", f"name = 0x{'f' * 100_000}\n{ROW}", "'name' is an integer of .* digits; it must be a string"),
-    ("digits-name.toml", f"name = {'1' * 5000}\n{ROW}", "digits-name.toml: it has an integer of more than 4300 digits; the largest number is"),
-    ("long-name.toml", f'name = "{"x" * 100_000}"\n{ROW}', "'name' is 'xxx.*it must be a name of 1 to 1000 letters"),
-    ("long-joint.toml", ROW + f'name = "{"x" * 100_000}"', "joint 1: 'name' is 'xxx.*a name of 1 to 1000 letters"),
+    ("digits-name.toml", f"name = {'1' * 5000}\n{ROW}", "digits-name.toml: an integer has more than 4300 digits; the largest number is"),
+    ("long-name.toml", f'name = "{"x" * 100_000}"\n{ROW}', "'name' is 'xxx.*it must be a name of 1 to 1000 characters"),
+    ("long-joint.toml", ROW + f'name = "{"x" * 100_000}"', "joint 1: 'name' is 'xxx.*a name of 1 to 1000 characters"),
     ("long-key.toml", ROW + "x" * 100_000 + " = 1", "unknown key 'xxx"),
     ("many-keys.toml", ROW + "".join(f"k{k} = 1\n" for k in range(50_000)), "unknown key 'k0'"),
     ("many-joints.toml", 'convention = "standard"\n' + "[[joint]]\n" * 100_000, r"it has more than 10000 \[\[joint\]\] tables"),
@@ -93,8 +93,8 @@ CASES: list[tuple[str, str, str | None]] = [
     ("zero-byte.toml", ROW + 'name = "a\0b"', "this is not valid TOML: Illegal character"),
     ("surrogate.toml", ROW + 'name = "\\ud800"', "this is not valid TOML"),
     ("control.toml", ROW + 'name = "a\\nb\\u0007"', None),
-    ("control-twice.toml", ROW + 'name = "a\\nb"\n[[joint]]\nname = "a\\nb"', r"two joints are called 'a\\nb'"),
-    ("bytes.toml", "#" * (4 * 2**20 + 1), "the robot file has 4194305 bytes; at most 4194304 are read"),
+    ("control-twice.toml", ROW + 'name = "a\\nb"\n[[joint]]\nname = "a\\nb"', r"two joints have the name 'a\\nb'"),
+    ("bytes.toml", "#" * (4 * 2**20 + 1), "the robot file has 4194305 bytes; the maximum is 4194304"),
     # URDF
     ("tags.urdf", urdf("".join(f"<t{k}/>" for k in range(100_000))), None),
     ("calibrations.urdf", chain(9_000, extra="<calibration/>"), None),
@@ -108,7 +108,7 @@ CASES: list[tuple[str, str, str | None]] = [
     ("long-number.urdf", chain(1, extra=f'<origin xyz="{"x" * 10**6} 0 0"/>'), "'xyz' of <origin> is 'xxx.*not a number"),
     ("digits.urdf", chain(1, extra=f'<origin xyz="{"1" * 10**6} 0 0"/>'), "it must be a finite number"),
     ("many-numbers.urdf", chain(1, extra=f'<origin xyz="{"1 " * 10**6}"/>'), "it needs 3 numbers, not 1000000"),
-    ("long-link.urdf", urdf(f'<link name="{"x" * 10**6}"/>'), "'name' of <link> is 'xxx.*at most 1000 letters"),
+    ("long-link.urdf", urdf(f'<link name="{"x" * 10**6}"/>'), "'name' of <link> is 'xxx.*at most 1000 characters"),
     ("line-break.urdf", urdf('<link name="a&#10;b"/>'), r"has 2 roots \(l0, a\\nb\)"),
     ("cycle.urdf", chain(9_000).replace('<parent link="l0"/>', '<parent link="l9000"/>'), "form a cycle|has .* roots"),
     ("deep-kept.urdf", urdf("<a>" * 480 + "</a>" * 480), None),
@@ -119,7 +119,7 @@ CASES: list[tuple[str, str, str | None]] = [
     ("frames.sdf", sdf('<link name="l"/>' + "".join(f'<frame name="f{k}" attached_to="f{k + 1}"/>' for k in range(5_000)), 0), "more than 200 frames in one chain"),
     ("nested.sdf", sdf('<model name="m">' * 400 + "</model>" * 400, 0), "models are nested more than 32 deep"),
     ("long-pose.sdf", sdf(f'<link name="l"><pose>{"1 " * 10**6}</pose></link>', 0), "it needs 6 numbers, not 1000000"),
-    ("long-name.sdf", sdf(f'<link name="{"x" * 10**6}"/>', 0), "the name of <link> is 'xxx.*1 to 1000 letters"),
+    ("long-name.sdf", sdf(f'<link name="{"x" * 10**6}"/>', 0), "the name of <link> is 'xxx.*1 to 1000 characters"),
     # MJCF
     ("replicate.xml", mjcf(f'<replicate count="1000000000">{body()}</replicate>'), "replicate.xml: it has more than 10000 elements"),
     ("replicate-e.xml", mjcf(f'<replicate count="1e300">{body()}</replicate>'), "it has more than 10000 elements"),
@@ -130,27 +130,27 @@ CASES: list[tuple[str, str, str | None]] = [
     ("bodies.xml", mjcf(body() * 5_000), "it has more than 1000 joints"),
     ("still-bodies.xml", mjcf("<body/>" * 5_000), "it has more than 2000 bodies"),
     ("defaults.xml", mjcf(body(), f"<default>{'<default/>' * 20_000}</default>"), "it has more than 10000 elements"),
-    ("numeric.xml", mjcf(body(), '<custom><numeric name="n" size="1000000000"/></custom>'), "10000 numbers by size"),
+    ("numeric.xml", mjcf(body(), '<custom><numeric name="n" size="1000000000"/></custom>'), "10000 numbers in size"),
     ("geoms.xml", mjcf(body('<geom size="1"/>' * 5_000)), None),
     ("height.xml", mjcf(body(), hfield(99999)), "it has more than 16777216 points in height fields"),
     ("height-geom.xml", mjcf(body() + '<geom type="hfield" hfield="h"/>', hfield(1000)), None),
     ("texture.xml", mjcf(body(), '<asset><texture type="2d" builtin="flat" width="99999" height="99999"/></asset>'), None),
     ("keys.xml", mjcf(body('<geom size="1"/>' * 500), after=f"<keyframe>{'<key/>' * 5000}</keyframe>"), "keyframes that no"),
-    ("user.xml", mjcf(body(), '<size nuser_body="1000000000"/>'), "it has more than 10000 numbers by nuser_body of <size>"),
-    ("keys-size.xml", mjcf(body(), '<size nkey="1000000000"/>'), "it has more than 10000 numbers by nkey of <size>"),
-    ("quaternion.xml", mjcf(body().replace("<body>", '<body quat="1 -1e308 0 0">')), r"makes \[.*\] of body_quat 1; the numbers"),
+    ("user.xml", mjcf(body(), '<size nuser_body="1000000000"/>'), "it has more than 10000 numbers in nuser_body of <size>"),
+    ("keys-size.xml", mjcf(body(), '<size nkey="1000000000"/>'), "it has more than 10000 numbers in nkey of <size>"),
+    ("quaternion.xml", mjcf(body().replace("<body>", '<body quat="1 -1e308 0 0">')), r"turns body_quat 1 into \[.*\], because numbers"),
     # limits
     ("limits-401.toml", f"effort = {'9' * 401}", "effort of joint 'joint1': '?9.* is too large for a number"),
-    ("limits-4301.toml", f"effort = {'9' * 4301}", "it has an integer of more than 4300 digits; the largest number is"),
+    ("limits-4301.toml", f"effort = {'9' * 4301}", "an integer has more than 4300 digits; the largest number is"),
     ("limits-hex.toml", f"effort = 0x{'f' * 9999}", "an integer of more than 4300 digits is too large for a number"),
     ("limits-deep.toml", "effort = " + "[" * 5000 + "]" * 5000, f"limits-deep.toml, line 1: {NESTED}"),
     ("limits-deep-15.toml", "effort = " + "[" * 15 + "]" * 15, r"effort of joint 'joint1': \[\[.* is not a number"),
-    ("limits-field.csv", f"joint,effort\njoint1,{'9' * 131_073}", r"line 2: this is not CSV \(field larger than"),
-    ("limits-zero.csv", "joint,effort\njoint1,\0", r"line 2.*(not CSV|'\\x00' is not a number)"),
-    ("limits-wide.csv", "joint" + ",effort" * 100_000, "the column effort stands there more than once"),
+    ("limits-field.csv", f"joint,effort\njoint1,{'9' * 131_073}", r"line 2: this is not valid CSV \(field larger than"),
+    ("limits-zero.csv", "joint,effort\njoint1,\0", r"line 2.*(not valid CSV|'\\x00' is not a number)"),
+    ("limits-wide.csv", "joint" + ",effort" * 100_000, "the column effort appears more than once"),
     ("limits-rows.csv", "joint,effort\n" + "joint1,9\n" * 50_000, None),
     ("limits-names.csv", f"joint,effort\n{'x' * 10_000},9", "has no joint 'xxx.*; its joints are joint1, joint2"),
-    ("limits-bytes.csv", "#" * (2**20 + 1), "the limits file has 1048577 bytes; at most 1048576 are read"),
+    ("limits-bytes.csv", "#" * (2**20 + 1), "the limits file has 1048577 bytes; the maximum is 1048576"),
 ]  # fmt: skip
 
 
@@ -221,7 +221,7 @@ def test_devices_pipes_and_folders_are_one_sentence(tmp_path, reader, name, what
         reader(path)
     with pytest.raises(DalembertError, match=r"cannot be read|no such file"):
         reader(tmp_path / ("x" * 5000 + path.suffix))
-    with pytest.raises(DalembertError, match=r"cannot be a file's name|no such file"):
+    with pytest.raises(DalembertError, match=r"is not a valid file name|no such file"):
         reader(f"a\0b{path.suffix}")
 
 
@@ -267,7 +267,7 @@ def test_inertia_errors_recommend_what_the_caller_takes(tmp_path):
     (tmp_path / "arm.toml").write_text(text.replace("physical = false", ""))
     with pytest.raises(RobotError, match=r'load it with physical="warn" \(--physical warn\)'):
         da.load(tmp_path / "arm.toml")
-    with pytest.warns(UserWarning, match="no body can have"):
+    with pytest.warns(UserWarning, match="physically impossible inertias"):
         da.load(tmp_path / "arm.toml", physical="warn")
 
 
@@ -335,7 +335,9 @@ def test_a_large_matlab_file_is_refused_before_it_is_read(tmp_path):
     size, endless = (np.array(shape, "<i4").tobytes() for shape in ([2, 3], [12_000, 12_000]))
     assert content.count(size) == 1
     (tmp_path / "zeros.mat").write_bytes(content.replace(size, endless))
-    with pytest.raises(DalembertError, match=r"zeros.mat: its variables take 1152000000 bytes; at most 1073741824 are"):
+    with pytest.raises(
+        DalembertError, match=r"zeros.mat: its variables take 1152000000 bytes; the maximum is 1073741824"
+    ):
         read_log(tmp_path / "zeros.mat", da.load("planar-2r"))
 
 

@@ -260,7 +260,7 @@ def test_wrong_names_get_one_sentence(asked, sentence):
     [
         ("", "arm.xml: the file is empty"),
         ("<robot", "arm.xml: this is not well-formed XML"),
-        ("<html/>", "arm.xml: its root element is <html>; MJCF has <mujoco>, URDF <robot>, SDF <sdf>"),
+        ("<html/>", "arm.xml: the root element is <html>; it must be <mujoco>"),
     ],
 )
 def test_wrong_xml_gets_one_sentence(tmp_path, text, sentence):

@@ -60,7 +60,7 @@ def test_ur5e_without_its_meshes():
     assert elbow.limits == Limits(-3.1415, 3.1415, effort=150)
     assert elbow.rotor == Rotor(inertia=0.1, gear=1, reflected=True)
     assert len(robot.notes) == 1
-    assert robot.left_out == ("contacts between geoms that can touch",)
+    assert robot.left_out == ("contacts between geoms that can collide",)
     # right angles come out exact, not as 1e-16: zeros cost nothing later
     assert {x for joint in robot.joints for row in joint.placement.rotation for x in row} <= {0.0, 1.0, -1.0}
 
@@ -101,12 +101,12 @@ def test_everything_at_once():
     assert [joint.type for joint in robot.joints if joint.child == "bracket"] == ["fixed"]
     notes = "\n".join(robot.notes)
     for what in (
-        "equality constraints that are not active are ignored: same",
+        "inactive equality constraints are ignored: same",
         "tendons are ignored: cable",
     ):
         assert what in notes
-    assert "drive no single joint are ignored: t" in notes
-    assert robot.left_out == ("contacts between geoms that can touch",)
+    assert "do not drive a single joint are ignored: t" in notes
+    assert robot.left_out == ("contacts between geoms that can collide",)
 
 
 @pytest.mark.skipif(not hasattr(mujoco.MjModel, "actuator_armature"), reason="this MuJoCo's motors have no armature")
@@ -161,7 +161,7 @@ def test_tip_is_a_body_or_a_site():
     assert read_mjcf(text).tip.name == "tip"  # two sites: neither is chosen
     assert read_mjcf(text, tip="right").tip.placement.translation == (1, 0, 0)
     assert read_mjcf(text, tip="a").tip.link == "a"
-    with pytest.raises(RobotError, match=r"no body or site is called 'rigth'.*did you mean 'right'"):
+    with pytest.raises(RobotError, match=r"there is no body or site 'rigth'.*did you mean 'right'"):
         read_mjcf(text, tip="rigth")
 
 
@@ -186,7 +186,7 @@ MESH = '<asset><mesh name="m" file="absent.obj"/></asset>'
             simple(inside='<geom type="mesh" mesh="m"/>', before=MESH),
             r"arm.xml: body 'a' has no <inertial>.*'absent.obj'",
         ),
-        (simple(inside=""), "arm.xml: MuJoCo's compiler refuses it: .*mass"),
+        (simple(inside=""), "arm.xml: MuJoCo's compiler rejects it: .*mass"),
         (simple(inside="<nonsense/>"), "arm.xml: MuJoCo cannot read it: .*nonsense"),
         (simple()[:-5], "arm.xml: this is not well-formed XML"),
         ('<!DOCTYPE m [<!ENTITY a "b">]>' + simple(), "arm.xml.*document type or entity"),

@@ -97,19 +97,19 @@ def test_gravity_compensation_by_motors_is_part_of_their_torques():
     by_motors = 'actuatorgravcomp="true"'
     assert_mujoco_has_these_torques(arm(a=by_motors, b=by_motors))
     assert read_mjcf(arm(a=by_motors, b=by_motors)).left_out == ()
-    assert read_mjcf(arm(b=by_motors)).left_out == ("actuatorgravcomp, where other joints have none: b",)
+    assert read_mjcf(arm(b=by_motors)).left_out == ("actuatorgravcomp, combined with joints that do not have it: b",)
 
 
 TENDON = '<tendon><fixed name="t" {}><joint joint="a" coef="1"/></fixed></tendon>'
 LEFT_OUT = {
     "limits of tendons: t": {"after": TENDON.format('stiffness="3"')},
     "friction, inertia and": {"after": TENDON.format('range="-1 1" limited="true"')},
-    "the fluid": {"option": 'viscosity="0.1"'},
+    "fluid forces": {"option": 'viscosity="0.1"'},
     "density": {"option": 'density="1.2"'},
     "equality constraints of tendons": {
         "after": TENDON.format("") + '<equality><tendon name="e" tendon1="t"/></equality>'
     },
-    "contacts between geoms that can touch": {
+    "contacts between geoms that can collide": {
         "after": '<worldbody><geom name="g" size="1"/><body><geom name="h" size="1"/></body></worldbody>'
         '<contact><pair geom1="g" geom2="h"/></contact>'
     },
@@ -134,7 +134,7 @@ def test_what_changes_torques_and_is_not_modelled_is_a_warning(what, tmp_path):
 @pytest.mark.skipif(not hasattr(mujoco.MjModel, "jnt_stiffnesspoly"), reason="this MuJoCo has linear springs only")
 def test_nonlinear_springs_and_damping_are_left_out():
     text = arm().replace('stiffness="7"', 'stiffness="7 1 2"').replace('damping="0.3"', 'damping="0.3 1"')
-    assert read_mjcf(text).left_out == ("nonlinear springs of joints: a", "nonlinear damping of joints: a")
+    assert read_mjcf(text).left_out == ("nonlinear joint springs: a", "nonlinear joint damping: a")
 
 
 @pytest.mark.parametrize("wrong", ['stiffness="-3"', 'damping="-3"', 'frictionloss="-3"', 'armature="-3"'])
@@ -152,9 +152,9 @@ def test_what_is_ignored_and_changes_no_torque_is_no_warning(tmp_path):
         warnings.simplefilter("error")
         robot = da.load(tmp_path / "arm.xml").robot
     assert [note.partition(" ignored")[0] for note in robot.notes] == [
-        "equality constraints that are not active are",
+        "inactive equality constraints are",
         "tendons are",
-        "actuators that drive no single joint are",
+        "actuators that do not drive a single joint are",
         "the control laws of actuators (position, velocity, …) are",
     ]
 
@@ -191,4 +191,4 @@ def test_geoms_that_can_touch_are_left_out_with_a_warning(floor: str, geom: str,
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
     assert (data.ncon > 0) == touches
-    assert (read_mjcf(text).left_out == ("contacts between geoms that can touch",)) == touches
+    assert (read_mjcf(text).left_out == ("contacts between geoms that can collide",)) == touches

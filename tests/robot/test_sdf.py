@@ -75,7 +75,7 @@ def test_the_same_robot_in_urdf():
     assert [x.limits for x in ours.joints] == [x.limits for x in theirs.joints]
     assert ours.tip == theirs.tip and ours.name == theirs.name
     (note,) = ours.notes
-    assert "no joint holds the model to the world" in note and "link 'base'" in note
+    assert "no joint connects the model to the world" in note and "link 'base'" in note
 
 
 def test_frames_are_chains_of_poses():
@@ -172,7 +172,7 @@ def test_worlds_have_gravity_static_models_and_several_robots():
     assert (robot.name, robot.gravity, robot.notes) == (
         "left",
         (0, 0, -1.6),
-        ("static models are no part of the robot: ground",),
+        ("static models are not part of the robot: ground",),
     )
     assert robot.joints[0].placement.translation == (0, 0, 1)
     both = read_sdf(sdf(world.format(arm.format("left") + arm.format("right"))))
@@ -194,13 +194,13 @@ def test_shapes():
     up = Placement(translation=(0, 0, 1))
     assert a.visuals == (Shape("mesh", (1, 1, 2), up, "model://m/a.dae", "v", "", (1, 0, 0, 1)),)
     assert a.collisions == (Shape("cylinder", (0.1, 2.0), name="c"),)
-    assert robot.notes == ("a collision of a kind that is not known here is left out: link 'a'",)
+    assert robot.notes == ("a collision of an unknown kind was ignored: link 'a'",)
 
 
 def test_masses_and_weights():
     robot = lone(link(inside=""), joint())
     assert robot.link("a").inertia.mass == 1.0 and robot.link("a").inertia.tensor[0][0] == 1.0
-    assert robot.notes == ("without <inertial>, so that it has 1 kg and 1 kg m², as SDF says: link 'a'",)
+    assert robot.notes == ("without <inertial>, so the SDF default of 1 kg and 1 kg m² applies: link 'a'",)
     assert lone(link(inside=INERTIAL + "<gravity>0</gravity>"), joint()).link("a").weight == 0.0
 
 
@@ -221,9 +221,9 @@ def test_includes_stay_in_the_folder(tmp_path: Path):
     for uri in ("../outside.sdf", "link.sdf", "model://../outside.sdf", str(tmp_path / "outside.sdf")):
         with pytest.raises(RobotError, match="leads out of the folder"):
             include(uri)
-    with pytest.raises(RobotError, match=r"'model://other', and there is no such model"):
+    with pytest.raises(RobotError, match=r"'model://other', but there is no such model"):
         include("model://other")
-    with pytest.raises(RobotError, match="included by model://NAME or by a path"):
+    with pytest.raises(RobotError, match="it must be model://NAME or a path"):
         include("https://example.org/arm.sdf")
     with pytest.raises(RobotError, match="includes itself"):
         include("cell.world")
@@ -243,7 +243,7 @@ def test_what_changes_torques_and_is_not_read_is_a_warning(tmp_path: Path):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        (sdf(), "it has no <model>"),
+        (sdf(), "there is no <model>"),
         (sdf(model(link(), joint()), version="x"), "the version of <sdf> is 'x'"),
         (sdf(model(link(), joint(kind="slide", inside=""))), "joint 'j' has type 'slide', which is not supported"),
         (sdf(model(link(), joint(), '<drake:joint name="p" type="planar"/>')), "joint 'p' is a <drake:joint> of type 'planar'"),
@@ -253,14 +253,14 @@ def test_what_changes_torques_and_is_not_read_is_a_warning(tmp_path: Path):
         (sdf(model(link(), joint(inside="<axis><xyz>0 0</xyz></axis>"))), "<xyz> is '0 0'; it needs 3 numbers, not 2"),
         (sdf(model(link(), joint(inside="<axis><xyz>0 0 0</xyz></axis>"))), "axis.*direction"),
         (sdf(model(link(pose="<pose>1 2</pose>"), joint())), "<pose> is '1 2'; it needs 6 numbers, not 2"),
-        (sdf(model(link(pose='<pose relative_to="a"/>'), joint())), "relative to each other in a circle"),
-        (sdf(model(link(), joint(), '<frame name="f" attached_to="f"/>')), "frame 'f'.*circle"),
+        (sdf(model(link(pose='<pose relative_to="a"/>'), joint())), "relative to one another in a cycle"),
+        (sdf(model(link(), joint(), '<frame name="f" attached_to="f"/>')), "frame 'f'.*cycle"),
         (sdf(model(link(), joint(name="a"))), "a link and a joint are both called 'a'"),
         (sdf(model(link(), link(), joint())), "a link and a link are both called 'a'"),
         (sdf(model("<static>maybe</static>", link(), joint())), "<static> is 'maybe'; it must be true or false"),
-        (sdf(model("<static>1</static>", link(), joint())), "joint 'j' is of type 'revolute' in a static model"),
+        (sdf(model("<static>1</static>", link(), joint())), "joint 'j' has type 'revolute' in a static model"),
         (sdf(model(link(inside="<inertial><mass>x</mass></inertial>"), joint())), "<mass> is 'x', which is not a number"),
-        (sdf(model(link(inside="<inertial auto='true'/>"), joint())), "<inertial auto='true'> takes the inertia"),
+        (sdf(model(link(inside="<inertial auto='true'/>"), joint())), "<inertial auto='true'> computes the inertia"),
         (sdf(model(link(), joint(), "<include><uri>model://b</uri></include>")), "text has no folder"),
         (sdf("<model name='m'>" * 40 + "</model>" * 40), "nested more than 32 deep"),
         ("<robot/>", "this is URDF, not SDF"),

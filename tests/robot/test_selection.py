@@ -85,7 +85,7 @@ def test_locked_arm_is_the_whole_arm_with_those_joints_at_rest(case):
         part.inverse_dynamics(q, v, a), whole.inverse_dynamics(Q, V, A)[at], rtol=1e-11, atol=1e-12
     )
     assert part.robot.mass == pytest.approx(robot.mass, rel=1e-12)
-    assert any(note.startswith("held fixed: ") for note in part.robot.notes)
+    assert any(note.startswith("locked: ") for note in part.robot.notes)
 
 
 @settings(max_examples=25, deadline=None)
@@ -122,7 +122,7 @@ def reduced(text, hold):
 def test_chain_of_a_two_armed_robot_is_pinocchio_s_reduced_model():
     robot = selected(parse_urdf(TWO_ARMS, tip="tool"), root="base", chain=True)
     assert [x.name for x in robot.moving_joints] == ["lift", "j_l1", "j_l2", "j_l3"]
-    assert any("held fixed, not on the chain" in note and "j_r1 at 0 rad" in note for note in robot.notes)
+    assert any("locked, not on the chain" in note and "j_r1 at 0 rad" in note for note in robot.notes)
     pin, model = reduced(TWO_ARMS, dict.fromkeys(["j_r1", "j_r2", "j_r3", "c"], 0.0))
     order = [model.joints[model.getJointId(x.name)].idx_v for x in robot.moving_joints]
     q = np.array([0.3, 0.5, -0.4, 0.9])
@@ -142,7 +142,7 @@ def test_sub_tree_has_gravity_as_in_the_whole_robot():
     part = selected(parse_urdf(TWO_ARMS, tip="tool"), root="torso", chain=True)
     assert [x.name for x in part.moving_joints] == ["j_l1", "j_l2", "j_l3"]
     assert "r1" not in [x.name for x in part.links] and "claw" in [x.name for x in part.links]
-    assert any("left out, on the base beside the chain" in note and "j_r3" in note for note in part.notes)
+    assert any("left out, on the base and not on the chain" in note and "j_r3" in note for note in part.notes)
     assert any(note.startswith("gravity in the axes of the root 'torso'") for note in part.notes)
     q = [0.5, -0.4, 0.9]
     ours = PlainMechanics(mechanism(part), q)
@@ -171,30 +171,34 @@ def test_root_that_is_the_root_and_no_lock_change_nothing():
 @pytest.mark.parametrize(
     ("text", "options", "sentence"),
     [
-        (GRIPPER, {"lock": {"grp": 1}}, "lock has 'grp', and robot 'gripper' has no such joint; .*did you mean 'grip'"),
+        (
+            GRIPPER,
+            {"lock": {"grp": 1}},
+            "lock names 'grp', but robot 'gripper' has no such joint; .*did you mean 'grip'",
+        ),
         (
             GRIPPER,
             {"lock": {"follow": 0.01}},
-            "joint 'follow', which follows 'grip' by a coupling .*lock 'grip' instead",
+            "joint 'follow', which follows 'grip' through a coupling .*lock 'grip' instead",
         ),
         (
             GRIPPER,
             {"lock": {"follow": 0.01, "grip": 0.02}},
-            "'follow' at 0.01, but it follows 'grip' and stands at 0.02",
+            "joint 'follow' the position 0.01, but it follows 'grip', which puts it at 0.02",
         ),
         (GRIPPER, {"lock": {"grip": "x"}}, "the position 'x'; it must be a finite number"),
         (GRIPPER, {"lock": {"grip": float("nan")}}, "the position nan; it must be a finite number"),
         (GRIPPER, {"lock": {"grip": [1, 2]}}, r"the position \[1, 2\]; it needs one number"),
-        (GRIPPER, {"lock": ["grip"]}, r"lock is \['grip'\]; it must give joints"),
+        (GRIPPER, {"lock": ["grip"]}, r"lock is \['grip'\]; it must map joints"),
         (
             GRIPPER,
             {"lock": dict.fromkeys(["grip", "j_a1", "j_a2", "j_a3", "j_a4"], 0.0)},
-            "every joint is held .* leave one out of lock",
+            "every joint is locked .* remove one from lock",
         ),
-        (GRIPPER, {"root": "hnd"}, "no link is called 'hnd', so it cannot be the root; .*did you mean 'hand'"),
-        (GRIPPER, {"root": "left", "tip": "left"}, "link 'left' cannot be the root: no joint moves behind it"),
+        (GRIPPER, {"root": "hnd"}, "there is no link 'hnd', so it cannot be the root; .*did you mean 'hand'"),
+        (GRIPPER, {"root": "left", "tip": "left"}, "link 'left' cannot be the root: no joint behind it moves"),
         (GRIPPER, {"root": "a4", "tip": "hand"}, "no joint moves between the root 'a4' and the tip on link 'hand'"),
-        (TWO_ARMS, {"root": "r1", "tip": "tool"}, "link 'tool', which does not hang on link 'r1'"),
+        (TWO_ARMS, {"root": "r1", "tip": "tool"}, "link 'tool', which is not in the sub-tree of link 'r1'"),
     ],
 )
 def test_mistakes_get_one_sentence(text, options, sentence):
@@ -222,7 +226,9 @@ def test_closed_chains_that_cannot_be_held_are_refused():
         RobotError, match=r"joint 'elbow1' of the closed chain 'meeting', which determines joint 'elbow1'"
     ):
         locked(five_bar, {"elbow1": 0.1})
-    with pytest.raises(RobotError, match=r"joint 'motor1' of the closed chain 'meeting', which has no other joint"):
+    with pytest.raises(
+        RobotError, match=r"joint 'motor1' of the closed chain 'meeting', which has no actuated joint other"
+    ):
         locked(five_bar, {"motor1": 0.1, "motor2": 0.2})
     with pytest.raises(RobotError, match=r"link 'base1' cannot be the root|cannot be the root"):
         selected(five_bar, root=five_bar.links[1].name)
@@ -251,8 +257,8 @@ def test_inertias_that_no_body_can_have_stop_only_the_part_that_has_them(tmp_pat
 
 def test_lock_says_what_it_does_not_use_and_what_is_outside_limits():
     robot = locked(parse_urdf(GRIPPER), {"mount": 1.0, "grip": 0.1})
-    assert "held outside their position limits: grip, follow" in robot.notes
-    assert any(note.startswith("fixed in the file already") and note.endswith("mount") for note in robot.notes)
+    assert "locked outside their position limits: grip, follow" in robot.notes
+    assert any(note.startswith("already fixed in the file") and note.endswith("mount") for note in robot.notes)
 
 
 TIPS = {
@@ -286,5 +292,7 @@ def test_default_tip_is_the_hand_and_never_a_finger(case):
 def test_what_no_robot_is_loaded_from_is_one_sentence():
     with pytest.raises(da.RobotError, match="by its name, not from 3"):
         da.load(3)
-    with pytest.raises(da.RobotError, match="density is about reading a file, and robot 'planar-2r' is read already"):
+    with pytest.raises(
+        da.RobotError, match="density applies to reading a file, but robot 'planar-2r' has already been read"
+    ):
         da.load(da.load("planar-2r").robot, density=2700)

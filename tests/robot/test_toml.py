@@ -130,7 +130,7 @@ def test_symbols_and_nan_are_not_written():
 
         cos = __neg__ = __mul__ = __rmul__ = sin
 
-    with pytest.raises(RobotError, match="symbols cannot be written"):
+    with pytest.raises(RobotError, match="symbolic values cannot be written"):
         write_toml(from_dh([{"alpha": Symbol()}]))
 
 
@@ -158,16 +158,16 @@ FRAMES = 'convention = "frames"\n[[link]]\nname = "a"\n[[link]]\nname = "b"\n[[j
         ("name = ", "r.toml: this is not valid TOML: Invalid value (at end of document)"),
         ("a = 1\nb = = 2", "this is not valid TOML: Invalid value (at line 2, column 5)"),
         ("x = " + "[" * 100000, "r.toml, line 1: keys or brackets are nested more than 16 deep"),
-        ("x = " + "1" * 10000, "r.toml: it has an integer of more than 4300 digits"),
+        ("x = " + "1" * 10000, "r.toml: an integer has more than 4300 digits"),
         ('name = "x"', "r.toml: the key 'convention' is missing; it must be one of 'standard', 'modified', 'frames'"),
         ('convention = "craig"', "'convention' is 'craig'; it must be one of"),
         ("convention = 3", "'convention' is 3; it must be one of"),
-        (DH, "it has no [[joint]] tables"),
+        (DH, "there are no [[joint]] tables"),
         (DH + "gravty = [0, 0, 0]", "r.toml: unknown key 'gravty'; did you mean 'gravity'? (known keys: name"),
         (DH + "[[link]]", "r.toml: unknown key 'link'"),
         (DH + "gravity = [0, nan, 0]\n[[joint]]", "'gravity' is nan; it must be a finite number"),
         (DH + "gravity = 9.81\n[[joint]]", "'gravity' is 9.81; it must be a list of 3 numbers"),
-        (DH + 'name = ""\n[[joint]]', "'name' is ''; it must be a name of 1 to 1000 letters"),
+        (DH + 'name = ""\n[[joint]]', "'name' is ''; it must be a name of 1 to 1000 characters"),
         (DH + "name = 3\n[[joint]]", "'name' is 3; it must be a string"),
         (DH + 'notes = "x"\n[[joint]]', "'notes' is 'x'; it must be a list of strings"),
         (DH + "joint = 3", "'joint' is 3; write each joint as a [[joint]] table"),
@@ -186,14 +186,14 @@ FRAMES = 'convention = "frames"\n[[link]]\nname = "a"\n[[link]]\nname = "b"\n[[j
         (DH + "[base]\nrpy = [0, 0]\n[[joint]]", "r.toml, base: 'rpy' is [0, 0]; it must be a list of 3 numbers"),
         (DH + "[base]\nrpy = [0, 0, 0]\nrotation = [[1,0,0],[0,1,0],[0,0,1]]\n[[joint]]", "both 'rpy' and 'rotation'"),
         (DH + "[base]\nrotation = [[1,0,0],[0,1,0],[0,0,-1]]\n[[joint]]", "base: 'rotation' is not a rotation matrix"),
-        (DH + "[tip]\nlink = 'x'\n[[joint]]", "the tip stands on link 'x', which does not exist"),
+        (DH + "[tip]\nlink = 'x'\n[[joint]]", "the tip is on link 'x', which does not exist"),
         (DH + "[payload]\ncom = [0,0,0]\n[[joint]]", "r.toml, payload: the key 'mass' is missing"),
         (FRAMES, "r.toml: joint 'j': the key 'type' is missing"),
-        (FRAMES + "type = 'ball'", "joint 'j': 'type' is 'ball'; it must be one of"),
+        (FRAMES + "type = 'universal'", "joint 'j': 'type' is 'universal'; it must be one of"),
         (FRAMES + "type = 'revolute'\naxis = [0, 0, 0]", "r.toml: joint 'j': the axis of joint 'j' is (0.0, 0.0, 0.0)"),
         (FRAMES.replace('child = "b"', 'child = "c"') + "type = 'fixed'", "has child link 'c', which does not exist"),
         (FRAMES + "type = 'fixed'\n[tip]\nxyz = [0, 0, 1]", "r.toml, tip: the key 'link' is missing"),
-        ("convention = 'frames'", "it has no [[link]] tables"),
+        ("convention = 'frames'", "there are no [[link]] tables"),
         (FRAMES + "type = 'fixed'\na = 1", "joint 'j': unknown key 'a'"),
     ],
 )
@@ -213,5 +213,5 @@ def test_unreadable_files_get_one_sentence(tmp_path):
     with pytest.raises(RobotError, match=r"bad\.toml: line 2 is not UTF-8"):
         read_toml(bad)
     bad.write_bytes(b"#" * (TOML_BYTES + 1))
-    with pytest.raises(RobotError, match=r"bad\.toml: the robot file has \d+ bytes; at most \d+ are read"):
+    with pytest.raises(RobotError, match=r"bad\.toml: the robot file has \d+ bytes; the maximum is \d+"):
         read_toml(bad)

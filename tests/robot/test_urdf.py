@@ -144,7 +144,7 @@ def test_friction_and_limits_are_used():
         ([joint(), "<group/>", "<frame/>"], "group, frame"),
         (
             [joint(), "<transmission name='t'><mechanicalReduction>100</mechanicalReduction></transmission>"],
-            "no rotor is made of it: transmission 't'",
+            "no rotor is derived from it: transmission 't'",
         ),
         ([joint(inside='<origin xyz="1 0 0"/><origin/>')], "first of several is used: <origin> in joint 'j'"),
     ],
@@ -187,7 +187,7 @@ def test_tip():
     text = urdf(link(), joint(), '<link name="tool0"/>', joint("k", "fixed", "a", "tool0"))
     assert parse_urdf(text).tip.link == "tool0"
     assert parse_urdf(text, tip="a").tip == Frame("a", "a")
-    with pytest.raises(RobotError, match=r"no link is called 'tool'.*did you mean 'tool0'"):
+    with pytest.raises(RobotError, match=r"there is no link 'tool'.*did you mean 'tool0'"):
         parse_urdf(text, tip="tool")
 
 
@@ -214,7 +214,7 @@ LAUGHS = '<!DOCTYPE r [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>'
         (urdf(link(m="${mass}"), joint()), "arm.urdf: <mass>.*xacro"),
         ("<robot/>", "arm.urdf: robot 'robot' has no links"),
         (urdf("<link/>"), "arm.urdf: <link> has no 'name'"),
-        (urdf(link(), link(), joint()), "arm.urdf.*two links are called 'a'"),
+        (urdf(link(), link(), joint()), "arm.urdf.*two links have the name 'a'"),
         (urdf(link()), "arm.urdf.*2 roots"),
         (
             urdf(link("a"), link("b"), joint("j", parent="a", child="b"), joint("k", parent="b", child="a")),
@@ -258,15 +258,15 @@ def test_files_that_are_none(tmp_path, monkeypatch):
         read_urdf(tmp_path / "missing.urdf")
     with pytest.raises(RobotError, match="this is a folder"):
         read_urdf(tmp_path)
-    with pytest.raises(RobotError, match="this cannot be a file's name"):
+    with pytest.raises(RobotError, match="this is not a valid file name"):
         read_urdf("a\0b")
     with pytest.raises(RobotError, match="/dev/zero: this is a device, not a robot file"):
         read_urdf("/dev/zero")
     monkeypatch.setattr("dalembert.robot.safe_xml.XML_BYTES", 10)
     (tmp_path / "big.urdf").write_text(urdf(link(), joint()))
-    with pytest.raises(RobotError, match=r"big.urdf: the robot file has \d+ bytes; at most 10 are read"):
+    with pytest.raises(RobotError, match=r"big.urdf: the robot file has \d+ bytes; the maximum is 10"):
         read_urdf(tmp_path / "big.urdf")
-    with pytest.raises(RobotError, match=r"URDF text: it has more than 10 bytes; no robot file"):
+    with pytest.raises(RobotError, match=r"URDF text: it has more than 10 bytes, the maximum"):
         read_urdf(urdf(link(), joint()))
 
 

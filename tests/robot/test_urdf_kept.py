@@ -82,7 +82,7 @@ def test_drives_are_rotors(text: str, rotor: Rotor | None) -> None:
         (drive(reduction("9"), joints='<joint name="j"/><joint name="k"/>'), "several joints.*joints: j, k", False),
         (drive(ROTOR, kind="<type>x/DifferentialTransmission</type>"), "several joints.*Differential", True),
         (drive(ROTOR, joints='<joint name="nowhere"/>'), "does not exist: transmission 't' .joint 'nowhere'", False),
-        (drive(reduction("0")), "mechanicalReduction is 0 and not used: transmission 't'", False),
+        (drive(reduction("0")), "mechanicalReduction is 0 and was ignored: transmission 't'", False),
     ],
 )
 def test_drives_of_no_single_joint_are_noted(text: str, note: str, torques: bool) -> None:
@@ -144,7 +144,7 @@ def test_strange_shapes_are_kept_and_said() -> None:
     shape = '<visual><geometry><blob size="1" /></geometry></visual>'
     robot = parse_urdf(urdf(link=shape))
     assert robot.link("a").kept == (shape,)
-    assert robot.notes == ("shapes of a kind that is not known here are only kept as text: link 'a'",)
+    assert robot.notes == ("shapes of an unknown kind are only kept as text: link 'a'",)
     assert parse_urdf(write_urdf(robot)) == robot
 
 

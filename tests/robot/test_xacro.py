@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import dalembert as da
 from dalembert.errors import RobotError
 from dalembert.robot.load import load_robot
 from dalembert.robot.urdf import parse_urdf
@@ -48,14 +49,14 @@ def test_macros_arguments_and_packages(folder: Path) -> None:
 
 
 def test_an_argument_that_nothing_asks_for_is_refused(folder: Path) -> None:
-    with pytest.raises(RobotError, match=r"it asks for no argument 'mas'; it asks for .*did you mean 'mass'"):
+    with pytest.raises(RobotError, match=r"the file has no argument 'mas'; its arguments are .*did you mean 'mass'"):
         load_robot(arm(folder), arguments={"name": "r", "mas": 3})
 
 
 def test_renamed_package_folders_are_found_and_said(folder: Path) -> None:
     (folder / "arm_description" / "urdf" / "link.xacro").write_text(LINK)
     robot = load_robot(arm(folder, "arm"), arguments={"name": "r"})
-    assert robot.notes == ("the package 'arm' was taken from the folder 'arm_description'",)
+    assert robot.notes == ("the package 'arm' was read from the folder 'arm_description'",)
 
 
 @pytest.mark.parametrize(
@@ -66,15 +67,15 @@ def test_renamed_package_folders_are_found_and_said(folder: Path) -> None:
             "",
             r"arm.urdf.xacro: the xacro argument 'name' has no value; give it as load\(…, arguments=.\"name\"",
         ),
-        ("elsewhere", "", r"arm.urdf.xacro: the package of \$\(find elsewhere\) is not in .*ROS_PACKAGE_PATH"),
-        ("../parts", "", r"\$\(find ../parts\) names no package"),
+        ("elsewhere", "", r"arm.urdf.xacro: the package of \$\(find elsewhere\) is neither in .*ROS_PACKAGE_PATH"),
+        ("../parts", "", r"\$\(find ../parts\) is not a valid package name"),
         ("parts", '<limit effort="${nothing}"/>', "xacro cannot expand it: name 'nothing' is not defined"),
         ("parts", "<xacro:nothing/>", "xacro cannot expand it: unknown macro name: xacro:nothing"),
         ("parts", '<xacro:include filename="no.xacro"/>', "there is no file '.*no.xacro'"),
-        ("parts", "${().__class__.__base__}", "xacro cannot expand it: Use of invalid name"),
+        ("parts", "${().__class__.__base__}", "uses .__base__., which no robot file may"),
         ("parts", '<xacro:arg name="len"/>', "xacro cannot expand it: xacro:arg: missing attribute 'default'"),
         ("parts", "<limit", "arm.urdf.xacro: this is not well-formed XML"),
-        ("parts", '<xacro:macro name="m"><xacro:m/></xacro:macro><xacro:m/>', "calls itself without end"),
+        ("parts", '<xacro:macro name="m"><xacro:m/></xacro:macro><xacro:m/>', "calls itself endlessly"),
     ],
 )
 def test_mistakes_are_one_sentence(folder: Path, package: str, inside: str, sentence: str) -> None:
@@ -86,7 +87,7 @@ def test_mistakes_are_one_sentence(folder: Path, package: str, inside: str, sent
 
 def test_files_that_are_no_robot(folder: Path) -> None:
     with pytest.raises(
-        RobotError, match=r"only macros \(body\) and is no robot; load the .xacro file that includes it"
+        RobotError, match=r"only macros \(body\) and is not a robot; load the .xacro file that includes it"
     ):
         load_robot(folder / "parts" / "urdf" / "link.xacro")
     with pytest.raises(RobotError, match="no such file"):
@@ -97,3 +98,63 @@ def test_files_that_are_no_robot(folder: Path) -> None:
     (folder / "arm.urdf").write_text("<robot/>")
     with pytest.raises(RobotError, match=r"arguments \(name\) are for .xacro files, not for '.urdf'"):
         load_robot(folder / "arm.urdf", arguments={"name": "r"})
+
+
+HOSTILE = {  # expressions that lead to any code, each by another way
+    "a comprehension": "${[c for c in [x.__class__.__base__.__subclasses__() for x in [()]][0]][0]}",
+    "an attribute": "${().__class__}",
+    "a frame": "${(x for x in [1]).gi_frame.f_back.f_builtins}",
+    "a function's": "${xacro.load_yaml.__globals__}",
+    "a format": r"${'\x7b0.__class__\x7d'.format(1)}",
+    "a format map": r"${'\x7ba.__class__\x7d'.format_map(dict(a=1))}",
+    "vars": "${python.vars(python.list)['__class__']}",
+    "type": "${python.type(1)}",
+    "a lambda": "${(lambda: 0).__code__}",
+    "a lambda's frame": "${(lambda x: x.gi_frame)(x for x in [1])}",
+    "builtins": "${__builtins__}",
+    "the lookup": "${__attribute_of((), '__class__')}",
+    "open": "${open('/etc/passwd').read()}",
+    "eval, open": "$(eval open)",
+    "eval, exec": "$(eval exec)",
+    "eval, import": "$(eval __import__)",
+    "eval, a function's": "$(eval find.func_globals)",
+    "eval, an attribute": "$(eval [x.mro for x in [int]])",
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_no_expression_of_a_file_reaches_more_than_its_numbers(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "robot.xacro"
+    value = HOSTILE[kind].replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
+    path.write_text(
+        f'<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:property name="p" value="{value}"/>'
+        '<link name="${p}"/></robot>'
+    )
+    with pytest.raises(da.RobotError) as raised:
+        da.load(path)
+    assert str(path) in str(raised.value) and "root:" not in str(raised.value)
+
+
+def test_expressions_compute_as_before(tmp_path: Path) -> None:
+    (tmp_path / "sizes.yaml").write_text("arm: {length: 0.5, names: [a, b]}\n")
+    path = tmp_path / "robot.xacro"
+    path.write_text(
+        '<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:arg name="mass" default="2"/>'
+        """<xacro:property name="y" value="${xacro.load_yaml('sizes.yaml')}"/><xacro:property name="_m" value="3"/>"""
+        """<link name="${y.arm.names[0].upper()}${'\\x7b:.1f\\x7d'.format(y['arm']['length'])}"/>"""
+        """<link name="${'_'.join([str(len(n)) for n in y.arm.names])}"><inertial>"""
+        """<mass value="$(eval mass * 2.0 + 1)"/>"""
+        """<inertia ixx="${_m * cos(0) + python.sum([1, 2]) + math.pi - pi}" iyy="5" izz="5" ixy="0" ixz="0" iyz="0"/>"""
+        """</inertial></link><joint name="j" type="continuous"><parent link="A0.5"/><child link="1_1"/></joint></robot>"""
+    )
+    (_, link) = da.load(path).robot.links
+    assert (link.name, link.inertia.mass, link.inertia.tensor[0][0]) == ("1_1", 5.0, 6.0)
+
+
+def test_one_file_does_not_change_the_names_of_the_next(tmp_path: Path) -> None:
+    for name, value in (("evil", "${python.update(dict(len=python.str)) or 1}"), ("good", "${python.len('abcde')}")):
+        (tmp_path / f"{name}.xacro").write_text(
+            f'<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro"><link name="x{value}"/></robot>'
+        )
+    for name, link in (("evil", "x1"), ("good", "x5")):
+        assert da.load(tmp_path / f"{name}.xacro").robot.links[0].name == link

@@ -32,7 +32,7 @@ REFUSED = {
     "rtbdata/xacro/clearpath_ridgeback_description/urdf/accessories/sick_lms1xx_mount.urdf.xacro": "ROS_PACKAGE_PATH",
     "rtbdata/xacro/clearpath_ridgeback_description/urdf/accessories/sick_s300_mount.urdf.xacro": "ROS_PACKAGE_PATH",
 }
-MACROS = "is no robot; load the .xacro file that includes it"  # what is said of files that only define macros
+MACROS = "is not a robot; load the .xacro file that includes it"  # what is said of files that only define macros
 
 
 def load(path, **options):

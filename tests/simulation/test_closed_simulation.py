@@ -273,7 +273,7 @@ def test_a_run_of_ten_seconds_stays_closed():
 
 def test_the_variational_method_is_refused_with_its_reason():
     with pytest.raises(
-        DalembertError, match=r"Newton's method, which does not go with the variational method: .*'rk4'"
+        DalembertError, match=r"Newton's method, which the variational method does not support: .*'rk4'"
     ):
         da.simulate(arm("spatial"), [0.3], None, None, 1.0, method="variational")
     a = rubbing(arm("four-bar"), **FOUR)

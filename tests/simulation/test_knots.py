@@ -232,7 +232,7 @@ def test_steps_are_cut_at_knots_and_records_stay() -> None:
     # what differs from a multiple of the step by rounding cuts nothing off
     rounded = make_steps(1.0, 1e-3, 1, (Knots(*(np.arange(1, 1000) / 1000.0 * (1 + 2e-16))),))
     assert len(rounded.cuts) == 0 and len(rounded.edges) == 1001
-    with pytest.raises(DalembertError, match=r"are not instants in s: \('soon',\)"):
+    with pytest.raises(DalembertError, match=r"are not times in s: \('soon',\)"):
         make_steps(1.0, 1e-3, 1, (Knots("soon"),))  # type: ignore[arg-type]
 
 

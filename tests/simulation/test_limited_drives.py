@@ -145,7 +145,7 @@ def test_what_drives_are_given_is_checked(rotor: da.Arm, pendulum: da.Arm) -> No
     ):
         with pytest.raises(error, match=message):
             da.simulate(rotor, [0.0], [0.0], PD, 0.1, **settings)
-    with pytest.raises(DalembertError, match="those of a controller, and the torque is given"):
+    with pytest.raises(DalembertError, match="apply to a controller, but the torque is given"):
         da.simulate(rotor, [0.0], [0.0], [1.0], 0.1, rate=100)
 
 

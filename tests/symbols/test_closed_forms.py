@@ -390,7 +390,7 @@ def test_other_coordinates_are_an_arm_like_any_other(tmp_path: Path) -> None:
     x, v, acc = states(a, 3)
     assert relative(back.inverse_dynamics(x, v, acc), a.inverse_dynamics(x, v, acc)) < 1e-12
     mapped = a.in_coordinates(lambda y: [sympy.tan(y[0]), y[1] / 2])
-    with pytest.raises(da.DalembertError, match="which a file cannot hold"):
+    with pytest.raises(da.DalembertError, match="which a file cannot contain"):
         mapped.save(tmp_path / "mapped.toml")
     with pytest.raises(da.DalembertError, match="cannot be compiled"):
         a.in_coordinates(lambda y: [sympy.gamma(y[0]), y[1]]).inertia_matrix([0.1, 0.2])
@@ -433,24 +433,24 @@ def test_absolute_angles_are_those_of_links_whatever_the_coordinates() -> None:
 def test_coordinates_mistakes_are_said() -> None:
     a = da.load("planar-2r")
     for T, offset, sentence in (
-        ("polar", None, "the only name is 'absolute'"),
+        ("polar", None, "use 'absolute', or give a matrix T"),
         (np.eye(3), None, r"it must be \(2, 2\)"),
         (np.ones((2, 2)), None, "T has no inverse"),
         ("ab", None, "not known"),
         ([["a", 1], [0, 1]], None, "not an array of numbers"),
         (np.eye(2), [1.0], r"it must be \(2,\)"),
-        (lambda y: [y[0]], None, "gives 1 joint positions"),
-        (lambda y: y, [0.0, 0.0], "needs no offset"),
-        (lambda y: None, None, "gives None; it must give a list of 2 formulas"),
-        (lambda y: y[0], None, "gives y_1; it must give a list of 2 formulas"),
-        (lambda y: ["sin(y_1", "y_2"], None, "formulas are made with SymPy"),
-        (lambda y: [y[0] + sympy.Symbol("z"), y[1]], None, r"gives 'y_1 \+ z', and z is not of y = \(y_1, y_2\)"),
+        (lambda y: [y[0]], None, "returns 1 joint positions"),
+        (lambda y: y, [0.0, 0.0], "takes no offset"),
+        (lambda y: None, None, "returns None; it must return a list of 2 formulas"),
+        (lambda y: y[0], None, "returns y_1; it must return a list of 2 formulas"),
+        (lambda y: ["sin(y_1", "y_2"], None, "formulas must be SymPy expressions"),
+        (lambda y: [y[0] + sympy.Symbol("z"), y[1]], None, r"returns 'y_1 \+ z', but z is not one of y = \(y_1, y_2\)"),
         (lambda y: [y[0] / sympy.Integer(0), y[1]], None, "not a finite real number"),
         (lambda y: [sympy.I * y[0], y[1]], None, "not a finite real number"),
     ):
         with pytest.raises(da.DalembertError, match=sentence):
             a.in_coordinates(T, offset)
-    with pytest.raises(da.DalembertError, match="joint 'joint1' of 'pr-arm' slides"):
+    with pytest.raises(da.DalembertError, match="joint 'joint1' of 'pr-arm' is prismatic"):
         da.load("pr-arm").in_coordinates("absolute")
     with pytest.raises(da.DalembertError, match="is not parallel"):
         da.load("puma560").in_coordinates("absolute")
@@ -534,7 +534,7 @@ def test_a_closed_form_that_would_never_end_is_refused(monkeypatch: pytest.Monke
     from dalembert.symbols import closed_form
 
     monkeypatch.setattr(closed_form, "TOO_MANY", 500)
-    with pytest.raises(da.DalembertError, match="too large to be of use"):
+    with pytest.raises(da.DalembertError, match="too large to be useful"):
         da.load("panda").equations()
 
 
@@ -603,7 +603,7 @@ def test_the_commands_mistakes_are_one_sentence() -> None:
     for args, sentence in (
         (("planar-2r", "--term", "B33"), "there is no term 'B33'"),
         (("planar-2r", "--latex", "--text"), "choose one"),
-        (("puma560", "--absolute"), "absolute angles need parallel turning joints"),
+        (("puma560", "--absolute"), "absolute angles need revolute joints with parallel axes"),
         (("planar-9r",), "planar-9r"),
     ):
         result = run(*args, code=2)

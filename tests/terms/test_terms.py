@@ -122,14 +122,14 @@ def test_units_of_a_prismatic_joint() -> None:
 def test_a_prismatic_joint_has_no_gas_spring() -> None:
     row = {"type": "prismatic", "mass": 1.0, "friction": {"gas_spring": {"force": 1.0, "a": 0.1, "b": 0.3}}}
     with pytest.raises(
-        da.RobotError, match=r"is prismatic and has the gas spring \('gas_spring'\), which acts on a joint"
+        da.RobotError, match=r"is prismatic and has the gas spring \('gas_spring'\), which requires a revolute joint"
     ):
         da.from_dh([row])
 
 
 def test_wrong_numbers_get_one_sentence() -> None:
     for wrong, sentence in [
-        ({"stribek": {}}, "there is no friction 'stribek'; known are viscous, coulomb, offset"),
+        ({"stribek": {}}, "there is no friction term 'stribek'; known terms are viscous, coulomb, offset"),
         ({"stribeck": {"level": 1.0}}, "stribeck has no speed; give level, speed"),
         ({"stribeck": {"level": 1.0, "speed": 0.0}}, "the speed of Stribeck friction is 0; it must be above 0"),
         ({"stribeck": {"level": -1.0, "speed": 1.0}}, "the level of Stribeck friction is -1; it must be at least 0"),
@@ -140,7 +140,10 @@ def test_wrong_numbers_get_one_sentence() -> None:
         ({"gas_spring": {"force": 1.0, "a": 0.2, "b": 0.2}}, "both 0.2 m from the axis"),
         ({"gear": [1.1, 1.0]}, "the driven of gear losses is 1; it must be below 1"),
         ({"gear": [0.1]}, "gear has no driven; give driving, driven"),
-        ({"load": 0.6, "gear": [0.1, 0.5]}, "load and gear together lose 1.1 of a load that drives the joint"),
+        (
+            {"load": 0.6, "gear": [0.1, 0.5]},
+            "load and gear together lose a fraction 1.1 of a load that drives the joint",
+        ),
     ]:
         with pytest.raises(da.RobotError) as error:
             Friction(**wrong)
@@ -153,11 +156,14 @@ def test_mistakes_in_python_get_one_sentence() -> None:
     log = {"t": t, "q": np.sin(np.outer(t, [3.0, 4.0])), "tau": np.cos(np.outer(t, [3.0, 4.0]))}
     for ask, sentence in (
         (lambda: Friction.of([1]), "friction is made of terms, not of 1"),  # type: ignore[list-item]
-        (lambda: Friction(1.0).without("viscos"), "there is no friction 'viscos'; known are .*did you mean 'viscous'"),
+        (
+            lambda: Friction(1.0).without("viscos"),
+            "there is no friction term 'viscos'; known terms are .*did you mean 'viscous'",
+        ),
         (lambda: motion.scaled("panda"), "the arm is given as 'panda'; it must be an Arm"),  # type: ignore[arg-type]
         (lambda: motion.time_optimal("panda"), "the arm is given as 'panda'; it must be an Arm"),  # type: ignore[arg-type]
         (lambda: da.identify(a, log, cutoff="a"), "cutoff is 'a'; it must be a number"),  # type: ignore[arg-type]
-        (lambda: da.identify(a, log, terms=["stribeck"]), "Stribeck friction is asked for without its speed; give "),
+        (lambda: da.identify(a, log, terms=["stribeck"]), "Stribeck friction needs speed; give "),
     ):
         with pytest.raises(da.DalembertError, match=sentence):
             ask()
@@ -284,7 +290,9 @@ def test_on_joints_that_are_tied(name: str, frictions: tuple[Friction, ...]) -> 
 
 
 def test_a_passive_joint_cannot_feel_its_load() -> None:
-    with pytest.raises(da.RobotError, match="follows other joints, and its friction 'load' depends on the torque"):
+    with pytest.raises(
+        da.RobotError, match="follows other joints, but its friction 'load' depends on the transmitted torque"
+    ):
         da.Arm(with_terms(arm("five-bar").robot, LOADED[:1]))
 
 
@@ -294,7 +302,9 @@ def test_losses_of_a_fit_that_leave_no_load_have_no_forward_dynamics(share: floa
     z = np.zeros(2)
     assert np.isfinite(a.inverse_dynamics(z, z, z)).all()
     for ask in (lambda: a.forward_dynamics(z, z, z), lambda: da.simulate(a, z, z, z, 0.1)):
-        with pytest.raises(da.DalembertError, match="takes all of it at joint joint1, joint2, so that no acceleration"):
+        with pytest.raises(
+            da.DalembertError, match="consumes the whole load of joint joint1, joint2, so torques do not"
+        ):
             ask()
 
 
@@ -313,7 +323,7 @@ def test_files_hold_them(termed: da.Arm, tmp_path, ending: str) -> None:  # type
 def test_a_joint_may_have_a_hundred_terms() -> None:
     ripple = [{"order": k, "sine": 1.0} for k in range(1, 102)]
     assert len(Friction(harmonic=ripple[:100]).terms) == 100
-    with pytest.raises(da.RobotError, match="a joint has 101 terms of friction; at most 100 are allowed"):
+    with pytest.raises(da.RobotError, match="a joint has 101 friction terms; at most 100 are allowed"):
         Friction(harmonic=ripple)
 
 

@@ -126,7 +126,7 @@ def test_wrong_references_and_forces_are_named():
     arm = da.load("planar-3r")
     op, q0 = arm.operational_space(task="xy"), [0.9, -1.0, -0.7]
     for wrong in (lambda t: 5, lambda t: ([1.0, 0.0], [0.0, 0.0]), lambda t: ([1.0, 0.0, 0.0],) * 3):
-        with pytest.raises(ShapeError, match="the reference must give x, xd, xdd at t = 0 s"):
+        with pytest.raises(ShapeError, match="the reference must return x, xd, xdd at t = 0 s"):
             da.simulate(arm, q0, None, da.OperationalController(op, wrong), 0.01)
     with pytest.raises(DalembertError, match="force is 5"):
         da.OperationalController(op, [1.0, 0.0], force=5)  # type: ignore[arg-type]

@@ -124,10 +124,10 @@ def test_motions_that_do_not_meet_are_refused_in_a_sentence() -> None:
             lambda: a.repeated(2),
             "joint 1 begins at 0 and ends at 0.5; a motion that is repeated must end where it begins",
         ),
-        (lambda: a.repeated(0), "a whole number of times"),
+        (lambda: a.repeated(0), "must be an integer of at least 1"),
         (lambda: da.polynomial([0], [1], 1.0, end_velocity=0.5).hold(1.0), "joint 1 still moves at 0.5"),
-        (lambda: a.hold(-1.0), "the time to hold is -1 s"),
-        (lambda: da.join([]), "no motion to join"),
+        (lambda: a.hold(-1.0), "the hold time is -1 s"),
+        (lambda: da.join([]), "no motions to join"),
         (lambda: a.with_payload(-1.0), "its mass is negative"),
         (lambda: a.with_payload(1e300, com=(1e300, 0, 0)), "has moments beyond float64"),
         (lambda: a.with_payload(1.0, start=2.0), "0 ≤ start < end ≤ 1 s must hold"),
@@ -238,13 +238,13 @@ def test_a_motion_that_is_saved_and_read_has_its_torques_between_its_rows_too(ma
     ("columns", "rows", "sentence"),
     [
         ("t,q1,payload_x", "0,0,0\n1,1,0", "the column payload_x needs a column 'payload'"),
-        ("t,q1,payload [lb]", "0,0,0\n1,1,0", "the unit of column 'payload' is 'lb'; it can be kg, g"),
+        ("t,q1,payload [lb]", "0,0,0\n1,1,0", "the unit of column 'payload' is 'lb'; it must be one of kg, g"),
         (
             "t,q1,payload",
             "0,0,1\n1,1,-2\n2,0,0",
-            "the payload at t = 1 s: no payload can be like this: its mass is negative",
+            "the payload at t = 1 s: the payload is not physically possible: its mass is negative",
         ),
-        ("t,q1,fx,fx", "0,0,0,0\n1,1,0,0", "the column fx stands in the header more than once"),
+        ("t,q1,fx,fx", "0,0,0,0\n1,1,0,0", "the column fx occurs more than once in the header"),
     ],
 )
 def test_columns_of_what_is_carried_that_make_no_sense_are_refused(
@@ -306,7 +306,7 @@ def test_a_controller_with_a_model_of_its_own_does_not_know_what_is_carried() ->
     knows, not_told = (da.ComputedTorque(100.0, 20.0, motion, model=model) for model in (None, a))
     errors = [da.simulate(a, motion.q[0], None, c, 0.4).largest_tracking_error.max() for c in (knows, not_told)]
     assert errors[0] < 1e-9 < 1e-3 < errors[1]
-    with pytest.raises(da.DalembertError, match="parameters would replace what the motion carries"):
+    with pytest.raises(da.DalembertError, match="parameters would replace the payload of the motion"):
         da.simulate(a, motion.q[0], None, knows, 0.4, parameters=a.parameters)
     with pytest.raises(da.DalembertError, match="steps are cut at the events"):
         da.simulate(a, motion.q[0], None, knows, 0.4, tip_wrench=np.zeros((400, 6)))
@@ -328,16 +328,16 @@ def test_a_spline_that_swings_out_of_a_hold_is_said_and_a_monotone_curve_taken(t
     path = tmp_path / "sparse.csv"
     np.savetxt(path, np.column_stack([t, q]), delimiter=",", header="t,q1,q2", comments="")
     with pytest.warns(
-        da.InterpolationWarning, match="the samples of q1 stay at 1, and the spline through them goes to -1"
+        da.InterpolationWarning, match="the samples of q1 stay at 1, but the spline through them reaches -1"
     ):
         motion = da.read_trajectory(path)
-    assert "a monotone curve was taken in its place" in motion.notes[-1]
+    assert "a monotone curve was used instead" in motion.notes[-1]
     rest = np.linspace(t[14], t[15], 50)
     assert np.array_equal(motion(rest)[0], np.broadcast_to(q[14], (50, 2))) and not motion(rest)[2].any()
     with pytest.warns(da.InterpolationWarning, match="interpolation 'monotone' stays between them"):
         swung = da.read_trajectory(path, interpolation="spline")
     assert swung(rest)[0].min() < -1.0
-    with pytest.raises(da.DalembertError, match="unknown interpolation 'linear'; known are auto, spline, monotone"):
+    with pytest.raises(da.DalembertError, match="unknown interpolation 'linear'; choose from auto, spline, monotone"):
         da.read_trajectory(path, interpolation="linear")  # type: ignore[arg-type]
     with pytest.warns(da.InterpolationWarning, match="give interpolation="):
         da.spline(t, q)

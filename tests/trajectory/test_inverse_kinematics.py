@@ -84,13 +84,13 @@ def test_the_tool_axis_leaves_the_turn_about_it_free() -> None:
 def test_poses_out_of_reach_are_named_with_the_nearest() -> None:
     arm = da.load("planar-2r")
     with pytest.raises(
-        DalembertError, match=r"cannot be at \(3, 0, 0\) m: out of reach, the nearest it comes is 1 m away"
+        DalembertError, match=r"cannot be at \(3, 0, 0\) m: out of reach, the closest it gets is 1 m away"
     ):
         da.inverse_kinematics(arm, (3.0, 0.0))
     nearest = da.inverse_kinematics(arm, [(3.0, 0.0), (1.0, 0.5)], unreachable="nearest")
     assert nearest.reached.tolist() == [False, True] and abs(nearest.error[0, 0] - 1.0) < 1e-6
     tilted = da.load("scara").pose([0.1, 0.2, 0.1, 0.3]) @ np.diag([1.0, -1.0, -1.0, 1.0])
-    with pytest.raises(DalembertError, match=r"not with that orientation, the nearest it comes is turned by 3.142 rad"):
+    with pytest.raises(DalembertError, match=r"not with that orientation, the closest it gets is rotated by 3.142 rad"):
         da.inverse_kinematics(da.load("scara"), tilted)
     limited = da.load("puma560")
     assert limited.robot.moving_joints[0].limits.upper is not None
@@ -101,7 +101,7 @@ def test_an_axis_that_no_task_uses_is_refused() -> None:
     pose = arm.pose([0.3, -0.5, 0.8, 0.4, 0.9, -0.2])
     for goal, task in ((pose, "pose"), (pose[:3, 3], "position")):
         with pytest.raises(
-            DalembertError, match=rf"but the task is '{task}': an axis of the tip is for task='position\+axis'"
+            DalembertError, match=rf"but the task is '{task}': a tip axis applies only to task='position\+axis'"
         ):
             da.inverse_kinematics(arm, goal, axis=(0, 0, -1))
     assert da.inverse_kinematics(arm, pose, task="position+axis", axis=(0, 0, -1)).reached
@@ -110,11 +110,11 @@ def test_an_axis_that_no_task_uses_is_refused() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"pose": np.eye(3)[0, :2]}, ShapeError, "moves in z too"),
+        ({"pose": np.eye(3)[0, :2]}, ShapeError, "also moves in z"),
         ({"pose": np.eye(5)}, ShapeError, r"must be \(…, 4, 4\) transforms"),
         ({"pose": 2 * np.eye(4)}, DalembertError, "not a homogeneous transform"),
-        ({"pose": np.eye(4), "task": "tip"}, DalembertError, "task is 'tip'; it can be 'pose', 'position"),
-        ({"pose": np.eye(4), "solutions": 0}, DalembertError, "whole number from 1, or 'all'"),
+        ({"pose": np.eye(4), "task": "tip"}, DalembertError, "task is 'tip'; it must be 'pose', 'position"),
+        ({"pose": np.eye(4), "solutions": 0}, DalembertError, "an integer of at least 1, or 'all'"),
         ({"pose": np.eye(4), "prefer": "q"}, DalembertError, "'mid-range' or 'zero'"),
         ({"pose": np.zeros(3), "task": "pose"}, ShapeError, "needs an orientation"),
         ({"pose": np.eye(4), "q0": [0.0]}, ShapeError, "has 6 joints"),

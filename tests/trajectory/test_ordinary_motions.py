@@ -299,7 +299,7 @@ def test_coming_to_rest_on_a_straight_path_is_no_stop(degree: int) -> None:
     back = da.polynomial(q[1], [1.0, 0.4], 2.0, degree=degree)
     bent = joined((first, 0.0), (back, 0.0)).time_optimal(a)
     assert len(bent.scaling.stops) == 1 and "turn" in bent.scaling.stops[0].reason  # type: ignore[union-attr]
-    assert "forces a stop" in str(bent.scaling)
+    assert "requires a stop" in str(bent.scaling)
     assert bent.duration == pytest.approx(sum(m.time_optimal(a).duration for m in (first, back)), rel=5e-4)
 
 

@@ -96,10 +96,10 @@ def test_knots_are_where_the_law_reaches_them_and_where_it_has_its_own() -> None
         (lambda t: np.sqrt(T * t), T, "not finite: its rate ṙ is inf at t = 0 s"),
         (lambda t: (t, 2 + 0 * t, 0 * t), T, "r and ṙ of the time law disagree: up to t = 1.7 s, r grows by 1.7, .* 3.4"),
         (lambda t: (t, 1 + 0 * t, 1 + 0 * t), T, "ṙ and r̈ of the time law disagree"),
-        (lambda t: (t, t), T, r"r\(t\) gives 2 values; it must give r, or r, ṙ and r̈"),
+        (lambda t: (t, t), T, r"r\(t\) returns 2 values; it must return r, or r, ṙ and r̈"),
         (lambda t: np.interp(t, [0, T], [0, T]), T, r"r\(t\) cannot be differentiated .* let r\(t\) return"),
-        (lambda t: float(t), T, r"r\(t\) cannot be evaluated for an array of instants"),
-        (lambda t: np.stack([t, t]), T, r"r\(t\) cannot be|r\(t\) gives"),
+        (lambda t: float(t), T, r"r\(t\) cannot be evaluated for an array of times"),
+        (lambda t: np.stack([t, t]), T, r"r\(t\) cannot be|r\(t\) returns"),
         ([0.0, 1.0, T], 1.0, r"the time law has shape \(3,\)"),
         (np.array([0.0, 1.0, 0.5, T]), 1.0, "must increase strictly"),
         (lambda t: t, -1.0, "the duration is -1 s; it must be above zero"),
@@ -116,11 +116,11 @@ def test_what_is_no_time_law_is_told(law: object, duration: float | None, senten
 
 def test_a_law_of_two_coordinates_or_another_duration_is_told() -> None:
     motion = motion_of(arm("planar-2r"))
-    with pytest.raises(da.DalembertError, match="it must be a Trajectory of one coordinate"):
+    with pytest.raises(da.DalembertError, match="it must be a Trajectory with one coordinate"):
         motion.retimed(motion)
     with pytest.raises(da.DalembertError, match="the duration is 2 s, but the time law lasts 3 s"):
         motion.retimed(da.triangular([0.0], [T], duration=3.0), 2.0)
-    with pytest.raises(da.LimitError, match="in a way that retimed does not know"):
+    with pytest.raises(da.LimitError, match="in a way that retimed does not support"):
         a = arm("terms")
         motion_of(a).retimed(soft, 2.0).scaling.torques(a, [0.5])
 
@@ -156,7 +156,7 @@ def test_a_row_of_the_scaling_table_is_the_motion_with_its_time_stretched() -> N
     row = table.factor.tolist().index(table.fits)
     assert table.exceeded[row] == pytest.approx(1.0, abs=1e-6)
     assert table.share == pytest.approx(table.torque / [j.limits.effort for j in a.robot.moving_joints])
-    assert "just keeps every limit" in str(table) and "panda_joint7 (N m)" in str(table)
+    assert "just satisfies every limit" in str(table) and "panda_joint7 (N m)" in str(table)
 
 
 @pytest.mark.parametrize("factors", [[], 1.5, [0.0], [-1.0], [1e-300], [1e300], [np.nan], "1 2", None])
@@ -179,7 +179,7 @@ def test_a_time_law_is_known_during_the_motion_only(t: object) -> None:
     a = arm("planar-2r")
     law = motion_of(a).retimed(soft, 2.0).scaling
     for asked in (lambda: law(t), lambda: law.torques(a, t)):
-        with pytest.raises(da.DalembertError, match=r"known from 0 to 2 s, not at t = |t has the value nan"):
+        with pytest.raises(da.DalembertError, match=r"defined from 0 to 2 s, not at t = |t has the value nan"):
             asked()
 
 
@@ -187,7 +187,7 @@ def test_a_table_without_a_factor_that_fits_says_why() -> None:
     a = arm("panda").with_payload(60.0)
     motion = da.spline([0.0, 1.0, 2.0], [[0.0] * 7, [0.4] * 7, [0.0] * 7])
     table = motion.scaling_table(a)
-    assert table.fits is None and "gravity alone takes" in str(table) and len(table.factor) == 6
+    assert table.fits is None and "gravity alone requires" in str(table) and len(table.factor) == 6
     for factors in ([], [0.0], [[1.0]], [-1.0]):
         with pytest.raises(da.DalembertError, match="it must be a list of numbers from 1e-06 to"):
             motion.scaling_table(a, factors)

@@ -143,7 +143,9 @@ def test_velocity_and_acceleration_limits_count() -> None:
 def test_gravity_alone_names_joint_and_time() -> None:
     a = arm("planar-2r")
     motion = da.polynomial([-np.pi / 2, 0.0], [0.0, 0.0], duration=2.0)  # hanging, then stretched out
-    with pytest.raises(da.LimitError, match=r"gravity alone takes .* of joint 'joint1' at t = 2 s.* is 500") as error:
+    with pytest.raises(
+        da.LimitError, match=r"gravity alone requires .* from joint 'joint1' at t = 2 s.* is 500"
+    ) as error:
         motion.scaled(a, {"effort": [500.0, 500.0]})
     assert error.value.joint == "joint1" and error.value.time == pytest.approx(2.0)
 
@@ -156,7 +158,7 @@ def test_missing_limits_are_one_sentence() -> None:
     some = [da.Limits(effort=10.0, velocity=1.0)] * 5 + [da.Limits(effort=10.0)]
     with pytest.raises(da.LimitError, match=r"joint '.*' of arm 'puma560' has no velocity limit"):
         motion.scaled(arm("puma560"), some)
-    with pytest.raises(da.LimitError, match=r"limits\['effort'\] has no number for joint"):
+    with pytest.raises(da.LimitError, match=r"limits\['effort'\] has no value for joint"):
         motion.scaled(arm("puma560"), {"effort": [1, 2, 3, 4, 5, None]})
     for limits, words in (
         ({"torque": 1.0}, "unknown limit 'torque'"),
@@ -194,7 +196,9 @@ def test_terms_of_the_position_act_like_gravity() -> None:
     assert a.inverse_dynamics(q, qd, qdd)[joint] == pytest.approx(report.torque, rel=1e-9)  # type: ignore[union-attr]
     fast = motion.time_optimal(a, limits, grid=300)
     assert 1 - 1e-3 < shares(a, fast, limits)[0] <= 1 + 1e-6 and fast.duration < slow.duration
-    with pytest.raises(da.LimitError, match="gravity, the torque offset, the spring and Coulomb friction alone take"):
+    with pytest.raises(
+        da.LimitError, match="gravity, the torque offset, the spring and Coulomb friction alone require"
+    ):
         motion.scaled(a, {"effort": 0.5 * np.abs(still).max(axis=0)})
 
 
@@ -213,7 +217,7 @@ def test_terms_that_no_timing_knows_are_refused_by_name(friction: da.Friction, w
     motion = da.polynomial([0.0, 0.0], [0.5, 0.5], duration=1.0)
     for time in (motion.scaled, motion.time_optimal):
         with pytest.raises(
-            da.LimitError, match=f"joint 'joint2' has {words} .* leave it out with friction.without"
+            da.LimitError, match=f"joint 'joint2' has {words} .* remove it with friction.without"
         ) as error:
             time(a)  # type: ignore[operator]
         assert error.value.joint == "joint2" and "\n" not in str(error.value)

@@ -222,7 +222,9 @@ def test_friction_below_0_of_a_fit_exceeds_no_limit(viscous: float, coulomb: flo
 
 def test_what_friction_takes_is_told_in_newton_metres_at_the_ends_too() -> None:
     motion = da.spline([0.0, 1.0], [[0.0, 0.0], [1.0, 1.0]])
-    with pytest.raises(da.LimitError, match=r"gravity and Coulomb friction alone take (19|20)\d{3}.*of joint 'joint2'"):
+    with pytest.raises(
+        da.LimitError, match=r"gravity and Coulomb friction alone require (19|20)\d{3}.*from joint 'joint2'"
+    ):
         motion.time_optimal(rubbing(arm("planar-2r"), 0.0, 20000.0), {"effort": [10000.0, 5000.0]})
 
 

@@ -104,7 +104,7 @@ def test_motions_can_be_pickled(motion: da.Trajectory) -> None:
 
 def test_motions_are_known_only_while_they_last(motion: da.Trajectory) -> None:
     for t in (-0.01, motion.duration * 1.01):
-        with pytest.raises(da.DalembertError, match=r"known from 0 to .* s, not at t = "):
+        with pytest.raises(da.DalembertError, match=r"defined from 0 to .* s, not at t = "):
             motion([0.0, t])
 
 
@@ -195,12 +195,12 @@ def test_trapezoids_keep_their_word(way: float, ta: float, v: float, sync: bool)
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({}, "needs two of acceleration_time, max_velocity and duration, .*; it has none of them"),
-        ({"acceleration_time": 0.1}, "it has acceleration_time$"),
-        ({"acceleration_time": 0.1, "acceleration": 1.0}, "it has acceleration_time and acceleration$"),
+        ({}, "needs two of acceleration_time, max_velocity and duration, .*; it was given none of them"),
+        ({"acceleration_time": 0.1}, "it was given acceleration_time$"),
+        ({"acceleration_time": 0.1, "acceleration": 1.0}, "it was given acceleration_time and acceleration$"),
         ({"acceleration_time": 0.6, "duration": 1.0}, "joint 1: an acceleration time of 0.6 s at both ends does not fit"),
-        ({"max_velocity": 1.5, "duration": 1.0}, "joint 2: a way of 2 in 1 s needs more than the maximum velocity of 1.5"),
-        ({"max_velocity": 3.0, "duration": 1.0}, "joint 1: .* never gets as fast as 3: its peak is at most 2$"),
+        ({"max_velocity": 1.5, "duration": 1.0}, "joint 2: a distance of 2 in 1 s needs more than the maximum velocity of 1.5"),
+        ({"max_velocity": 3.0, "duration": 1.0}, "joint 1: .* never reaches 3: its peak velocity is at most 2$"),
         ({"acceleration": 7.0, "duration": 1.0}, "joint 2: .* needs an acceleration of at least 8, not 7"),
         ({"acceleration_time": 0.1, "max_velocity": 2.0, "duration": 9}, "joint 1: a duration of 9 s contradicts the 0.6 s"),
         ({"acceleration_time": -0.1, "duration": 1.0}, "the acceleration_time of joint 1 is -0.1; it must be above zero"),
@@ -219,13 +219,13 @@ def test_other_profiles_that_cannot_be() -> None:
     for call, sentence in (
         (lambda: da.triangular([0.0], [1.0]), "exactly one of duration, max_velocity and acceleration, not none"),
         (lambda: da.triangular([0.0], [1.0], duration=1, max_velocity=1), "not duration and max_velocity"),
-        (lambda: da.triangular([0.0], [0.0], duration=1), "q0 and q1 are the same, so there is nothing to move"),
+        (lambda: da.triangular([0.0], [0.0], duration=1), "q0 and q1 are equal, so there is no motion to plan"),
         (lambda: da.triangular([0.0, 1.0], [1.0, 1.0, 2.0], duration=1), r"q0 has shape \(2,\)"),
         (lambda: da.triangular([0.0, np.inf], [1.0, 1.0], duration=1), "q0 has the value inf"),
         (lambda: da.polynomial([0.0], [1.0], 1.0, 4), "degree 3, 5 or 7, not 4"),
         (lambda: da.polynomial([0.0], [1.0], 0.0), "the duration is 0; it must be above zero"),
-        (lambda: da.polynomial([0.0], [1.0], 1.0, 3, end_acceleration=1.0), "end_acceleration .* take degree 5"),
-        (lambda: da.polynomial([0.0], [1.0], 1.0, 5, start_jerk=1.0), "start_jerk .* take degree 7"),
+        (lambda: da.polynomial([0.0], [1.0], 1.0, 3, end_acceleration=1.0), "end_acceleration .* use degree 5"),
+        (lambda: da.polynomial([0.0], [1.0], 1.0, 5, start_jerk=1.0), "start_jerk .* use degree 7"),
     ):
         with pytest.raises(da.DalembertError, match=sentence):
             call()
@@ -282,11 +282,11 @@ def test_splines_with_values_at_their_ends() -> None:
 def test_splines_that_cannot_be() -> None:
     for args, sentence in (
         (([0, 1, 1], [0, 1, 2]), r"times\[2\] is 1 s, which is not later than the 1 s before it"),
-        (([0], [0]), "at least two instants"),
+        (([0], [0]), "at least two times"),
         (([0, 1, 2], [[0], [1]]), r"waypoints has shape \(2, 1\), but there are 3 times"),
         (([0, 1], [0, np.nan]), "waypoints has the value nan"),
         (([0, 1], [0, 1], "clamped", 4), "degree 3 or 5, not 4"),
-        (([0, 1], [0, 1], "loose"), "unknown boundary 'loose'; known are clamped, natural"),
+        (([0, 1], [0, 1], "loose"), "unknown boundary 'loose'; choose from clamped, natural"),
         (([0, 1], [0, 1], "not-a-knot"), "needs at least 4 waypoints"),
         (
             ([0, 1], [0, 1], "natural", 5),
@@ -447,12 +447,12 @@ def test_the_first_unreachable_point_is_named() -> None:
     assert error.kind == "unreachable" and error.point == pytest.approx((2, 0, 0), abs=1e-6)
     assert error.s == pytest.approx(1.8, abs=1e-6) and error.time == pytest.approx(1.8 / 5 + 0.075, abs=1e-6)
     assert str(error) == (
-        "the path leaves the reach of arm 'planar-2r' at (2, 0, 0) m, s = 1.8 m along the path, t = 0.435 s"
+        "the path leaves the workspace of arm 'planar-2r' at (2, 0, 0) m, s = 1.8 m along the path, t = 0.435 s"
     )
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
     error = path_error(lambda: da.line(arm("planar-2r"), (2.2, 0), (1, 0), **SPEED))
     assert error.kind == "unreachable" and error.s == 0
-    assert str(error).endswith("(2.2, 0, 0) m, s = 0 m, t = 0 s: out of reach, the nearest it comes is 0.2 m away")
+    assert str(error).endswith("(2.2, 0, 0) m, s = 0 m, t = 0 s: out of reach, the closest it gets is 0.2 m away")
 
 
 def test_the_first_singular_point_is_named() -> None:
@@ -492,28 +492,28 @@ def test_paths_that_cannot_be() -> None:
     for call, sentence in (
         (lambda: da.line(a, (1, 0), (1, 0.5, 0.5), **SPEED), "leaves the plane in which the tip of arm 'planar-2r' moves"),
         (lambda: da.line(a, (1, 0, 0.1), (1, 0.5), **SPEED), "0.1 m away from the plane in which the tip moves"),
-        (lambda: da.line(a, (1, 0), (1, 1), orientation="constant", **SPEED), "3 directions need 3 joints.*'planar-2r' has 2"),
+        (lambda: da.line(a, (1, 0), (1, 1), orientation="constant", **SPEED), "3 directions needs 3 joints.*'planar-2r' has 2"),
         (lambda: da.line(a, (1, 0), (1, 1), orientation="level", **SPEED), "unknown orientation 'level'"),
-        (lambda: da.line(a, (1, 0), **SPEED), "exactly one of end and displacement"),
-        (lambda: da.line(a, (1, 0), (1, 1), displacement=(0, 1), **SPEED), "exactly one of end and displacement"),
+        (lambda: da.line(a, (1, 0), **SPEED), "either end or displacement: give exactly one"),
+        (lambda: da.line(a, (1, 0), (1, 1), displacement=(0, 1), **SPEED), "either end or displacement: give exactly one"),
         (lambda: da.line(a, (1, 0), displacement=(1, 2, 3, 4), **SPEED), r"displacement has shape \(4,\)"),
         (lambda: da.line(a, (1, 0), (1, 0), **SPEED), r"no length: it begins and ends at \(1, 0, 0\) m"),
         (lambda: da.line(a, (1, 0), (1, 1)), "needs two of acceleration_time, max_velocity and duration"),
-        (lambda: da.line(a, end=(1, 1), **SPEED), "a path needs a start, or the joint positions q0"),
+        (lambda: da.line(a, end=(1, 1), **SPEED), "a path needs a start point, or the joint positions q0"),
         (lambda: da.line(a, (1, 0), (1, 1), q0=[1.0], **SPEED), r"q0 has shape \(1,\), but arm 'planar-2r' has 2 joints"),
-        (lambda: da.line(a, (1, 0), (1, 1), branch="left", **SPEED), "unknown branch 'left'; known are 'lower-elbow'"),
-        (lambda: da.line(a, (1, 0), (1, 1), q0=[-1, 2], branch="upper-elbow", **SPEED), "only with the other elbow"),
-        (lambda: da.line(puma, (0.4, 0.2, 0.3), (0.5, 0.2, 0.3), **elbow, **SPEED), "arm 'puma560' have none; .* by q0"),
-        (lambda: da.line(puma, (0.4, 0.2), (0.5, 0.2, 0.3), **SPEED), "start has shape .*; arm 'puma560' moves in z too"),
+        (lambda: da.line(a, (1, 0), (1, 1), branch="left", **SPEED), "unknown branch 'left'; choose 'lower-elbow'"),
+        (lambda: da.line(a, (1, 0), (1, 1), q0=[-1, 2], branch="upper-elbow", **SPEED), "only with the elbow opposite to branch 'upper-elbow'"),
+        (lambda: da.line(puma, (0.4, 0.2, 0.3), (0.5, 0.2, 0.3), **elbow, **SPEED), "arm 'puma560' are not parallel; .* with q0"),
+        (lambda: da.line(puma, (0.4, 0.2), (0.5, 0.2, 0.3), **SPEED), "start has shape .*; arm 'puma560' also moves in z"),
         (lambda: da.line(a, (1, 0), (1, 0.5), profile="sine", duration=1), "unknown profile 'sine'"),
-        (lambda: da.line(a, (1, 0), (1, 0.5), profile="cubic", max_velocity=1), "a cubic profile needs a duration and nothing"),
+        (lambda: da.line(a, (1, 0), (1, 0.5), profile="cubic", max_velocity=1), "a cubic profile needs a duration and no other value"),
         (lambda: da.line(a, (1, 0), (1, 0.5), profile="triangular", acceleration_time=1), "no acceleration_time"),
-        (lambda: da.line(a, (1, 0), (1, 0.5), profile=da.triangular(0, 1, duration=1)), "goes from 0 to 1 m.*length, 0.5 m"),
+        (lambda: da.line(a, (1, 0), (1, 0.5), profile=da.triangular(0, 1, duration=1)), "goes from 0 to 1 m.*length of the path, 0.5 m"),
         (lambda: da.line(a, (1, 0), (1, 0.5), profile=da.triangular(0, 1, duration=1), duration=1), "duration cannot be given"),
-        (lambda: da.line(a, (1, 0), (1, 0.5), profile=da.triangular(Q0, Q1, duration=1)), "of one joint, and this one has 3"),
-        (lambda: da.circle(a, (1, 0), (1, 0), duration=1, profile="cubic"), "no radius: it begins at its centre"),
+        (lambda: da.line(a, (1, 0), (1, 0.5), profile=da.triangular(Q0, Q1, duration=1)), "of one joint, but this one has 3"),
+        (lambda: da.circle(a, (1, 0), (1, 0), duration=1, profile="cubic"), "no radius: its start is its centre"),
         (lambda: da.circle(a, (1, 0), (1.3, 0), angle=0, **SPEED), "the angle is zero"),
-        (lambda: da.circle(a, (1, 0), (1.3, 0), normal=(0, 0, 0), **SPEED), "normal is .*; it needs a direction"),
+        (lambda: da.circle(a, (1, 0), (1.3, 0), normal=(0, 0, 0), **SPEED), "normal is .*; it must be a nonzero direction"),
         (lambda: da.circle(a, (1, 0), (1.3, 0), normal=(1, 0, 1), **SPEED), "m away from the plane of the circle"),
         (lambda: configuration_at(a, (3, 0)), r"the tip of arm 'planar-2r' cannot be at \(3, 0, 0\) m: out of reach"),
         (lambda: configuration_at(arm("ur5e"), (0.4, 0, 0.4), np.ones((3, 3))), "rotation is not a rotation matrix"),
@@ -576,7 +576,7 @@ def test_an_arm_with_another_number_of_joints() -> None:
 
 def test_a_motion_must_last() -> None:
     for duration in (0.0, -1.0, np.nan, np.inf):
-        with pytest.raises(da.DalembertError, match="must last some time"):
+        with pytest.raises(da.DalembertError, match="duration of a motion must be positive"):
             da.Trajectory(duration, 1, lambda t: (t, t, t))
 
 
@@ -592,9 +592,9 @@ def test_saved_with_torques_and_at_a_rate(tmp_path: Path) -> None:
     assert np.allclose(table.t, np.arange(56) / 100) and table.t[-1] == 0.55
     assert np.array_equal(table.tau, a.inverse_dynamics(table.q, table.qd, table.qdd, [1, 2, 0, 0, 0, 0]))
     assert da.read_trajectory(path, a).n == 2 and read_motion(path).ignored == ("tau1", "tau2")
-    with pytest.raises(da.DalembertError, match="is there already"):
+    with pytest.raises(da.DalembertError, match="already exists"):
         motion.save(path, overwrite=False)
-    with pytest.raises(da.DalembertError, match="the rate is 0 samples a second"):
+    with pytest.raises(da.DalembertError, match="the rate is 0 samples per second"):
         motion.save(path, rate=0.0)
     with pytest.raises(da.ShapeError, match="the motion has 2 joints, but arm 'panda' has 7"):
         motion.save(path, arm=arm("panda"))
@@ -634,7 +634,7 @@ def test_reconstruction_on_uneven_instants_and_smoothing() -> None:
     with pytest.raises(da.DalembertError, match="a cutoff needs even sampling, but the step from"):
         reconstructed(t, t[:, None], 5.0)
     with pytest.raises(
-        da.DalembertError, match="the cutoff is 600 Hz; it must lie between 0 and half the rate, 500 Hz"
+        da.DalembertError, match="the cutoff is 600 Hz; it must lie between 0 and half the sampling rate, 500 Hz"
     ):
         reconstructed(even, noisy, 600.0)
 
@@ -677,16 +677,16 @@ def test_motions_begin_at_zero_whenever_the_file_begins(tmp_path: Path) -> None:
     [
         ("t,q1,q2\n0,0,0\n0.1,1,nan\n", "line 3, column 'q2': the value is NaN; it must be a finite number"),
         ("t,q1,q2\n0,0,0\n0.1,1,1\n0.05,1,1\n", "line 4, column 't': time goes backwards, from 0.1 to 0.05 s"),
-        ("t,q1,q2\n0,0,0\n0.1,1,1\n0.1,1,1\n", "line 4, column 't': the instant 0.1 s is there twice"),
+        ("t,q1,q2\n0,0,0\n0.1,1,1\n0.1,1,1\n", "line 4, column 't': the time 0.1 s occurs twice"),
         ("t,q1,q2\n0,0,0\n0.1,1\n", "line 3: the row has 2 values, but the header has 3 columns"),
         ("t,q1,q2\n0,0,x\n", "line 2, column 'q2': 'x' is not a number"),
-        ("t,q1,q2,qd2\n0,0,0,0\n", "the column qd1 is missing; needed are t, q1 … q2, qd1 … qd2, qdd1 … qdd2"),
+        ("t,q1,q2,qd2\n0,0,0,0\n", "the column qd1 is missing; required are t, q1 … q2, qd1 … qd2, qdd1 … qdd2"),
         ("t,q1,q2,qd1\n0,0,0,0\n", "its columns give qd the shape (…, 1), but q has 2 columns"),
         ("t,q1,q2,speed\n0,0,0,0\n", "unknown column 'speed'"),
         ("t,qd1\n0,0\n", "the column q1 is missing"),
         ("t,q1,q3\n0,0,0\n", "the column q2 is missing"),
-        ("t,q1,q2\n0,0,0\n1,1,1\n", "the columns qd1 … and qdd1 … are missing and cannot be made: a derivative needs"),
-        ("t,q1,qd1,qdd1\n0,0,0,0\n", "a motion needs at least two rows, and the file has one"),
+        ("t,q1,q2\n0,0,0\n1,1,1\n", "the columns qd1 … and qdd1 … are missing and cannot be derived: a derivative needs"),
+        ("t,q1,qd1,qdd1\n0,0,0,0\n", "a motion needs at least two rows, but the file has only one"),
     ],
 )  # fmt: skip
 def test_files_with_mistakes_name_row_and_column(tmp_path: Path, text: str, sentence: str) -> None:
@@ -726,19 +726,19 @@ TABLES: list[tuple[str, str, str, list[float], list[str]]] = [
     ("t,q0,q1,qd0,qd1,qdd0,qdd1", ",", ".", [], []),
     ("time,q[0],q[1],dq[0],dq[1],ddq[0],ddq[1]", ",", ".", [], []),
     ("t [s],q1 [rad],q2 [rad],qd1 (rad/s),qd2 (rad/s),qdd1 [rad/s^2],qdd2 [rad/s²]", ",", ".", [], []),
-    ("t [ms]," + ",".join(PLAIN[1:]), ",", ".", [1e3] + 6 * [1], ["t was brought from ms to SI"]),
-    ("time_us," + ",".join(PLAIN[1:]), ",", ".", [1e6] + 6 * [1], ["t was brought from us to SI"]),
+    ("t [ms]," + ",".join(PLAIN[1:]), ",", ".", [1e3] + 6 * [1], ["t was converted from ms to SI"]),
+    ("time_us," + ",".join(PLAIN[1:]), ",", ".", [1e6] + 6 * [1], ["t was converted from us to SI"]),
     (
         "t,q1 [deg],q2 [deg],qd1 [deg/s],qd2 [deg/s],qdd1 [deg/s^2],qdd2 [deg/s²]", ",", ".", [1, *6 * [DEG]],
-        [f"{group} was brought from {unit} to SI" for group, unit in (("q", "deg"), ("qd", "deg/s"), ("qdd", "deg/s^2, deg/s²"))],
+        [f"{group} was converted from {unit} to SI" for group, unit in (("q", "deg"), ("qd", "deg/s"), ("qdd", "deg/s^2, deg/s²"))],
     ),
-    ("t;q1_deg;q2_deg;qd1;qd2;qdd1;qdd2", ";", ",", [1, DEG, DEG, *4 * [1]], ["decimal points", "q was brought from deg to SI"]),
-    ("t,q1 [rad],q2 [mrad],qd1,qd2,qdd1,qdd2", ",", ".", [1, 1, 1e3, *4 * [1]], ["q was brought from rad, mrad to SI"]),
-    ("t,q1,q2,qd1 [rpm],qd2 [°/s],qdd1,qdd2", ",", ".", [1, 1, 1, 30 / np.pi, DEG, 1, 1], ["qd was brought from rpm, °/s to SI"]),
+    ("t;q1_deg;q2_deg;qd1;qd2;qdd1;qdd2", ";", ",", [1, DEG, DEG, *4 * [1]], ["decimal points", "q was converted from deg to SI"]),
+    ("t,q1 [rad],q2 [mrad],qd1,qd2,qdd1,qdd2", ",", ".", [1, 1, 1e3, *4 * [1]], ["q was converted from rad, mrad to SI"]),
+    ("t,q1,q2,qd1 [rpm],qd2 [°/s],qdd1,qdd2", ",", ".", [1, 1, 1, 30 / np.pi, DEG, 1, 1], ["qd was converted from rpm, °/s to SI"]),
     ("t,joint1.position,joint2.position,joint1.velocity,joint2.velocity,joint1.acceleration,joint2.acceleration", ",", ".", [], []),
     ("stamp,joint1_pos,joint2_pos,joint1_vel,joint2_vel,joint1_acc,joint2_acc", ",", ".", [], []),
     ("t,arm/joint1/position [deg],arm/joint2/position [deg],qd1,qd2,qdd1,qdd2", ",", ".", [1, DEG, DEG, *4 * [1]],
-     ["arm.joint1, arm.joint2 are taken for joint1, joint2", "q was brought from deg to SI"]),
+     ["arm.joint1, arm.joint2 are used for joint1, joint2", "q was converted from deg to SI"]),
 ]  # fmt: skip
 
 
@@ -768,14 +768,14 @@ def test_joints_are_found_by_their_names(tmp_path: Path) -> None:
     path.write_text(as_text(mixed, ",".join(["t", *names])))
     table = read_motion(path, arm("planar-2r"))
     assert np.array_equal(np.column_stack([table.t, table.q, table.qd, table.qdd]), rows)
-    assert table.notes == (f"{path}: the joints finger are not the arm's and were left out",)
+    assert table.notes == (f"{path}: the joints finger do not belong to the arm and were left out",)
     assert table.ignored == tuple(name for name in names if name.startswith("finger"))
     bare = read_motion(path)
     assert np.array_equal(bare.q, mixed[:, 1:4]) and "joint2, finger, joint1, in the file's order" in bare.notes[0]
     swapped = "t,b.position,a.position,a.velocity,b.velocity"
     path.write_text(as_text(rows[:, :5], swapped))
     assert np.array_equal(read_motion(path).qd, rows[:, [4, 3]])  # of b, then of a
-    with pytest.raises(da.DalembertError, match=r"some columns are of the joints b, a, others of a, c; all must"):
+    with pytest.raises(da.DalembertError, match=r"some columns are for the joints b, a, others for a, c; all must"):
         path.write_text(as_text(rows[:, :5], swapped.replace("b.vel", "c.vel")))
         read_motion(path)
     with pytest.raises(
@@ -792,9 +792,9 @@ def test_units_are_those_of_each_joint(tmp_path: Path) -> None:
     )
     table = read_motion(path, sliding)
     assert np.allclose(np.column_stack([table.q, table.qd]), rows[:, 1:5], rtol=1e-14, atol=0)
-    assert table.notes[0].endswith("q was brought from mm, deg to SI")
+    assert table.notes[0].endswith("q was converted from mm, deg to SI")
     with pytest.raises(
-        da.DalembertError, match=r"q of joint 1 is in 'mm', but the joint is revolute; known are rad, deg"
+        da.DalembertError, match=r"q of joint 1 is in 'mm', but the joint is revolute; known units are rad, deg"
     ):
         read_motion(path, arm("planar-2r"))
     for header in ("t,q1 [deg],q2 [deg]", "t,q1 [m],q2 [m]"):
@@ -819,18 +819,18 @@ def test_units_are_those_of_each_joint(tmp_path: Path) -> None:
         ("t,q1,q2\n0,0,0\n# said\n0.1,1\n", "line 4: the row has 2 values, but the header has 3 columns"),
         ("t,q1,q2\n0,0,0\n#N/A,1,1\n", "line 3, column 't': '#N/A' is not a number"),
         ("time_ms,q1,q2\n0,0,0\n100,1,1\n50,1,1\n", "line 4, column 'time_ms': time goes backwards, from 0.1 to 0.05 s"),
-        ("t [h],q1,q2\n0,0,0\n", "t is in 'h'; known are s, sec, ms, us, µs, ns"),
-        ("t,q1 [N],q2\n0,0,0\n", "q is in 'N'; known are rad, deg"),
-        ("t,q1,q2,qdd1 [deg],qdd2\n0,0,0,0,0\n", "qdd is in 'deg'; known are rad/s², deg/s²"),
-        ("t,q1 [deg],q1 [rad]\n0,0,0\n", "the column q1 stands in the header more than once"),
+        ("t [h],q1,q2\n0,0,0\n", "t is in 'h'; known units are s, sec, ms, us, µs, ns"),
+        ("t,q1 [N],q2\n0,0,0\n", "q is in 'N'; known units are rad, deg"),
+        ("t,q1,q2,qdd1 [deg],qdd2\n0,0,0,0,0\n", "qdd is in 'deg'; known units are rad/s², deg/s²"),
+        ("t,q1 [deg],q1 [rad]\n0,0,0\n", "the column q1 occurs more than once in the header"),
         ("t,time,q1,q2\n0,0,0,0\n", "unknown column 'time'"),
         ("t,q1,q2,pos1,pos2\n0,0,0,0,0\n", "unknown columns 'pos1', 'pos2'"),
-        ("t,pos1,pos3\n0,0,0\n", "of the columns pos1, pos2, … number 2 is missing"),
+        ("t,pos1,pos3\n0,0,0\n", "number 2 of the columns pos1, pos2, … is missing"),
         ("t,q1,q2,current1\n0,0,0,0\n", "unknown column 'current1'"),
         ("t,q,q2\n0,0,0\n", "unknown column 'q'"),
-        ("time,stamp,q1,q2\n0,0,0,0\n", "time, stamp may all be t; leave in the file those that are"),
-        ("t,a.position,q_meas1\n0,0,0\n", "a.position, q_meas1 may all be q"),
-        ("t1,t2,q1,q2\n0,0,0,0\n", "the column t stands in the header more than once"),
+        ("time,stamp,q1,q2\n0,0,0,0\n", "time, stamp could all be t; keep only the correct ones in the file"),
+        ("t,a.position,q_meas1\n0,0,0\n", "a.position, q_meas1 could all be q"),
+        ("t1,t2,q1,q2\n0,0,0,0\n", "the column t occurs more than once in the header"),
         ("0;0;0\n1;1;1\n", "line 1: the file has no header"),
         ("# said\n# again\n", "the file has no rows"),
         ("2024-01-01T00:00:00,0,0\n", "line 1: the file has no header"),

@@ -110,10 +110,10 @@ def test_too_few_rows_for_a_derivative_and_too_large_a_file_are_refused() -> Non
     arm = da.load("pendulum")
     few, large = read_in_page(arm, b"t,q1\n0,0\n1,1\n2,4\n", b"t,q1\n" + b"0,0\n" * 5_000_000)[:2]
     assert few == (
-        "motion.csv: the columns qd1 … and qdd1 … are missing and cannot be made: a derivative needs values at 6 instants or "
-        "more, not at 3"
+        "motion.csv: the columns qd1 … and qdd1 … are missing and cannot be derived: a derivative needs values at 6 times or "
+        "more, not 3"
     )
-    assert large == "motion.csv: the motion has 20000005 bytes; at most 20000000 are read"
+    assert large == "motion.csv: the motion has 20000005 bytes; the maximum is 20000000"
 
 
 GOOD = {

@@ -137,7 +137,7 @@ def test_changed_fields_are_marked_and_go_back_one_by_one(page_of: Callable[...,
     row = page.locator(".design-field", has=page.get_by_label("Mass", exact=True)).first
     page.get_by_label("Mass, exact").first.fill("9")
     assert "changed" in row.get_attribute("class") and not agrees(page, arm)
-    assert page.locator(".changes").inner_text() == "1 number changed."
+    assert page.locator(".changes").inner_text() == "1 parameter changed."
     row.get_by_label("Reset Mass").click()
     assert "changed" not in row.get_attribute("class") and agrees(page, arm)
     page.get_by_label("Mass, exact").first.fill("-3")

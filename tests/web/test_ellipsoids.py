@@ -168,7 +168,7 @@ def test_the_table_equals_the_library(page_of: Callable[..., Any], name: str) ->
         np.testing.assert_allclose(shown(page, "force"), arm.force_manipulability(q, limits).radii, rtol=1e-9)
         volume = float(page.get_attribute("tr[data-shape=polytope] small", "data-value"))
         assert volume == pytest.approx(arm.acceleration_polytope(q, limits or np.ones(arm.n)).volume, rel=1e-9)
-    page.get_by_label("Gravity moves the centre").check()
+    page.get_by_label("Include gravity").check()
     centre = [float(x) for x in page.get_attribute("tr[data-shape=centre]", "data-value").split()]
     np.testing.assert_allclose(centre, arm.dynamic_manipulability(q).center, rtol=1e-9, atol=1e-9)
     if page.get_by_label("Redundancy").count():
@@ -203,7 +203,7 @@ def test_boxes_draw_at_the_tip_and_the_scale_follows_the_slider(page_of: Callabl
     assert kinds["ellipsoid-velocity"] == {"ellipsoid", "line"} and kinds["ellipsoid-polytope"] == {"faces", "line"}
     ellipsoid = next(item for item in layers["ellipsoid-velocity"] if item["kind"] == "ellipsoid")
     np.testing.assert_allclose(ellipsoid["centre"], tip)
-    page.get_by_label("Scale of the drawing").fill("1")
+    page.get_by_label("Drawing scale").fill("1")
     larger = next(i for i in dict(page.evaluate(sizes))["ellipsoid-velocity"] if i["kind"] == "ellipsoid")
     np.testing.assert_allclose(larger["axes"], 10 * np.array(ellipsoid["axes"]), rtol=1e-9)
     page.get_by_role("button", name="Fit to the arm").click()

@@ -97,4 +97,4 @@ def test_measuring_shows_times_and_differences_of_rounding(page_of: Callable[...
 def test_what_is_not_run_says_why(page_of: Callable[..., Any]) -> None:
     page = page_of("panda")
     page.click("#tab-formulations")
-    assert "counted, and not run here" in page.inner_text("tr[data-formulation='lagrange']")
+    assert "counted but not run here" in page.inner_text("tr[data-formulation='lagrange']")

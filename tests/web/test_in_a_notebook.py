@@ -53,7 +53,7 @@ def test_saving_from_a_frame_works_or_says_what_to_do(frame: Any, request: pytes
     saved: list[str] = []
     frame.page.on("download", lambda download: saved.append(download.suggested_filename))
     frame.get_by_role("button", name="Save as CSV").click()
-    notice = frame.get_by_role("status").filter(has_text="open the page in a tab of its own")
+    notice = frame.get_by_role("status").filter(has_text="open the page in its own tab")
     notice.wait_for()
     frame.page.wait_for_timeout(300)
     assert [name.endswith(".csv") for name in saved] == [True] * ("srcdoc" in request.node.name)

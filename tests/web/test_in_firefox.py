@@ -134,7 +134,8 @@ def test_the_arm_swings_in_firefox_and_keeps_its_energy(firefox_page_of: PageOf)
     before = tab.evaluate(energy)
     tab.evaluate("() => document.getElementById('tab-simulation').click()")
     tab.evaluate(
-        "() => [...document.querySelectorAll('#panel-simulation button')].find((x) => x.textContent === 'Let go').click()"
+        "() => [...document.querySelectorAll('#panel-simulation button')].find((x) => x.textContent === "
+        "'Let go').click()"
     )
     tab.wait_for("() => Math.abs(window.dalembert.app.state.qd[0]) > 1")
     assert abs(tab.evaluate(energy) - before) < 1e-3 * abs(before)

@@ -162,7 +162,7 @@ def test_the_section_says_how_the_refit_differs(fits: dict[str, Identification])
         assert same in live_section(fits[kind])[0]
         assert np.abs(in_node(fits[kind], [], again=True)["change"] / fits[kind].std).max() < 1e-9
     words = live_section(fits["physical"])[0]
-    assert same not in words and "unconstrained" in words and "held to physically consistent links" in words
+    assert same not in words and "unconstrained" in words and "constrained to physically consistent links" in words
     assert live_section(replace(fits["plain"], solved=None)) == ("", None)
 
 

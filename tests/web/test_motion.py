@@ -96,7 +96,7 @@ def test_smallest_factor_is_that_of_scaled(page_of: Callable[..., Any]) -> None:
     assert at["smallest"] == pytest.approx(report.c, rel=2e-5)
     assert f"the {report.limit} limit of joint '{report.joint}'" in at["sentence"]
     assert at["limits"] and "joint 'joint2': torque" in at["limits"][0]
-    page.get_by_role("button", name="Use it").click()
+    page.get_by_role("button", name="Apply").click()
     page.wait_for_timeout(60)
     after = study_of(page, 2)
     assert after["c"] == pytest.approx(at["smallest"])
@@ -271,11 +271,11 @@ def test_motions_are_made_between_postures_and_within_limits(page_of: Callable[.
     arm = da.load("panda")
     page = opened(page_of("panda"))
     page.evaluate("(q) => window.dalembert.app.change({ q })", PANDA_FROM.tolist())
-    page.get_by_role("button", name="Make the motion").click()
-    assert "Keep a posture for From" in page.get_by_role("alert").inner_text()
-    page.get_by_role("button", name="Keep this posture as From").click()
+    page.get_by_role("button", name="Create the motion").click()
+    assert "Set the postures From" in page.get_by_role("alert").inner_text()
+    page.get_by_role("button", name="Set From to this posture").click()
     page.evaluate("(q) => window.dalembert.app.change({ q })", PANDA_TO.tolist())
-    page.get_by_role("button", name="Keep this posture as To").click()
+    page.get_by_role("button", name="Set To to this posture").click()
     page.get_by_label("Duration of the motion (s)").fill("1.5")
     for shape, expected in {
         "quintic": da.polynomial(PANDA_FROM, PANDA_TO, 1.5, degree=5),
@@ -283,14 +283,14 @@ def test_motions_are_made_between_postures_and_within_limits(page_of: Callable[.
         "triangular": da.triangular(PANDA_FROM, PANDA_TO, duration=1.5),
     }.items():
         page.get_by_label("Shape of the motion").select_option(shape)
-        page.get_by_role("button", name="Make the motion").click()
+        page.get_by_role("button", name="Create the motion").click()
         page.wait_for_timeout(60)
         at = study_of(page, 7)
         q, qd, _ = expected(at["t"])
         assert np.abs(at["q"] - q).max() < 1e-12 and np.abs(at["qd"] - qd).max() < 1e-12
         assert near(at["tau"], arm.inverse_dynamics(at["q"], at["qd"], at["qdd"]))
     page.get_by_label("Duration of the motion (s)").fill("5")
-    page.get_by_role("button", name="Make a Fourier series").click()
+    page.get_by_role("button", name="Create a Fourier series").click()
     page.wait_for_timeout(60)
     at = study_of(page, 7)
     assert not at["limits"] and np.abs(at["q"][0] - at["q"][-1]).max() < 1e-12 and np.ptp(at["q"], axis=0).min() > 0.05

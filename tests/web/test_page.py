@@ -120,7 +120,7 @@ def test_modules_can_be_bundled_and_declare_every_name_once() -> None:
 
 
 def test_mistakes_are_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(da.DalembertError, match="a page is of an arm"):
+    with pytest.raises(da.DalembertError, match="a page needs an arm"):
         da.write_page(tmp_path / "x.html", "panda")  # type: ignore[arg-type]
     (tmp_path / "there.html").write_text("mine")
     with pytest.raises(da.DalembertError, match="there"):

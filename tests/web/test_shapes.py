@@ -140,8 +140,8 @@ def test_the_meshes_of_a_robot_keep_to_its_budget(tmp_path: Path, monkeypatch: p
     ("file", "why"),
     [
         ("gone.stl", "there is no such file"),
-        ("a.dae", "not from '.dae'"),
-        ("package://none/b.stl", "is not found"),
+        ("a.dae", "'.dae' is not a supported mesh format"),
+        ("package://none/b.stl", "was not found"),
         ("bad.stl", "bad.stl"),
     ],
 )

@@ -117,7 +117,7 @@ def test_another_arm_is_opened_sent_and_refused(studio: Callable[[str], Any], tm
         file.truncate(ROBOT_BYTES + 1)
     section(page, "Robot").get_by_label("Robot file").set_input_files(large)
     page.locator("#panel-studio [role=alert]:visible").first.wait_for()
-    assert "(16 MiB) are taken" in page.locator("#panel-studio [role=alert]:visible").first.inner_text()
+    assert "(16 MiB) are accepted" in page.locator("#panel-studio [role=alert]:visible").first.inner_text()
 
 
 def test_identification_runs_to_its_end_and_its_arm_is_used(studio: Callable[[str], Any], tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_identification_runs_to_its_end_and_its_arm_is_used(studio: Callable[[st
     fit.get_by_role("button", name="Identify").click()
     assert "needs a log" in fit.get_by_role("alert").inner_text()
     fit.get_by_label("Log", exact=True).select_option(label="run.npz")
-    fit.get_by_label("Choose the model by cross-validation").uncheck()
+    fit.get_by_label("Select the model by cross-validation").uncheck()
     fit.get_by_role("button", name="Identify").click()
     fit.get_by_role("button", name="Use the calibrated arm").wait_for()
     cells = fit.locator("tbody td").all_inner_texts()
@@ -166,7 +166,7 @@ def test_a_log_is_sent_and_its_identification_cancelled(
 def test_time_optimal_adds_a_motion_without_a_new_page(studio: Callable[[str], Any]) -> None:
     page = studio("planar-2r")
     page.evaluate("() => (window.before = true)")
-    timing = section(page, "Timing of the motion shown")
+    timing = section(page, "Timing of the displayed motion")
     timing.get_by_role("button", name="Time-optimal").click()
     page.wait_for_function(
         "() => window.dalembert.app.panels.motion.study.motion.name === 'Equal duration, time-optimal'"
@@ -185,17 +185,17 @@ def test_time_optimal_adds_a_motion_without_a_new_page(studio: Callable[[str], A
 def test_a_joint_is_locked_and_freed(studio: Callable[[str], Any]) -> None:
     page = studio("planar-2r")
     structure = section(page, "Structure")
-    structure.get_by_label("Position at which joint2 is held").fill("45")
-    structure.get_by_label("Hold joint2 at").check()
+    structure.get_by_label("Locked position of joint2").fill("45")
+    structure.get_by_label("Lock joint2 at").check()
     structure.get_by_label("Payload mass, permanent").fill("2")
-    reloaded(page, lambda: structure.get_by_role("button", name="Make new kernels").click())
+    reloaded(page, lambda: structure.get_by_role("button", name="Compile new kernels").click())
     arm = da.load("planar-2r", lock={"joint2": np.pi / 4}).with_payload(2.0)
     assert page.evaluate("() => window.dalembert.robot.n") == 1
     found = page.evaluate("() => window.dalembert.inverse_dynamics([0.3], [0.5], [0.7])[0]")
     assert found == pytest.approx(float(arm.inverse_dynamics([0.3], [0.5], [0.7])[0]), rel=1e-9)
     structure = section(page, "Structure")
-    assert structure.get_by_label("Hold joint2 at").is_checked()
-    assert float(structure.get_by_label("Position at which joint2 is held").input_value()) == pytest.approx(45)
+    assert structure.get_by_label("Lock joint2 at").is_checked()
+    assert float(structure.get_by_label("Locked position of joint2").input_value()) == pytest.approx(45)
     reloaded(page, lambda: structure.get_by_role("button", name="As loaded").click())
     expected = da.load("planar-2r").inverse_dynamics([0.3, 0.4], [0.5, 0.6], [0.7, 0.8])
     assert np.abs(torque(page) - expected).max() < 1e-9 * np.abs(expected).max()
@@ -214,13 +214,13 @@ def test_robot_motion_and_page_are_saved_and_loaded_again(
     assert da.load(tmp_path / "heavy.toml").robot.link("link1").inertia.mass == pytest.approx(60)
     save.click()
     saving.get_by_role("button", name="Overwrite").wait_for()
-    saving.get_by_role("button", name="Leave it").click()
+    saving.get_by_role("button", name="Keep the existing file").click()
     before = (tmp_path / "heavy.toml").stat().st_mtime_ns
     save.click()
     saving.get_by_role("button", name="Overwrite").click()
     saving.get_by_text("Saved as heavy.toml.").wait_for()
     assert (tmp_path / "heavy.toml").stat().st_mtime_ns > before
-    saving.get_by_role("button", name="Save: Motion shown (.csv)").click()
+    saving.get_by_role("button", name="Save: Displayed motion (.csv)").click()
     saving.get_by_text("Saved as motion.csv.").wait_for()
     assert da.read_trajectory(tmp_path / "motion.csv", da.load("planar-2r")).duration == pytest.approx(0.5)
     saving.get_by_role("button", name="Save: This page, without a server (.html)").click()

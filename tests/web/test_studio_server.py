@@ -227,15 +227,15 @@ def test_saving_asks_before_it_overwrites(client: Client, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("action", "body", "sentence"),
     [
-        ("time", {"how": "fast", "name": "a", "csv": "t"}, "timed time-optimal or scaled"),
+        ("time", {"how": "fast", "name": "a", "csv": "t"}, "it must be time-optimal or scaled"),
         ("time", {"how": "scaled", "name": "a"}, "'csv' is None"),
         ("time", {"how": "scaled", "name": "a", "csv": "\ud800"}, "surrogate"),
         ("time", {"how": "scaled", "name": "a", "csv": "t", "duration": "long"}, "finite number"),
         ("identify", {"logs": "run.csv"}, "list of files"),
-        ("identify", {"logs": [{"from": "moon", "name": "run.csv"}]}, "from the folder"),
+        ("identify", {"logs": [{"from": "moon", "name": "run.csv"}]}, "must be 'folder' or 'sent'"),
         ("identify", {"logs": [{"from": "folder", "name": "mine.toml"}]}, "must end in .csv"),
-        ("calibrated", {}, "no arm was identified yet"),
-        ("cancel", {"kind": "lunch"}, "no work of the kind 'lunch'"),
+        ("calibrated", {}, "no arm has been identified yet"),
+        ("cancel", {"kind": "lunch"}, "no job of the kind 'lunch'"),
         ("structure", {"lock": {"joint1": None}}, "finite number"),
     ],
 )
@@ -269,14 +269,14 @@ def test_what_is_too_large_is_refused_before_it_is_read(action: str, kind: str, 
     """No byte of the body is sent: the answer cannot wait for it."""
     lines = {"Content-Type": kind, "Content-Length": str(most + 1), "Expect": "100-continue"}
     status, answer = client.post(action, b"", lines)
-    assert status == 413 and answer["error"].endswith(f"at most {most} ({most >> 20} MiB) are taken")
+    assert status == 413 and answer["error"].endswith(f"at most {most} ({most >> 20} MiB) are accepted")
 
 
 def test_a_sender_of_too_much_hears_why(client: Client) -> None:
     status, answer = client.post(
         "upload?kind=robot&name=a.urdf", b"x" * 300_000, STREAM | {"Content-Length": str(ROBOT_BYTES + 1)}
     )
-    assert status == 413 and "are taken" in answer["error"]
+    assert status == 413 and "are accepted" in answer["error"]
 
 
 @pytest.mark.parametrize("length", [None, "-1", "x", "1e3", "9" * 30, "+5", " "])
@@ -290,7 +290,7 @@ def test_all_that_is_sent_has_a_bound(client: Client, session: Session, monkeypa
     assert client.post("upload?kind=robot&name=a.toml", b"x" * 600, STREAM) == (200, {"from": "sent", "name": "a.toml"})
     assert client.post("upload?kind=robot&name=a.toml", b"y" * 600, STREAM)[0] == 200
     status, answer = client.post("upload?kind=log&name=a.csv", b"x" * 600, STREAM)
-    assert status == 422 and "together" in answer["error"]
+    assert status == 422 and "in total" in answer["error"]
     assert session.uploads.path("a.toml").read_bytes() == b"y" * 600
     assert client.post("upload?" + "&".join("a=1" for _ in range(20)), b"x", STREAM)[0] == 400
     for query in ("kind=robot&name=a.py", "kind=page&name=a.toml", "kind=robot&name=", "", "kind=robot&name=a/b.toml"):
@@ -329,7 +329,7 @@ def test_a_slow_client_is_let_go(client: Client, monkeypatch: pytest.MonkeyPatch
 def test_a_client_that_waits_is_let_go(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_module.StudioHandler, "timeout", 0.3)
     status, answer = client.post("status", b"{", {"Content-Length": "50"})
-    assert status == 408 and "nothing came" in answer["error"]
+    assert status == 408 and "paused for more than" in answer["error"]
 
 
 def test_more_connections_than_there_may_be_are_refused_and_come_again(client: Client) -> None:
@@ -360,7 +360,7 @@ def test_a_mistake_of_ours_is_no_traceback_for_the_page(
 ) -> None:
     session.actions["status"] = lambda body: {"x": 1 / 0}
     status, answer = client.post("status")
-    assert status == 500 and answer == {"error": "the studio failed on this request; its terminal shows where"}
+    assert status == 500 and answer == {"error": "the studio failed on this request; its terminal shows the traceback"}
     assert "ZeroDivisionError" in capfd.readouterr().err
 
 
@@ -443,4 +443,4 @@ def test_a_port_that_is_taken_is_one_sentence(folder: Path) -> None:
         port = taken.getsockname()[1]
         command = [sys.executable, "-m", "dalembert", "studio", "pendulum", "--no-browser", "--port", str(port)]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 2 and done.stderr.count("\n") == 1 and f"port {port} cannot be listened on" in done.stderr
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and f"cannot listen on port {port}" in done.stderr

@@ -72,7 +72,7 @@ def test_a_closed_chain_that_is_larger_in_all_lengths_reaches_farther_in_proport
 @pytest.mark.parametrize(
     ("body", "sentence"),
     [
-        ({"tip": "nowhere"}, "no link is called 'nowhere'"),
+        ({"tip": "nowhere"}, "there is no link 'nowhere'"),
         ({"root": "nowhere"}, "nowhere"),
         ({"lock": {"nowhere": 0.0}}, "nowhere"),
         ({"lock": {"elbow1": 0.0}}, "elbow1"),
@@ -83,7 +83,7 @@ def test_a_closed_chain_that_is_larger_in_all_lengths_reaches_farther_in_proport
         ({"com": [1, 2]}, "three numbers"),
         ({"rotors": "yes"}, "true or false"),
         ({"lock": [1]}, "numbers by name"),
-        ({"tip": 3}, "must be a text"),
+        ({"tip": 3}, "must be a string"),
     ],
 )
 def test_mistakes_are_one_sentence(body: dict[str, Any], sentence: str) -> None:

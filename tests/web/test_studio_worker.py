@@ -42,7 +42,7 @@ def test_an_answer_comes_with_progress() -> None:
     [
         ("refuse", "^that cannot be$"),
         ("end", "ended without an answer"),
-        ("fail", r"^it failed unexpectedly \(KeyError\)"),
+        ("fail", r"^the job failed unexpectedly \(KeyError\)"),
         ("no_such_function", r"failed unexpectedly \(AttributeError\)"),
     ],
 )
@@ -62,7 +62,7 @@ def test_what_hangs_can_be_cancelled() -> None:
 def test_one_job_of_a_kind_at_a_time() -> None:
     jobs = Jobs()
     assert jobs.start("timing", f"{HERE}:hang", (), dict)["state"] == "running"
-    with pytest.raises(DalembertError, match="a timing is being made already; wait for it, or cancel it"):
+    with pytest.raises(DalembertError, match="a timing is already in progress; wait for it or cancel it"):
         jobs.start("timing", f"{HERE}:hang", (), dict)
     jobs.start("page", f"{HERE}:add", (1, 1), lambda answer: {"sum": answer})
     jobs.cancel("timing")

@@ -53,7 +53,7 @@ def pseudo_inertia(m, com, I):
 # %% [markdown]
 # ## A two-link arm in letters
 #
-# Two uniform rods of length $a_i$ and mass $m_i$; frame $i$ stands at the end of link $i$, so its centre of mass is at $-a_i/2$.
+# Two uniform rods of length $a_i$ and mass $m_i$; frame $i$ is at the end of link $i$, so its centre of mass is at $-a_i/2$.
 
 # %%
 q = sympy.Matrix(sympy.symbols("theta_1 theta_2"))
@@ -89,8 +89,8 @@ display(
 display(Math(r"c_1 = " + sympy.latex(c[0]) + r",\quad c_2 = " + sympy.latex(c[1])))
 
 # %% [markdown]
-# *Erratum:* (2.4) has $+\sum m_j\boldsymbol g\boldsymbol U_{ji}\bar{\boldsymbol r}_j$ at its end; the sign is minus, as (2.15) has it. The library has the same formulas for every arm
-# (`arm.lagrange_euler`), and they agree with the letters:
+# *Erratum:* (2.4) has $+\sum m_j\boldsymbol g\boldsymbol U_{ji}\bar{\boldsymbol r}_j$ at its end; the sign is minus, as in (2.15). The library provides the same formulas for every arm
+# (`arm.lagrange_euler`), and they agree with the derivation in letters:
 
 # %%
 rows = [{"a": 1.2, "mass": 8.0, "com": (-0.6, 0, 0), "inertia": {"xx": 0.0, "yy": 0.96, "zz": 0.96}}]
@@ -113,8 +113,8 @@ print("τ =", tau.round(4), "N m")
 # $D_{ik}$: reaction at joint $i$ to the acceleration of joint $k$. $h_{ikm}$: to the velocities of joints $k$ and $m$. $c_i$: gravity. Some are zero
 #
 # 1. because the structure of the arm makes them so (PUMA: joint 1 has a vertical axis, so $c_1 = 0$);
-# 2. because they do not exist physically: $h_{iii} = 0$, a joint feels no centrifugal force of its own motion;
-# 3. at particular configurations only.
+# 2. because they do not exist physically: $h_{iii} = 0$, a joint exerts no centrifugal torque on itself;
+# 3. only at particular configurations.
 
 # %%
 puma = da.load("puma560")
@@ -173,9 +173,9 @@ for i in n:
     assert sympy.simplify(sum((S[i][j][k] - h[i][j][k]) * v[j] * v[k] for j in n for k in n)) == 0
 
 # %% [markdown]
-# ## Its price
+# ## Its cost
 #
-# $\boldsymbol U_{ijk}$ alone are $n^3$ matrices. Written out as they stand, the formulas need of the order of $n^4$ operations:
+# $\boldsymbol U_{ijk}$ alone are $n^3$ matrices. As written, the formulas need on the order of $n^4$ operations:
 
 # %%
 print(" n   multiplications   additions")
@@ -186,7 +186,7 @@ for n_joints in (2, 4, 6):
 # %% [markdown]
 # ## Task
 #
-# At which angle $\vartheta_2$ of the two-link arm above (rods of 1.2 m, 8 kg and 0.8 m, 3 kg) does $D_{12}$ vanish for a moment (M's third reason)?
+# At which angle $\vartheta_2$ of the two-link arm above (rods of 1.2 m, 8 kg and 0.8 m, 3 kg) does $D_{12}$ vanish (M's third reason)?
 # Put the angle in degrees, between 90 and 180, into `my_angle`.
 #
 # *Hint.* $D_{12} = m_2a_2\,(2a_2 + 3a_1\cos\vartheta_2)/6$.

@@ -52,8 +52,8 @@ q, qd, qdd = rng.uniform(-1, 1, (3, 4))
 #
 # $\boldsymbol z_{i-1}$ is the axis of joint $i$, $\boldsymbol p^*_i$ leads from frame $i-1$ to frame $i$, $\bar{\boldsymbol s}_i$ from frame $i$ to the centre of mass.
 #
-# *Errata:* the rows for $\dot{\boldsymbol v}_i$ run together in the text; below they stand apart. And the initial condition is $\dot{\boldsymbol v}_0 = -\boldsymbol g$, i.e. $(0, 0, +9.8062)$ with $z$ up: a base that accelerates *upwards* feels
-# like one at rest under gravity. The print has $\dot{\boldsymbol v}_0 = (g_x, g_y, g_z)$.
+# *Errata:* the rows for $\dot{\boldsymbol v}_i$ run together in the text; below they are separated. The initial condition is $\dot{\boldsymbol v}_0 = -\boldsymbol g$, i.e. $(0, 0, +9.8062)$ with $z$ up: a base that accelerates *upwards* is
+# equivalent to one at rest under gravity. The print has $\dot{\boldsymbol v}_0 = (g_x, g_y, g_z)$.
 
 
 # %%
@@ -115,7 +115,7 @@ print(
 # %% [markdown]
 # ## Table 2: each link in its own coordinates
 #
-# $\boldsymbol I_i$, $\bar{\boldsymbol s}_i$ and $\boldsymbol p^*_i$ are then constant (but for $d_i$ of a prismatic joint), and only the neighbouring rotation ${}^{i-1}\boldsymbol R_i$ is needed. The backward half is missing in the text; it is that of Table 1 in
+# $\boldsymbol I_i$, $\bar{\boldsymbol s}_i$ and $\boldsymbol p^*_i$ are then constant (except for $d_i$ of a prismatic joint), and only the neighbouring rotation ${}^{i-1}\boldsymbol R_i$ is needed. The backward half is missing in the text; it is the one of Table 1 in
 # link axes.
 
 
@@ -165,9 +165,9 @@ turned = np.einsum("kji,kj->ki", arm.link_poses(q)[:, :3, :3], base.f)
 assert np.allclose(own.f, turned)
 
 # %% [markdown]
-# ## The work
+# ## The number of operations
 #
-# Table 1 has to turn every tensor and every vector into base axes; Table 2 does not. Both are linear in $n$. Written out as they stand, and as compiled for chains of $n$ equal revolute joints:
+# Table 1 has to rotate every tensor and every vector into base axes; Table 2 does not. Both are linear in $n$. As written, and as compiled for chains of $n$ equal revolute joints:
 
 # %%
 link = {

@@ -4,7 +4,7 @@
 # *M is Milićević, Golubović, Slavković,* Transformation matrix approach to dynamics of manipulative robots.
 #
 # **What you will learn**
-# - a closed form of the dynamics that keeps the *translation* of the links' centres of mass and their *rotation* apart, (4.1)–(4.5);
+# - a closed form of the dynamics that separates the *translation* of the links' centres of mass from their *rotation*, (4.1)–(4.5);
 # - to evaluate its formulas by hand for a small arm, with the garbled terms of the print restored;
 # - which part matters for a real arm, and what a model that drops one of them loses.
 
@@ -34,7 +34,7 @@ arm = da.load("puma560")
 # $$h_i^{rot} = \sum_{s\ge i}\{\boldsymbol z_{i-1}^T\boldsymbol I_s\hat{\dot{\boldsymbol\omega}}_s + [\boldsymbol z_{i-1}\times\boldsymbol\omega_s]^T\boldsymbol I_s\boldsymbol\omega_s\} \tag{4.4}$$
 # $$c_i = -\boldsymbol g\cdot\big[\boldsymbol z_{i-1}\times\textstyle\sum_{j\ge i}m_j(\bar{\boldsymbol r}_j - \boldsymbol p_{i-1})\big] \tag{4.5}$$
 #
-# *Errata:* in (4.3) the fourth term is garbled; it is the second with $\bar{\boldsymbol c}_s$ (from frame $s-1$ to the centre of mass of link $s$) in place of $\boldsymbol p^*_k$. (4.4) is
+# *Errata:* in (4.3) the fourth term is garbled; it is the second with $\bar{\boldsymbol c}_s$ (from frame $s-1$ to the centre of mass of link $s$) instead of $\boldsymbol p^*_k$. (4.4) is
 # lost in the scan of the text. In (4.2) the sum starts at the larger of $i$ and $j$, so that $D_{ij} = D_{ji}$.
 #
 # Here they are in base coordinates, for a chain of revolute joints:
@@ -81,7 +81,7 @@ assert np.allclose(tau, small.inverse_dynamics(q, qd, qdd))
 print("by hand and by arm.dalembert: the same; τ =", tau.round(3), "N m")
 
 # %% [markdown]
-# M reads every sum of (4.3), (4.4): with $p = q$ it is centrifugal, with $p\neq q$ a Coriolis torque. The second and fourth sums of (4.3) and the first of (4.4) contain different joints only.
+# M interprets the sums of (4.3), (4.4): with $p = q$ they are centrifugal, with $p\neq q$ Coriolis torques. The second and fourth sums of (4.3) and the first of (4.4) contain only products of different joints.
 
 # %%
 print("term      p = q (centrifugal)           p ≠ q (Coriolis)       at joints 1, 2, 3 (N m)")
@@ -132,8 +132,8 @@ assert np.allclose(total + friction, arm.inverse_dynamics(motion.q, motion.qd, m
 # %% [markdown]
 # ## An approximate model
 #
-# M recommends the equations for finding out what may be dropped. The share that each part has in the torque, as its RMS over the motion beside the RMS of the whole
-# (friction aside):
+# M recommends the equations for deciding which terms may be dropped. The share of each part in the torque, as its RMS over the motion relative to the RMS of the total
+# (without friction):
 
 # %%
 shares = {

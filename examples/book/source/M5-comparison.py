@@ -4,9 +4,9 @@
 # *M is Milićević, Golubović, Slavković,* Transformation matrix approach to dynamics of manipulative robots.
 #
 # **What you will learn**
-# - to compute the same torques by five formulations and to see that they agree to rounding;
-# - M's Table 3, drawn over the number of joints, beside the operations that our own formulas take;
-# - what is left of each formulation after it has been simplified for one particular arm, and when to use which;
+# - to compute the same torques by five formulations and to see that they agree up to rounding;
+# - M's Table 3, drawn over the number of joints, next to the operations of our own formulas;
+# - what remains of each formulation after it has been simplified for one particular arm, and when to use which;
 # - what an approximate model costs, along a motion and in a control loop.
 
 # %%
@@ -42,7 +42,7 @@ for way in ways:
 # |---|---|---|---|
 # | kinematics | 4×4 homogeneous matrices | 3×3 rotation matrices and vectors | 3×3 rotation matrices and vectors |
 # | equations of motion | closed form | recursive | closed form |
-# | work grows like | $n^4$ | $n$ | $n^3$ |
+# | operations grow like | $n^4$ | $n$ | $n^3$ |
 # | gives you | every $D_{ik}$, $h_{ikm}$, $c_i$ | torques, and the forces in every joint | translational and rotational parts |
 #
 # ## Table 3
@@ -66,7 +66,7 @@ def table_3(n):
 print("n = 6:", {name: tuple(round(x) for x in pair) for name, pair in table_3(6).items()})
 
 # %% [markdown]
-# Beside them, our formulas. *Written*: every operation of the formulas as they stand, counted. *Compiled*: what is left after the program has folded constants, shared
+# Next to them, our formulas. *Written*: every operation of the formulas as printed. *Compiled*: what remains after the program has folded constants, shared
 # equal expressions and factored sums for one general chain of $n$ revolute joints (no angle, length or mass is special).
 
 # %%
@@ -93,7 +93,7 @@ for name, values in written.items():
 # %% [markdown]
 # ## Why 276 and not 132?
 #
-# A formula that holds for *every* arm multiplies by zeros and ones; a careful programmer leaves those products out. Step by step for the PUMA 560, beside the rows of M's Table 2
+# A formula that holds for *every* arm multiplies by zeros and ones; a careful programmer leaves those products out. Step by step for the PUMA 560, next to the rows of M's Table 2
 # counted by hand:
 
 # %%
@@ -103,9 +103,9 @@ for step in steps(da.load("puma560")):
     print(f"{step.equation:10s} {step.what:18s}", *(f"{x.multiplications:10d}" for x in row))
 
 # %% [markdown]
-# ## What is left for a real arm
+# ## What remains for a real arm
 #
-# In a real arm most angles are right angles and many lengths are zero. The program uses that, the tables do not:
+# In a real arm most angles are right angles and many lengths are zero. The program exploits this, the tables do not:
 
 # %%
 puma = da.load("puma560")
@@ -117,7 +117,7 @@ for way in ("lagrange-euler", "dalembert", "newton-euler", "lean"):
 # %% [markdown]
 # ## Approximate models
 #
-# M's conclusion: knowing the terms helps to find "an appropriate approximate model". `arm.omissions(motion)` tells what each omission costs along a motion, as a share of the RMS torque, and what it
+# M's conclusion: knowing the terms helps to find "an appropriate approximate model". `arm.omissions(motion)` shows the error of each omission along a motion, as a share of the RMS torque, and the operations that it
 # saves. Here for the two-link arm on the second motion of Example 7.2:
 
 # %%
@@ -127,7 +127,7 @@ motion = da.trapezoidal([-elbow[0] / 2, elbow[0]], [-elbow[1] / 2, elbow[1]], ac
 print(two.omissions(motion))
 
 # %% [markdown]
-# And what does it mean for control? The whole arm is driven by a controller that knows an approximate model only: feedforward alone, and computed torque with feedback.
+# And what does this mean for control? The complete arm is driven by a controller that uses only an approximate model: feedforward alone, and computed torque with feedback.
 
 # %%
 models = {
@@ -157,7 +157,7 @@ assert np.abs(exact.q - motion(exact.t)[0]).max() < 1e-6 and np.all(feedback < f
 # %% [markdown]
 # ## Which one when
 #
-# *Erratum:* M's last sentence says that Newton–Euler "retains the 'structure' of the equations of motion". It gives the structure up for its low price, as the sentences before say.
+# *Erratum:* M's last sentence says that Newton–Euler "retains the 'structure' of the equations of motion". In fact it gives up the structure for its low cost, as the preceding sentences say.
 #
 # - torques for control or simulation: the recursion;
 # - individual terms for control design, structure and couplings: a closed form (`arm.torque_terms`, `arm.lagrange_euler`);

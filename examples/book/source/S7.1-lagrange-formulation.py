@@ -26,7 +26,7 @@ plt.rcParams.update({"axes.grid": True, "axes.axisbelow": True, "grid.color": "0
 # %% [markdown]
 # ## Example 7.1: a pendulum with motor and gear
 #
-# The body turns by $\vartheta$, zero when it hangs down; the rotor behind the gear turns $k_r$ times as fast.
+# The body rotates by $\vartheta$, which is zero when it hangs down; the gear makes the rotor spin $k_r$ times as fast.
 #
 # $$\mathcal T = \tfrac12 I\dot\vartheta^2 + \tfrac12 I_m k_r^2\dot\vartheta^2,\qquad \mathcal U = mg\ell\,(1 - \cos\vartheta).$$
 
@@ -60,8 +60,8 @@ for state in np.random.default_rng(0).uniform(-2, 2, (5, 3)):
 # ## Energies of links and rotors, (7.4)–(7.36)
 #
 # The general recipe, by hand for the two-link arm of Example 7.2. Each link has $\tfrac12 m\dot{\boldsymbol p}^T\dot{\boldsymbol p} + \tfrac12\boldsymbol\omega^T\boldsymbol I\boldsymbol\omega$, (7.13); its velocities are
-# $\boldsymbol J_P\dot{\boldsymbol q}$ and $\boldsymbol J_O\dot{\boldsymbol q}$ with the columns $\boldsymbol z_{j-1}\times(\boldsymbol p_\ell - \boldsymbol p_{j-1})$ and $\boldsymbol z_{j-1}$ of a revolute joint, (7.18)–(7.19). Rotor $i$ sits
-# on link $i-1$ and turns with $\boldsymbol\omega_{i-1} + k_{ri}\dot q_i\boldsymbol z_{m_i}$, (7.23).
+# $\boldsymbol J_P\dot{\boldsymbol q}$ and $\boldsymbol J_O\dot{\boldsymbol q}$ with the columns $\boldsymbol z_{j-1}\times(\boldsymbol p_\ell - \boldsymbol p_{j-1})$ and $\boldsymbol z_{j-1}$ of a revolute joint, (7.18)–(7.19). Rotor $i$ is mounted
+# on link $i-1$ and rotates with $\boldsymbol\omega_{i-1} + k_{ri}\dot q_i\boldsymbol z_{m_i}$, (7.23).
 
 # %%
 arm = da.load("planar-2r")
@@ -104,7 +104,7 @@ assert np.allclose(B, arm.inertia_matrix(q)) and np.all(np.linalg.eigvalsh(B) > 
 print("B =\n", B.round(4))
 
 # %% [markdown]
-# The same in letters: `arm.equations().derivation()` writes all steps from the Jacobians to the torques, made from the equations and not typed in. Its first four steps:
+# The same in letters: `arm.equations().derivation()` writes all steps from the Jacobians to the torques, computed from the equations. Its first four steps:
 
 # %%
 for step in arm.equations().derivation().split(r"\paragraph")[1:5]:
@@ -119,8 +119,8 @@ for step in arm.equations().derivation().split(r"\paragraph")[1:5]:
 #
 # $$\sum_j b_{ij}\ddot q_j + \sum_j\sum_k h_{ijk}\dot q_k\dot q_j + g_i = \xi_i,\qquad h_{ijk} = \frac{\partial b_{ij}}{\partial q_k} - \frac12\frac{\partial b_{jk}}{\partial q_i}. \tag{7.41}$$
 #
-# (*Erratum:* the coefficient $b_{ij}$ accounts for the acceleration of joint $j$ on joint $i$; the print says on joint $j$.) `arm.torque_terms` has every summand by itself. The PUMA 560 moves
-# its first three joints; each line is one cause, felt at joint 2:
+# (*Erratum:* the coefficient $b_{ij}$ accounts for the acceleration of joint $j$ on joint $i$; the print says on joint $j$.) `arm.torque_terms` gives every term separately. The PUMA 560 moves
+# its first three joints; each line is the effect of one cause at joint 2:
 
 # %%
 puma = da.load("puma560")
@@ -149,8 +149,8 @@ blocked = puma.inertia_matrix([0, 0.8, -0.8, 0, 0.4, 0])
 print(f"b_22 = {blocked[1, 1]:.3f} kg m²: the moment of inertia about axis 2 with all other joints blocked")
 
 # %% [markdown]
-# The book adds that couplings can be reduced or zeroed by design. `arm.couplings()` tells which $b_{ij}$, $h_{ijk}$, $g_i$ are zero for every arm, by the kinematic structure, or for
-# these numbers only; for the two-link arm:
+# The book adds that couplings can be reduced or eliminated by design. `arm.couplings()` shows which $b_{ij}$, $h_{ijk}$, $g_i$ are zero for every arm, by the kinematic structure, or only for
+# these numbers; for the two-link arm:
 
 # %%
 couplings = arm.couplings()
@@ -178,7 +178,7 @@ print("τ =", puma.inverse_dynamics(q, qd, qdd, h_e).round(2), "N m")
 # %% [markdown]
 # ## Task
 #
-# The pendulum is let go from 1°. Which period (s, to 0.01 s) would such a *small* oscillation have without friction? Put it into `my_period`.
+# The pendulum is released from 1°. Which period (s, to 0.01 s) would such a *small* oscillation have without friction? Put it into `my_period`.
 #
 # *Hint.* For small angles $(I + I_mk_r^2)\ddot\vartheta + mg\ell\,\vartheta = 0$. The cell simulates the pendulum without friction and measures the time between two upward passages through zero.
 

@@ -4,9 +4,9 @@
 # *S is chapter 7 of Siciliano, Sciavicco, Villani, Oriolo,* Robotics: Modelling, Planning and Control.
 #
 # **What you will learn**
-# - that $\dot{\boldsymbol B} - 2\boldsymbol C$ is skew-symmetric for Christoffel's $\boldsymbol C$, (7.44)–(7.48), and for no other one in general (Problem 7.2);
+# - that $\dot{\boldsymbol B} - 2\boldsymbol C$ is skew-symmetric for the $\boldsymbol C$ of Christoffel symbols, (7.44)–(7.48), and in general for no other one (Problem 7.2);
 # - that (7.49) holds for *every* choice of $\boldsymbol C$, because energy is conserved, (7.50)–(7.51);
-# - that link and rotor make one augmented link with 11 parameters, (7.52)–(7.77);
+# - that link and rotor form one augmented link with 11 parameters, (7.52)–(7.77);
 # - that torques are linear in these parameters, with a block-triangular regressor, (7.76)–(7.81).
 
 # %%
@@ -68,7 +68,7 @@ assert sympy.simplify((v.T * N * v)[0]) == 0 and sympy.simplify((v.T * N2 * v)[0
 # %% [markdown]
 # ## Energy
 #
-# (7.49) says that the change of kinetic energy is the power of all forces at the joints, (7.50). A simulated PUMA 560, with friction, gravity and torques:
+# (7.49) means that the rate of change of the kinetic energy is the power of all forces at the joints, (7.50). A simulated PUMA 560, with friction, gravity and torques:
 
 # %%
 puma = da.load("puma560")
@@ -99,8 +99,8 @@ assert np.allclose((Bq * run.qd).sum(axis=-1)[moving], total[moving])
 # %% [markdown]
 # ## Linear in the parameters
 #
-# Rotor $i+1$ rides on link $i$; together they are augmented link $i$ with mass $m_i$, first moment $m_i\boldsymbol r_{C_i}$, inertia tensor $\hat{\boldsymbol I}_i$ about the frame's origin, and $I_{m_i}$: 11 parameters,
-# 13 with friction. Torques are $\boldsymbol Y\boldsymbol\pi$, and joint $i$ feels nothing of the parameters of the links before it: $\boldsymbol Y$ is block-triangular, (7.80).
+# Rotor $i+1$ is mounted on link $i$; together they are augmented link $i$ with mass $m_i$, first moment $m_i\boldsymbol r_{C_i}$, inertia tensor $\hat{\boldsymbol I}_i$ about the frame's origin, and $I_{m_i}$: 11 parameters,
+# 13 with friction. Torques are $\boldsymbol Y\boldsymbol\pi$, and the parameters of the links before joint $i$ have no effect on it: $\boldsymbol Y$ is block-triangular, (7.80).
 
 # %%
 stanford = da.load("stanford")
@@ -129,7 +129,7 @@ print(
 )
 
 # %% [markdown]
-# Why linear? Already the energies are: $\mathcal T = \sum_i\boldsymbol\beta_{\mathcal T i}^T\boldsymbol\pi_i$ and $\mathcal U = \sum_i\boldsymbol\beta_{\mathcal U i}^T\boldsymbol\pi_i$, (7.76), and Lagrange's derivatives keep it so, (7.79). Here they are taken by differences along the motion, for
+# Why linear? The energies already are: $\mathcal T = \sum_i\boldsymbol\beta_{\mathcal T i}^T\boldsymbol\pi_i$ and $\mathcal U = \sum_i\boldsymbol\beta_{\mathcal U i}^T\boldsymbol\pi_i$, (7.76), and the derivatives of Lagrange's equations preserve this, (7.79). Here they are computed by finite differences along the motion, for
 # joint 1 of the two-link arm.
 
 
@@ -172,10 +172,10 @@ assert np.isclose(pi["Izz_1"], 10 + 50 * (0.5 - 1.0) ** 2 + 0.01) and np.isclose
 print({name: round(float(pi[name]), 4) for name in ("m_1", "mx_1", "Izz_1", "Im_1")})
 
 # %% [markdown]
-# ## Put to work: adaptive control
+# ## An application: adaptive control
 #
-# Both properties together make a controller that learns. $\boldsymbol\tau = \boldsymbol Y(\boldsymbol q, \dot{\boldsymbol q}, \dot{\boldsymbol q}_r, \ddot{\boldsymbol q}_r)\hat{\boldsymbol\pi} + \boldsymbol K_D\boldsymbol s$ with $\dot{\hat{\boldsymbol\pi}} = \boldsymbol\Gamma\boldsymbol Y^T\boldsymbol s$ (Slotine and Li): linearity
-# gives the adaptation law, skew-symmetry of Christoffel's $\boldsymbol C$ the proof that the error dies out. The arm carries 20 kg of which the controller knows nothing:
+# Both properties together permit an adaptive controller. $\boldsymbol\tau = \boldsymbol Y(\boldsymbol q, \dot{\boldsymbol q}, \dot{\boldsymbol q}_r, \ddot{\boldsymbol q}_r)\hat{\boldsymbol\pi} + \boldsymbol K_D\boldsymbol s$ with $\dot{\hat{\boldsymbol\pi}} = \boldsymbol\Gamma\boldsymbol Y^T\boldsymbol s$ (Slotine and Li): linearity
+# gives the adaptation law, skew-symmetry with Christoffel's $\boldsymbol C$ the proof that the error converges to zero. The arm carries 20 kg that the controller does not know about:
 
 # %%
 motion = da.fourier([[[0.3, 0.1], [0.2, -0.2]], [[0.1, 0.2], [0.3, 0.1]]], 0.5, duration=10.0)
@@ -200,7 +200,7 @@ assert late[1] < late[0] / 3
 # Add a matrix $\boldsymbol S(\dot{\boldsymbol q})$ with $\boldsymbol S\dot{\boldsymbol q} = \boldsymbol 0$ to $\boldsymbol C$. Then $\boldsymbol C'' = \boldsymbol C + \boldsymbol S$ gives the same torques and is a valid choice, too. Find such an $\boldsymbol S \neq \boldsymbol 0$ for two joints
 # and put it, as a 2×2 array for $\dot{\boldsymbol q} = (1, 2)$, into `my_S`. Can it be skew-symmetric?
 #
-# *Hint.* Each row of $\boldsymbol S$ must be perpendicular to $\dot{\boldsymbol q}$. The cell checks (7.43) and (7.49), and tells whether your choice keeps (7.48).
+# *Hint.* Each row of $\boldsymbol S$ must be perpendicular to $\dot{\boldsymbol q}$. The cell checks (7.43) and (7.49), and reports whether your choice satisfies (7.48).
 
 # %%
 my_S = None

@@ -4,7 +4,7 @@
 # *S is chapter 7 of Siciliano, Sciavicco, Villani, Oriolo,* Robotics: Modelling, Planning and Control.
 #
 # **What you will learn**
-# - to write Lagrange's equations of an arm with prismatic joints by hand, and to compare them with what the program finds;
+# - to write Lagrange's equations of an arm with prismatic joints by hand, and to compare them with the result of the program;
 # - why two perpendicular prismatic joints are completely decoupled, and why an angle of 45° couples them (Problem 7.1);
 # - to derive the model of a prismatic–revolute arm, and to make it linear in its parameters with a payload (Problem 7.5).
 
@@ -25,7 +25,7 @@ arm = da.load("cartesian-2")
 # %% [markdown]
 # ## The model of Fig. 7.3
 #
-# Neither link rotates, so a link's Jacobian has its translational part only: link 1 moves along the vertical axis
+# Neither link rotates, so a link's Jacobian has only its translational part: link 1 moves along the vertical axis
 # $\boldsymbol z_0$, link 2 along $\boldsymbol z_0$ and $\boldsymbol z_1$. The rotors add $\tfrac12 I_{m_i} k_{ri}^2 \dot d_i^2$;
 # rotor 2 is carried by link 1. Hence
 #
@@ -61,12 +61,12 @@ display(Math(e.latex().replace("align*", "aligned")))
 
 # %% [markdown]
 # $\boldsymbol B$ is constant, so $\boldsymbol C = \boldsymbol O$; it is also diagonal: each force moves its own joint. Gravity
-# acts on the vertical joint alone.
+# acts only on the vertical joint.
 #
 # ## Problem 7.1: the second axis at π/4
 #
 # Now $\boldsymbol z_0^T\boldsymbol z_1 = \cos(\pi/4) = \sqrt2/2$. The inertia matrix is still constant, so there are still no velocity
-# terms, but $b_{12} = \tfrac{\sqrt2}{2} m_{\ell_2}$ couples the joints, and joint 2 has to carry part of the weight of its link.
+# terms, but $b_{12} = \tfrac{\sqrt2}{2} m_{\ell_2}$ couples the joints, and joint 2 has to support part of the weight of its link.
 
 # %%
 slanted = da.load("cartesian-2-45")
@@ -75,8 +75,8 @@ assert (cartesian(sympy.sqrt(2) / 2) - e45.tau).expand().is_zero_matrix
 display(Math(e45.latex().replace("align*", "aligned")))
 
 # %% [markdown]
-# The same motion on both arms: joint 2 moves by 0.5 m in 1 s, joint 1 should stand still. On the perpendicular arm joint 1 feels
-# nothing of it.
+# The same motion on both arms: joint 2 moves by 0.5 m in 1 s, joint 1 should remain at rest. On the perpendicular arm joint 1 is
+# not affected.
 
 # %%
 motion = da.polynomial([0.2, 0.1], [0.2, 0.6], 1.0, degree=5)
@@ -94,7 +94,7 @@ assert np.ptp(slanted.inverse_dynamics(motion.q, motion.qd, motion.qdd)[:, 0]) >
 # %% [markdown]
 # ## Problem 7.5: a prismatic and a revolute joint (Fig. 7.16)
 #
-# Joint 1 slides horizontally by $d_1$, joint 2 turns link 2 by $\vartheta_2$ in the vertical plane. The centre of mass of link 2 is at
+# Joint 1 moves horizontally by $d_1$, joint 2 rotates link 2 by $\vartheta_2$ in the vertical plane. The centre of mass of link 2 is at
 # $(d_1 + \ell_2 c_2,\ \ell_2 s_2)$.
 
 # %%
@@ -141,7 +141,7 @@ assert np.allclose(Y(*state) @ pi, loaded.inverse_dynamics(*state))
 print("π =", pi.round(3), "   τ = Y π =", (Y(*state) @ pi).round(3))
 
 # %% [markdown]
-# In letters, with the parameters of (7.77) for augmented links, as (7.83) has them for the planar arm:
+# In letters, with the parameters of (7.77) for augmented links, as in (7.83) for the planar arm:
 
 # %%
 regressor = loaded.equations().regressor
@@ -150,8 +150,8 @@ letters = loaded.equations()
 assert sympy.simplify(letters.with_angles(regressor.Y * regressor.pi - letters.tau)).is_zero_matrix  # τ = Y π
 
 # %% [markdown]
-# These six can be reduced to the three combinations above. The program finds them by itself, from the regressor of (7.81). A fourth one is for a centre of
-# mass beside the line of link 2, which is zero for this arm.
+# These six can be reduced to the three combinations above. The program finds them by itself, from the regressor of (7.81). A fourth one belongs to a centre of
+# mass off the axis of link 2, which is zero for this arm.
 
 # %%
 base = loaded.base_parameters("symbols", friction=())
@@ -166,7 +166,7 @@ assert base.rank == 4
 # At which angle between the two axes of the Cartesian arm does joint 2 need exactly 100 N to hold its 20 kg link at rest? Put the angle in
 # degrees into `my_angle`.
 #
-# *Hint.* $\tau_2 = m_{\ell_2} g\cos\alpha$ at rest; the cell below builds the arm for your angle and asks it.
+# *Hint.* $\tau_2 = m_{\ell_2} g\cos\alpha$ at rest; the cell below builds the arm for your angle and computes the force.
 
 # %%
 my_angle = None

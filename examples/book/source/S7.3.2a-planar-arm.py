@@ -29,8 +29,8 @@ e = arm.equations()
 # ## From Jacobians to the inertia matrix
 #
 # Each body contributes $m\,\boldsymbol J_P^T\boldsymbol J_P + I\,\boldsymbol J_O^T\boldsymbol J_O$ to $\boldsymbol B$, (7.32). In the plane every angular
-# velocity is along $\boldsymbol z_0$, so that scalars are enough for the rotational part. The positions of the centres of mass are
-# differentiated; the rotors turn by $\boldsymbol J_O^{(m_1)} = [k_{r1}\ \ 0]$ and $\boldsymbol J_O^{(m_2)} = [1\ \ k_{r2}]$, (7.28)–(7.29).
+# velocity is along $\boldsymbol z_0$, so scalars are sufficient for the rotational part. The positions of the centres of mass are
+# differentiated; the rotors rotate with $\boldsymbol J_O^{(m_1)} = [k_{r1}\ \ 0]$ and $\boldsymbol J_O^{(m_2)} = [1\ \ k_{r2}]$, (7.28)–(7.29).
 
 # %%
 q1, q2 = e.q
@@ -57,7 +57,7 @@ for name in ("B11", "B12", "B22"):
     display(Math(rf"b_{{{name[1:]}}} = {e.latex(name)}"))
 
 # %% [markdown]
-# $k_{r2} I_{m_2}$ stands in $b_{12}$ because rotor 2 is carried by link 1 and its *total* angular velocity counts: the off-diagonal product in
+# $k_{r2} I_{m_2}$ appears in $b_{12}$ because rotor 2 is carried by link 1 and its *total* angular velocity matters: the off-diagonal product in
 # $\boldsymbol J_O^T\boldsymbol J_O$ of the row $[1\ \ k_{r2}]$. The Christoffel symbols (7.45), all built from $h = -m_{\ell_2}a_1\ell_2 s_2$, and the matrix
 # $\boldsymbol C$, (7.44):
 #
@@ -94,7 +94,7 @@ display(Math("\n".join(torque)))
 # ## What the numbers look like
 #
 # With the data of Example 7.2. On the right, the torque at joint 2 while joint 1 accelerates with 10 rad/s², with $k_{r2}I_{m_2}$ and
-# without it; the book allows to neglect this term for large $k_r$.
+# without it; the book permits neglecting this term for large $k_r$.
 
 # %%
 elbow = np.linspace(-np.pi, np.pi, 181)
@@ -128,7 +128,7 @@ print(
 # %% [markdown]
 # ## Linear in the parameters: (7.83), (7.84)
 #
-# The full regressor has 11 columns per link, (7.77); with friction 13. The book keeps eight of the 22; our regressor has two more that are not zero, of which below.
+# The full regressor has 11 columns per link, (7.77); with friction 13. The book keeps eight of the 22; our regressor has two more nonzero columns, explained below.
 
 # %%
 inertial = [k for k, name in enumerate(arm.parameter_names) if not name.startswith(("Fv", "Fs"))]
@@ -169,7 +169,7 @@ assert np.allclose(Y[..., order], book_regressor(*state))
 print("π =", arm.parameters[inertial][order].round(3))
 
 # %% [markdown]
-# The same in letters, without typing anything:
+# The same in letters, computed by the library:
 
 # %%
 r = e.regressor
@@ -177,12 +177,12 @@ display(Math(r.latex().replace("align*", "aligned")))
 assert sympy.simplify(e.with_angles(r.Y * r.pi - e.tau)).is_zero_matrix
 
 # %% [markdown]
-# The two more columns, `my_1` and `my_2`, belong to centres of mass beside the links' axes, which the book's links do not have. Problem 7.4
+# The two additional columns, `my_1` and `my_2`, belong to centres of mass off the links' axes, which the book's links do not have. Problem 7.4
 # reduces the eight to five: see section 7.4.
 #
 # ## Problem 7.6: absolute angles
 #
-# Let $y_1 = \vartheta_1$ and $y_2 = \vartheta_1 + \vartheta_2$ be the links' angles with the base. Then $\boldsymbol B_y = \boldsymbol T^T\boldsymbol B\boldsymbol T$,
+# Let $y_1 = \vartheta_1$ and $y_2 = \vartheta_1 + \vartheta_2$ be the links' angles with respect to the base. Then $\boldsymbol B_y = \boldsymbol T^T\boldsymbol B\boldsymbol T$,
 # where $\boldsymbol q = \boldsymbol T\boldsymbol y$. The letters $\vartheta_1, \vartheta_2$ below are $y_1, y_2$.
 
 # %%
@@ -195,15 +195,15 @@ assert np.allclose(absolute.gravity_torque(y), T.T @ arm.gravity_torque(T @ y))
 assert np.all(absolute.torque_terms(y, [1, 2], [0, 0]).coriolis == 0)
 
 # %% [markdown]
-# The model is lighter: $b_{11}$ no longer depends on the configuration, each $g_i$ depends on its own angle, and there are
+# The model is simpler: $b_{11}$ no longer depends on the configuration, each $g_i$ depends on its own angle, and there are
 # centrifugal but *no Coriolis* terms. The price: $\tau_{y_1}$ is not the torque of motor 1 but
-# $\boldsymbol\tau_y = \boldsymbol T^T\boldsymbol\tau$, i.e. $\tau_1 - \tau_2$; and rotor 2, which turns with the *relative* angle, now adds $(k_{r2} - 1)^2 I_{m_2}$ to
+# $\boldsymbol\tau_y = \boldsymbol T^T\boldsymbol\tau$, i.e. $\tau_1 - \tau_2$; and rotor 2, which rotates with the *relative* angle, now adds $(k_{r2} - 1)^2 I_{m_2}$ to
 # $b_{11}$ and $-k_{r2}(k_{r2} - 1)I_{m_2}$ to $b_{12}$.
 #
 # ## Problem 7.3: the SCARA arm of Fig. 2.36
 #
 # Two parallel revolute joints, a vertical prismatic joint, and a wrist. The first two joints look like the planar arm without gravity;
-# gravity acts on joint 3 alone, and joint 3 is coupled with the others only through its rotor.
+# gravity acts only on joint 3, and joint 3 is coupled with the others only through its rotor.
 
 # %%
 scara = da.load("scara")

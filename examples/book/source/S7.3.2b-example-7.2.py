@@ -89,7 +89,7 @@ def draw_contributions(motion, title):
 # %% [markdown]
 # ## Figs. 7.5 and 7.6: trajectories of equal duration
 #
-# Both joints turn by π/2 rad in 0.5 s with a triangular velocity profile.
+# Both joints rotate by π/2 rad in 0.5 s with a triangular velocity profile.
 
 # %%
 draw_motion(equal, "Fig. 7.5: joint trajectories of equal duration")
@@ -101,7 +101,7 @@ terms, inertia = draw_contributions(equal, "Fig. 7.6: torque contributions, join
 # 1. the inertia torque at joint 1 due to $\ddot\vartheta_1$ follows the acceleration;
 # 2. the inertia torque at joint 2 due to $\ddot\vartheta_2$ is piecewise constant, since $b_{22}$ is constant;
 # 3. the two mixed inertia torques are equal, since $b_{12} = b_{21}$ and both joints accelerate alike;
-# 4. Coriolis torque appears at joint 1 only: link 2 is at rest in its own frame, but moves in the frame of link 1;
+# 4. Coriolis torque appears only at joint 1: link 2 is at rest in its own frame, but moves in the frame of link 1;
 # 5. centrifugal and Coriolis torques show the same symmetry: $c_{122} = -c_{211}$, and $2c_{112} = 2c_{122}$.
 
 # %%
@@ -118,7 +118,7 @@ print("the five remarks hold")
 # %% [markdown]
 # ## Figs. 7.7 and 7.8: trajectories of different duration
 #
-# The joints take the tip to (1.8, 0) m, each with the same acceleration time and top speed. Joint 1 has half the way to go and
+# The joints take the tip to (1.8, 0) m, each with the same acceleration time and top speed. Joint 1 has half the distance to travel and
 # arrives first.
 
 # %%
@@ -129,8 +129,8 @@ terms, inertia = draw_contributions(
 
 # %% [markdown]
 # The three remarks about Fig. 7.8: the mixed inertia torques are opposite while the two accelerations are opposite; the
-# centrifugal torque at joint 1 (made by joint 2) dies out later than that at joint 2 (made by joint 1); gravity at joint 2
-# hardly changes at first, because the two rotations cancel in $\vartheta_1 + \vartheta_2$, while at joint 1 it grows, because
+# centrifugal torque at joint 1 (caused by joint 2) dies out later than that at joint 2 (caused by joint 1); gravity at joint 2
+# hardly changes initially, because the two rotations cancel in $\vartheta_1 + \vartheta_2$, while at joint 1 it grows, because
 # the centre of mass moves away from the base.
 
 # %%
@@ -226,7 +226,7 @@ plt.show()
 # The first motion takes 0.5 s. How long must it take, with the same triangular profile, so that the torque of joint 1 never
 # exceeds 3000 N m? Put your duration (to 0.01 s) into `my_duration`.
 #
-# *Hint.* Gravity does not depend on the duration $T$, all other torques are proportional to $1/T^2$ (section 7.7 tells why);
+# *Hint.* Gravity does not depend on the duration $T$, all other torques are proportional to $1/T^2$ (section 7.7 explains why);
 # so compute the torque once without gravity, `arm.replace(gravity=(0, 0, 0))`, and scale it.
 
 # %%

@@ -99,7 +99,7 @@ assert not (e.B[0, 0].free_symbols | e.B[1, 1].free_symbols) & set(e.angles)  # 
 #
 # $$\frac{m_{\ell_{3'}}\bar\ell_{3'}}{m_{\ell_{2'}}\ell_{2'}} = \frac{a_{1'}}{a_{1''}},\qquad \bar\ell_{3'} = \ell_{3'} - a_{1'} .$$
 #
-# *Erratum:* the print has $m_{\ell_{3'}}\ell_{2'}$ in the denominator. The program finds the condition by itself, exactly, and says which single number would do:
+# *Erratum:* the print has $m_{\ell_{3'}}\ell_{2'}$ in the denominator. The program finds the exact condition itself, and shows which single number could be changed to satisfy it:
 
 # %%
 condition = arm.couplings().condition("b", 1, 2)

@@ -4,9 +4,9 @@
 # *S is chapter 7 of Siciliano, Sciavicco, Villani, Oriolo,* Robotics: Modelling, Planning and Control.
 #
 # **What you will learn**
-# - which parameters of an arm its torques can show at all, and in which combinations (Problem 7.4);
+# - which parameters of an arm can be identified from its torques at all, and in which combinations (Problem 7.4);
 # - to stack measurements and solve by least squares, (7.85), (7.86), all joints at once or joint by joint;
-# - how the motion decides about accuracy, through the condition number;
+# - how the motion determines the accuracy, through the condition number;
 # - to identify an unknown payload.
 
 # %%
@@ -25,8 +25,8 @@ arm = da.load("planar-2r")
 # %% [markdown]
 # ## Problem 7.4: a minimal set of parameters
 #
-# $\boldsymbol\tau = \boldsymbol Y\boldsymbol\pi$ has 11 inertial parameters for each joint. At random states, the rank of the stacked $\bar{\boldsymbol Y}$ tells how
-# many combinations the torques depend on; it shows in the singular values.
+# $\boldsymbol\tau = \boldsymbol Y\boldsymbol\pi$ has 11 inertial parameters per joint. At random states, the rank of the stacked $\bar{\boldsymbol Y}$ is the
+# number of combinations on which the torques depend; it can be read off the singular values.
 
 # %%
 rng = np.random.default_rng(0)
@@ -54,10 +54,10 @@ for formula in base.formulas:
 assert base.rank == 7
 
 # %% [markdown]
-# Two of the seven, $m_1\ell_{C_1y}$ and $m_2\ell_{C_2y}$, are centres of mass beside the links' axes, which are zero in the book. The other
+# Two of the seven, $m_1\ell_{C_1y}$ and $m_2\ell_{C_2y}$, are centres of mass off the links' axes, which are zero in the book. The other
 # **five** are the minimal parameterization of the planar arm that the footnote to (7.83) promises: the moments
 # $\hat I_1 - a_1^2(m_1 + m_2) + k_{r1}^2 I_{m_1}$ and $\hat I_2 - a_2^2m_2$, the two first moments, and $I_{m_2}$, which $k_{r2}I_{m_2}$ in $b_{12}$ makes visible on
-# its own. In the letters of (7.82) they are the following, the last one taken as $k_{r2}^2I_{m_2}$ so that all have sizes that compare:
+# its own. In the letters of (7.82) they are the following, the last one taken as $k_{r2}^2I_{m_2}$ so that all are of comparable size:
 
 # %%
 pi = np.array([50 * 0.25 + 10 + 100 + 0.01 + 5 + 50, 50 * 0.5 + 5 + 50, 50 * 0.5, 10 + 50 * 0.25, 100**2 * 0.01])
@@ -82,7 +82,7 @@ assert np.linalg.matrix_rank(minimal_regressor(*states).reshape(-1, 5)) == 5
 #
 # A measured motion: positions, velocities and accelerations as the controller planned them, torques with noise of 20 N m. Two
 # motions of the same length are compared, a timid one and a rich one. Sums of sines are smooth and excite no vibrations that the
-# model does not have.
+# model lacks.
 
 # %%
 rich = da.fourier([[[0.5, -0.3, 0.2], [0.3, 0.4, -0.3]], [[0.2, 0.3, -0.2], [-0.4, 0.2, 0.3]]], 0.2, offset=[0.3, 0.8])
@@ -103,8 +103,8 @@ for name, motion in (("timid", timid), ("rich", rich)):
     assert np.all(np.abs(fit - pi) < 4 * spread)
 
 # %% [markdown]
-# What if $\bar{\boldsymbol Y}$ is not full-rank? With all 22 columns (7.86) has no solution; *damped* least squares, $(\bar{\boldsymbol Y}^T\bar{\boldsymbol Y} + \lambda^2\boldsymbol I)^{-1}\bar{\boldsymbol Y}^T\bar{\boldsymbol\tau}$, has one. Its parameters need not be
-# those of the arm, but the torques that they predict on another motion are right, as long as $\lambda$ is small.
+# What if $\bar{\boldsymbol Y}$ is not full-rank? With all 22 columns (7.86) has no unique solution; *damped* least squares, $(\bar{\boldsymbol Y}^T\bar{\boldsymbol Y} + \lambda^2\boldsymbol I)^{-1}\bar{\boldsymbol Y}^T\bar{\boldsymbol\tau}$, has one. Its parameters need not be
+# those of the arm, but the torques that they predict on another motion are correct as long as $\lambda$ is small.
 
 # %%
 state, other = rich(t), timid(t)
@@ -120,8 +120,8 @@ for damping in (0.01, 1.0, 100.0):
 # %% [markdown]
 # ## Joint by joint
 #
-# $\boldsymbol Y$ is block triangular, (7.80): the torque of joint 2 contains the parameters of link 2 only. They can be identified first, from $\tau_2$
-# alone, and then be subtracted from $\tau_1$. Errors of the first step go into the second, as the book warns.
+# $\boldsymbol Y$ is block triangular, (7.80): the torque of joint 2 contains only the parameters of link 2. They can be identified first, from $\tau_2$
+# alone, and then be subtracted from $\tau_1$. Errors of the first step propagate to the second, as the book warns.
 
 # %%
 errors = []
@@ -148,7 +148,7 @@ assert np.all(together <= 1.02 * sequential)
 # ## A whole robot, with the library
 #
 # `da.identify` does this for real logs: it filters, finds the base parameters, weights the joints and gives error bars. Here
-# a PUMA 560 is moved in simulation and noise is added. `selection=False` keeps to the page's model; by default further
+# a PUMA 560 is moved in simulation and noise is added. `selection=False` keeps to the model of the book; by default further
 # friction laws and estimators are compared by cross-validation.
 
 # %%

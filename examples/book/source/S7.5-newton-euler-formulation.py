@@ -7,7 +7,7 @@
 # - to write the recursion (7.107)–(7.114) once, as a function that runs on numbers and on letters;
 # - to follow it link by link on the two-link arm, as section 7.5.3 does, and to arrive at (7.82);
 # - to solve Problem 7.8, the prismatic–revolute arm, by the same function;
-# - which forces the bearings carry: what the recursion gives besides the torques.
+# - which forces the bearings carry, which the recursion gives in addition to the torques.
 
 # %%
 import matplotlib.pyplot as plt
@@ -28,7 +28,7 @@ plt.rcParams.update({"axes.grid": True, "axes.axisbelow": True, "grid.color": "0
 #
 # Everything is in the axes of the link itself; $\boldsymbol z_0 = [0\ 0\ 1]^T$. *Forward*, from the base: $\boldsymbol\omega_i$, $\dot{\boldsymbol\omega}_i$, $\ddot{\boldsymbol p}_i$, $\ddot{\boldsymbol p}_{C_i}$, $\dot{\boldsymbol\omega}_{m_i}$. Gravity enters as an acceleration of
 # the base, $\ddot{\boldsymbol p}_0 - \boldsymbol g_0$. *Backward*, from the tip: $\boldsymbol f_i$, $\boldsymbol\mu_i$, $\tau_i$. *Erratum:* the printed (7.113) has the gyroscopic term $\boldsymbol\omega_i\times(\bar{\boldsymbol I}_i\boldsymbol\omega_i)$ twice; it
-# counts once, as in (7.105).
+# occurs once, as in (7.105).
 
 # %%
 z0 = sympy.Matrix([0, 0, 1])
@@ -160,7 +160,7 @@ for i, (printed, step) in enumerate(zip(book, steps, strict=True), 1):
         )
 
 # %% [markdown]
-# The torques, with the parameters of (7.83) put in, are those of Lagrange, (7.82):
+# The torques, with the parameters of (7.83) substituted, are those of Lagrange, (7.82):
 
 # %%
 m_l1, m_l2, m_m2, I_l1, I_l2, l1, l2 = sympy.symbols("m_l1 m_l2 m_m2 I_l1 I_l2 l_1 l_2")
@@ -179,7 +179,7 @@ print("Newton–Euler and Lagrange agree, term by term")
 # %% [markdown]
 # ## Problem 7.8: the prismatic–revolute arm
 #
-# The same function, another arm. Joint 1 slides along $\boldsymbol z_0$, which is horizontal; the second axis is perpendicular to it, $\boldsymbol R_1^0$ turns by $-\pi/2$ about $x$. Gravity points along $-\boldsymbol x_0$.
+# The same function, another arm. Joint 1 moves along $\boldsymbol z_0$, which is horizontal; the second axis is perpendicular to it, $\boldsymbol R_1^0$ rotates by $-\pi/2$ about $x$. Gravity points along $-\boldsymbol x_0$.
 
 # %%
 pr = da.load("pr-arm")
@@ -223,7 +223,7 @@ for i in (0, 1):
 assert sympy.simplify(tau - ep.with_angles(ep.tau)).is_zero_matrix  # the model of Problem 7.5, found by Lagrange
 
 # %% [markdown]
-# The library runs its own recursion on letters, too: `equations().recursion` has every step as SymPy, and `text()` lists them. Its torques, with the augmented links put in, are the same.
+# The library also runs its own recursion on letters: `equations().recursion` has every step as SymPy, and `text()` lists them. Its torques, with the augmented links substituted, are the same.
 
 # %%
 library = ep.recursion
@@ -233,7 +233,7 @@ assert sympy.simplify(ep.with_angles(library.tau.subs(library.augmented)) - ep.w
 # %% [markdown]
 # ## On a real arm: what the bearings carry
 #
-# The recursion has $\boldsymbol f_i$ and $\boldsymbol\mu_i$ of every joint. Lagrange's equations never see them. `arm.recursion` has every step for all instants of a motion; at one instant of
+# The recursion gives $\boldsymbol f_i$ and $\boldsymbol\mu_i$ of every joint, which do not occur in Lagrange's equations. `arm.recursion` has every step for all instants of a motion; at one instant of
 # the second motion of Example 7.2 it is compared with the letters above.
 
 # %%
@@ -284,9 +284,9 @@ print(f"largest force in a bearing: {np.linalg.norm(wrenches[..., :3], axis=-1).
 # %% [markdown]
 # ## Task
 #
-# The two-link arm stands still with both links horizontal, $\boldsymbol q = (0, 0)$. Which vertical force (N) does the base exert on link 1? Put it into `my_force`.
+# The two-link arm is at rest with both links horizontal, $\boldsymbol q = (0, 0)$. Which vertical force (N) does the base exert on link 1? Put it into `my_force`.
 #
-# *Hint.* At rest $\boldsymbol f_1 = -\sum m_i\boldsymbol g_0$. Rotor 1 sits on the base, rotor 2 on link 1.
+# *Hint.* At rest $\boldsymbol f_1 = -\sum m_i\boldsymbol g_0$. Rotor 1 is mounted on the base, rotor 2 on link 1.
 
 # %%
 my_force = None

@@ -4,7 +4,7 @@
 # *S is chapter 7 of Siciliano, Sciavicco, Villani, Oriolo,* Robotics: Modelling, Planning and Control.
 #
 # **What you will learn**
-# - to compute accelerations from torques, (7.115)–(7.116), and to integrate them to a simulation;
+# - to compute accelerations from torques, (7.115)–(7.116), and to integrate them in a simulation;
 # - to build $\boldsymbol B$ column by column with an inverse-dynamics algorithm, as the book proposes for Newton–Euler;
 # - that direct dynamics undoes inverse dynamics, and what happens when a force at the tip is forgotten (Problem 7.7);
 # - how the number of operations grows with the number of joints.
@@ -47,7 +47,7 @@ assert np.allclose(panda.inverse_dynamics(q, qd, qdd), tau)  # and back
 # %% [markdown]
 # ## Simulation by hand: Runge–Kutta
 #
-# The state $(\boldsymbol q, \dot{\boldsymbol q})$ at $t_k$ gives the acceleration, an integration rule gives the state at $t_{k+1}$. The arm of Example 7.2 is let go:
+# The state $(\boldsymbol q, \dot{\boldsymbol q})$ at $t_k$ gives the acceleration, an integration rule gives the state at $t_{k+1}$. The arm of Example 7.2 is released:
 
 
 # %%
@@ -91,7 +91,7 @@ print(f"halving the step divides the error by {ends[0] / ends[1]:.0f}: a rule of
 # %% [markdown]
 # ## There and back
 #
-# The second motion of Example 7.2: its torques, fed to the arm without any feedback, give the motion back. With a force of (500, 500) N at
+# The second motion of Example 7.2: its torques, fed to the arm without any feedback, reproduce the motion. With a force of (500, 500) N at
 # the tip (Problem 7.7) that the torques do not account for, they do not; with the torques of the problem, they do.
 
 # %%
@@ -122,11 +122,11 @@ axes.legend()
 plt.show()
 
 # %% [markdown]
-# ## How the work grows with the number of joints
+# ## How the number of operations grows with the number of joints
 #
-# The book: $O(n)$ operations for inverse dynamics, $O(n^2)$ for direct dynamics. Counted for chains of $n$ general revolute joints. (To *solve* with
-# $\boldsymbol B$ as it stands takes $n^3/3$ operations more, which are few beside the rest until $n$ is large; an algorithm on articulated bodies
-# needs $O(n)$ in all.)
+# The book: $O(n)$ operations for inverse dynamics, $O(n^2)$ for direct dynamics. Counted for chains of $n$ general revolute joints. (*Solving* with
+# $\boldsymbol B$ takes $n^3/3$ additional operations, which are few compared with the rest unless $n$ is large; an algorithm on articulated bodies
+# needs $O(n)$ in total.)
 
 # %%
 joints = [2, 3, 4, 6, 8, 10]
@@ -159,7 +159,7 @@ print(f"direct dynamics grows like n^{growth:.1f} between 6 and 10 joints")
 # ## Task
 #
 # The arm of Example 7.2 hangs with its links along a straight line at $\vartheta_1 = -90°$, $\vartheta_2 = 0$ and is at rest. A constant torque acts on joint 2
-# only. Which torque (N m, to 10 N m) turns joint 1 with an initial acceleration of $-1$ rad/s²? Put it into `my_torque`.
+# only. Which torque (N m, to 10 N m) gives joint 1 an initial acceleration of $-1$ rad/s²? Put it into `my_torque`.
 #
 # *Hint.* At rest, in this position, $\boldsymbol g = \boldsymbol 0$, so $\ddot{\boldsymbol q} = \boldsymbol B^{-1}[0\ \ \tau_2]^T$ and $\ddot\vartheta_1 = -b_{12}\tau_2/\det\boldsymbol B$.
 

@@ -57,7 +57,7 @@ print("Γ at q = (0, 60°):\n", Gamma(np.array([0, np.pi / 3])).round(3))
 #
 # $$\boldsymbol\tau_s(t) = \dot r^2\,\bar{\boldsymbol\tau}_s(r) + \ddot r\,\boldsymbol B(\bar{\boldsymbol q}(r))\,\bar{\boldsymbol q}'(r) , \tag{7.126}$$
 #
-# and gravity stays as it was. An example: a law that starts and ends gently, $r(t) = \bar t_f\,(t/t_f - \sin(2\pi t/t_f)/2\pi)$, over twice the time.
+# and gravity is unchanged. An example: a law that starts and ends gently, $r(t) = \bar t_f\,(t/t_f - \sin(2\pi t/t_f)/2\pi)$, over twice the time.
 
 # %%
 T_bar, T = motion.duration, 2 * motion.duration
@@ -95,7 +95,7 @@ plt.show()
 # %% [markdown]
 # ## Linear scaling, $r = ct$
 #
-# Stretch time by the factor $c$ (new duration over old): $\boldsymbol\tau_s$ is divided by $c^2$. The straight line needs 8.1 kN m of joint 2, whose motor gives 5 kN m. At the worst instant
+# Stretch time by the factor $c$ (new duration over old): $\boldsymbol\tau_s$ is divided by $c^2$. The straight line needs 8.1 kN m at joint 2, whose motor delivers 5 kN m. At the worst instant
 # $|\tau_s/c^2 + g| = \tau_{max}$ gives $c$. (In the book's letters the slower motion is $\bar{\boldsymbol q}$, with $\bar{\boldsymbol\tau}_s(ct) = \boldsymbol\tau_s(t)/c^2$ and the duration $\bar t_f = c\,t_f$.)
 
 # %%
@@ -113,9 +113,9 @@ assert np.allclose(table.torque[1], np.abs(tau_s + gravity).max(axis=0), rtol=1e
 assert np.allclose(table.torque[-1], np.abs(tau_s / 4 + gravity).max(axis=0), rtol=5e-3)  # knots: both sides count
 
 # %% [markdown]
-# ## The price of even scaling
+# ## The cost of uniform scaling
 #
-# The book's closing remark: the whole motion pays for one short moment. The fastest timing of the same path under the same limits is shorter than even the motion that was given:
+# The book's closing remark: the whole motion pays for one short moment. The fastest timing of the same path under the same limits is even shorter than the original motion:
 
 # %%
 fastest = motion.time_optimal(arm, limits={"effort": limit})
@@ -143,7 +143,7 @@ assert fastest.duration < slower.duration
 #
 # What if gravity alone exceeds a limit? Take a motor of 700 N m at joint 1. Does slowing down help for the straight line? Put `True` or `False` into `my_answer`.
 #
-# *Hint.* Compare 700 N m with `arm.gravity_torque(motion.q)[:, 0].max()`; then see what `motion.scaled` says.
+# *Hint.* Compare 700 N m with `arm.gravity_torque(motion.q)[:, 0].max()`; then see the message of `motion.scaled`.
 
 # %%
 my_answer = None

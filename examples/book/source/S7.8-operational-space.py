@@ -4,10 +4,10 @@
 # *S is chapter 7 of Siciliano, Sciavicco, Villani, Oriolo,* Robotics: Modelling, Planning and Control.
 #
 # **What you will learn**
-# - the inertia, Coriolis forces and gravity that the tip feels, (7.130)–(7.136), and where the model fails;
+# - the inertia, Coriolis forces and gravity at the tip, (7.130)–(7.136), and where the model fails;
 # - that a skew-symmetry property holds for the tip too (Problem 7.9);
 # - the general solution of $\bar{\boldsymbol J}_A^T\boldsymbol\tau = \boldsymbol\gamma_A$ (Problem 7.10), and how its free torques move a redundant arm
-#   internally without touching the tip.
+#   internally without moving the tip.
 
 # %%
 import matplotlib.pyplot as plt
@@ -43,7 +43,7 @@ assert (
 print("B_A (kg) =\n", B_A.round(3), "\ng_A (N) =", g_A.round(2))
 
 # %% [markdown]
-# Does (7.133) hold? Apply torques $\boldsymbol J_A^T\boldsymbol\gamma_A$, let the *joint-space* model find the accelerations, and look at the tip:
+# Does (7.133) hold? Apply torques $\boldsymbol J_A^T\boldsymbol\gamma_A$, compute the accelerations with the *joint-space* model, and look at the tip:
 
 # %%
 gamma, wrench = np.array([30.0, 60.0]), np.array([5.0, -8.0, 0, 0, 0, 0])  # the tip pushes with (5, −8) N
@@ -54,7 +54,7 @@ print("ẍ =", xdd.round(3), "m/s²:  B_A ẍ + C_A ẋ + g_A = γ_A − h_A hol
 
 # %% [markdown]
 # For a nonredundant arm $\boldsymbol B_A = \boldsymbol J_A^{-T}\boldsymbol B\boldsymbol J_A^{-1}$, (7.134), and so on. Near a singular configuration the tip becomes infinitely heavy in
-# the direction in which it cannot move: the two-link arm on its way to being stretched.
+# the direction in which it cannot move: the two-link arm as it approaches the stretched configuration.
 
 # %%
 two = da.load("planar-2r")
@@ -92,7 +92,7 @@ except da.SingularityError as problem:
 # $$\dot{\boldsymbol B}_A - 2\boldsymbol C_A = \bar{\boldsymbol J}^T(\dot{\boldsymbol B} - 2\boldsymbol C)\bar{\boldsymbol J} + \boldsymbol B_A\dot{\boldsymbol J}\bar{\boldsymbol J} - (\boldsymbol B_A\dot{\boldsymbol J}\bar{\boldsymbol J})^T ,$$
 #
 # a skew-symmetric matrix plus the difference of a matrix and its transpose. For a nonredundant arm this $\boldsymbol C_A\dot{\boldsymbol x}$ is the one of (7.131); for a redundant
-# one it is as long as the arm has no internal motion, $\dot{\boldsymbol q} = \bar{\boldsymbol J}\dot{\boldsymbol x}$.
+# one it is so if the arm has no internal motion, $\dot{\boldsymbol q} = \bar{\boldsymbol J}\dot{\boldsymbol x}$.
 
 # %%
 Jbar = op.inverse_jacobian(q)  # (7.138)
@@ -126,7 +126,7 @@ assert np.allclose(same, quiet)
 # %% [markdown]
 # ## Internal motion
 #
-# `op.torque` is (7.141) with $\boldsymbol\gamma_A$ from (7.133). The tip is asked to stay where it is; $\boldsymbol\tau_0$ carries the weight of the internal
+# `op.torque` is (7.141) with $\boldsymbol\gamma_A$ from (7.133). The tip is commanded to stay where it is; $\boldsymbol\tau_0$ balances gravity in the internal
 # motion and adds a damped spring that pulls joint 3 towards 1.2 rad. The arm reconfigures itself, the tip does not move.
 
 
@@ -158,7 +158,7 @@ assert drift < 1e-4 and run.q[-1, 2] - start[2] > 0.5
 # %% [markdown]
 # ## Task
 #
-# The three-link arm stands at `q`, at rest. In which direction is its tip lightest, i.e. for which unit vector $\boldsymbol u$ is $\boldsymbol u^T\boldsymbol B_A\boldsymbol u$ smallest? Give
+# The three-link arm is at rest at `q`. In which direction is its tip lightest, i.e. for which unit vector $\boldsymbol u$ is $\boldsymbol u^T\boldsymbol B_A\boldsymbol u$ smallest? Give
 # the angle of $\boldsymbol u$ with the x axis in degrees (between −90 and 90) as `my_direction`.
 #
 # *Hint.* Eigenvectors: `np.linalg.eigh(op.inertia(q))`.

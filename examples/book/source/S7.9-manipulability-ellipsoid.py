@@ -4,10 +4,10 @@
 # *S is chapter 7 of Siciliano, Sciavicco, Villani, Oriolo,* Robotics: Modelling, Planning and Control.
 #
 # **What you will learn**
-# - which accelerations of the tip a sphere of joint torques can make, (7.142)–(7.148);
-# - how gravity moves this ellipsoid (Fig. 7.15), and why the tip can accelerate downwards more than upwards;
+# - which accelerations of the tip a sphere of joint torques can produce, (7.142)–(7.148);
+# - how gravity shifts this ellipsoid (Fig. 7.15), and why the tip can accelerate downwards more than upwards;
 # - the relation between the dynamic manipulability measure and the manipulability measure (Problem 7.11);
-# - to look for the posture in which an arm accelerates best.
+# - to find the posture in which an arm accelerates best.
 
 # %%
 import matplotlib.pyplot as plt
@@ -86,8 +86,8 @@ assert not up >= down and with_gravity.center[1] < 0
 
 # %% [markdown]
 # With torques of 60 N m this arm cannot even hold its weight in this posture: the tip, the origin of the accelerations, lies outside the
-# shifted ellipsoid. With the limits of its motors it can; what motors can do exactly is not an ellipsoid but a polygon, one torque limit
-# for each joint.
+# shifted ellipsoid. With the limits of its motors it can; the exact capability of the motors is not an ellipsoid but a polygon, with one torque limit
+# per joint.
 
 # %%
 motors = arm.dynamic_manipulability(q, "arm", "xy")

@@ -1,7 +1,7 @@
-"""Numbers, vectors and matrices of three: on floats, traced expressions and symbols alike.
+"""Numbers, vectors and 3×3 matrices: on floats, traced expressions and symbols alike.
 
-:class:`Vec` and :class:`Mat` have the operators of the page, so that the acceleration of a link's frame,
-S (7.109), stands in code as it stands there. On floats it gives numbers, with no compiler and no NumPy:
+:class:`Vec` and :class:`Mat` have the operators of the printed equations, so that the acceleration of a link's frame,
+S (7.109), reads in code as it is printed. On floats it gives numbers, without a compiler and without NumPy:
 
 >>> from dalembert.algebra.vectors import Vec, rotation_about
 >>> R = rotation_about(Vec((0.0, 0.0, 1.0)), 0.0)

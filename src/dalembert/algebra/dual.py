@@ -1,4 +1,4 @@
-"""A scalar with its derivative along one direction: laws that are written once are differentiated by running them."""
+"""A scalar with its derivative along one direction: laws that are written once are differentiated by evaluating them."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Dual:
         return self._of(scalars.acos(self.value), -1.0 / scalars.sqrt(1.0 - self.value * self.value))
 
     def sign(self) -> Dual:
-        """sgn x, whose derivative is 0 where it has one"""
+        """sgn x, whose derivative is 0 where it exists"""
         return Dual(scalars.sgn(self.value))
 
     def less(self, other: Any) -> Dual:
@@ -101,13 +101,13 @@ class Dual:
         return Dual(scalars.less(self.value, dual(other).value))
 
     def select(self, x: Any, y: Any) -> Dual:
-        """x where this is not 0, else y"""
+        """x if this is not 0, else y"""
         x, y = dual(x), dual(y)
         return Dual(scalars.select(self.value, x.value, y.value), scalars.select(self.value, x.slope, y.slope))
 
 
 def dual(x: Scalar) -> Dual:
-    """x, or a constant as one."""
+    """x, or a constant as a dual number."""
     return x if isinstance(x, Dual) else Dual(x)
 
 

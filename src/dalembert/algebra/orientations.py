@@ -13,7 +13,7 @@ Array = NDArray[np.floating[Any]]
 def euler_zyz(R: Array) -> Array:
     """φ, ϑ, ψ with R = R_z(φ) R_y(ϑ) R_z(ψ): (…, 3), 0 ≤ ϑ ≤ π."""
     s = np.hypot(R[..., 0, 2], R[..., 1, 2])
-    flat = s < 1e-12  # φ and ψ turn about the same axis: all of it is ψ
+    flat = s < 1e-12  # φ and ψ rotate about the same axis: the whole angle is ψ
     phi = np.where(flat, 0.0, np.arctan2(R[..., 1, 2], R[..., 0, 2]))
     psi = np.where(flat, np.arctan2(R[..., 1, 0], R[..., 1, 1]), np.arctan2(R[..., 2, 1], -R[..., 2, 0]))
     return np.stack([phi, np.arctan2(s, R[..., 2, 2]), psi], axis=-1)
@@ -22,14 +22,14 @@ def euler_zyz(R: Array) -> Array:
 def roll_pitch_yaw(R: Array) -> Array:
     """Roll, pitch, yaw with R = R_z(yaw) R_y(pitch) R_x(roll): (…, 3), |pitch| ≤ π/2."""
     c = np.hypot(R[..., 0, 0], R[..., 1, 0])
-    flat = c < 1e-12  # roll and yaw turn about the same axis: all of it is roll
+    flat = c < 1e-12  # roll and yaw rotate about the same axis: the whole angle is roll
     roll = np.where(flat, np.arctan2(-R[..., 1, 2], R[..., 1, 1]), np.arctan2(R[..., 2, 1], R[..., 2, 2]))
     yaw = np.where(flat, 0.0, np.arctan2(R[..., 1, 0], R[..., 0, 0]))
     return np.stack([roll, np.arctan2(-R[..., 2, 0], c), yaw], axis=-1)
 
 
 def quaternion(R: Array) -> Array:
-    """(η, ε) with η ≥ 0 of rotations (…, 3, 3): (…, 4), from the largest of its squares."""
+    """(η, ε) with η ≥ 0 of rotations (…, 3, 3): (…, 4), computed from the largest component."""
     a, b, c = R[..., 0, 0], R[..., 1, 1], R[..., 2, 2]
     x, y, z = R[..., 2, 1], R[..., 0, 2], R[..., 1, 0]
     u, v, w = R[..., 1, 2], R[..., 2, 0], R[..., 0, 1]
@@ -48,7 +48,7 @@ def quaternion(R: Array) -> Array:
 
 
 def angle_about(axis: Array, R: Array) -> Array:
-    """How far rotations (…, 3, 3) turn about this unit vector: (…), in [−π, π]."""
+    """The angle by which rotations (…, 3, 3) rotate about this unit vector: (…), in [−π, π]."""
     Q = quaternion(R)
     return 2 * np.arctan2(Q[..., 1:] @ axis, Q[..., 0])
 

@@ -8,11 +8,11 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-Scalar = Any  # float, graph.Expr or a symbol: whatever has + - * /
+Scalar = Any  # float, graph.Expr or a symbol: anything with + - * /
 Values = Sequence[Scalar]  # q, q̇, q̈, τ, h_e
 Grid = list[list[Scalar]]  # B, C, J
 
-HIGHEST_POWER = 709.78271289338397  # e to this is still a double
+HIGHEST_POWER = 709.78271289338397  # the largest exponent for which eˣ is finite
 
 
 def zeros(n: int) -> Grid:
@@ -21,7 +21,7 @@ def zeros(n: int) -> Grid:
 
 
 def total(terms: Iterable[Scalar]) -> Scalar:
-    """0 + x + y + …, added as they come."""
+    """0 + x + y + …, added in this order."""
     return reduce(add, terms, 0.0)
 
 
@@ -46,7 +46,7 @@ def sqrt(x: Scalar) -> Scalar:
 
 
 def exp(x: Scalar) -> Scalar:
-    """eˣ for floats and for every scalar that has an ``exp`` method; ∞ beyond the doubles."""
+    """eˣ for floats and for every scalar that has an ``exp`` method; ∞ on overflow."""
     if isinstance(x, (int, float)):
         return math.exp(x) if x <= HIGHEST_POWER else x * math.inf
     return x.exp()
@@ -72,19 +72,19 @@ def atan2(y: Scalar, x: Scalar) -> Scalar:
 
 
 def atan(x: Scalar) -> Scalar:
-    """arctan x for what has an ``atan2``."""
+    """arctan x for every scalar that has an ``atan2`` method."""
     return atan2(x, 1.0)
 
 
 def asin(x: Scalar) -> Scalar:
-    """arcsin x for floats and for every scalar that has an ``asin`` method; NaN where |x| > 1."""
+    """arcsin x for floats and for every scalar that has an ``asin`` method; NaN if |x| > 1."""
     if isinstance(x, (int, float)):
         return math.asin(x) if abs(x) <= 1.0 else math.nan
     return x.asin()
 
 
 def acos(x: Scalar) -> Scalar:
-    """arccos x for floats and for every scalar that has an ``acos`` method; NaN where |x| > 1."""
+    """arccos x for floats and for every scalar that has an ``acos`` method; NaN if |x| > 1."""
     if isinstance(x, (int, float)):
         return math.acos(x) if abs(x) <= 1.0 else math.nan
     return x.acos()
@@ -98,7 +98,7 @@ def sgn(x: Scalar) -> Scalar:
 
 
 def less(x: Scalar, y: Scalar) -> Scalar:
-    """1 where x < y, else 0."""
+    """1 if x < y, else 0."""
     if not isinstance(x, (int, float)):
         return x.less(y)
     if not isinstance(y, (int, float)):
@@ -107,15 +107,15 @@ def less(x: Scalar, y: Scalar) -> Scalar:
 
 
 def select(condition: Scalar, x: Scalar, y: Scalar) -> Scalar:
-    """x where the condition is not 0, else y."""
+    """x if the condition is not 0, else y."""
     if isinstance(condition, (int, float)):
         return x if condition != 0.0 else y
     return condition.select(x, y)
 
 
 # Robot files print right angles with 11 or more digits ("1.57079632679"). Taken literally they turn
-# every 0 of a rotation into 5e-12 and cost operations; nobody means that. Angles this close to a
-# multiple of π/2 are that multiple.
+# every 0 of a rotation into 5e-12 and cost operations, which is never intended. Angles this close to a
+# multiple of π/2 are set to that multiple.
 QUARTER_TOLERANCE = 1e-11
 
 
@@ -131,7 +131,7 @@ def exact_sin(x: float) -> float:
     k = _quarters(x)
     if x == 0 or k is None:
         return math.sin(x) if math.isfinite(x) else math.nan
-    # very small angles are themselves, not zero
+    # very small angles are kept, not set to zero
     return (x if abs(x) < 1 else 0.0, 1.0, 0.0, -1.0)[k]
 
 

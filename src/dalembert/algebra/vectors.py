@@ -1,9 +1,9 @@
-"""Vectors and matrices of three with the operators of the page: + − * @ .T, dot and cross.
+"""Vectors and 3×3 matrices with the operators of the printed equations: + − * @ .T, dot and cross.
 
-The scalars may be floats, traced expressions or symbols: nothing here asks what they are, so the same text
+The scalars may be floats, traced expressions or symbols: nothing here checks their type, so the same code
 serves numbers, the compiler and closed forms. A vector is a tuple of scalars and a matrix a tuple of rows;
-all but cross and skew hold for other sizes too, such as M's 4×4 matrices. Sums are taken in the order in
-which they are written, so that one text gives one tape.
+everything except cross and skew also works for other sizes, such as M's 4×4 matrices. Sums are evaluated in the
+order in which they are written, so that the same code gives the same tape.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from dalembert.algebra.scalars import Scalar, Values, cos, sin, sqrt
 
 
 class Additive(tuple[Any, ...]):
-    """What can be added and scaled, entry by entry."""
+    """Tuples that can be added and scaled, entry by entry."""
 
     __slots__ = ()
-    __array_priority__ = -1.0  # NumPy's own scalars leave s * v to us; its arrays take vectors as rows of numbers
+    __array_priority__ = -1.0  # NumPy scalars leave s * v to us; NumPy arrays treat vectors as rows of numbers
 
     def __add__(self, other: Any) -> Self:
         return type(self)(map(add, self, other)) if isinstance(other, tuple) else NotImplemented
@@ -77,7 +77,7 @@ class Mat(Additive):
 
     @staticmethod
     def of(rows: Any) -> Mat:
-        """From rows that need not be vectors."""
+        """A matrix from rows that need not be vectors."""
         return Mat(map(Vec, rows))
 
     @property
@@ -99,7 +99,7 @@ class Mat(Additive):
 
 
 class RotZ:
-    """The rotation by q about the z-axis, of which only cos q and sin q are kept: two products a coordinate."""
+    """The rotation by q about the z-axis, stored as cos q and sin q only: two products per coordinate."""
 
     __slots__ = ("c", "s")
 
@@ -131,7 +131,7 @@ class RotZ:
         return Mat.of(((self.c, -self.s, 0.0), (self.s, self.c, 0.0), Z))
 
 
-# what is given as any three scalars, or three rows of them, and held as a Vec or a Mat
+# types that accept any three scalars, or three rows of them, and hold a Vec or a Mat
 VecLike = Any
 MatLike = Any
 
@@ -142,7 +142,7 @@ NULL = Mat((ZERO, ZERO, ZERO))
 
 
 def vec_sum(vectors: Sequence[Vec]) -> Vec:
-    """a + b + …, added as they come; 0 of none."""
+    """a + b + …, added in this order; 0 for an empty sequence."""
     return reduce(add, vectors) if vectors else ZERO
 
 

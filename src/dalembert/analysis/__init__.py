@@ -1,1 +1,1 @@
-"""What an arm and its motions are like: terms, properties, sizing."""
+"""Analysis of arms and motions: torque terms, properties, sizing."""

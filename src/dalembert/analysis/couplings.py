@@ -1,17 +1,17 @@
-"""Which coefficients of the equations of motion are zero, and for which of M's three reasons.
+"""Zero coefficients of the equations of motion, classified by M's three reasons.
 
-Σ_j b_ij q̈_j + Σ_jk h_ijk q̇_j q̇_k + g_i = τ_i, S (7.40). S's h_ijk of (7.41) is not the only choice: what acts on
-joint i is h_ijk + h_ikj. Here h_ijk is the symmetric one, c_ijk of S (7.45) and h_ikm of M (2.14).
+Σ_j b_ij q̈_j + Σ_jk h_ijk q̇_j q̇_k + g_i = τ_i, S (7.40). S's h_ijk of (7.41) is not the only choice: only
+h_ijk + h_ikj acts on joint i. Here h_ijk is the symmetric choice, c_ijk of S (7.45) and h_ikm of M (2.14).
 
-"always"     zero for every arm with this tree of joints: M's reason 2. The centrifugal torque h_iii is the example
-"structure"  zero for these kinds of joints, directions of axes, zero lengths and direction of gravity, whatever the
-             masses, centres of mass, inertias, rotors and the other lengths are: M's reason 1
+"always"     zero for every arm with this tree of joints: M's reason 2, for example the centrifugal torque h_iii
+"structure"  zero for these joint types, axis directions, zero lengths and direction of gravity, whatever the
+             masses, centres of mass, inertias, rotors and other lengths: M's reason 1
 "numbers"    zero for these numbers only: a design condition holds, as in S 7.3.3
-"nonzero"    not zero, but perhaps at particular configurations: M's reason 3, :meth:`Couplings.at`
+"nonzero"    nonzero, except possibly at particular configurations: M's reason 3, :meth:`Couplings.at`
 
-Each is found by running Lagrange's equations at random configurations on numbers that carry their rounding error
-(:mod:`rounded`): on the arm's own numbers, on others with its structure, and on any with its tree (:mod:`variations`). A
-coefficient that is not identically zero vanishes at a random draw with probability 0.
+Each class is found by evaluating Lagrange's equations at random configurations with numbers that carry their rounding
+error (:mod:`rounded`): with the arm's own numbers, with others of the same structure, and with any of the same tree
+(:mod:`variations`). A coefficient that is not identically zero vanishes at a random draw with probability 0.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from dalembert.symbols.conditions import Condition
 
 DRAWS = 4
-MOST = 24  # joints of a tree: bounds of rounding grow with every joint, and hide what is not zero in the end
-SAFETY = 8.0  # times the bound of rounding, which counts first-order errors
-SOLVED = 1e-10  # how well the joints of a closed chain are known, where they are solved for
+MOST = 24  # joints of a tree: rounding bounds grow with every joint and eventually hide nonzero coefficients
+SAFETY = 8.0  # factor on the rounding bound, which counts first-order errors
+SOLVED = 1e-10  # accuracy of the joint positions of a closed chain that are solved for
 MARKS = {"always": "a", "structure": "s", "numbers": "n", "nonzero": "×"}
 REASONS = {
     "always": "always zero, for every arm with this tree of joints",
@@ -51,7 +51,7 @@ Words = NDArray[np.str_]
 
 @dataclass(frozen=True, eq=False)
 class Couplings:
-    """Why each coefficient is zero: arrays of "always", "structure", "numbers" or "nonzero".
+    """The reason why each coefficient is zero: arrays of "always", "structure", "numbers" or "nonzero".
 
     inertia   (n, n) of b_ij
     velocity  (n, n, n) of h_ijk, the symmetric one of S (7.45) and M (2.14)
@@ -80,7 +80,7 @@ class Couplings:
 
     @property
     def _all(self) -> list[tuple[str, tuple[int, ...], str]]:
-        """(b, h or g, indices from 1, reason) of every coefficient, those that are equal by symmetry once."""
+        """(b, h or g, indices from 1, reason) of every coefficient; coefficients equal by symmetry are listed once."""
         n = range(self.arm.n)
         rows: list[tuple[str, tuple[int, ...], str]] = [
             ("b", (i, j), self.inertia[i, j]) for i in n for j in n if i <= j
@@ -90,7 +90,7 @@ class Couplings:
         return [(letter, tuple(k + 1 for k in at), str(reason)) for letter, at, reason in rows]
 
     def named(self, reason: str) -> tuple[str, ...]:
-        """The names of the coefficients with this reason, such as "b_12" or "h_112"; of h_ijk = h_ikj one.
+        """Names of the coefficients with this reason, such as "b_12" or "h_112"; of h_ijk = h_ikj only one is listed.
 
         >>> import dalembert as da
         >>> da.load("planar-2r").couplings().named("always")
@@ -101,7 +101,7 @@ class Couplings:
         return tuple(name(letter, at) for letter, at, why in self._all if why == reason)
 
     def at(self, q: ArrayLike) -> tuple[str, ...]:
-        """The names of coefficients that are zero at this configuration and not at others: M's reason 3.
+        """Names of the coefficients that are zero at this configuration but not at others: M's reason 3.
 
         q  (n,), one configuration
 
@@ -114,7 +114,7 @@ class Couplings:
             raise ShapeError(f"q is {shown(q)}; every number must be finite")
         if held.ndim != 1:
             raise ShapeError(
-                f"q has shape {held.shape}; couplings are told at one configuration, shape ({self.arm.n},)"
+                f"q has shape {held.shape}; couplings are evaluated at one configuration of shape ({self.arm.n},)"
             )
         zero = dict(zip("bhg", _zeros(_Coefficients.of(self.arm, np.asarray(held, DOUBLE)[None])), strict=True))
         return tuple(
@@ -124,7 +124,7 @@ class Couplings:
         )
 
     def condition(self, letter: str, *indices: int) -> Condition:
-        """The conditions on the design under which a coefficient is zero at every q, exactly, in S's letters.
+        """The exact design conditions under which a coefficient is zero at every q, in S's notation.
 
         letter   "b", "h" or "g", then the joints from 1: ``condition("b", 1, 2)``
 
@@ -146,7 +146,7 @@ class Couplings:
         return condition(self._equations, letter, at, name(letter, at), reason)
 
     def text(self) -> str:
-        """All of it as a table to read."""
+        """All reasons as a table."""
         n, arm = range(self.arm.n), self.arm
         marks = np.vectorize(MARKS.__getitem__)
         b, h, g = marks(self.inertia), marks(self.velocity), marks(self.gravity)
@@ -154,7 +154,7 @@ class Couplings:
         lines += [f"  {mark}  {REASONS[why]}" for why, mark in MARKS.items()]
         lines += ["", "inertia b_ij" + " " * max(2, 2 * arm.n - 8) + "gravity g_i"]
         lines += [f"  {' '.join(b[i]):<{max(12, 2 * arm.n + 2)}}{g[i]}" for i in n]
-        lines += ["", "velocity h_ijk = h_ikj, felt at joint i: row j, column k ≥ j"]
+        lines += ["", "velocity h_ijk = h_ikj, acting on joint i: row j, column k ≥ j"]
         for i in n:
             lines.append(f"  i = {i + 1}: {arm.joint_names[i]}")
             lines += [f"    {'  ' * j}{' '.join(h[i, j, j:])}" for j in n]
@@ -180,13 +180,13 @@ def couplings(arm: Arm) -> Couplings:
         raise DalembertError(f"arm '{arm.name}' has no moving joint, so it has no equations of motion")
     if arm.mechanism.tree.n > MOST:
         raise DalembertError(
-            f"arm '{arm.name}' has {arm.mechanism.tree.n} joints; couplings are told of up to {MOST}, since rounding hides "
-            "small coefficients of longer chains; ask a part of it"
+            f"arm '{arm.name}' has {arm.mechanism.tree.n} joints; couplings can be determined for up to {MOST}, since "
+            "rounding hides small coefficients of longer chains; analyse a part of it"
         )
     if arm.mechanism.omitted:
         raise DalembertError(
-            f"arm '{arm.name}' is an approximate model without {', '.join(arm.mechanism.omitted)}, and couplings are those of "
-            "the whole: arm.replace(omitted=()).couplings()"
+            f"arm '{arm.name}' is an approximate model without {', '.join(arm.mechanism.omitted)}, but couplings need "
+            "the complete model: arm.replace(omitted=()).couplings()"
         )
     rng = np.random.default_rng(0)
     tree, robot, linear = arm.mechanism.tree, arm.robot, arm.mechanism.linear
@@ -204,7 +204,7 @@ def couplings(arm: Arm) -> Couplings:
 
 
 def _configurations(arm: Arm, rng: np.random.Generator) -> Array:
-    """Random positions at which the joints of the tree can follow: (DRAWS, n)."""
+    """Random positions at which all loops can be closed: (DRAWS, n)."""
     if arm.mechanism.linear:
         return rng.uniform(-3.0, 3.0, (DRAWS, arm.n))
     return np.asarray(arm.closing(rng, arm.home - 0.4, arm.home + 0.4, DRAWS), DOUBLE)
@@ -214,7 +214,7 @@ Closure = tuple[Array, Array]  # Γ (draws, N, n) and ∂Γ/∂q (draws, N, n, n
 
 
 def _any_closure(own: _Coefficients, rng: np.random.Generator, linear: bool) -> Closure | None:
-    """Another closure in which the same joints follow the same coordinates."""
+    """Another closure in which the same joints depend on the same coordinates."""
     if own.closure is None:
         return None
     follows = (own.closure[0] != 0.0).any(axis=0)
@@ -226,16 +226,16 @@ def _any_closure(own: _Coefficients, rng: np.random.Generator, linear: bool) -> 
 
 @dataclass(frozen=True)
 class _Coefficients:
-    """A tree at some configurations, (draws, N), and how its joints follow the coordinates that are held."""
+    """A tree at some configurations, (draws, N), and the dependence of its joints on the independent coordinates."""
 
     tree: Mechanism
     q: Array
     closure: Closure | None
-    known: float  # how well the closure is, relative
+    known: float  # relative accuracy of the closure
 
     @staticmethod
     def of(arm: Arm, q: Array) -> _Coefficients:
-        """The arm's own."""
+        """The coefficients of the arm itself."""
         tree, known = arm.mechanism.tree, UNIT if arm.mechanism.linear else SOLVED
         if arm.mechanism.identity:
             return _Coefficients(tree, q, None, known)
@@ -244,7 +244,7 @@ class _Coefficients:
         return _Coefficients(tree, np.asarray(arm.tree_positions(q), DOUBLE), (Gamma, np.stack(along, -1)), known)
 
     def on(self, tree: Mechanism, closure: Closure | None) -> _Coefficients:
-        """On another tree, with another closure."""
+        """The coefficients on another tree, with another closure."""
         return _Coefficients(tree, self.q, closure, self.known)
 
 
@@ -262,7 +262,7 @@ def _zeros(x: _Coefficients) -> Zeros:
 
 
 def _pulled(of_tree: Sequence[Array], Gamma: Array, D: Array) -> tuple[Array, Array, Array]:
-    """B, c and g in the coordinates held: Γᵀ B Γ, Γᵀ (c Γ Γ + B ∂Γ/∂q) and Γᵀ g."""
+    """B, c and g in the independent coordinates: Γᵀ B Γ, Γᵀ (c Γ Γ + B ∂Γ/∂q) and Γᵀ g."""
     B, c, g = of_tree
     swing = np.einsum("dai,dbj,dck,dabc->dijk", Gamma, Gamma, Gamma, c, optimize=True)
     bend = np.einsum("dai,dab,dbjk->dijk", Gamma, B, D, optimize=True)

@@ -1,4 +1,4 @@
-"""What the makers of motors and gears calculate with: mean torques and speeds, gear life, torques through gears."""
+"""Formulas of motor and gear manufacturers: mean torques and speeds, gear life, torques through gears."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from dalembert.robot.drives import Gear
 Array = NDArray[np.floating[Any]]
 
 RPM = 2.0 * math.pi / 60.0
-AT_REST = 1e-9  # of the largest speed: what is less is no motion
-# the usual bands of load inertia / motor inertia: (up to, word)
+AT_REST = 1e-9  # of the largest speed: anything slower is at rest
+# the usual bands of load inertia / motor inertia: (upper bound, description)
 INERTIA_BANDS = (
     (1.0, "very high dynamics"),
     (3.0, "high dynamics"),
@@ -26,9 +26,9 @@ INERTIA_BANDS = (
 
 
 def mean_torque(duration: ArrayLike, torque: ArrayLike, speed: ArrayLike, exponent: float = 3.0) -> float:
-    """T_av = (Σ |n| t |T|^p / Σ |n| t)^(1/p): the torque (N m) that wears a gear as the load pattern does.
+    """T_av = (Σ |n| t |T|^p / Σ |n| t)^(1/p): the constant torque (N m) that wears a gear as much as the load pattern.
 
-    Harmonic Drive has p = 3, Nabtesco (RV) p = 10/3. Where nothing turns it is 0: nothing wears.
+    Harmonic Drive uses p = 3, Nabtesco (RV) p = 10/3. Without rotation there is no wear, and the result is 0.
 
     >>> round(mean_torque([0.3, 3.0, 0.4], [400.0, 320.0, 200.0], [7.0, 14.0, 7.0]), 1)  # printed as 319 in its example
     319.7
@@ -49,7 +49,7 @@ def mean_speed(duration: ArrayLike, speed: ArrayLike) -> float:
 def gear_life(gear: Gear, torque: float, input_speed: float) -> float:
     """L10 (h) at a mean torque (N m) and a mean input speed (rad/s): L (T2N / T_av)^p (n_N / n_av).
 
-    NaN where the gear does not say its rated life, torque and speed; infinite where it does not turn.
+    NaN if the gear does not specify its rated life, torque and speed; infinite if it does not rotate.
 
     >>> csf = Gear("CSF-40-120", ratio=120.0, rated_torque=294.0, rated_speed=2000 * RPM, life=7000.0)
     >>> round(gear_life(csf, 319.0, 1440 * RPM), -1)  # Harmonic Drive's example
@@ -63,7 +63,7 @@ def gear_life(gear: Gear, torque: float, input_speed: float) -> float:
 
 
 def momentary_peaks(ratio: float, output_speed: float, duration: float) -> float:
-    """How many momentary peaks of a strain wave gear are allowed: 10⁴ / (2 n i t), n in turns/s of the output.
+    """Allowed number of momentary peaks of a strain wave gear: 10⁴ / (2 n i t), with n in output revolutions/s.
 
     >>> round(momentary_peaks(120.0, 14 * RPM, 0.15))  # Harmonic Drive's example
     1190
@@ -72,7 +72,7 @@ def momentary_peaks(ratio: float, output_speed: float, duration: float) -> float
 
 
 def rms_torque(duration: ArrayLike, torque: ArrayLike) -> float:
-    """√(Σ T² t / Σ t): of torques that each last their time.
+    """√(Σ T² t / Σ t) of torques with these durations.
 
     >>> steps = [0.08, 2.0, 0.08, 3.0], [86.2, 3.0, -80.2, 3.0]
     >>> round(rms_torque(*steps), 1)  # FANUC's example for the α30/4000iS, B-65262EN/03, p. 59: 15.0 N m
@@ -83,7 +83,7 @@ def rms_torque(duration: ArrayLike, torque: ArrayLike) -> float:
 
 
 def through_gear(gear: Gear | None, load: Array, qd: Array) -> Array:
-    """T2 along a motion as the motor feels it: T2 / (k η) where it drives, T2 η / k where it is driven (N m).
+    """T2 along a motion as reflected to the motor: T2 / (k η) where it drives, T2 η / k where it is driven (N m).
 
     >>> gear = Gear(ratio=100.0, efficiency=0.8)
     >>> through_gear(gear, np.array([80.0, 80.0, 80.0]), np.array([1.0, 0.0, -1.0])).round(3)  # up, and down again
@@ -99,13 +99,13 @@ def through_gear(gear: Gear | None, load: Array, qd: Array) -> Array:
 
 
 def at_output(gear: Gear | None, load: Array, *, slides: bool) -> Array:
-    """The torque (N m) at the gear's output of a joint's load; of a prismatic joint NaN where no lead is known."""
+    """Torque (N m) of a joint's load at the gear output; for a prismatic joint, NaN if no lead is known."""
     lead = None if gear is None else gear.lead
     return load * math.nan if slides and lead is None else load * (1.0 if gear is None else gear.lever)
 
 
 def inertia_band(ratio: float) -> str:
-    """What the usual bands say of load inertia / motor inertia.
+    """Rating of a ratio of load inertia to motor inertia by the usual bands.
 
     >>> inertia_band(2.0), inertia_band(12.0)
     ('high dynamics', 'critical')
@@ -114,6 +114,6 @@ def inertia_band(ratio: float) -> str:
 
 
 def curve_at(points: Sequence[tuple[float, float]], speed: ArrayLike) -> Array:
-    """A speed–torque curve at some speeds (rad/s): its last torque beyond its end."""
+    """A speed–torque curve at the given speeds (rad/s); constant beyond its last point."""
     n, T = np.array(points, float).T
     return np.interp(np.abs(np.asarray(speed, float)), n, T)

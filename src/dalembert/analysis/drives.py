@@ -1,17 +1,17 @@
 """Motors and gears under a motion: utilisation, heat, life, brakes, and a traffic light for every joint.
 
-The torque τ of a joint is what the load takes at the gear's output, T2, and what the rotor takes to spin:
+The torque τ of a joint consists of the load torque T2 at the gear output and of the torque that spins the rotor:
 
     τ = T2 + k (J ω̇_m + rotor friction),   ω̇_m = k q̈ + ω̇_{i−1}·z_m,   S (7.111), (7.114)
 
-J is the motor's and the gear's inertia at the motor shaft and k the ratio. Through a gear with efficiency η the
-motor gives, by the direction of the power T2 q̇,
+J is the inertia of motor and gear at the motor shaft, and k the gear ratio. Through a gear with efficiency η, the
+motor torque depends on the direction of the power T2 q̇,
 
     T_m = J ω̇_m + friction + T2 / (k η)    where the motor drives the load
     T_m = J ω̇_m + friction + T2 η / k      where the load drives the motor
 
-At an instant at which the joint starts or stops, the direction is that of the motion beside it, and where it turns
-round, that which takes more; where it stays at rest the gear holds without losses.
+At a time at which the joint starts or stops, the direction is that of the adjacent motion; where it
+reverses, it is the one with the higher torque; where it stays at rest, the gear holds without losses.
 """
 
 from __future__ import annotations
@@ -50,25 +50,25 @@ if TYPE_CHECKING:
 HANDS_ON = {
     "plot": "report.drives:figure_of",
     "_repr_html_": "report.notebook:drives_html",
-}  # what draws drives: imported when it is first called
+}  # functions that draw drives; imported on first use
 Array = NDArray[np.floating[Any]]
 
-CHUNK = 1 << 12  # instants whose regressors are computed at a time
-BRAKE_FACTOR = 1.5  # that a brake holds, times the worst gravity torque
-GREEN, AMBER = 0.2, 0.0  # least margins of the traffic light's colours
-ROUNDING = 1e-6  # of a limit: what just reaches it is within it
+CHUNK = 1 << 12  # samples whose regressors are computed at a time
+BRAKE_FACTOR = 1.5  # required brake torque over the largest gravity torque
+GREEN, AMBER = 0.2, 0.0  # smallest margins for the colours of the traffic light
+ROUNDING = 1e-6  # of a limit: a value that just reaches it does not exceed it
 LIGHTS = ("green", "amber", "red")
 
 
-# -- what is judged ----------------------------------------------------------------------------------
+# -- checks ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that a drive must do, against what it may: ``value`` of ``limit``, both in ``unit``.
+    """One requirement on a drive compared with its rating: ``value`` of ``limit``, both in ``unit``.
 
-    at      the instant (s) of a peak; NaN for means
-    more    True where more is better, as for life and a brake's torque
+    at      the time (s) of a peak; NaN for means
+    more    True if more is better, as for life and brake torque
     """
 
     name: str
@@ -80,23 +80,23 @@ class Check:
 
     @property
     def used(self) -> float:
-        """The utilisation: 1 is all that is allowed."""
+        """Utilisation: 1 is all that is allowed."""
         need, have = (self.limit, self.value) if self.more else (self.value, self.limit)
         return need / have if have > 0 else (math.inf if need > 0 else 0.0)
 
     @property
     def margin(self) -> float:
-        """What is left, as a share: negative where it is exceeded."""
+        """Remaining share of the limit; negative if it is exceeded."""
         return 1.0 - self.used
 
     @property
     def light(self) -> str:
-        """green (20 % or more is left), amber, or red."""
+        """green (a margin of at least 20 %), amber, or red."""
         return light_of(self.margin)
 
     @property
     def per_cent(self) -> str:
-        """The utilisation in per cent; never 100 for what is above the limit.
+        """Utilisation in per cent; never shown as 100 for a value above the limit.
 
         >>> Check("speed", 3000.4, 3000.0, "rpm").per_cent, Check("speed", 3000.0, 3000.0, "rpm").per_cent
         ('100.1', '100')
@@ -110,7 +110,7 @@ class Check:
 
     @property
     def sentence(self) -> str:
-        """What is needed, and what is allowed."""
+        """The required and the allowed value in words."""
         when = "" if math.isnan(self.at) else f" at t = {self.at:.4g} s"
         scale, unit = (1 / RPM, "rpm") if self.unit == "rad/s" else (1.0, self.unit)
         verb = "of required" if self.more else "of"
@@ -119,12 +119,12 @@ class Check:
 
 
 def _figures(value: float) -> str:
-    """Four figures, and no powers of ten below a billion."""
+    """A number with four significant digits, without powers of ten below a billion."""
     return f"{value:.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
 
 
 def light_of(margin: float) -> str:
-    """The traffic light's colour of a margin.
+    """Colour of the traffic light for a margin.
 
     >>> light_of(0.3), light_of(0.1), light_of(-1e-12), light_of(-0.01)
     ('green', 'amber', 'amber', 'red')
@@ -134,18 +134,18 @@ def light_of(margin: float) -> str:
 
 @dataclass(frozen=True, eq=False)
 class DriveSizing:
-    """What a motion asks of the motor and the gear of one joint; arrays are over its instants (N,).
+    """Demands of a motion on the motor and the gear of one joint; arrays are over its samples (N,).
 
-    load_torque, load_speed      T2 and q̇ at the gear's output
-    motor_torque, motor_speed    at the shaft, the gear's losses and the rotor's inertia counted in
-    inertia_ratio                (least, largest) load inertia / motor inertia over the motion
+    load_torque, load_speed      T2 and q̇ at the gear output
+    motor_torque, motor_speed    at the shaft, including gear losses and rotor inertia
+    inertia_ratio                (smallest, largest) load inertia / motor inertia over the motion
     mean_torque, mean_speed      of the gear: T_av at its output (N m) and the mean input speed (rad/s)
     life_10, life_50             (h)
-    current_peak, current_rms    (A); copper_loss the mean heat of the winding (W); temperature its peak (°C)
-    regenerated                  energy that returns to the supply in one cycle (J)
-    holding_torque               at the shaft, the worst of gravity along the motion (N m)
+    current_peak, current_rms    (A); copper_loss, the mean heat of the winding (W); temperature, its peak (°C)
+    regenerated                  energy returned to the supply in one cycle (J)
+    holding_torque               at the shaft, the largest gravity torque along the motion (N m)
     twist, lost_motion           of the gear under the peak load, and half its backlash (rad)
-    checks                       everything that its data sheets allow to judge
+    checks                       all checks that the data sheets allow
     """
 
     joint: str
@@ -178,7 +178,7 @@ class DriveSizing:
 
     @property
     def output_torque(self) -> Array:
-        """T2 at the gear's output (N,): of a prismatic joint by the lead of its screw, NaN where that is not known."""
+        """T2 at the gear output (N,); for a prismatic joint from the lead of its screw, NaN if that is unknown."""
         return at_output(self.gear, self.load_torque, slides=self.slides)
 
     def __repr__(self) -> str:
@@ -186,51 +186,52 @@ class DriveSizing:
 
     @property
     def deciding(self) -> Check | None:
-        """The check with the least margin."""
+        """The check with the smallest margin."""
         return min(self.checks, key=lambda check: check.margin, default=None)
 
     @property
     def margin(self) -> float:
-        """The least margin of all checks; NaN where nothing could be judged."""
+        """Smallest margin of all checks; NaN if there are no checks."""
         return math.nan if self.deciding is None else self.deciding.margin
 
     @property
     def light(self) -> str:
-        """The joint's traffic light; "unknown" where nothing could be judged."""
+        """The traffic light of the joint; "unknown" if there are no checks."""
         return "unknown" if self.deciding is None else self.deciding.light
 
     @property
     def verdict(self) -> str:
         """The deciding check in a sentence."""
-        return "the data of motor and gear allow no judgement" if self.deciding is None else self.deciding.sentence
+        return "the motor and gear data do not allow any check" if self.deciding is None else self.deciding.sentence
 
     @property
     def inertia(self) -> float:
-        """J at the motor shaft: motor and gear (kg m²)."""
+        """J at the motor shaft, of motor and gear (kg m²)."""
         return _inertia(self.motor, self.gear)
 
     def check(self, name: str) -> Check:
-        """The check of that name."""
+        """The check with this name."""
         for check in self.checks:
             if check.name == name:
                 return check
         known = ", ".join(check.name for check in self.checks)
-        raise DalembertError(f"joint '{self.joint}' has no check '{name}'; it has {known}")
+        raise DalembertError(f"joint '{self.joint}' has no check '{name}'; its checks are {known}")
 
     def sweep(self, ratios: ArrayLike | None = None) -> GearSweep:
-        """What the motor would have to give with other gear ratios; efficiency and motor friction stay the same.
+        """Requirements on the motor for other gear ratios, with the same efficiency and motor friction.
 
-        The torque that the load takes at this joint stays the same; what the rotor's spin does to other joints is
-        not counted here (``da.select_drives`` counts it).
+        The load torque at this joint stays the same; the effect of the rotor's spin on other joints is
+        not included here (``da.select_drives`` includes it).
         """
         if self.inertia <= 0:
             raise DalembertError(
-                f"joint '{self.joint}' has a motor without rotor inertia, so no gear ratio is the best; give it"
+                f"joint '{self.joint}' has a motor without rotor inertia, so there is no optimal gear ratio; give the "
+                "rotor inertia"
             )
         own, lever = (abs(self.gear.ratio), self.gear.lever) if self.gear is not None else (1.0, 1.0)
         weights = durations(self.t)
         pull, swing = rms_torque(weights, self.load_torque), self.inertia * rms_torque(weights, self.load_acceleration)
-        near = [own, lever * math.sqrt(pull / swing)] if pull > 0 and swing > 0 else [own]  # where the optimum would be
+        near = [own, lever * math.sqrt(pull / swing)] if pull > 0 and swing > 0 else [own]  # around the optimum
         at = np.geomspace(min(near) / 4, max(near) * 4, 201) if ratios is None else np.asarray(ratios, float)
         if at.ndim != 1 or not len(at) or not (at > 0).all():
             raise DalembertError(f"ratios must be a list of numbers above 0, not {ratios!r}")
@@ -249,7 +250,7 @@ class DriveSizing:
 
 
 def _shares_of(motor: Motor | None, torque: Array, speed: Array, rms: Array, mean: Array) -> Array:
-    """The largest of what is used of a motor's speed, peak and continuous torque, as far as they are known: (M,)."""
+    """Largest utilisation of a motor's speed, peak and continuous torque, as far as these are known: (M,)."""
     shares = [np.zeros(len(rms))]
     if motor is not None:
         if motor.top_speed is not None:
@@ -265,16 +266,17 @@ def _shares_of(motor: Motor | None, torque: Array, speed: Array, rms: Array, mea
 
 
 class DrawnDrives:
-    """What draws itself as drives are drawn: speed–torque diagrams, or a sweep over gear ratios."""
+    """Base of results that are plotted as drives: speed–torque diagrams, or a sweep over gear ratios."""
 
     def plot(self) -> Figure:
-        """A matplotlib Figure: of drives the speed–torque diagrams of motor and load, of a sweep torque and speed by ratio."""
+        """A matplotlib Figure: for drives, speed–torque diagrams of motor and load; for a sweep, torque and speed over
+        the ratio."""
         return handed_on(HANDS_ON, "plot")(self)
 
 
 @dataclass(frozen=True, eq=False)
 class GearSweep(DrawnDrives):
-    """Peak and RMS torque and top speed of a motor over gear ratios, and what of its limits is used: (M,) each."""
+    """Peak and RMS torque and top speed of a motor over gear ratios, and the utilisation of its limits: (M,) each."""
 
     joint: str
     motor: Motor | None
@@ -290,17 +292,18 @@ class GearSweep(DrawnDrives):
 
     @property
     def allowed(self) -> NDArray[np.bool_]:
-        """Where the motor's speed, peak torque and continuous torque suffice, as far as they are known: (M,)."""
+        """Ratios for which the motor's speed, peak torque and continuous torque suffice, as far as they are known:
+        (M,)."""
         return self.used <= 1.0
 
     @property
     def optimum(self) -> float:
-        """The ratio with the least RMS torque."""
+        """The ratio with the smallest RMS torque."""
         return float(self.ratio[np.argmin(self.rms)])
 
     @property
     def best(self) -> float:
-        """The ratio with the least RMS torque among those that the motor allows; NaN: none."""
+        """The ratio with the smallest RMS torque among those that the motor allows; NaN if there is none."""
         return (
             float(self.ratio[np.argmin(np.where(self.allowed, self.rms, np.inf))]) if self.allowed.any() else math.nan
         )
@@ -308,7 +311,7 @@ class GearSweep(DrawnDrives):
 
 @dataclass(frozen=True, eq=False)
 class Drives(DrawnDrives):
-    """The drives of an arm under a motion: those of its joints that have a motor or gear."""
+    """The drives of an arm under a motion, for those of its joints that have a motor or gear."""
 
     joints: tuple[DriveSizing, ...]
     peak_torque: Array = field(repr=False)  # of every joint of the arm, for quantiles
@@ -333,7 +336,7 @@ class Drives(DrawnDrives):
             if drive.joint == joint:
                 return drive
         raise DalembertError(
-            f"no drive of joint '{joint}'; there are those of {', '.join(x.joint for x in self.joints)}"
+            f"joint '{joint}' has no drive; joints with a drive are {', '.join(x.joint for x in self.joints)}"
         )
 
     def _repr_html_(self) -> str:
@@ -357,10 +360,10 @@ class Drives(DrawnDrives):
     def margins(self, quantiles: Mapping[str, ArrayLike] | None = None) -> dict[str, dict[str, float]]:
         """{joint: {check: margin}}.
 
-        quantiles  of the arm's joint torques under tolerances, {"peak": (n,), "rms": (n,), "holding": (n,)}, the last of
-                   gravity alone, as ``da.monte_carlo(…).quantiles(0.95)`` has them: what torque, heat, life and brakes need
-                   is scaled by them over the nominal ones, joint by joint. Speeds, bearing loads and emergency torques are
-                   those of the file
+        quantiles  of the arm's joint torques under tolerances, {"peak": (n,), "rms": (n,), "holding": (n,)}, the last
+                   for gravity alone, as ``da.monte_carlo(…).quantiles(0.95)`` returns them: the requirements on torque,
+                   heat, life and brakes are scaled by their ratio to the nominal torques, joint by joint. Speeds,
+                   bearing loads and emergency torques are those of the file
         """
         hold = [0.0] * len(self.names)
         for drive in self.joints:
@@ -372,7 +375,7 @@ class Drives(DrawnDrives):
             if key not in nominal or np.shape(value) != nominal[key].shape:
                 raise DalembertError(
                     f"quantiles['{key}'] has shape {np.shape(value)}; quantiles are {', '.join(map(repr, nominal))}, each of shape "
-                    f"({len(self.names)},), one for each joint"
+                    f"({len(self.names)},), one value per joint"
                 )
             factors[key] = np.asarray(value, float) / np.where(nominal[key] > 0, nominal[key], 1.0)
             factors[key] = np.where(nominal[key] > 0, factors[key], 1.0)
@@ -388,7 +391,7 @@ class Drives(DrawnDrives):
         return out
 
     def table(self) -> list[dict[str, Any]]:
-        """One row for each joint with a drive, {column: value}, for data frames and CSV."""
+        """One row per joint with a drive, {column: value}, for data frames and CSV."""
         rows = []
         for drive in self.joints:
             row: dict[str, Any] = {"joint": drive.joint, "light": drive.light, "deciding": drive.verdict}
@@ -401,7 +404,7 @@ class Drives(DrawnDrives):
         return rows
 
     def csv(self) -> str:
-        """The table as CSV; what is not known is an empty cell."""
+        """The table as CSV; unknown values are empty cells."""
         rows = self.table()
         text = StringIO()
         writer = csv.DictWriter(text, list(dict.fromkeys(key for row in rows for key in row)), lineterminator="\n")
@@ -415,7 +418,7 @@ SUMMARY = (
     *("torque_rms", "mean_torque", "mean_speed", "life_10", "life_50", "current_peak", "current_rms", "copper_loss"),
     *("temperature", "regenerated", "holding_torque", "twist", "lost_motion"),
 )
-# which quantile of the joint's torque scales a check
+# the quantile of the joint torque that scales a check
 SCALED = {
     "motor peak torque": "peak",
     "motor RMS torque": "rms",
@@ -426,10 +429,10 @@ SCALED = {
     "gear life L10": "rms",
     "holding brake": "holding",
 }
-POWERS = {"winding temperature rise": 2.0}  # of the torque, where it is not the first
+POWERS = {"winding temperature rise": 2.0}  # exponent of the torque, if it is not 1
 
 
-# -- from an arm and its motion ----------------------------------------------------------------------
+# -- evaluation along a motion -----------------------------------------------------------------------
 
 
 def drives_of(
@@ -475,17 +478,17 @@ def drives_of(
 
 
 def check_rules(**rules: float | None) -> None:
-    """An error for a requirement that is not a number above 0; None asks for nothing."""
+    """Raise an error for a requirement that is not a number above 0; None requires nothing."""
     for name, value in rules.items():
         if value is not None and not 0 < value < math.inf:
             raise DalembertError(f"{name} is {value!r}; it must be a number above 0")
 
 
 def carrier_accelerations(arm: Arm, at: MotionSamples, which: Sequence[int]) -> Array:
-    """ω̇_{i−1}·z_m for some joints (N, len(which)): what the carrying link adds to the rotor's spin.
+    """ω̇_{i−1}·z_m for some joints (N, len(which)): the contribution of the carrying link to the rotor's spin.
 
-    From the regressor's column of I_m, which is k (k q̈ + ω̇_{i−1}·z_m) in the joint's own row; of closed chains from that
-    of their tree.
+    From the regressor's column of I_m, which is k (k q̈ + ω̇_{i−1}·z_m) in the joint's own row; for closed chains from
+    that of their tree.
     """
     tree, bodies = arm.tree, arm.mechanism.tree.bodies
     out = np.empty((len(at.t), len(which)))
@@ -528,9 +531,9 @@ def judged(
     brake_factor: float,
     slides: bool = False,
 ) -> DriveSizing:
-    """One joint's drive; ``inertia`` and ``gravity`` (N,) are those of the load at the joint."""
+    """The drive of one joint; ``inertia`` and ``gravity`` (N,) are those of the load at the joint."""
     k = gear.reduction if gear is not None else 1.0
-    # a prismatic joint whose screw is not known has a force, and no torque at the gear's output
+    # a prismatic joint without a known screw has a force, but no torque at the gear output
     output = at_output(gear, load, slides=slides)
     J, weights = _inertia(motor, gear), durations(t)
     speed = k * qd
@@ -543,7 +546,7 @@ def judged(
     T_av, n_av = mean_torque(weights, output, qd, exponent), mean_speed(weights, speed)
     L10 = math.nan if gear is None else gear_life(gear, T_av, n_av)
     weight, most = float(np.abs(gravity).max()), float(np.abs(load).max())
-    hold = weight / abs(k) if weight > 1e-12 * most else 0.0  # rounding holds nothing
+    hold = weight / abs(k) if weight > 1e-12 * most else 0.0  # ignore rounding errors
     stiffness = gear.stiffness if gear is not None and gear.stiffness is not None else math.nan
     backlash = gear.backlash if gear is not None and gear.backlash is not None else math.nan
     electric = _electric(motor, t, weights, torque, speed)
@@ -604,7 +607,7 @@ def _motor_checks(
         checks.append(Check("peak current", values["current_peak"], motor.max_current, "A", float(t[at])))
     own_heat = motor.thermal_resistance is not None and not math.isnan(values["copper_loss"])
     if own_heat or (motor.thermal_time_constant is not None and motor.continuous_points):
-        # without thermal data of its own the temperature says what the RMS torque says
+        # without thermal data of its own, the temperature is equivalent to the RMS torque
         rise, most = values["temperature"] - motor.ambient, motor.winding_temperature_limit - motor.ambient
         checks.append(Check("winding temperature rise", rise, most, "K"))
     if motor.brake_torque is not None:
@@ -649,8 +652,8 @@ def _gear_checks(
 
 
 def _emergency_torque(motor: Motor | None, k: float, J: float, inertia: Array, gravity: Array) -> float:
-    """The torque at the gear's output when the holding brake stops the joint (N m): the largest along the motion, of
-    this joint alone, whose rotor takes its share of it. The drive's own stop is limited by its current."""
+    """Torque at the gear output when the holding brake stops the joint (N m): the largest along the motion, for
+    this joint alone, whose rotor takes its share of it. The stop of the drive itself is limited by its current."""
     if motor is None or motor.brake_torque is None:
         return 0.0
     own = k * k * J
@@ -659,29 +662,29 @@ def _emergency_torque(motor: Motor | None, k: float, J: float, inertia: Array, g
 
 
 def _electric(motor: Motor | None, t: Array, weights: Array, torque: Array, speed: Array) -> dict[str, float]:
-    """Current, heat and regenerated energy, as far as the motor's data tell."""
+    """Current, heat and regenerated energy, as far as the motor data determine them."""
     out = dict.fromkeys(("current_peak", "current_rms", "copper_loss", "temperature"), math.nan)
     loss: Array = np.zeros(len(t))
     if motor is not None and motor.torque_constant is not None:
         current = torque / motor.torque_constant
         out |= {"current_peak": float(np.abs(current).max()), "current_rms": rms_torque(weights, current)}
         if motor.resistance is not None:
-            # between two terminals of a star lie two phases: 3 I² R/2
+            # there are two phases in series between two terminals of a star connection: 3 I² R/2
             loss = (1.5 if motor.phases == 3 else 1.0) * motor.resistance * current**2
             out["copper_loss"] = float(weights @ loss / weights.sum())
     if motor is not None:
         out["temperature"] = _temperature(motor, t, weights, torque, speed, loss if loss.any() else None)
-    # mechanical power that comes back through the shaft, less what the winding turns into heat on its way
+    # mechanical power returned through the shaft, minus what the winding converts to heat
     _, returned = energies(t, (torque * speed + loss)[:, None])
     return out | {"regenerated": float(returned[0])}
 
 
 def _temperature(motor: Motor, t: Array, weights: Array, torque: Array, speed: Array, loss: Array | None) -> float:
-    """The highest winding temperature (°C) of the cycle that repeats for ever."""
+    """Peak winding temperature (°C) of the cycle repeated indefinitely."""
     if motor.thermal_resistance is not None and loss is not None:
         rise = motor.thermal_resistance * loss
     elif motor.continuous_points:
-        # the continuous torque brings the winding to its limit at 40 °C, and heat grows with the torque's square
+        # the continuous torque brings the winding to its limit at 40 °C, and heat grows with the square of the torque
         allowed = np.maximum(curve_at(motor.continuous_points, mean_speed(weights, speed)), 1e-300) * motor.derating
         rise = (motor.winding_temperature_limit - REFERENCE_AMBIENT) * (torque / allowed) ** 2
     else:
@@ -693,7 +696,7 @@ def _temperature(motor: Motor, t: Array, weights: Array, torque: Array, speed: A
 
 
 def periodic_peak(t: Array, rise: Array, constant: float) -> float:
-    """The peak of θ with constant · θ' = rise − θ once the cycle has repeated for ever.
+    """Peak of θ with constant · θ' = rise − θ when the cycle is repeated indefinitely.
 
     >>> t = np.linspace(0.0, 10.0, 1001)
     >>> round(periodic_peak(t, np.full(1001, 50.0), 30.0), 6)

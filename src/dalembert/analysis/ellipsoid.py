@@ -1,6 +1,6 @@
-"""What an arm can do with its tip: ellipsoids of acceleration, velocity and force, and the exact polytope.
+"""Capability of the end effector: ellipsoids of acceleration, velocity and force, and the exact polytope.
 
-S 7.9: torques with τᵀτ = 1 (here τᵀ W⁻² τ ≤ 1, W the torque limits if given) accelerate the tip of
+S 7.9: torques with τᵀτ = 1 (here τᵀ W⁻² τ ≤ 1, where W are the torque limits if given) accelerate the tip of
 an arm at rest to the points of the ellipsoid (7.148), centred at −J B⁻¹ g. Rows are those of the
 geometric Jacobian: v̇_e, in m/s² and rad/s².
 """
@@ -35,11 +35,11 @@ from dalembert.trajectory.limits import holding_torque
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# what the methods of an ellipsoid hand on to, by the modules that draw it: imported when it is first called
+# functions that methods of an ellipsoid delegate to, from the modules that draw it; imported on first use
 HANDS_ON = {"plot": "report.plots:plot_ellipsoid", "_repr_html_": "report.notebook:ellipsoid_html"}
 Array = NDArray[np.floating[Any]]
 Redundancy = Literal["pseudo-inverse", "dynamic", "exact"]
-FLAT = 1e-9  # relative: a polytope thinner than this has no thickness
+FLAT = 1e-9  # relative thickness below which a polytope is flat
 LimitsLike = ArrayLike | str  # numbers, or "arm" for the robot's own
 
 
@@ -49,9 +49,9 @@ class Ellipsoid:
 
     center  (…, m)
     axes    (…, m, m) unit vectors in its columns, in the order of the radii
-    radii   (…, m) from the largest to the smallest; 0 across a direction in which nothing can be done
+    radii   (…, m) in descending order; 0 along a direction without any capability
     rows    the names of the m components, ``what`` they are, ``unit`` of each
-    arm, q  whose it is, and where: configurations (…, n); ``frame`` the link it stands at, or "tip"
+    arm, q  the arm and its configurations (…, n); ``frame`` is the link of the ellipsoid, or "tip"
     """
 
     center: Array
@@ -71,12 +71,12 @@ class Ellipsoid:
 
     @property
     def measure(self) -> Array:
-        """The product of the radii: (…). Of the velocity ellipsoid w = √det(J Jᵀ), S (3.56), without limits."""
+        """Product of the radii: (…). For the velocity ellipsoid without limits, w = √det(J Jᵀ), S (3.56)."""
         return np.prod(self.radii, axis=-1)
 
     @property
     def units(self) -> tuple[str, ...]:
-        """The unit of every row."""
+        """Unit of every row."""
         return tuple(UNITS[self.what][row not in "xyz"] for row in self.rows)
 
     @property
@@ -85,7 +85,7 @@ class Ellipsoid:
         return self.axes * self.radii[..., None, :]
 
     def contains(self, a: ArrayLike, slack: float = 1e-9) -> NDArray[np.bool_]:
-        """Whether a (…, m) lies within; ``slack`` is relative to the radii."""
+        """Whether a (…, m) lies inside; ``slack`` is relative to the radii."""
         away = self._seen(_vectors("a", a, self.rows) - self.center)
         widest = np.maximum(self.radii[..., :1], 1e-300)
         thin = self.radii <= 1e-12 * widest
@@ -94,9 +94,9 @@ class Ellipsoid:
         return flat & ((share**2).sum(axis=-1) <= (1.0 + slack) ** 2)
 
     def max_acceleration(self, direction: ArrayLike) -> Array:
-        """How far the surface is from 0, not from the centre, along a direction (…, m): (…), S 7.9.
+        """Distance of the surface from 0, not from the centre, along a direction (…, m): (…), S 7.9.
 
-        The largest s ≥ 0 with s · direction / |direction| inside; NaN where no such s is.
+        The largest s ≥ 0 with s · direction / |direction| inside; NaN if there is no such s.
         """
         d = _unit(direction, self.rows)
         thin = self.radii <= 1e-12 * np.maximum(self.radii[..., :1], 1e-300)
@@ -107,24 +107,25 @@ class Ellipsoid:
         root = uc**2 - uu * (cc - 1.0)
         with np.errstate(invalid="ignore", divide="ignore"):
             s = np.where(uu > 0, (uc + np.sqrt(np.maximum(root, 0.0))) / uu, np.where(cc <= 1.0, 0.0, np.nan))
-        stuck = (thin & (np.abs(along) > 1e-12)).any(-1)  # a direction in which nothing can be done: only s = 0
+        stuck = (thin & (np.abs(along) > 1e-12)).any(-1)  # a direction without any capability: only s = 0
         s = np.where(stuck, np.where(cc <= 1.0, 0.0, np.nan), s)
         return np.where((root < 0) | (s < 0), np.nan, s)
 
     def _seen(self, a: Array) -> Array:
-        """The components of a along the axes."""
+        """Components of a along the axes."""
         return (np.swapaxes(self.axes, -1, -2) @ a[..., None])[..., 0]
 
     def shadow(self, P: Array, count: int = 181) -> tuple[Array, Array]:
-        """Of the shadow a → P a, P (2, m), on a plane: its centre (…, 2), and its edge about that, (…, 2, count)."""
+        """Projection a → P a, P (2, m), onto a plane: its centre (…, 2), and its outline about the centre, (…, 2,
+        count)."""
         U, s, _ = np.linalg.svd(P @ at_once("the ellipsoid", self.matrix), full_matrices=False)
         angle = np.linspace(0, 2 * np.pi, count)
         return self.center @ P.T, (U * s[..., None, :]) @ np.stack([np.cos(angle), np.sin(angle)])
 
     def plot(self, exact: Polytope | None = None) -> Figure:
-        """A matplotlib Figure: the ellipsoid at the arm's tip, and by itself in the planes of two components.
+        """A matplotlib Figure: the ellipsoid at the arm's tip, and separately in the planes of two components.
 
-        exact  the polytope of the same limits, from ``arm.acceleration_polytope``, drawn around it
+        exact  the polytope for the same limits, from ``arm.acceleration_polytope``, drawn around it
 
         >>> import dalembert as da
         >>> figure = da.load("planar-2r").dynamic_manipulability([0.3, 1.0]).plot()
@@ -154,7 +155,7 @@ UNITS = {
 
 
 def components(rows: tuple[str, ...], axes: str) -> Array:
-    """The matrix (len(axes), m) that takes a vector of these rows to its components along ``axes``, such as "xz"."""
+    """The matrix (len(axes), m) that maps a vector of these rows to its components along ``axes``, such as "xz"."""
     return np.array([[float(row == axis) for row in rows] for axis in axes])
 
 
@@ -169,12 +170,12 @@ def _unit(direction: ArrayLike, rows: tuple[str, ...]) -> Array:
     d = _vectors("the direction", direction, rows)
     length = np.linalg.norm(d, axis=-1, keepdims=True)
     if not (length > 0).all():
-        raise DalembertError("the direction is zero; it needs some length")
+        raise DalembertError("the direction is the zero vector; it must have a nonzero length")
     return d / length
 
 
 def _svd(A: Array, whole: bool = False) -> tuple[Array, Array, Array]:
-    """U, s, Vᵀ of every matrix (…, m, k); NaN for those that hold one, where LAPACK would give up on all."""
+    """U, s, Vᵀ of every matrix (…, m, k); NaN for matrices that contain NaN, where LAPACK would fail for all."""
     fine = np.asarray(np.isfinite(A).all(axis=(-2, -1), keepdims=True))
     U, s, Vt = np.linalg.svd(np.where(fine, A, 1.0), full_matrices=whole)
     if fine.all():
@@ -192,7 +193,7 @@ def _image(center: Array, G: Array, rows: tuple[str, ...], what: str) -> Ellipso
     return Ellipsoid(center, axes * np.where(biggest < 0, -1.0, 1.0), radii[..., :m], rows, what)
 
 
-# -- what they are made of -----------------------------------------------------------------------
+# -- common quantities ---------------------------------------------------------------------------
 
 
 @brief
@@ -208,12 +209,12 @@ class Reach:
 
     @property
     def rows(self) -> tuple[str, ...]:
-        """The names of the rows: x, y, z, and wx, wy, wz."""
+        """Names of the rows: x, y, z, and wx, wy, wz."""
         return row_names(self.space)
 
 
 def task_space(arm: Arm, task: Task, frame: str = "tip") -> Space:
-    """The rows of the task; without it those of the tip's position that the arm can move."""
+    """The rows of the task; by default, those of the tip position that the arm can move."""
     chain = with_frame(arm, frame)
     space = space_of(arm, chain, "geometric", task)
     if task is None:
@@ -223,7 +224,7 @@ def task_space(arm: Arm, task: Task, frame: str = "tip") -> Space:
 
 
 def reach(arm: Arm, q: ArrayLike, task: Task = None, frame: str = "tip") -> Reach:
-    """What the ellipsoids need, in float64 whatever q is: ranks are told apart by less than float32 resolves."""
+    """Quantities for the ellipsoids, in float64 for any q, since rank decisions need more than float32 resolves."""
     q = at_once("q", q)
     arm._needs_inertia()
     space = task_space(arm, task, frame)
@@ -234,7 +235,7 @@ def reach(arm: Arm, q: ArrayLike, task: Task = None, frame: str = "tip") -> Reac
 
 
 def sizes(arm: Arm, limits: LimitsLike | None, kind: str = "effort") -> Array:
-    """diag W: 1 without limits; "arm" for the robot's own; else one number a joint."""
+    """diag W: 1 without limits; the robot's own for "arm"; otherwise one number per joint."""
     word = {"effort": "torque", "velocity": "velocity"}[kind]
     if limits is None:
         return np.ones(arm.n)
@@ -263,7 +264,8 @@ def sizes(arm: Arm, limits: LimitsLike | None, kind: str = "effort") -> Array:
 
 
 def _of(what: str) -> Callable[[Callable[..., Ellipsoid]], Callable[..., Ellipsoid]]:
-    """The function of (arm, q, limits, task, …) with lazy ellipsoids of a Dask array q; singularities are told by block."""
+    """The function of (arm, q, limits, task, …) with lazy ellipsoids for a Dask array q; singularities are reported per
+    block."""
 
     def decorate(function: Callable[..., Ellipsoid]) -> Callable[..., Ellipsoid]:
         @wraps(function)
@@ -311,7 +313,7 @@ def dynamic_manipulability(
 ) -> Ellipsoid:
     """See :meth:`Arm.dynamic_manipulability`."""
     if redundancy not in ("pseudo-inverse", "dynamic", "exact"):
-        raise DalembertError(f"redundancy is '{redundancy}'; it is 'pseudo-inverse', 'dynamic' or 'exact'")
+        raise DalembertError(f"redundancy is '{redundancy}'; it must be 'pseudo-inverse', 'dynamic' or 'exact'")
     at, w = reach(arm, q, task, frame), sizes(arm, torque_limits)
     center = at.center if gravity else np.zeros_like(at.center)
     if redundancy == "exact" or at.J.shape[-2] == arm.n:
@@ -331,7 +333,7 @@ def dynamic_manipulability(
 def velocity_manipulability(
     arm: Arm, q: ArrayLike, velocity_limits: LimitsLike | None = None, task: Task = None, *, frame: str = "tip"
 ) -> Ellipsoid:
-    """The tip velocities of joint velocities with |W⁻¹ q̇| ≤ 1: vᵀ (J W² Jᵀ)⁻¹ v ≤ 1. Masses have no part in it."""
+    """Tip velocities for joint velocities with |W⁻¹ q̇| ≤ 1: vᵀ (J W² Jᵀ)⁻¹ v ≤ 1. Masses have no influence."""
     space = task_space(arm, task, frame)
     kernel = over_threads(machine.kernel(with_frame(arm, frame), TIP["jacobian"].of(space)))
     with np.errstate(all="ignore"):
@@ -350,7 +352,7 @@ def manipulability(arm: Arm, q: ArrayLike, task: Task = None, *, dynamic: bool =
 def force_manipulability(
     arm: Arm, q: ArrayLike, torque_limits: LimitsLike | None = None, task: Task = None, *, frame: str = "tip"
 ) -> Ellipsoid:
-    """The tip forces that torques with |W⁻¹ τ| ≤ 1 hold, τ = Jᵀ h, weight left out: hᵀ J W⁻² Jᵀ h ≤ 1.
+    """Tip forces that torques with |W⁻¹ τ| ≤ 1 can hold, τ = Jᵀ h, without gravity: hᵀ J W⁻² Jᵀ h ≤ 1.
 
     Its long axes are the short ones of the velocity ellipsoid: the duality of kinetics and statics.
     """
@@ -363,10 +365,10 @@ def force_manipulability(
 def static_manipulability(
     arm: Arm, q: ArrayLike, torque_limits: LimitsLike | None = None, task: Task = None, *, frame: str = "tip"
 ) -> Ellipsoid:
-    """The forces h_e of an arm that stands still under its own weight: |W⁻¹ (g + Jᵀ h)| ≤ 1.
+    """Forces h_e of an arm at rest under its own weight: |W⁻¹ (g + Jᵀ h)| ≤ 1.
 
-    g has springs, counterbalances and offsets in it. The weight moves the centre and, where the arm has more joints than rows, takes some of the
-    torque for itself: the ellipsoid shrinks. An arm too weak to stand has none: NaN radii.
+    g includes springs, counterbalances and offsets. The weight shifts the centre and, if the arm has more joints than
+    rows, uses up part of the torque: the ellipsoid shrinks. An arm too weak to support itself has none: NaN radii.
     """
     at, w = reach(arm, q, task, frame), sizes(arm, torque_limits)
     _check_rank(at)
@@ -387,11 +389,13 @@ def _force(at: Reach, w: Array, center: Array, size: Array) -> Ellipsoid:
 
 
 def _check_rank(at: Reach, instead: str = "") -> None:
-    """Refuse where J has no right inverse: the smallest beside the usual largest singular value."""
+    """Raise an error where J has no right inverse, judged by its smallest singular value relative to the typical
+    largest."""
     J = at.J
     if J.shape[-2] > J.shape[-1]:
         raise SingularityError(
-            f"the task has {J.shape[-2]} rows ({', '.join(at.rows)}) and arm '{at.arm.name}' {J.shape[-1]} joints; take fewer rows",
+            f"the task has {J.shape[-2]} rows ({', '.join(at.rows)}), but arm '{at.arm.name}' has {J.shape[-1]} "
+            "joints; use fewer rows",
             "kinematic", (), 0.0,
         )  # fmt: skip
     _, singular, _ = _svd(J)
@@ -412,7 +416,7 @@ def _check_rank(at: Reach, instead: str = "") -> None:
 @brief
 @dataclass(frozen=True, eq=False)
 class Polytope:
-    """All a = center + Σ_i u_i generators[:, i] with |u_i| ≤ 1: what motors with torque limits can do.
+    """All a = center + Σ_i u_i generators[:, i] with |u_i| ≤ 1: the capability of motors with torque limits.
 
     center      (m,) = −J B⁻¹ g;  generators (m, n) = J B⁻¹ diag(torque limits)
     """
@@ -430,7 +434,7 @@ class Polytope:
 
     @property
     def vertices(self) -> Array:
-        """Its corners: (k, m); for two rows in the order in which they follow each other."""
+        """Vertices: (k, m); for two rows, in the order along the boundary."""
         with extra("motion", "the list of corners of a polytope"):
             from scipy.spatial import ConvexHull
 
@@ -445,7 +449,7 @@ class Polytope:
         return points[ConvexHull(points).vertices]
 
     def shadow(self, P: Array) -> Array:
-        """The corners (k, 2), anticlockwise, of the shadow a → P a, P (2, m), on a plane."""
+        """Vertices (k, 2), counterclockwise, of the projection a → P a, P (2, m), onto a plane."""
         return P @ self.center + _polygon(P @ self.generators)
 
     def support(self, direction: ArrayLike) -> Array:
@@ -454,22 +458,22 @@ class Polytope:
         return d @ self.center + np.abs(d @ self.generators).sum(axis=-1)
 
     def contains(self, a: ArrayLike, slack: float = 1e-9) -> NDArray[np.bool_]:
-        """Whether a (…, m) lies within: whether torques within the limits make it."""
+        """Whether a (…, m) lies inside, that is, whether torques within the limits produce it."""
         points = _vectors("a", a, self.rows)
         inside = [self._shortest(p - self.center) <= 1.0 + slack for p in points.reshape(-1, len(self.center))]
         return np.array(inside).reshape(points.shape[:-1])
 
     def max_acceleration(self, direction: ArrayLike) -> Array:
-        """The largest s ≥ 0 with s · direction / |direction| in the set, (…); NaN where there is none."""
+        """The largest s ≥ 0 with s · direction / |direction| in the set, (…); NaN if there is none."""
         d = _unit(direction, self.rows)
         values = [self._farthest(way) for way in d.reshape(-1, len(self.center))]
         return np.array(values).reshape(d.shape[:-1])
 
     @cached_property
     def _facets(self) -> tuple[Array, Array]:
-        """N (k, m) and h (k,): the accelerations a with |N (a − center)| ≤ h are the set.
+        """N (k, m) and h (k,): the set consists of the accelerations a with |N (a − center)| ≤ h.
 
-        A facet of a set of m dimensions is spanned by m − 1 generators; one of fewer dimensions has h = 0 across it.
+        A facet of an m-dimensional set is spanned by m − 1 generators; a set of lower dimension has h = 0 across it.
         """
         n = self.generators.shape[1]
         U, sizes, _ = np.linalg.svd(self.generators)
@@ -479,13 +483,13 @@ class Polytope:
             return np.concatenate([U.T[:rank], across]), np.r_[np.abs(G).sum(axis=1), np.zeros(len(across))]
         spanning = G[:, list(itertools.combinations(range(n), rank - 1))].transpose(1, 0, 2)
         frames, sizes, _ = np.linalg.svd(spanning)
-        frames = frames[sizes[:, -1] > FLAT * sizes[:, 0].max()]  # the others span less than a facet
+        frames = frames[sizes[:, -1] > FLAT * sizes[:, 0].max()]  # the others do not span a facet
         normals = frames[:, :, -1]
         heights = np.abs(normals @ G).sum(axis=1)
         return np.concatenate([normals @ U[:, :rank].T, across]), np.r_[heights, np.zeros(len(across))]
 
     def _shortest(self, a: Array) -> float:
-        """The least max |u_i| with G u = a."""
+        """The smallest max |u_i| with G u = a."""
         N, h = self._facets
         size, slack = np.abs(N @ a), self._slack
         if (size[h <= slack] > slack).any():
@@ -505,12 +509,12 @@ class Polytope:
 
     @property
     def _slack(self) -> float:
-        """What rounding may make of a zero."""
+        """Rounding tolerance for zero."""
         return FLAT * float(np.abs(self.generators).sum() + np.abs(self.center).sum())
 
 
 def _polygon(G: Array) -> Array:
-    """The corners of the zonogon Σ u_i G[:, i], anticlockwise: twice as many as there are generators."""
+    """Vertices of the zonogon Σ u_i G[:, i], counterclockwise: twice as many as there are generators."""
     turned = G * np.where((G[1] < 0) | ((G[1] == 0) & (G[0] < 0)), -1.0, 1.0)
     turned = turned[:, np.linalg.norm(G, axis=0) > 0]
     order = np.argsort(np.arctan2(turned[1], turned[0]))
@@ -531,6 +535,6 @@ def acceleration_polytope(
     """See :meth:`Arm.acceleration_polytope`."""
     at = reach(arm, q, task, frame)
     if at.J.ndim != 2:
-        raise ShapeError(f"a polytope belongs to one configuration, and q has shape {np.shape(q)}")
+        raise ShapeError(f"a polytope belongs to one configuration, but q has shape {np.shape(q)}")
     center = at.center if gravity else np.zeros_like(at.center)
     return Polytope(center, at.over_B_J * sizes(arm, torque_limits), at.rows)

@@ -1,4 +1,4 @@
-"""Means and energies over a motion: integrals by trapezoids between its sample instants."""
+"""Means and energies over a motion: integrals by the trapezoidal rule between its sample times."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Array = NDArray[np.floating[Any]]
 
 
 def durations(t: Array) -> Array:
-    """The time that each instant stands for, the half steps beside it: (N,); 1 each when no time passes.
+    """The time that each sample represents, half the steps on both sides: (N,); 1 each if the duration is zero.
 
     >>> durations(np.array([0.0, 1.0, 3.0]))
     array([0.5, 1.5, 1. ])
@@ -22,18 +22,18 @@ def durations(t: Array) -> Array:
 
 
 def rms(t: Array, x: Array) -> Array:
-    """The root mean square over time of x (N, n): (n,); of what stands there when no time passes."""
+    """Root mean square over time of x (N, n): (n,); of the samples themselves if the duration is zero."""
     if t[-1] == t[0]:
         return np.sqrt(np.mean(x**2, axis=0))
-    share = np.diff(t, prepend=t[0]) + np.diff(t, append=t[-1])  # an instant stands for the half steps beside it
+    share = np.diff(t, prepend=t[0]) + np.diff(t, append=t[-1])  # each sample represents half the steps on both sides
     return np.sqrt(share @ x**2 / (2 * (t[-1] - t[0])))
 
 
 def energies(t: Array, power: Array) -> tuple[Array, Array]:
     """(given, returned), each (n,) and ≥ 0: the integrals of the positive and the negative power.
 
-    The power is taken to be straight between samples, so that given − returned is the integral by
-    trapezoids exactly.
+    The power is taken to be linear between samples, so that given − returned is exactly the integral by the
+    trapezoidal rule.
 
     >>> energies(np.array([0.0, 2.0]), np.array([[1.0], [-1.0]]))
     (array([0.5]), array([0.5]))

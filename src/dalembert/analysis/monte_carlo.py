@@ -1,14 +1,14 @@
-"""Torques of many robots of one design: masses, friction and payload drawn within their tolerances.
+"""Torques of many robots of one design, with masses, friction and payload drawn within their tolerances.
 
 Every sample is a set of parameters π of S (7.81), and the torques of all samples come from one kernel that takes π as an
-input: nothing is compiled per sample. Samples are drawn in pieces of fixed size, each with a seed of its own, so that the
+input: nothing is compiled per sample. Samples are drawn in blocks of fixed size, each with its own seed, so that the
 results do not depend on how many processes or machines compute them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,45 +21,48 @@ from dalembert.analysis.motion_samples import Motion, MotionSamples, check_fits,
 from dalembert.analysis.sizing import check_finite, joint_units, limits_of, rms
 from dalembert.arm import Arm
 from dalembert.arm.handed_on import handed_on
+from dalembert.arm.resuming import resumable_run
 from dalembert.arrays import double, shown
 from dalembert.environment.cluster import connected, spread
 from dalembert.equations.regressor import WIDTH
 from dalembert.errors import DalembertError
+from dalembert.files.journal import Resume
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# what the methods of a study hand on to, by the modules that draw it: imported when it is first called
+# functions that methods of a study delegate to, from the modules that draw it; imported on first use
 HANDS_ON = {"plot": "report.plots:monte_carlo_figure", "_repr_html_": "report.notebook:monte_carlo_html"}
 Array = NDArray[np.floating[Any]]
 Distribution = Literal["uniform", "normal"]
 
-PIECE = 256  # samples that are drawn with one seed
-STATES = 1 << 17  # at most, of one call of the kernel
+PIECE = 256  # samples drawn with one seed
+STATES = 1 << 17  # maximum number of states per kernel call
+COLUMNS = ("peak", "rms", "holding")  # the torques of a piece
 QUANTILES = (0.05, 0.5, 0.95, 0.99)
 
-# what can vary, and how a tolerance is given
-SHARES = ("mass", "inertia", "rotor", "viscous", "coulomb")  # ± a share of the value, for all joints or for each
-LENGTHS = ("com",)  # ± m along each axis of the link's frame
-PAYLOAD = ("payload", "payload_com")  # (least, most) in kg; ± m along each axis of the tip's frame
+# the quantities that can vary, and the form of their tolerances
+SHARES = ("mass", "inertia", "rotor", "viscous", "coulomb")  # ± a share of the value, for all joints or per joint
+LENGTHS = ("com",)  # ± m along each axis of the link frame
+PAYLOAD = ("payload", "payload_com")  # (least, most) in kg; ± m along each axis of the tip frame
 KEYS = (*SHARES, *LENGTHS, *PAYLOAD)
 
 
 @dataclass(frozen=True)
 class Tolerances:
-    """How far the robots of one design differ from its file; what is not given does not vary.
+    """Deviations of the robots of one design from its file; quantities without a tolerance do not vary.
 
-    mass      ± share of each link's mass; its inertia changes in proportion: 0.05 for ± 5 %
+    mass      ± share of each link's mass, with its inertia in proportion: 0.05 for ± 5 %
     com       ± m of each coordinate of each link's centre of mass
-    inertia   ± share of each link's inertia about its centre of mass, besides that of its mass
+    inertia   ± share of each link's inertia about its centre of mass, in addition to the effect of its mass
     rotor     ± share of each rotor's inertia
     viscous   ± share of each viscous coefficient; ``coulomb`` of each Coulomb level
-    payload   (least, most) kg held at the tip in addition to what the arm and the motion hold
-    payload_com  ± m of each coordinate of that payload's centre of mass, about ``payload_at`` in the tip's frame (m)
-    distribution "uniform" within the tolerances, or "normal" with the tolerance as two standard deviations, and never
-              beyond three
+    payload   (least, most) kg held at the tip in addition to the payloads of the arm and the motion
+    payload_com  ± m of each coordinate of that payload's centre of mass, about ``payload_at`` in the tip frame (m)
+    distribution "uniform" within the tolerances, or "normal" with the tolerance as two standard deviations, truncated
+              at three
 
-    All but the payload's are one number, or one for each joint.
+    All but those of the payload are one number, or one per joint.
 
     >>> Tolerances(mass=0.05, coulomb=[0.3, 0.4]).coulomb
     (0.3, 0.4)
@@ -103,7 +106,7 @@ class Tolerances:
 
     @property
     def text(self) -> str:
-        """What varies, in words."""
+        """A description of what varies."""
         words = []
         for name in (*SHARES, *LENGTHS, "payload_com"):
             value = getattr(self, name)
@@ -134,13 +137,14 @@ class Tolerances:
 
 @dataclass(frozen=True, eq=False)
 class MonteCarlo:
-    """Peak and RMS torques of many robots of one design along one motion: :func:`monte_carlo` makes it.
+    """Peak and RMS torques of many robots of one design along one motion, created by :func:`monte_carlo`.
 
-    peak, rms   (samples, n) largest size and root mean square of each joint's torque over the motion, N m or N
-    limit       (n,) the effort limits, NaN where there is none
-    nominal_peak, nominal_rms   (n,) of the robot as its file has it
-    holding     (samples, n) the largest torque of gravity along the motion, where motors have holding brakes; or None
-    drawn       (samples, k) the factors and additions that were drawn, named in ``names``: 1.03 is a mass 3 % above
+    peak, rms   (samples, n) peak magnitude and root mean square of each joint torque over the motion, N m or N
+    limit       (n,) effort limits, NaN where there is none
+    nominal_peak, nominal_rms   (n,) of the robot as specified in its file
+    holding     (samples, n) largest gravity torque along the motion, if motors have holding brakes; otherwise None
+    drawn       (samples, k) the factors and offsets that were drawn, named in ``names``: 1.03 is a mass 3 % above
+                nominal
 
     >>> import dalembert as da
     >>> motion = da.triangular([0.0, 0.0], [1.0, -2.0], duration=2.0)
@@ -172,36 +176,36 @@ class MonteCarlo:
         return f"<MonteCarlo of '{self.arm}': {len(self.peak):,} robots; {worst}>"
 
     def quantile(self, share: ArrayLike, of: Literal["peak", "rms", "holding"] = "peak") -> Array:
-        """The torque that this share of the robots stays below: (…, n)."""
+        """The torque that this share of the robots does not exceed: (…, n)."""
         shares = double("share", share)
         if not np.all((shares >= 0.0) & (shares <= 1.0)):
             raise DalembertError(f"share is {shown(share)}; it must be from 0 to 1: 0.95 is 95 % of the robots")
         if of not in ("peak", "rms", "holding"):
-            raise DalembertError(f"of is {shown(of)}; it can be 'peak', 'rms' or 'holding'")
+            raise DalembertError(f"of is {shown(of)}; it must be 'peak', 'rms' or 'holding'")
         values = getattr(self, of)
         if values is None:
-            raise DalembertError(
-                f"arm '{self.arm}' has no holding brakes, so that its holding torques were not computed"
-            )
+            raise DalembertError(f"arm '{self.arm}' has no holding brakes, so its holding torques were not computed")
         return np.quantile(values, shares, axis=0)
 
     def quantiles(self, share: float = 0.95) -> dict[str, Array]:
-        """What ``Drives.margins`` takes, {"peak": (n,), "rms": (n,)} and of arms with holding brakes "holding"."""
+        """Input of ``Drives.margins``: {"peak": (n,), "rms": (n,)} and, for arms with holding brakes, "holding"."""
         kinds: tuple[Literal["peak", "rms", "holding"], ...] = ("peak", "rms", "holding")
         return {of: self.quantile(share, of) for of in kinds if getattr(self, of) is not None}
 
     def margin(self, share: ArrayLike = 0.95) -> Array:
-        """What at least this share of the robots have left of the effort limit, as a share of it: (…, n), NaN without limit."""
+        """Margin to the effort limit that at least this share of the robots has, as a share of it: (…, n), NaN without
+        limit."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return 1.0 - self.quantile(share) / self.limit
 
     @cached_property
     def exceeded(self) -> Array:
-        """The share of the robots whose peak torque is above the limit: (n,), NaN where there is no limit."""
+        """Share of the robots whose peak torque exceeds the limit: (n,), NaN where there is no limit."""
         return np.where(np.isnan(self.limit), np.nan, (self.peak > self.limit).mean(axis=0))
 
     def causes(self, joint: int, of: Literal["peak", "rms"] = "peak") -> list[tuple[str, float]]:
-        """What was drawn, by its correlation with the torque of a joint (counted from 0), the strongest first."""
+        """The drawn quantities and their correlation with the torque of a joint (counted from 0), the strongest
+        first."""
         torque = getattr(self, of)[:, joint]
         spread_of = self.drawn.std(axis=0) * torque.std()
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -211,7 +215,7 @@ class MonteCarlo:
         return [(self.names[k], float(correlation[k])) for k in order]
 
     def table(self, shares: Sequence[float] = QUANTILES) -> list[dict[str, Any]]:
-        """One row for each joint, {column: value}: nominal, quantiles, limit, margin and share above the limit."""
+        """One row per joint, {column: value}: nominal, quantiles, limit, margin and share above the limit."""
         quantiles = self.quantile(shares)
         rows = []
         for i, name in enumerate(self.joints):
@@ -223,7 +227,8 @@ class MonteCarlo:
         return rows
 
     def plot(self) -> Figure:
-        """A matplotlib Figure: for every joint the peak torques from the 1 % to the 99 % quantile, nominal, and its limit."""
+        """A matplotlib Figure with the peak torques of every joint from the 1 % to the 99 % quantile, nominal, and its
+        limit."""
         return handed_on(HANDS_ON, "plot")(self)
 
     def _repr_html_(self) -> str:
@@ -261,15 +266,19 @@ def monte_carlo(
     tip_wrench: ArrayLike | None = None,
     cluster: Any = None,
     progress: Callable[[float], None] | None = None,
+    resume: Resume = False,
 ) -> MonteCarlo:
-    """Torques along a motion for many robots whose numbers are drawn within tolerances.
+    """Torques along a motion for many robots whose parameters are drawn within tolerances.
 
-    motion      a Trajectory, with the payloads and wrenches of its events, or anything with .t (N,), .q, .qd, .qdd (N, n)
+    motion      a Trajectory, with the payloads and wrenches of its events, or any object with .t (N,), .q, .qd, .qdd
+                (N, n)
     tolerances  :class:`Tolerances`, or a dict such as {"mass": 0.05, "coulomb": 0.3, "payload": (0, 2)}
-    samples     how many robots; ``seed`` says which: the same seed draws the same robots, however they are computed
+    samples     number of robots; ``seed`` selects them: the same seed gives the same robots, however they are computed
     tip_wrench  (6,) or (N, 6) exerted by the tip on its environment
-    cluster     the address of a Dask scheduler, or a ``distributed.Client``, whose workers share the samples
-    progress    called with the fraction done
+    cluster     address of a Dask scheduler, or a ``distributed.Client``, whose workers share the samples
+    progress    called with the completed fraction
+    resume      True keeps the samples on disk as they are computed, so that the same call resumes a study that was
+                interrupted, with the same bits; a function is also called with a sentence that says what is resumed
 
     >>> import dalembert as da
     >>> motion = da.triangular([0.0, 0.0], [1.0, -1.0], duration=1.0)
@@ -286,24 +295,31 @@ def monte_carlo(
     work.check()
     pieces = [(first, min(first + PIECE, samples)) for first in range(0, samples, PIECE)]
 
-    def done(count: int) -> None:
-        if progress is not None:
-            progress(count / len(pieces))
-
     results: list[tuple[Array, ...]] = []
-    if cluster is None:
-        for count, piece in enumerate(pieces, 1):
-            results.append(work.piece(piece))
-            done(count)
-    else:
-        with connected(cluster) as client, closing(spread(client, _Work.piece, work, pieces, done)) as taken:
-            results = list(taken)
+    inputs = (tolerances, at, work.push, work.seed, samples)
+    with resumable_run(resume, "Monte-Carlo study", arm, *inputs) as journal:
+        missing = [piece for piece in pieces if not journal.has(f"samples from {piece[0]}")]
+        with closing(_computed(work, missing, cluster)) as computed:
+            for count, piece in enumerate(pieces, 1):
+                step = journal.step(f"samples from {piece[0]}", lambda: dict(zip(COLUMNS, next(computed), strict=True)))
+                results.append((*(step[name] for name in COLUMNS), work.drawn(piece)))
+                if progress is not None:
+                    progress(count / len(pieces))
     peak, mean, holding, drawn = (np.concatenate(part) for part in zip(*results, strict=True))
     nominal_peak, nominal_rms, *_ = work.nominal()
     return MonteCarlo(
         arm.name, arm.joint_names, joint_units(arm)["torque"], peak, mean, limits_of(arm, "effort"), nominal_peak[0],
         nominal_rms[0], drawn, work.names, tolerances, holding if work.brakes else None,
     )  # fmt: skip
+
+
+def _computed(work: _Work, pieces: Sequence[tuple[int, int]], cluster: Any) -> Generator[tuple[Array, ...], None, None]:
+    """(peak, rms, holding) of every piece, in their order: here, or on the workers of a cluster."""
+    if cluster is None:
+        yield from map(work.piece, pieces)
+    elif pieces:
+        with connected(cluster) as client, closing(spread(client, _Work.piece, work, pieces)) as taken:
+            yield from taken
 
 
 def _instants(arm: Arm, motion: Motion) -> MotionSamples:
@@ -314,7 +330,7 @@ def _instants(arm: Arm, motion: Motion) -> MotionSamples:
 
 @dataclass(frozen=True, eq=False)
 class _Work:
-    """What all pieces share: it travels to the workers of a cluster."""
+    """Common input of all blocks, which is sent to the workers of a cluster."""
 
     arm: Arm
     tolerances: Tolerances
@@ -323,31 +339,31 @@ class _Work:
     seed: int
 
     def check(self) -> None:
-        """Tolerances for each joint must be as many as there are joints with parameters."""
+        """Check that tolerances per joint match the number of joints with parameters."""
         for name in (*SHARES, *LENGTHS):
             value = getattr(self.tolerances, name)
             if isinstance(value, tuple) and len(value) != self.count:
                 raise DalembertError(
-                    f"the tolerance of {name} has {len(value)} numbers; arm '{self.arm.name}' has parameters of {self.count} joints: "
-                    f"give one number, or {self.count}"
+                    f"the tolerance of {name} has {len(value)} numbers, but arm '{self.arm.name}' has {self.count} "
+                    f"joints with parameters: give one number, or {self.count}"
                 )
         own = self.arm.parameters[: self.count * WIDTH].reshape(self.count, WIDTH)
         for k, name in enumerate(("rotor", "viscous", "coulomb"), 10):
             if name in self._varied(SHARES) and not own[:, k].any():
                 what = "rotors" if name == "rotor" else f"{name} friction"
                 raise DalembertError(
-                    f"the tolerance of {name} is a share of what the robot has, and arm '{self.arm.name}' has no {what}; leave the "
-                    "tolerance out, or give the robot a value"
+                    f"the tolerance of {name} is a share of the robot's value, but arm '{self.arm.name}' has no "
+                    f"{what}; omit the tolerance, or give the robot a value"
                 )
 
     @property
     def count(self) -> int:
-        """Joints that have parameters: those of the tree."""
+        """Number of joints with parameters: those of the tree."""
         return self.arm.sizes["N"]
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """What is drawn, in the order of the columns."""
+        """Names of the drawn quantities, in the order of the columns."""
         joints = [joint.name for joint in self.arm.robot.tree_joints]
         axes = [f"{axis} of the centre of mass" for axis in "xyz"]
         titles = {
@@ -367,22 +383,25 @@ class _Work:
 
     @property
     def brakes(self) -> bool:
-        """Whether motors have holding brakes, so that gravity alone matters, too."""
+        """Whether motors have holding brakes, so that gravity alone also matters."""
         return any(j.motor is not None and j.motor.brake_torque is not None for j in self.arm.robot.moving_joints)
 
     def piece(self, ends: tuple[int, int]) -> tuple[Array, ...]:
-        """(peak, rms, holding, drawn) of the samples from first to before last."""
+        """(peak, rms, holding) of the samples from the first up to but excluding the last."""
+        return self._torques(self.drawn(ends))
+
+    def drawn(self, ends: tuple[int, int]) -> Array:
+        """(samples, k) factors and additions of these samples."""
         first, last = ends
         random = np.random.default_rng([self.seed, first // PIECE])
-        drawn = self._drawn(random)[: last - first]
-        return self._torques(drawn)
+        return self._drawn(random)[: last - first]
 
     def nominal(self) -> tuple[Array, ...]:
-        """The same of the robot as its file has it."""
+        """The same results for the robot as specified in its file."""
         return self._torques(None)
 
     def _drawn(self, random: np.random.Generator) -> Array:
-        """A whole piece of samples, so that fewer samples are the first of more: (PIECE, k)."""
+        """A whole block of samples, so that a smaller number of samples is a prefix of a larger one: (PIECE, k)."""
         t, N = self.tolerances, self.count
 
         def within(tolerance: Any, *shape: int) -> Array:
@@ -403,7 +422,7 @@ class _Work:
         return np.concatenate([np.empty((PIECE, 0)), *columns], axis=1)
 
     def _parts(self, drawn: Array) -> dict[str, Array]:
-        """The columns of what was drawn, by name."""
+        """The columns of the drawn values, by name."""
         N, at, parts = self.count, 0, {}
         sizes = {**dict.fromkeys(self._varied(SHARES), N), **dict.fromkeys(self._varied(LENGTHS), 3 * N)}
         sizes |= {"payload": 1} if self.tolerances.payload[1] > 0 else {}
@@ -425,7 +444,7 @@ class _Work:
         scale = parts.get("mass", 1.0)
         new_m, new_c = m * scale, c + parts.get("com", np.zeros((S, 3 * N))).reshape(S, N, 3)
         tensor = about_com * np.broadcast_to(scale * parts.get("inertia", 1.0), (S, N))[..., None]
-        # a first moment without a mass is a fit's: there is nothing to shift
+        # a first moment without a mass comes from a fit: there is nothing to shift
         of_joints[..., 1:4] = np.where(m[..., None] != 0, new_m[..., None] * new_c, h)
         of_joints[..., 4:10] = tensor + _steiner(new_m, np.where(m[..., None] != 0, new_c, 0.0))
         of_joints[..., 0] = new_m
@@ -441,12 +460,12 @@ class _Work:
         return numbers
 
     def _torques(self, drawn: Array | None) -> tuple[Array, ...]:
-        """Peak, RMS and largest gravity torques of the samples, and what was drawn."""
+        """Peak, RMS and largest gravity torques of the samples; without samples, those of the robot in its file."""
         at, rows = self.at, [] if drawn is None else list(self._slices(len(drawn)))
         if drawn is None:
             tau = at.model(self.arm).inverse_dynamics(at.q, at.qd, at.qdd, self.push)
             check_finite(self.arm, at.t, tau)
-            return np.abs(tau).max(axis=0)[None], rms(at.t, tau)[None], np.empty((1, 0)), np.empty((1, 0))
+            return np.abs(tau).max(axis=0)[None], rms(at.t, tau)[None], np.empty((1, 0))
         numbers = self._numbers(drawn)
         peak, mean, holding = np.zeros((3, len(drawn), self.arm.n))
         for part in rows:
@@ -459,10 +478,10 @@ class _Work:
             mean[part] = [rms(at.t, robot) for robot in tau]
             if self.brakes:
                 holding[part] = np.abs(varied.gravity_torque(at.q)).max(axis=1)
-        return peak, mean, holding, drawn
+        return peak, mean, holding
 
     def _slices(self, count: int) -> Iterator[slice]:
-        """Samples that are computed at once."""
+        """Slices of samples that are computed at once."""
         step = max(1, STATES // len(self.at.t))
         for first in range(0, count, step):
             yield slice(first, min(first + step, count))

@@ -1,4 +1,4 @@
-"""A motion at its instants, with what it carries there: what sizing, drives and Monte-Carlo read of it."""
+"""Samples of a motion with its loads, the input of sizing, drives and Monte-Carlo studies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = NDArray[np.floating[Any]]
 
 
 class Motion(Protocol):
-    """What sizing reads of a motion: instants (N,) and joint motions (N, n)."""
+    """The attributes of a motion that sizing reads: times (N,) and joint motions (N, n)."""
 
     @property
     def t(self) -> Any: ...
@@ -33,9 +33,9 @@ class Motion(Protocol):
 @brief
 @dataclass(frozen=True)
 class MotionSamples:
-    """A motion at instants that do not go backwards; an instant stands twice where the motion jumps.
+    """A motion at nondecreasing times; a time occurs twice where the motion jumps.
 
-    payload  (N, 10) and ``wrench`` (N, 6): what the motion's events put at the tip; None where there are none
+    payload  (N, 10) and ``wrench`` (N, 6): the loads of the motion's events on the tip; None if there are none
     """
 
     t: Array
@@ -46,23 +46,23 @@ class MotionSamples:
     wrench: Array | None = None
 
     def rows(self, chosen: Any) -> MotionSamples:
-        """Some of the instants."""
+        """A subset of the samples."""
         payload, wrench = (None if x is None else x[chosen] for x in (self.payload, self.wrench))
         return MotionSamples(self.t[chosen], self.q[chosen], self.qd[chosen], self.qdd[chosen], payload, wrench)
 
     def model(self, arm: Arm) -> Arm | Variants:
-        """The arm with the payload that it carries at each of the instants."""
+        """The arm with the payload that it carries at each sample."""
         return carrying(arm, self.payload)
 
     def push(self, tip_wrench: ArrayLike | None) -> Array | None:
-        """``tip_wrench`` and that of the events together."""
+        """The sum of ``tip_wrench`` and the wrenches of the events."""
         return together(self.wrench, tip_wrench)
 
 
 def samples(motion: Motion) -> MotionSamples:
-    """The sample instants of a motion, and at each of its knots the values on both sides.
+    """The sample times of a motion, with the values on both sides at each of its knots.
 
-    A knot is where an acceleration may jump: a peak just before it is a peak, too.
+    At a knot an acceleration may jump, and a peak just before it is a peak as well.
     """
     if missing := [name for name in ("t", "q", "qd", "qdd") if not hasattr(motion, name)]:
         raise DalembertError(
@@ -81,19 +81,19 @@ def samples(motion: Motion) -> MotionSamples:
     before = np.array(inner) - 1e-9 * (t[-1] - t[0])
     asked = np.sort(np.concatenate([t, before, np.setdiff1d(inner, t)]))
     q, qd, qdd = motion(asked)
-    shown = asked.copy()  # the value just before a knot belongs to the knot
+    shown = asked.copy()  # the value just before a knot is assigned to the knot
     shown[np.searchsorted(asked, before)] = inner
     return MotionSamples(shown, q, qd, qdd, *events.at(asked))
 
 
 def _on_both_sides(at: MotionSamples) -> MotionSamples:
-    """The rows of a table; where what is carried changes, also with what was carried before."""
+    """The rows of a table; where the load changes, also with the previous load."""
     tables = [table for table in (at.payload, at.wrench) if table is not None]
     if not tables or len(at.t) < 2:
         return at
     changes = np.flatnonzero(np.any([np.any(np.diff(table, axis=0) != 0, axis=1) for table in tables], axis=0)) + 1
-    changes = changes[at.t[changes] > at.t[changes - 1]]  # where an instant is there twice, both sides are
-    rows = np.insert(np.arange(len(at.t)), changes, changes)  # the row of the change twice
+    changes = changes[at.t[changes] > at.t[changes - 1]]  # a time that occurs twice already has both sides
+    rows = np.insert(np.arange(len(at.t)), changes, changes)  # duplicate the row of the change
     load = rows.copy()
     load[changes + np.arange(len(changes))] -= 1
     before = at.rows(load)
@@ -101,17 +101,17 @@ def _on_both_sides(at: MotionSamples) -> MotionSamples:
 
 
 def check_fits(arm: Arm, at: MotionSamples) -> None:
-    """The motion must be of this arm's joints, at one instant at least, in numbers."""
+    """Raise an error unless the motion has this arm's joints, at least one sample, and finite values."""
     for name in ("q", "qd", "qdd"):
         x = getattr(at, name)
         if x.shape != (len(at.t), arm.n):
             raise DalembertError(
                 f"the motion's {name} has shape {x.shape}; arm '{arm.name}' has {arm.n} joints and the motion "
-                f"{len(at.t)} instants, so it must be ({len(at.t)}, {arm.n})"
+                f"{len(at.t)} samples, so it must be ({len(at.t)}, {arm.n})"
             )
         bad = np.argwhere(~np.isfinite(x))
         if len(bad):
             row, joint = bad[0]
             raise DalembertError(f"the motion's {name}{joint + 1} at t = {at.t[row]:g} s is not a finite number")
     if not len(at.t):
-        raise DalembertError("the motion has no instants")
+        raise DalembertError("the motion has no samples")

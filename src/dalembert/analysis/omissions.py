@@ -1,5 +1,5 @@
-"""What can be neglected: for every part of the torque that an approximate model leaves out, the error along a motion and
-the operations saved. M's conclusion asks for "an appropriate approximate model"; S 7.3.2 remarks on rotors.
+"""Negligible terms: for every part of the torque that an approximate model omits, the error along a motion and
+the operations saved. M's conclusion calls for "an appropriate approximate model"; S 7.3.2 remarks on rotors.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from dalembert.robot.omissions import OMISSIONS
 
 Array = NDArray[np.floating[Any]]
 
-KEPT = 256  # mechanisms whose operations are remembered
+KEPT = 256  # mechanisms whose operation counts are cached
 _COUNTED: dict[tuple[str, str], Operations] = {}
 
 VELOCITY = ("coriolis", "centrifugal")
-# what is asked unless it is said: each by itself, all velocity terms, these and all couplings, and all inertia
+# default omissions: each term alone, all velocity terms, these and all couplings, and all inertia
 DROPS = (*((name,) for name in OMISSIONS), VELOCITY, (*VELOCITY, "off-diagonal"), ("rotational", "translational"))
 
 
 @brief
 @dataclass(frozen=True, eq=False)
 class Omission:
-    """What it costs, and what it saves, to leave out the terms of these names.
+    """Cost and benefit of omitting the named terms.
 
-    error       the torque that is missing at every joint along the motion: RMS, peak, and when
-    share       (n,) RMS of the error as a share of the RMS torque; 0 where the joint has no torque at all
+    error       the missing torque at every joint along the motion: RMS, peak, and time of the peak
+    share       (n,) RMS of the error as a share of the RMS torque; 0 for a joint without any torque
     peak_share  (n,) its peak as a share of the peak torque
-    operations  of inverse dynamics without them, compiled
-    model       the arm without them
+    operations  of inverse dynamics without these terms, compiled
+    model       the arm without these terms
     """
 
     drop: tuple[str, ...]
@@ -54,22 +54,22 @@ class Omission:
 
     @property
     def name(self) -> str:
-        """The names in one."""
+        """The names, joined."""
         return " + ".join(self.drop)
 
     @cached_property
     def direct(self) -> Operations | None:
-        """The operations of direct dynamics; None where nothing resists a joint any more."""
+        """Operations of forward dynamics; None if a joint is left without inertia."""
         return _direct(self.model)
 
 
 @brief
 @dataclass(frozen=True, eq=False)
 class Omissions:
-    """What can be neglected along a motion, ``str()`` of it is a table; made by :meth:`Arm.omissions`.
+    """Negligible terms along a motion, printable as a table; created by :meth:`Arm.omissions`.
 
-    torque      the whole torque of every joint: RMS, peak
-    operations  of inverse dynamics, compiled, of the whole model
+    torque      the complete torque of every joint: RMS, peak
+    operations  of inverse dynamics of the complete model, compiled
     """
 
     arm: str
@@ -81,25 +81,26 @@ class Omissions:
 
     @cached_property
     def direct(self) -> Operations | None:
-        """The operations of direct dynamics of the whole model."""
+        """Operations of forward dynamics of the complete model."""
         return _direct(self.model)
 
     def __getitem__(self, drop: str | tuple[str, ...]) -> Omission:
-        """The omission of this name, or of these names."""
+        """The omission with this name, or with these names."""
         names = {drop} if isinstance(drop, str) else set(drop)
         for row in self.rows:
             if set(row.drop) == names:
                 return row
         known = ", ".join(row.name for row in self.rows)
-        raise DalembertError(f"no model without {' + '.join(sorted(names))} was judged here; those that were: {known}")
+        raise DalembertError(f"no model without {' + '.join(sorted(names))} was evaluated here; available are: {known}")
 
     def saved(self, row: Omission, of: Literal["operations", "direct"] = "operations") -> float | None:
-        """The share of the operations of inverse (or direct) dynamics that an omission saves; below 0 where it takes more."""
+        """Share of the operations of inverse (or forward) dynamics that an omission saves; negative if it needs
+        more."""
         whole, less = getattr(self, of), getattr(row, of)
         return None if whole is None or less is None or not whole.total else 1.0 - less.total / whole.total
 
     def negligible(self, share: float = 0.01) -> tuple[str, ...]:
-        """The names whose terms, each by itself, change the RMS torque of no joint by more than this share."""
+        """Names of the terms that, omitted individually, change the RMS torque of no joint by more than this share."""
         limit = number("share", share)
         if not limit >= 0.0:
             raise DalembertError(f"share is {limit:g}; it must be a share of the RMS torque, such as 0.01")
@@ -107,7 +108,7 @@ class Omissions:
         return tuple(row.name for row in single if row.share.max(initial=0.0) <= limit)
 
     def table(self) -> list[dict[str, Any]]:
-        """One row for each omission and joint, {column: value}."""
+        """One row per omission and joint, {column: value}."""
         return [
             {
                 "drop": row.name, "joint": joint, "unit": self.torque.units[i],
@@ -122,8 +123,8 @@ class Omissions:
         ]  # fmt: skip
 
     def tables(self, *, direct: bool = True) -> list[tuple[list[str], list[list[str]]]]:
-        """Headings and rows of two tables in words: the error of every joint, and peaks with the operations of inverse and,
-        if asked for, of direct dynamics."""
+        """Headings and rows of two tables: the error of every joint, and peak errors with the operations of inverse
+        and, optionally, of forward dynamics."""
         joints = [f"τ{k}" for k in range(1, len(self.joints) + 1)]
         units = " or ".join(dict.fromkeys(self.torque.units))
         kinds: tuple[Literal["operations", "direct"], ...] = ("operations", "direct") if direct else ("operations",)
@@ -137,7 +138,7 @@ class Omissions:
         costs = [["whole model", "", "", *counted(self)]]
         for row in self.rows:
             worst = int(np.argmax(row.peak_share))
-            most = float(row.error.peak[worst]) if row.peak_share[worst] else 0.0  # nothing but rounding
+            most = float(row.error.peak[worst]) if row.peak_share[worst] else 0.0  # otherwise only rounding
             peak = f"{_short(most)} {self.torque.units[worst]} at {joints[worst]}"
             costs.append([f"− {row.name}", peak, percent(row.peak_share[worst]), *counted(row)])
         of = ["inverse", "saved", "direct", "saved"][: 2 * len(kinds)]
@@ -154,7 +155,7 @@ class Omissions:
 
 
 def _set(table: tuple[list[str], list[list[str]]]) -> str:
-    """A table with its columns in line, the first to the left."""
+    """A table with aligned columns, the first one left-aligned."""
     lines = [table[0], *table[1]]
     width = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
     rows = ("  ".join([line[0].ljust(width[0]), *map(str.rjust, line[1:], width[1:])]) for line in lines)
@@ -174,7 +175,7 @@ def _change(saved: float | None) -> str:
 
 
 def percent(share: float) -> str:
-    """A share as people say it.
+    """A share as a percentage for people to read.
 
     >>> percent(0.1234), percent(0.001234), percent(1e-9), percent(0.0)
     ('12.3 %', '0.12 %', '<0.01 %', '0 %')
@@ -191,7 +192,7 @@ def omissions(
     further: Mapping[tuple[str, ...], Arm] | None = None,
     progress: Progress | None = None,
 ) -> Omissions:
-    """What can be neglected along a motion, see :meth:`Arm.omissions`; and ``further`` approximate models, by their names."""
+    """Negligible terms along a motion, see :meth:`Arm.omissions`, and ``further`` approximate models by name."""
     at = samples(motion)
     check_fits(arm, at)
     h = at.push(tip_wrench)
@@ -211,7 +212,7 @@ def omissions(
 
 
 def _named(further: Mapping[Any, Arm]) -> dict[tuple[str, ...], Arm]:
-    """Further models by their names; one name may stand by itself."""
+    """Further models by name; a single name may be given as a string."""
     if not isinstance(further, Mapping) or not all(isinstance(model, Arm) for model in further.values()):
         raise DalembertError(
             f"further is {shown(further)}; it must be a dict of names and approximate models, such as "
@@ -221,7 +222,7 @@ def _named(further: Mapping[Any, Arm]) -> dict[tuple[str, ...], Arm]:
 
 
 def _operations(arm: Arm, quantity: str) -> Operations:
-    """Those of a quantity, compiled; models that leave out what the arm does not have share them."""
+    """Compiled operations of a quantity; models that omit terms the arm does not have share them."""
     key = identity(arm.mechanism), quantity
     if key not in _COUNTED:
         if len(_COUNTED) >= KEPT:
@@ -235,7 +236,8 @@ def _direct(arm: Arm) -> Operations | None:
 
 
 def _share(error: Array, whole: Array) -> Array:
-    """The error beside the whole, rounding left out; of a joint without a torque beside the largest of the others."""
+    """The error relative to the whole, without rounding; for a joint without torque, relative to the largest of the
+    others."""
     most = float(whole.max(initial=0.0)) or 1.0
     beside = np.where(whole > 1e-9 * most, whole, most)
     return np.where(error > 1e-13 * most, error / beside, 0.0)

@@ -1,4 +1,4 @@
-"""What the formulations cost: M's Table 3, our formulas as written, as compiled, and nanoseconds.
+"""Cost of the formulations: M's Table 3, our formulas as written, as compiled, and nanoseconds.
 
 >>> table_3("newton-euler", 6)
 Operations(multiplications=792, additions=662)
@@ -38,7 +38,7 @@ TABLE_3: dict[str, tuple[Polynomial, Polynomial]] = {
     "newton-euler": ((F(0), F(132)), (F(-4), F(111))),
     "dalembert": ((F(69), F(268, 3), F(105, 2), F(13, 6)), (F(45), F(146, 3), F(44), F(4, 3))),
 }
-# degree in n of the operations as written; those of Table 3 as Table 3 has them
+# degree in n of the operations as written; for those of Table 3, the degree in Table 3
 DEGREE = {
     "lagrange-euler": 4,
     "newton-euler": 1,
@@ -49,7 +49,7 @@ DEGREE = {
 }
 FORMULATIONS = tuple(DEGREE)
 GROWING = ("lagrange-euler", "newton-euler", "dalembert", "lean")
-# the two other rows of Table 3: how the kinematics is represented, and the kind of equations of motion
+# the two other rows of Table 3: the representation of the kinematics, and the form of the equations of motion
 HOMOGENEOUS, ROTATIONS = "4×4 homogeneous matrices", "3×3 rotations, position vectors"
 CLOSED_FORM, RECURSIVE = "closed-form differential", "recursive"
 CHARACTER = {
@@ -60,9 +60,9 @@ CHARACTER = {
     "newton-euler-base": (ROTATIONS, RECURSIVE),
     "lean": (ROTATIONS, RECURSIVE),
 }
-# direct dynamics: degree in n of the operations as written
+# forward dynamics: degree in n of the operations as written
 DIRECT = {"column-by-column": 3, "composite": 3, "articulated": 1}
-# formulations of degree 4 are traced and compiled up to this many joints unless all are asked for
+# formulations of degree 4 are traced and compiled up to this many joints unless all are requested
 MANY_JOINTS = 7
 STATES = 1024
 
@@ -71,12 +71,12 @@ Progress = Callable[[float], None]
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of inverse (or direct) dynamics by one formulation for an arm of n joints.
+    """Cost of inverse (or forward) dynamics by one formulation for an arm of n joints.
 
-    table        M's Table 3, where it has the formulation
-    written      the formulas as they stand, nothing shared
-    compiled     after simplification; None where it was left out (see ``MANY_JOINTS``)
-    nanoseconds  measured for each state, in a batch on one core; None where it was not measured
+    table        M's Table 3, if it contains the formulation
+    written      the formulas as they stand, without sharing
+    compiled     after simplification; None if it was omitted (see ``MANY_JOINTS``)
+    nanoseconds  measured per state, in a batch on one core; None if it was not measured
     """
 
     formulation: str
@@ -89,7 +89,7 @@ class Cost:
 
 
 def table_3(formulation: str, n: int) -> Operations | None:
-    """M's Table 3 for n joints; None for a formulation that it does not have."""
+    """M's Table 3 for n joints; None for a formulation that it does not contain."""
     if formulation not in TABLE_3:
         return None
     mul, plus = (int(value(p, n)) for p in TABLE_3[formulation])
@@ -120,12 +120,12 @@ def polynomial(points: Sequence[tuple[int, int]]) -> Polynomial:
 
 
 def chain(n: int) -> Arm:
-    """n revolute joints of which nothing is special: no angle, length, mass or moment is zero.
+    """n revolute joints in general position: no angle, length, mass or moment is zero.
 
-    Always the same figures, and the arm of n joints begins as the one of n − 1.
+    The numbers are always the same, and the arm of n joints begins with the one of n − 1.
     """
     if n < 1:
-        raise DalembertError(f"an arm has 1 joint or more, not {n}")
+        raise DalembertError(f"an arm needs at least 1 joint, not {n}")
     figures = random.Random(1788)
     rows = []
     for _ in range(n):
@@ -135,7 +135,7 @@ def chain(n: int) -> Arm:
 
 
 def _body(figures: random.Random) -> Inertia:
-    """Six point masses: a body that can be."""
+    """Six point masses, which make a physically possible body."""
     points = [Vec(figures.uniform(-0.3, 0.3) for _ in range(3)) for _ in range(6)]
     masses = [figures.uniform(0.1, 1.0) for _ in points]
     mass = sum(masses)
@@ -147,7 +147,7 @@ def _body(figures: random.Random) -> Inertia:
 
 
 def nanoseconds(arm: Arm, formulation: str, seconds: float = 0.15, quantity: str = "inverse_dynamics") -> float:
-    """Time for one state, in a batch of ``STATES`` on one core: the best of several."""
+    """Time per state in ns, in a batch of ``STATES`` on one core: the best of several runs."""
     kernel = arm.kernel(quantity, formulation=formulation)
     q, qd, qdd = np.random.default_rng(0).uniform(-1.0, 1.0, (3, STATES, arm.n))
     tau = kernel(q, qd, qdd)
@@ -164,7 +164,7 @@ def nanoseconds(arm: Arm, formulation: str, seconds: float = 0.15, quantity: str
 def cost(
     arm: Arm, formulation: str, *, measure: bool = True, compiled: bool = True, quantity: str = "inverse_dynamics"
 ) -> Cost:
-    """One formulation's cost for one arm."""
+    """Cost of one formulation for one arm."""
     entry = JOINTS[quantity]
     written = machine.written(arm.mechanism, entry, formulation)
     table = table_3(formulation, arm.n)
@@ -205,10 +205,10 @@ def compare(
     everything: bool = False,
     progress: Progress | None = None,
 ) -> tuple[Cost, ...]:
-    """What inverse dynamics of this arm costs by each formulation.
+    """Cost of inverse dynamics of this arm by each formulation.
 
-    measure     also compile, and time a state
-    everything  also where tracing and compiling takes long: degree 4 and more than ``MANY_JOINTS`` joints
+    measure     also compile, and measure the time per state
+    everything  include cases in which tracing and compiling takes long: degree 4 and more than ``MANY_JOINTS`` joints
     """
     return _costs([(arm, name) for name in formulations], measure, everything, progress)
 
@@ -221,7 +221,7 @@ def growth(
     everything: bool = False,
     progress: Progress | None = None,
 ) -> tuple[Cost, ...]:
-    """How the cost grows with the number of joints, for the arms of :func:`chain`."""
+    """Growth of the cost with the number of joints, for the arms of :func:`chain`."""
     arms = [chain(n) for n in joints]
     return _costs([(arm, name) for name in formulations for arm in arms], measure, everything, progress)
 
@@ -233,14 +233,15 @@ def direct_growth(
     everything: bool = False,
     progress: Progress | None = None,
 ) -> tuple[Cost, ...]:
-    """The same for direct dynamics, by every formulation in ``DIRECT``."""
+    """Growth of the cost of forward dynamics with the number of joints, for every formulation in ``DIRECT``."""
     arms = [chain(n) for n in joints]
     jobs = [(arm, name) for name in DIRECT for arm in arms]
     return _costs(jobs, measure, everything, progress, "forward_dynamics")
 
 
 def exponent(costs: Sequence[Cost]) -> float:
-    """k where the compiled operations of one formulation grow as nᵏ over the upper half of the numbers of joints.
+    """The exponent k with which the compiled operations of one formulation grow as nᵏ over the upper half of the joint
+    counts.
 
     >>> round(exponent(growth([10, 20], ["lean"], measure=False)), 1)
     1.1

@@ -1,6 +1,6 @@
-"""The notable properties of S 7.2 and M, as functions of an arm: each returns what ought to vanish.
+"""The notable properties of S 7.2 and M as functions of an arm, each of which returns a quantity that must vanish.
 
-They hold for every arm; a figure far from rounding error would be a bug. All broadcast.
+They hold for every arm; a value far from rounding error would be a bug. All of them broadcast.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def h_coefficients(arm: Arm, q: ArrayLike) -> Array:
 
 
 def another_coriolis_matrix(arm: Arm, q: ArrayLike, qd: ArrayLike) -> Array:
-    """Another C that satisfies (7.43), c_ij = Σ_k h_ijk q̇_k: the choice of Problem 7.2."""
+    """Another C that satisfies (7.43), c_ij = Σ_k h_ijk q̇_k: the choice in Problem 7.2."""
     return np.einsum("...ijk,...k->...ij", h_coefficients(arm, q), np.asarray(qd, float))
 
 
@@ -45,7 +45,7 @@ def skew_part(arm: Arm, q: ArrayLike, qd: ArrayLike, coriolis: Array | None = No
 
 
 def skew_defect(arm: Arm, q: ArrayLike, qd: ArrayLike, coriolis: Array | None = None) -> Array:
-    """N + Nᵀ: zero for the Christoffel C, S (7.48), and not for another choice."""
+    """N + Nᵀ: zero for the Christoffel C, S (7.48), but not for other choices."""
     N = skew_part(arm, q, qd, coriolis)
     return N + np.swapaxes(N, -1, -2)
 
@@ -57,7 +57,7 @@ def quadratic_defect(arm: Arm, q: ArrayLike, qd: ArrayLike, coriolis: Array | No
 
 
 def energy_defect(arm: Arm, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, tip_wrench: ArrayLike | None = None) -> Array:
-    """Power balance of S (7.50): ½ d/dt(q̇ᵀBq̇) less the power of all forces at the joints: (…), zero."""
+    """Power balance of S (7.50): ½ d/dt(q̇ᵀBq̇) minus the power of all forces at the joints: (…), zero."""
     v = np.asarray(qd, float)
     qdd = arm.forward_dynamics(q, qd, tau, tip_wrench)
     rate = np.einsum("...i,...ij,...j", v, arm.inertia_matrix(q), qdd) + 0.5 * np.einsum(

@@ -1,7 +1,8 @@
-"""Numbers that carry a bound of their rounding error, so that a zero can be told from a small number.
+"""Numbers that carry a bound on their rounding error, so that a zero can be distinguished from a small number.
 
-The equations run on them as on floats: every operation adds what it rounds to what its operands were off by already (a
-running error analysis). What is larger than its bound is not zero, however small it is beside other coefficients.
+The equations run on them as on floats: every operation adds its own rounding error to the errors of its operands (a
+running error analysis). A number larger than its bound is nonzero, however small it is compared with other
+coefficients.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
-UNIT = 2.0**-53  # what rounding changes, relative
+UNIT = 2.0**-53  # relative rounding error
 
 
 class Rounded:
-    """An array of values, one for every draw, with bounds of their errors.
+    """An array of values, one per draw, with bounds on their errors.
 
     >>> x = Rounded([0.1]) + 0.2 - 0.3
     >>> bool(x.value[0] == 0.0), bool(abs(x.value[0]) <= x.error[0])
@@ -24,10 +25,10 @@ class Rounded:
     """
 
     __slots__ = ("error", "value")
-    __array_ufunc__ = None  # NumPy leaves the operators to us
+    __array_ufunc__ = None  # so that NumPy defers to our operators
 
     def __init__(self, value: ArrayLike, error: Array | float = 0.0) -> None:
-        """``error`` is that of the operands; what rounding the value adds to it is added here."""
+        """``error`` is that of the operands; the rounding error of the value is added here."""
         self.value: Array = np.asarray(value, float)
         self.error: Array = error + UNIT * np.abs(self.value)
 
@@ -48,7 +49,7 @@ class Rounded:
         return -self + other
 
     def __mul__(self, other: Any) -> Any:
-        if isinstance(other, tuple):  # a vector scales itself, entry by entry
+        if isinstance(other, tuple):  # a vector is scaled entry by entry
             return NotImplemented
         if not isinstance(other, Rounded):
             return (

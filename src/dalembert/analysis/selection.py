@@ -1,8 +1,8 @@
-"""Choosing motors and gears from catalogues: the smallest that every joint needs, all joints coupled.
+"""Selection of motors and gears from catalogues: the smallest that suffice for every joint, with all joints coupled.
 
 The rotor of joint j, with inertia J about its axis, ratio k and mass m, sits on the link that carries the joint. The
 torques of the other joints are linear in J, J k and m, and that of its own joint in J k² and J k: S (7.81). One
-regressor along the motion gives all the columns, so that a candidate costs a few multiplications and no compiling.
+regressor along the motion gives all the columns, so that a candidate costs a few multiplications and no compilation.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from dalembert.robot.model import Joint, Robot, Rotor
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-HANDS_ON = {"_repr_html_": "report.notebook:selection_html"}  # what shows a selection: imported when it is first called
+HANDS_ON = {"_repr_html_": "report.notebook:selection_html"}  # functions that show a selection; imported on first use
 Array = NDArray[np.floating[Any]]
 
-TRIAL = 1e-4  # kg m²: the rotor with which the columns are computed
+TRIAL = 1e-4  # kg m²: the rotor for which the columns are computed
 
 
 @brief
 @dataclass(frozen=True)
 class DriveChoice:
-    """What one joint gets: ``motor`` and ``gear``, its cost by the criterion, and why nothing smaller will do.
+    """The drive of one joint: ``motor`` and ``gear``, its cost by the criterion, and why nothing smaller suffices.
 
-    tried, possible   combinations, and those that no check excludes; of dearer ones than the choice, winding temperature and
-                      emergency torque are not checked
-    reasons           a sentence for each smaller neighbour that fails
+    tried, possible   number of combinations, and of those that no check excludes; for combinations more costly than the
+                      choice, winding temperature and emergency torque are not checked
+    reasons           one sentence per smaller neighbour that fails
     """
 
     joint: str
@@ -56,16 +56,16 @@ class DriveChoice:
 
     @property
     def label(self) -> str:
-        """Motor and gear by their names."""
+        """Names of motor and gear."""
         return _label(self.motor, self.gear)
 
 
 @dataclass(frozen=True, eq=False)
 class DriveSelection:
-    """What :func:`select_drives` chose: the arm with its drives fitted, and its sizing.
+    """Result of :func:`select_drives`: the arm with its drives, and its sizing.
 
-    criterion  what "smallest" means: "price" where every part has one, else "mass"
-    passes     how often all joints were solved, the last one without a change
+    criterion  the meaning of "smallest": "price" if every part has one, otherwise "mass"
+    passes     number of passes over all joints, the last one without a change
     """
 
     arm: Arm
@@ -80,7 +80,7 @@ class DriveSelection:
         return f"<DriveSelection for {len(self.choices)} joints of {self.arm.name}: {self.criterion} {total:.4g}{unit}>"
 
     def plot(self) -> Figure:
-        """A matplotlib Figure: the speed–torque diagrams of the drives that were chosen."""
+        """A matplotlib Figure with the speed–torque diagrams of the selected drives."""
         assert self.sizing.drives is not None
         return self.sizing.drives.plot()
 
@@ -93,7 +93,7 @@ class DriveSelection:
         return {choice.joint: choice.reasons for choice in self.choices}
 
     def table(self) -> list[dict[str, Any]]:
-        """One row for each joint that was fitted, {column: value}."""
+        """One row per joint with a selected drive, {column: value}."""
         drives = self.sizing.drives
         assert drives is not None
         return [
@@ -125,16 +125,17 @@ def select_drives(
     inertia_ratio: float | None = None,
     tip_wrench: ArrayLike | None = None,
 ) -> DriveSelection:
-    """The smallest motor and gear for every joint, from catalogues, so that all of them do what ``motion`` asks.
+    """The smallest motor and gear for every joint, from catalogues, that together meet the demands of ``motion``.
 
-    motors, gears   of ``da.read_motors`` and ``da.read_gears``, or lists; without gears every joint keeps its own
-    joints          the names of those to fit; all unless given
-    margin          that every check must leave, as a share: 0.2 for green lights
-    life            that the gears must reach (h, L10)
-    inertia_ratio   the largest load inertia / motor inertia to allow
+    motors, gears   from ``da.read_motors`` and ``da.read_gears``, or lists; without gears, every joint keeps its own
+    joints          names of the joints to equip; all by default
+    margin          margin that every check must leave, as a share: 0.2 for green lights
+    life            required life of the gears (h, L10)
+    inertia_ratio   largest allowed load inertia / motor inertia
 
-    Smallest is cheapest where all parts have a price, else lightest. The joints are solved from the tip to the base,
-    each candidate with its own rotor inertia, ratio and mass in all torques, and again until nothing changes.
+    The smallest drive is the cheapest if all parts have a price, otherwise the lightest. The joints are solved from the
+    tip to the base, each candidate with its own rotor inertia, ratio and mass in all torques, repeatedly until nothing
+    changes.
 
     >>> import dalembert as da
     >>> small = da.Motor("S", rated_torque=5.0, peak_torque=15.0, max_speed=600.0, rotor_inertia=2e-4, mass=4.0)
@@ -148,14 +149,16 @@ def select_drives(
     names = _checked(arm, motors, gears, joints)
     check_rules(life=life, brake_factor=brake_factor, inertia_ratio=inertia_ratio)
     if not 0 <= margin < 1:
-        raise DalembertError(f"margin is {margin!r}; it is a share that every check must leave, from 0 to below 1")
+        raise DalembertError(
+            f"margin is {margin!r}; it must be the share that every check must leave, from 0 to below 1"
+        )
     at = samples(motion)
     check_fits(arm, at)
     rules = _Rules(margin, life, brake_factor, inertia_ratio)
     problem = _Problem(arm, at, names, motors, gears, rules, tip_wrench)
     fitted: dict[int, tuple[Motor, Gear | None]] = {}
     before, passes = None, 0
-    while fitted != before:  # what a joint needs depends on those behind it alone, so that n + 1 passes are the most
+    while fitted != before:  # a joint depends only on those beyond it, so at most n + 1 passes are needed
         before, passes = dict(fitted), passes + 1
         for i in sorted(problem.which, reverse=True):
             fitted[i] = problem.best(i, fitted)
@@ -179,16 +182,16 @@ class _Rules:
 def _checked(
     arm: Arm, motors: Sequence[Motor], gears: Sequence[Gear] | None, joints: Sequence[str] | None
 ) -> list[str]:
-    """The names of the joints to fit; an error for what cannot be solved here."""
+    """Names of the joints to equip; raises an error for cases that cannot be solved here."""
     if arm.loops or arm.robot.couplings:
         raise DalembertError(
-            f"drives can be selected for chains and trees, and the joints of arm '{arm.name}' follow from each other (loops or "
-            "couplings); give [joint.motor] and [joint.gear] in its file and judge them by da.size"
+            f"drives can be selected for chains and trees, but the joints of arm '{arm.name}' depend on each other "
+            "(loops or couplings); give [joint.motor] and [joint.gear] in its file and check them with da.size"
         )
     for word, parts, kind in (("motors", motors, Motor), ("gears", gears, Gear)):
         if parts is not None and (not len(parts) or not all(isinstance(part, kind) for part in parts)):
             raise DalembertError(
-                f"{word} must be a list of one or more da.{kind.__name__}, or what da.read_{word} gives"
+                f"{word} must be a list of one or more da.{kind.__name__}, or the result of da.read_{word}"
             )
     names = list(arm.joint_names) if joints is None else [joints] if isinstance(joints, str) else list(joints)
     for name in names:
@@ -198,7 +201,7 @@ def _checked(
 
 
 class _MotorArrays:
-    """What a catalogue says of its motors, as arrays (motors,); what is not known is infinite."""
+    """The data of a motor catalogue as arrays (motors,); unknown values are infinite."""
 
     def __init__(self, motors: Sequence[Motor]) -> None:
         self.motors = motors
@@ -210,7 +213,7 @@ class _MotorArrays:
         )
 
     def continuous_at(self, speed: float) -> Array:
-        """The continuous torque at a speed, derated."""
+        """The derated continuous torque at a speed."""
         return np.array(
             [
                 float(curve_at(motor.continuous_points, speed)) * motor.torque_factor
@@ -221,7 +224,7 @@ class _MotorArrays:
         )
 
     def one_over_peak(self, speed: Array) -> Array:
-        """1 / peak torque at some speeds: (motors, N)."""
+        """1 / peak torque at the given speeds: (motors, N)."""
         out = np.zeros((len(self.motors), len(speed)))
         for row, motor in zip(out, self.motors, strict=True):
             if motor.peak_points:
@@ -231,7 +234,7 @@ class _MotorArrays:
 
 
 class _Problem:
-    """Torques of an arm whose rotors are still open, and candidates for them."""
+    """Torques of an arm whose rotors are still undetermined, and candidates for them."""
 
     def __init__(
         self, arm: Arm, at: MotionSamples, names: Sequence[str], motors: Sequence[Motor], gears: Sequence[Gear] | None,
@@ -260,12 +263,14 @@ class _Problem:
         self.levels: dict[float, Array] = {}
 
     def _open_rotor(self, i: int) -> Rotor:
-        """A trial rotor where the joint's own sits: its friction is counted apart, since ratios change what it does."""
+        """A trial rotor at the place of the joint's own; its friction is treated separately, since it depends on the
+        ratio."""
         own = self.arm.robot.moving_joints[i].rotor or Rotor()
         return replace(own, inertia=TRIAL, gear=1.0, mass=0.0, viscous=0.0, coulomb=(0.0, 0.0))
 
     def _columns(self, trial: Arm) -> None:
-        """For every open rotor what it does to all torques: by J k, by J and by m, (N, n) each; and ω̇_{i−1}·z_m."""
+        """Compute the effect of every open rotor on all torques, by J k, by J and by m, (N, n) each; and
+        ω̇_{i−1}·z_m."""
         at, n, N = self.at, trial.n, len(self.at.t)
         self.by_spin = {i: np.empty((N, n)) for i in self.which}
         self.by_inertia = {i: np.zeros((N, n)) for i in self.which}
@@ -293,7 +298,7 @@ class _Problem:
                     self.gravity_by_mass[i][part] = Y_still[:, :, link] @ _point(body.rotor_position)
 
     def felt(self, i: int, J: float, k: float, m: float) -> Array:
-        """What a rotor at joint i adds to all torques: (N, n), friction left out."""
+        """Contribution of a rotor at joint i to all torques: (N, n), without friction."""
         out = J * k * self.by_spin[i] + J * self.by_inertia[i] + m * self.by_mass[i]
         out[:, i] = J * k * (k * self.at.qdd[:, i] + self.carrier[i])
         return out
@@ -304,12 +309,13 @@ class _Problem:
         return rotor["inertia"], rotor["gear"] * self._sign(i, choice[1]), rotor["mass"]
 
     def _sign(self, i: int, gear: Gear | None) -> float:
-        """The direction in which the joint's own gear turns."""
+        """The direction in which the joint's own gear rotates."""
         own = self.arm.robot.moving_joints[i].rotor
         return -1.0 if own is not None and own.gear < 0 and (gear is None or gear.ratio > 0) else 1.0
 
     def load(self, i: int, fitted: dict[int, tuple[Motor, Gear | None]]) -> tuple[Array, Array]:
-        """The torque at the output of joint i's gear, and gravity's part of it, with all other rotors fitted: (N,) each."""
+        """Torque at the output of joint i's gear, and the part due to gravity, with all other rotors in place: (N,)
+        each."""
         tau, gravity = self.rest[:, i].copy(), self.gravity[:, i].copy()
         for j, choice in fitted.items():
             if j != i:
@@ -319,7 +325,7 @@ class _Problem:
         return tau, gravity
 
     def candidates(self, i: int) -> Sequence[Gear | None]:
-        """The gears that joint i may get: of the catalogue, or its own."""
+        """The candidate gears of joint i: those of the catalogue, or its own."""
         if i not in self.gears_of:
             self.gears_of[i] = self._gears_for(self.arm.robot.moving_joints[i])
         return self.gears_of[i]
@@ -336,19 +342,19 @@ class _Problem:
             with_lead = (replace(gear, lead=lead if gear.lead is None else gear.lead) for gear in self.gears)
             gears = tuple(gear for gear in with_lead if gear.lead is not None)
             remedy = (
-                "a prismatic joint needs the lead of its screw: give lead = '10 mm' in its [joint.gear], a column 'lead [mm]' in the "
-                "catalogue, or leave the joint out of 'joints'"
+                "a prismatic joint needs the lead of its screw: give lead = '10 mm' in its [joint.gear] or a column "
+                "'lead [mm]' in the catalogue, or omit the joint from 'joints'"
             )
         if not gears:
             raise DalembertError(f"no gear of the catalogue fits joint '{joint.name}': {remedy}")
         return gears
 
     def cost(self, motor: Motor | None, gear: Gear | None) -> float:
-        """By the criterion."""
+        """Cost by the criterion."""
         return sum(float(getattr(part, self.criterion) or 0.0) for part in (motor, gear) if part is not None)
 
     def best(self, i: int, fitted: dict[int, tuple[Motor, Gear | None]]) -> tuple[Motor, Gear | None]:
-        """The smallest combination that does everything at joint i."""
+        """The smallest combination that passes every check at joint i."""
         load, gravity = self.load(i, fitted)
         gears = self.candidates(i)
         self.curves, self.levels = {}, {}
@@ -375,11 +381,12 @@ class _Problem:
             remedy = "the joint has no gear: give a catalogue of gears, or [joint.gear] in its file"
         raise DalembertError(
             f"no motor and gear of the catalogues can drive joint '{self.arm.joint_names[i]}': the nearest of "
-            f"{used.size} combinations is {_label(self.motors[m], gears[g])}, and it fails by its {self._why(drive)}; {remedy}"
+            f"{used.size} combinations is {_label(self.motors[m], gears[g])}, which fails because of its "
+            f"{self._why(drive)}; {remedy}"
         )
 
     def _quick(self, i: int, gear: Gear | None, load: Array, gravity: Array) -> Array:
-        """The largest utilisation of every motor behind a gear, by the checks that cost least: (motors,)."""
+        """Largest utilisation of every motor with this gear, by the cheapest checks: (motors,)."""
         at, w = self.at, self.weights
         qd, qdd = at.qd[:, i], at.qdd[:, i]
         gear = self._signed(i, gear)
@@ -408,13 +415,13 @@ class _Problem:
         return used
 
     def _peak_curves(self, k: float, speed: Array) -> Array:
-        """1 / peak torque of every motor at the speeds that a ratio gives: (motors, N); 0 where none is known."""
+        """1 / peak torque of every motor at the speeds for a ratio: (motors, N); 0 if unknown."""
         if abs(k) not in self.curves:
             self.curves[abs(k)] = self.known.one_over_peak(speed)
         return self.curves[abs(k)]
 
     def _continuous(self, k: float, n_av: float) -> Array:
-        """The continuous torque of every motor at the mean speed that a ratio gives: (motors,)."""
+        """Continuous torque of every motor at the mean speed for a ratio: (motors,)."""
         if abs(k) not in self.levels:
             self.levels[abs(k)] = self.known.continuous_at(n_av)
         return self.levels[abs(k)]
@@ -423,7 +430,7 @@ class _Problem:
         return gear if gear is None or self._sign(i, gear) > 0 else replace(gear, ratio=-gear.ratio)
 
     def _friction(self, i: int, speed: Array) -> Array:
-        """Of the joint's own rotor, as far as its file says, at the motor shaft."""
+        """Friction of the joint's own rotor at the motor shaft, as far as its file specifies it."""
         rotor = self.arm.robot.moving_joints[i].rotor
         if rotor is None:
             return np.zeros(len(speed))
@@ -431,7 +438,7 @@ class _Problem:
         return rotor.viscous * speed + np.where(speed > 0, forward, np.where(speed < 0, -backward, 0.0))
 
     def judge(self, i: int, motor: Motor | None, gear: Gear | None, load: Array, gravity: Array) -> DriveSizing:
-        """Every check of one combination, as ``da.size`` has them."""
+        """Every check of one combination, as in ``da.size``."""
         at, signed = self.at, self._signed(i, gear)
         k = signed.reduction if signed is not None else 1.0
         return judged(
@@ -442,7 +449,7 @@ class _Problem:
         )  # fmt: skip
 
     def _worst(self, drive: DriveSizing) -> float:
-        """The largest utilisation, that of the inertia ratio included where one is asked for."""
+        """Largest utilisation, including that of the inertia ratio if one is required."""
         shares = [check.used for check in drive.checks]
         if self.rules.inertia_ratio is not None:
             shares.append(drive.inertia_ratio[1] / self.rules.inertia_ratio * (1.0 - self.rules.margin))
@@ -455,7 +462,7 @@ class _Problem:
         return drive.verdict
 
     def update(self, fitted: dict[int, tuple[Motor, Gear | None]]) -> None:
-        """Bearing loads and inertias with the drives that are fitted now; torques need no update."""
+        """Update bearing loads and inertias for the drives that are now in place; torques need no update."""
         arm = Arm(self.robot_with(fitted))
         tau, f, mu = loads(arm, self.at, self.tip_wrench)
         del tau
@@ -485,7 +492,7 @@ class _Problem:
         load, gravity = self.load(i, fitted)
         gears, cost = self.candidates(i), self.cost(motor, gear)
         used = self.used[i]
-        # (cost, −utilisation, motor, gear) of all that are smaller: of equal ones that which fails least
+        # (cost, −utilisation, motor, gear) of all smaller combinations: of equal ones, the one that fails least
         pairs = [
             (self.cost(m, g), -float(used[y, x]), m, g)
             for y, g in enumerate(gears)
@@ -493,7 +500,7 @@ class _Problem:
             if self.cost(m, g) < cost
         ]
         smaller = {
-            "of all smaller combinations the nearest": max(pairs, key=lambda pair: pair[1], default=None),
+            "the closest of all smaller combinations": max(pairs, key=lambda pair: pair[1], default=None),
             "the next smaller motor with the same gear": max(
                 (pair for pair in pairs if pair[3] is gear), key=lambda pair: pair[:2], default=None
             ),
@@ -513,7 +520,7 @@ class _Problem:
 
 
 def _with_rotors(robot: Robot, rotors: dict[str, Rotor]) -> Robot:
-    """The robot with other rotors at some joints, and no motors and gears there."""
+    """The robot with other rotors at some joints, without motors and gears there."""
     return robot.replace(
         joints=tuple(
             replace(joint, rotor=rotors[joint.name], motor=None, gear=None) if joint.name in rotors else joint
@@ -523,7 +530,7 @@ def _with_rotors(robot: Robot, rotors: dict[str, Rotor]) -> Robot:
 
 
 def _about_axis(axis: Any) -> Array:
-    """INERTIAL of a rotor of 1 kg m² about ``axis`` and no mass: z zᵀ."""
+    """INERTIAL of a massless rotor of 1 kg m² about ``axis``: z zᵀ."""
     x, y, z = (float(v) for v in axis)
     return np.array([0, 0, 0, 0, x * x, x * y, x * z, y * y, y * z, z * z])
 

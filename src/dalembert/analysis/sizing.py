@@ -1,9 +1,9 @@
-"""Sizing: what a motion asks of every joint, motor and bearing, and how much its limits leave.
+"""Sizing: the demands of a motion on every joint, motor and bearing, and their margins to the limits.
 
-The torque of joint i is τ_i of S (7.42): what the drive gives at the joint, with what its rotor needs
-counted in. Through a gear without losses the motor gives τ_i / k_ri at k_ri q̇_i, so that the power
+The torque of joint i is τ_i of S (7.42): the torque of the drive at the joint, including the inertia torque of its
+rotor. Through a lossless gear, the motor delivers τ_i / k_ri at k_ri q̇_i, so that the power
 τ_i q̇_i is the same on both sides: S (7.22), Example 7.1. A joint without a rotor in its robot file
-has no motor here: those figures are NaN.
+has no motor here, and its motor figures are NaN.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ from dalembert.files import whole_file
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# what the methods of a sizing hand on to, by the modules that draw it: imported when it is first called
+# functions that methods of a sizing delegate to, from the modules that draw it; imported on first use
 HANDS_ON = {"plot": "report.plots:sizing_figure", "_repr_html_": "report.notebook:sizing_html"}
 Array = NDArray[np.floating[Any]]
 Progress = Callable[[float], None]
 
-UNITS = {  # of what a joint does: (revolute, prismatic)
+UNITS = {  # of joint quantities: (revolute, prismatic)
     "position": ("rad", "m"),
     "speed": ("rad/s", "m/s"),
     "acceleration": ("rad/s²", "m/s²"),
     "torque": ("N m", "N"),
 }
-CHUNK = 1 << 14  # instants computed at a time
+CHUNK = 1 << 14  # samples computed at a time
 
 
 @brief
 @dataclass(frozen=True)
 class Demand:
-    """One thing at every joint: its largest size, when that is first reached, RMS, and the limit.
+    """One quantity at every joint: its peak, the time of the first peak, its RMS value, and the limit.
 
-    value   (n,) the value with its sign at the peak; ``peak`` is its size
-    at      (n,) the instant of the peak (s)
+    value   (n,) the value with its sign at the peak; ``peak`` is its magnitude
+    at      (n,) time of the peak (s)
     rms     (n,) root mean square over the motion
     limit   (n,) NaN where none is known
     """
@@ -63,23 +63,23 @@ class Demand:
 
     @property
     def peak(self) -> Array:
-        """The largest size: (n,)."""
+        """Peak magnitude: (n,)."""
         return np.abs(self.value)
 
     @property
     def used(self) -> Array:
-        """The peak as a share of the limit: (n,); 1 is all of it, NaN where no limit is known."""
+        """Peak as a share of the limit: (n,); 1 is the limit itself, NaN if no limit is known."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(self.limit > 0, self.peak / self.limit, np.where(self.peak > 0, np.inf, 0) + 0 * self.limit)
 
     @property
     def margin(self) -> Array:
-        """What is left of the limit as a share of it: (n,); negative where the limit is exceeded."""
+        """Remaining share of the limit: (n,); negative if the limit is exceeded."""
         return 1.0 - self.used
 
 
 def _told_apart(value: float, limit: float) -> tuple[str, str]:
-    """Both with as many digits as tell them apart, four or more.
+    """Both numbers as text with enough digits to distinguish them, at least four.
 
     >>> _told_apart(7.50023, 7.5), _told_apart(20.0, 15.0)
     (('7.5002', '7.5'), ('20', '15'))
@@ -90,15 +90,15 @@ def _told_apart(value: float, limit: float) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Sizing:
-    """What a motion asks of the joints, the motors and the bearings of an arm.
+    """Demands of a motion on the joints, the motors and the bearings of an arm.
 
     torque, speed, acceleration, power         at the joint
-    motor_torque, motor_speed, motor_power     at the motor's shaft; NaN for joints without a rotor
-    energy      (n,) J given to the joint; ``returned`` (n,) J taken back from it, both ≥ 0
-    force, moment                              sizes of f_i and μ_i, S (7.112), (7.113)
-    axial, radial, tilting                     f_i along and across the axis, μ_i across it
+    motor_torque, motor_speed, motor_power     at the motor shaft; NaN for joints without a rotor
+    energy      (n,) J delivered to the joint; ``returned`` (n,) J recovered from it, both ≥ 0
+    force, moment                              magnitudes of f_i and μ_i, S (7.112), (7.113)
+    axial, radial, tilting                     f_i along and perpendicular to the axis, μ_i perpendicular to it
     lowest, highest, lower, upper              (n,) positions reached, and their limits (NaN: none)
-    drives      what it asks of the motors and gears that the joints have, or None where they have none
+    drives      demands on the motors and gears of the joints, or None if they have none
     """
 
     arm: str
@@ -127,19 +127,19 @@ class Sizing:
 
     @property
     def quantities(self) -> tuple[Demand, ...]:
-        """Everything that has a peak."""
+        """All quantities with a peak."""
         return tuple(value for value in vars(self).values() if isinstance(value, Demand))
 
     @property
     def tightest(self) -> tuple[Demand, int] | None:
-        """The quantity (torque, speed or acceleration) and the joint that leave least of their limit."""
+        """The quantity (torque, speed or acceleration) and the joint with the smallest margin."""
         limited = (self.torque, self.speed, self.acceleration)
         known = [(x, i) for x in limited for i in np.flatnonzero(~np.isnan(x.limit)).tolist()]
         return max(known, key=lambda pair: float(pair[0].used[pair[1]]), default=None)
 
     @property
     def exceeded(self) -> list[str]:
-        """A sentence for every limit that the motion exceeds."""
+        """One sentence per limit that the motion exceeds."""
         out = []
         for quantity in (self.torque, self.speed, self.acceleration):
             for i in np.flatnonzero(quantity.used > 1 + ROUNDING).tolist():
@@ -161,19 +161,19 @@ class Sizing:
         return out
 
     def sweep(self, joint: str | int, ratios: ArrayLike | None = None) -> GearSweep:
-        """What the motor of one joint would have to give with other gear ratios: peak and RMS torque, and speed."""
+        """Requirements on the motor of one joint for other gear ratios: peak and RMS torque, and speed."""
         if self.drives is None:
             raise DalembertError(
                 f"robot '{self.arm}' has no motors, so there are no gear ratios to compare; give [joint.motor] in its file, or "
-                "choose motors by da.select_drives"
+                "choose motors with da.select_drives"
             )
         return self.drives.sweep(joint, ratios)
 
     def table(self) -> list[dict[str, Any]]:
-        """One row for each joint, {column: value}.
+        """One row per joint, {column: value}.
 
         The columns are ``joint``, then ``torque_peak``, ``torque_at``, ``torque_rms``, ``torque_unit`` and,
-        where a limit is known, ``torque_limit`` and ``torque_margin``; and so on for every quantity.
+        if a limit is known, ``torque_limit`` and ``torque_margin``; likewise for every other quantity.
         """
         rows: list[dict[str, Any]] = []
         for i, name in enumerate(self.joints):
@@ -193,7 +193,7 @@ class Sizing:
         return rows
 
     def csv(self) -> str:
-        """The table as CSV; what is not known is an empty cell."""
+        """The table as CSV; unknown values are empty cells."""
         import csv
 
         rows = self.table()
@@ -205,12 +205,12 @@ class Sizing:
         return text.getvalue()
 
     def to_csv(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the table to a file, whole or not at all."""
+        """Write the table to a file, completely or not at all."""
         with whole_file(path, overwrite=overwrite) as file:
             file.write(self.csv())
 
     def plot(self) -> Figure:
-        """A matplotlib Figure: for every joint the share of its limits that is used, and peak and RMS torque, speed, power.
+        """A matplotlib Figure with the limit utilisation of every joint, and its peak and RMS torque, speed and power.
 
         >>> import dalembert as da
         >>> sizing = da.size(da.load("planar-2r"), da.triangular([0.0, 0.0], [1.0, -2.0], duration=2.0))
@@ -240,17 +240,17 @@ def size(
     life: float | None = None,
     brake_factor: float = BRAKE_FACTOR,
 ) -> Sizing:
-    """What ``motion`` asks of ``arm``.
+    """Demands of ``motion`` on ``arm``.
 
-    motion      a Trajectory, whose events count, or anything with .t (N,), .q, .qd, .qdd (N, n)
+    motion      a Trajectory, including its events, or any object with .t (N,), .q, .qd, .qdd (N, n)
     tip_wrench  (6,) or (N, 6) exerted by the tip on its environment, as in ``arm.inverse_dynamics``
-    payload     a mass held at the tip (kg), its centre at ``payload_com`` in the tip's frame (m)
-    life        that the gears must reach (h, L10); unless given it is computed and not judged
-    brake_factor  how much more than the worst gravity torque of the motion a holding brake must hold
+    payload     a mass held at the tip (kg), with its centre at ``payload_com`` in the tip frame (m)
+    life        required life of the gears (h, L10); by default it is computed but not checked
+    brake_factor  safety factor of a holding brake over the largest gravity torque of the motion
 
-    Joints with a ``motor`` or ``gear`` in their robot file are judged by these: ``.drives``, docs/sizing.md.
+    Joints with a ``motor`` or ``gear`` in their robot file are checked against these: ``.drives``, docs/sizing.md.
 
-    Means and energies are integrals by trapezoids between the sample instants; the values on both
+    Means and energies are integrals by the trapezoidal rule between the sample times; the values on both
     sides of a jump count.
 
     >>> import dalembert as da
@@ -301,13 +301,13 @@ def size(
 
 
 def joint_units(arm: Arm) -> dict[str, tuple[str, ...]]:
-    """For every joint, the units of what it does."""
+    """Units of the joint quantities, per joint."""
     slides = [joint.type == "prismatic" for joint in arm.robot.moving_joints]
     return {what: tuple(pair[s] for s in slides) for what, pair in UNITS.items()}
 
 
 def without_effort_limit(arm: Arm) -> list[str]:
-    """The joints whose effort limit is not known."""
+    """The joints without a known effort limit."""
     return [joint.name for joint in arm.robot.moving_joints if joint.limits.effort is None]
 
 
@@ -318,7 +318,7 @@ def limits_of(arm: Arm, name: str) -> Array:
 
 
 def demand(t: Array, name: str, unit: str | tuple[str, ...], x: Array, limit: Array | None = None) -> Demand:
-    """x (N, n) at the instants t, summed up."""
+    """Summary of x (N, n) at the times t."""
     n = x.shape[1]
     peak = np.argmax(np.where(np.isnan(x), -1.0, np.abs(x)), axis=0)
     value = np.take_along_axis(x, peak[None], 0)[0]
@@ -328,7 +328,8 @@ def demand(t: Array, name: str, unit: str | tuple[str, ...], x: Array, limit: Ar
 
 
 def _along_and_across(arm: Arm, x: Array) -> tuple[Array, Array]:
-    """Vectors x (N, n, 3) at the joints: their components along the joints' axes, the size of the rest; (N, n) each."""
+    """Components of the vectors x (N, n, 3) along the joint axes, and the magnitude perpendicular to them; (N, n)
+    each."""
     to_link = np.array([body.link_frame.rotation for body in arm.mechanism.bodies], float)
     z = np.einsum("kji,kj->ki", to_link, np.array([body.axis for body in arm.mechanism.bodies], float))
     along = np.einsum("tki,ki->tk", x, z)
@@ -336,7 +337,7 @@ def _along_and_across(arm: Arm, x: Array) -> tuple[Array, Array]:
 
 
 def bearing_parts(arm: Arm, f: Array, mu: Array) -> tuple[Array, Array, Array]:
-    """Axial and radial force and tilting moment (N, n) of bearing loads f and μ (N, n, 3)."""
+    """Axial and radial forces and tilting moments (N, n) of the bearing loads f and μ (N, n, 3)."""
     axial, radial = _along_and_across(arm, f)
     return axial, radial, _along_and_across(arm, mu)[1]
 
@@ -344,7 +345,7 @@ def bearing_parts(arm: Arm, f: Array, mu: Array) -> tuple[Array, Array, Array]:
 def loads(
     arm: Arm, at: MotionSamples, tip_wrench: ArrayLike | None = None, progress: Progress | None = None
 ) -> tuple[Array, Array, Array]:
-    """Torques (N, n) and bearing loads f, μ (N, n, 3) along a motion, a chunk at a time."""
+    """Torques (N, n) and bearing loads f, μ (N, n, 3) along a motion, computed in chunks."""
     tau, wrenches = np.empty(at.q.shape), np.empty((*at.q.shape, 6))
     h = at.push(tip_wrench)
     for start in range(0, len(at.t), CHUNK):
@@ -354,7 +355,7 @@ def loads(
         with np.errstate(all="ignore"):
             tau[part] = model.inverse_dynamics(*state, push)
             bearings = model.joint_wrenches(*state, push)
-            # of closed chains those of the actuated joints
+            # for closed chains, those of the actuated joints
             wrenches[part] = np.take(bearings, arm.mechanism.actuated, axis=1)
         if progress is not None:
             progress(part.stop / len(at.t))
@@ -363,7 +364,7 @@ def loads(
 
 
 def check_finite(arm: Arm, t: Array, tau: Array) -> None:
-    """An error for the first torque (N, n) that is not a number."""
+    """Raise an error for the first torque (N, n) that is not a number."""
     bad = np.argwhere(~np.isfinite(tau))
     if len(bad):
         row, joint = bad[0]

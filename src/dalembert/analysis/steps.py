@@ -1,7 +1,7 @@
-"""Where the operations of the recursion go: S (7.107)–(7.114), step by step, beside the rows of M's Table 2.
+"""Operations of the recursion by step: S (7.107)–(7.114), compared with the rows of M's Table 2.
 
-The formulas of :mod:`dalembert.equations.newton_euler` run on scalars that count; an operation belongs to the equation
-that the comment behind its line names.
+The formulas of :mod:`dalembert.equations.newton_euler` run on counting scalars; an operation belongs to the equation
+named in the comment at the end of its line.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from dalembert.graph.count import Counted, Nontrivial, Operations, Tally
 from dalembert.quantities import machine
 from dalembert.quantities.joints import JOINTS
 
-# (multiplications, additions) as operations on vectors are counted by hand
+# (multiplications, additions) of vector operations, counted by hand
 Count = tuple[int, int]
 TURN, CROSS, DOT = (9, 6), (6, 3), (3, 2)  # a 3×3 matrix times a vector, a × b, aᵀb
 SCALE, SUM = (3, 0), (0, 3)
 ALONG_Z, CROSS_Z = (0, 1), (2, 2)  # z_0 q̇ added, ω × z_0 q̇ added: z_0 = (0, 0, 1) costs no multiplication
 
 OTHER = "other"
-# equation: what it computes; M's row in Table 2 for each joint; its share for each joint but the last
+# equation: what it computes; M's row in Table 2 per joint; its share per joint except the last
 STEPS: dict[str, tuple[str, tuple[Count, ...], tuple[Count, ...]]] = {
     "M (2.1)": ("R_i of the joint", ((4, 0),), ()),
     "frame i−1": ("P, t of the joint", (), ()),
@@ -48,13 +48,13 @@ STEPS: dict[str, tuple[str, tuple[Count, ...], tuple[Count, ...]]] = {
 @brief
 @dataclass(frozen=True)
 class Step:
-    """The operations of one step of the recursion, for all joints of an arm.
+    """Operations of one step of the recursion, for all joints of an arm.
 
-    equation  its number in S, or what the step is for
+    equation  its number in S, or the purpose of the step
     what      what it computes
     written   as the formula stands
     nontrivial    the same without multiplications by 0, 1 and −1 and additions of 0; nothing is shared
-    table_2   M's row in Table 2, counted by hand for as many joints; zero where M has no such step
+    table_2   M's row in Table 2, counted by hand for the same number of joints; zero if M has no such step
     """
 
     equation: str
@@ -65,7 +65,7 @@ class Step:
 
 
 def steps(arm: Arm) -> tuple[Step, ...]:
-    """The operations of Newton–Euler inverse dynamics by equation: one :class:`Step` each, which sum to the whole.
+    """Operations of Newton–Euler inverse dynamics by equation: one :class:`Step` each, which add up to the total.
 
     >>> import dalembert as da
     >>> moment = steps(da.load("planar-2r"))[8]
@@ -82,19 +82,19 @@ def steps(arm: Arm) -> tuple[Step, ...]:
 
 
 def by_hand(each: Iterable[Count], further: Iterable[Count], n: int) -> Operations:
-    """Operations on vectors that every one of n joints needs, and further ones of all but the last."""
+    """Vector operations that each of n joints needs, and further ones for all but the last."""
     counts = [(n * a, n * b) for a, b in each] + [((n - 1) * a, (n - 1) * b) for a, b in further]
     return Operations(multiplications=sum(a for a, _ in counts), additions=sum(b for _, b in counts))
 
 
 def summed(operations: Iterable[Operations]) -> Operations:
-    """Multiplications and additions of several steps."""
+    """Sum of the multiplications and additions of several steps."""
     listed = list(operations)
     return Operations(sum(x.multiplications for x in listed), sum(x.additions for x in listed))
 
 
 def _by_step(arm: Arm, scalar: type[Counted]) -> dict[str, Operations]:
-    """By equation; what belongs to none only where there is any."""
+    """Operations by equation; those that belong to none are listed only if there are any."""
     tallies: dict[str, Tally] = {step: Tally() for step in STEPS if step != OTHER}
 
     class ByStep(Tally):
@@ -107,7 +107,7 @@ def _by_step(arm: Arm, scalar: type[Counted]) -> dict[str, Operations]:
 
 
 def _step() -> str:
-    """The step that is being computed: that of the outermost line with a name."""
+    """The current step: that of the outermost line with a name."""
     lines, step = _named_lines(), OTHER
     frame = sys._getframe(2)
     while frame is not None and frame.f_code is not machine.run_on.__code__:
@@ -119,7 +119,7 @@ def _step() -> str:
 
 @cache
 def _named_lines() -> dict[int, str]:
-    """Line → step, for the lines of statements behind which a comment names one."""
+    """Line → step, for the lines of statements with a comment that names one."""
     text = Path(newton_euler.__file__).read_text(encoding="utf-8")
     rows, names = text.splitlines(), re.compile("|".join(re.escape(step) for step in STEPS if step != OTHER))
     lines: dict[int, str] = {}

@@ -1,7 +1,7 @@
-"""The same arm with other numbers, drawn at random: what a property of its structure must survive.
+"""Random variations of an arm, under which a property of its structure must persist.
 
-:func:`other_numbers` keeps the kinematic structure: kinds of joints, directions of axes, which lengths of the
-Denavit–Hartenberg table are zero, gravity. :func:`other_placements` keeps no more than which joint carries which.
+:func:`other_numbers` keeps the kinematic structure: joint types, axis directions, the zero lengths of the
+Denavit–Hartenberg table, and gravity. :func:`other_placements` keeps only which joint carries which.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from dalembert.robot.mechanism import Body, Mechanism, bodies_in_loops, places
 from dalembert.robot.model import Robot
 from dalembert.robot.placement import Placement
 
-PARALLEL = 1e-9  # sine of the angle between axes that are parallel
-NO_LENGTH = 1e-9  # of the arm's largest step
+PARALLEL = 1e-9  # sine of the angle below which axes are parallel
+NO_LENGTH = 1e-9  # of the arm's largest link offset
 
 
 def other_numbers(
     mechanism: Mechanism, robot: Robot, rng: np.random.Generator, count: int, *, linear: bool
 ) -> Mechanism:
-    """Other masses, centres of mass, inertias, rotors and lengths; ``count`` draws in every number.
+    """The arm with other masses, centres of mass, inertias, rotors and lengths; ``count`` draws of every number.
 
-    Lengths within a closed chain are drawn so that equal ones stay equal, which keeps a parallelogram (``linear``), and
-    kept as they are where the chain closes by another formula.
+    Lengths within a closed chain are drawn so that equal ones stay equal, which preserves a parallelogram (``linear``),
+    and left unchanged if the chain closes by another formula.
     """
     in_loops = bodies_in_loops(robot, mechanism)
     factors: dict[float, Rounded] = {}
@@ -47,9 +47,9 @@ def other_numbers(
 
 
 def other_placements(mechanism: Mechanism, robot: Robot, rng: np.random.Generator, count: int) -> Mechanism:
-    """Any revolute arm with this tree of joints; ``count`` draws in every number.
+    """Any revolute arm with this tree of joints; ``count`` draws of every number.
 
-    Prismatic joints are among them as limits: axes that lie far away.
+    Prismatic joints are included as limiting cases, with axes infinitely far away.
     """
     bodies = [
         replace(
@@ -62,12 +62,12 @@ def other_placements(mechanism: Mechanism, robot: Robot, rng: np.random.Generato
 
 def _other_bodies(mechanism: Mechanism, robot: Robot, rng: np.random.Generator, count: int) -> list[Body]:
     at = places(robot)
-    real = {at[link.name][0] for link in robot.links if not link.massless}  # a coordinate moves no body
+    real = {at[link.name][0] for link in robot.links if not link.massless}  # a virtual coordinate moves no body
     return [_other_body(body, i in real, rng, count) for i, body in enumerate(mechanism.bodies)]
 
 
 def _other_body(body: Body, real: bool, rng: np.random.Generator, count: int) -> Body:
-    """Any rigid body, and any rotor about the same axis where there is one; all of its weight held by the joints."""
+    """Any rigid body, and any rotor about the same axis if there is one; all of its weight is borne by the joints."""
 
     def positive() -> Rounded:
         return Rounded(rng.uniform(0.5, 2.0, count))
@@ -96,10 +96,10 @@ def _rotation(rng: np.random.Generator, count: int) -> Mat:
 
 
 def _lengths(mechanism: Mechanism) -> Iterator[tuple[int, list[tuple[float, Vec]]]]:
-    """The lengths of the Denavit–Hartenberg table that are not zero, for every joint but those on the base.
+    """The nonzero lengths of the Denavit–Hartenberg table, for every joint except those on the base.
 
-    d along the parent's axis and a along the common normal of the two axes, each with its direction in the parent's
-    frame. A prismatic joint has a direction and no place: its axis is taken through the parent's origin.
+    d along the parent's axis and a along the common normal of the two axes, each with its direction in the parent
+    frame. A prismatic joint has a direction but no location: its axis is taken through the parent's origin.
     """
     F = frames(mechanism, [0.0] * mechanism.n)
     origin: list[Vec] = []

@@ -1,7 +1,7 @@
-"""Maps over the workspace: what an arm can do wherever its tip can be.
+"""Workspace maps: the capability of an arm wherever its tip can be.
 
-Configurations are drawn evenly from the joints' ranges, each gives a point of the workspace and a
-number, and every cell of a picture keeps the best (or worst, or mean) of those that fall into it.
+Configurations are sampled uniformly from the joint ranges; each gives a point of the workspace and a
+value, and every cell of the map keeps the best (or worst, or mean) of those that fall into it.
 """
 
 from __future__ import annotations
@@ -29,37 +29,37 @@ from dalembert.trajectory.limits import holding_torque, joint_ranges, random_pos
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-HANDS_ON = {"plot": "report.tip_figures:map_figure"}  # what draws a map: imported when it is first called
+HANDS_ON = {"plot": "report.tip_figures:map_figure"}  # functions that draw a map; imported on first use
 Array = NDArray[np.floating[Any]]
 Take = Literal["best", "mean", "worst"]
 
-# quantity → (words, unit of a length row, which limits)
+# quantity → (description, unit of a length row, kind of limits)
 QUANTITIES = {
     "dynamic-manipulability": ("mean radius of the dynamic manipulability ellipsoid", "m/s²", "effort"),
     "velocity-manipulability": ("mean radius of the velocity ellipsoid", "m/s", "velocity"),
     "force-manipulability": ("mean radius of the force ellipsoid", "N", "effort"),
-    "gravity-load": ("largest share of a torque limit that holding still takes", "", "effort"),
+    "gravity-load": ("largest share of a torque limit needed to hold still", "", "effort"),
 }
-HOLDING = "largest joint torque that holding still takes"  # the gravity load of arms whose torque limits are not known
-KERNELS = {  # of dynamic manipulability, by what redundant joints do
+HOLDING = "largest joint torque needed to hold still"  # the gravity load of arms without known torque limits
+KERNELS = {  # of dynamic manipulability, by the resolution of redundancy
     "pseudo-inverse": "dynamic_manipulability",
     "dynamic": "consistent_manipulability",
     "exact": "exact_manipulability",
 }
 CHUNK = 1 << 16  # configurations evaluated at once
-PIECES = 256  # at most, of a map: sums are formed piece by piece, wherever they are computed
+PIECES = 256  # maximum number of parts of a map: sums are accumulated per part, wherever they are computed
 Evaluator = Callable[[Array], tuple[Array, Array]]
 
 
 @brief
 @dataclass(frozen=True, eq=False)
 class WorkspaceMap:
-    """A number for every cell of the workspace in which the tip was seen.
+    """A value for every cell of the workspace that the tip reached.
 
-    values   (rows, columns), NaN where no configuration came; q (rows, columns, n) the configuration
-             whose value is shown (of "mean": the best)
-    across, up   edges of the cells (m);  ``axes`` what they are
-    count    (rows, columns) configurations seen
+    values   (rows, columns), NaN for cells that no configuration reached; q (rows, columns, n) the configuration
+             whose value is shown (for "mean": the best)
+    across, up   edges of the cells (m);  ``axes`` names them
+    count    (rows, columns) number of configurations
     """
 
     arm: Arm
@@ -77,7 +77,7 @@ class WorkspaceMap:
 
     @property
     def words(self) -> str:
-        """What is shown, with its unit."""
+        """Description of the value, with its unit."""
         what, unit, _ = QUANTITIES[self.quantity]
         if self.quantity == "gravity-load":
             if not self.limited:
@@ -90,7 +90,7 @@ class WorkspaceMap:
 
     @property
     def best(self) -> tuple[float, Array, Array]:
-        """(value, q, place of the cell's middle) of the largest value."""
+        """(value, q, centre of the cell) of the largest value."""
         row, column = np.unravel_index(np.nanargmax(self.values), self.values.shape)
         middle = np.array([self.across[column : column + 2].mean(), self.up[row : row + 2].mean()])
         return float(self.values[row, column]), self.q[row, column], middle
@@ -108,9 +108,9 @@ class WorkspaceMap:
 def evaluator(
     arm: Arm, quantity: str, limits: ArrayLike | str | None, task: Task, redundancy: str
 ) -> tuple[Evaluator, tuple[str, ...]]:
-    """A function q (N, n) → tip (N, 3), value (N,), and the rows it looks at."""
+    """A function q (N, n) → tip (N, 3), value (N,), and the rows that it uses."""
     if quantity not in QUANTITIES:
-        raise DalembertError(f"there is no map of '{quantity}'; known are {', '.join(QUANTITIES)}")
+        raise DalembertError(f"there is no map of '{quantity}'; choose from {', '.join(QUANTITIES)}")
     arm._needs_inertia()
     space = task_space(arm, task)
     size = sizes(arm, limits, QUANTITIES[quantity][2])
@@ -125,7 +125,7 @@ def evaluator(
     name = "manipulability"
     if quantity == "dynamic-manipulability":
         if redundancy not in KERNELS:
-            raise DalembertError(f"redundancy is '{redundancy}'; it is one of {', '.join(KERNELS)}")
+            raise DalembertError(f"redundancy is '{redundancy}'; it must be one of {', '.join(KERNELS)}")
         name = KERNELS["exact" if space.m == arm.n else redundancy]
     kernel = over_threads(machine.kernel(arm.mechanism, TIP[name].of(space)))
     if quantity == "force-manipulability":
@@ -158,10 +158,10 @@ def workspace_map(
 
     quantity  "dynamic-manipulability", "velocity-manipulability", "force-manipulability", "gravity-load"
     limits    torque (velocity) limits (n,), "arm" for the robot's own, None for 1
-    take      what a cell shows of the configurations that fall into it
-    progress  called with the fraction done
-    cluster   the address of a Dask scheduler, or a ``distributed.Client``, whose workers evaluate the configurations; they
-              draw them from the seed themselves, and the map is the same, bit by bit
+    take      value of a cell among the configurations that fall into it
+    progress  called with the completed fraction
+    cluster   address of a Dask scheduler, or a ``distributed.Client``, whose workers evaluate the configurations; they
+              generate them from the seed themselves, and the map is the same, bit by bit
     A planar arm is shown in its plane, others over the distance from the vertical axis and the height.
 
     >>> import dalembert as da
@@ -169,9 +169,9 @@ def workspace_map(
     ('x (m)', 'y (m)')
     """
     if take not in ("best", "mean", "worst"):
-        raise DalembertError(f"take is '{take}'; it is 'best', 'mean' or 'worst'")
+        raise DalembertError(f"take is '{take}'; it must be 'best', 'mean' or 'worst'")
     if poses < 1 or cells < 2:
-        raise DalembertError(f"a map needs poses and cells, not {poses} poses and {cells} cells")
+        raise DalembertError(f"a map needs at least one pose and one cell, not {poses} poses and {cells} cells")
     value_of, rows = evaluator(arm, quantity, limits, task, redundancy)
     plane = map_plane(arm)
     generator = np.random.default_rng(seed)
@@ -204,9 +204,9 @@ def workspace_map(
 
 @dataclass(frozen=True, eq=False)
 class _Grid:
-    """What every piece of a map needs: what is evaluated, where it is put, and the generator of its configurations."""
+    """Common input of all parts of a map: the quantity, the grid, and the generator of the configurations."""
 
-    what: tuple[Any, ...]  # of evaluator
+    what: tuple[Any, ...]  # arguments of evaluator
     plane: MapPlane
     across: Array
     up: Array
@@ -216,13 +216,13 @@ class _Grid:
 
     @property
     def better(self) -> float:
-        """The sign with which a larger value is the one to keep."""
+        """The sign for which the larger value is kept."""
         return -1.0 if self.take == "worst" else 1.0
 
 
 @dataclass(eq=False)
 class _Cells:
-    """What has been seen in every cell: how often, the sum of the values, and the best with its configuration."""
+    """Contents of every cell: the count, the sum of the values, and the best one with its configuration."""
 
     count: NDArray[np.intp]
     total: Array
@@ -231,12 +231,12 @@ class _Cells:
 
     @classmethod
     def none(cls, grid: _Grid) -> _Cells:
-        """Nothing yet."""
+        """Empty cells."""
         size = (len(grid.across) - 1) * (len(grid.up) - 1)
         return cls(np.zeros(size, np.intp), np.zeros(size), np.full(size, -np.inf), np.zeros((size, grid.what[0].n)))
 
     def take(self, other: _Cells) -> None:
-        """What has been seen later."""
+        """Merge the cells of a later part."""
         self.count += other.count
         self.total += other.total
         improved = other.extreme > self.extreme
@@ -244,9 +244,9 @@ class _Cells:
 
 
 def _seen(grid: _Grid, piece: tuple[int, int], value_of: Evaluator | None = None) -> _Cells:
-    """The cells of the chunks of configurations from the first to before the last.
+    """The cells for the chunks of configurations from the first up to but excluding the last.
 
-    The configurations follow from the seed: the generator is put forward to where the piece begins, one number for each joint.
+    The configurations follow from the seed: the generator is advanced to the start of the part, one number per joint.
     """
     arm: Arm = grid.what[0]
     value_of = value_of or evaluator(*grid.what)[0]
@@ -283,7 +283,7 @@ def _seen(grid: _Grid, piece: tuple[int, int], value_of: Evaluator | None = None
 
 @dataclass(frozen=True)
 class MapPlane:
-    """The picture's two axes: base axes, or the distance from the vertical through the base and the height."""
+    """The two axes of the map: base axes, or the distance from the vertical through the base and the height."""
 
     horizontal: tuple[int, ...]
     vertical: int
@@ -291,12 +291,12 @@ class MapPlane:
 
     @property
     def names(self) -> tuple[str, str]:
-        """What they are called."""
+        """Names of the axes."""
         across = "xyz"[self.horizontal[0]] if len(self.horizontal) == 1 else "distance from the vertical axis"
         return f"{across} (m)", f"{'xyz'[self.vertical]} (m)"
 
     def place(self, p: Array) -> tuple[Array, Array]:
-        """Where points (N, 3) are on the picture."""
+        """Coordinates of points (N, 3) on the map."""
         if len(self.horizontal) == 1:
             return p[:, self.horizontal[0]], p[:, self.vertical]
         a, b = self.horizontal
@@ -311,13 +311,13 @@ def map_plane(arm: Arm) -> MapPlane:
     x, y, z = (float(v) for v in arm.robot.base.translation)
     if moved.sum() == 3:
         return MapPlane(tuple(k for k in range(3) if k != vertical), vertical, (x, y, z))
-    plane = sorted(range(3), key=lambda k: not moved[k])[:2]  # the axes that it moves along come first
+    plane = sorted(range(3), key=lambda k: not moved[k])[:2]  # axes along which the tip moves come first
     up = vertical if vertical in plane else max(plane)
     return MapPlane(tuple(k for k in plane if k != up), up, (x, y, z))
 
 
 def _edges(plane: MapPlane, p: Array, cells: int) -> tuple[Array, Array, tuple[int, int]]:
-    """Square cells over what was seen and a little more."""
+    """Square cells that cover all points with a small border."""
     u, v = plane.place(p)
     margin = 0.04 * max(float(np.ptp(u)), float(np.ptp(v)), 1e-3)
     left = 0.0 if len(plane.horizontal) == 2 else float(u.min()) - margin

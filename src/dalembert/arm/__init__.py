@@ -1,4 +1,4 @@
-"""What a user holds: :class:`Arm`."""
+"""The class :class:`Arm`, with which users work."""
 
 from dalembert.arm.arm import Arm
 

@@ -1,8 +1,8 @@
-"""The Arm: what a user holds. Words outside; the letters are in ``equations/``.
+"""The class Arm, with which users work. It is documented in words; the letters are in ``equations/``.
 
-What is compiled for the robot stands in ``dynamics.py`` and ``kinematics.py``. The methods here make other arms, or
-hand on to the rooms that use an arm, through the table ``HANDS_ON``: these are imported when a method is called,
-so that importing an arm is cheap and imports point one way.
+Quantities compiled for the robot are in ``dynamics.py`` and ``kinematics.py``. The methods here make other arms, or
+delegate to packages that use an arm, through the table ``HANDS_ON``: these are imported when a method is called, so
+that importing an arm is cheap and imports point in one direction.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from dalembert.web.page import Page
 
 
-# what the methods of an arm hand on to, in rooms that use it: imported when it is first called
+# functions to which the methods of an arm delegate, in packages that use it: imported on the first call
 HANDS_ON = {
     "operational_space": "tip.operational:OperationalSpace",
     "dynamic_manipulability": "analysis.ellipsoid:dynamic_manipulability",
@@ -63,17 +63,18 @@ HANDS_ON = {
 
 @lru_cache(maxsize=32)
 def _arm_of(robot: Robot, contacts: tuple[str, ...] = ()) -> Arm:
-    """The arm of a robot that has come from another process: one for all that come, so that they share its kernels."""
+    """The arm of a robot received from another process: one object for all equal robots, so that they share kernels."""
     return Arm(robot, contacts)
 
 
 class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
     """A robot with its dynamics, compiled on first use.
 
-    Every method takes arrays whose last axis is the joints and broadcasts over all leading axes;
-    float32 in gives float32 out, everything else (float16, longdouble, integers, bool, lists, mixtures) float64.
-    Ellipsoids and polytopes are always float64. SI units, radians. Large batches are split over the CPUs that the process
-    may use, at most OMP_NUM_THREADS; ``threads=`` says over how many threads, and the results have the same bits.
+    Every method takes arrays whose last axis is the joints and broadcasts over all leading axes. If all arrays are
+    float32, so is the result; otherwise (float16, longdouble, integers, bool, lists, mixtures) it is float64.
+    Ellipsoids and polytopes are always float64. Units are SI, angles are in radians. Large batches are split over the
+    CPUs available to the process, at most OMP_NUM_THREADS; ``threads=`` sets the number of threads, and the result is
+    bitwise the same for any number.
 
     >>> import dalembert as da
     >>> arm = da.load("planar-2r")
@@ -101,28 +102,28 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
 
     @cached_property
     def tree(self) -> Arm:
-        """The arm with nothing that ties its joints to each other: its q is that of all joints of the tree."""
+        """The arm without loops and couplings: its q holds the positions of all joints of the tree."""
         return self if self.robot.tree is self.robot else Arm(self.robot.tree)
 
     def replace(self, **changes: Any) -> Arm:
-        """A new arm whose robot has some fields changed, such as ``gravity=(0, 0, 0)``."""
+        """A new arm whose robot has the given fields replaced, such as ``gravity=(0, 0, 0)``."""
         return Arm(self.robot.replace(**changes))
 
     def approximate(self, drop: str | Sequence[str] = (), *, small: float | None = None, motion: Any = None) -> Arm:
-        """A new arm whose torques leave out summands of S (7.40), M (4.1): an approximate model, traced and compiled anew.
+        """A new arm whose torques omit terms of S (7.40), M (4.1): an approximate model, traced and compiled again.
 
-        drop  names, to which those that were dropped before are added:
+        drop  names of terms, in addition to those dropped earlier:
               "coriolis"        (h_ijk + h_ikj) q̇_j q̇_k, j < k, the pairs of different joints
-              "centrifugal"     h_ijj q̇_j²; with "coriolis" all velocity terms go
+              "centrifugal"     h_ijj q̇_j²; together with "coriolis", all velocity terms
               "off-diagonal"    b_ij q̈_j, i ≠ j
-              "rotor-coupling"  what rotors add besides k_r² I_m (S 7.3.2)
+              "rotor-coupling"  the contribution of rotors other than k_r² I_m (S 7.3.2)
               "rotational"      M's D_rot and h_rot: inertia tensors about the centres of mass, and rotor inertias
-              "translational"   M's D_tran and h_tran; gravity stays
+              "translational"   M's D_tran and h_tran; gravity is kept
         small, motion
-              leave out, too, the parameters that matter least along the motion, as many as change the torque of no joint by
-              more than this share of its RMS; ``robot.notes`` names them
-        The names are read in the coordinates that the arm holds. Gravity, friction, springs and contact stay, and
-        friction that depends on the load sees the load of the approximate model.
+              also omit the parameters that matter least along the motion: as many as possible without changing the
+              torque of any joint by more than this fraction of its RMS; ``robot.notes`` names them
+        The names refer to the coordinates of the arm. Gravity, friction, springs and contact are kept, and
+        load-dependent friction is computed from the load of the approximate model.
 
         >>> import dalembert as da
         >>> arm = da.load("puma560")
@@ -139,14 +140,15 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
     def omissions(
         self, motion: Any, tip_wrench: ArrayLike | None = None, further: Mapping[tuple[str, ...], Arm] | None = None
     ) -> Omissions:
-        """What can be neglected along a motion: for each name of :meth:`approximate`, and for some together, the error and
-        what it saves.
+        """Terms that can be neglected along a motion: for each name of :meth:`approximate`, and for some combinations, the
+        error and the operations saved.
 
         motion      a Trajectory, or anything with .t (N,), .q, .qd, .qdd (N, n)
         tip_wrench  (6,) by the tip on its environment, in base axes
-        further     more approximate models to judge, such as {("small parameters",): arm.approximate(small=0.01, motion=motion)}
+        further     more approximate models to assess, such as {("small parameters",): arm.approximate(small=0.01,
+                    motion=motion)}
         Returns     a table: ``["coriolis"].share`` (n,) of the RMS torque, ``.error.rms`` and ``.error.peak`` (n,) in N m
-                    (N where a joint slides), ``.operations`` of inverse dynamics; ``str()`` shows it
+                    (N for a prismatic joint), ``.operations`` of inverse dynamics; ``str()`` shows it
 
         >>> import dalembert as da
         >>> arm, motion = da.load("planar-2r"), da.polynomial([0.0, 0.0], [1.0, -1.0], 1.0)
@@ -158,14 +160,14 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
 
     @property
     def omitted(self) -> tuple[str, ...]:
-        """What an approximate model leaves out; empty for the whole model."""
+        """The terms that an approximate model omits; empty for the complete model."""
         return self.robot.omitted
 
     def with_payload(self, mass: float, com: ArrayLike = (0.0, 0.0, 0.0), inertia: ArrayLike | None = None) -> Arm:
         """A new arm that holds a body at its tip.
 
-        mass in kg, com in the tip's frame (m), inertia 3×3 about the body's centre of mass (kg m²);
-        without it the body is a point. Replaces the payload that was there.
+        mass in kg, com in the tip's frame (m), inertia 3×3 about the body's centre of mass (kg m²); without ``inertia``
+        the body is a point mass. An existing payload is replaced.
 
         >>> import dalembert as da
         >>> arm = da.load("planar-2r").with_payload(10.0)
@@ -180,7 +182,7 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
             raise ShapeError(f"the payload's com has shape {where.shape}; it must be (3,)")
         body = Inertia(number("the payload's mass", mass), tuple(where.tolist()), tensor.tolist())
         if (problem := body.impossible()) is not None:
-            raise ShapeError(f"no payload can be like this: {problem}")
+            raise ShapeError(f"the payload is not physical: {problem}")
         return Arm(self.robot.replace(payload=body))
 
     def variants(
@@ -191,18 +193,19 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         gravity: ArrayLike | None = None,
         gears: ArrayLike | None = None,
     ) -> Variants:
-        """This arm with other numbers, as many sets of them as the leading axes have: a batch of different robots.
+        """This arm with other numerical values, one set per entry of the leading axes: a batch of different robots.
 
-        parameters  (…, 13N) in place of :attr:`parameters`: masses, first moments, inertias of the augmented links, rotor
-                    inertias and friction; masses and places of rotors stay, and the difference of two Coulomb levels
-        lengths     (…, 6N + 3) in place of :attr:`lengths` (m); inertias stay where they are in the frame of their link.
-                    Not of closed chains
+        parameters  (…, 13N) instead of :attr:`parameters`: masses, first moments, inertias of the augmented links,
+                    rotor inertias and friction; the masses and positions of rotors and the difference between the two
+                    Coulomb levels are kept
+        lengths     (…, 6N + 3) instead of :attr:`lengths` (m); inertias keep their place in the frame of their link.
+                    Not available for closed chains
         payload     (…, 10) one more body at the tip: m (kg), m c (kg m), I_xx, I_xy, I_xz, I_yy, I_yz, I_zz (kg m²) about the
                     tip's origin, in its axes
         gravity     (…, 3) in m/s², in the base frame
-        gears       (…, N) in place of :attr:`gears`: k_r with its sign; friction of motors, which is counted at the joint's
-                    side, is among the parameters and stays
-        Returns     an object with the arm's methods, compiled once for all numbers; their arrays broadcast with q's
+        gears       (…, N) instead of :attr:`gears`: k_r with its sign; motor friction, which is referred to the joint,
+                    is part of the parameters and does not change
+        Returns     an object with the arm's methods, compiled once for all values; its values broadcast with q
 
         >>> import numpy as np, dalembert as da
         >>> arm, q = da.load("planar-2r"), np.array([0.3, 0.8])
@@ -215,17 +218,17 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         return Variants(self, {name: value for name, value in numbers.items() if value is not None})
 
     def with_loop(self, loop: Any = None, **fields: Any) -> Arm:
-        """A new arm, two of whose links are joined again: a closed chain, S 7.3.3.
+        """A new arm with one more loop joint, which closes the chain between two of its links: S 7.3.3.
 
         loop    a :class:`dalembert.Loop`, or its fields by name: name, link_a, placement_a,
                 link_b, placement_b (a Placement, or three numbers), kind ("revolute", "connect", "weld"),
                 axis, passive (names of joints), branch ({joint: position})
-        Works for arms from every kind of file, URDF too; several loops are added one after the other.
+        This works for arms from every kind of file, including URDF; add several loops by calling the method repeatedly.
         """
         return Arm(self.robot.with_loop(fields if loop is None else loop))
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
-        """Write the robot to a ``.toml`` or ``.urdf`` file, whole or not at all; ``overwrite=False`` leaves a file that exists."""
+        """Write the robot to a ``.toml`` or ``.urdf`` file, atomically; ``overwrite=False`` keeps an existing file."""
         from dalembert.robot.load import save_robot
 
         save_robot(self.robot, path, overwrite=overwrite)
@@ -242,12 +245,12 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
     ) -> OperationalSpace:
         """The dynamic model in operational space, S 7.8: ``.inertia(q) .coriolis(q, qd) .gravity(q) .torque(…)``.
 
-        frame        "tip", or a link's name
+        frame        "tip", or the name of a link
         orientation  "zyz", "rpy", "quaternion" or "geometric"
-        task         "pose", "position", "orientation", or rows like "xy" or "x y yaw"; without it the
-                     rows that this arm can move
-        damping      a number, to go through singularities damped instead of raising an error there
-        threads      over how many threads its methods split a large batch; chosen by its size unless given
+        task         "pose", "position", "orientation", or rows such as "xy" or "x y yaw"; default: the rows that this
+                     arm can move
+        damping      a number; the inverse is then damped near singularities instead of raising an error there
+        threads      number of threads over which the methods split a large batch; default: chosen by its size
 
         >>> import dalembert as da
         >>> da.load("puma560").operational_space(orientation="zyz").rows
@@ -265,12 +268,12 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         gravity: bool = True,
         frame: str = "tip",
     ) -> Ellipsoid:
-        """The dynamic manipulability ellipsoid, S (7.148): tip accelerations that τᵀτ ≤ 1 makes from rest.
+        """The dynamic manipulability ellipsoid, S (7.148): the tip accelerations that torques τᵀτ ≤ 1 produce from rest.
 
-        torque_limits  (n,), or "arm" for the robot's own: then Σ (τ_i / limit_i)² ≤ 1
-        task           rows like "xy"; without it the rows of the position that this arm can move
-        redundancy     "pseudo-inverse": joint accelerations of least norm, as S has it; "dynamic": the
-                       dynamically consistent J̄ in its place; "exact": all accelerations those torques reach
+        torque_limits  (n,), or "arm" for the robot's own limits: then Σ (τ_i / limit_i)² ≤ 1
+        task           rows such as "xy"; default: the rows of the position that this arm can move
+        redundancy     "pseudo-inverse": joint accelerations of least norm, as in S; "dynamic": the dynamically
+                       consistent J̄ instead; "exact": every acceleration that those torques can reach
         gravity        False leaves the centre at 0
 
         >>> import dalembert as da
@@ -291,23 +294,23 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         gravity: bool = True,
         frame: str = "tip",
     ) -> Polytope:
-        """Exactly the tip accelerations that torques |τ_i| ≤ limit_i make from rest: what motors can do."""
+        """The exact set of tip accelerations that torques |τ_i| ≤ limit_i produce from rest: the capability of the motors."""
         return handed_on(HANDS_ON, "acceleration_polytope")(self, q, torque_limits, task, gravity=gravity, frame=frame)
 
     def velocity_manipulability(
         self, q: ArrayLike, velocity_limits: ArrayLike | str | None = None, task: str | Sequence[str] | None = None
     ) -> Ellipsoid:
-        """The ellipsoid of tip velocities that q̇ᵀq̇ ≤ 1 makes; ``velocity_limits`` scale the joints."""
+        """The ellipsoid of tip velocities that joint velocities q̇ᵀq̇ ≤ 1 produce; ``velocity_limits`` scale the joints."""
         return handed_on(HANDS_ON, "velocity_manipulability")(self, q, velocity_limits, task)
 
     def manipulability(
         self, q: ArrayLike, task: str | Sequence[str] | None = None, *, dynamic: bool = False, frame: str = "tip"
     ) -> Array:
-        """The manipulability measure w = √det(J Jᵀ) of S (3.56): (…), |det J| of a nonredundant arm, 0 at singularities.
+        """The manipulability measure w = √det(J Jᵀ) of S (3.56): (…); |det J| for a nonredundant arm, 0 at singularities.
 
-        task     rows like "xy"; without it the rows of the position that this arm can move
-        dynamic  True for the dynamic manipulability measure w_d = √det(J (BᵀB)⁻¹ Jᵀ), which is w / det B where the arm
-                 has as many joints as the task has rows: S Problem 7.11
+        task     rows such as "xy"; default: the rows of the position that this arm can move
+        dynamic  True for the dynamic manipulability measure w_d = √det(J (BᵀB)⁻¹ Jᵀ), which is w / det B if the arm has
+                 as many joints as the task has rows: S Problem 7.11
 
         >>> import dalembert as da
         >>> arm, q = da.load("planar-2r"), [0.3, 1.0]
@@ -320,13 +323,13 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
     def force_manipulability(
         self, q: ArrayLike, torque_limits: ArrayLike | str | None = None, task: str | Sequence[str] | None = None
     ) -> Ellipsoid:
-        """The ellipsoid of tip forces that τᵀτ ≤ 1 holds, τ = Jᵀ h, without the arm's weight."""
+        """The ellipsoid of tip forces h that torques τᵀτ ≤ 1 can balance, τ = Jᵀ h, ignoring the weight of the arm."""
         return handed_on(HANDS_ON, "force_manipulability")(self, q, torque_limits, task)
 
     def static_manipulability(
         self, q: ArrayLike, torque_limits: ArrayLike | str | None = None, task: str | Sequence[str] | None = None
     ) -> Ellipsoid:
-        """The ellipsoid of tip forces that τᵀτ ≤ 1 holds besides the arm's weight: |g + Jᵀ h| ≤ 1."""
+        """The ellipsoid of tip forces h that torques τᵀτ ≤ 1 can balance in addition to the arm's weight: |g + Jᵀ h| ≤ 1."""
         return handed_on(HANDS_ON, "static_manipulability")(self, q, torque_limits, task)
 
     # -- structure -----------------------------------------------------------------------------------
@@ -334,24 +337,24 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
     def couplings(self) -> Couplings:
         """Which b_ij, h_ijk and g_i are zero, and why: ``.inertia`` (n, n), ``.velocity`` (n, n, n), ``.gravity`` (n,).
 
-        Arrays of "always", "structure", "numbers" and "nonzero": S 7.1.3 and 7.3.3, M section 2. ``.at(q)`` names those
-        that are zero at one configuration, ``.condition("b", 1, 2)`` the design for which one is zero at all of them;
-        ``print(arm.couplings())`` is a table. In the coordinates held, for arms with couplings and closed chains too.
-
+        The entries are "always", "structure", "numbers" and "nonzero": S 7.1.3 and 7.3.3, M section 2. ``.at(q)`` names
+        the terms that are zero at one configuration, ``.condition("b", 1, 2)`` gives the design for which a term is
+        zero at every configuration, and ``print(arm.couplings())`` shows a table. The terms are those of the arm's own
+        coordinates, for arms with coupled joints and closed chains as well.
         >>> import dalembert as da
         >>> da.load("cartesian-2").couplings().inertia[0, 1], da.load("cartesian-2-45").couplings().inertia[0, 1]
         (np.str_('structure'), np.str_('nonzero'))
         """
         return handed_on(HANDS_ON, "couplings")(self)
 
-    # -- closed forms --------------------------------------------------------------------------------
+    # -- closed-form equations -----------------------------------------------------------------------
 
     def equations(self, parameters: str = "nonzero", progress: Callable[[float], None] | None = None) -> Equations:
         """B, C, g, τ, energies and regressor in closed form: SymPy with S's letters, LaTeX, text, and the derivation.
 
-        parameters  "nonzero": every number that is not zero becomes a letter; "all": all ten inertial
-                    parameters of every link, S (7.77); "numbers": only the joint variables are letters
-        progress    called with the fraction done
+        parameters  "nonzero": every nonzero number becomes a letter; "all": all ten inertial parameters of every link,
+                    S (7.77); "numbers": only the joint variables are letters
+        progress    a function that is called with the fraction done
 
         >>> import dalembert as da
         >>> da.load("planar-2r").equations().g[1]
@@ -366,10 +369,12 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
     def in_coordinates(self, T: Any, offset: ArrayLike | None = None) -> Arm:
         """The same arm in other generalized coordinates y, with q = T y + offset: S Problem 7.6.
 
-        T is an n×n matrix; "absolute" for the angles of the links with the base, where joints are
-        parallel; or a function y → q that runs on SymPy symbols and gives a list of formulas with sin, cos,
-        tan, asin, acos, atan, atan2, exp, log, tanh, sqrt, Abs and powers. The arm that is returned can do all that an arm can; its joints are y_1, y_2, …,
-        and ``tree_positions(y)`` begins with the ``tree_positions(q)`` of this one, which is q where nothing follows.
+        T       an n×n matrix; "absolute" for the angles of the links with respect to the base, if the joint axes are
+                parallel; or a function y → q that accepts SymPy symbols and returns a list of formulas with sin, cos,
+                tan, asin, acos, atan, atan2, exp, log, tanh, sqrt, Abs and powers
+        offset  (n,); zero by default
+        The returned arm has every method of an arm; its joints are y_1, y_2, …, and ``tree_positions(y)`` begins with
+        the ``tree_positions(q)`` of the original arm, which is q unless joints are coupled or chains are closed.
 
         >>> import dalembert as da
         >>> da.load("planar-2r").in_coordinates("absolute").equations().B[0, 1]
@@ -382,12 +387,13 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
     def base_parameters(
         self, lengths: str | None = None, tolerance: float | None = None, **columns: Any
     ) -> BaseParameters | SymbolicBaseParameters:
-        """What a motion can tell of the parameters: the fewest combinations that determine the torques.
+        """The base parameters: the smallest set of combinations of the parameters that determines the torques of any motion.
 
-        lengths    "symbols" for formulas with letters for the lengths, "numbers" for formulas with the arm's own;
-                   both exact. Unless given, numerically, from the regressor at random states
-        tolerance  of the numerical way, see :func:`dalembert.identification.base.base_parameters`
-        columns    which parameters count, as :class:`dalembert.identification.parameters.ParameterSet` has them:
+        lengths    "symbols" for formulas with letters for the lengths, "numbers" for formulas with the arm's own
+                   lengths; both are exact. By default the set is computed numerically, from the regressor at random
+                   states
+        tolerance  of the numerical method, see :func:`dalembert.identification.base.base_parameters`
+        columns    which parameters are included, as in :class:`dalembert.identification.parameters.ParameterSet`:
                    friction, two_sided, offset, rotor, only
 
         >>> import dalembert as da
@@ -397,15 +403,15 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         """
         return handed_on(HANDS_ON, "base_parameters")(self, lengths, tolerance, **columns)
 
-    # -- seeing it -----------------------------------------------------------------------------------
+    # -- display -------------------------------------------------------------------------------------
 
     def plot(self, q: ArrayLike | Any | None = None) -> Figure:
-        """A matplotlib Figure of the arm: in its plane if it stays in one, else from a corner and from the side.
+        """A matplotlib Figure of the arm: in its plane if the arm is planar, else from a corner and from the side.
 
-        q  (n,) the configuration, its home unless given; (N, n) several, of which the last is drawn in full and the
-           others as ghosts; or a motion (a Trajectory, a Run), with the path of the tip
+        q  (n,) the configuration, by default the home position; (N, n) several, of which the last is drawn in full and
+           the others as ghosts; or a motion (a Trajectory, a Run), with the path of the tip
 
-        Revolute joints are cylinders along their axes, prismatic joints blocks; the tip has its frame.
+        Revolute joints are drawn as cylinders along their axes, prismatic joints as blocks, the tip as a frame.
 
         >>> import dalembert as da
         >>> [axes.get_title("left") for axes in da.load("panda").plot().axes]
@@ -414,7 +420,7 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         return handed_on(HANDS_ON, "plot")(self, q)
 
     def page(self, motions: Any = None, *, title: str | None = None) -> Page:
-        """The live page of the arm, which a notebook shows and ``.write(path)`` writes; see :func:`dalembert.write_page`.
+        """The live page of the arm, which a notebook displays and ``.write(path)`` saves; see :func:`dalembert.write_page`.
 
         >>> import dalembert as da
         >>> da.load("pendulum").page()

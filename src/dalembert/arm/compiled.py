@@ -1,4 +1,4 @@
-"""A robot and its compiled kernels: what all methods of an arm rest on."""
+"""A robot and its compiled kernels: the basis of all methods of an arm."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from dalembert.emit.source import Source
 
 Array = NDArray[np.floating[Any]]
-Wrenches = Mapping[str, ArrayLike]  # (…, 6) by the names of links
+Wrenches = Mapping[str, ArrayLike]  # (…, 6), by link name
 
 PLAIN = frozenset((np.ndarray, list, tuple, float, int))  # no arrays of other libraries
-SCALARS = {"double": "double", "single": "float"}  # what is calculated with, by precision
+SCALARS = {"double": "double", "single": "float"}  # C type of the computation, by precision
 
 
 def precision_of(arrays: Iterable[Any]) -> Literal["double", "single"]:
-    """What is calculated in for these arrays: "single" where all hold float32."""
+    """The precision of the computation for these arrays: "single" if all of them hold float32, else "double"."""
     return "single" if all(a.dtype is SINGLE for a in arrays) else "double"
 
 
@@ -50,24 +50,22 @@ def _names(what: str, given: Any) -> tuple[str, ...]:
 
 
 def scalar_of(precision: Any) -> str:
-    """What is calculated with, as C calls it."""
+    """The C type of the computation for a precision."""
     if not isinstance(precision, str) or precision not in SCALARS:
         raise DalembertError(f"precision is {shown(precision)}; it must be 'double' or 'single'")
     return SCALARS[precision]
 
 
 def _check_out(out: Any) -> None:
-    """Refuse what no result can be written to; its shape is NumPy's to judge."""
+    """Refuse an ``out`` that cannot hold the result; its shape is checked by NumPy."""
     if not isinstance(out, np.ndarray):
         raise ShapeError(
             f"out is a {type(out).__name__}; it must be a NumPy array of float64 or float32 for the result"
         )
     if out.dtype.kind != "f":
-        raise ShapeError(
-            f"out holds {out.dtype}, and the result would not fit into it; it must hold float64 or float32"
-        )
+        raise ShapeError(f"out holds {out.dtype}, which cannot store the result; it must hold float64 or float32")
     if not out.flags.writeable:
-        raise ShapeError("out is read-only; give an array that can be written to, such as np.empty_like(out)")
+        raise ShapeError("out is read-only; give a writeable array, such as np.empty_like(out)")
 
 
 class Compiled:
@@ -75,29 +73,29 @@ class Compiled:
 
     def __init__(self, robot: Robot, contacts: tuple[str, ...] = ()) -> None:
         self.robot = robot
-        self.contacts = contacts  # the frames at which its wrenches act; the tip's alone unless given
+        self.contacts = contacts  # the frames at which its wrenches act; by default only the tip
         self._others: dict[Any, Any] = {}  # the same arm with other contacts, or another tip
-        self.numbers: dict[str, Any] = {}  # of the mechanism, that every quantity is computed with
+        self.numbers: dict[str, Any] = {}  # numbers of the mechanism that are given as arrays
         self._kernels: dict[Any, np.ufunc] = {}
-        self._calls: dict[Any, tuple[str, Named]] = {}  # as operators of other libraries
-        # by method, those that need no more than their arrays, and how many numbers in one of these are left to one thread
+        self._calls: dict[Any, tuple[str, Named]] = {}  # kernels as operators of other libraries
+        # by method: the kernels that need only their arrays, and the largest batch that one thread computes alone
         self.quick_kernels: dict[str, tuple[np.ufunc, int]] = {}
-        self.singles: dict[str, Any] = {}  # their functions for one state, None where there is none
+        self.singles: dict[str, Any] = {}  # by method: the function for one state, None if there is none
 
     @cached_property
     def mechanism(self) -> AnyMechanism:
-        """What the equations see: fixed joints merged, rotors counted with their links."""
+        """The mechanism of the equations: fixed joints are merged, rotors are part of the links that carry them."""
         own = mechanism_of(self.robot)
         return with_contacts(own, self.robot, self.contacts) if self.contacts else own
 
     @cached_property
     def sizes(self) -> dict[str, int]:
-        """What the letters in the shapes of its arrays stand for."""
+        """The sizes that the letters in the shapes of the arm's arrays stand for."""
         return machine.sizes_of(self.mechanism)
 
     @property
     def nominal(self) -> Any:
-        """The same with the robot's own numbers."""
+        """The same arm with the robot's own numbers."""
         return self
 
     @property
@@ -107,7 +105,7 @@ class Compiled:
 
     @cached_property
     def n(self) -> int:
-        """How many joint variables the arm has."""
+        """The number of joint variables."""
         return len(self.robot.moving_joints)
 
     @property
@@ -123,13 +121,13 @@ class Compiled:
         options: tuple[str, ...] = (),
         precision: Literal["double", "single"] = "double",
     ) -> np.ufunc:
-        """The compiled NumPy gufunc itself, for control loops.
+        """The compiled NumPy gufunc of a quantity, for control loops.
 
         options    further inputs, such as ``("tip_wrench",)``
-        precision  "double": it calculates with float64, and arrays of float32 are widened inside; "single": it
-                   calculates with float32, as methods do where all arrays that they are given hold float32
-        It can be pickled, used from several threads at once, and takes ``out=``. It checks nothing, and types are cast
-        as NumPy casts them: float16 and small integers give float32.
+        precision  "double": computes in float64, and float32 arrays are converted inside; "single": computes in
+                   float32, as the methods do if every array they are given holds float32
+        The gufunc can be pickled, can be called from several threads at once, and accepts ``out=``. It checks nothing,
+        and types are cast by NumPy's rules: float16 and small integers give float32.
 
         >>> import dalembert as da
         >>> da.load("planar-2r").kernel("inverse_dynamics").signature
@@ -147,7 +145,7 @@ class Compiled:
         return self._kernels[key]
 
     def operations(self, quantity: str, formulation: str | None = None, options: tuple[str, ...] = ()) -> machine.Price:
-        """What a quantity costs: ``.written`` (as the formulas stand) and ``.compiled`` operations.
+        """The cost of a quantity: ``.written`` operations (in the formulas) and ``.compiled`` operations.
 
         >>> import dalembert as da
         >>> da.load("planar-2r").operations("inertia_matrix").compiled.total
@@ -169,20 +167,21 @@ class Compiled:
         libm: bool = True,
         separate: bool = False,
     ) -> Source:
-        """The code of a quantity for another machine or language: files to write, ``.write(folder)``.
+        """The code of a quantity for another machine or language: a set of files, saved by ``.write(folder)``.
 
-        quantity     its name; several names make one function that computes what they share once
-        target       "c" and others of the table ``dalembert emit --targets`` shows
-        formulation  the equations to use, the fastest unless one is named
+        quantity     its name; several names make one function that computes their common subexpressions once
+        target       "c" or another target of the table that ``dalembert emit --targets`` shows
+        formulation  the equations to use; default: the fastest
         options      further inputs, such as ``("tip_wrench",)``
-        by           by what to differentiate a derivative such as "inverse_dynamics_jacobian": inputs, options, or numbers of
-                     the arm, such as ``("parameters",)``; by all inputs unless given
-        precision    "double" or "float", as far as the target has both
-        function     the function's name after the robot's; that of the quantities unless given
-        libm         False: no functions of the C library, not even sin and cos
-        separate     True: each quantity is a function of its own in the same file, as far as the target has such ("wasm")
-        Arms whose loops are closed by Newton's method (``arm.mechanism.by_newton``) take the positions of all joints of
-        their tree as q, as their kernels do. Generated code belongs to you.
+        by           the variables of a derivative such as "inverse_dynamics_jacobian": inputs, options, or numbers of
+                     the arm, such as ``("parameters",)``; default: all inputs
+        precision    "double" or "float", if the target has both
+        function     the part of the function's name that follows the robot's; default: the names of the quantities
+        libm         False: call no function of the C library, not even sin and cos
+        separate     True: write each quantity as a function of its own in the same file, if the target allows it
+                     ("wasm")
+        For arms whose loops are closed by Newton's method (``arm.mechanism.by_newton``), q holds the positions of all
+        joints of the tree, as in their kernels. The generated code belongs to you.
 
         >>> import dalembert as da
         >>> source = da.load("planar-2r").emit("gravity_torque", target="c")
@@ -197,7 +196,7 @@ class Compiled:
 
         names = _names("quantity", quantity)
         if not names:
-            raise DalembertError("no quantity is named; name one or several, such as inverse_dynamics")
+            raise DalembertError("no quantity is named; name one or more, such as inverse_dynamics")
         check_settings(target, precision, libm, separate)
         entries = [joints.quantity(name, self.mechanism) for name in names]
         given = _names("options", options)
@@ -207,7 +206,7 @@ class Compiled:
             given = tuple(option for option in given if option not in inputs)
         if not (function is None or isinstance(function, str)):
             raise DalembertError(
-                f"function is {shown(function)}; it must be a name, or None for that of the quantities"
+                f"function is {shown(function)}; it must be a name, or None for the names of the quantities"
             )
         tree = [joint.name for joint in self.robot.tree_joints]
         if separate:
@@ -218,11 +217,11 @@ class Compiled:
 
     @cached_property
     def placing(self) -> Placing:
-        """γ in numbers: where the joints of the tree are for given q."""
+        """γ(q), computed numerically: the positions of the joints of the tree for a given q."""
         return Placing(self.mechanism, self.name, lambda quantity: over_threads(self.kernel(quantity)))
 
     def touching(self, frames: tuple[str, ...]) -> Any:
-        """The same arm, whose ``tip_wrench`` (…, 6k) has the wrenches at these k frames, one after the other."""
+        """The same arm, whose ``tip_wrench`` (…, 6k) is the concatenation of the wrenches at these k frames."""
         if frames not in self._others:
             self._others[frames] = self._with_contacts(frames)
         return self._others[frames]
@@ -231,7 +230,7 @@ class Compiled:
         return type(self)(self.robot, frames)
 
     def ending_at(self, frame: str | None) -> Any:
-        """The same arm, whose tip is the frame of a link, and which holds nothing there; itself for its own tip."""
+        """The same arm with the frame of a link as its tip, and no payload there; the arm itself for its own tip."""
         if frame is None or (tip := frame_of(self.robot, frame)) == self.robot.tip:
             return self
         if tip not in self._others:
@@ -282,7 +281,7 @@ class Compiled:
         out: Array | None = None,
         threads: int | None = None,
     ) -> Any:
-        """What a kernel gives for arrays that are checked; loops are closed first where they must be."""
+        """The result of a kernel for arrays that have been checked; loops are closed first if necessary."""
         if any(map(is_lazy, arrays.values())):
             return run_kernel_later(self, ufunc, quantity, arrays)
         if self._needs_placing(quantity):
@@ -290,17 +289,17 @@ class Compiled:
         return run_named(ufunc, quantity, arrays, out, threads)
 
     def _needs_placing(self, quantity: str) -> bool:
-        """Whether loops must be closed first, or their closure can fail."""
+        """Whether loops must be closed before the kernel runs, or their closure can fail."""
         return needs_placing(self.mechanism, quantity)
 
     def prepare_single(self, quantity: str) -> None:
-        """Make the function for one state of a quick kernel."""
+        """Compile the single-state function of a quick kernel."""
         from dalembert.kernel.single import single_of
 
         self.singles[quantity] = single_of(self.quick_kernels[quantity][0])
 
     def placed(self, q: ArrayLike) -> Any:
-        """q as kernels take it: of all joints of the tree where loops are closed by Newton's method."""
+        """q as kernels expect it: for all joints of the tree if loops are closed by Newton's method."""
         held = self.checked("q", q)
         if not is_lazy(held):
             return self.placing.placed(held)
@@ -320,19 +319,19 @@ class Compiled:
 
     @property
     def home(self) -> Array:
-        """Positions that the arm can have: zeros, or those of the pose that the branches of its loops name: (n,)."""
+        """A configuration that the arm can take: zeros, or the pose given by the branches of its loops: (n,)."""
         return self.placing.home
 
     def lazy_input(self, name: str, value: Any) -> Any:
-        """An argument of a method that may be a Dask array, checked."""
+        """A checked argument of a method that accepts Dask arrays."""
         return self.checked(name, value) if name in machine.INPUTS else real(name, value)
 
     def checked(self, name: str, value: Any) -> Any:
-        """``value`` as an array whose last axis fits the arm; lazy arrays pass as they are."""
+        """``value`` as an array whose last axis fits the arm; lazy arrays are returned unchanged."""
         return self.fitting(name, real(name, value))
 
     def fitting(self, name: str, array: Any) -> Any:
-        """An array of any library as it is, once its last axis is known to fit the arm."""
+        """An array of any library, unchanged, after checking that its last axis fits the arm."""
         (letter,) = machine.INPUTS[name]
         size = self.n if letter in ("n", "Q") else int(letter) if letter.isdigit() else self.sizes[letter]
         if array.ndim == 0 or array.shape[-1] != size:

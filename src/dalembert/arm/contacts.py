@@ -1,4 +1,4 @@
-"""Frames on any link: those at which wrenches act on the environment, and those whose poses are asked for."""
+"""Frames on any link: those at which wrenches act on the environment, and those whose poses are requested."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from dalembert.foreign.libraries import common_library, joined_last
 from dalembert.robot.mechanism import places
 from dalembert.robot.model import Frame, Robot
 
-TIP = "tip"  # names the end effector's frame, whatever the robot calls it
+TIP = "tip"  # the name of the end effector's frame, whatever the robot calls it
 
 
 def frame_of(robot: Robot, name: Any) -> Frame:
-    """The frame of the tip or of a link by its name."""
+    """The frame of the tip, or of a link, by name."""
     assert robot.tip is not None
     if not isinstance(name, str):
         raise DalembertError(f"a frame is given as {shown(name)}; it must be the name of a link, or 'tip'")
@@ -27,7 +27,7 @@ def frame_of(robot: Robot, name: Any) -> Frame:
         return Frame(name, name)
     if name in (TIP, robot.tip.name):
         return robot.tip
-    robot.link(name)  # says which links there are
+    robot.link(name)  # raises an error that lists the links
     raise AssertionError
 
 
@@ -43,17 +43,15 @@ def with_contacts(mechanism: AnyMechanism, robot: Robot, names: Sequence[str]) -
 
 
 def all_wrenches(tip_wrench: Any, wrenches: Any) -> dict[str, Any]:
-    """The wrench at the tip, if there is one, and those at links, by the names of their frames."""
+    """The wrench at the tip, if there is one, and the wrenches at links, by the names of their frames."""
     if not isinstance(wrenches, Mapping):
         raise DalembertError(
-            f"wrenches is {shown(wrenches)}; it must be a dict of links and what they exert, "
+            f"wrenches is {shown(wrenches)}; it must be a dict of link names and the wrenches that the links exert, "
             "like {'forearm': [fx, fy, fz, mx, my, mz]}"
         )
     tip = {} if tip_wrench is None else {TIP: tip_wrench}
     if tip and TIP in wrenches:
-        raise DalembertError(
-            "the wrench at the tip is given twice, as tip_wrench and in wrenches; leave one of them out"
-        )
+        raise DalembertError("the wrench at the tip is given twice, as tip_wrench and in wrenches; remove one of them")
     return {**tip, **wrenches}
 
 

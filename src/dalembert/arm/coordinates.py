@@ -1,6 +1,7 @@
-"""The coordinates of an arm, q, and the joints of its tree, which follow from them: γ(q), Γ, Γ̇.
+"""The coordinates q of an arm, and the joints of its tree, which follow from them: γ(q), Γ, Γ̇.
 
-Of an ordinary arm these are the same. Of closed chains and coupled joints the tree has more joints than q has numbers.
+For an ordinary arm the two are the same. For closed chains and coupled joints, the tree has more joints than q has
+entries.
 """
 
 from __future__ import annotations
@@ -34,27 +35,27 @@ def _sized(*shapes: str) -> Callable[[Compiled], list[tuple[int, ...]]]:
 
 
 class Coordinates(Compiled):
-    """Where the joints of the tree are, how they follow q, and what holds closed chains together."""
+    """Positions of the joints of the tree, their dependence on q, and the reactions that close chains."""
 
     @property
     def loops(self) -> tuple[Loop, ...]:
-        """The joints at which closed chains are cut, as the robot's file has them."""
+        """The loop joints, at which closed chains are cut, as defined in the robot's file."""
         return loops_of(self.robot)
 
     @property
     def loop_names(self) -> tuple[str, ...]:
-        """Their names."""
+        """The names of the loop joints."""
         return tuple(loop.name for loop in self.loops)
 
     @cached_property
     def passive_names(self) -> tuple[str, ...]:
-        """The joints of the tree that no motor moves: their positions follow from q."""
+        """The names of the passive joints of the tree, which have no motor: their positions follow from q."""
         held = set(self.joint_names)
         return tuple(joint.name for joint in self.robot.tree_joints if joint.name not in held)
 
     @property
     def closure_kinds(self) -> dict[str, str]:
-        """For every loop, how it is closed: "linear", "triangle" (both compiled) or "newton"."""
+        """The method by which each loop is closed: "linear", "triangle" (both compiled) or "newton"."""
         kinds = dict.fromkeys(self.loop_names, "newton")
         for closure in self.mechanism.closures:
             kinds |= dict.fromkeys((self.loop_names[k] for k in closure.loops), closure.kind)
@@ -62,10 +63,10 @@ class Coordinates(Compiled):
 
     @lazy("q near", _sized("N"))
     def tree_positions(self, q: ArrayLike, near: ArrayLike | None = None) -> Array:
-        """γ(q): the positions of all joints of the tree, (…, N), those that turn between −π and π where they follow.
+        """γ(q): the positions of all joints of the tree, (…, N); those of passive revolute joints lie between −π and π.
 
-        near  (…, N) a closed pose of the tree nearby, from which Newton's method goes on where the
-              closure has no formula; without it, from the pose of the file's branch
+        near  (…, N) a closed pose of the tree nearby, from which Newton's method starts where the closure has no
+              formula; by default it starts from the pose of the file's branch
 
         >>> import dalembert as da
         >>> da.load("parallelogram").tree_positions([0.2, 1.2]).round(3)
@@ -73,7 +74,7 @@ class Coordinates(Compiled):
         """
         held = self._at_hand("q", q)
         positions = self.placing.positions(np.asarray(held, DOUBLE), None if near is None else double("near", near))
-        return positions.astype(held.dtype)  # a copy: of an open arm they are q itself
+        return positions.astype(held.dtype)  # a copy: for an open arm they are q itself
 
     @lazy("q qd qdd", _sized("N", "N", "N"))
     def tree_motion(
@@ -108,11 +109,11 @@ class Coordinates(Compiled):
 
     @lazy("q", _sized(""), bool)
     def closes(self, q: ArrayLike) -> NDArray[np.bool_]:
-        """Whether the joints of the tree can follow q: whether loops can be closed there, and are not singular: (…)."""
+        """Whether the joints of the tree can follow q, that is, the loops can be closed and are not singular: (…)."""
         return self.placing.closes(np.asarray(self._at_hand("q", q), DOUBLE))
 
     def closing(self, rng: np.random.Generator, low: Array, high: Array, count: int) -> Array:
-        """Random positions between two bounds, those at which the joints of the tree can follow: (count, n)."""
+        """Random positions between two bounds at which the joints of the tree can follow q: (count, n)."""
         kept: list[Array] = []
         for _ in range(200):
             q = rng.uniform(low, high, (count, self.n))
@@ -120,13 +121,13 @@ class Coordinates(Compiled):
             if sum(map(len, kept)) >= count:
                 return np.concatenate(kept)[:count]
         raise ClosureError(
-            f"arm '{self.name}': its loops can be closed almost nowhere between these limits",
+            f"arm '{self.name}': its loops can be closed at hardly any position between these limits",
             "unreachable", self.loop_names[0],
         )  # fmt: skip
 
     @lazy("q", _sized("e"))
     def loop_residual(self, q: ArrayLike, *, threads: int | None = None) -> Array:
-        """How far the loops are from being closed at γ(q): (…, equations), m; zero but for rounding."""
+        """Closure error of the loops at γ(q): (…, equations), in m; zero except for rounding."""
         checked_threads(threads)
         if not self.loops:
             held = self._at_hand("q", q)
@@ -145,11 +146,11 @@ class Coordinates(Compiled):
         wrenches: Wrenches | None = None,
         threads: int | None = None,
     ) -> Array:
-        """The reaction at every cut: (…, loops, 6), [f, μ] that link b exerts on link a, in base axes.
+        """The reaction at every loop joint: (…, loops, 6), [f, μ] that link b exerts on link a, in base axes.
 
-        At the loop's point. Of a planar loop these are the components of the force in its plane: what its
-        bearings carry across the plane is not determined by the motion and is given as 0. Of other loops
-        that have more equations than passive joints, it is the least reaction that makes the motion.
+        The moment is about the loop's point. For a planar loop, only the force components in its plane are given: the
+        loads that its bearings carry out of the plane are not determined by the motion and are set to 0. For other
+        loops with more equations than passive joints, the reaction is the smallest one that produces the motion.
         """
         checked_threads(threads)
         if not self.loops:
@@ -169,10 +170,10 @@ class Coordinates(Compiled):
         return [x.astype(common) for x in np.broadcast_arrays(*arrays)]
 
     def _at_hand(self, name: str, value: ArrayLike) -> Any:
-        """An argument, checked; arrays of other libraries are refused, for what follows is no compiled kernel."""
+        """A checked argument; arrays of other libraries are refused, because no compiled kernel does this computation."""
         if (library := library_of(value)) is not None:
             raise ShapeError(
-                f"{name} is {TITLES[library]}, and the joints of the tree of arm '{self.name}' are found by NumPy: give a NumPy "
-                "array"
+                f"{name} is {TITLES[library]}, but the positions of the tree of arm '{self.name}' are computed by NumPy: give a "
+                "NumPy array"
             )
         return self.checked(name, value)

@@ -1,4 +1,4 @@
-"""Derivatives of every compiled quantity: as kernels for optimisers and for automatic differentiation, and as arrays."""
+"""Derivatives of every compiled quantity: as kernels for optimisers and automatic differentiation, and as arrays."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Weights = ArrayLike | Mapping[str, ArrayLike]
 class ArmDerivatives(Compiled):
     """Gradients and directional derivatives of the quantities of an arm.
 
-    Where a quantity is not smooth, derivatives are those of its pieces: Coulomb friction is constant between its jumps
-    and adds nothing.
+    Where a quantity is not smooth, the derivatives are those of its smooth pieces: Coulomb friction is constant between
+    its jumps and contributes nothing.
     """
 
     def gradient_kernel(
@@ -37,15 +37,16 @@ class ArmDerivatives(Compiled):
         order: int = 1,
         precision: Literal["double", "single"] = "double",
     ) -> np.ufunc:
-        """The compiled gufunc of ∂(Σ w∘y)/∂x, the Jacobian of a quantity y(x) times weights from the left.
+        """The compiled gufunc of ∂(Σ w∘y)/∂x: the vector–Jacobian product of a quantity y(x) with weights w.
 
-        It takes what :meth:`kernel` takes with the same options, then a weight of each output's core shape, and gives
-        one gradient for each input and option, or for those in ``by``, in their order. Gradients by q are by the n
-        joints of the arm, also where loops are closed by Newton's method and the kernel takes all joints of the tree.
+        It takes the inputs of :meth:`kernel` with the same options, then one weight per output, of that output's core
+        shape, and returns one gradient per input and option, or per entry of ``by``, in their order. Gradients with
+        respect to q refer to the n joints of the arm, even if loops are closed by Newton's method and the kernel takes
+        all joints of the tree.
 
-        order      2 for the gradient of that gradient, whose inputs are all of the first's and a weight for each of its
-                   outputs, and so on
-        precision  that of :meth:`kernel`
+        order      2 for the gradient of that gradient, whose inputs are all inputs of the first and one weight per
+                   output of the first, and so on
+        precision  as for :meth:`kernel`
 
         >>> import dalembert as da
         >>> da.load("planar-2r").gradient_kernel("inertia_matrix").signature
@@ -65,10 +66,10 @@ class ArmDerivatives(Compiled):
         options: tuple[str, ...] = (),
         precision: Literal["double", "single"] = "double",
     ) -> np.ufunc:
-        """The compiled gufunc of Σ ∂y/∂x t_x, the Jacobian of a quantity y(x) times a direction from the right.
+        """The compiled gufunc of Σ ∂y/∂x t_x: the Jacobian–vector product of a quantity y(x) with directions t_x.
 
-        It takes what :meth:`kernel` takes with the same options, then a direction for each input and option, or for
-        those in ``by``, and gives one derivative for each output.
+        It takes the inputs of :meth:`kernel` with the same options, then one direction per input and option, or per
+        entry of ``by``, and returns one derivative per output.
 
         >>> import dalembert as da
         >>> da.load("planar-2r").tangent_kernel("inertia_matrix").signature
@@ -89,10 +90,10 @@ class ArmDerivatives(Compiled):
         """∂(Σ w∘y)/∂x of a quantity y(x) for each input x, by its name: each with the shape (…, n) of the input.
 
         quantity  its name, as for :meth:`kernel`
-        inputs    its arrays by name, options such as ``tip_wrench`` among them: (…, n)
-        weights   w, which broadcasts to the shape of y; of a quantity with several outputs, by their names
-        by        the inputs that matter, all unless given
-        threads   over how many threads a large batch is split; chosen by its size unless given
+        inputs    its arrays by name, including options such as ``tip_wrench``: (…, n)
+        weights   w, which broadcasts to the shape of y; for a quantity with several outputs, by their names
+        by        the inputs with respect to which the gradient is taken; default: all
+        threads   number of threads over which a large batch is split; default: chosen by its size
 
         >>> import numpy as np, dalembert as da
         >>> arm, q = da.load("planar-2r"), np.array([0.3, 0.8])
@@ -124,11 +125,12 @@ class ArmDerivatives(Compiled):
         """∂y/∂x of a quantity y for each x in ``by``, by its name: (…, *y, size of x).
 
         by      names of inputs, or of numbers of the arm: "parameters" (:attr:`parameters`), "lengths" (:attr:`lengths`),
-                "payload" (m, m c, I_xx, I_xy, I_xz, I_yy, I_yz, I_zz about the tip), "gravity", "gears" (:attr:`gears`); these are the
-                arm's own, and no payload, unless they are among the inputs
-        threads over how many threads a large batch is split; chosen by its size unless given
-        inputs  the arrays of the quantity by name, options among them
-        Returns of a quantity with several outputs, for each x a dictionary of them
+                "payload" (m, m c, I_xx, I_xy, I_xz, I_yy, I_yz, I_zz about the tip), "gravity", "gears"
+                (:attr:`gears`); unless these are among the inputs, they take the arm's own values, and the payload is
+                zero
+        threads number of threads over which a large batch is split; default: chosen by its size
+        inputs  the arrays of the quantity by name, including options
+        Returns for a quantity with several outputs, a dictionary of them for each x
 
         >>> import numpy as np, dalembert as da
         >>> arm, x = da.load("planar-2r"), np.array([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]])
@@ -164,8 +166,8 @@ class ArmDerivatives(Compiled):
     def lengths(self) -> Array:
         """The translations of the arm (m): (6N + 3,), named in :attr:`length_names`.
 
-        For each joint of the tree the three of its frame on the link before, and the three of its link's frame from it,
-        which hold a and d of Denavit and Hartenberg; last those of the tip on its link.
+        For each joint of the tree: the position of its frame on the previous link, and the position of its link's frame
+        relative to it, which contain a and d of Denavit and Hartenberg; last, the position of the tip on its link.
 
         >>> import dalembert as da
         >>> arm = da.load("planar-2r")
@@ -180,7 +182,7 @@ class ArmDerivatives(Compiled):
         return tuple(length_names(self.mechanism))
 
     def _number(self, name: str) -> Array:
-        """A number of the mechanism by its name in ``VARIANTS``; a payload is what is added."""
+        """A number of the mechanism by its name in ``VARIANTS``; the payload is the additional one."""
         own = {"parameters": lambda: parameters(self.mechanism.tree), "lengths": lambda: lengths(self.mechanism)}
         own |= {"payload": lambda: [0.0] * 10, "gravity": lambda: list(self.mechanism.gravity)}
         own["gears"] = lambda: gears(self.mechanism)
@@ -195,7 +197,7 @@ class ArmDerivatives(Compiled):
         wrong = [name for name in inputs if name not in known] + [name for name in entry.inputs if name not in inputs]
         if wrong:
             raise DalembertError(
-                f"the inputs of {entry.name} are {', '.join(entry.inputs)} and, if wanted, "
+                f"the inputs of {entry.name} are {', '.join(entry.inputs)} and, optionally, "
                 f"{', '.join(entry.takes)}; '{wrong[0]}' is {'not one of them' if wrong[0] in inputs else 'missing'}"
             )
         return tuple(option for option in entry.takes if option in inputs)
@@ -217,7 +219,7 @@ class ArmDerivatives(Compiled):
 
 
 def _spread(name: str, value: Any, core: tuple[int, ...]) -> Any:
-    """A weight whose last axes are those of an output: 1.0 is a weight of each entry."""
+    """A weight broadcast to the core shape of an output: 1.0 means a weight of 1 for every entry."""
     array = real(name, value)
     last = array.shape[max(array.ndim - len(core), 0) :]
     try:

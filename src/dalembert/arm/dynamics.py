@@ -1,4 +1,4 @@
-"""Torques, accelerations, and what they are made of."""
+"""Torques, accelerations, and the terms of which they consist."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ class ArmDynamics(Compiled):
         base_motion  (…, 9) [ω, ω̇, p̈] of the base, in base axes; p̈ is the acceleration of the origin of the base
                      frame, in which poses are given
         wrenches     {link: (…, 6)} exerted by any links on the environment, in base axes, at the origins of the
-                     links' frames; besides ``tip_wrench``, or as the entry "tip"
-        formulation  "newton-euler" for the page's own form; the fastest unless given
-        out          (…, n) float64 or float32, where to write the torques
-        threads      over how many threads a large batch is split; chosen by its size unless given
+                     links' frames; in addition to ``tip_wrench``, which may also be given as the entry "tip"
+        formulation  "newton-euler" for the form printed in the book; default: the fastest
+        out          (…, n) float64 or float32, the array in which to store the torques
+        threads      number of threads over which a large batch is split; default: chosen by its size
         Returns      (…, n) in N m (revolute) or N (prismatic)
 
         >>> import numpy as np, dalembert as da
@@ -89,8 +89,8 @@ class ArmDynamics(Compiled):
         tip_wrench   (…, 6), base_motion (…, 9) and wrenches {link: (…, 6)}, as in :meth:`inverse_dynamics`: p̈ is the
                      acceleration of the origin of the base frame
         formulation  "composite" (inertia matrix and factorisation), "articulated" (articulated bodies), or
-                     "column-by-column" (the procedure of S 7.6, for comparison); unless given, the first
-                     or the second, whichever has fewer operations for this arm
+                     "column-by-column" (the procedure of S 7.6, for comparison); default: "composite" or "articulated",
+                     whichever needs fewer operations for this arm
         """
         self._needs_inertia()
         return self._run(
@@ -104,8 +104,8 @@ class ArmDynamics(Compiled):
     ) -> Array:
         """g(q), the torques that hold the arm still against gravity: (…, n), S (7.39).
 
-        base_motion  (…, 9), as in :meth:`inverse_dynamics`: the torques then hold the arm still on a base whose
-                     origin accelerates with p̈ and which turns with ω and ω̇
+        base_motion  (…, 9), as in :meth:`inverse_dynamics`: the torques then hold the arm still on a base whose origin
+                     accelerates with p̈ and which rotates with ω and ω̇
 
         >>> import dalembert as da
         >>> arm = da.load("pendulum")
@@ -119,11 +119,11 @@ class ArmDynamics(Compiled):
     def friction_torque(
         self, qd: ArrayLike, q: ArrayLike | None = None, load: ArrayLike | None = None, *, threads: int | None = None
     ) -> Array:
-        """F_v q̇ + F_s sgn(q̇) and all further terms, of springs too: (…, n), S (7.42).
+        """F_v q̇ + F_s sgn(q̇) and all further friction terms, springs included: (…, n), S (7.42).
 
-        q     is needed where a term depends on it, and where joints that follow others rub and Γ is not constant
-        load  the torque that each joint passes on, (…, n), is needed where a term depends on that; inverse_dynamics
-              finds it by itself
+        q     needed if a term depends on it, or if passive joints have friction and Γ is not constant
+        load  the torque that each joint transmits, (…, n), needed if a term depends on it; inverse_dynamics computes it
+              itself
         """
         self._needs_for_friction(q is None, load is None)
         return self._run("friction_torque", {"qd": qd}, {"q": q, "load": load}, threads=threads)
@@ -140,12 +140,12 @@ class ArmDynamics(Compiled):
         wrenches: Wrenches | None = None,
         threads: int | None = None,
     ) -> Array:
-        """The loads that the bearings carry: (…, n, 6), for each joint [f_i, μ_i].
+        """The loads on the bearings: (…, n, 6), [f_i, μ_i] for each joint.
 
-        f_i (N) and μ_i (N m, about the origin of the joint's frame) are what link i−1 exerts on
-        link i, in the axes of link i's frame: S (7.112), (7.113). Of an arm with closed chains, for all
-        N joints of its tree, passive ones too: (…, N, 6), the loops' reactions in them. ``tip_wrench``, ``base_motion`` and
-        ``wrenches`` are those of :meth:`inverse_dynamics`.
+        f_i (N) and μ_i (N m, about the origin of the joint's frame) are exerted by link i−1 on link i, in the axes of
+        link i's frame: S (7.112), (7.113). For an arm with closed chains, the result covers all N joints of its tree,
+        passive joints included: (…, N, 6), and takes the reactions of the loops into account. ``tip_wrench``,
+        ``base_motion`` and ``wrenches`` are those of :meth:`inverse_dynamics`.
         """
         return self._run(
             "joint_wrenches",
@@ -166,13 +166,13 @@ class ArmDynamics(Compiled):
         wrenches: Wrenches | None = None,
         threads: int | None = None,
     ) -> RecursionSteps:
-        """Every step of the Newton–Euler recursion by link: ω, ω̇, ṗ, p̈, p̈_C, ω̇_m, F, M, f, μ (…, N, 3) and τ (…, N).
+        """Every step of the Newton–Euler recursion per link: ω, ω̇, ṗ, p̈, p̈_C, ω̇_m, F, M, f, μ (…, N, 3) and τ (…, N).
 
-        axes  "link": each link's quantities in the axes of its own frame, S (7.107)–(7.114) and M Table 2, ω̇_mi in
-              those of the link that carries the rotor; "base": all in base axes, S (7.93)–(7.106) and M Table 1
-        p̈_i and p̈_Ci include −g_0, as in the book, where the recursion starts from p̈_0 − g_0. Links are augmented: the
-        rotors that a link carries count with it. N is n for an open arm. For closed chains and coupled joints, the
-        steps cover all N joints of the tree, with the reactions of the loops, and Γᵀ τ are the torques of the n drives.
+        axes  "link": each link's quantities in the axes of its own frame, S (7.107)–(7.114) and M Table 2, ω̇_mi in the
+              axes of the link that carries the rotor; "base": all in base axes, S (7.93)–(7.106) and M Table 1
+        p̈_i and p̈_Ci include −g_0, as in the book, where the recursion starts from p̈_0 − g_0. Links are augmented:
+        they include the rotors that they carry. N is n for an open arm. For closed chains and coupled joints, the steps
+        cover all N joints of the tree, including the reactions of the loops, and Γᵀ τ are the torques of the n drives.
 
         >>> import dalembert as da
         >>> steps = da.load("planar-2r").recursion([0.0, 0.5], [1.0, 2.0], [0.0, 0.0])
@@ -198,10 +198,11 @@ class ArmDynamics(Compiled):
         wrenches: Wrenches | None = None,
         threads: int | None = None,
     ) -> TorqueTerms:
-        """The torque in its parts: what every joint's acceleration and every pair of velocities causes where.
+        """The terms of the torque: the contribution of each joint acceleration and each pair of joint velocities per joint.
 
-        ``.total`` is what :meth:`inverse_dynamics` gives for the same arguments, ``.contact`` the part of all wrenches; with ``base_motion``, in which p̈ is
-        the acceleration of the origin of the base frame, ``.base`` is all that the moving base adds.
+        ``.total`` equals :meth:`inverse_dynamics` for the same arguments, and ``.contact`` is the contribution of all
+        wrenches; with ``base_motion``, in which p̈ is the acceleration of the origin of the base frame, ``.base`` is
+        the contribution of the moving base.
 
         >>> import dalembert as da
         >>> terms = da.load("planar-2r").torque_terms([0.0, 0.5], [1.0, 2.0], [0.0, 0.0])
@@ -228,7 +229,7 @@ class ArmDynamics(Compiled):
     def coriolis_matrix(
         self, q: ArrayLike, qd: ArrayLike, formulation: str | None = None, *, threads: int | None = None
     ) -> Array:
-        """C(q, q̇) made from Christoffel symbols, so that Ḃ − 2C is skew-symmetric: (…, n, n), S (7.44)."""
+        """C(q, q̇) from Christoffel symbols, so that Ḃ − 2C is skew-symmetric: (…, n, n), S (7.44)."""
         return self._run("coriolis_matrix", {"q": q, "qd": qd}, formulation=formulation, threads=threads)
 
     @quick
@@ -273,14 +274,14 @@ class ArmDynamics(Compiled):
 
     @quick
     def potential_energy(self, q: ArrayLike, *, threads: int | None = None) -> Array:
-        """Potential energy of the moving parts (J), zero for masses at the base's origin: (…), S (7.36)."""
+        """Potential energy of the moving parts (J), zero for a mass at the origin of the base: (…), S (7.36)."""
         return self._run("potential_energy", {"q": q}, threads=threads)
 
     def body_jacobians(self, q: ArrayLike, *, threads: int | None = None) -> BodyJacobians:
         """The Jacobians of every link and rotor, S (7.16)–(7.19), (7.25)–(7.29): (…, N, 3, n) each, in base axes.
 
-        With the masses and tensors that come with them, B(q) = Σ_i m_ℓi J_PᵀJ_P + J_Oᵀ I_ℓi J_O + the same of the
-        rotors, S (7.32). N counts the joints of the tree, n for an open arm.
+        With the corresponding masses and tensors, B(q) = Σ_i m_ℓi J_PᵀJ_P + J_Oᵀ I_ℓi J_O plus the same terms for the
+        rotors, S (7.32). N is the number of joints of the tree, n for an open arm.
 
         >>> import dalembert as da
         >>> at = da.load("planar-2r").body_jacobians([0.0, 0.0])
@@ -306,7 +307,7 @@ class ArmDynamics(Compiled):
     ) -> tuple[Array, Array]:
         """(∂τ/∂q, ∂τ/∂q̇): two arrays (…, n, n). ∂τ/∂q̈ is the inertia matrix.
 
-        Coulomb friction is constant between its jumps and adds nothing.
+        Coulomb friction is constant between its jumps and contributes nothing.
         """
         return self._run("torque_derivatives", {"q": q, "qd": qd, "qdd": qdd}, threads=threads)  # type: ignore[return-value]
 
@@ -315,8 +316,9 @@ class ArmDynamics(Compiled):
     ) -> TorqueSecondDerivatives:
         """The second derivatives of τ: ``.dq_dq``, ``.dq_dqd``, ``.dqd_dqd`` and ``.dq_dqdd``, (…, n, n, n) each.
 
-        Entry [i, j, k] is that of τ_i by the j-th of the first and the k-th of the second. ``.dq_dqdd`` is ∂B/∂q; those
-        by q̇ and q̈, and by q̈ twice, vanish. Coulomb friction adds nothing.
+        Entry [i, j, k] is the derivative of τ_i with respect to entry j of the first variable and entry k of the
+        second. ``.dq_dqdd`` is ∂B/∂q; the derivatives ∂²τ/∂q̇∂q̈ and ∂²τ/∂q̈² vanish. Coulomb friction contributes
+        nothing.
 
         >>> import numpy as np, dalembert as da
         >>> arm, q = da.load("planar-2r"), [0.3, 0.8]
@@ -341,11 +343,12 @@ class ArmDynamics(Compiled):
         """(A, B) of the dynamics linearised about a state and torques: (…, 2n, 2n) and (…, 2n, n).
 
         With x = [q, q̇] and deviations from the point of linearisation, δẋ = A δx + B δτ, where
-        A = [[0, 1], [∂q̈/∂q, ∂q̈/∂q̇]] and B = [[0], [∂q̈/∂τ]]; about a state that is no equilibrium, the deviations are
-        those from the motion through it. Coulomb friction is constant between its jumps and adds nothing.
+        A = [[0, 1], [∂q̈/∂q, ∂q̈/∂q̇]] and B = [[0], [∂q̈/∂τ]]; about a state that is not an equilibrium, the
+        deviations are relative to the motion through that state. Coulomb friction is constant between its jumps and
+        contributes nothing.
 
-        dt  (s) for the discrete system δx_{k+1} = A δx_k + B δτ_k, with torques held over each step: exact for the linear
-            system, by the matrix exponential of [[A, B], [0, 0]] dt
+        dt  (s) for the discrete system δx_{k+1} = A δx_k + B δτ_k, with torques held constant over each step: exact for
+            the linear system, by the matrix exponential of [[A, B], [0, 0]] dt
 
         >>> import numpy as np, dalembert as da
         >>> arm = da.load("pendulum")
@@ -354,9 +357,7 @@ class ArmDynamics(Compiled):
         True
         """
         if (library := common_library((q, qd, tau))) is not None:
-            raise ShapeError(
-                f"a linearisation is of NumPy arrays, and this is {TITLES[library]}: ask forward_derivatives"
-            )
+            raise ShapeError(f"linearize takes NumPy arrays, but was given {TITLES[library]}: use forward_derivatives")
         dq, dqd, dtau = self.forward_derivatives(q, qd, tau, threads=threads)
         eye, none = np.broadcast_to(np.eye(self.n, dtype=dq.dtype), dq.shape), np.zeros_like(dq)
         A = np.concatenate([np.concatenate([none, eye], -1), np.concatenate([dq, dqd], -1)], -2)
@@ -369,7 +370,7 @@ class ArmDynamics(Compiled):
     def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, threads: int | None = None) -> Array:
         """Y(q, q̇, q̈): (…, n, 13N), with τ = Y π, S (7.81); π is :attr:`parameters`.
 
-        Exactly so, but for Coulomb friction that differs between the directions, which has its mean here.
+        This is exact, except that Coulomb friction that differs between the directions enters with its mean.
         ``da.ParameterSet(arm, two_sided=True, offset=True)`` has both levels and a torque offset.
 
         >>> import numpy as np, dalembert as da
@@ -382,9 +383,9 @@ class ArmDynamics(Compiled):
 
     @quick
     def compact_regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, threads: int | None = None) -> Array:
-        """The entries of Y(q, q̇, q̈) that are not 0 in every state: (…, entries), in the order of :attr:`regressor_pattern`.
+        """The entries of Y(q, q̇, q̈) that are not identically 0: (…, entries), in the order of :attr:`regressor_pattern`.
 
-        About half of Y for a chain, in which no joint feels the links before it.
+        For a serial chain these are about half of Y, since links closer to the base do not load a joint.
 
         >>> import numpy as np, dalembert as da
         >>> arm = da.load("planar-2r")
@@ -399,9 +400,9 @@ class ArmDynamics(Compiled):
 
     @cached_property
     def regressor_pattern(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """(rows, columns) of the entries of the regressor that are not 0 in every state, row after row.
+        """(rows, columns) of the entries of the regressor that are not identically 0, row by row.
 
-        The zeros follow from the arm's structure and numbers: parallel or crossing axes, lengths of 0.
+        The zeros follow from the arm's structure and numbers: parallel or intersecting axes, lengths of 0.
         """
         rows, columns = np.array(regressor_pattern(self.mechanism), np.intp).reshape(-1, 2).T
         for index in (rows, columns):
@@ -414,8 +415,8 @@ class ArmDynamics(Compiled):
     ) -> Array:
         """B(q) q̈_r + C(q, q̇) q̇_r + g(q) + f(q, q̇_r): (…, n), the torque of passivity-based control.
 
-        C is the matrix of Christoffel symbols, S (7.44), so that Ḃ − 2C is skew-symmetric; it is not formed: a recursion
-        as short as inverse dynamics gives the product. Friction f is that of the velocity q̇_r.
+        C is the matrix of Christoffel symbols, S (7.44), so that Ḃ − 2C is skew-symmetric; it is not formed: a
+        recursion as short as inverse dynamics computes the product. Friction f is evaluated at the velocity q̇_r.
 
         q, qd        (…, n) the state
         qd_r, qdd_r  (…, n) the reference velocity and its derivative, such as q̇_d + Λ (q_d − q)
@@ -447,7 +448,7 @@ class ArmDynamics(Compiled):
         """(β_T, β_U), two arrays (…, N, 11): T = Σ_i β_Tiᵀ π_i and U = Σ_i β_Uiᵀ π_i, S (7.76).
 
         π_i are the 11 parameters of S (7.77), the first 11 of the 13 that joint i of the tree has in :attr:`parameters`:
-        ``arm.parameters[: 13 * N].reshape(N, 13)[:, :11]``. Friction has no part in the energies. The regressor Y
+        ``arm.parameters[: 13 * N].reshape(N, 13)[:, :11]``. Friction does not enter the energies. The regressor Y
         follows from them by Lagrange's equations, S (7.79).
 
         >>> import numpy as np, dalembert as da
@@ -461,10 +462,10 @@ class ArmDynamics(Compiled):
 
     @property
     def parameters(self) -> Array:
-        """π of S (7.81): (13N,), for every joint of the tree m, m c, I about the frame's origin, I_m, F_v, F_s.
+        """π of S (7.81): (13N,); per joint of the tree: m, m c, I about the frame's origin, I_m, F_v, F_s.
 
-        A Coulomb level that differs between the directions enters with its mean: S has one F_s. Other choices of
-        parameters, both levels among them, are a ``da.ParameterSet``.
+        A Coulomb level that differs between the directions enters with its mean, because S has a single F_s. For other
+        sets of parameters, with both levels for example, use ``da.ParameterSet``.
         """
         from dalembert.equations.regressor import parameters
 
@@ -472,7 +473,7 @@ class ArmDynamics(Compiled):
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
-        """The names of the parameters: ``m_1``, ``mx_1``, …, ``Fs_n``, with the joint's number; then those of further terms."""
+        """The names of the parameters: ``m_1``, ``mx_1``, …, ``Fs_n``, by joint number; then those of further terms."""
         from dalembert.equations.regressor import names
 
         return tuple(names(self.mechanism.tree))
@@ -482,10 +483,10 @@ class ArmDynamics(Compiled):
     ) -> Array:
         """:attr:`parameters` with some of them scaled, joint by joint, for :meth:`Arm.variants`: (…, 13N).
 
-        mass     of mass, first moments and inertia together, as of another material: (…, N), or one number for all; the
-                 rotors that a link carries scale with it
-        rotor    of I_m, viscous of F_v, coulomb of F_s: (…, N) or one number
-        Coefficients of further terms stay.
+        mass     factor of mass, first moments and inertia together, as for another material: (…, N), or one number for
+                 all; the rotors that a link carries are scaled with it
+        rotor    factor of I_m, viscous of F_v, coulomb of F_s: (…, N) or one number
+        The coefficients of further terms are not scaled.
 
         >>> import numpy as np, dalembert as da
         >>> arm = da.load("planar-2r")
@@ -501,8 +502,8 @@ class ArmDynamics(Compiled):
             factor = double(name, value)
             if factor.ndim and factor.shape[-1] != N:
                 raise ShapeError(
-                    f"{name} has shape {factor.shape}, but arm '{self.name}' has parameters of {N} joints: the last axis must be {N}, "
-                    f"as in (…, {N})"
+                    f"{name} has shape {factor.shape}, but arm '{self.name}' has parameters of {N} joints: the last axis must "
+                    f"be {N}, as in (…, {N})"
                 )
             columns += [factor if factor.ndim else np.full(N, factor)] * count
         scale = np.stack(np.broadcast_arrays(*columns), axis=-1)
@@ -518,7 +519,7 @@ class ArmDynamics(Compiled):
         return LagrangeEuler(*self._run("lagrange_euler", {"q": q}, threads=threads))
 
     def dalembert(self, q: ArrayLike, qd: ArrayLike, *, threads: int | None = None) -> Dalembert:
-        """The generalized d'Alembert equations of M section 4, rotational and translational parts apart.
+        """The generalized d'Alembert equations of M section 4, with rotational and translational parts separated.
 
         ``.D_rot .D_tran`` (…, n, n), ``.h_tran .h_rot .c`` (…, n); τ = (D_rot + D_tran) q̈ + h_tran +
         h_rot + c, M (4.1), before friction and contact.
@@ -526,10 +527,10 @@ class ArmDynamics(Compiled):
         return Dalembert(*self._run("dalembert", {"q": q, "qd": qd}, threads=threads))
 
     def dalembert_terms(self, q: ArrayLike, qd: ArrayLike, *, threads: int | None = None) -> DalembertTerms:
-        """h^tran and h^rot of M (4.3), (4.4) term by term: (…, n, N) each, at joint i the share of link s.
+        """h^tran and h^rot of M (4.3), (4.4) term by term: (…, n, N) each, the contribution of link s at joint i.
 
-        M's four sums ``.tran_1 … .tran_4``, the two terms ``.rot_1 .rot_2``, and what prismatic joints and rotors add;
-        ``.split`` has every term as its parts with p = q (centrifugal) and p ≠ q (Coriolis).
+        M's four sums ``.tran_1 … .tran_4``, the two terms ``.rot_1 .rot_2``, and the terms of prismatic joints and
+        rotors; ``.split`` gives every term as its two parts with p = q (centrifugal) and p ≠ q (Coriolis).
 
         >>> import dalembert as da
         >>> at = da.load("planar-2r").dalembert_terms([0.0, 0.5], [1.0, 2.0])
@@ -540,29 +541,29 @@ class ArmDynamics(Compiled):
 
     @constant
     def _needs_for_friction(self, no_q: bool, no_load: bool) -> None:
-        """Friction follows from velocities alone only where no term depends on more."""
+        """Refuse to compute friction from velocities alone if a term depends on q or on the load."""
         if no_q and (why := self.placing.rubs_where):
             raise DalembertError(
-                f"the friction of arm '{self.name}' depends on where it stands, since {why}: give friction_torque(qd, q)"
+                f"the friction of arm '{self.name}' depends on its configuration, since {why}: give friction_torque(qd, q)"
             )
         if no_load and (joint := next((body for body in self.mechanism.bodies if body.depends("load")), None)):
             raise DalembertError(
-                f"the friction of joint '{joint.name}' depends on its load: give friction_torque(qd, q, load), or take it "
-                "from inverse_dynamics"
+                f"the friction of joint '{joint.name}' depends on its load: give friction_torque(qd, q, load), or use "
+                "inverse_dynamics"
             )
 
     @constant
     def _needs_inertia(self) -> None:
-        """Accelerations follow from torques only where every joint moves something and losses leave some of a load."""
+        """Refuse to compute accelerations if a joint moves no inertia, or if friction consumes the whole load."""
         if self._all_lost:
             raise DalembertError(
-                f"arm '{self.name}': friction that depends on the load takes all of it at joint {', '.join(self._all_lost)}, so "
-                "that no acceleration follows from a torque; what 'load' and 'gear' take must be below 1"
+                f"arm '{self.name}': load-dependent friction consumes the whole load of joint {', '.join(self._all_lost)}, so "
+                "torques do not determine the accelerations; the fractions lost by 'load' and 'gear' must be below 1"
             )
         if self._inert:
             raise SingularInertiaError(
-                f"arm '{self.name}' has no B⁻¹: nothing resists joint {', '.join(self._inert)}; "
-                "give the links behind it a mass and an inertia about its axis, or the joint a rotor"
+                f"arm '{self.name}' has no B⁻¹: no inertia resists joint {', '.join(self._inert)}; "
+                "give the links beyond it a mass and an inertia about its axis, or the joint a rotor"
             )
 
     @cached_property
@@ -577,7 +578,7 @@ class ArmDynamics(Compiled):
 
 
 def _held_over_steps(A: Array, B: Array, dt: float) -> tuple[Array, Array]:
-    """exp(A dt) and ∫ exp(A s) ds B over a step: inputs are held."""
+    """exp(A dt) and ∫ exp(A s) ds B over one step, during which the inputs are held constant."""
     with extra("motion", "a discrete linearisation"):
         from scipy.linalg import expm
 

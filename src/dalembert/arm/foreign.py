@@ -1,4 +1,4 @@
-"""Methods on arrays of PyTorch, JAX and CuPy: the arm names the call, the library's own module makes it."""
+"""Methods on arrays of PyTorch, JAX and CuPy: the arm names the call, and the library's own module makes it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def run_foreign(
     arm: Compiled, library: str, quantity: str, arrays: Mapping[str, Any], options: tuple[str, ...],
     formulation: str | None, out: Any, threads: int | None,
 ) -> Any:  # fmt: skip
-    """A compiled quantity of arrays of one library, alone or with lists and NumPy arrays, as arrays of that library."""
+    """A compiled quantity for arrays of one library, possibly mixed with lists and NumPy arrays, as arrays of that library."""
     for name, value in (("out", out), ("threads", threads)):
         if value is not None:
-            raise ShapeError(f"{name} cannot be given with {TITLES[library]}: leave it away, and take what is returned")
+            raise ShapeError(f"{name} cannot be given with {TITLES[library]}: leave it out, and use the returned array")
     key, sizes = arm.foreign_call(quantity, formulation, options)
     if library == "torch":
         from dalembert.foreign import on_torch

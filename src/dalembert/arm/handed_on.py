@@ -1,7 +1,8 @@
-"""Methods that later modules carry out.
+"""Methods that are implemented by other modules.
 
-A class has a table ``HANDS_ON = {method: "room.module:function"}`` of them, which ``tests/test_house.py`` reads. The
-modules are imported when a method is called, so that imports point one way and importing the class is cheap.
+A class lists them in a table ``HANDS_ON = {method: "package.module:function"}``, which ``tests/test_house.py`` reads.
+The modules are imported when a method is called, so that imports point in one direction and importing the class is
+cheap.
 """
 
 from __future__ import annotations
@@ -12,6 +13,6 @@ from typing import Any
 
 
 def handed_on(table: Mapping[str, str], method: str) -> Any:
-    """The function that carries out a method."""
+    """The function that implements a method."""
     module, _, function = table[method].partition(":")
     return getattr(import_module(f"dalembert.{module}"), function)

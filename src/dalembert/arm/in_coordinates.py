@@ -1,7 +1,7 @@
 """An arm in other generalized coordinates y, with q = γ(y): S Problem 7.6.
 
-The coordinates are joints of the tree with links that have no mass, and the joints that were held follow them: linearly,
-q = T y + offset, or by formulas. All else that an arm can do comes of that.
+The coordinates become joints of the tree with massless links, and the original joints follow them: linearly,
+q = T y + offset, or by formulas. Every other capability of an arm follows from that.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ Array = NDArray[np.floating[Any]]
 
 
 def in_coordinates(arm: Arm, T: Any, offset: ArrayLike | None = None) -> Robot:
-    """The robot in y, where q = T y + offset, T is "absolute", or T is a function y → q."""
+    """The robot in coordinates y: q = T y + offset, T is "absolute", or T is a function y → q."""
     if arm.mechanism.omitted:
         raise DalembertError(
-            f"arm '{arm.name}' leaves out {', '.join(arm.mechanism.omitted)} terms in its own coordinates; change the "
-            "coordinates of the whole arm first, arm.replace(omitted=()).in_coordinates(…), and then approximate it in those"
+            f"arm '{arm.name}' omits {', '.join(arm.mechanism.omitted)} terms in its own coordinates; change the coordinates "
+            "of the complete arm first, arm.replace(omitted=()).in_coordinates(…), and then approximate it in the new ones"
         )
     if callable(T) and not hasattr(T, "shape"):
         if offset is not None:
-            raise DalembertError("a function y → q needs no offset: add it in the function")
+            raise DalembertError("a function y → q takes no offset: add it inside the function")
         return _by_formulas(arm, T)
     matrix = absolute_angles(arm) if isinstance(T, str) and T == "absolute" else T
     if isinstance(matrix, str):
-        raise DalembertError(f"coordinates '{matrix}' are not known; the only name is 'absolute', else give a matrix T")
+        raise DalembertError(f"coordinates '{matrix}' are not known; use 'absolute', or give a matrix T")
     numbers = double("T", matrix).copy()
     if numbers.shape != (arm.n, arm.n):
         raise ShapeError(
             f"T has shape {numbers.shape}; arm '{arm.name}' has {arm.n} joints, so it must be ({arm.n}, {arm.n})"
         )
     if not np.isfinite(numbers).all() or singular(numbers):
-        raise DalembertError("T has no inverse: y would not say where every joint is")
+        raise DalembertError("T has no inverse: y would not determine the position of every joint")
     shift = np.zeros(arm.n) if offset is None else double("offset", offset)
     if shift.shape != (arm.n,):
         raise ShapeError(f"the offset has shape {shift.shape}; it must be ({arm.n},)")
@@ -65,33 +65,33 @@ def _by_formulas(arm: Arm, f: Callable[[Sequence[Any]], Sequence[Any]]) -> Robot
     y = symbols(names)
     try:
         given = f(list(y))
-    except (TypeError, AttributeError) as problem:  # NumPy's functions on symbols
+    except (TypeError, AttributeError) as problem:  # NumPy functions do not accept symbols
         raise DalembertError(
-            f"the function y → q does not run on SymPy's symbols ({problem}); write it with sympy.sin and the like"
+            f"the function y → q does not run on SymPy symbols ({problem}); write it with sympy.sin and similar functions"
         ) from problem
     try:
         formulas = tuple(sympy.sympify(x, dict(zip(names, y, strict=True))) for x in given)
     except TypeError:
         raise DalembertError(
-            f"the function y → q gives {given!r}; it must give a list of {arm.n} formulas in y"
+            f"the function y → q returns {given!r}; it must return a list of {arm.n} formulas in y"
         ) from None
     except sympy.SympifyError:
-        raise DalembertError(f"the function y → q gives {given!r}; formulas are made with SymPy") from None
+        raise DalembertError(f"the function y → q returns {given!r}; its formulas must be SymPy expressions") from None
     if len(formulas) != arm.n:
-        raise ShapeError(f"the function gives {len(formulas)} joint positions; arm '{arm.name}' has {arm.n} joints")
+        raise ShapeError(f"the function returns {len(formulas)} joint positions; arm '{arm.name}' has {arm.n} joints")
     for formula in formulas:
         if strangers := sorted(x.name for x in formula.free_symbols - set(y)):
             raise DalembertError(
-                f"the function y → q gives '{formula}', and {', '.join(strangers)} is not of y = ({', '.join(names)})"
+                f"the function y → q returns '{formula}', but {', '.join(strangers)} is not one of y = ({', '.join(names)})"
             )
         if formula.has(sympy.nan, sympy.oo, -sympy.oo, sympy.zoo, sympy.I):
-            raise DalembertError(f"the function y → q gives '{formula}', which is not a finite real number")
+            raise DalembertError(f"the function y → q returns '{formula}', which is not a finite real number")
     angles = [joint.type != "prismatic" for joint in arm.robot.moving_joints]
     return arm.robot.with_coordinates(names, angles, Coupling(arm.joint_names, names, formulas=formulas))
 
 
 def _names(arm: Arm) -> tuple[str, ...]:
-    """y_1, y_2, …; of an arm in other coordinates already, y_1', …"""
+    """y_1, y_2, …; y_1', … for an arm that is already in other coordinates."""
     taken, primes = {joint.name for joint in arm.robot.joints}, ""
     while f"y_1{primes}" in taken:
         primes += "'"
@@ -99,10 +99,11 @@ def _names(arm: Arm) -> tuple[str, ...]:
 
 
 def absolute_angles(arm: Arm) -> Array:
-    """T for y_i = the angle of link i with the base: q_i = ±(y_i − y of the link before).
+    """T for y_i = the angle of link i with respect to the base: q_i = ±(y_i − y of the previous link).
 
-    Of joints that follow others, y are the angles of the links that are held: q = (A Γ)⁻¹ y, where A q of the tree are
-    the angles of its links. Of an arm in other coordinates already, they are those of the arm that it was.
+    With coupled joints, y holds the angles of the actuated links: q = (A Γ)⁻¹ y, where A maps the joint positions of
+    the tree to the angles of its links. For an arm that is already in other coordinates, the angles are those of the
+    original.
     """
     mechanism, robot = arm.mechanism, arm.robot
     while robot.in_coordinates:
@@ -112,9 +113,9 @@ def absolute_angles(arm: Arm) -> Array:
     bodies = mechanism.tree.bodies
     for i, body in enumerate(bodies):
         if body.name in names and (not body.revolute or abs(abs(float(z[i] @ z[0])) - 1.0) > 1e-9):
-            why = "slides" if not body.revolute else "is not parallel to the first"
+            why = "is prismatic" if not body.revolute else "is not parallel to the first"
             raise DalembertError(
-                f"absolute angles need parallel turning joints; joint '{body.name}' of '{arm.name}' {why}"
+                f"absolute angles need revolute joints with parallel axes; joint '{body.name}' of '{arm.name}' {why}"
             )
     signs = np.sign(z @ z[0])
     A = np.zeros((mechanism.n, len(bodies)))
@@ -123,6 +124,6 @@ def absolute_angles(arm: Arm) -> Array:
     follow = set(np.flatnonzero(A.any(axis=0))) - set(mechanism.actuated)
     if follow and not mechanism.linear:
         raise DalembertError(
-            f"absolute angles of arm '{arm.name}' are not linear in q, since its closure is not; give a function y → q"
+            f"the absolute angles of arm '{arm.name}' are not linear in q, because its closure is not; give a function y → q"
         )
     return np.linalg.inv(A @ np.array(arm.closure_jacobian(arm.home), np.float64))

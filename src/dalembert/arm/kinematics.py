@@ -1,4 +1,4 @@
-"""Where the links are and how they move."""
+"""Positions and velocities of the links."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from dalembert.arm.quick import quick
 class Kinematics(Compiled):
     """Poses and Jacobians of an arm.
 
-    ``frame`` is the name of a link, or "tip"; the tip unless given. A link's frame is the one that its robot file gives it.
+    ``frame`` is the name of a link, or "tip", which is the default. The frame of a link is the one defined in its robot
+    file.
     """
 
     @quick
     def pose(self, q: ArrayLike, *, frame: str | None = None, threads: int | None = None) -> Array:
-        """The tip, or the frame of a link, in the base frame: (…, 4, 4) homogeneous matrices.
+        """Pose of the tip, or of the frame of a link, in the base frame: (…, 4, 4) homogeneous matrices.
 
         >>> import dalembert as da
         >>> da.load("planar-2r").pose([0.0, 0.0], frame="link1")[:3, 3]
@@ -26,7 +27,7 @@ class Kinematics(Compiled):
 
     @quick
     def link_poses(self, q: ArrayLike, *, threads: int | None = None) -> Array:
-        """Every link's frame in the base frame: (…, n, 4, 4)."""
+        """Poses of all link frames in the base frame: (…, n, 4, 4)."""
         return self._run("link_poses", {"q": q}, threads=threads)
 
     @quick

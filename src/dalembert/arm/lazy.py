@@ -1,8 +1,8 @@
-"""Methods on Dask arrays: block by block, later, on whatever machines Dask has.
+"""Methods on Dask arrays: evaluated lazily, block by block, on the machines that Dask uses.
 
-A block runs the method itself on NumPy arrays, so that it does what it always does: loops are closed, types are kept,
-errors are sentences, which count states within their block. What travels is the robot and the method's name; a kernel is
-compiled, or read from the cache, by the process that runs the block.
+A block runs the method itself on NumPy arrays, so loops are closed, types are kept and errors are reported as usual;
+the states in an error message are counted within their block. Only the robot and the method's name are sent; each
+process that runs a block compiles the kernel or reads it from the cache.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 Cores = Sequence[tuple[int, ...]]
-ALONE = 1  # threads of a block, unless more are asked for: Dask has threads of its own
+ALONE = 1  # threads per block, unless more are requested: Dask has threads of its own
 
 
 def by_blocks(
@@ -35,12 +35,12 @@ def by_blocks(
     dtype: Any = None,
     axes: Mapping[str, int] | None = None,
 ) -> Any:
-    """``function`` of the blocks of arrays, as Dask arrays: one, or a tuple of as many as ``cores``.
+    """``function`` applied to the blocks of arrays, as Dask arrays: one, or a tuple of as many as ``cores``.
 
-    arrays  by name, of NumPy and of Dask: leading axes broadcast and may be chunked, the last axis is made whole
-    cores   the shape of each result behind the leading axes
-    dtype   of the results; unless given float32 if all arrays are, else float64
-    axes    by name, how many of the last axes are no leading ones, where it is not one
+    arrays  by name, of NumPy and of Dask: leading axes broadcast and may be chunked, the last axis is made one chunk
+    cores   the shape of each result after the leading axes
+    dtype   of the results; default: float32 if all arrays are float32, else float64
+    axes    by name, the number of core axes where it is not one
     """
     with extra("cluster", "a Dask array"):
         import dask.array
@@ -65,10 +65,10 @@ def by_blocks(
 
 
 def lazy(names: str, cores: Callable[[Any], Cores], dtype: Any = None) -> Callable[[Method], Method]:
-    """The method with a lazy result where one of these arguments is a Dask array.
+    """The method, with a lazy result if one of the named arguments is a Dask array.
 
-    Its class has ``lazy_input(name, value)``, which checks an argument; ``cores`` gives the shapes of the results of
-    an object behind their leading axes.
+    Its class has a method ``lazy_input(name, value)``, which checks an argument; ``cores`` returns the shapes of the
+    results of an object after their leading axes.
     """
 
     def decorate(method: Method) -> Method:
@@ -80,7 +80,7 @@ def lazy(names: str, cores: Callable[[Any], Cores], dtype: Any = None) -> Callab
                 return method(self, *args, **options)
             if getattr(self, "numbers", None):
                 raise ShapeError(
-                    f"{method.__name__} of robots whose numbers are arrays takes no Dask arrays: give NumPy arrays, or ask the arm"
+                    f"{method.__name__} does not take Dask arrays for a batch of different robots: give NumPy arrays, or call it on the arm"
                 )
             _, *given = parameters.bind(self, *args, **options).arguments.items()
             arrays = {x: self.lazy_input(x, v) for x, v in given if x in names.split() and v is not None}
@@ -105,9 +105,9 @@ def run_later(
     out: Any,
     threads: int | None,
 ) -> Any:
-    """A compiled quantity of Dask arrays, alone or with NumPy arrays."""
+    """A compiled quantity for Dask arrays, possibly mixed with NumPy arrays."""
     if out is not None:
-        raise ShapeError("out cannot be filled from Dask arrays, which are computed later: leave it away")
+        raise ShapeError("out cannot be given with Dask arrays, which are computed later: leave it out")
     entry = joints.quantity(quantity, arm.mechanism)
     entry.chosen(formulation, arm.mechanism)
     entry.check_options(options)
@@ -132,7 +132,7 @@ def _run(
 
 
 def run_kernel_later(arm: Compiled, ufunc: np.ufunc, quantity: str, arrays: Mapping[str, Any]) -> Any:
-    """A compiled kernel of Dask arrays that are checked, alone or with NumPy arrays."""
+    """A compiled kernel applied to Dask arrays that have been checked, possibly mixed with NumPy arrays."""
     layout = layout_of(str(ufunc.signature))
     axes = dict(zip(arrays, layout.inputs, strict=True))
     block = partial(_run_kernel, arm.nominal, ufunc, quantity, tuple(arrays))

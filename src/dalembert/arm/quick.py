@@ -1,9 +1,9 @@
-"""Calls that cost little: the kernel is tried at once, and mistakes are looked for only where it refuses.
+"""Cheap calls: the kernel is tried first, and arguments are checked only if it refuses them.
 
-One state goes to a function in machine code (:mod:`dalembert.kernel.single`), which answers None to whatever else it is
-given. A gufunc checks the shapes that it is given. What it does not know is the rule for types (float32 stays float32,
-everything else is float64), so that only arrays of float64 go this way; the rest, and what the gufunc refuses, takes the
-method's own. Large batches are split over threads (:mod:`dalembert.kernel.batches`).
+A single state goes to a function in machine code (:mod:`dalembert.kernel.single`), which returns None for anything
+else. A gufunc checks the shapes of its arguments, but does not know the rule for types (float32 stays float32,
+everything else becomes float64), so only arrays of float64 take this route; all other arguments, and those that the
+gufunc refuses, go through the method. Large batches are split over threads (:mod:`dalembert.kernel.batches`).
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def quick(method: Method) -> Method:
-    """The method with a way past its checks, for arrays of float64 and no options, once its kernel is there."""
+    """The method with a fast route around its checks, for float64 arrays without options, once its kernel exists."""
     name, ndarray, broadcast = method.__name__, np.ndarray, np.broadcast
     _, *given = signature(method).parameters.values()
     count = sum(parameter.default is Parameter.empty for parameter in given)
 
     @wraps(method)
     def run(self: Any, *arrays: Any, **options: Any) -> Any:
-        if options or not arrays or arrays[0].__class__ is not ndarray:  # torch.compile sees no further than this
+        if options or not arrays or arrays[0].__class__ is not ndarray:  # torch.compile traces no further than this
             return method(self, *arrays, **options)
         single = self.singles.get(name)
         if single is not None and (result := single(*arrays)) is not None:
@@ -46,7 +46,7 @@ def quick(method: Method) -> Method:
                     if (size > most or array.ndim > 2) and broadcast(*arrays).size > most:
                         return run_batch(kernel, arrays)
                     result = kernel(*arrays)
-                except (KeyError, TypeError, ValueError):  # the first call, or a mistake, which the method names
+                except (KeyError, TypeError, ValueError):  # the first call, or an error that the method reports
                     return method(self, *arrays)
                 if single is None and name not in self.singles:
                     self.prepare_single(name)

@@ -1,4 +1,4 @@
-"""The batched rollout: very many states in fixed steps, where their arrays are."""
+"""Batched rollouts: many states integrated with fixed steps, on the device that holds their arrays."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from dalembert.motion.methods import METHODS
 if TYPE_CHECKING:
     from dalembert.quantities.rollouts import Plan
 
-WORK = 64  # of a step for each number of the state, as dalembert.kernel.batches measures it
+WORK = 64  # per step and entry of the state, in the units of dalembert.kernel.batches
 
 
 class Rolling(NamedTuple):
-    """What a rollout is made with: how each step goes, its length (s), how many there are, and how many are recorded."""
+    """Settings of a rollout: the integration method, the step (s), the number of steps and the number of records."""
 
     plan: Plan
     step: float
@@ -35,7 +35,7 @@ class Rolling(NamedTuple):
     records: int
 
     def shape(self, arrays: Mapping[str, Any]) -> tuple[int, ...]:
-        """That of the results."""
+        """The shape of the results."""
         axes = {"tau": 2} if _stepwise(arrays, self.steps) else {}
         shapes = {name: tuple(array.shape) for name, array in arrays.items()}
         try:
@@ -62,17 +62,17 @@ class Rollouts(Compiled):
         friction: bool = True,
         threads: int | None = None,
     ) -> tuple[Any, Any]:
-        """(q, q̇) after every so many steps: (…, records, n) each, from states q, q̇ (…, n) and torques.
+        """(q, q̇) recorded at regular steps: (…, records, n) each, from initial states q, q̇ (…, n) and torques.
 
-        tau     (…, n), constant over all steps, or (…, steps, n); zero unless given
+        tau     (…, n), constant over all steps, or (…, steps, n); zero by default
         step    length of a step (s)
-        steps   how many there are
-        every   steps between records, a divisor of ``steps``; the last step alone is recorded unless given
-        method  one with fixed steps, as for ``da.simulate``: "rk4"
-        threads over how many threads a large batch is split; chosen by its size unless given
-        Results are arrays of the library that the arrays are of. NumPy's, Dask's, and those of PyTorch and JAX on the CPU
-        are computed in float64 and rounded at the end; CuPy's and PyTorch's on a GPU in their own type, one thread
-        taking all steps of a state. ``da.simulate`` has controllers, stops, contact and checks besides.
+        steps   number of steps
+        every   steps between records, a divisor of ``steps``; by default only the last step is recorded
+        method  a fixed-step method of ``da.simulate``: "rk4"
+        threads number of threads over which a large batch is split; default: chosen by its size
+        The results are arrays of the same library as the inputs. NumPy and Dask arrays, and PyTorch and JAX arrays on
+        the CPU, are computed in float64 and rounded at the end; CuPy arrays, and PyTorch arrays on a GPU, in their own
+        type, with one GPU thread per state. ``da.simulate`` also offers controllers, end stops, contact and checks.
 
         >>> import dalembert as da
         >>> q, qd = da.load("pendulum").rollout([[0.5], [1.0]], [[0.0], [0.0]], step=1e-3, steps=1000, every=500)
@@ -86,18 +86,18 @@ class Rollouts(Compiled):
         threads = checked_threads(threads)
         if steps < 1 or every < 1 or steps % every:
             raise DalembertError(
-                f"every is {shown(every)} and steps is {shown(steps)}; every must be a divisor of steps, both whole numbers "
-                "from 1 on"
+                f"every is {shown(every)} and steps is {shown(steps)}; both must be whole numbers from 1, and every must divide "
+                "steps"
             )
         h = number("step", step)
         if not 0.0 < h < float("inf"):
             raise DalembertError(f"step is {h}; it must be a positive time in seconds")
         known = [name for name, of in METHODS.items() if not of.solver and not of.symplectic]
         if method not in known:
-            raise DalembertError(f"a rollout has no method '{method}'; it has {', '.join(known)}")
+            raise DalembertError(f"a rollout has no method '{method}'; the methods are {', '.join(known)}")
         if self.mechanism.by_newton:
             raise DalembertError(
-                f"the loops of arm '{self.name}' are closed by Newton's method, which is no part of a rollout; use da.simulate"
+                f"the loops of arm '{self.name}' are closed by Newton's method, which a rollout does not support; use da.simulate"
             )
         given = {"q": q, "qd": qd, "tau": np.zeros(self.n, SINGLE) if tau is None else tau}
         rolling = Rolling(Plan(method=method, law="given", friction=friction), h, steps, steps // every)
@@ -112,7 +112,7 @@ class Rollouts(Compiled):
         return self._rolled(rolling, arrays, threads)
 
     def _rolled(self, rolling: Rolling, arrays: Mapping[str, Any], threads: int | None) -> tuple[Any, Any]:
-        """A rollout of NumPy arrays: calculated with float64."""
+        """A rollout of NumPy arrays, computed in float64."""
         from dalembert.quantities.rollouts import rollout_kernel
 
         kind = np.result_type(SINGLE, *arrays.values())
@@ -127,7 +127,7 @@ class Rollouts(Compiled):
     def _rolled_elsewhere(
         self, library: str, rolling: Rolling, given: Mapping[str, Any], threads: int | None
     ) -> tuple[Any, Any]:
-        """A rollout of arrays of another library: on a GPU where they are there, else by way of NumPy."""
+        """A rollout of arrays of another library: on the GPU if they are there, else through NumPy."""
         from dalembert.quantities.rollouts import device_rollout
 
         on: Any = import_module(f"dalembert.foreign.on_{library}")
@@ -140,7 +140,7 @@ class Rollouts(Compiled):
         if library == "jax":
             raise ShapeError("a rollout takes no JAX arrays on a GPU: give arrays on the CPU, or CuPy's or PyTorch's")
         if threads is not None:
-            raise ShapeError(f"threads cannot be given with {TITLES[library]} on a GPU: leave it away")
+            raise ShapeError(f"threads cannot be given with {TITLES[library]} on a GPU: leave it out")
         arrays = self._checked_rollout({name: on.beside(like, value) for name, value in given.items()})
         inputs = _program_inputs(rolling, arrays, on.beside(like, [[rolling.step]]))
         out = on.empty(like, rolling.shape(arrays)), on.empty(like, rolling.shape(arrays))
@@ -161,13 +161,13 @@ def _whole(name: str, value: Any) -> int:
 
 
 def _stepwise(arrays: Mapping[str, Any], steps: int) -> bool:
-    """Whether the torques have an axis of steps."""
+    """Whether the torques have an axis for the steps."""
     q, qd, tau = arrays["q"], arrays["qd"], arrays["tau"]
     return bool(tau.ndim > max(1, q.ndim, qd.ndim) and tau.shape[-2] == steps)
 
 
 def _program_inputs(rolling: Rolling, arrays: Mapping[str, Any], step: Any) -> list[Any]:
-    """(q, q̇, h, τ), τ with an axis of steps."""
+    """(q, q̇, h, τ), where τ has an axis for the steps."""
     tau = arrays["tau"]
     return [arrays["q"], arrays["qd"], step, tau if _stepwise(arrays, rolling.steps) else tau[..., None, :]]
 

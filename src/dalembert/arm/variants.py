@@ -1,4 +1,4 @@
-"""Many robots at once: an arm whose numbers are arrays, each set of them a robot of its own."""
+"""Many robots at once: an arm whose numbers are arrays, one robot per set of numbers."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
 
 class Variants(ArmDynamics, Kinematics, Coordinates, ArmDerivatives):
-    """The compiled quantities of an arm for numbers of its mechanism that are arrays: :meth:`Arm.variants` makes it.
+    """The compiled quantities of an arm whose mechanism's numbers are arrays: :meth:`Arm.variants` creates it.
 
-    Its methods are those of the arm that compute a quantity. The leading axes of the numbers broadcast with those of q, q̇ and the rest.
+    Its methods are the methods of the arm that compute a quantity. The leading axes of the numbers broadcast with those
+    of q, q̇ and the other inputs.
 
     >>> import numpy as np, dalembert as da
     >>> arm = da.load("planar-2r")
@@ -43,8 +44,8 @@ class Variants(ArmDynamics, Kinematics, Coordinates, ArmDerivatives):
         }
         if "lengths" in numbers and self.loops:
             raise DalembertError(
-                f"lengths are no inputs of arm '{self.name}', whose loops are closed for the lengths that they have; change the robot, "
-                "arm.replace(joints=…), for each set of lengths"
+                f"lengths cannot be inputs of arm '{self.name}', because its loops are closed for the lengths that it has; change "
+                "the robot, arm.replace(joints=…), for each set of lengths"
             )
 
     def _with_contacts(self, frames: tuple[str, ...]) -> Variants:
@@ -52,11 +53,11 @@ class Variants(ArmDynamics, Kinematics, Coordinates, ArmDerivatives):
 
     def _with_tip(self, tip: Frame) -> Variants:
         arm, numbers = self.arm.ending_at(tip.name), dict(self.numbers)
-        if "lengths" in numbers:  # their last three are those of the arm's own tip
+        if "lengths" in numbers:  # the last three are those of the arm's own tip
             lengths = numbers["lengths"]
             if library_of(lengths) is not None:
                 raise DalembertError(
-                    f"the frame '{tip.name}' of arms whose lengths are {TITLES[library_of(lengths) or '']} is not at hand; give "
+                    f"the frame '{tip.name}' is not available for arms whose lengths are {TITLES[library_of(lengths) or '']}; give "
                     "lengths as a NumPy array"
                 )
             own = np.broadcast_to(np.array(arm.mechanism.tip.translation, float), (*lengths.shape[:-1], 3))
@@ -77,21 +78,21 @@ class Variants(ArmDynamics, Kinematics, Coordinates, ArmDerivatives):
 
     @property
     def parameters(self) -> Array:
-        """π of S (7.81) of each robot: (…, 13N), those of the arm unless given."""
+        """π of S (7.81) of each robot: (…, 13N); by default those of the arm."""
         return self.numbers.get("parameters", self.arm.parameters)
 
     @constant
     def _needs_for_friction(self, no_q: bool, no_load: bool) -> None:
-        """As of the arm; q is needed too where Γ is not constant, since every joint may rub."""
+        """The check of the arm; q is also needed if Γ is not constant, since every joint may have friction."""
         if no_q and "parameters" in self.numbers and not self.mechanism.linear:
             raise DalembertError(
-                f"the friction of arm '{self.name}' depends on where it stands, since passive joints may rub: give "
+                f"the friction of arm '{self.name}' depends on its configuration, since passive joints may have friction: give "
                 "friction_torque(qd, q)"
             )
         super()._needs_for_friction(no_q, no_load)
 
     @constant
     def _needs_inertia(self) -> None:
-        """Other parameters may resist where those of the arm do not; where nothing does, accelerations are not finite."""
+        """No check: other parameters may have inertia where the arm has none; if not, accelerations are not finite."""
         if not {"parameters", "payload"} & set(self.numbers):
             super()._needs_inertia()

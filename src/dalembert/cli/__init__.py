@@ -1,1 +1,1 @@
-"""The command ``dalembert``: a file per command, named for it, and the options and the terminal that they share."""
+"""The command ``dalembert``: one file per command, and the options and terminal functions that they share."""

@@ -1,4 +1,4 @@
-"""``dalembert approximate``: what an approximate model may leave out along a motion, and the model itself."""
+"""``dalembert approximate``: the terms that can be omitted along a motion, and the approximate model itself."""
 
 from __future__ import annotations
 
@@ -26,12 +26,15 @@ def approximate(
         str | None,
         Option(
             metavar='"NAME …"',
-            help="What the model leaves out: coriolis, centrifugal, off-diagonal, rotor-coupling, rotational, translational.",
+            help="Terms to omit: coriolis, centrifugal, off-diagonal, rotor-coupling, rotational, translational.",
         ),
     ] = None,
     small: Annotated[
         float | None,
-        Option(metavar="SHARE", help="Also the least parameters, up to this share of every RMS torque, such as 0.01."),
+        Option(
+            metavar="SHARE",
+            help="Also omit the least important parameters, up to this share of every RMS torque: 0.01.",
+        ),
     ] = None,
     output: Annotated[
         str | None,
@@ -39,11 +42,12 @@ def approximate(
             "--output",
             "-o",
             metavar="OUT.csv",
-            help="Write the table, a line per omission and joint; '-' is the screen.",
+            help="Write the table, one line per omission and joint; '-' is the screen.",
         ),
     ] = None,
     save: Annotated[
-        str | None, Option(metavar="MODEL.toml", help="Write the approximate model that --drop and --small make.")
+        str | None,
+        Option(metavar="MODEL.toml", help="Write the approximate model that results from --drop and --small."),
     ] = None,
     plot: Annotated[str | None, Option(metavar="OUT.png", help="Write a figure: .png, .svg or .pdf.")] = None,
     force: options.ForceFlag = False,
@@ -53,25 +57,25 @@ def approximate(
     payload_com: options.PayloadComOption = None,
     loading: options.Loading = options.AS_IT_IS,
 ) -> None:
-    """Show what can be neglected along a motion: the error of each omission, and the operations it saves.
+    """Show which terms can be neglected along a motion: the error of each omission, and the operations that it saves.
 
-    The columns of the joints are the RMS of what is left out, as shares of the RMS torque; operations are those of the
-    compiled inverse and direct dynamics. MOTION.csv is read as by 'dalembert torques'.
+    The columns of the joints give the RMS of the omitted torque as a share of the RMS torque; the operations are those
+    of the compiled inverse and direct dynamics. MOTION.csv is read as by 'dalembert torques'.
     """
     names = tuple(re.split(r"[\s,+]+", drop.strip())) if drop and drop.strip() else ()
     wrench = options.wrench_of(tip_wrench)
     if (motion is None) == (example is None):
         raise DalembertError(
-            "errors are those along a motion: give MOTION.csv, or --example 7.2 for the motions of the book's example"
+            "errors are computed along a motion: give MOTION.csv, or --example 7.2 for the motions of the book's example"
             if example is None
             else f"--example {example} and {motion} are both given; choose one"
         )
     if save is not None and not names and small is None:
-        raise DalembertError(f"--save {save} writes an approximate model; say by --drop or --small what it leaves out")
+        raise DalembertError(f"--save {save} writes an approximate model; choose what it omits by --drop or --small")
     if small is not None and example is not None:
         raise DalembertError("--small needs one motion: give MOTION.csv")
     loaded = options.load(arm, loading, payload, payload_com)
-    less = loaded.approximate(names)  # names are judged before the motion is read
+    less = loaded.approximate(names)  # names are checked before the motion is read
     for path in filter(None, (None if output == "-" else output, save)):
         options.not_an_input(path, "the result would overwrite the file it is", motion, arm)
         check_writable(path, overwrite=force)
@@ -90,7 +94,7 @@ def approximate(
         studies = [(title, omissions(loaded, moving, wrench, further, bar)) for title, moving in motions]
     for title, study in studies:
         for k, ((first, *headings), rows) in enumerate(study.tables()):
-            name = "" if k else f"{plain(loaded.name)}, {plain(title)}: what can be neglected"
+            name = "" if k else f"{plain(loaded.name)}, {plain(title)}: terms that can be neglected"
             print_table([first, *(f">{x}" for x in headings)], rows, name, stderr=output == "-")
             tell("", stderr=output == "-")
     if save is not None:
@@ -110,7 +114,7 @@ def _example(arm: Any, example: str | None) -> list[tuple[str, Any]]:
 
 
 def _write(path: str, studies: list[tuple[str, Any]], force: bool) -> None:
-    """The tables, one below the other, as CSV."""
+    """The tables, one after the other, as CSV."""
     import csv
 
     rows = [{"motion": title, **row} for title, study in studies for row in study.table()]

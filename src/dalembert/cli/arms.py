@@ -11,4 +11,4 @@ def arms() -> None:
     robots = [da.load(name).robot for name in da.arms()]
     rows = [(r.name, r.joint_letters, number(r.mass, "kg"), plain(r.source)) for r in robots]
     print_table(["name", "joints", ">mass", "source of the figures"], rows)
-    tell("\nR turns, P slides. 'dalembert show NAME' tells more.")
+    tell("\nR: revolute, P: prismatic. 'dalembert show NAME' shows the details of an arm.")

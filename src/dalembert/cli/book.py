@@ -1,4 +1,4 @@
-"""``dalembert book``: a place of the two documents, its call and its numbers."""
+"""``dalembert book``: an entry of the two documents, with the call that computes it and the result."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dalembert.cli.terminal import plain, print_table, tell
 
 def book(
     place: Annotated[
-        str, Argument(help="Such as 7.32, 'M 4.3', 'Fig. 7.6', 'Problem 7.5'; all sections unless given.")
+        str, Argument(help="Such as 7.32, 'M 4.3', 'Fig. 7.6', 'Problem 7.5'; default: all sections.")
     ] = "",
     script: Annotated[bool, Option("--script", help="Print a Python program that computes it.")] = False,
 ) -> None:
@@ -23,7 +23,7 @@ def book(
             ["document", "section", ">rows"],
             [(s.document, plain(s.title), str(len(s.rows))) for s in documents.sections()],
         )
-        tell("\n'dalembert book 7.32' shows one place; docs/documents.md lists them all.")
+        tell("\n'dalembert book 7.32' shows one entry; docs/documents.md lists all of them.")
         return
     for k, row in enumerate(documents.find(place)):
         if script:
@@ -35,7 +35,7 @@ def book(
         lines += [f"Correction: {row.misprint}"] * bool(row.misprint)
         lines += ["", "call", _indented(row.call), "gives", _indented(_shown(computed))]
         lines += ["formula of the page", _indented(row.formula), "gives", _indented(_shown(written))]
-        lines += [f"largest difference {documents.difference(computed, written):.1e}; proved in {row.test}"]
+        lines += [f"largest difference {documents.difference(computed, written):.1e}; verified by {row.test}"]
         tell(("\n" if k else "") + "\n".join(lines))
 
 

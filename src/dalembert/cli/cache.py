@@ -1,4 +1,4 @@
-"""``dalembert cache``: the compiled kernels on disk, looked at, verified and cleared."""
+"""``dalembert cache``: show, verify or clear the compiled kernels on disk."""
 
 from __future__ import annotations
 
@@ -13,20 +13,22 @@ from dalembert.errors import DalembertError
 
 def cache(
     verify: Annotated[
-        bool, Option("--verify", help="Check the signature of every kernel, and remove those that are bad.")
+        bool,
+        Option("--verify", help="Check the signature of every kernel, and remove kernels whose signature is invalid."),
     ] = False,
-    clear: Annotated[bool, Option("--clear", help="Remove all kernels.")] = False,
+    clear: Annotated[bool, Option("--clear", help="Remove all kernels, and what is kept of unfinished runs.")] = False,
 ) -> None:
-    """Show, verify or clear the kernels that are kept on disk."""
+    """Show, verify or clear the compiled kernels on disk."""
     if verify and clear:
         raise DalembertError("--verify and --clear cannot be used together; choose one of them")
     _clear() if clear else _verify() if verify else _show()
 
 
 def _show() -> None:
-    """Where the kernels lie, how many there are and how large they may become together."""
+    """The folder of the kernels, their number and the limit on their total size."""
     from rich.table import Table
 
+    from dalembert.files.runs import unfinished_runs
     from dalembert.kernel.cache import MEGABYTE, bound, entries, folder
 
     kept = entries()
@@ -37,26 +39,33 @@ def _show() -> None:
     facts.add_row("size", f"{total / MEGABYTE:.1f} MB of at most {bound() / MEGABYTE:g} MB")
     if kept:
         facts.add_row("last used", f"from {_day(kept[0].used)} to {_day(kept[-1].used)}")
+    unfinished = unfinished_runs()
+    if unfinished:
+        size = sum(run.size for run in unfinished) / MEGABYTE
+        facts.add_row("unfinished runs", f"{len(unfinished)}, {size:.1f} MB, which the same commands resume")
     console().print(facts)
-    tell("\nDALEMBERT_CACHE chooses the place, DALEMBERT_CACHE_SIZE the largest size in MB.")
+    tell("\nDALEMBERT_CACHE sets the folder, DALEMBERT_CACHE_SIZE the largest size in MB.")
 
 
 def _verify() -> None:
-    """Check every signature; name what was bad."""
+    """Check every signature and name the invalid kernels."""
     from dalembert.kernel.cache import verify
 
     good, removed, stuck = verify()
-    unsigned = "this is not a kernel that was signed for you"
+    unsigned = "this kernel has no valid signature of yours"
     say("warning", *(f"{path}: {unsigned}, and was removed" for path in removed))
     say("warning", *(f"{path}: {unsigned}, and cannot be removed" for path in stuck))
     bad = len(removed) + len(stuck)
-    tell(f"{good} kernels are good, {bad} {'was' if bad == 1 else 'were'} bad.")
+    tell(f"{good} kernels are valid, {bad} {'was' if bad == 1 else 'were'} invalid.")
 
 
 def _clear() -> None:
+    from dalembert.files import runs
     from dalembert.kernel.cache import clear, folder
 
     tell(f"{clear()} kernels removed from {plain(str(folder()))}")
+    if removed := runs.clear():
+        tell(f"{removed} unfinished runs removed from {plain(str(runs.folder()))}")
 
 
 def _day(instant: float) -> str:

@@ -1,4 +1,4 @@
-"""``dalembert compare``: what the formulations cost, beside M's Table 3."""
+"""``dalembert compare``: the cost of the formulations, next to M's Table 3."""
 
 from __future__ import annotations
 
@@ -21,48 +21,52 @@ if TYPE_CHECKING:
     from dalembert.graph.count import Operations
 
 MOST_JOINTS = 24
-EXPLAINED = (3, 4, 5, 6)  # joints of general chains: from three on, every joint adds the same
-LETTERS = {"lagrange-euler": "e", "newton-euler": "n", "dalembert": "d", "lean": "l"}  # in the drawing of growth
+EXPLAINED = (3, 4, 5, 6)  # joints of general chains: from the third on, every joint adds the same number
+LETTERS = {"lagrange-euler": "e", "newton-euler": "n", "dalembert": "d", "lean": "l"}  # in the plot of growth
 COLUMNS = [">M\n×", ">\n+", ">written\n×", ">\n+", ">compiled\n×", ">\n+", ">\ntrig", ">\nns"]
 
 
 def compare(
     arm: Annotated[
         str | None,
-        Argument(metavar="[ARM]", help="A shipped arm or a robot file; without it, arms of n general joints."),
+        Argument(metavar="[ARM]", help="A shipped arm or a robot file; default: arms with n general joints."),
     ] = None,
     joints: Annotated[
-        str | None, Option(metavar="2..12", help="Growth with the number of joints; 2..12 where no arm is given.")
+        str | None,
+        Option(metavar="2..12", help="Growth with the number of joints; 2..12 by default if no arm is given."),
     ] = None,
     measure: Annotated[
-        bool, Option("--measure/--no-measure", help="Compile, and time each formulation; otherwise only count.")
+        bool,
+        Option("--measure/--no-measure", help="Compile and time each formulation; otherwise only count operations."),
     ] = True,
     everything: Annotated[
-        bool, Option("--all", help="Also formulations of degree 4 for more than 7 joints, which take long.")
+        bool, Option("--all", help="Include formulations of degree 4 for more than 7 joints, which take long.")
     ] = False,
     explain: Annotated[
         bool,
         Option(
-            "--explain", help="Only the operations of Newton–Euler by equation, S (7.107)–(7.114), and why M has fewer."
+            "--explain",
+            help="Show only the operations of Newton–Euler per equation, S (7.107)–(7.114), and why M has fewer.",
         ),
     ] = False,
     plot: Annotated[str | None, Option(metavar="OUT.png", help="Write growth as a figure: .png, .svg or .pdf.")] = None,
     force: Annotated[bool, options.overwriting("OUT.png")] = False,
     loading: options.Loading = options.AS_IT_IS,
 ) -> None:
-    """Compare the formulations of inverse dynamics: operations as published, written and compiled, ns per state.
+    """Compare the formulations of inverse dynamics: operations as published, written and compiled, and ns per state.
 
-    The published operations are those of M's Table 3. Growth with the number of joints covers direct dynamics too.
+    The published operations are those of M's Table 3. Growth with the number of joints is also shown for direct
+    dynamics.
     """
     if explain:
         if joints is not None or plot is not None:
-            raise DalembertError("--explain takes an arm or nothing, without --joints and --plot")
+            raise DalembertError("--explain takes an arm or nothing, and neither --joints nor --plot")
         _explain(None if arm is None else options.load(arm, loading))
         return
     wanted = joints_of(joints) if joints is not None else range(2, 13) if arm is None else None
     if plot is not None:
         if wanted is None or len(wanted) < 2:
-            raise DalembertError("--plot draws growth with the number of joints; give a range, like --joints 2..12")
+            raise DalembertError("--plot draws the growth with the number of joints; give a range, like --joints 2..12")
         options.check_plot(plot, force=force)
     from dalembert.analysis import price
 
@@ -94,13 +98,13 @@ def compare(
 
 
 def joints_of(text: str) -> range:
-    """The numbers of joints in ``2..12``, ``2-12`` or ``7``."""
+    """The numbers of joints given as ``2..12``, ``2-12`` or ``7``."""
     match = re.fullmatch(r"\s*(\d{1,6})\s*(?:(?:\.\.|-|–|…)\s*(\d{1,6})\s*)?", text)
     if match is None:
         raise DalembertError(f'--joints "{plain(text)}" is not a number of joints like 7, or a range like 2..12')
     first, last = int(match[1]), int(match[2] or match[1])
     if first > last:
-        raise DalembertError(f"--joints {first}..{last} begins after its end; write {last}..{first}")
+        raise DalembertError(f"--joints {first}..{last} starts after its end; write {last}..{first}")
     if first < 1 or last > MOST_JOINTS:
         raise DalembertError(f"--joints must lie between 1 and {MOST_JOINTS}, not {first if first < 1 else last}")
     return range(first, last + 1)
@@ -115,7 +119,7 @@ def _show_growth(costs: Sequence[Cost]) -> None:
         title = f"{name}: inverse dynamics of n general revolute joints"
         print_table([">\nn", *COLUMNS], [[str(cost.n), *_cells(cost)] for cost in mine], title)
         regular = [cost for cost in mine if cost.n > 1]  # a single joint has no couplings
-        if len(regular) > DEGREE[name] + 1:  # one point more than the polynomial has coefficients
+        if len(regular) > DEGREE[name] + 1:  # at least one point more than the polynomial has coefficients
             for sign, field in (("×", "multiplications"), ("+", "additions")):
                 fit = polynomial([(cost.n, getattr(cost.written, field)) for cost in regular])
                 console().print(f"written {sign} = {in_n(fit)}")
@@ -124,7 +128,7 @@ def _show_growth(costs: Sequence[Cost]) -> None:
 
 
 def _show_direct(costs: Sequence[Cost]) -> None:
-    """Direct dynamics of the same arms, and what S 7.6 says of both."""
+    """Direct dynamics of the same arms, and what S 7.6 states about both."""
     from dalembert.analysis.price import DIRECT, exponent, polynomial
 
     by_name = {name: [cost for cost in costs if cost.formulation == name] for name in DIRECT}
@@ -141,15 +145,15 @@ def _show_direct(costs: Sequence[Cost]) -> None:
             fit = polynomial([(cost.n, cost.written.total) for cost in regular])
             console().print(f"{name}: written = {in_n(fit)}; compiled grows as n^{exponent(regular):.1f}")
     console().print(
-        "S 7.6 says O(n) for inverse and O(n²) for direct dynamics: τ′ and the n columns of B are n + 1 runs of a recursion of "
-        "O(n), the formulation column-by-column. Solving (7.115) for q̈ adds the term in n³, which S does not count. Composite "
+        "S 7.6 states O(n) for inverse and O(n²) for direct dynamics: τ′ and the n columns of B take n + 1 runs of a recursion of "
+        "O(n), the formulation column-by-column. Solving (7.115) for q̈ adds a term in n³, which S does not count. Composite "
         "bodies give the same B with far fewer operations in n²; articulated bodies need neither B nor its inverse. "
         f"{introduction('S')}"
     )
 
 
 def _explain(arm: Arm | None) -> None:
-    """The recursion's operations by equation: of an arm, or what one joint more adds to a general chain."""
+    """The recursion's operations per equation: for an arm, or the operations that one more joint adds to a general chain."""
     from dalembert.analysis.price import TABLE_3, chain, polynomial
     from dalembert.analysis.steps import steps
 
@@ -157,7 +161,7 @@ def _explain(arm: Arm | None) -> None:
     tables = [steps(each) for each in arms]
 
     def counts(k: int) -> list[list[int]]:
-        """Of every step of one of the arms, and of all together."""
+        """Of every step for one of the arms, and their total."""
         rows = [[y for x in (step.written, step.nontrivial, step.table_2) for y in _pair(x)] for step in tables[k]]
         return [*rows, [sum(column) for column in zip(*rows, strict=True)]]
 
@@ -166,7 +170,9 @@ def _explain(arm: Arm | None) -> None:
         for name in ("newton-euler", "lean")
     }
     if arm is None:
-        title = "Newton–Euler inverse dynamics by equation of S 7.5.2: what one general revolute joint more adds"
+        title = (
+            "Newton–Euler inverse dynamics by equation of S 7.5.2: operations added by one more general revolute joint"
+        )
         cells = [[b - a for a, b in zip(*rows, strict=True)] for rows in zip(counts(0), counts(1), strict=True)]
         totals = [counts(k)[-1] for k in range(len(arms))]
         series = {
@@ -188,10 +194,10 @@ def _explain(arm: Arm | None) -> None:
     for name, (times, plus) in lines.items():
         console().print(f"{name}: {times} multiplications, {plus} additions")
     console().print(
-        "written: the formulas as they stand. nontrivial: without products with 0, 1 and −1 and sums with 0; nothing is shared. "
-        "M Table 2: its rows for revolute joints counted by hand, 9 × and 6 + for a matrix times a vector, 6 × and 3 + for a cross product, no × for "
-        "z_0 = (0, 0, 1). P, t: where the joint stands on its link; in M it stands on the z-axis of a DH frame, R_i takes 4 "
-        f"multiplications, and there are no rotors. {introduction()}"
+        "written: the formulas as printed. nontrivial: without products with 0, 1 and −1 and sums with 0; nothing is shared. "
+        "M Table 2: its rows for revolute joints counted by hand, 9 × and 6 + for a matrix times a vector, 6 × and 3 + for a "
+        "cross product, no × for z_0 = (0, 0, 1). P, t: the pose of the joint on its link; in M the joint is on the z-axis of a "
+        f"DH frame, R_i takes 4 multiplications, and there are no rotors. {introduction()}"
     )
 
 
@@ -218,19 +224,19 @@ def _cells(cost: Cost) -> list[str]:
 def _notes(costs: Sequence[Cost]) -> None:
     from dalembert.analysis.price import MANY_JOINTS, STATES
 
-    words = "× multiplications, + additions. M: Table 3, evaluated at n. written: the formulas as they stand. "
-    words += "compiled: after simplification; trig: sines and cosines that are left."
+    words = "× multiplications, + additions. M: Table 3, evaluated at n. written: the formulas as printed. "
+    words += "compiled: after simplification; trig: sines and cosines that remain."
     if any(cost.nanoseconds is not None for cost in costs):
-        words += f" ns: for each state, measured here in batches of {STATES} on one core."
+        words += f" ns: per state, measured here in batches of {STATES} on one core."
     console().print(f"{words} {introduction('M')}")
     if any(cost.compiled is None for cost in costs):
         console().print(
-            f"— not traced: formulations of degree 4 with more than {MANY_JOINTS} joints take long; --all takes them too."
+            f"— not traced: formulations of degree 4 with more than {MANY_JOINTS} joints take long; --all includes them."
         )
 
 
 def in_n(coefficients: Polynomial) -> str:
-    """A polynomial as people write it.
+    """A polynomial in conventional notation.
 
     >>> from fractions import Fraction
     >>> in_n((Fraction(-4), Fraction(111), Fraction(0), Fraction(13, 6)))
@@ -247,11 +253,11 @@ def in_n(coefficients: Polynomial) -> str:
     return text or "0"
 
 
-# -- growth, drawn --------------------------------------------------------------------------------
+# -- plot of growth -------------------------------------------------------------------------------
 
 
 def drawing(costs: Sequence[Cost], height: int = 18, step: int = 5) -> list[str]:
-    """Growth in characters: capital letters are Table 3, small ones our compiled operations; both axes logarithmic."""
+    """Growth as a character plot: capital letters are Table 3, small ones our compiled operations; both axes logarithmic."""
     points: list[tuple[int, int, str]] = []
     for cost in costs:
         letter = LETTERS[cost.formulation]
@@ -280,10 +286,10 @@ def drawing(costs: Sequence[Cost], height: int = 18, step: int = 5) -> list[str]
             taken = column(n) + len(str(n)) - 1
     words = ", ".join(f"{letter} {name}" for name, letter in LETTERS.items())
     return [
-        "multiplications + additions over the number of joints n, both logarithmic",
+        "multiplications + additions over the number of joints n, both axes logarithmic",
         *(f"{decades.get(k, ''):>9} │{''.join(cells[k]).rstrip()}" for k in range(height)),
         f"{'':>9} └{'─' * (width + 2)}",
         f"{'n':>9}  {''.join(axis).rstrip()}",
         f"compiled: {words}",
-        "E, N, D: the same by M's Table 3; *: two in one place",
+        "E, N, D: the same by M's Table 3; *: two points in one place",
     ]

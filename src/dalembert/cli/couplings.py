@@ -1,4 +1,4 @@
-"""``dalembert couplings``: which coefficients of the equations of motion vanish, why, and what design makes them."""
+"""``dalembert couplings``: which coefficients of the equations of motion vanish, why, and which design makes them vanish."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ def couplings(
     arm: options.ArmArgument,
     q: Annotated[
         str | None,
-        Option("--q", metavar='"q1 … qn"', help="Name those that are zero in this configuration only."),
+        Option("--q", metavar='"q1 … qn"', help="Also name the coefficients that are zero in this configuration only."),
     ] = None,
     condition: Annotated[
         str | None,
         Option(
             metavar="b12",
-            help="Which design makes one coefficient zero: b12, h112 or g1 (with commas from joint 10 on: b1,10).",
+            help="The design that makes one coefficient zero: b12, h112 or g1 (with commas from joint 10 on: b1,10).",
         ),
     ] = None,
     as_json: Annotated[bool, Option("--json", help="Print the table as JSON, for programs.")] = False,
     loading: options.Loading = options.AS_IT_IS,
 ) -> None:
-    """Show which inertias, velocity terms and gravity torques are zero: always, by structure, or at these numbers."""
+    """Show which inertias, velocity terms and gravity torques are zero: always, by structure, or for these numbers."""
     loaded = options.load(arm, loading)
     at = None if q is None else options.row_of("--q", q, "q", loaded.n)
     reasons = loaded.couplings()

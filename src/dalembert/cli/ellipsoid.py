@@ -1,4 +1,4 @@
-"""``dalembert ellipsoid``: what an arm can do with its tip in one configuration, as numbers and as a picture."""
+"""``dalembert ellipsoid``: the capability of the end effector in one configuration, as numbers and as a picture."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Kind = Literal["dynamic", "velocity", "force", "static"]
 KINDS: dict[Kind, str] = {
     "dynamic": "accelerations of the tip from rest, S (7.148)",
     "velocity": "velocities of the tip",
-    "force": "forces of the tip, the arm's weight left out",
-    "static": "forces of the tip besides the arm's weight",
+    "force": "forces of the tip, ignoring the arm's weight",
+    "static": "forces of the tip in addition to the arm's weight",
 }
 
 
@@ -31,18 +31,18 @@ def ellipsoid(
     arm: options.ArmArgument,
     q: Annotated[
         str,
-        Option("--q", metavar='"q1 … qn"', help="The configuration (rad; m for sliding joints).", show_default=False),
+        Option("--q", metavar='"q1 … qn"', help="The configuration (rad; m for prismatic joints).", show_default=False),
     ],
     kind: Annotated[
-        Kind, Option(help="Accelerations, velocities, forces, or forces under the arm's weight.")
+        Kind, Option(help="Accelerations, velocities, forces, or forces in addition to the arm's weight.")
     ] = "dynamic",
     task: options.TaskOption = None,
     limits: options.LimitsOption = None,
     redundancy: Annotated[
         options.Redundancy,
-        Option(help="Redundant joints: least accelerations, dynamically consistent, or all that is possible."),
+        Option(help="Redundant joints: least accelerations, dynamically consistent, or everything that is possible."),
     ] = "pseudo-inverse",
-    gravity: Annotated[bool, Option("--gravity/--no-gravity", help="Whether gravity moves the centre.")] = True,
+    gravity: Annotated[bool, Option("--gravity/--no-gravity", help="Whether gravity shifts the centre.")] = True,
     as_json: Annotated[bool, Option("--json", help="Print the numbers as JSON, for programs.")] = False,
     plot: Annotated[
         str | None, Option("--plot", "-o", metavar="OUT.png", help="Write the picture: .png, .svg or .pdf.")
@@ -50,7 +50,7 @@ def ellipsoid(
     force: Annotated[bool, options.overwriting("OUT.png")] = False,
     loading: options.Loading = options.AS_IT_IS,
 ) -> None:
-    """Show the dynamic manipulability ellipsoid: how the tip can be accelerated from one configuration."""
+    """Show the dynamic manipulability ellipsoid: the acceleration capability of the end effector in one configuration."""
     import numpy as np
 
     from dalembert.analysis import ellipsoid as shapes
@@ -67,7 +67,7 @@ def ellipsoid(
     else:
         shape = getattr(shapes, f"{kind}_manipulability")(loaded, at, size, task)
     if not np.isfinite(shape.radii).all():
-        raise DalembertError(f"arm '{loaded.name}' cannot stand still in this configuration with these torque limits")
+        raise DalembertError(f"arm '{loaded.name}' cannot hold still in this configuration with these torque limits")
     if as_json:
         json.dump(as_data(loaded, at, shape, exact), sys.stdout, indent=2)
         sys.stdout.write("\n")
@@ -79,7 +79,7 @@ def ellipsoid(
 
 
 def limits_of(arm: da.Arm, text: str | None, kind: str) -> Any:
-    """What --limits says: "unit", "arm" or numbers; unless given, the arm's own if it has them all."""
+    """The value of --limits: "unit", "arm" or numbers; by default the arm's own if it has all of them."""
     if text is None:
         known = [getattr(joint.limits, kind) for joint in arm.robot.moving_joints]
         return "arm" if all(v is not None and 0 < v < math.inf for v in known) else None
@@ -89,7 +89,7 @@ def limits_of(arm: da.Arm, text: str | None, kind: str) -> Any:
 
 
 def as_data(arm: da.Arm, q: tuple[float, ...], shape: Ellipsoid, exact: Polytope | None) -> dict[str, Any]:
-    """The numbers for programs."""
+    """The result as data for programs."""
     data: dict[str, Any] = {
         "arm": arm.name, "q": list(q), "what": shape.what, "rows": list(shape.rows), "units": list(shape.units),
         "center": shape.center.tolist(), "radii": shape.radii.tolist(), "axes": shape.axes.T.tolist(),
@@ -111,11 +111,11 @@ def _print(arm: da.Arm, q: tuple[float, ...], shape: Ellipsoid, exact: Polytope 
     bound = (
         "of unit length"
         if size is None
-        else f"whose shares of {'the arm’s' if isinstance(size, str) else 'these'} limits have squares that sum to at most 1"
+        else f"whose ratios to {'the arm’s' if isinstance(size, str) else 'these'} limits have squares that sum to at most 1"
     )
     tell(f"{plain(arm.name)} at q = ({numbers(q)}): {KINDS[kind]}", "bold")
     what = "joint velocities" if kind == "velocity" else "torques"
-    tell(f"by {what} {bound}; components {', '.join(shape.rows)}\n")
+    tell(f"from {what} {bound}; components {', '.join(shape.rows)}\n")
     tell(f"centre  {numbers(shape.center)} {unit}")
     m = len(shape.radii)
     measure = {1: unit, 2: f"({unit})²", 3: f"({unit})³"}.get(m, "") if unit else ""
@@ -131,7 +131,7 @@ def _print(arm: da.Arm, q: tuple[float, ...], shape: Ellipsoid, exact: Polytope 
 
 
 def _print_reaches(shape: Ellipsoid, exact: Polytope | None, unit: str) -> None:
-    """How far each direction reaches from 0; one sentence where gravity leaves none of them."""
+    """The reach in each direction from 0; a sentence if the weight of the arm leaves none."""
     import numpy as np
 
     ways = [(f"{sign}{row}", d) for sign, way in (("+", 1.0), ("−", -1.0)) for row, d in _axes(shape, way)]
@@ -141,7 +141,7 @@ def _print_reaches(shape: Ellipsoid, exact: Polytope | None, unit: str) -> None:
     if ">ellipsoid" not in some:
         tell(
             "no axis meets the ellipsoid from 0, the tip at rest: torques of this size do not hold the arm's weight; give larger "
-            "--limits, or leave the weight out with --no-gravity"
+            "--limits, or ignore the weight with --no-gravity"
         )
     if some:
         rows = [[way, *(_known(values[k], unit) for values in some.values())] for k, (way, _) in enumerate(ways)]
@@ -159,7 +159,7 @@ def _known(value: Any, unit: str) -> str:
 
 
 def drawing(shape: Ellipsoid, exact: Polytope | None = None, height: int = 19) -> list[str]:
-    """The shadow on two base axes in characters: o with gravity, · without, + exactly."""
+    """The projection onto two base axes as a character plot: o with gravity, · without, + exact."""
     import numpy as np
 
     from dalembert.analysis.ellipsoid import components
@@ -189,7 +189,7 @@ def drawing(shape: Ellipsoid, exact: Polytope | None = None, height: int = 19) -
             cells[round(half - y / reach * half)][round(height + x / reach * (height - 1))] = mark
     words = "o ellipsoid" + (", · without gravity" if np.hypot(*c) > 1e-12 else "")
     words += ", + each joint within its limit" if exact is not None else ""
-    head = f"{across} to the right, {up} upwards, ±{number(reach, shape.units[0], 3)} from edge to edge"
+    head = f"{across} to the right, {up} upwards, edges at ±{number(reach, shape.units[0], 3)}"
     if shape.what == "acceleration":
         head += "; 0 is the tip at rest"
     return [head, *("".join(line).rstrip() for line in cells), words]

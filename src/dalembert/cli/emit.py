@@ -13,7 +13,7 @@ from dalembert.documents.sources import cited, introduction
 from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
 
-PATIENCE = 1.0  # seconds before a bar is shown
+PATIENCE = 1.0  # seconds before a progress bar is shown
 
 
 def _list_targets(asked: bool) -> None:
@@ -28,15 +28,18 @@ def emit(
     arm: options.ArmArgument,
     quantity: Annotated[
         list[str] | None,
-        Argument(metavar="QUANTITY...", help="What to compute, such as inverse_dynamics; several make one function."),
+        Argument(
+            metavar="QUANTITY...", help="What to compute, such as inverse_dynamics; several names make one function."
+        ),
     ] = None,
-    target: Annotated[str, Option("-t", "--target", help="What to write; --targets lists them.")] = "c",
+    target: Annotated[str, Option("-t", "--target", help="What to write; --targets lists the targets.")] = "c",
     output: Annotated[
-        str | None, Option("-o", "--output", metavar="DIR", help="The folder for the files; it is made if need be.")
+        str | None,
+        Option("-o", "--output", metavar="DIR", help="The folder for the files; it is created if necessary."),
     ] = None,
     single: Annotated[bool, Option("--float", help="Single precision instead of double.")] = False,
     formulation: Annotated[
-        str | None, Option(metavar="NAME", help="The equations to use; the fastest unless given.")
+        str | None, Option(metavar="NAME", help="The equations to use; default: the fastest.")
     ] = None,
     option: Annotated[
         list[str] | None,
@@ -47,14 +50,14 @@ def emit(
     ] = None,
     by: Annotated[
         list[str] | None,
-        Option(metavar="INPUT", help="By what to differentiate a derivative, such as inverse_dynamics_jacobian."),
+        Option(metavar="INPUT", help="The variables of a derivative such as inverse_dynamics_jacobian."),
     ] = None,
     function: Annotated[
-        str | None, Option(metavar="NAME", help="The function's name after the robot's, instead of the quantity's.")
+        str | None, Option(metavar="NAME", help="The function's name after the robot's; default: the quantity's.")
     ] = None,
     libm: Annotated[bool, Option("--libm/--no-libm", help="Whether functions of the C library may be called.")] = True,
     separate: Annotated[
-        bool, Option("--separate", help="A function for each quantity in the same file; for the target wasm.")
+        bool, Option("--separate", help="Write one function per quantity in the same file; for the target wasm.")
     ] = False,
     list_quantities: Annotated[bool, Option("--list", help="List the quantities of the arm and exit.")] = False,
     targets: Annotated[
@@ -67,8 +70,8 @@ def emit(
 ) -> None:
     """Write the code of an arm's quantities: C99 for a controller, Python for reading, and others.
 
-    Prints the files with their sizes and what the code costs. Without -o the text is shown. Generated code belongs to
-    you: use, change and sell it without conditions.
+    Prints the files with their sizes and the operations of the code. Without -o the code is shown. The generated code
+    belongs to you: use, change and sell it without conditions.
     """
     loaded = options.load(arm, loading, payload, payload_com)
     if list_quantities:
@@ -79,7 +82,7 @@ def emit(
         print_table(("quantity", "arrays", "what"), [(name, x.arrays, x.summary) for name, x in entries.items()])
         return
     if not quantity:
-        raise DalembertError("no quantity is named; name one or several, such as inverse_dynamics; --list lists them")
+        raise DalembertError("no quantity is named; name one or more, such as inverse_dynamics; --list lists them")
     with Bar(f"{', '.join(quantity)} of {loaded.name}", PATIENCE):
         source = loaded.emit(
             quantity, target, formulation=formulation, options=tuple(option or ()), by=by or None,

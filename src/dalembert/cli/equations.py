@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 def equations(
     arm: options.ArmArgument,
     latex: options.LatexFlag = False,
-    text: Annotated[bool, Option("--text", help="Plain text, all of it, however long.")] = False,
+    text: Annotated[bool, Option("--text", help="Plain text, complete, however long.")] = False,
     term: Annotated[
         str | None,
         Option(
-            metavar="TERM", help="One term only: B11, C12, g1, tau2, F1 (friction), c112 (Christoffel symbol), T, U, L."
+            metavar="TERM", help="Only one term: B11, C12, g1, tau2, F1 (friction), c112 (Christoffel symbol), T, U, L."
         ),
     ] = None,
     derivation: Annotated[
@@ -34,14 +34,16 @@ def equations(
     regressor: Annotated[bool, Option("--regressor", help="Y and π of τ = Y π, S (7.81).")] = False,
     output: Annotated[
         str | None,
-        Option("-o", "--output", metavar="FILE", help="Write there; .tex is a whole LaTeX document, '-' the screen."),
+        Option(
+            "-o", "--output", metavar="FILE", help="The output file; .tex is a complete LaTeX document, '-' the screen."
+        ),
     ] = None,
     parameters: Annotated[
         Literal["nonzero", "all", "numbers"],
-        Option(help="What becomes a letter: numbers that are not zero, all inertial parameters, or none."),
+        Option(help="What becomes a letter: nonzero numbers, all inertial parameters, or none."),
     ] = "nonzero",
     absolute: Annotated[
-        bool, Option("--absolute", help="In the links' angles with the base (parallel joints only).")
+        bool, Option("--absolute", help="Use the angles of the links with respect to the base (parallel joints only).")
     ] = False,
     payload: Annotated[float | None, Option(metavar="MASS", help="A point mass m_L held at the tip, in kg.")] = None,
     loading: options.Loading = options.AS_IT_IS,
@@ -51,7 +53,7 @@ def equations(
     if latex and text:
         raise DalembertError("--latex and --text are both given; choose one")
     if (term is not None) + derivation + regressor > 1:
-        raise DalembertError("--term, --derivation and --regressor each ask for something else; choose one")
+        raise DalembertError("--term, --derivation and --regressor exclude each other; choose one")
     if output == "-":
         output, text = None, not latex
     if output is not None:

@@ -1,4 +1,4 @@
-"""Tables of a cross-validation and of a comparison of fits on the terminal."""
+"""Tables of a cross-validation and of a comparison of fits, for the terminal."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from dalembert.identification.folds import Folds
     from dalembert.identification.selected import Selection
 
-ROWS = 12  # parameters of a table; the report and the JSON file have all
+ROWS = 12  # parameters in a table; the report and the JSON file have all of them
 
 
 def show_selection(selection: Selection, saved: str | None) -> None:
-    """What was chosen and why, at most five sentences; how a later fit takes the same from a file, where it is saved."""
+    """What was chosen and why, in at most five sentences, and how a later fit reuses the choices if they are saved."""
     console().print("Model selection", style="bold")
     for sentence in selection.sentences:
         console().print(f"- {sentence}")
     if saved is not None:
-        tell(f"The same choices for another log, without the search: --like {saved}")
+        tell(f"To reuse these choices for another log without a search: --like {saved}")
     tell("")
 
 
@@ -44,7 +44,7 @@ def show_folds(folds: Folds, joints: tuple[str, ...]) -> None:
 
 
 def show_trend(trend: FitTrend) -> None:
-    """What changed, as a table of the clearest differences and in sentences."""
+    """The changes, as a table of the most significant differences and in sentences."""
     tell("")
     if len(trend.steps) == 1:
         _show_comparison(trend.steps[0], trend.labels[0])
@@ -61,7 +61,7 @@ def _show_comparison(step: FitComparison, label: str) -> None:
          "changed" if x.name in step.significant else "", x.unit]
         for x in clearest
     ]  # fmt: skip
-    count = f"the clearest {len(rows)} of {len(step.parameters)} parameters"
+    count = f"the {len(rows)} most significant of {len(step.parameters)} parameters"
     print_table(
         ["parameter", ">before", ">after", ">difference", ">σ", "", "unit"], rows, f"Comparison with {label}: {count}"
     )
@@ -75,13 +75,13 @@ def _show_steps(trend: FitTrend) -> None:
          "not constant" if x.name in changed else "", x.unit]
         for x in clearest
     ]  # fmt: skip
-    count = f"the clearest {len(rows)} of {len(trend.parameters)} parameters"
+    count = f"the {len(rows)} most significant of {len(trend.parameters)} parameters"
     labels = [f">{label}" for label in trend.labels]
     print_table(["parameter", *labels, "", "unit"], rows, f"{len(trend.records)} fits: {count}")
 
 
 def _with_error(value: float, std: float) -> str:
-    """``4.12 ± 0.03``: the value to the second digit of its error."""
+    """``4.12 ± 0.03``: the value to the second significant digit of its error."""
     if not (std > 0 and math.isfinite(std)):
         return number(value)
     decimals = 1 - math.floor(math.log10(std))

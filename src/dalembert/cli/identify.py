@@ -1,4 +1,4 @@
-"""``dalembert identify``: a log in; parameters with their errors, a calibrated robot file and a report out."""
+"""``dalembert identify``: parameters with their errors, a calibrated robot file and a report from a log."""
 
 from __future__ import annotations
 
@@ -30,67 +30,68 @@ def identify(
         list[str],
         Argument(
             metavar="LOG…",
-            help="A run, or several that are fitted together: .csv, .npz, .mat, .parquet, .mcap, .bag or .db3 files, or folders of "
-            "ROS 2 bags or LeRobot datasets.",
+            help="One run, or several that are fitted together: .csv, .npz, .mat, .parquet, .mcap, .bag or .db3 files, or "
+            "folders of ROS 2 bags or LeRobot datasets.",
             show_default=False,
         ),
     ],
     validate: Annotated[
-        list[str] | None, Option(metavar="LOG2", help="Another run to judge the result on; may be repeated.")
+        list[str] | None, Option(metavar="LOG2", help="Another run on which to validate the result; may be repeated.")
     ] = None,
     method: Annotated[
         str | None,
         Option(
-            help="ordinary, weighted, reweighted, robust, energy, damped, sequential or total (S 7.4); chosen unless given."
+            help="ordinary, weighted, reweighted, robust, energy, damped, sequential or total (S 7.4); default: chosen by selection."
         ),
     ] = None,
     consistent: Annotated[
         bool | None,
         Option(
             "--consistent/--no-consistent",
-            help="Only parameters that bodies can have (semidefinite program); chosen unless given.",
+            help="Only physically consistent parameters (semidefinite program); default: chosen by selection.",
         ),
     ] = None,
     prior: Annotated[
-        str | None, Option(metavar="ARM", help="An arm whose inertias are believed; implies --consistent.")
+        str | None, Option(metavar="ARM", help="An arm whose inertias serve as prior; implies --consistent.")
     ] = None,
     prior_deviation: Annotated[
-        float | None, Option(help="How far the prior may be off: 0.3 is thirty percent.", show_default="0.3")
+        float | None, Option(help="Uncertainty of the prior: 0.3 is thirty percent.", show_default="0.3")
     ] = None,
     prior_kind: Annotated[str | None, Option(help="entropic or euclidean.", show_default="entropic")] = None,
     box: Annotated[
         list[str] | None,
         Option(
-            metavar='LINK="x y z X Y Z"', help="A box that holds a link's mass, in its frame; implies --consistent."
+            metavar='LINK="x y z X Y Z"', help="A box that contains a link's mass, in its frame; implies --consistent."
         ),
     ] = None,
     cutoff: Annotated[
-        float | None, Option(metavar="HZ", help="Cut-off frequency of the low-pass; chosen unless given.")
+        float | None,
+        Option(metavar="HZ", help="Cut-off frequency of the low-pass filter; default: chosen by selection."),
     ] = None,
     decimate: Annotated[
-        int | None, Option(metavar="N", help="Keep one sample in N; 2.5 per period of the cut-off unless given.")
+        int | None, Option(metavar="N", help="Keep one sample in N; default: 2.5 per period of the cut-off.")
     ] = None,
     edge: Annotated[
-        float | None, Option(metavar="S", help="Seconds cut at both ends; two periods of the cut-off unless given.")
+        float | None, Option(metavar="S", help="Seconds removed at both ends; default: two periods of the cut-off.")
     ] = None,
     dead_zone: Annotated[
-        float | None, Option(metavar="SPEED", help="Leave a joint's samples out below this speed (rad/s).")
+        float | None, Option(metavar="SPEED", help="Exclude a joint's samples below this speed (rad/s).")
     ] = None,
     hold_out: Annotated[
-        float, Option(metavar="SHARE", help="Leave the last share of LOG, such as 0.3, out and validate on it.")
+        float, Option(metavar="SHARE", help="Hold out the last share of LOG, such as 0.3, and validate on it.")
     ] = 0.0,
     folds: Annotated[
         str | None,
         Option(
             metavar="K|runs",
-            help="Repeat the identification without each of K parts of the log, or without each run, and judge it there.",
+            help="Repeat the identification without each of K parts of the log, or without each run, and validate it there.",
         ),
     ] = None,
     compare: Annotated[
         list[str] | None,
         Option(
             metavar="FIT.json",
-            help="Say what changed since an earlier result (--json); may be repeated, in the order of time.",
+            help="Report the changes since an earlier result (--json); may be repeated, in chronological order.",
         ),
     ] = None,
     column: options.ColumnOption = None,
@@ -107,41 +108,42 @@ def identify(
         bool | None,
         Option(
             "--rotor/--no-rotor",
-            help="Identify rotor inertias; unless given, if the arm has rotors or the torques are the motors'.",
+            help="Identify rotor inertias; default: if the arm has rotors, or if the torques are those of the motors.",
         ),
     ] = None,
     offset: Annotated[
-        bool | None, Option("--offset/--no-offset", help=f"{options.OffsetHelp[:-1]}; chosen for each unless given.")
+        bool | None, Option("--offset/--no-offset", help=f"{options.OffsetHelp[:-1]}; default: chosen for each joint.")
     ] = None,
     two_sided: Annotated[
-        bool | None, Option("--two-sided/--no-two-sided", help="A Coulomb level for each direction, at every joint.")
+        bool | None, Option("--two-sided/--no-two-sided", help="One Coulomb level per direction, at every joint.")
     ] = None,
     stribeck: Annotated[
         bool | None,
         Option(
             "--stribeck/--no-stribeck",
-            help="Stribeck friction at every joint, its speeds by trial; chosen joint by joint unless any friction is given.",
+            help="Stribeck friction at every joint, with speeds found by search; default: chosen per joint unless friction is given.",
         ),
     ] = None,
     sigmoid: Annotated[
         bool | None,
-        Option("--sigmoid/--no-sigmoid", help="Coulomb friction turns over gradually, its widths by least squares."),
+        Option("--sigmoid/--no-sigmoid", help="Smooth Coulomb friction, with widths found by least squares."),
     ] = None,
     coupling: Annotated[
         list[str] | None,
         Option(
-            metavar="I:J", help="A drive that joints I and J share, such as 5:6; may be repeated; chosen unless given."
+            metavar="I:J",
+            help="A drive shared by joints I and J, such as 5:6; may be repeated; default: chosen by selection.",
         ),
     ] = None,
     balance: Annotated[
         list[str] | None,
-        Option(metavar="JOINT", help="A joint with a counterbalance; may be repeated; chosen unless given."),
+        Option(metavar="JOINT", help="A joint with a counterbalance; may be repeated; default: chosen by selection."),
     ] = None,
     term: Annotated[
         list[str] | None,
         Option(
             metavar="JOINT:NAME[:KEY=VALUE,…]",
-            help="A further term with its shape, such as 2:spring:rest=0.3, all:load or 1:harmonic:order=3; may be repeated.",
+            help="A further term with its shape parameters: 2:spring:rest=0.3, all:load or 1:harmonic:order=3; may be repeated.",
         ),
     ] = None,
     damping: Annotated[float | None, Option(help="λ of --method damped.")] = None,
@@ -149,7 +151,8 @@ def identify(
         str | None, Option(metavar="LOG3", help="For --method total: a run with a known payload.")
     ] = None,
     payload: Annotated[
-        float | None, Option(metavar="MASS", help="That payload's mass (kg); its centre is found unless given.")
+        float | None,
+        Option(metavar="MASS", help="Mass of that payload (kg); its centre of mass is identified by default."),
     ] = None,
     payload_com: options.PayloadComOption = None,
     output: Annotated[
@@ -174,7 +177,7 @@ def identify(
         bool,
         Option(
             "--selection/--no-selection",
-            help="Choose what is not given (cut-off, friction, offsets, springs, torque ripple, couplings, estimator) by "
+            help="Choose everything that is not given (cut-off, friction, offsets, springs, torque ripple, couplings, estimator) by "
             "cross-validation.",
         ),
     ] = True,
@@ -182,9 +185,10 @@ def identify(
         str | None,
         Option(
             metavar="FIT.json",
-            help="Take model, cut-off and estimator of an earlier result (--json); nothing is chosen again.",
+            help="Use the model, cut-off and estimator of an earlier result (--json), without a new selection.",
         ),
     ] = None,
+    resume: options.ResumeOption = True,
     force: options.ForceFlag = False,
     loading: options.Loading = options.AS_IT_IS,
 ) -> None:
@@ -199,6 +203,7 @@ def identify(
         "stribeck": stribeck, "sigmoid": sigmoid, "coupling": couplings_of(coupling) or None, "balance": balance,
         "terms": terms_of(term, loaded_arm.joint_names) or None, "selection": selection, "folds": folds_of(folds),
         "damping": damping, "loaded": loaded, "payload": payload if com is None else {"mass": payload, "com": com},
+        "resume": options.resuming(resume),
     }  # fmt: skip
     settings |= reading_of(
         loaded_arm.n, column, gains, gears, motor_side, time_unit, unit, joints, topic, rate, episodes
@@ -214,14 +219,16 @@ def identify(
     if output is not None and Path(output).suffix.lower() not in (".toml", ".urdf"):
         raise DalembertError(f"{output}: a calibrated arm is saved as .toml or .urdf")
     if coupling and output is not None and Path(output).suffix.lower() == ".urdf":
-        raise DalembertError(f"{output}: URDF cannot hold a drive that two joints share (--coupling); save it as .toml")
+        raise DalembertError(
+            f"{output}: URDF cannot represent a drive shared by two joints (--coupling); save it as .toml"
+        )
     stages = Stages(len(log) if folds == "runs" else int(folds_of(folds)))
     with saying_warnings(), Bar("identifying") as bar:
 
-        def told(words: str, fraction: float) -> None:
+        def show_progress(words: str, fraction: float) -> None:
             bar(stages(words, fraction))
 
-        fit = da.identify(loaded_arm, log if len(log) > 1 else log[0], progress=told, **settings)
+        fit = da.identify(loaded_arm, log if len(log) > 1 else log[0], progress=show_progress, **settings)
         if output is not None:
             fit.arm.save(output)
     from dalembert.report.identification import remarks, write_identification
@@ -256,7 +263,7 @@ def identify(
 
 
 def settings_like(path: str, given: dict[str, Any], arm: da.Arm) -> dict[str, Any]:
-    """The settings with the model, cut-off and estimator of an earlier result, which may not be given as well."""
+    """The settings with the model, cut-off and estimator of an earlier result, which must not be given as well."""
     from dalembert.identification.options import GROUPS
 
     groups = da.read_fit(path).options(arm)
@@ -265,14 +272,14 @@ def settings_like(path: str, given: dict[str, Any], arm: da.Arm) -> dict[str, An
             own = getattr(groups[group], entry.name) if group in groups else entry.default
             if own is not None and own != entry.default and given.get(entry.name) is not None:
                 raise DalembertError(
-                    f"--{OPTIONS.get(entry.name, entry.name).replace('_', '-')} is given, and so is --like {path}, which "
-                    "settles it: leave one of them out"
+                    f"--{OPTIONS.get(entry.name, entry.name).replace('_', '-')} and --like {path}, which also sets it, are both "
+                    "given: remove one of them"
                 )
     return given | groups
 
 
 def folds_of(given: str | None) -> int | str:
-    """The word of --folds: a number, or "runs"."""
+    """The value of --folds: a number, or "runs"."""
     if given is None or given == "runs":
         return given or 0
     try:
@@ -284,20 +291,20 @@ def folds_of(given: str | None) -> int | str:
 
 
 def pairs_of(option: str, given: list[str] | None) -> dict[str, str]:
-    """KEY=VALUE words as a dict, each key once."""
+    """A list of KEY=VALUE as a dict, each key once."""
     out: dict[str, str] = {}
     for word in given or []:
         key, equals, value = word.partition("=")
         if not equals or not key or not value:
             raise DalembertError(f"{option} needs KEY=VALUE, such as q=q_mot, not '{word}'")
         if key in out:
-            raise DalembertError(f"{option} says twice what {key} is: {out[key]} and {value}")
+            raise DalembertError(f"{option} gives {key} twice: {out[key]} and {value}")
         out[key] = value
     return out
 
 
 def boxes_of(given: list[str] | None) -> dict[str, Any] | None:
-    """LINK="x y z X Y Z" words as bounds: the lowest and the highest corner of a box that holds the link's mass."""
+    """A list of LINK="x y z X Y Z" as bounds: the lowest and the highest corner of a box that contains the link's mass."""
     out = {}
     for link, text in pairs_of("--box", given).items():
         numbers = options.list_of(f"--box {link}", text)
@@ -308,12 +315,12 @@ def boxes_of(given: list[str] | None) -> dict[str, Any] | None:
 
 
 def couplings_of(given: list[str] | None) -> list[tuple[Any, ...]]:
-    """Words like 5:6 or joint_5:joint_6:1.0."""
+    """A list such as 5:6 or joint_5:joint_6:1.0."""
     out: list[tuple[Any, ...]] = []
     for word in given or []:
         parts = word.split(":")
         if len(parts) not in (2, 3):
-            raise DalembertError(f"--coupling needs two joints, such as 5:6, and perhaps a ratio, not '{word}'")
+            raise DalembertError(f"--coupling needs two joints, such as 5:6, and optionally a ratio, not '{word}'")
         try:
             out.append((*parts[:2], *(float(x) for x in parts[2:])))
         except ValueError:
@@ -322,7 +329,7 @@ def couplings_of(given: list[str] | None) -> list[tuple[Any, ...]]:
 
 
 def terms_of(given: list[str] | None, joints: tuple[str, ...]) -> dict[str, dict[str, list[dict[str, float]]]]:
-    """Words like 2:spring:rest=0.3 as {joint: {name: shapes}}; "all" is every joint."""
+    """A list such as 2:spring:rest=0.3 as {joint: {name: shapes}}; "all" stands for every joint."""
     out: dict[str, dict[str, list[dict[str, float]]]] = {}
     for word in given or []:
         joint, _, rest = word.partition(":")
@@ -342,7 +349,7 @@ def reading_of(
     time_unit: str | None, units: list[str] | None = None, joints: str | None = None, topic: str | None = None,
     rate: float | None = None, episodes: str | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """How the log is to be read: only what was given, so that what the log says itself holds otherwise."""
+    """How the log is to be read: only the options that were given, so that the log's own information holds otherwise."""
     ratios = options.list_of("--gears", gears or "")
     reading = {
         "columns": pairs_of("--column", columns) or None, "time_unit": time_unit,
@@ -373,7 +380,7 @@ def _show(fit: Identification) -> None:
         )
     print_table(["parameter", ">value", ">std", ">relative std", ""], rows, "Base parameters (SI units)")
     if any((row != 0).sum() > 1 for row in fit.base.K):
-        tell("Some are sums, named after their first term: --report and --json spell them out.")
+        tell("Some are sums, named after their first term: --report and --json give the full sums.")
     options.tell_numbers(fit.before)
     tell("")
     columns = ["run", "", *(f">{name}" for name in fit.before.joint_names), ">all joints"]

@@ -1,4 +1,4 @@
-"""``dalembert inverse-kinematics``: where the tip is to be in, where the joints are then out."""
+"""``dalembert inverse-kinematics``: the joint positions for a pose of the tip."""
 
 from __future__ import annotations
 
@@ -18,30 +18,32 @@ Aim = Literal["pose", "position+axis", "position"]
 def inverse_kinematics(
     arm: options.ArmArgument,
     position: Annotated[
-        str, Option(metavar='"x y z"', help="Where the tip is to be, in base axes (m).", show_default=False)
+        str, Option(metavar='"x y z"', help="The position of the tip, in base axes (m).", show_default=False)
     ],
     rpy: Annotated[
         str | None,
         Option(metavar='"r p y"', help="Its orientation: roll, pitch and yaw (rad), R_z(yaw) R_y(pitch) R_x(roll)."),
     ] = None,
     axis: Annotated[
-        str | None, Option(metavar='"x y z"', help="Instead, the direction of the tip's z axis in base axes.")
+        str | None, Option(metavar='"x y z"', help="Instead, the direction of the tip's z-axis in base axes.")
     ] = None,
     task: Annotated[
-        Aim | None, Option(help="What is prescribed; what is given and the arm has the joints for unless given.")
+        Aim | None, Option(help="What is prescribed; default: what is given, as far as the arm has the joints for it.")
     ] = None,
     q: Annotated[
-        str | None, Option("--q", metavar='"q1 … qn"', help="The solution nearest to these positions comes first.")
+        str | None, Option("--q", metavar='"q1 … qn"', help="List the solution nearest to these positions first.")
     ] = None,
-    solutions: Annotated[str, Option(metavar="N|all", help="How many distinct solutions to look for.")] = "all",
-    limits: Annotated[bool, Option("--limits/--no-limits", help="Whether the joints' position limits count.")] = True,
-    deg: Annotated[bool, Option("--deg", help="Angles in degrees, those given and those printed.")] = False,
+    solutions: Annotated[str, Option(metavar="N|all", help="Number of distinct solutions to search for.")] = "all",
+    limits: Annotated[
+        bool, Option("--limits/--no-limits", help="Whether to respect the joints' position limits.")
+    ] = True,
+    deg: Annotated[bool, Option("--deg", help="Angles in degrees, both given and printed.")] = False,
     loading: options.Loading = options.AS_IT_IS,
 ) -> None:
     """Find the joint positions that bring the tip to a pose (inverse kinematics).
 
-    Without an orientation only the position is prescribed. For an arm with fewer than six joints, what it can do counts:
-    position and orientation in its plane, position and the direction of its tool axis, or position alone.
+    Without an orientation only the position is prescribed. An arm with fewer than six joints solves for what it can
+    reach: position and orientation in its plane, position and the direction of its tool axis, or position alone.
     """
     import numpy as np
 

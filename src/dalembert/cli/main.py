@@ -1,13 +1,13 @@
-"""The command ``dalembert``: its commands, and what becomes of a mistake, a warning and Ctrl-C."""
+"""The command ``dalembert``: its subcommands, and the handling of errors, warnings and Ctrl-C."""
 
 from __future__ import annotations
 
 import errno
 import signal
 import sys
-import threading
 import warnings
-from functools import partial
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -41,7 +41,10 @@ from dalembert.cli.studio import studio
 from dalembert.cli.terminal import say
 from dalembert.cli.torques import torques
 from dalembert.documents.sources import cited, introduction
+from dalembert.environment.signals import Terminated, ending_by_signals
 from dalembert.errors import DalembertError
+from dalembert.files import runs
+from dalembert.files.writing import remedy
 
 WRONG_INPUT = 2
 # in the order of --help
@@ -52,10 +55,10 @@ COMMANDS = (
 
 
 class Command(TyperCommand):
-    """A command whose help says what S and M are before it cites them."""
+    """A command whose help introduces the documents S and M before it cites them."""
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
-        """The docstring, and after its first paragraph the documents that it or an option cites."""
+        """The docstring, with the documents that it or an option cites after its first paragraph."""
         docstring = self.help or ""
         if letters := cited(" ".join([docstring, *(getattr(x, "help", None) or "" for x in self.params)])):
             first, gap, rest = docstring.partition("\n\n")
@@ -66,22 +69,44 @@ class Command(TyperCommand):
 
 
 class Commands(TyperGroup):
-    """The commands, with a user's mistake told in one sentence and never as a traceback."""
+    """The commands, with user errors reported in one sentence and never as a traceback."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        """Read the options; a signal ends it with the status that a shell shows."""
+        with _ending():
+            return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; a mistake ends it with exit status 2."""
-        try:
+        """Run the command; an error ends it with exit status 2."""
+        with _ending(), runs.kept_until_written(typer.Exit):
             return super().invoke(ctx)
-        except BrokenPipeError:  # the reader of a pipe has gone: typer ends quietly
-            raise
-        except DalembertError as error:
-            sentence = str(error)
-        except OSError as error:
-            # files that are written name themselves: what is full without a name is what the shell redirected to
-            place = error.filename or ("standard output" if error.errno == errno.ENOSPC else None)
-            sentence = f"{place}: {error.strerror}" if place else str(error)
-        say("error", sentence)
-        raise typer.Exit(WRONG_INPUT)
+
+
+@contextmanager
+def _ending() -> Iterator[None]:
+    """Turns whatever ends a command early into one sentence and an exit status; a run that can be resumed is mentioned."""
+    try:
+        yield
+        return
+    except BrokenPipeError:  # the reader of the pipe has ended: typer exits silently
+        raise
+    except KeyboardInterrupt as problem:
+        if isinstance(problem, Terminated):
+            status = 128 + signal.SIGTERM
+            say("error", "stopped by SIGTERM; no file is left half-written")
+        else:
+            status = 128 + signal.SIGINT
+    except DalembertError as problem:
+        status = WRONG_INPUT
+        say("error", str(problem))
+    except OSError as problem:
+        # files that we write are named in the error: a full disk without a name is the one that the shell redirected to
+        place = problem.filename or ("standard output" if problem.errno == errno.ENOSPC else None)
+        status = WRONG_INPUT
+        say("error", f"{place}: {problem.strerror}{remedy(problem)}" if place else str(problem))
+    if runs.kept:
+        say("note", "what was computed so far is kept: the same command resumes the run")
+    raise typer.Exit(status)
 
 
 app = typer.Typer(
@@ -108,7 +133,7 @@ def dalembert(
         bool, Option("--version", help="Show the version and exit.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Manipulator dynamics; the help that is shown also names the sources."""
+    """Manipulator dynamics; the help that is shown also names the documents."""
 
 
 for command in COMMANDS:
@@ -124,25 +149,9 @@ def main() -> None:
     warnings.showwarning = _say_warning
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a terminal without Greek letters gets a ? for each
-    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN  # as under nohup
+            stream.reconfigure(errors="replace")  # a terminal without Greek letters shows a ? instead
     try:
-        if not ignored:
-            sys.unraisablehook = _unraisable
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-        app(prog_name="dalembert")
-    except KeyboardInterrupt:
-        sys.exit(130)
-    finally:
-        if not ignored:
-            signal.signal(signal.SIGINT, signal.SIG_DFL)  # what is left is Python's own end
-
-
-def _unraisable(problem: Any) -> None:
-    """Where Python drops exceptions, as in a finalizer, Ctrl-C comes again a moment later, where it can be caught."""
-    if issubclass(problem.exc_type, KeyboardInterrupt):
-        main_thread = threading.main_thread().ident or 0
-        resend = partial(signal.pthread_kill, main_thread) if hasattr(signal, "pthread_kill") else signal.raise_signal
-        threading.Timer(0.01, resend, (signal.SIGINT,)).start()
-    else:
-        sys.__unraisablehook__(problem)
+        with ending_by_signals():
+            app(prog_name="dalembert")
+    except KeyboardInterrupt as problem:
+        sys.exit(128 + (signal.SIGTERM if isinstance(problem, Terminated) else signal.SIGINT))

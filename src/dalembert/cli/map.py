@@ -16,7 +16,7 @@ from dalembert.errors import DalembertError
 def map_(
     arm: options.ArmArgument,
     plot: Annotated[
-        str, Option("--plot", "-o", metavar="OUT.png", help="Where the picture goes: .png, .svg or .pdf.")
+        str, Option("--plot", "-o", metavar="OUT.png", help="The picture file: .png, .svg or .pdf.")
     ] = "map.png",
     quantity: Annotated[
         str,
@@ -28,24 +28,24 @@ def map_(
     task: options.TaskOption = None,
     limits: options.LimitsOption = None,
     take: Annotated[
-        Literal["best", "mean", "worst"], Option(help="Which of the configurations that reach a cell it shows.")
+        Literal["best", "mean", "worst"], Option(help="Which value to show of the configurations that reach a cell.")
     ] = "best",
     redundancy: Annotated[options.Redundancy, Option(help="As for 'dalembert ellipsoid'.")] = "pseudo-inverse",
-    poses: Annotated[int, Option(help="How many configurations are tried.", min=1)] = 1_000_000,
+    poses: Annotated[int, Option(help="Number of configurations to sample.", min=1)] = 1_000_000,
     cells: Annotated[int, Option(help="Cells along the longer side.", min=2, max=2000)] = 120,
-    seed: Annotated[int, Option(help="For other random configurations.", min=0)] = 0,
+    seed: Annotated[int, Option(help="Another seed gives other random configurations.", min=0)] = 0,
     cluster: options.ClusterOption = None,
     force: Annotated[bool, options.overwriting("OUT.png")] = False,
     loading: options.Loading = options.AS_IT_IS,
 ) -> None:
-    """Draw what an arm can do wherever its tip can be."""
+    """Draw the capability of an arm over the positions that its tip can reach."""
     import numpy as np
 
     from dalembert.analysis.workspace import QUANTITIES, workspace_map
 
     loaded = options.load(arm, loading)
     if quantity not in QUANTITIES:
-        raise DalembertError(f"there is no map of '{plain(quantity)}'; known are {', '.join(QUANTITIES)}")
+        raise DalembertError(f"there is no map of '{plain(quantity)}'; the maps are {', '.join(QUANTITIES)}")
     options.check_plot(plot, force=force)
     size = limits_of(loaded, limits, QUANTITIES[quantity][2])
     with Bar(f"{poses:,} configurations", patience=0.3) as bar:

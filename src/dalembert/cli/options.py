@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share, and what their values mean."""
+"""Arguments and options that several commands share, and the interpretation of their values."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
@@ -25,18 +26,18 @@ LIMIT_EXCEEDED = 3  # the exit status of --check-limits
 FIGURES = (".png", ".svg", ".pdf")
 
 
-Physical = Literal["error", "warn"]  # what to do about an inertia that no body can have
-Redundancy = Literal["pseudo-inverse", "dynamic", "exact"]  # what redundant joints do
+Physical = Literal["error", "warn"]  # how to treat a physically impossible inertia
+Redundancy = Literal["pseudo-inverse", "dynamic", "exact"]  # how redundant joints are used
 
 
 def overwriting(name: str) -> Any:
     """The option ``--force`` of a command that writes one file."""
-    return Option("--force", help=f"Overwrite {name} if it is there.")
+    return Option("--force", help=f"Overwrite {name} if it exists.")
 
 
 def written_to(name: str, what: str = "motion") -> Any:
     """The option ``--output`` of a command that writes one table, to a file or to the screen."""
-    return Option("--output", "-o", metavar=name, help=f"Where to write the {what}; '-' is the screen.")
+    return Option("--output", "-o", metavar=name, help=f"The file for the {what}; '-' is the screen.")
 
 
 ArmArgument = Annotated[
@@ -46,29 +47,31 @@ ArmArgument = Annotated[
         show_default=False,
     ),
 ]  # fmt: skip
-PhysicalOption = Annotated[Physical, Option(help="'warn' takes a robot whose inertias no body can have, and says so.")]
+PhysicalOption = Annotated[Physical, Option(help="'warn' accepts physically impossible inertias with a warning.")]
 TipOption = Annotated[str | None, Option(metavar="LINK", help="The link whose frame is the end effector.")]
 LockOption = Annotated[
     list[str] | None,
-    Option(metavar="JOINT=POSITION", help="Hold a joint fixed, at a position in rad or m; may be given again."),
+    Option(metavar="JOINT=POSITION", help="Hold a joint fixed at a position in rad or m; may be repeated."),
 ]
 RootOption = Annotated[
     str | None,
-    Option(metavar="LINK", help="The link that becomes the base; with --tip, only the joints between them move."),
+    Option(metavar="LINK", help="The link that becomes the base; with --tip, only the joints between the two move."),
 ]
 ConventionOption = Annotated[
-    Literal["standard", "modified"] | None, Option(help="Of a DH table (.csv, .xlsx) that does not say it.")
+    Literal["standard", "modified"] | None,
+    Option(help="The convention of a DH table (.csv, .xlsx) that does not state it."),
 ]
 DensityOption = Annotated[
     str | None,
     Option(
-        metavar="KG/M3|MATERIAL", help="Links without a mass have that of their shapes: 2700, aluminium, '2.7 g/cm3'."
+        metavar="KG/M3|MATERIAL",
+        help="Links without a mass get the mass of their shapes: 2700, aluminium, '2.7 g/cm3'.",
     ),
 ]
 
 ArgumentsOption = Annotated[
     list[str] | None,
-    Option("--argument", metavar="NAME=VALUE", help="Of a .xacro file, for its $(arg NAME); may be given again."),
+    Option("--argument", metavar="NAME=VALUE", help="A value for $(arg NAME) of a .xacro file; may be repeated."),
 ]
 
 
@@ -76,7 +79,7 @@ ArgumentsOption = Annotated[
 class Loading:
     """How a robot is loaded: the options of every command that loads an arm.
 
-    A command has one parameter of this type, and :func:`with_loading` makes options of its fields.
+    A command has one parameter of this type, and :func:`with_loading` turns its fields into options.
     """
 
     physical: PhysicalOption = "error"
@@ -89,7 +92,7 @@ class Loading:
 
     @property
     def positions(self) -> dict[str, list[float]]:
-        """What ``--lock`` says: joint and position, or positions where it stands for several."""
+        """The value of ``--lock``: joint and position, or several positions for a joint that has several."""
         positions = {}
         for text in self.lock or ():
             joint, equals, values = text.rpartition("=")
@@ -102,7 +105,7 @@ class Loading:
 
     @property
     def words(self) -> dict[str, str]:
-        """What ``--argument`` says."""
+        """The value of ``--argument``."""
         words = {}
         for text in self.arguments or ():
             name, equals, value = text.partition("=")
@@ -115,8 +118,13 @@ class Loading:
 AS_IT_IS = Loading()
 
 
+def resuming(resume: bool) -> Callable[[str], None] | bool:
+    """What ``--resume`` means to a function that can be resumed: one line says what is resumed."""
+    return partial(say, "note") if resume else False
+
+
 def with_loading(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with an option for every field of its parameter ``loading``; a command without one is as it was."""
+    """The command with an option for every field of its parameter ``loading``; a command without one is unchanged."""
     signature = inspect.signature(command, eval_str=True)
     if "loading" not in signature.parameters:
         return command
@@ -143,8 +151,8 @@ def with_loading(command: Callable[..., None]) -> Callable[..., None]:
 
 
 LatexFlag = Annotated[bool, Option("--latex", help="LaTeX (an align* of amsmath).")]
-ForceFlag = Annotated[bool, Option("--force", help="Overwrite files that are there.")]
-MotionHelp = "The motion, one line for each instant."
+ForceFlag = Annotated[bool, Option("--force", help="Overwrite existing files.")]
+MotionHelp = "The motion, one line per instant."
 MotionArgument = Annotated[Path | None, Argument(metavar="[MOTION.csv]", help=MotionHelp)]
 MotionsArgument = Annotated[
     list[Path] | None, Argument(metavar="[MOTION.csv]…", help="Motions to play, as for 'dalembert torques'.")
@@ -152,17 +160,17 @@ MotionsArgument = Annotated[
 ExampleOption = Annotated[str | None, Option(metavar="7.2", help="The motions of the book's example instead.")]
 OffsetHelp = "A constant torque for every joint."
 CutoffOption = Annotated[
-    float | None, Option(metavar="HZ", help="Of the low-pass; chosen from the motion unless given.")
+    float | None, Option(metavar="HZ", help="Cut-off of the low-pass filter; default: chosen from the motion.")
 ]
 
-# how the columns of a log are to be read
+# how the columns of a log are read
 ColumnOption = Annotated[
     list[str] | None,
-    Option(metavar="q=NAME", help="What t, q, qd, tau or current is called, or its columns from 0: q=1:7."),
+    Option(metavar="q=NAME", help="The name of t, q, qd, tau or current in the log, or its columns from 0: q=1:7."),
 ]
 UnitOption = Annotated[
     list[str] | None,
-    Option(metavar="q=UNIT", help="In which unit t, q, qd, tau or current is: q=deg, t=ms, current=mA."),
+    Option(metavar="q=UNIT", help="The unit of t, q, qd, tau or current: q=deg, t=ms, current=mA."),
 ]
 JointsOption = Annotated[
     str | None, Option(metavar='"j1 j2 …"', help="The arm's joints in the order of the log's columns.")
@@ -176,43 +184,48 @@ GainsOption = Annotated[
     str | None, Option(metavar='"k1 k2 …"', help="Drive gains (N m/A): torque is current times these.")
 ]
 GearsOption = Annotated[str | None, Option(metavar='"g1 g2 …"', help="Gear ratios, or the n×n matrix row by row.")]
-MotorSideOption = Annotated[str | None, Option(metavar="q,qd,tau", help="Which of the columns are at the motor side.")]
+MotorSideOption = Annotated[str | None, Option(metavar="q,qd,tau", help="The columns measured on the motor side.")]
 TimeUnitOption = Annotated[str | None, Option(help="s, ms, us or ns.")]
 RateOption = Annotated[
     float | None, Option(metavar="HZ", help="Samples per second of a log without time stamps, such as 500.")
 ]
 
-# who made a report, and when
-AuthorOption = Annotated[str | None, Option(metavar="NAME", help="Who made the report, shown under its title.")]
+# the author and the date of a report
+AuthorOption = Annotated[str | None, Option(metavar="NAME", help="The author of the report, shown under its title.")]
 TitleOption = Annotated[str | None, Option(metavar="WORDS", help="The title of the report.")]
-NoteOption = Annotated[str | None, Option(metavar="WORDS", help="What the report says first.")]
-DateOption = Annotated[str, Option(metavar="WORDS", help="The date in the report: 'today', 'none' or any other words.")]
+NoteOption = Annotated[str | None, Option(metavar="WORDS", help="An introductory note at the top of the report.")]
+DateOption = Annotated[str, Option(metavar="WORDS", help="The date in the report: 'today', 'none' or any other text.")]
 
 Interpolation = Literal["auto", "spline", "monotone"]
 InterpolationOption = Annotated[
     Interpolation,
     Option(
-        help="What missing velocities come from: a spline, or a monotone curve, which stays between the samples; 'auto': the "
-        "spline, unless it moves a joint that the samples hold."
+        help="How missing velocities are computed: by a spline, or by a monotone curve, which stays between the samples; "
+        "'auto': the spline, unless it moves a joint that is at rest in the samples."
     ),
 ]
 WrenchOption = Annotated[
     str | None,
     Option(
         metavar='"fx fy fz mx my mz"',
-        help="Constant force (N) and moment (N m) by the tip on its environment, in base axes.",
+        help="Constant force (N) and moment (N m) exerted by the tip on its environment, in base axes.",
     ),
 ]
 ClusterOption = Annotated[
     str | None,
-    Option(metavar="ADDRESS", help="Work on a Dask cluster: its scheduler's address, such as tcp://127.0.0.1:8786."),
+    Option(
+        metavar="ADDRESS", help="Work on a Dask cluster: the address of its scheduler, such as tcp://127.0.0.1:8786."
+    ),
+]
+ResumeOption = Annotated[
+    bool, Option("--resume/--no-resume", help="Whether a run that was interrupted goes on where it stopped.")
 ]
 ToleranceOption = Annotated[
     list[str] | None,
     Option(
         metavar="mass=5%",
-        help="± share of mass, inertia, rotor, viscous or coulomb, ± m of com, or payload=0..2 kg: margins of robots within "
-        "these tolerances, too. Repeatable.",
+        help="± share of mass, inertia, rotor, viscous or coulomb, ± m of com, or payload=0..2 kg: also give the margins of "
+        "robots within these tolerances. May be repeated.",
     ),
 ]
 PayloadOption = Annotated[float | None, Option(metavar="MASS", help="Mass held at the tip, in kg.")]
@@ -222,14 +235,14 @@ TaskOption = Annotated[
     str | None,
     Option(
         metavar="ROWS",
-        help="Directions of the tip, like xy or 'x y z'; those of its position that the arm can move unless given.",
+        help="Directions of the tip, like xy or 'x y z'; default: the directions of its position that the arm can move.",
     ),
 ]
 LimitsOption = Annotated[
     str | None,
     Option(
         metavar='unit|arm|"l1 … ln"',
-        help="Torque (or velocity) limits: 1 for every joint, the arm's own, or numbers. The arm's own if it has them.",
+        help="Torque (or velocity) limits: 1 for every joint, the arm's own, or numbers. Default: the arm's own, if it has them.",
     ),
 ]
 
@@ -238,7 +251,7 @@ LimitsSourceOption = Annotated[
     str | None,
     Option(
         metavar="LIMITS",
-        help='Limits in place of the robot\'s: a .toml or .csv file, or text like "effort: 87 87 12; velocity: 2".',
+        help='Limits instead of the robot\'s: a .toml or .csv file, or text like "effort: 87 87 12; velocity: 2".',
     ),
 ]
 
@@ -250,7 +263,7 @@ def load(
     payload_com: str | None = None,
     limits: str | None = None,
 ) -> da.Arm:
-    """The arm, with its payload at the tip and limits in place of its own, and its warnings as sentences on stderr."""
+    """The arm, with its payload at the tip and the given limits, and with its warnings printed as sentences on stderr."""
     from dalembert.robot.model import TIP_NOTE
 
     com = payload_com_of(payload_com, payload)
@@ -270,7 +283,7 @@ def load(
 
 
 def tell_numbers(arm: da.Arm) -> None:
-    """Say which joint has which number in the names of parameters, where these are not the numbers of q."""
+    """Print the number of each joint in the names of parameters, if it differs from its number in q."""
     if arm.passive_names:
         from dalembert.report.identification import numbering
 
@@ -278,12 +291,12 @@ def tell_numbers(arm: da.Arm) -> None:
 
 
 def date_of(words: str) -> str | None:
-    """What ``--date`` means: the day of this machine's clock for 'today', nothing for 'none'."""
+    """The date for ``--date``: that of this machine's clock for 'today', None for 'none'."""
     return {"today": datetime.date.today().isoformat(), "none": None}.get(words, words)
 
 
 def list_of(option: str, text: str) -> list[float]:
-    """The numbers in an option's value, separated by blanks or commas."""
+    """The numbers in an option's value, separated by spaces or commas."""
     try:
         return [float(word) for word in text.replace(",", " ").split()]
     except ValueError as error:
@@ -294,7 +307,7 @@ def numbers_of(option: str, text: str, names: str) -> tuple[float, ...]:
     """The numbers in an option's value, all finite and as many as there are ``names``."""
     wanted, given = len(names.split()), len(text.replace(",", " ").split())
     if given != wanted:
-        raise DalembertError(f'{option} needs {wanted} numbers, "{names}", and has {given}: "{text}"')
+        raise DalembertError(f'{option} needs {wanted} numbers, "{names}", but has {given}: "{text}"')
     values = list_of(option, text)
     if not all(map(math.isfinite, values)):
         raise DalembertError(f'{option} "{text}": every number must be finite')
@@ -302,17 +315,17 @@ def numbers_of(option: str, text: str, names: str) -> tuple[float, ...]:
 
 
 def row_of(option: str, text: str, letter: str, count: int) -> tuple[float, ...]:
-    """The numbers in an option's value that has one for each of ``count`` joints, named ``letter``1, ``letter``2, …"""
+    """The numbers in an option's value with one entry per joint, named ``letter``1, ``letter``2, …, ``letter``count."""
     return numbers_of(option, text, " ".join(f"{letter}{k + 1}" for k in range(count)))
 
 
 def wrench_of(text: str | None) -> tuple[float, ...] | None:
-    """What ``--tip-wrench`` says."""
+    """The value of ``--tip-wrench``."""
     return None if text is None else numbers_of("--tip-wrench", text, "fx fy fz mx my mz")
 
 
 def tolerances_of(texts: list[str] | None) -> da.Tolerances | None:
-    """What ``--tolerance`` says, given once or several times."""
+    """The value of ``--tolerance``, given once or several times."""
     if not texts:
         return None
     values: dict[str, Any] = {}
@@ -338,29 +351,29 @@ def tolerances_of(texts: list[str] | None) -> da.Tolerances | None:
 
 
 def payload_com_of(text: str | None, mass: float | None) -> tuple[float, ...] | None:
-    """What ``--payload-com`` says; without ``--payload`` it says nothing."""
+    """The value of ``--payload-com``, which needs ``--payload``."""
     if text is None:
         return None
     if mass is None:
-        raise DalembertError("--payload-com says where the payload is, but --payload MASS is missing")
+        raise DalembertError("--payload-com gives the position of the payload, but --payload MASS is missing")
     return numbers_of("--payload-com", text, "x y z")
 
 
 def not_an_input(output: str | Path, words: str, *inputs: str | Path | None) -> None:
-    """The output must not be one of the files that it is made from; ``words`` begin the sentence that says so."""
+    """Refuse an output that is one of the files it is made from; ``words`` begin the message."""
     for read in inputs:
         if read is not None and Path(read).is_file() and Path(output).exists() and Path(read).samefile(output):
             raise DalembertError(f"{output}: {words} made from; name another")
 
 
 def need_figures(what: str) -> None:
-    """Say before the work that ``what`` cannot be drawn, where Matplotlib is not installed."""
+    """Raise an error before the work if ``what`` cannot be drawn because Matplotlib is not installed."""
     with extra("plot", what):
         import matplotlib  # noqa: F401
 
 
 def check_plot(path: str | None, *, force: bool) -> None:
-    """Say before the work why the figure, if one is asked for, could not be written."""
+    """Raise an error before the work if a figure is requested that cannot be written."""
     if path is None:
         return
     if Path(path).suffix.lower() not in FIGURES:
@@ -370,7 +383,7 @@ def check_plot(path: str | None, *, force: bool) -> None:
 
 
 def save_plot(figure: Figure, path: str, *, force: bool) -> None:
-    """Write the figure, whole or not at all."""
+    """Write the figure atomically."""
     check_plot(path, force=force)
     with whole_binary_file(path, overwrite=force) as file:
         figure.savefig(file, format=Path(path).suffix[1:].lower(), dpi=160)

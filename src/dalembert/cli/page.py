@@ -1,4 +1,4 @@
-"""``dalembert page``: an arm and its motions in, one page that computes out."""
+"""``dalembert page``: the live page of an arm and its motions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def page(
     arm: options.ArmArgument,
     motions: options.MotionsArgument = None,
     example: options.ExampleOption = None,
-    out: Annotated[Path, Option("--out", "-o", metavar="OUT.html", help="Where to write the page.")] = Path("arm.html"),
+    out: Annotated[Path, Option("--out", "-o", metavar="OUT.html", help="The file for the page.")] = Path("arm.html"),
     title: options.TitleOption = None,
     force: Annotated[bool, options.overwriting("OUT.html")] = False,
     limits: options.LimitsSourceOption = None,
@@ -29,10 +29,10 @@ def page(
     payload_com: options.PayloadComOption = None,
     loading: options.Loading = options.AS_IT_IS,
 ) -> None:
-    """Write the live page of an arm: one HTML file that computes, without a server or a network.
+    """Write the live page of an arm: one HTML file that computes without a server or a network.
 
-    It shows the arm in 3D, its torques by their causes, ellipsoids, motions, a simulation, the design and the equations,
-    all computed in the page as controls are moved. It works from a file, offline, in any current browser.
+    It shows the arm in 3D, its torques by cause, ellipsoids, motions, a simulation, the design and the equations, all
+    computed in the page as you move the controls. It works from a file, offline, in any current browser.
     """
     if motions and example is not None:
         raise DalembertError(f"--example {example} and {motions[0]} are both given; choose one")

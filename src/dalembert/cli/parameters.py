@@ -1,4 +1,4 @@
-"""``dalembert parameters``: what a motion can tell of an arm's parameters, as formulas."""
+"""``dalembert parameters``: the base parameters of an arm, as formulas."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 def parameters(
     arm: options.ArmArgument,
-    symbols: Annotated[bool, Option("--symbols", help="Letters for lengths, gear ratios and gravity.")] = False,
+    symbols: Annotated[bool, Option("--symbols", help="Use letters for lengths, gear ratios and gravity.")] = False,
     latex: options.LatexFlag = False,
     inertial: Annotated[bool, Option("--inertial", help="Links only: no rotors, no friction.")] = False,
-    nonzero: Annotated[bool, Option("--nonzero", help="Only parameters that are not zero in the arm.")] = False,
-    two_sided: Annotated[bool, Option("--two-sided", help="Coulomb friction of either direction.")] = False,
+    nonzero: Annotated[bool, Option("--nonzero", help="Only parameters that are nonzero in the arm.")] = False,
+    two_sided: Annotated[bool, Option("--two-sided", help="One Coulomb level per direction.")] = False,
     offset: Annotated[bool, Option("--offset", help=options.OffsetHelp)] = False,
     payload: options.PayloadOption = None,
     payload_com: options.PayloadComOption = None,
     loading: options.Loading = options.AS_IT_IS,
 ) -> None:
-    """Show what can be identified: the base parameters as formulas in the standard ones."""
+    """Show what can be identified: the base parameters as formulas of the standard parameters."""
     from dalembert.identification.base import base_parameters
     from dalembert.identification.formulas import (
         SymbolicBaseParameters,
@@ -39,7 +39,7 @@ def parameters(
     from dalembert.identification.parameters import FRICTION, ParameterSet
 
     if inertial and two_sided:
-        raise DalembertError("--inertial leaves friction out, --two-sided asks for it; choose one")
+        raise DalembertError("--inertial excludes friction, --two-sided includes it; choose one")
     loaded = options.load(arm, loading, payload, payload_com)
     chosen = ParameterSet(
         loaded, friction=() if inertial else FRICTION, two_sided=two_sided, offset=offset, rotor=not inertial,
@@ -56,13 +56,15 @@ def parameters(
         sys.stdout.write("\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}\n")
         return
     size, name = base.parameters.size, plain(base.parameters.arm.name)
-    counts = f"{len(base.dependent)} count with others, {len(base.zero)} are never felt"
+    counts = f"{len(base.dependent)} are combined with others, {len(base.zero)} have no effect on the torques"
     tell(f"{name}: {base.rank} base parameters of {size}; {counts}\n")
     values = zip(base.formulas, base.K @ chosen.values, strict=True)
     rows = [[str(k), plain(formula), number(float(x))] for k, (formula, x) in enumerate(values, 1)]
     print_table([">", "base parameter", ">value"], rows)
     if base.zero:
-        tell(f"\nNo motion shows {', '.join(parameter_letter(chosen.names[k]).text for k in base.zero)}.")
+        tell(
+            f"\nNot identifiable by any motion: {', '.join(parameter_letter(chosen.names[k]).text for k in base.zero)}."
+        )
     if isinstance(base, SymbolicBaseParameters) and base.legend:
         tell("\nwith " + ", ".join(f"{text} = {number(value)}" for text, _, value in base.legend))
     tell(
@@ -75,10 +77,10 @@ def parameters(
         tell(
             f"The payload is part of {', '.join(sums)}."
             if sums
-            else "The tip does not move, and no joint feels the payload."
+            else "The tip does not move, and the payload has no effect on any joint."
         )
     options.tell_numbers(loaded)
     if isinstance(base, SymbolicBaseParameters) and base.at_lengths < base.rank:
         tell(
-            f"With the arm's own lengths there are {base.at_lengths}: they are special; leave out --symbols to see them."
+            f"With the arm's own lengths, which are special, there are {base.at_lengths}; leave out --symbols to see them."
         )

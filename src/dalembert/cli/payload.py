@@ -1,4 +1,4 @@
-"""``dalembert payload``: two runs, or one with a wrist sensor, in; the load at the flange out."""
+"""``dalembert payload``: the load at the flange, from two runs or from one run with a wrist sensor."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ def payload(
     arm: options.ArmArgument,
     log: Annotated[
         Path,
-        Argument(metavar="UNLOADED", help="A run without the load; alone, a run with a wrench.", show_default=False),
+        Argument(
+            metavar="UNLOADED", help="A run without the load; on its own, a run with a wrench.", show_default=False
+        ),
     ],
     loaded: Annotated[Path | None, Argument(metavar="[LOADED]", help="A run with the load.")] = None,
     column: options.ColumnOption = None,
@@ -38,25 +40,25 @@ def payload(
         str | None,
         Option(
             metavar="SHARE",
-            help="How far --gains may be off, relative: 0.1 unless given, or one for each joint; 0: exact.",
+            help="Relative uncertainty of --gains: one number or one per joint; 0.1 by default; 0: exact.",
         ),
     ] = None,
     arm_deviation: Annotated[
         float,
         Option(
-            metavar="SHARE", help="How far the arm's own masses may be off, relative: its weight is a source of gains."
+            metavar="SHARE", help="Relative uncertainty of the arm's own masses: use its weight as a source of gains."
         ),
     ] = 0.2,
     reference: Annotated[
         str | None,
-        Option(metavar="NAME", help="Torques of the controller's own model in UNLOADED, a source of drive gains."),
+        Option(metavar="NAME", help="Torques of the controller's own model in UNLOADED, as a source of drive gains."),
     ] = None,
-    wrench: Annotated[str | None, Option(metavar="NAME", help="What the log calls the wrench.")] = None,
+    wrench: Annotated[str | None, Option(metavar="NAME", help="The name of the wrench in the log.")] = None,
     sensor: Annotated[
-        str | None, Option(metavar='"x y z roll pitch yaw"', help="Where the wrist sensor stands on the tip (m, rad).")
+        str | None, Option(metavar='"x y z roll pitch yaw"', help="The pose of the wrist sensor at the tip (m, rad).")
     ] = None,
     reaction: Annotated[
-        bool, Option("--reaction", help="The sensor shows what the load exerts on the flange.")
+        bool, Option("--reaction", help="The sensor measures the wrench that the load exerts on the flange.")
     ] = False,
     parameters: Annotated[
         Literal["body", "mass-com"], Option(help="All ten parameters, or mass and centre of mass.")
@@ -68,8 +70,9 @@ def payload(
 ) -> None:
     """Identify an unknown load at the flange, with standard deviations.
 
-    From joint torques or motor currents of a run without and a run with it, or from one run with a force/torque sensor at the wrist
-    (columns wrench1 … wrench6, or fx fy fz mx my mz: what the flange exerts on the load, in the sensor's axes).
+    It uses the joint torques or motor currents of one run without the load and one with it, or one run with a
+    force/torque sensor at the wrist (columns wrench1 … wrench6, or fx fy fz mx my mz: the wrench that the flange exerts
+    on the load, in the sensor's axes).
     """
     loaded_arm = options.load(arm, loading)
     reading = reading_of(loaded_arm.n, column, gains, gears, motor_side, time_unit, unit, joints, topic, rate, episodes)

@@ -1,4 +1,4 @@
-"""``dalembert plan``: points in joint space, a line or a circle of the tip in, a motion file out."""
+"""``dalembert plan``: a motion file from points in joint space, or from a line or a circle of the tip."""
 
 from __future__ import annotations
 
@@ -22,62 +22,58 @@ if TYPE_CHECKING:
 Shape = Literal["trapezoidal", "triangular", "cubic", "quintic", "septic", "spline"]
 Orientation = Literal["free", "constant"]
 DEGREES = {"cubic": 3, "quintic": 5, "septic": 7}
-ACCELERATING = 1 / 3  # of the duration of a trapezoidal motion, unless given
+ACCELERATING = 1 / 3  # default share of the duration of a trapezoidal motion
 
 
 def plan(
     arm: options.ArmArgument,
-    start: Annotated[str | None, Option("--from", metavar='"q1 … qn"', help="Where the joints begin.")] = None,
-    to: Annotated[str | None, Option("--to", metavar='"q1 … qn"', help="Where they end.")] = None,
-    via: Annotated[
-        list[str] | None, Option("--via", metavar='"q1 … qn"', help="A point on the way; may be given several times.")
-    ] = None,
+    start: Annotated[str | None, Option("--from", metavar='"q1 … qn"', help="Initial joint positions.")] = None,
+    to: Annotated[str | None, Option("--to", metavar='"q1 … qn"', help="Final joint positions.")] = None,
+    via: Annotated[list[str] | None, Option("--via", metavar='"q1 … qn"', help="A via point; may be repeated.")] = None,
     points: Annotated[
         Path | None,
         Option(
             metavar="POINTS.csv",
-            help="All points, one per row with columns q1 …, instead of --from and --to; hold (s) and payload (kg) of each, too.",
+            help="All points, one per row with columns q1 …, instead of --from and --to; optionally with hold (s) and payload (kg).",
         ),
     ] = None,
     from_position: Annotated[
-        str | None, Option(metavar='"x y z"', help="Where the tip begins (m), instead of --from, or near it.")
+        str | None, Option(metavar='"x y z"', help="Initial tip position (m), instead of --from, or near it.")
     ] = None,
     to_position: Annotated[
         str | None,
-        Option(metavar='"x y z"', help="Where the tip ends (m), instead of --to; the joints take the nearest way."),
+        Option(metavar='"x y z"', help="Final tip position (m), instead of --to; the nearest joint solution is taken."),
     ] = None,
     line: Annotated[
-        str | None, Option(metavar='"x y z"', help="The tip goes along a straight line to this point (m).")
+        str | None, Option(metavar='"x y z"', help="Move the tip along a straight line to this point (m).")
     ] = None,
     circle: Annotated[
-        str | None, Option(metavar='"x y z"', help="The tip goes along a circle about this centre (m).")
+        str | None, Option(metavar='"x y z"', help="Move the tip along a circle about this centre (m).")
     ] = None,
-    angle: Annotated[float, Option(metavar="DEGREES", help="How far around the circle.")] = 360.0,
+    angle: Annotated[float, Option(metavar="DEGREES", help="The angle of the arc.")] = 360.0,
     normal: Annotated[str, Option(metavar='"x y z"', help="The axis of the circle.")] = "0 0 1",
     orientation: Annotated[
-        Orientation, Option(help="Of --line and --circle: whether the tip keeps its orientation.")
+        Orientation, Option(help="For --line and --circle: whether the tip keeps its orientation.")
     ] = "free",
     profile: Annotated[
-        Shape, Option(help="How the speed goes up and down. 'spline' passes points on the way without stopping.")
+        Shape, Option(help="The velocity profile. 'spline' passes via points without stopping.")
     ] = "trapezoidal",
     duration: Annotated[
         float | None,
-        Option(metavar="SECONDS", help="How long the motion takes; as long as the arm's limits need unless given."),
+        Option(metavar="SECONDS", help="Duration of the motion; default: the shortest that the arm's limits allow."),
     ] = None,
     acceleration_time: Annotated[
-        float | None, Option(metavar="SECONDS", help="Of trapezoidal: a third of the duration unless given.")
+        float | None, Option(metavar="SECONDS", help="For trapezoidal; default: a third of the duration.")
     ] = None,
-    hold: Annotated[
-        float | None, Option(metavar="SECONDS", help="Rest at the end, and at the points on the way.")
-    ] = None,
-    back: Annotated[bool, Option("--back", help="And back again the same way.")] = False,
-    repeat: Annotated[int, Option(metavar="N", help="Run it all so many times; it must end where it begins.")] = 1,
+    hold: Annotated[float | None, Option(metavar="SECONDS", help="Dwell time at the end, and at via points.")] = None,
+    back: Annotated[bool, Option("--back", help="Return along the same path.")] = False,
+    repeat: Annotated[int, Option(metavar="N", help="Repeat the motion N times; it must end where it starts.")] = 1,
     deg: Annotated[bool, Option("--deg", help="Angles of revolute joints are given in degrees.")] = False,
     rate: Annotated[
-        float | None, Option(metavar="HZ", help="Rows a second in the file; the motion's own instants unless given.")
+        float | None, Option(metavar="HZ", help="Rows per second in the file; default: the motion's own instants.")
     ] = None,
     torques: Annotated[
-        bool, Option("--torques", help="Write tau1 … too, which 'dalembert simulate --torque' takes.")
+        bool, Option("--torques", help="Also write tau1 …, as input for 'dalembert simulate --torque'.")
     ] = False,
     limits: options.LimitsSourceOption = None,
     payload: options.PayloadOption = None,
@@ -86,10 +82,10 @@ def plan(
     force: Annotated[bool, options.overwriting("MOTION.csv")] = False,
     loading: options.Loading = options.AS_IT_IS,
 ) -> None:
-    """Plan a motion: from point to point, through points on the way, or the tip along a line or a circle.
+    """Plan a motion: from point to point, through via points, or the tip along a line or a circle.
 
-    Without --duration the motion is as fast as the arm's velocity and acceleration limits allow, or its effort limits where
-    it has no acceleration limits; what was chosen is said.
+    Without --duration the motion is as fast as the arm's velocity and acceleration limits allow, or its effort limits
+    if it has no acceleration limits; the choice is reported.
 
     MOTION.csv gets t (s), q, qd and qdd of every joint; 'dalembert torques', 'scale', 'simulate --follow' and 'report' read it.
     """
@@ -102,12 +98,12 @@ def plan(
         points is not None or to is not None or to_position is not None
     ) != 1:
         raise DalembertError(
-            "a motion needs one goal: give --to, --to-position, --points POINTS.csv, --line or --circle, and only one of them"
+            "a motion needs one goal: give exactly one of --to, --to-position, --points POINTS.csv, --line and --circle"
         )
     timing = _Timing(loaded, profile, duration, acceleration_time)
     if line is not None or circle is not None:
         if via:
-            raise DalembertError("--via is for motions from point to point; leave it away with --line and --circle")
+            raise DalembertError("--via applies to motions from point to point; leave it out with --line and --circle")
         motion = _of_the_tip(ask, timing, start, from_position, line, circle, angle, normal, orientation)
         motion = motion if hold is None else motion.hold(hold)
     else:
@@ -123,7 +119,7 @@ def plan(
 
 
 class _Points:
-    """What the options for points mean."""
+    """The points that the options describe."""
 
     def __init__(self, arm: da.Arm, degrees: bool) -> None:
         from dalembert.logs.units import sliding_joints
@@ -145,7 +141,7 @@ class _Points:
         return [unit * value for unit, value in zip(self.unit, values, strict=True)]
 
     def at(self, option: str, text: str, near: Any) -> Any:
-        """The joints with the tip at a position."""
+        """The joint positions that place the tip at a position."""
         position = options.numbers_of(option, text, "x y z")
         return da.inverse_kinematics(self.arm, position, near).q
 
@@ -167,17 +163,17 @@ class _Points:
         file: Path | None,
         hold: float | None,
     ) -> Points:
-        """All points of a motion, and how long it rests at each."""
+        """All points of a motion, and the dwell time at each."""
         import numpy as np
 
         from dalembert.trajectory.points_file import Points, read_points
 
         if file is not None:
             if start is not None or from_position is not None or to is not None or to_position is not None or via:
-                raise DalembertError("--points has all points; leave --from, --via and --to away")
+                raise DalembertError("--points contains all points; leave out --from, --via and --to")
             given = read_points(file, self.arm, degrees=self.degrees)
             if hold is not None and given.hold.any():
-                raise DalembertError(f"{file} has a column 'hold', and --hold is given too; leave one of them out")
+                raise DalembertError(f"{file} has a column 'hold', but --hold is given as well; remove one of them")
             return given if hold is None else replace(given, hold=_rests(hold, len(given.q)))
         rows = [self.start(start, from_position), *(self.row("--via", text) for text in via)]
         if to is not None and to_position is not None:
@@ -191,18 +187,18 @@ class _Points:
 
 
 def _rests(hold: float, count: int) -> Array:
-    """The rests of --hold: at all points but the first."""
+    """The dwell times of --hold: at all points except the first."""
     import numpy as np
 
     return np.array([0.0] + [hold] * (count - 1))
 
 
 class _Timing:
-    """How long motions take, and the sentence that says why."""
+    """The duration of motions, and the sentence that explains it."""
 
     def __init__(self, arm: da.Arm, profile: Shape, duration: float | None, acceleration_time: float | None) -> None:
         if acceleration_time is not None and (profile != "trapezoidal" or duration is None):
-            raise DalembertError("--acceleration-time goes with --profile trapezoidal and a --duration")
+            raise DalembertError("--acceleration-time needs --profile trapezoidal and a --duration")
         if duration is not None and not 0 < duration < float("inf"):
             raise DalembertError(f"--duration is {duration:g} s; it must be finite and more than 0")
         self.arm, self.profile, self.duration, self.accelerating = arm, profile, duration, acceleration_time
@@ -210,21 +206,21 @@ class _Timing:
         self.limits: dict[str, Array] = {} if duration is not None else _own_limits(arm)
 
     def through(self, points: Points) -> da.Trajectory:
-        """From point to point, resting at each but for a spline."""
+        """From point to point, stopping at each, except for a spline."""
         import numpy as np
 
         q, hold = points.q, points.hold.tolist()
         if len(q) < 2:
-            raise DalembertError("a motion needs at least two points, and there is one")
+            raise DalembertError("a motion needs at least two points, but only one is given")
         ways = np.abs(np.diff(q, axis=0)).max(axis=1)
         resting = points.plain or self.profile == "spline"
         if self.profile == "spline" and (any(points.payloads) or hold[0] or len(set(hold[1:])) > 1):
             raise DalembertError(
-                "a spline passes its points without stopping; rests and payloads need another --profile"
+                "a spline passes its points without stopping; dwell times and payloads need another --profile"
             )
         same = next((k for k, way in enumerate(ways.tolist()) if not way and (resting or k == 0)), None)
         if same is not None:
-            raise DalembertError(f"points {same + 1} and {same + 2} are the same; leave one of them away")
+            raise DalembertError(f"points {same + 1} and {same + 2} are the same; remove one of them")
         if self.profile == "spline":
             return self.spline(points, ways)
         legs: list[da.Trajectory] = []
@@ -244,7 +240,7 @@ class _Timing:
         """Through the points without stopping."""
         import numpy as np
 
-        # the square roots of the ways: short ways beside long ones would make the curve swing out
+        # the square roots of the distances: short segments next to long ones would make the curve overshoot
         times = np.concatenate([[0.0], np.cumsum(np.sqrt(ways) / np.sqrt(ways).sum())])
         return _rested(self.stretched(lambda T: da.spline(T * times, points.q)), float(points.hold[-1]), None)
 
@@ -258,9 +254,11 @@ class _Timing:
         return da.trapezoidal(a, b, duration=duration, acceleration_time=given)
 
     def along(self, duration: float) -> dict[str, Any]:
-        """The profile of a path of the tip in a given time, as da.line takes it."""
+        """The profile of a tip path with a given duration, as da.line takes it."""
         if self.profile == "spline":
-            raise DalembertError("--profile spline is for points on the way; a line or a circle takes the others")
+            raise DalembertError(
+                "--profile spline needs via points; a line or a circle takes one of the other profiles"
+            )
         if self.profile == "trapezoidal":
             given = self.accelerating if self.accelerating is not None else ACCELERATING * duration
             return {"profile": self.profile, "duration": duration, "acceleration_time": given}
@@ -273,7 +271,7 @@ class _Timing:
         ends: tuple[Array, Array] | None = None,
         payload: da.Inertia | None = None,
     ) -> da.Trajectory:
-        """The motion ``make(duration)`` with its payload, in the time that is given, or that the limits need."""
+        """The motion ``make(duration)`` with its payload, with the given duration or the shortest one within the limits."""
         if self.duration is not None:
             self.sentence = f"the duration of {self.duration:g} s was given"
             return _held(make(share * self.duration), payload)
@@ -289,12 +287,12 @@ class _Timing:
 
 
 def _held(motion: da.Trajectory, payload: da.Inertia | None) -> da.Trajectory:
-    """The motion with a payload all along, if there is one."""
+    """The motion with a payload throughout, if there is one."""
     return motion if payload is None else motion.with_payload(payload)
 
 
 def _rested(motion: da.Trajectory, rest: float, payload: da.Inertia | None) -> da.Trajectory:
-    """The motion, and a rest after it, during which the payload is held."""
+    """The motion followed by a dwell, during which the payload is held."""
     if not rest:
         return motion
     held = motion.hold(rest)
@@ -302,7 +300,7 @@ def _rested(motion: da.Trajectory, rest: float, payload: da.Inertia | None) -> d
 
 
 def _own_limits(arm: da.Arm) -> dict[str, Array]:
-    """The limits that decide how long a motion takes: velocity and acceleration, or effort where there is no acceleration."""
+    """The limits that determine the duration: velocity and acceleration, or effort if there is no acceleration limit."""
     import numpy as np
 
     limits = {
@@ -314,7 +312,7 @@ def _own_limits(arm: da.Arm) -> dict[str, Array]:
         complete.pop("effort", None)
     if not {"acceleration", "effort"} & set(complete):
         raise DalembertError(
-            f"arm '{arm.name}' has neither acceleration nor effort limits for all joints, from which a duration would follow; "
+            f"arm '{arm.name}' has neither acceleration nor effort limits for all joints, so its limits determine no duration; "
             "give --duration, or --limits"
         )
     return complete
@@ -331,7 +329,7 @@ def _of_the_tip(
     normal: str,
     orientation: Orientation,
 ) -> da.Trajectory:
-    """The tip along a line or a circle, from the pose in which the joints begin."""
+    """The tip along a line or a circle, from the initial pose of the joints."""
     import math
 
     q0 = ask.start(start, from_position)
@@ -351,14 +349,14 @@ def _of_the_tip(
 
 
 def save(motion: da.Trajectory, arm: da.Arm, output: str, *, rate: float | None, torques: bool, force: bool) -> None:
-    """A motion to a file or to the screen, with its torques if asked for."""
+    """Write a motion to a file or to the screen, with its torques if requested."""
     from dalembert.trajectory.csv_file import motion_columns
 
     write(output, *motion_columns(motion, arm if torques else None, rate=rate, both_sides=True), force=force)
 
 
 def summary(motion: da.Trajectory, arm: da.Arm, output: str) -> None:
-    """A table on stderr: from where to where, and how fast; and a sentence for each limit that is exceeded."""
+    """A table on stderr: range, speed and acceleration per joint, and a sentence for each limit that is exceeded."""
     from dalembert.analysis.sizing import joint_units
 
     units, (q, qd, qdd) = joint_units(arm), (motion.q, motion.qd, motion.qdd)
@@ -371,7 +369,7 @@ def summary(motion: da.Trajectory, arm: da.Arm, output: str) -> None:
             number(float(abs(qdd[:, i]).max()), units["acceleration"][i]),
         ])  # fmt: skip
     where = "" if output == "-" else f" → {plain(output)}"
-    columns = ["joint", ">from", ">least", ">most", ">to", ">peak speed", ">peak acceleration"]
+    columns = ["joint", ">from", ">min", ">max", ">to", ">peak speed", ">peak acceleration"]
     print_table(columns, rows, f"{plain(arm.name)}: {motion.duration:.6g} s{where}", stderr=True)
     say("warning", *(str(excess) for excess in motion.limits_report(arm)))
     if carried := _carried(motion):
@@ -379,7 +377,7 @@ def summary(motion: da.Trajectory, arm: da.Arm, output: str) -> None:
 
 
 def _carried(motion: da.Trajectory) -> str:
-    """What the motion carries, and from when to when; events that follow each other as one."""
+    """The payloads of the motion, and their time intervals; consecutive events are merged."""
     from dalembert.robot.tables import some
     from dalembert.trajectory.events import events_of
 

@@ -1,4 +1,4 @@
-"""``dalembert report``: a motion in, one page for a colleague out."""
+"""``dalembert report``: one page about a motion, for a colleague."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def report(
     motion: options.MotionArgument = None,
     example: options.ExampleOption = None,
     limits: options.LimitsSourceOption = None,
-    out: Annotated[Path, Option("--out", "-o", metavar="OUT.html", help="Where to write the page.")] = Path(
+    out: Annotated[Path, Option("--out", "-o", metavar="OUT.html", help="The file for the page.")] = Path(
         "report.html"
     ),
     author: options.AuthorOption = None,
@@ -44,15 +44,15 @@ def report(
 ) -> None:
     """Write a report on a motion: one HTML page that needs no network.
 
-    It shows the arm, the motion, the torques against their limits and where they come from, what joints, motors and
-    bearings must bear, and what scaling would do; with all numbers as CSV.
+    It shows the arm, the motion, the torques with their limits and their causes, the loads on joints, motors and
+    bearings, and the effect of dynamic scaling; all numbers are included as CSV.
 
     MOTION.csv has the columns t (s), q1 … qn, qd1 … qdn, qdd1 … qddn, as for 'dalembert torques'.
     """
     wrench, within = options.wrench_of(tip_wrench), options.tolerances_of(tolerance)
     if (motion is None) == (example is None):
         raise DalembertError(
-            "a report is about a motion: give MOTION.csv, or --example 7.2 for the motions of the book's example"
+            "a report needs a motion: give MOTION.csv, or --example 7.2 for the motions of the book's example"
             if example is None
             else f"--example {example} and {motion} are both given; choose one"
         )
@@ -67,7 +67,7 @@ def report(
     from dalembert.report import study, write_report
 
     if missing := ", ".join(without_effort_limit(loaded)):
-        say("note", f"robot '{loaded.name}' has no effort limits at {missing}, so the report leaves margins out")
+        say("note", f"robot '{loaded.name}' has no effort limits at {missing}, so the report omits margins")
     studies = []
     if title is None and example is not None:
         title = f"Example {example}: {loaded.name}"
@@ -93,9 +93,9 @@ def _from_file(arm: da.Arm, path: Path, interpolation: str = "auto") -> tuple[st
 def example_motions(arm: da.Arm, example: str | None) -> list[tuple[str, str, Any]]:
     """The motions of an example: title, a sentence about it, the motion."""
     if example not in EXAMPLES:
-        raise DalembertError(f"there is no example '{example}'; known are {', '.join(EXAMPLES)}")
+        raise DalembertError(f"there is no example '{example}'; the examples are {', '.join(EXAMPLES)}")
     if arm.n != 2:
-        raise DalembertError(f"Example 7.2 is about a two-link arm like planar-2r, and '{arm.name}' has {arm.n} joints")
+        raise DalembertError(f"Example 7.2 needs a two-link arm like planar-2r, but '{arm.name}' has {arm.n} joints")
     from dalembert.trajectory.example_7_2 import titled_motions
 
     return titled_motions(arm)

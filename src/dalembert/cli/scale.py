@@ -1,4 +1,4 @@
-"""``dalembert scale``: a motion file in, the same motion as fast as the limits allow out."""
+"""``dalembert scale``: scale a motion in time so that it keeps the limits, or find its shortest duration."""
 
 from __future__ import annotations
 
@@ -21,21 +21,23 @@ def scale(
     motion: Annotated[Path, Argument(metavar="MOTION.csv", help=options.MotionHelp, show_default=False)],
     time_optimal: Annotated[
         bool,
-        Option("--time-optimal", help="The least time along the same path, instead of stretching all of it evenly."),
+        Option(
+            "--time-optimal", help="The shortest duration along the same path, instead of one factor for all of it."
+        ),
     ] = False,
     faster: Annotated[
         bool,
-        Option("--faster", help="Speed the motion up, too, where the limits leave room; --time-optimal always does."),
+        Option("--faster", help="Also speed the motion up if the limits permit; --time-optimal always does."),
     ] = False,
     duration: Annotated[
-        float | None, Option(metavar="SECONDS", help="Of --time-optimal: a longer time than the least.")
+        float | None, Option(metavar="SECONDS", help="For --time-optimal: a duration above the shortest one.")
     ] = None,
     limits: options.LimitsSourceOption = None,
     rate: Annotated[
-        float | None, Option(metavar="HZ", help="Rows a second in the file; the motion's own instants unless given.")
+        float | None, Option(metavar="HZ", help="Rows per second in the file; default: the motion's own instants.")
     ] = None,
     torques: Annotated[
-        bool, Option("--torques", help="Write tau1 … too, which 'dalembert simulate --torque' takes.")
+        bool, Option("--torques", help="Also write tau1 …, as input for 'dalembert simulate --torque'.")
     ] = False,
     interpolation: options.InterpolationOption = "auto",
     payload: options.PayloadOption = None,
@@ -44,20 +46,20 @@ def scale(
     force: Annotated[bool, options.overwriting("OUT.csv")] = False,
     loading: options.Loading = options.AS_IT_IS,
 ) -> None:
-    """Scale a motion in time so that it keeps the arm's limits, S 7.7; or find its least time.
+    """Scale a motion in time so that it keeps the arm's limits, S 7.7; or find its shortest duration.
 
     Time is stretched by one factor, r = ct, until no effort, velocity or acceleration limit is exceeded. With --time-optimal
-    the motion keeps its path and takes the least time that the limits allow.
+    the motion keeps its path and takes the shortest time that the limits allow.
 
-    OUT.csv gets t (s), q, qd and qdd of every joint, as MOTION.csv has them. A summary goes to stderr.
+    OUT.csv gets t (s), q, qd and qdd of every joint, in the format of MOTION.csv. A summary goes to stderr.
     """
     loaded = options.load(arm, loading, payload, payload_com, limits)
     if duration is not None and not time_optimal:
         raise DalembertError(
-            "--duration goes with --time-optimal; without it the limits decide how long the motion takes"
+            "--duration needs --time-optimal; otherwise the limits determine the duration of the motion"
         )
     if faster and time_optimal:
-        raise DalembertError("--time-optimal takes the least time anyway; leave --faster away")
+        raise DalembertError("--time-optimal finds the shortest duration anyway; leave out --faster")
     if output != "-":
         options.not_an_input(output, "the motion would overwrite the file it is", motion, arm, limits)
         check_writable(output, overwrite=force)

@@ -1,4 +1,4 @@
-"""``dalembert show``: what a robot is made of, as tables or as JSON."""
+"""``dalembert show``: the parts of a robot, as tables or as JSON."""
 
 from __future__ import annotations
 
@@ -23,14 +23,12 @@ def show(
     as_json: Annotated[bool, Option("--json", help="Print the robot as JSON, for programs.")] = False,
     output: Annotated[
         Path | None,
-        Option(
-            "--output", "-o", metavar="ROBOT.toml", help="Write the robot as it was loaded, too: a .toml or .urdf file."
-        ),
+        Option("--output", "-o", metavar="ROBOT.toml", help="Also write the robot as loaded: a .toml or .urdf file."),
     ] = None,
     force: Annotated[bool, options.overwriting("ROBOT.toml")] = False,
     loading: options.Loading = options.AS_IT_IS,
 ) -> None:
-    """Show what a robot is made of: joints, drives, links, tip. SI units, radians."""
+    """Show the parts of a robot: joints, drives, links, tip. SI units, radians."""
     loaded = options.load(arm, loading)
     if output is not None:
         options.not_an_input(output, "the robot would overwrite the file it is", arm)
@@ -48,7 +46,7 @@ def principal_moments(inertia: da.Inertia) -> list[float]:
 
 
 def _show_robot(robot: da.Robot) -> None:
-    """The robot as a person reads it."""
+    """The robot as tables."""
     from rich.table import Table
     from rich.text import Text
 
@@ -77,7 +75,7 @@ def _facts(robot: da.Robot) -> list[tuple[str, str]]:
     fixed = len(robot.joints) - len(robot.tree_joints)
     facts.append(("joints", f"{letters} ({moving}, {fixed} fixed)"))
     facts += robot.ties
-    facts.append(("mass", f"{number(robot.mass, 'kg', 6)} in all"))
+    facts.append(("mass", f"{number(robot.mass, 'kg', 6)} in total"))
     facts.append(("gravity", f"{numbers(robot.gravity)} m/s²"))
     where = "" if not any(place) else f" at {numbers(place)} m"
     facts.append(("tip", f"'{tip.name}' on link '{tip.link}'{where}"))
@@ -91,7 +89,7 @@ def _facts(robot: da.Robot) -> list[tuple[str, str]]:
 
 
 def _listed(robot: da.Robot) -> list[tuple[str, da.Joint]]:
-    """The joints of the arm's q with their numbers, then those that follow from them or from loops."""
+    """The joints of the arm's q with their numbers, then the joints that follow from them or from loops."""
     held = [joint.name for joint in robot.moving_joints]
     others = [joint for joint in robot.tree_joints if joint.name not in held]
     return [(str(k), joint) for k, joint in enumerate(robot.moving_joints, 1)] + [("", joint) for joint in others]
@@ -113,7 +111,7 @@ def _joints(robot: da.Robot) -> Shown:
 
 
 def _drives(robot: da.Robot) -> Shown:
-    """Friction at the joint, and the rotor: only the joints that have one of them."""
+    """Friction at the joint, and the rotor, for the joints that have one of them."""
     rows = []
     for index, joint in _listed(robot):
         friction, rotor = joint.friction, joint.rotor
@@ -131,7 +129,7 @@ def _drives(robot: da.Robot) -> Shown:
 
 
 def _data_sheets(robot: da.Robot) -> Shown:
-    """Motors and gears as their makers describe them: only the joints that have one of them."""
+    """Motors and gears from their data sheets, for the joints that have one of them."""
     rpm = math.pi / 30
     rows = []
     for index, joint in _listed(robot):
@@ -155,7 +153,7 @@ def _data_sheets(robot: da.Robot) -> Shown:
 
 
 def _terms(robot: da.Robot) -> Shown:
-    """Friction beyond F_v and F_s, springs and losses: a line each."""
+    """Friction beyond F_v and F_s, springs and losses: one line each."""
     rows = []
     for index, joint in _listed(robot):
         for k, term in enumerate(joint.friction.further):
@@ -170,7 +168,7 @@ def _some(value: float, unit: str = "") -> str:
 
 
 def _two_sided(levels: tuple[float, float]) -> str:
-    """A Coulomb level, or those at positive and at negative speed."""
+    """A Coulomb level, or the two levels for positive and negative speed."""
     return _some(levels[0]) if levels[0] == levels[1] else f"+{number(levels[0])} / -{number(levels[1])}"
 
 
@@ -190,7 +188,7 @@ def _links(robot: da.Robot) -> Shown:
 
 
 def _show_json(robot: da.Robot) -> None:
-    """The robot as a program reads it: every field of the model, and what follows from them."""
+    """The robot as JSON: every field of the model, and values derived from them."""
     data = dataclasses.asdict(robot)
     data["moving_joints"] = [joint.name for joint in robot.moving_joints]
     data["joint_letters"] = robot.joint_letters

@@ -1,4 +1,4 @@
-"""``dalembert simulate``: a state and torques in, the motion that follows out, as CSV and as a picture."""
+"""``dalembert simulate``: the motion that follows from a state and torques, as CSV and as a picture."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Scheme = Literal["rk4", "dop853", "variational"]
 Stops = Literal["contact", "error", "none"]
 Control = Literal["computed", "pd", "feedforward", "adaptive"]
 
-TABLES = (".csv", ".tsv", ".txt", ".dat")  # how the names of files end that options take in place of numbers
+TABLES = (".csv", ".tsv", ".txt", ".dat")  # suffixes of files that options take instead of numbers
 
-# of each controller its gains, and what they are unless given; "" where they must be: torques depend on the arm's size
+# the gains of each controller and their defaults; "" for a gain without default, since torques depend on the arm's size
 GAINS: dict[str, dict[str, str]] = {
     "computed": {"kp": "100", "kd": "20"},
     "pd": {"kp": "", "kd": ""},
@@ -35,7 +35,7 @@ GAINS: dict[str, dict[str, str]] = {
 
 
 def gain(help: str) -> Any:
-    """An option whose value is one number, or one for each joint."""
+    """An option whose value is one number, or one per joint."""
     return Option(metavar='K|"k1 … kn"', help=help)
 
 
@@ -46,69 +46,72 @@ def simulate(
         Option(
             "--q",
             metavar='"q1 … qn"|MOTION.csv',
-            help="Initial positions, or a motion whose first state it is; zero, or the motion's, unless given.",
+            help="Initial positions, or a motion that starts at them; default: zero, or those of the motion.",
         ),
     ] = None,
     qd: Annotated[
         str | None,
-        Option("--qd", metavar='"qd1 … qdn"', help="Initial velocities; zero, or the motion's, unless given."),
+        Option("--qd", metavar='"qd1 … qdn"', help="Initial velocities; default: zero, or those of the motion."),
     ] = None,
     states: Annotated[
         Path | None,
         Option(
-            metavar="STATES.csv", help="A batch: initial states with columns q1 …, qd1 …, or an npz; RUN must be .npz."
+            metavar="STATES.csv",
+            help="A batch: initial states with columns q1 …, qd1 …, or an npz file; RUN must be .npz.",
         ),
     ] = None,
     cluster: options.ClusterOption = None,
     duration: Annotated[
-        float | None, Option(metavar="SECONDS", help="How long; 1 s, or as long as the motion, unless given.")
+        float | None, Option(metavar="SECONDS", help="Duration; default: 1 s, or that of the motion.")
     ] = None,
     torque: Annotated[
         str | None,
         Option(
             metavar='"tau1 … taun"|gravity|none|TORQUES.csv',
-            help="Constant torques; 'gravity' carries the model's weight; a file has columns t, tau1 … over time.",
+            help="Constant torques; 'gravity' balances the weight of the model; a file has columns t, tau1 … over time.",
         ),
     ] = None,
     held: Annotated[
-        bool, Option("--held", help="Hold each row of TORQUES.csv until the next; linear in between otherwise.")
+        bool, Option("--held", help="Hold each row of TORQUES.csv until the next; otherwise interpolate linearly.")
     ] = False,
     follow: Annotated[
-        Path | None, Option(metavar="MOTION.csv", help="A motion that a controller follows, from its first state.")
+        Path | None, Option(metavar="MOTION.csv", help="A motion for a controller to follow, from its first state.")
     ] = None,
     control: Annotated[
         Control, Option(help="The controller: computed torque, PD, feedforward, or adaptive (Slotine and Li).")
     ] = "computed",
-    kp: Annotated[str | None, gain("K_p: 1/s² of computed (100), N m/rad of pd and feedforward (0).")] = None,
-    kd: Annotated[str | None, gain("K_d: 1/s of computed (20), N m s/rad of the others.")] = None,
-    lambda_: Annotated[str | None, Option("--lambda", metavar='K|"k1 … kn"', help="Λ of adaptive, 1/s (10).")] = None,
-    gamma: Annotated[str | None, gain("Γ of adaptive: how fast parameters are adapted; 0 for not at all.")] = None,
+    kp: Annotated[str | None, gain("K_p: 1/s² for computed (100), N m/rad for pd and feedforward (0).")] = None,
+    kd: Annotated[str | None, gain("K_d: 1/s for computed (20), N m s/rad for the others.")] = None,
+    lambda_: Annotated[str | None, Option("--lambda", metavar='K|"k1 … kn"', help="Λ for adaptive, 1/s (10).")] = None,
+    gamma: Annotated[str | None, gain("Γ for adaptive: the adaptation gain; 0 for no adaptation.")] = None,
     model: Annotated[
-        str | None, Option(metavar="ARM", help="The arm that the controller knows; ARM with its payload unless given.")
+        str | None, Option(metavar="ARM", help="The arm that the controller assumes; default: ARM with its payload.")
     ] = None,
     method: Annotated[
-        Scheme, Option(help="Fixed steps, adaptive steps, or a scheme that keeps the energy bounded.")
+        Scheme, Option(help="Fixed steps, adaptive steps, or a variational scheme that keeps the energy error bounded.")
     ] = "rk4",
     step: Annotated[float, Option(metavar="SECONDS", help="The step.")] = 1e-3,
     every: Annotated[int, Option(metavar="K", help="Write every K-th step.")] = 1,
-    friction: Annotated[bool, Option(help="Whether the joints' friction acts.")] = True,
+    friction: Annotated[bool, Option(help="Whether joint friction acts.")] = True,
     stops: Annotated[
         Stops | None,
         Option(
-            help="Position limits: stops to bump into (where the arm has limits), an error, or none.",
+            help="Position limits: end stops with contact (if the arm has limits), an error, or none.",
             show_default=False,
         ),
     ] = None,
     restitution: Annotated[
-        float, Option(metavar="E", help="Of --stops contact, from 0 (plastic) to 1 (elastic).")
+        float, Option(metavar="E", help="For --stops contact, from 0 (plastic) to 1 (elastic).")
     ] = 0.0,
     effort_limits: Annotated[
         bool,
-        Option("--effort-limits/--no-effort-limits", help="Whether drives give no more than the arm's effort limits."),
+        Option(
+            "--effort-limits/--no-effort-limits", help="Whether drive torques are bounded by the arm's effort limits."
+        ),
     ] = True,
     ideal: Annotated[bool, Option("--ideal", help="The equations alone: --stops none --no-effort-limits.")] = False,
     rate: Annotated[
-        float | None, Option(metavar="HZ", help="A controller that is computed so often and held in between.")
+        float | None, Option(metavar="HZ", help="Sampling rate of the controller; its torque is held between samples.")
     ] = None,
     delay: Annotated[float, Option(metavar="SECONDS", help="From a sample to its torque; needs --rate.")] = 0.0,
     encoder: Annotated[
@@ -116,31 +119,31 @@ def simulate(
         Option(metavar='N|"n1 … nn"', help="Encoder counts per turn (per metre of a prismatic joint); needs --rate."),
     ] = None,
     velocity_filter: Annotated[
-        float | None, Option(metavar="HZ", help="Low-pass on velocities from encoder counts.")
+        float | None, Option(metavar="HZ", help="Low-pass filter for velocities from encoder counts.")
     ] = None,
     interpolation: options.InterpolationOption = "auto",
     tip_wrench: options.WrenchOption = None,
     payload: options.PayloadOption = None,
     payload_com: options.PayloadComOption = None,
     output: Annotated[str, options.written_to("RUN.csv")] = "-",
-    plot: Annotated[str | None, Option(metavar="RUN.png", help="Where to draw it: .png, .svg or .pdf.")] = None,
+    plot: Annotated[str | None, Option(metavar="RUN.png", help="Draw the run: .png, .svg or .pdf.")] = None,
     animate: Annotated[
-        str | None, Option(metavar="RUN.gif", help="Where to write the moving arm: .gif, .mp4 or .html.")
+        str | None, Option(metavar="RUN.gif", help="Write an animation of the arm: .gif, .mp4 or .html.")
     ] = None,
     force: options.ForceFlag = False,
     loading: options.Loading = options.AS_IT_IS,
 ) -> None:
     """Simulate the motion that follows from a state and torques (direct dynamics).
 
-    With --follow MOTION.csv a controller drives the arm, and the summary has the tracking error. The controller knows
-    the arm as it is, or as --model has it: without the payload, say, or with other parameters. --rate, --delay and
-    --encoder make it a sampled one.
+    With --follow MOTION.csv a controller drives the arm, and the summary includes the tracking error. The controller
+    uses the exact model of the arm, or the one given by --model: without the payload, say, or with other parameters.
+    --rate, --delay and --encoder make it a sampled-data controller.
 
-    Drives and joints are real unless --ideal is given: torques stay within the arm's effort limits, and joints hit their stops.
-    The summary says when a drive was at its limit, and for how long.
+    Drives and joints are realistic unless --ideal is given: torques stay within the arm's effort limits, and joints hit
+    their end stops. The summary reports when a drive was at its limit, and for how long.
 
-    With --states a batch of simulations is run, which --cluster spreads over the workers of a Dask cluster. RUN.npz gets t,
-    and q, qd, qdd, tau (states, instants, joints) and the energy.
+    With --states a batch of simulations is run, which --cluster distributes over the workers of a Dask cluster. RUN.npz
+    gets t, and q, qd, qdd, tau (states, instants, joints) and the energy.
 
     RUN.csv gets t (s), q, qd, qdd and tau of every joint; 'dalembert torques' reads it. A summary goes to stderr.
     """
@@ -152,7 +155,7 @@ def simulate(
     given = {"kp": kp, "kd": kd, "lambda": lambda_, "gamma": gamma}
     applied, motion = _applied(loaded, known, torque, held, follow, control, given, interpolation)
     limited, stopped, notes = _limits(loaded, method, stops, effort_limits, ideal)
-    (q0, qd0), told = _first_state(loaded, q, qd, motion, applied, bool(stopped))
+    (q0, qd0), state_notes = _first_state(loaded, q, qd, motion, applied, bool(stopped))
     if states is not None:
         from dalembert.simulation.initial_states import read_states
 
@@ -183,19 +186,19 @@ def simulate(
         options.save_plot(run.plot(), plot, force=force)
     if animate is not None:
         run.animate(animate, overwrite=force)
-    say("note", *notes, *told)
+    say("note", *notes, *state_notes)
     _summary(run, [path for path in (output, plot, animate) if path not in (None, "-")])
 
 
 def _limits(
     arm: da.Arm, method: Scheme, stops: Stops | None, effort_limits: bool, ideal: bool
 ) -> tuple[bool, Literal["error", "contact"] | None, list[str]]:
-    """Whether effort limits count, what position limits are, and what there is to know about it."""
+    """Whether effort limits apply, how position limits are treated, and notes about both."""
     from dalembert.motion.methods import METHODS
 
     if ideal:
         if stops not in (None, "none"):
-            raise DalembertError(f"--ideal leaves stops out, and --stops {stops} asks for them; choose one")
+            raise DalembertError(f"--ideal excludes stops, but --stops {stops} requests them; choose one")
         return False, None, []
     notes: list[str] = []
     limits = [joint.limits for joint in arm.robot.moving_joints]
@@ -205,7 +208,7 @@ def _limits(
     if all(limit.lower is None and limit.upper is None for limit in limits):
         return limited, None, notes
     if "contact" in METHODS[method].refuses:
-        notes.append(f"method '{method}' has no contact, so the joints go past their stops")
+        notes.append(f"method '{method}' has no contact, so the joints pass through their stops")
         return limited, None, notes
     return limited, "contact", notes
 
@@ -213,7 +216,7 @@ def _limits(
 def _first_state(
     arm: da.Arm, q: str | None, qd: str | None, motion: da.Trajectory | None, applied: Any, stopped: bool
 ) -> tuple[tuple[Any, Any], list[str]]:
-    """The initial state that the options name, and what there is to know about it."""
+    """The initial state that the options describe, and notes about it."""
     rest: tuple[Any, Any] = [0.0] * arm.n, [0.0] * arm.n
     notes: list[str] = []
     if motion is not None:
@@ -227,12 +230,12 @@ def _first_state(
                     rest[0][k] = limit
                     unit = "m" if joint.type == "prismatic" else "rad"
                     notes.append(
-                        f"joint '{joint.name}' begins at {limit:g} {unit}, its limit, since 0 is beyond it; --q says otherwise"
+                        f"joint '{joint.name}' starts at its limit, {limit:g} {unit}, since 0 is beyond it; --q sets another position"
                     )
     if isinstance(applied, da.RecordedTorque) and applied.q0 is None and q is None:
         notes.append(
-            "the torque file has no columns q1 …, so the arm begins at 0 where its limits allow; --q MOTION.csv begins where a "
-            "motion does"
+            "the torque file has no columns q1 …, so the arm starts at 0 where its limits allow; --q MOTION.csv starts at the "
+            "first state of a motion"
         )
     if q is not None and _is_file(q):
         begun = da.read_trajectory(q, arm)
@@ -245,7 +248,7 @@ def _first_state(
 
 
 def _is_file(text: str) -> bool:
-    """Whether a value that may be numbers names a table of text."""
+    """Whether a value that may be numbers is the name of a text table."""
     return text.strip().lower().endswith(TABLES)
 
 
@@ -258,7 +261,7 @@ def _check_batch(
     plot: str | None,
     animate: str | None,
 ) -> None:
-    """Say what a batch of states cannot be used with."""
+    """Refuse options that cannot be combined with a batch of states."""
     if states is None:
         if cluster is not None:
             raise DalembertError(
@@ -268,7 +271,7 @@ def _check_batch(
     for option, given in (("--q", q), ("--qd", qd), ("--plot", plot), ("--animate", animate)):
         if given is not None:
             raise DalembertError(
-                f"{option} is about one simulation, and --states has the initial states of many; leave it away"
+                f"{option} applies to a single simulation, but --states has the initial states of many; leave it out"
             )
     if Path(output).suffix.lower() != ".npz":
         raise DalembertError(
@@ -286,31 +289,31 @@ def _applied(
     given: dict[str, str | None],
     interpolation: options.Interpolation,
 ) -> tuple[Any, da.Trajectory | None]:
-    """The torque or the controller that the options name, and the motion it follows."""
+    """The torque or the controller that the options describe, and the motion that it follows."""
     named = [name for name, text in given.items() if text is not None]
     recorded = follow is None and torque is not None and _is_file(torque)
     if held and not recorded:
-        raise DalembertError("--held is for torques over time: add --torque TORQUES.csv")
+        raise DalembertError("--held applies to torques over time: add --torque TORQUES.csv")
     if follow is None:
         if named or control != "computed":
             option = f"--{named[0]}" if named else f"--control {control}"
-            raise DalembertError(f"{option} is for a controller, which needs a motion: add --follow MOTION.csv")
+            raise DalembertError(f"{option} applies to a controller, which needs a motion: add --follow MOTION.csv")
         torque = "none" if torque is None else torque.strip()
         if known is not None and torque != "gravity":
             raise DalembertError(
-                "--model is what a controller knows of the arm: add --follow MOTION.csv, or --torque gravity"
+                "--model is the arm that a controller assumes: add --follow MOTION.csv, or --torque gravity"
             )
         if recorded:
             return da.read_torques(torque, arm, "held" if held else "linear"), None
-        if torque == "gravity":  # the law without its gains: g(q), wherever the arm is
+        if torque == "gravity":  # the control law without its gains: g(q) at the current position
             return da.PD(0.0, 0.0, arm.home, known), None
         return None if torque == "none" else options.row_of("--torque", torque, "tau", arm.n), None
     if torque is not None:
-        raise DalembertError("--follow has its torques from a controller; leave --torque away")
+        raise DalembertError("--follow uses the torques of a controller; leave out --torque")
     for name in named:
         if name not in GAINS[control]:
             takes = ", ".join(f"--{x}" for x in GAINS[control])
-            raise DalembertError(f"--{name} is no gain of --control {control}, which takes {takes}")
+            raise DalembertError(f"--{name} is not a gain of --control {control}, which takes {takes}")
     gains = []
     for name, unless in GAINS[control].items():
         text = given[name]
@@ -328,12 +331,12 @@ def _gain(option: str, text: str) -> Any:
     """One number, or several."""
     numbers = options.list_of(option, text)
     if not numbers:
-        raise DalembertError(f'{option} is "{text}"; it must be one number, or one for each joint')
+        raise DalembertError(f'{option} is "{text}"; it must be one number, or one per joint')
     return numbers[0] if len(numbers) == 1 else numbers
 
 
 def _summary(run: Run, files: list[str | None]) -> None:
-    """A table on stderr: what each joint did, how far it was from the motion, and what became of the energy."""
+    """A table on stderr: the motion of each joint, its tracking error, and the change of the energy."""
     from dalembert.analysis.sizing import joint_units
 
     units, rows, follows = joint_units(run.arm), [], run.follows
@@ -348,12 +351,12 @@ def _summary(run: Run, files: list[str | None]) -> None:
             rows[-1] += [number(float(x), units["position"][i]) for x in errors]
     where = f" → {', '.join(plain(str(path)) for path in files)}" if files else ""
     title = f"{plain(run.arm.name)}: {run.t[-1]:g} s, {len(run.t):,} instants{where}"
-    columns = ["joint", ">at first", ">least", ">most", ">at last", ">peak speed", ">peak |τ|"]
+    columns = ["joint", ">start", ">min", ">max", ">end", ">peak speed", ">peak |τ|"]
     print_table([*columns, *([">RMS error", ">largest"] if follows else [])], rows, title, stderr=True)
     if run.learned is not None:
         learnt = zip(run.parameter_names, run.parameters[0], run.parameters[-1], strict=True)
         adapted = [[plain(name), f"{before:.4g}", f"{after:.4g}"] for name, before, after in learnt]
-        print_table(["parameter", ">at first", ">at last"], adapted, "adapted parameters (SI units)", stderr=True)
+        print_table(["parameter", ">start", ">end"], adapted, "adapted parameters (SI units)", stderr=True)
     say("warning", *(str(saturation) for saturation in run.saturations))
     first, last = (number(float(run.energy[k]), "J") for k in (0, -1))
-    tell(f"energy {first} at first, {last} at last", stderr=True)
+    tell(f"energy {first} at the start, {last} at the end", stderr=True)

@@ -1,4 +1,4 @@
-"""``dalembert size``: a motion in, the drives that it needs out."""
+"""``dalembert size``: check the drives of an arm against a motion, or choose them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import dalembert as da
 from dalembert.cli import options
 from dalembert.cli.terminal import number, plain, print_table, say, tell
 from dalembert.cli.torques import read
+from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from dalembert.analysis.selection import DriveSelection
     from dalembert.analysis.sizing import Sizing
 
-CRITICAL = 10.0  # load inertia / motor inertia above which the usual bands warn
+CRITICAL = 10.0  # ratio of load inertia to motor inertia above which a warning is usual
 
 
 def size(
@@ -34,26 +35,28 @@ def size(
         Path | None, Option(metavar="MOTORS.csv", help="A catalogue: choose the smallest motor for each joint.")
     ] = None,
     gears: Annotated[
-        Path | None, Option(metavar="GEARS.csv", help="A catalogue of gears; without it joints keep their own.")
+        Path | None, Option(metavar="GEARS.csv", help="A catalogue of gears; by default joints keep their own.")
     ] = None,
     joints: Annotated[
-        str | None, Option(metavar='"j1 j2 …"', help="The joints to fit from the catalogues; all unless given.")
+        str | None, Option(metavar='"j1 j2 …"', help="The joints to equip from the catalogues; default: all.")
     ] = None,
-    margin: Annotated[float, Option(metavar="SHARE", help="That every check must leave: 0.2 for green lights.")] = 0.0,
+    margin: Annotated[float, Option(metavar="SHARE", help="Margin that every check must keep: 0.2 for green.")] = 0.0,
     life: Annotated[float | None, Option(metavar="HOURS", help="Life L10 that the gears must reach.")] = None,
     brake_factor: Annotated[
-        float, Option(metavar="FACTOR", help="A brake holds the worst gravity torque times this.")
+        float, Option(metavar="FACTOR", help="Safety factor of a brake on the worst gravity torque.")
     ] = 1.5,
     inertia_ratio: Annotated[
-        float | None, Option(metavar="RATIO", help="The largest load inertia / motor inertia to choose.")
+        float | None, Option(metavar="RATIO", help="The largest ratio of load inertia to motor inertia to choose.")
     ] = None,
     tolerance: options.ToleranceOption = None,
     quantile: Annotated[
-        float, Option(metavar="SHARE", help="Of the robots within --tolerance that keep their light.")
+        float, Option(metavar="SHARE", help="Share of the robots within --tolerance that must keep their rating.")
     ] = 0.95,
+    samples: Annotated[int, Option(metavar="N", help="How many robots within --tolerance are drawn.")] = 10_000,
+    resume: options.ResumeOption = True,
     sweep: Annotated[
         str | None,
-        Option(metavar="JOINT", help="Draw this joint's motor torque and speed over the gear ratio (--plot)."),
+        Option(metavar="JOINT", help="Plot this joint's motor torque and speed against the gear ratio (--plot)."),
     ] = None,
     plot: Annotated[
         str | None,
@@ -70,13 +73,13 @@ def size(
     payload_com: options.PayloadComOption = None,
     loading: options.Loading = options.AS_IT_IS,
 ) -> None:
-    """Judge the drives of an arm by a motion, or choose them from catalogues.
+    """Check the drives of an arm against a motion, or choose drives from catalogues.
 
-    Without --motors the motors and gears of the robot file are judged: utilisation, heat, life, brakes. With it the
-    smallest motor and gear of the catalogues is chosen for every joint, with all joints coupled, and what the next
-    smaller ones fail by is shown.
+    Without --motors the motors and gears of the robot file are checked: utilisation, heat, life, brakes. With --motors
+    the smallest motor and gear of the catalogues are chosen for every joint, with all joints coupled, and the checks
+    that the next smaller ones fail are shown.
 
-    Exit status 3 says that a check is exceeded.
+    Exit status 3 means that a check is exceeded.
     """
     wrench, within = options.wrench_of(tip_wrench), options.tolerances_of(tolerance)
     _fit_together(motors, gears, joints, out, sweep, plot)
@@ -88,7 +91,7 @@ def size(
     if sweep is not None and sweep not in loaded.joint_names:
         near = get_close_matches(sweep, loaded.joint_names, 1)
         hint = f"did you mean '{near[0]}'?" if near else f"the joints are {', '.join(loaded.joint_names)}"
-        raise DalembertError(f"--sweep is '{sweep}', and there is no such joint; {hint}")
+        raise DalembertError(f"--sweep is '{sweep}', but there is no such joint; {hint}")
     table, _ = read(loaded, motion, interpolation)
     selection = None
     if motors is not None:
@@ -99,14 +102,16 @@ def size(
             count = (
                 f"'{without[0]}' has" if len(without) == 1 else f"{len(without)} parts, such as '{without[0]}', have"
             )
-            say("note", f"{count} no price, so that the lightest drives are chosen and not the cheapest")
+            say("note", f"{count} no price, so the lightest drives are chosen instead of the cheapest")
         selection = da.select_drives(
             loaded, table, some_motors, some_gears, joints=joints.split() if joints is not None else None,
             margin=margin, life=life, brake_factor=brake_factor, inertia_ratio=inertia_ratio, tip_wrench=wrench,
         )  # fmt: skip
     sizing = selection.sizing if selection else da.size(loaded, table, wrench, life=life, brake_factor=brake_factor)
     fitted = selection.arm if selection else loaded
-    wider = _under_tolerances(fitted, table, sizing, within, quantile, wrench) if within is not None else {}
+    wider = {}
+    if within is not None:
+        wider = _under_tolerances(fitted, table, sizing, within, quantile, wrench, samples, resume)
     if as_json:
         json.dump(as_data(sizing, selection, wider), sys.stdout, indent=2)
         sys.stdout.write("\n")
@@ -130,21 +135,31 @@ def size(
 
 
 def _fit_together(motors: Any, gears: Any, joints: Any, out: Any, sweep: Any, plot: Any) -> None:
-    """Options that need another one."""
+    """Refuse options that need another one."""
     for value, option in ((gears, "--gears"), (joints, "--joints"), (out, "--out")):
         if value is not None and motors is None:
-            raise DalembertError(f"{option} is about choosing drives, but --motors MOTORS.csv is missing")
+            raise DalembertError(f"{option} applies to choosing drives, but --motors MOTORS.csv is missing")
     if sweep is not None and plot is None:
         raise DalembertError("--sweep draws a picture, but --plot OUT.png is missing")
 
 
 def _under_tolerances(
-    arm: da.Arm, motion: Any, sizing: Sizing, tolerances: da.Tolerances, share: float, wrench: Any
+    arm: da.Arm,
+    motion: Any,
+    sizing: Sizing,
+    tolerances: da.Tolerances,
+    share: float,
+    wrench: Any,
+    samples: int,
+    resume: bool,
 ) -> dict[str, str]:
-    """{joint: light} with the torques that ``share`` of the robots within their tolerances stay below."""
+    """{joint: rating} with the torques that ``share`` of the robots within their tolerances do not exceed."""
     if not 0 < share < 1:
         raise DalembertError(f"--quantile is {share:g}; it must lie between 0 and 1")
-    drawn = da.monte_carlo(arm, motion, tolerances, tip_wrench=wrench)
+    with Bar(f"drawing robots like {arm.name}") as bar:
+        drawn = da.monte_carlo(
+            arm, motion, tolerances, samples, tip_wrench=wrench, progress=bar, resume=options.resuming(resume)
+        )
     return _drives(sizing).lights_at(drawn.quantiles(share))
 
 
@@ -158,7 +173,7 @@ def _drives(sizing: Sizing) -> Drives:
 
 
 def as_data(sizing: Sizing, selection: DriveSelection | None, wider: dict[str, str]) -> dict[str, Any]:
-    """The numbers for programs; what is not known is null."""
+    """The result as data for programs; unknown values are null."""
     rows = _drives(sizing).table()
     known = [
         {key: None if isinstance(x, float) and not math.isfinite(x) else x for key, x in row.items()} for row in rows
@@ -183,7 +198,7 @@ def _print_selection(selection: DriveSelection) -> None:
         for choice in selection.choices
     ]  # fmt: skip
     print_table(["joint", "motor", "gear", ">ratio", f">{selection.criterion}", ">possible"], rows)
-    tell("\nWhy nothing smaller will do", "bold")
+    tell("\nWhy nothing smaller is sufficient", "bold")
     for choice in selection.choices:
         for reason in choice.reasons:
             tell(f"{plain(choice.joint)}: {plain(reason)}")
@@ -194,7 +209,7 @@ def _print(sizing: Sizing, wider: dict[str, str], quantile: float) -> None:
     from dalembert.analysis.drive_formulas import RPM
 
     drives = _drives(sizing)
-    tell(f"Drives of {plain(sizing.arm)} under this motion ({number(sizing.duration)} s, repeated for ever)", "bold")
+    tell(f"Drives of {plain(sizing.arm)} for this motion ({number(sizing.duration)} s, repeated indefinitely)", "bold")
     rows = []
     for drive in drives.joints:
         peak = float(abs(drive.motor_torque).max())
@@ -223,8 +238,8 @@ def _print(sizing: Sizing, wider: dict[str, str], quantile: float) -> None:
         ratios = ", ".join(f"{most:.3g} at '{joint}'" for joint, most in heavy.items())
         say(
             "note",
-            f"load inertia over motor inertia is above {CRITICAL:g}, which is hard to control without a stiff gear: {ratios}; with --motors, "
-            f"--inertia-ratio {CRITICAL:g} chooses larger motors or ratios",
+            f"the ratio of load inertia to motor inertia is above {CRITICAL:g}, which is hard to control without a stiff gear: "
+            f"{ratios}; with --motors, --inertia-ratio {CRITICAL:g} chooses larger motors or ratios",
         )
 
 

@@ -1,4 +1,4 @@
-"""``dalembert studio``: an arm in, its live page in the browser, with a server beside it for what needs Python."""
+"""``dalembert studio``: the live page of an arm in the browser, with a local server for tasks that need Python."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def studio(
     arm: options.ArmArgument,
     motions: options.MotionsArgument = None,
     example: options.ExampleOption = None,
-    port: Annotated[int, Option(metavar="N", help="The port to listen on, on 127.0.0.1; a free one unless given.")] = 0,
+    port: Annotated[int, Option(metavar="N", help="The port to listen on, on 127.0.0.1; default: a free one.")] = 0,
     browser: Annotated[
-        bool, Option("--browser/--no-browser", help="Open the page in a browser, or print its address only.")
+        bool, Option("--browser/--no-browser", help="Open the page in a browser, or only print its address.")
     ] = True,
     limits: options.LimitsSourceOption = None,
     interpolation: options.InterpolationOption = "auto",
@@ -31,11 +31,11 @@ def studio(
     payload_com: options.PayloadComOption = None,
     loading: options.Loading = options.AS_IT_IS,
 ) -> None:
-    """Open the live page of an arm in the browser, with a local server for what needs Python.
+    """Open the live page of an arm in the browser, with a local server for tasks that need Python.
 
-    It loads other robots and logs, identifies parameters, finds the least time of a motion, makes kernels for a changed
-    structure, and saves. It listens on 127.0.0.1 alone, with a token in its address, reads and writes in the folder of the robot
-    file (the current one for a shipped arm), and stops with Ctrl-C.
+    It loads other robots and logs, identifies parameters, finds the shortest duration of a motion, compiles kernels for
+    a changed structure, and saves files. It listens on 127.0.0.1 only, with a token in its address, reads and writes in
+    the folder of the robot file (the current folder for a shipped arm), and stops with Ctrl-C.
     """
     if motions and example is not None:
         raise DalembertError(f"--example {example} and {motions[0]} are both given; choose one")

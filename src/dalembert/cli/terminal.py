@@ -1,4 +1,4 @@
-"""Showing things to a person: tables and sentences. Rich is imported by what prints."""
+"""Terminal output: tables and sentences. Rich is imported only by the functions that print."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-PIPE_WIDTH = 160  # columns where no terminal says how many there are: one line for each row
-EMPTY = ("", "–")  # cells that say nothing
+PIPE_WIDTH = 160  # columns when there is no terminal to report its width: one line per row
+EMPTY = ("", "–")  # cells without content
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A console for plain words: nothing a robot file says is taken for markup."""
+    """A console for plain text: nothing in a robot file is interpreted as markup."""
     from rich.console import Console
 
     screen = Console(stderr=stderr, markup=False, emoji=False, highlight=False)
@@ -28,7 +28,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def say(kind: str, *sentences: str) -> None:
-    """``kind: sentence`` to stderr for each sentence, on one line, whatever it quotes."""
+    """Print ``kind: sentence`` to stderr for each sentence, on one line, whatever it quotes."""
     styles = {"error": "bold red", "warning": "yellow", "note": "cyan"}
     for sentence in sentences:
         console(stderr=True).print(f"{kind}:", plain(sentence), style=styles.get(kind), soft_wrap=True)
@@ -36,7 +36,7 @@ def say(kind: str, *sentences: str) -> None:
 
 @contextmanager
 def saying_warnings() -> Iterator[None]:
-    """Warnings of the work, each once, as sentences on stderr when it is done; an error leaves them unsaid."""
+    """Collect warnings during the work and print each once on stderr at its end; an error discards them."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
@@ -44,12 +44,12 @@ def saying_warnings() -> Iterator[None]:
 
 
 def plain(text: str) -> str:
-    """The text without what could move the cursor or ring a bell."""
+    """The text without characters that could move the cursor or ring the bell."""
     return "".join(c if c.isprintable() else " " if c.isspace() else "�" for c in text)
 
 
 def tell(words: str, style: str | None = None, *, stderr: bool = False) -> None:
-    """The words, on as many lines as they have, however long."""
+    """Print the text without wrapping, however long its lines are."""
     console(stderr=stderr).print(words, style=style, soft_wrap=True)
 
 
@@ -60,7 +60,7 @@ def print_table(
     *,
     stderr: bool = False,
 ) -> None:
-    """A table, with or without a title. A heading that begins with ``>`` is set to the right; empty columns are left out."""
+    """Print a table, optionally with a title. A heading that begins with ``>`` is right-aligned; empty columns are left out."""
     from rich import box
     from rich.table import Table
 
@@ -80,7 +80,7 @@ def print_table(
 
 
 def number(value: float | None, unit: str = "", digits: int = 4) -> str:
-    """A number as a table shows it; what is not known is a dash.
+    """A number as shown in a table; an unknown value is a dash.
 
     >>> number(10000.0, "N m"), number(-0.0), number(1.23456), number(None)
     ('10000 N m', '0', '1.235', '–')
@@ -93,14 +93,14 @@ def number(value: float | None, unit: str = "", digits: int = 4) -> str:
 
 
 def numbers(values: Iterable[float], digits: int = 4) -> str:
-    """Several numbers, with spaces between; what is 1e-12 or less beside the largest is shown as 0."""
+    """Several numbers, separated by spaces; values of 1e-12 or less of the largest are shown as 0."""
     listed = list(values)
     small = 1e-12 * max(map(abs, listed), default=0.0)
     return " ".join(number(0.0 if abs(x) <= small else x, digits=digits) for x in listed)
 
 
 def finite(value: Any) -> Any:
-    """The same for JSON: arrays as lists, and null for what JSON has no number for, such as an infinite limit."""
+    """The value for JSON: arrays as lists, and null for numbers that JSON does not have, such as an infinite limit."""
     if hasattr(value, "tolist"):
         return finite(value.tolist())
     if isinstance(value, dict):

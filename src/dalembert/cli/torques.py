@@ -1,4 +1,4 @@
-"""``dalembert torques``: a motion file in, a torque file and a short summary out."""
+"""``dalembert torques``: the torques of a motion file, as a file and a short summary."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dalembert.trajectory.csv_file import Array, MotionTable
     from dalembert.trajectory.scaling_table import ScalingTable
 
-CHUNK = 1 << 15  # instants computed at a time, so that Ctrl-C and the bar work
+CHUNK = 1 << 15  # instants computed at a time, so that Ctrl-C and the progress bar work
 
 
 def torques(
@@ -34,7 +34,7 @@ def torques(
     output: Annotated[str, options.written_to("OUT.csv", "torques")] = "-",
     force: Annotated[bool, options.overwriting("OUT.csv")] = False,
     check_limits: Annotated[
-        bool, Option("--check-limits", help="Exit with status 3 when a joint needs more than its effort limit.")
+        bool, Option("--check-limits", help="Exit with status 3 if a joint exceeds its effort limit.")
     ] = False,
     scaling: Annotated[
         str | None,
@@ -51,17 +51,19 @@ def torques(
 ) -> None:
     """Compute the joint torques of a motion (inverse dynamics).
 
-    MOTION.csv has a header and the columns t (s), q1 … qn (rad; m for sliding joints), qd1 … qdn (rad/s; m/s)
-    and qdd1 … qddn (rad/s²; m/s²), in any order; other separators and units in the header, such as q1 [deg], are heeded.
+    MOTION.csv has a header and the columns t (s), q1 … qn (rad; m for prismatic joints), qd1 … qdn (rad/s; m/s) and
+    qdd1 … qddn (rad/s²; m/s²), in any order; other separators, and units in the header such as q1 [deg], are
+    recognised.
 
     A payload (columns payload in kg, payload_x … payload_z in m) and a wrench at the tip (fx … fz, mx … mz) may change
-    along the motion: each value counts from its own row on.
+    along the motion: each value applies from its own row on.
 
-    OUT.csv gets t (s), tau1 … taun (N m; N for sliding joints), and what MOTION.csv carries. A summary goes to stderr.
+    OUT.csv gets t (s), tau1 … taun (N m; N for prismatic joints), and the payload and wrench columns of MOTION.csv. A
+    summary goes to stderr.
     """
     wrench = options.wrench_of(tip_wrench)
     if scaling is not None and wrench is not None:
-        raise DalembertError("--scaling has no force at the tip: leave out --tip-wrench, or --scaling")
+        raise DalembertError("--scaling does not support a force at the tip: leave out --tip-wrench, or --scaling")
     loaded = options.load(arm, loading, payload, payload_com)
     if check_limits:
         need_effort_limits(loaded)
@@ -89,7 +91,7 @@ def torques(
 
 
 def trajectory(path: Path, arm: da.Arm, interpolation: Interpolation) -> da.Trajectory:
-    """The motion of a file that has been read, and its doubts told, before."""
+    """The motion of a file that has been read before, and whose warnings have been printed."""
     import warnings
 
     from dalembert.trajectory.monotone import InterpolationWarning
@@ -100,7 +102,7 @@ def trajectory(path: Path, arm: da.Arm, interpolation: Interpolation) -> da.Traj
 
 
 def show_scaling(table: ScalingTable) -> None:
-    """What stretching the time of the motion does to its torques, S 7.7, on stderr."""
+    """The effect of stretching the time of the motion on its torques, S 7.7, on stderr."""
     first, *others = table.columns
     rows = [[plain(cell) for cell in row] for row in table.rows]
     print_table([first, *(f">{heading}" for heading in others)], rows, "time stretched by a factor c", stderr=True)
@@ -108,7 +110,7 @@ def show_scaling(table: ScalingTable) -> None:
 
 
 def read(arm: da.Arm, path: Path, interpolation: str = "auto") -> tuple[MotionTable, list[str]]:
-    """The motion in a file, and how it was read; what there is to know goes to stderr."""
+    """The motion in a file, and how it was read; notes and warnings go to stderr."""
     from dalembert.robot.tables import some
     from dalembert.trajectory.csv_file import read_motion
     from dalembert.trajectory.events import events_of
@@ -119,7 +121,7 @@ def read(arm: da.Arm, path: Path, interpolation: str = "auto") -> tuple[MotionTa
     if table.reconstructed:
         source = "qd" if table.reconstructed == ("qdd",) else "q"
         how.append(
-            f"{path}: {' and '.join(table.reconstructed)} are not in the file and were made from {source}, "
+            f"{path}: {' and '.join(table.reconstructed)} are not in the file and were computed from {source}, "
             f"by a {'quintic spline' if table.spline else 'monotone curve'} without phase shift"
         )
     say("note", *how)
@@ -127,7 +129,7 @@ def read(arm: da.Arm, path: Path, interpolation: str = "auto") -> tuple[MotionTa
     if not arm.robot.mass:
         say(
             "warning",
-            f"arm '{arm.name}' has no masses, so that no torque comes from its links: give them masses or shapes",
+            f"arm '{arm.name}' has no masses, so its links cause no torque: give them masses or shapes",
         )
     if carried := events_of(table.t, table.payload, table.wrench):
         say("note", f"{path}: the motion carries a {some(list(map(str, carried)), 3, '; a ')}")
@@ -139,7 +141,7 @@ def read(arm: da.Arm, path: Path, interpolation: str = "auto") -> tuple[MotionTa
 def titled_motions(
     arm: da.Arm, paths: Sequence[Path], interpolation: Interpolation
 ) -> list[tuple[str, str, da.Trajectory]]:
-    """The motions of files for a page: the name, a note on how it was read, the motion."""
+    """The motions of files for a page: the name, a note on how it was read, and the motion."""
     titled = []
     for path in paths:
         _, how = read(arm, path, interpolation)
@@ -149,7 +151,7 @@ def titled_motions(
 
 
 def write(output: str, names: Sequence[str], columns: Sequence[Array], *, force: bool) -> None:
-    """Columns under their names to a file, whole or not at all, or to the screen ("-")."""
+    """Write named columns to a file, atomically, or to the screen ("-")."""
     from dalembert.trajectory.csv_file import write_table
 
     if output == "-":
@@ -161,7 +163,7 @@ def write(output: str, names: Sequence[str], columns: Sequence[Array], *, force:
 
 
 def _torques(arm: da.Arm, motion: MotionTable, tip_wrench: tuple[float, ...] | None) -> Array:
-    """τ for the whole motion."""
+    """τ of the whole motion."""
     import numpy as np
 
     from dalembert.analysis.motion_samples import MotionSamples
@@ -180,18 +182,18 @@ def _torques(arm: da.Arm, motion: MotionTable, tip_wrench: tuple[float, ...] | N
 
 
 def need_effort_limits(arm: da.Arm, remedy: str = "") -> None:
-    """Every joint must have an effort limit, or a sentence says which have none."""
+    """Raise an error that lists the joints without an effort limit, if there are any."""
     from dalembert.analysis.sizing import without_effort_limit
 
     if without := without_effort_limit(arm):
         raise DalembertError(
-            f"--check-limits needs effort limits, and robot '{arm.name}' has limits missing at "
+            f"--check-limits needs effort limits, but robot '{arm.name}' has no limits at "
             f"{'joint' if len(without) == 1 else 'joints'} {', '.join(without)}{remedy}"
         )
 
 
 def _summary(arm: da.Arm, t: Array, tau: Array, output: str) -> list[str]:
-    """A table on stderr: what each joint needs, and how much of its limit is left; a sentence for each that needs more."""
+    """A table on stderr: peak torque and margin of each joint; returns a sentence for each limit that is exceeded."""
     from rich.text import Text
 
     from dalembert.analysis.sizing import ROUNDING, demand, joint_units

@@ -1,11 +1,11 @@
-"""From the coordinates that are held to those of the tree: q = γ(q_a), q̇ = Γ q̇_a, q̈ = Γ q̈_a + Γ̇ q̇_a.
+"""From independent coordinates to those of the tree: q = γ(q_a), q̇ = Γ q̇_a, q̈ = Γ q̈_a + Γ̇ q̇_a.
 
-Of an open arm γ is the identity. Joints that a coupling makes follow others are functions of them, q̇_p = S q̇_k. Of a
-closed chain the loops are cut, and the passive joints of the tree that is left follow from the actuated ones.
-Γ = ∂γ/∂q_a is never differentiated: what the loop asks of velocities,
+For an open arm γ is the identity. Coupled joints are functions of the joints that they follow, q̇_p = S q̇_k. In a
+closed chain the loops are cut, and the passive joints of the remaining tree follow from the actuated ones.
+Γ = ∂γ/∂q_a is never obtained by differentiation: the velocity constraint of the loop,
 Φ_p q̇_p + Φ_k q̇_k = 0, gives its columns, and the same equation differentiated once more gives Γ̇. Applied
-backwards, Φ_pᵀ λ = τ_p, it gives the force λ at the cut: the passive joints have no motor, so the loop must
-exert what the tree asks of them.
+in reverse, Φ_pᵀ λ = τ_p, it gives the force λ at the cut: the passive joints have no motor, so the loop must
+exert what the tree requires of them.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from dalembert.robot.mechanism import Mechanism
 
 AnyMechanism = Mechanism | CoupledMechanism
 NAN = float("nan")
-SINGULAR = 1e-9  # of the sine between the two ways in which the passive joints move the cut
+SINGULAR = 1e-9  # sine of the angle between the directions in which the two passive joints move the cut
 
 
 class Angle:
-    """A joint position that is known by its cosine and sine; a constant may be added to it."""
+    """A joint position given by its cosine and sine; a constant may be added to it."""
 
     __slots__ = ("_cos", "_sin", "shift")
 
@@ -82,7 +82,7 @@ def _sum_of(weights: Values, values: Values) -> Scalar:
     return total
 
 
-# -- how passive joints follow -------------------------------------------------------------------
+# -- dependence of passive joints ----------------------------------------------------------------
 
 
 class _Two:
@@ -103,7 +103,7 @@ class _Two:
 
 
 class Many:
-    """m ≥ p equations that agree, for p passive joints: Φ_p = Q R by Gram and Schmidt, twice for accuracy."""
+    """m ≥ p consistent equations for p passive joints: Φ_p = Q R by Gram–Schmidt, applied twice for accuracy."""
 
     def __init__(self, columns: Sequence[Values]) -> None:
         self.Q: Grid = []
@@ -131,7 +131,7 @@ class Many:
         return x
 
     def solve_transposed(self, t: Values) -> list[Scalar]:
-        """The least λ with Φ_pᵀ λ = t."""
+        """The minimum-norm λ with Φ_pᵀ λ = t."""
         z: list[Scalar] = []
         for k in range(len(self.Q)):
             rest = t[k]
@@ -143,7 +143,7 @@ class Many:
 
 @dataclass
 class Cut:
-    """Some loops and the passive joints they determine: Φ_p q̇_p + Φ_k q̇_k = 0."""
+    """Some loops and the passive joints that they determine: Φ_p q̇_p + Φ_k q̇_k = 0."""
 
     loops: tuple[int, ...]
     passive: tuple[int, ...]
@@ -171,7 +171,7 @@ class Cut:
         return [dot([columns[j][r] for j in joints], [v[j] for j in joints]) for r in range(m)]
 
     def pull(self, tau: list[Scalar]) -> list[Scalar]:
-        """Move what the passive joints must bear to the known ones; the force λ at the cuts."""
+        """Transfer the torques of the passive joints to the known ones; returns the force λ at the cuts."""
         force = self.inverse.solve_transposed([tau[i] for i in self.passive])
         for j in self.known:
             tau[j] = tau[j] - dot(self.columns[j], force)
@@ -186,7 +186,7 @@ class Cut:
 
 @dataclass
 class Explicit:
-    """Joints that are functions of known ones: q̇_p = S q̇_k, and Ṡ where S is not constant."""
+    """Joints that are functions of known ones: q̇_p = S q̇_k, with Ṡ if S is not constant."""
 
     passive: tuple[int, ...]
     known: tuple[int, ...]
@@ -206,7 +206,7 @@ class Explicit:
             v[i] = v[i] + _sum_of(row, [column[j] for j in self.known])
 
     def pull(self, tau: list[Scalar]) -> list[Scalar]:
-        """τ_k + Sᵀ τ_p; there is no cut and no force at one."""
+        """τ_k + Sᵀ τ_p; there is no cut, and therefore no force at it."""
         t = [tau[i] for i in self.passive]
         for k, j in enumerate(self.known):
             tau[j] = tau[j] + _sum_of([row[k] for row in self.slopes], t)
@@ -220,9 +220,9 @@ class Explicit:
 
 
 class Chain:
-    """A mechanism at one state: q of its tree, and Γ and Γ̇ as things that can be applied.
+    """A mechanism at one state: q of its tree, and Γ and Γ̇ as operators.
 
-    With ``forces`` the equations of loops with a linear closure are set up too: their λ is wanted.
+    With ``forces``, the equations of loops with a linear closure are set up too, so that λ can be computed.
     """
 
     def __init__(self, closed: AnyMechanism, q_a: Values, qd_a: Values | None = None, forces: bool = False) -> None:
@@ -249,7 +249,7 @@ class Chain:
                 step.differentiate(self)
 
     def _explicit(self, closure: Closure) -> Explicit:
-        """How joints follow whose closure gives them as functions."""
+        """The relation of joints whose closure gives them as functions."""
         if isinstance(closure, PolynomialClosure | Formula):
             x, curve = [self.q[j] for j in closure.known], closure
             return Explicit(
@@ -259,7 +259,7 @@ class Chain:
         return Explicit(closure.passive, closure.known, closure.A)
 
     def _cut(self, loops: tuple[int, ...], passive: tuple[int, ...]) -> Cut:
-        """How joints follow that loops determine."""
+        """The relation of joints that are determined by loops."""
         _, columns = stacked(self.tree, [self.closed.loops[k] for k in loops], self.q)
         known = tuple(j for j in sorted(columns) if j not in passive)
         inside = [columns[i] for i in passive]
@@ -299,7 +299,7 @@ class Chain:
 
     @property
     def Gamma(self) -> Grid:
-        """Γ by columns: n of them, N long."""
+        """Γ by columns: n columns of length N."""
         return [self.push([1.0 if i == j else 0.0 for i in range(self.n)]) for j in range(self.n)]
 
     def Gamma_dot(self, Gamma: Grid) -> Grid:
@@ -311,7 +311,7 @@ class Chain:
 
 
 def on_tree(mechanism: AnyMechanism, values: Values) -> list[Scalar]:
-    """Values of the joints that are held on all joints of the tree, with 0 for those that follow."""
+    """Values of the independent joints, extended to all joints of the tree by 0 for dependent ones."""
     v: list[Scalar] = [0.0] * mechanism.tree.n
     for i, x in zip(mechanism.actuated, values, strict=True):
         v[i] = x
@@ -319,7 +319,7 @@ def on_tree(mechanism: AnyMechanism, values: Values) -> list[Scalar]:
 
 
 def place(mechanism: AnyMechanism, closure: Closure, q: list[Scalar]) -> None:
-    """γ: put the joints of the tree that follow by ``closure`` into q."""
+    """γ: write the joints of the tree that ``closure`` determines into q."""
     bodies = mechanism.tree.bodies
     if isinstance(closure, Triangle):
         loop = mechanism.loops[closure.loop]
@@ -337,14 +337,14 @@ def place(mechanism: AnyMechanism, closure: Closure, q: list[Scalar]) -> None:
             q[i] = _added(terms) + b
         elif not bodies[i].revolute or not closure.loops:
             q[i] = b + _sum_of([a for a, _ in terms], [x for _, x in terms])
-        else:  # sums that differ in sign only share their sine and cosine
+        else:  # sums that differ only in sign share their sine and cosine
             weight = 1.0 if not terms or terms[0][0] > 0 else -1.0
             x = _sum_of([weight * a for a, _ in terms], [y for _, y in terms])
             q[i] = Angle(cos(x), weight * sin(x), b)
 
 
 def _added(terms: Sequence[tuple[float, Any]]) -> Angle:
-    """The sum of angles, some of which are known by cosine and sine only."""
+    """The sum of angles, some of which are given only by cosine and sine."""
     c: Scalar = 1.0
     s: Scalar = 0.0
     for a, x in terms:

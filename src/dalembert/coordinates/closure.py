@@ -1,16 +1,16 @@
-"""How the other joints of the tree follow from those that are held: q = γ(q_a).
+"""How the dependent joints of the tree follow from the independent ones: q = γ(q_a).
 
-Couplings say it themselves: :class:`Linear` for mimic joints, coupled wrists and screws, :class:`PolynomialClosure`. The
-passive joints of a closed chain follow in one of three ways, the first that holds is taken:
+Couplings state it explicitly: :class:`Linear` for mimic joints, coupled wrists and screws, :class:`PolynomialClosure`.
+The passive joints of a closed chain follow in one of three ways, of which the first applicable one is used:
 
-* :class:`Linear`: q_p = A q_k + b. Parallelograms are such: ϑ_2' = ϑ_1'' − ϑ_1', ϑ_3' = π − ϑ_2'
-  (S 7.3.3 by its 2.64). Found by trying: where A at one pose is made of whole numbers, the straight
-  line through that pose is put into the loop's equations at poses far and wide.
-* :class:`Triangle`: a planar loop with two passive joints, one of which may slide (:mod:`triangles`).
-* otherwise Newton's method, by the caller: no closure has loops then.
+* :class:`Linear`: q_p = A q_k + b, as in parallelograms: ϑ_2' = ϑ_1'' − ϑ_1', ϑ_3' = π − ϑ_2'
+  (S 7.3.3 by its 2.64). It is found by trial: if A consists of integers at one configuration, the straight
+  line through that configuration is substituted into the loop's equations at widely spread configurations.
+* :class:`Triangle`: a planar loop with two passive joints, one of which may be prismatic (:mod:`triangles`).
+* otherwise Newton's method, applied by the caller: no closure contains loops then.
 
-A loop may stand on joints that an earlier loop has determined, or that follow actuated ones; what follows a passive
-joint comes after the loops.
+A loop may contain joints that an earlier loop has determined, or that follow actuated ones; joints that follow a
+passive joint come after the loops.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from dalembert.robot.mechanism import Body, Mechanism, mechanism, places
 from dalembert.robot.model import Robot
 from dalembert.robot.placement import Placement
 
-WHOLE = 1e-7  # how near to whole numbers the entries of A must be before they are tried
+WHOLE = 1e-7  # tolerance within which the entries of A must be integers to be tried
 
 
 @dataclass(frozen=True)
 class Linear:
-    """q_p = A q_k + b, for the loops ``loops`` (numbers) and their passive joints; for a coupling there are none."""
+    """q_p = A q_k + b, for the loops ``loops`` (numbers) and their passive joints; a coupling has no loops."""
 
     loops: tuple[int, ...]
     passive: tuple[int, ...]
@@ -56,7 +56,7 @@ class Linear:
     kind = "linear"
 
     def values(self, x: Sequence[Any]) -> list[Any]:
-        """The joints that follow, from those that they follow, in numbers or arrays."""
+        """The dependent joints from those that they follow, as numbers or arrays."""
         rows = zip(self.A, self.b, strict=True)
         return [sum((a * y for a, y in zip(row, x, strict=True) if a), start=b) for row, b in rows]
 
@@ -73,7 +73,7 @@ class PolynomialClosure:
     loops: tuple[int, ...] = ()
 
     def values(self, x: Sequence[Any]) -> list[Any]:
-        """The joint that follows, from the one that it follows."""
+        """The dependent joint from the one that it follows."""
         return [horner(self.coefficients, x[0])]
 
     def slopes(self, x: Sequence[Scalar]) -> list[list[Scalar]]:
@@ -112,12 +112,12 @@ Closure = Coupled | Triangle
 
 @dataclass(frozen=True)
 class CoupledMechanism:
-    """A tree some of whose joints follow from others, ready for the equations; of closed chains, what the cuts leave.
+    """A tree with dependent joints in the form used by the equations of motion; closed chains are cut.
 
     actuated  the bodies of the tree that q_a moves, in the order of q_a
-    passive   for every loop the joints it determines
-    pose      the assembled pose that the branches name, of all joints of the tree
-    closures  how γ is computed, in order; none of a loop: by Newton from the pose
+    passive   for every loop the joints that it determines
+    pose      the assembled configuration near the branches, for all joints of the tree
+    closures  how γ is computed, in order; if none contains a loop, by Newton's method from the pose
     """
 
     tree: Mechanism
@@ -131,11 +131,11 @@ class CoupledMechanism:
 
     @property
     def n(self) -> int:
-        """How many actuated joints there are."""
+        """Number of actuated joints."""
         return len(self.actuated)
 
     def with_tree(self, tree: Mechanism) -> CoupledMechanism:
-        """The same closures on another tree."""
+        """The same closures for another tree."""
         return replace(self, tree=tree)
 
     @property
@@ -150,12 +150,12 @@ class CoupledMechanism:
 
     @property
     def omitted(self) -> tuple[str, ...]:
-        """The summands of S (7.40), in the coordinates that are held, that an approximate model leaves out."""
+        """The summands of S (7.40), in independent coordinates, that an approximate model omits."""
         return self.tree.omitted
 
     @property
     def base(self) -> Placement:
-        """Where the root stands in the base frame."""
+        """The pose of the root in the base frame."""
         return self.tree.base
 
     @property
@@ -165,27 +165,27 @@ class CoupledMechanism:
 
     @property
     def tip(self) -> Placement:
-        """Where the tip stands on it."""
+        """The pose of the tip on that body."""
         return self.tree.tip
 
     @property
     def contacts(self) -> tuple[tuple[int, Placement], ...]:
-        """The frames at which wrenches act, on bodies of the tree; none where that is the tip alone."""
+        """The frames at which wrenches act, on bodies of the tree; empty if that is only the tip."""
         return self.tree.contacts
 
     @property
     def home(self) -> list[float]:
-        """The actuated joints in the pose that the branches name."""
+        """The actuated joints in the configuration given by the branches."""
         return [self.pose[i] for i in self.actuated]
 
     @property
     def by_newton(self) -> bool:
-        """Whether the closure is found by iteration; q is then that of all joints of the tree."""
+        """Whether the loops are closed iteratively; q then contains all joints of the tree."""
         return bool(self.loops) and not any(closure.loops for closure in self.closures)
 
     @property
     def wound(self) -> set[int]:
-        """The joints of the tree that are known by cosine and sine: those of loops that turn, and what follows them."""
+        """The joints of the tree known by cosine and sine: revolute joints of loops, and joints that follow them."""
         every = {i for group in self.passive for i in group if self.tree.bodies[i].revolute}
         for closure in self.closures:
             if isinstance(closure, Linear) and not closure.loops:
@@ -197,24 +197,24 @@ class CoupledMechanism:
 
     @property
     def linear(self) -> bool:
-        """Whether q is linear in q_a: Γ is constant."""
+        """Whether q is linear in q_a, so that Γ is constant."""
         return not self.by_newton and all(closure.kind == "linear" for closure in self.closures)
 
     def follow(self, q: Any) -> None:
-        """Put the joints that follow by couplings where they belong, in an array (…, N) of all joints of the tree."""
+        """Set the coupled joints in an array (…, N) of all joints of the tree."""
         _put([closure for closure in self.closures if not isinstance(closure, Triangle) and not closure.loops], q.T)
 
 
-# -- which way -----------------------------------------------------------------------------------
+# -- choice of the closure -----------------------------------------------------------------------
 
 
 def mechanism_of(robot: Robot) -> Mechanism | CoupledMechanism:
-    """What the equations see of a robot: its tree, with the coordinates that are held where these are others."""
+    """The mechanism of a robot: its tree, with independent coordinates if there are dependent joints."""
     return coupled_mechanism(robot) if robot.loops or robot.couplings else mechanism(robot)
 
 
 def couplings_of(robot: Robot, tree: Mechanism) -> tuple[Coupled, ...]:
-    """The couplings on the bodies of the tree, each after those that it stands on."""
+    """The couplings in terms of the bodies of the tree, each after those that it depends on."""
     number = {body.name: i for i, body in enumerate(tree.bodies)}
     out: list[Coupled] = []
     for coupling in in_order(robot.couplings):
@@ -230,14 +230,14 @@ def couplings_of(robot: Robot, tree: Mechanism) -> tuple[Coupled, ...]:
 
 
 def _put(couplings: Sequence[Coupled], q: Any) -> None:
-    """Set the joints that follow, in a list (or an array whose first axis is that) of all joints of the tree."""
+    """Set the coupled joints in a list (or along the first axis of an array) of all joints of the tree."""
     for closure in couplings:
         for i, x in zip(closure.passive, closure.values([q[j] for j in closure.known]), strict=True):
             q[i] = x
 
 
 def _around_loops(couplings: Sequence[Coupled], passive: Container[int]) -> tuple[list[Coupled], list[Coupled]]:
-    """The couplings that stand on actuated joints alone, and those that stand on passive ones."""
+    """The couplings that depend only on actuated joints, and those that depend on passive ones."""
     before: list[Coupled] = []
     after: list[Coupled] = []
     late: set[int] = set()
@@ -251,7 +251,7 @@ def _around_loops(couplings: Sequence[Coupled], passive: Container[int]) -> tupl
 
 
 def _known_by_cosine(robot: Robot, tree: Mechanism, couplings: Sequence[Coupled], passive: Container[int]) -> None:
-    """Refuse what would need the angle itself of a joint of which a loop gives cosine and sine."""
+    """Refuse couplings that require the angle itself of a joint for which a loop gives only cosine and sine."""
     unwound = {i for i in range(tree.n) if i in passive and tree.bodies[i].revolute}
     for closure in couplings:
         if not unwound.intersection(closure.known):
@@ -261,9 +261,9 @@ def _known_by_cosine(robot: Robot, tree: Mechanism, couplings: Sequence[Coupled]
             uneven = next((part for part in parts if part[0] != round(part[0]) or not tree.bodies[i].revolute), None)
             if uneven is not None:
                 raise RobotError(
-                    f"robot '{robot.name}': joint '{tree.bodies[i].name}' follows joint '{tree.bodies[uneven[1]].name}', whose angle "
-                    "a loop gives by its cosine and sine only; a revolute joint can follow it by a whole number, "
-                    "others must follow actuated joints"
+                    f"robot '{robot.name}': joint '{tree.bodies[i].name}' follows joint '{tree.bodies[uneven[1]].name}', for which "
+                    "a loop gives only the cosine and sine of its angle; a revolute joint can follow it with an integer factor, "
+                    "and other joints must follow actuated joints"
                 )
             if parts:
                 unwound.add(i)
@@ -275,7 +275,7 @@ def loops_of(robot: Robot) -> tuple[Loop, ...]:
 
 
 def coupled_mechanism(robot: Robot) -> CoupledMechanism:
-    """Cut the loops, assemble them once near their branches, and find how they are closed and what follows what."""
+    """The mechanism with its loops cut and assembled near their branches, and with closures of all dependent joints."""
     tree, at = mechanism(robot), places(robot)
     number = {body.name: i for i, body in enumerate(tree.bodies)}
     loops = tuple(describe(tree, at, loop) for loop in robot.loops)
@@ -306,22 +306,22 @@ def coupled_mechanism(robot: Robot) -> CoupledMechanism:
 def _closed_pose(
     robot: Robot, tree: Mechanism, loops: Sequence[AnyLoop], passive: Sequence[int], start: list[float]
 ) -> list[float]:
-    """All joints of the tree with the loops closed, near ``start``; angles of passive joints between −π and π."""
+    """All joints of the tree with the loops closed, near ``start``; angles of passive joints are between −π and π."""
     pose = assembled(tree, loops, passive, start)
     names = ", ".join(f"'{loop.name}'" for loop in robot.loops)
     taken = _freedoms(tree, loops, start if pose is None else pose)
     if pose is None:
-        counts = f" (or other passive joints: it takes {taken} freedoms away there, and {len(passive)} are passive)"
+        counts = f" (or other passive joints: it has {taken} independent constraints there, and {len(passive)} passive joints)"
         raise ClosureError(
-            f"robot '{robot.name}': loop {names} cannot be closed near the pose of its branch; "
-            "name positions of its joints at which it is nearly closed, as branch = { joint = position }"
+            f"robot '{robot.name}': loop {names} cannot be closed near the configuration of its branch; "
+            "give positions of its joints at which it is nearly closed, as branch = { joint = position }"
             + counts * (taken != len(passive)),
             "branch", robot.loops[0].name,
         )  # fmt: skip
     if taken > len(passive):
         raise RobotError(
-            f"robot '{robot.name}': loop {names} takes {taken} freedoms away, and only {len(passive)} of the joints are "
-            "passive; name as many, or none to have them chosen"
+            f"robot '{robot.name}': loop {names} has {taken} independent constraints, but only {len(passive)} passive joints; "
+            "name as many passive joints, or none to have them chosen automatically"
         )
     for i in passive:
         if tree.bodies[i].revolute:
@@ -330,19 +330,19 @@ def _closed_pose(
 
 
 def _freedoms(tree: Mechanism, loops: Sequence[AnyLoop], q: Sequence[float]) -> int:
-    """How many joints the loops together determine at a pose: the rank of Φ."""
+    """Number of joints that the loops together determine at a configuration: the rank of Φ."""
     _, columns = stacked(tree, loops, q)
     return len(independent(list(columns.values())))
 
 
 def _check_counts(robot: Robot, tree: Mechanism, loops: Sequence[AnyLoop], passive: Sequence[tuple[int, ...]]) -> None:
     for loop, joints in zip(loops, passive, strict=True):
-        # with slides some loops determine less; that is counted at the pose
+        # with prismatic joints some loops determine fewer joints, which are counted at the assembled configuration
         if isinstance(loop, Plane) and len(joints) != 2 and not any(loop.slide):
             around = ", ".join(tree.bodies[i].name for i in loop.ends.joints)
             raise RobotError(
-                f"robot '{robot.name}': loop '{loop.ends.name}' is planar and determines 2 joints, and {len(joints)} "
-                f"are passive in it; the joints around it are {around}"
+                f"robot '{robot.name}': loop '{loop.ends.name}' is planar and determines 2 joints, but has {len(joints)} "
+                f"passive joints; the joints around it are {around}"
             )
 
 
@@ -353,7 +353,7 @@ def _in_sequence(
     actuated: Sequence[int],
     pose: Sequence[float],
 ) -> tuple[Closure, ...] | None:
-    """Each loop by itself, after those it stands on; None where that does not work out."""
+    """The closures of the loops one by one, each after those that it depends on; None if that is not possible."""
     known, waiting = set(actuated), list(range(len(loops)))
     out: list[Closure] = []
     while waiting:
@@ -384,7 +384,7 @@ def _linear(
     pose: Sequence[float],
 ) -> Linear | None:
     chosen = [loops[k] for k in which]
-    near = list(pose)  # away from a pose that may be special
+    near = list(pose)  # away from a configuration that may be special
     for k, i in enumerate(known):
         near[i] += 0.05 * math.sqrt(2.0 + k)
     at = assembled(tree, chosen, passive, near)
@@ -405,7 +405,7 @@ def _linear(
          for i, row in zip(passive, A, strict=True)]  # fmt: skip
     size = size_of(tree, chosen, at)
     constants = list(zip(passive, A, b, strict=True))
-    for trial in range(1, 13):  # an equation of sines and cosines that holds at so many poses holds everywhere
+    for trial in range(1, 13):  # a trigonometric equation that holds at this many points holds everywhere
         far = list(at)
         for k, i in enumerate(known):
             far[i] = math.remainder(1.7 * trial * math.sqrt(2.0 + k) + 0.3 * trial * trial, 6.0)
@@ -419,7 +419,7 @@ def _linear(
 
 
 def _round_angle(b: float, revolute: bool) -> float:
-    """A constant angle between −π and π; those that are meant to be twelfths of π are."""
+    """A constant angle between −π and π; values near twelfths of π are rounded to them."""
     if not revolute:
         return 0.0 if abs(b) < 1e-12 else b
     b = math.remainder(b, 2.0 * math.pi)

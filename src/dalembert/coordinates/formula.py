@@ -1,4 +1,4 @@
-"""Joints that follow others by formulas: a user's q = f(y), written in SymPy and traced like all equations."""
+"""Joints that follow others by formulas: a user's q = f(y), written in SymPy and traced like all other equations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "tan": lambda x: sin(x) / cos(x),
     "Abs": lambda x: select(less(x, 0.0), -x, x),
 }
-SLOPES: dict[str, Callable[..., Any]] = {  # of Abs, beside its kink
+SLOPES: dict[str, Callable[..., Any]] = {  # derivatives; that of Abs away from its kink
     "sign": lambda x: 1.0 - 2.0 * less(x, 0.0),
     "DiracDelta": lambda _: 0.0,
 }
@@ -24,7 +24,7 @@ SLOPES: dict[str, Callable[..., Any]] = {  # of Abs, beside its kink
 
 @dataclass(frozen=True)
 class Formula:
-    """q_p = f(q_k): a SymPy expression for every joint that follows, in symbols called ``names``."""
+    """q_p = f(q_k): one SymPy expression per dependent joint, in symbols called ``names``."""
 
     passive: tuple[int, ...]
     known: tuple[int, ...]
@@ -36,7 +36,7 @@ class Formula:
 
     @cached_property
     def symbols(self) -> tuple[Any, ...]:
-        """The symbols that the formulas are in."""
+        """The symbols used in the formulas."""
         return symbols(self.names)
 
     def values(self, x: Sequence[Scalar]) -> list[Scalar]:
@@ -61,7 +61,7 @@ class Formula:
 
 
 def symbols(names: Sequence[str]) -> tuple[Any, ...]:
-    """SymPy's symbols for coordinates: they are real, and a name may have primes."""
+    """SymPy symbols for coordinates: real, with names that may contain primes."""
     with extra("symbols", "a coordinate map given as a function"):
         import sympy
 
@@ -69,7 +69,7 @@ def symbols(names: Sequence[str]) -> tuple[Any, ...]:
 
 
 def written(formula: Any, at: Mapping[str, Scalar]) -> Scalar:
-    """A SymPy expression on scalars of any kind: floats, traced expressions, arrays.
+    """The value of a SymPy expression for scalars of any kind: floats, traced expressions, arrays.
 
     >>> import sympy
     >>> y = sympy.Symbol("y")
@@ -98,7 +98,7 @@ def written(formula: Any, at: Mapping[str, Scalar]) -> Scalar:
     if name in FUNCTIONS or name in SLOPES:
         return (FUNCTIONS | SLOPES)[name](*(written(x, at) for x in formula.args))
     raise DalembertError(
-        f"coordinates by '{formula}' cannot be compiled; formulas are made of +, −, ×, /, powers, sqrt, "
+        f"coordinates defined by '{formula}' cannot be compiled; formulas may use +, −, ×, /, powers, sqrt, "
         f"{', '.join(FUNCTIONS)}"
     )
 

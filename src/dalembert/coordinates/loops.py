@@ -1,12 +1,12 @@
-"""What a loop asks of the joints around it: Φ(q) = 0, its Jacobian, and how that changes.
+"""Constraint equations of a loop: Φ(q) = 0, its Jacobian, and the derivative of the Jacobian.
 
-Everything is seen from the link at which the two ways around the loop part, so that it does not matter
-how that link itself moves. A loop whose joints all turn about parallel axes or slide across them, and
-that is closed by a joint about such an axis or by a ball, is *planar*: two equations in the plane across
-the axes are all it asks. The other equations of such a loop hold by themselves, and what its bearings carry across the
-plane is not determined by the motion.
+Everything is expressed in the last link common to both paths around the loop, so that the motion of that link
+does not matter. A loop whose joints are all revolute about parallel axes or prismatic perpendicular to them, and
+that is closed by a joint about such an axis or by a ball joint, is *planar*: two equations in the plane perpendicular
+to the axes describe it completely. The other equations of such a loop hold identically, and the bearing forces normal
+to the plane are not determined by the motion.
 
-The ends a and b of the loop move against each other with velocity v and angular velocity w. Each
+The ends a and b of the loop have the relative velocity v and angular velocity w. Each
 equation is a row (l, m) with l·v + m·w = 0; λ times (l, m) is the force and the moment at the cut.
 """
 
@@ -24,12 +24,12 @@ from dalembert.robot.mechanism import Mechanism
 from dalembert.robot.placement import Placement
 
 PARALLEL = 1e-9
-NOWHERE, UNTURNED = Vec((0.0, 0.0)), Vec((1.0, 0.0))  # a place in the plane, and a turn: its cosine and sine
+NOWHERE, UNTURNED = Vec((0.0, 0.0)), Vec((1.0, 0.0))  # the origin of the plane, and the identity rotation (cos, sin)
 
 
 @dataclass(frozen=True)
 class Ends:
-    """The two ends of a loop: body and frame on it; the bodies on the ways from ``ancestor`` to them."""
+    """The two ends of a loop: body and frame on it; the bodies on the paths from ``ancestor`` to them."""
 
     name: str
     kind: str
@@ -50,11 +50,11 @@ class Ends:
 
 @dataclass(frozen=True)
 class Plane:
-    """A planar loop: joint k turns by ``sign`` about z; at zero its link is ``step`` long, to the next pivot.
+    """A planar loop: joint k rotates by ``sign`` about z; at zero, ``step`` is the vector to the next pivot.
 
-    x, y, z      the plane's axes, in the ancestor's
-    slide        where joint k slides instead, the direction that it lengthens its step in; None where it turns
-    start_a, b   the first pivots; all places and directions are vectors of two
+    x, y, z      the axes of the plane, in those of the ancestor
+    slide        for a prismatic joint k, the direction in which it extends its step; None for a revolute joint
+    start_a, b   the first pivots; all positions and directions are vectors of two
     """
 
     ends: Ends
@@ -70,7 +70,7 @@ class Plane:
 
 @dataclass(frozen=True)
 class SpatialLoop:
-    """Any other loop."""
+    """Any loop that is not planar."""
 
     ends: Ends
 
@@ -80,7 +80,7 @@ AnyLoop = Plane | SpatialLoop
 
 @dataclass
 class Rates:
-    """Φ, its Jacobian by columns (one a joint around the loop), the rows (l, m), and the columns' derivatives."""
+    """Φ, its Jacobian by columns (one per joint around the loop), the rows (l, m), and derivatives of the columns."""
 
     residual: list[Scalar]
     columns: list[list[Scalar]]
@@ -88,11 +88,11 @@ class Rates:
     columns_dot: list[list[Scalar]] | None = None
 
 
-# -- what kind of loop it is ---------------------------------------------------------------------
+# -- type of the loop ----------------------------------------------------------------------------
 
 
 def describe(tree: Mechanism, places: dict[str, tuple[int, Placement]], loop: Loop) -> AnyLoop:
-    """The loop on the bodies of the tree, planar where it is."""
+    """The loop in terms of the bodies of the tree, as a planar loop if possible."""
     (body_a, on_a), (body_b, on_b) = places[loop.link_a], places[loop.link_b]
     path_a, path_b = tree.path(body_a), tree.path(body_b)
     common = [i for i, j in zip(path_a, path_b, strict=False) if i == j]
@@ -152,12 +152,12 @@ def _tidy(v: Vec) -> Vec:
 
 
 def _most_across(v: Vec) -> Vec:
-    """The axis of the frame that is farthest from v."""
+    """The coordinate axis at the largest angle to v."""
     return min((X, Y, Z), key=lambda e: abs(e.dot(v)))
 
 
 def rows_of(loop: AnyLoop) -> int:
-    """How many equations the loop has."""
+    """Number of equations of the loop."""
     return 2 if isinstance(loop, Plane) else {"connect": 3, "revolute": 5, "weld": 6}[loop.ends.kind]
 
 
@@ -166,7 +166,7 @@ def rows_of(loop: AnyLoop) -> int:
 
 @dataclass
 class _Step:
-    """Joint and body on the way from the ancestor, in its axes; with velocities where they are asked for."""
+    """A joint and its body on the path from the ancestor, in the ancestor's axes; with velocities if needed."""
 
     revolute: bool
     z: Vec
@@ -203,23 +203,23 @@ def _walk(tree: Mechanism, way: Sequence[int], q: Values, qd: Values | None = No
 
 
 def _end(way: Sequence[_Step], place: Placement) -> tuple[Mat, Vec]:
-    """Orientation and position of the loop's end on the last body of a way."""
+    """Orientation and position of the loop's end on the last body of a path."""
     R, p = (way[-1].R, way[-1].p) if way else (IDENTITY, ZERO)
     return R @ place.rotation, p + R @ place.translation
 
 
 def rates(tree: Mechanism, loop: AnyLoop, q: Values, qd: Values | None = None) -> Rates:
-    """Φ and its Jacobian at q, for joints that may be numbers or angles known by cosine and sine."""
+    """Φ and its Jacobian at q, whose entries may be numbers or angles given by cosine and sine."""
     return _plane_rates(tree, loop, q, qd) if isinstance(loop, Plane) else _space_rates(tree, loop, q, qd)
 
 
 def times(a: Vec, b: Vec) -> Vec:
-    """a b as complex numbers: b turned by a."""
+    """The product a b as complex numbers: b rotated by a."""
     return Vec((a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]))
 
 
 def turn_of(tree: Mechanism, loop: Plane, k: int, q: Values) -> Vec:
-    """(cos, sin) of how far the k-th joint around the loop has turned about z: not at all where it slides."""
+    """(cos, sin) of the rotation of the k-th joint around the loop about z: the identity if it is prismatic."""
     i = loop.ends.joints[k]
     if loop.slide[k] is not None:
         return UNTURNED
@@ -228,7 +228,7 @@ def turn_of(tree: Mechanism, loop: Plane, k: int, q: Values) -> Vec:
 
 
 def step_of(tree: Mechanism, loop: Plane, k: int, q: Values) -> Vec:
-    """The step from the k-th pivot around the loop to the next, in the axes of the link that it is on."""
+    """The vector from the k-th pivot around the loop to the next, in the axes of its link."""
     step, slide = loop.step[k], loop.slide[k]
     if slide is None:
         return step
@@ -244,7 +244,7 @@ def _plane_rates(tree: Mechanism, loop: Plane, q: Values, qd: Values | None) -> 
     for side, span, p in ((1.0, range(split), loop.start_a), (-1.0, range(split, len(loop.step)), loop.start_b)):
         w: Scalar = 0.0
         turned, v = UNTURNED, NOWHERE
-        pivots, moving = [], []  # of a slide: its direction, and how that turns
+        pivots, moving = [], []  # for a prismatic joint: its direction, and the derivative of that
         for k in span:
             slide = loop.slide[k]
             turned = times(turned, turn_of(tree, loop, k, q))
@@ -308,7 +308,7 @@ def _space_rates(tree: Mechanism, loop: SpatialLoop, q: Values, qd: Values | Non
 
 
 def _moves(step: _Step, p: Vec, v_end: Vec) -> tuple[Vec, Vec, Vec, Vec]:
-    """Velocity and angular velocity that a joint gives its end of the loop, and their derivatives."""
+    """Velocity and angular velocity of the loop's end due to a joint, and their derivatives."""
     if not step.revolute:
         return step.z, ZERO, step.zd, ZERO
     arm = p - step.pivot
@@ -316,11 +316,11 @@ def _moves(step: _Step, p: Vec, v_end: Vec) -> tuple[Vec, Vec, Vec, Vec]:
     return step.z.cross(arm), step.z, vd, step.zd
 
 
-# -- assembling, on numbers ----------------------------------------------------------------------
+# -- numerical assembly --------------------------------------------------------------------------
 
 
 def least_squares(columns: Sequence[Sequence[float]], y: Sequence[float], tiny: float = 1e-11) -> list[float] | None:
-    """x with Σ x_k column_k ≈ y; None where the columns do not stand apart."""
+    """x with Σ x_k column_k ≈ y in the least-squares sense; None if the columns are linearly dependent."""
     m, n = len(y), len(columns)
     Q: list[list[float]] = []
     R = [[0.0] * n for _ in range(n)]
@@ -345,13 +345,13 @@ def least_squares(columns: Sequence[Sequence[float]], y: Sequence[float], tiny: 
 def stacked(
     tree: Mechanism, loops: Sequence[AnyLoop], q: Sequence[float]
 ) -> tuple[list[float], dict[int, list[float]]]:
-    """Φ of several loops one under the other, and for each joint around them its column."""
+    """Φ of several loops stacked, and a column for each joint around them."""
     at = [rates(tree, loop, q) for loop in loops]
     return [x for equations in at for x in equations.residual], joined(loops, at, "columns")
 
 
 def joined(loops: Sequence[AnyLoop], at: Sequence[Rates], which: str) -> dict[int, list[Scalar]]:
-    """Φ_q of several loops one under the other, or its derivative: a column for every joint around them."""
+    """Φ_q of several loops stacked, or its derivative: a column for every joint around them."""
     rows, row = sum(len(equations.residual) for equations in at), 0
     columns: dict[int, list[Scalar]] = {}
     for loop, equations in zip(loops, at, strict=True):
@@ -362,7 +362,7 @@ def joined(loops: Sequence[AnyLoop], at: Sequence[Rates], which: str) -> dict[in
 
 
 def size_of(tree: Mechanism, loops: Sequence[AnyLoop], q: Sequence[float]) -> float:
-    """A length to measure residuals by: how far the joints are from the cuts."""
+    """A length for scaling residuals: the distance of the joints from the cuts."""
     _, columns = stacked(tree, loops, q)
     return max([abs(x) for column in columns.values() for x in column] + [1e-9])
 
@@ -370,7 +370,7 @@ def size_of(tree: Mechanism, loops: Sequence[AnyLoop], q: Sequence[float]) -> fl
 def assembled(
     tree: Mechanism, loops: Sequence[AnyLoop], passive: Sequence[int], q: Sequence[float], rounds: int = 60
 ) -> list[float] | None:
-    """q with the passive joints moved until the loops are closed, by Newton; None where that fails."""
+    """q with the passive joints moved until the loops are closed, by Newton's method; None if that fails."""
     q = list(q)
     size = size_of(tree, loops, q)
     last = math.inf

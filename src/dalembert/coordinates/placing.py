@@ -1,7 +1,7 @@
-"""γ in numbers: where the joints of the tree are for positions that are held, and what to say where they cannot be.
+"""γ in numbers: the joint positions of the tree for given independent positions, or error messages.
 
-Formulas are compiled with everything else. Where a closure has none, the passive joints are found by Newton's
-method, following the branch from the pose that the robot's file names, for all states of a batch at once.
+Formulas are compiled like everything else. If a closure has none, the passive joints are found by Newton's
+method, which follows the branch from the configuration given in the robot file, for all states of a batch at once.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from dalembert.errors import ClosureError, ShapeError
 
 Array = NDArray[np.floating[Any]]
 Booleans = NDArray[np.bool_]
-STRIDE = 0.15  # rad or m of an actuated joint between two poses of the way from the branch's pose
-ROUNDS = 12  # of Newton's method at the goal
-ON_THE_WAY = 4  # and at a pose on the way to it
-CLOSED = 1e-12  # residual beside the size of the loop
+STRIDE = 0.15  # rad or m: step of an actuated joint on the path from the configuration of the branch
+ROUNDS = 12  # iterations of Newton's method at the goal
+ON_THE_WAY = 4  # and at an intermediate configuration
+CLOSED = 1e-12  # residual relative to the size of the loop
 
 
 class Placing:
-    """The joints of a mechanism's tree by numbers; ``kernel`` is a quantity's function of arrays by its name."""
+    """The joint positions of a mechanism's tree; ``kernel`` gives the array function of a quantity by its name."""
 
     def __init__(self, mechanism: AnyMechanism, name: str, kernel: Callable[[str], Callable[..., Any]]) -> None:
         self.mechanism, self.name, self.kernel = mechanism, name, kernel
@@ -37,11 +37,11 @@ class Placing:
 
     @cached_property
     def home(self) -> Array:
-        """Coordinates that the mechanism can have: 0, or those of the pose that the branches name: (n,)."""
+        """Admissible coordinates: 0, or those of the configuration given by the branches: (n,)."""
         return np.array(self.mechanism.home)
 
     def positions(self, q: Array, near: Array | None = None) -> Array:
-        """γ(q): (…, N), those that turn between −π and π where they follow from others."""
+        """γ(q): (…, N); dependent revolute joints are between −π and π."""
         m = self.mechanism
         if m.identity:
             return q
@@ -56,7 +56,7 @@ class Placing:
         return out
 
     def closes(self, q: Array) -> Booleans:
-        """Whether there is a γ(q) and Γ(q): (…)."""
+        """Whether γ(q) and Γ(q) exist: (…)."""
         m = self.mechanism
         if m.linear:
             return np.ones(q.shape[:-1], bool)
@@ -68,7 +68,7 @@ class Placing:
         return np.isfinite(Gamma).all(axis=(-2, -1))
 
     def placed(self, q: Array) -> Array:
-        """q as kernels take it, of all joints where Newton closes the loops; an error where they cannot be closed."""
+        """q as used by the kernels: all joints if Newton's method closes the loops, or an error if that fails."""
         m = self.mechanism
         if m.by_newton:
             return self.by_newton(np.asarray(q, DOUBLE), None).astype(q.dtype, copy=False)
@@ -79,7 +79,7 @@ class Placing:
 
     @cached_property
     def rubs_where(self) -> str:
-        """Why friction depends on where the mechanism stands; nothing if it does not."""
+        """Why friction depends on the configuration of the mechanism; empty if it does not."""
         m = self.mechanism
         for body in m.tree.bodies:
             if body.depends("q"):
@@ -87,10 +87,10 @@ class Placing:
                 return f"joint '{body.name}' has {term.title.replace('the ', 'a ', 1)}"
         held = set(m.actuated)
         rubs = (i not in held and bool(b.viscous or any(b.coulomb) or b.further) for i, b in enumerate(m.tree.bodies))
-        return "passive joints rub" if not m.linear and any(rubs) else ""
+        return "passive joints have friction" if not m.linear and any(rubs) else ""
 
     def unresisted(self) -> list[int]:
-        """The coordinates that nothing resists, wherever the mechanism stands: there is no B⁻¹."""
+        """The coordinates without inertia in any configuration, for which B is singular."""
         m = self.mechanism
         if m.identity:
             return inert_joints(m.tree)
@@ -107,28 +107,28 @@ class Placing:
             suspects = weak if suspects is None else suspects & weak
         return sorted(suspects or ())
 
-    # -- what can go wrong, in words -------------------------------------------------------------
+    # -- error messages --------------------------------------------------------------------------
 
     def explain(self, q: Any, *results: Any) -> None:
-        """A named error for the first state whose result is not finite because of its closure."""
+        """Raise an error for the first state whose result is not finite because of its closure."""
         if all(np.isfinite(x).all() for x in results if isinstance(x, np.ndarray) or np.isscalar(x)):
             return
         q = np.asarray(q, dtype=float)
         for index in np.ndindex(*q.shape[:-1]):
             if not np.all(np.isfinite(q[index])):
-                return  # not a number in, not a number out
+                return  # NaN in, NaN out
             self._check_closure(q[index], index)
         for index in np.ndindex(*q.shape[:-1]):
             flat = self._loosest(q[index])
             if flat is not None:
                 raise ClosureError(
-                    f"loop '{flat}' of arm '{self.name}' is singular at q = {_shown(q[index])}{_which(index)}: its links lie "
-                    "so that the motion does not determine the force at its cut",
+                    f"loop '{flat}' of arm '{self.name}' is singular at q = {_shown(q[index])}{_which(index)}: in this "
+                    "configuration the motion does not determine the force at its cut",
                     "singular", flat, index,
                 )  # fmt: skip
 
     def _loosest(self, q: Array) -> str | None:
-        """The loop whose passive joints cannot be told apart by what they do at its cut."""
+        """The loop whose passive joints have linearly dependent effects at its cut."""
         m = self.mechanism
         if not m.loops:
             return None
@@ -143,7 +143,7 @@ class Placing:
         return None
 
     def _check_closure(self, q: Array, index: tuple[int, ...]) -> None:
-        """An error where a triangle of the closure cannot be closed, or is flat."""
+        """Raise an error if a triangle of the closure cannot be closed or is degenerate."""
         m = self.mechanism
         if m.linear or m.by_newton:
             return
@@ -161,7 +161,7 @@ class Placing:
                 if singular:
                     raise ClosureError(
                         f"loop '{name}' of arm '{self.name}' is singular {where}: {closure.singular}, and its "
-                        "actuated joints do not say how the passive ones move",
+                        "actuated joints do not determine the motion of the passive ones",
                         "singular", name, index,
                     )  # fmt: skip
             place(m, closure, positions)
@@ -169,7 +169,7 @@ class Placing:
     # -- Newton ----------------------------------------------------------------------------------
 
     def by_newton(self, q: Array, near: Array | None) -> Array:
-        """γ(q) by Newton's method, or an error that names the first state without one."""
+        """γ(q) by Newton's method, or an error that names the first state without a solution."""
         shape, N = q.shape[:-1], self.mechanism.tree.n
         goal = q.reshape(-1, self.mechanism.n)
         if near is not None:
@@ -184,7 +184,7 @@ class Placing:
         x, lost, flat = self._followed(goal, near)
         for bad, kind, why, tail in (
             (lost, "unreachable", "cannot be closed", "Newton's method finds no position of its passive joints on this branch"),
-            (flat & ~lost, "singular", "is singular", "its actuated joints do not say how the passive ones move"),
+            (flat & ~lost, "singular", "is singular", "its actuated joints do not determine the motion of the passive ones"),
         ):  # fmt: skip
             if bad.any():
                 k = int(np.argmax(bad))
@@ -197,16 +197,16 @@ class Placing:
         return x.reshape(*shape, N)
 
     def _followed(self, goal: Array, near: Array | None) -> tuple[Array, Booleans, Booleans]:
-        """γ (…, N) by Newton along a straight way from the branch's pose, or from poses nearby; lost; singular."""
+        """γ (…, N) by Newton's method along a straight path from the branch or from ``near``; lost; singular."""
         m = self.mechanism
         passive = [i for group in m.passive for i in group]
         actuated = list(m.actuated)
         if not np.isfinite(goal).all():
-            raise ShapeError("q holds a value that is not a finite number, so no loop can be closed there")
+            raise ShapeError("q contains a value that is not a finite number, so no loop can be closed there")
         x = np.empty((len(goal), m.tree.n))
         x[:] = m.pose if near is None else near
         start = x[:, actuated].copy()
-        steps = np.ones(len(goal), int)  # every state takes its own: what else is in the batch changes no digit of it
+        steps = np.ones(len(goal), int)  # per state, so that the result does not depend on the rest of the batch
         if near is None:
             far = np.abs(goal - start).max(-1, initial=0.0)
             steps = np.maximum(1, np.ceil(far / STRIDE)).astype(int)
@@ -226,10 +226,10 @@ class Placing:
     def _stepped(
         self, x: Array, target: Array, lost: Booleans, last: Booleans, predicted: bool, size: float
     ) -> tuple[Array, Booleans]:
-        """Poses x (k, N) with the actuated joints at their targets, and which of them do not close; ``last`` exactly."""
+        """Configurations x (k, N) with actuated joints at their targets, and which do not close; exact if ``last``."""
         m, equations = self.mechanism, self.kernel("loop_equations")
         passive, actuated = [i for group in m.passive for i in group], list(m.actuated)
-        if predicted:  # along the way
+        if predicted:  # along the path
             _, Phi = equations(x)
             x[:, passive] -= _least(
                 Phi[..., passive], (Phi[..., actuated] @ (target - x[:, actuated])[..., None])[..., 0]
@@ -246,19 +246,19 @@ class Placing:
             move *= np.minimum(1.0, 0.5 / np.maximum(np.abs(move).max(-1, initial=0.0), 1e-300))[:, None]
             x[:, passive] -= np.where(open_still[:, None], move, 0.0)
         residual, Phi = equations(x)
-        if last.any():  # once more, for the last digits
+        if last.any():  # one more iteration, for the last digits
             x[:, passive] -= np.where((last & ~lost)[:, None], _least(Phi[..., passive], residual), 0.0)
             residual, _ = equations(x)
-        m.follow(x)  # what follows passive joints
+        m.follow(x)  # joints that follow passive joints
         return x, ~(np.abs(residual).max(-1, initial=0.0) < np.where(last, 1e-10, 1e-2) * size)
 
 
 def _least(A: Array, y: Array) -> Array:
-    """The least-squares solutions of A x = y, one for each state."""
+    """The least-squares solutions of A x = y, one per state."""
     if A.shape[-1] == A.shape[-2]:
         try:
             return np.linalg.solve(A, y[..., None])[..., 0]
-        except np.linalg.LinAlgError:  # of one state or more: the others are solved as they are by themselves
+        except np.linalg.LinAlgError:  # for at least one state: solve the states separately
             x = _least_squares(A, y)
             fine = np.linalg.det(A) != 0
             x[fine] = np.linalg.solve(A[fine], y[fine][..., None])[..., 0]
@@ -271,28 +271,31 @@ def _least_squares(A: Array, y: Array) -> Array:
 
 
 def _side_trouble(m: AnyMechanism, closure: Triangle, q: list[Any]) -> tuple[str, bool]:
-    """(why the sides of a triangle do not meet, or nothing; whether it is flat)."""
+    """(reason why the sides of a triangle do not meet, or empty; whether the triangle is degenerate)."""
     d2, r1, r2 = reach(m.tree, m.loops[closure.loop], closure, q)  # type: ignore[arg-type]
     d, a, b = (float(np.sqrt(x)) for x in (d2, r1, r2))
     slack = min(a + b - d, d - abs(a - b))
     flat = abs(slack) < 1e-12 * (a + b) or d < 1e-12 * (a + b)
     if slack < 0 and not flat:
         what = "too far apart" if d > a + b else "too near"
-        return f"the ends that its links of {a:.4g} m and {b:.4g} m are to join are {what} ({d:.4g} m)", False
+        return f"the ends to be joined by its links of {a:.4g} m and {b:.4g} m are {what} ({d:.4g} m)", False
     return "", flat or _height(d, a, b) / max(a * b, 1e-300) * d < 2e-9
 
 
 def _line_trouble(m: AnyMechanism, closure: Triangle, q: list[Any]) -> tuple[str, bool]:
-    """(why the line of a slide does not meet its circle, or nothing; whether it touches it)."""
+    """(reason why the line of a prismatic joint does not meet its circle, or empty; whether it is tangent)."""
     past, r, size = line_reach(m.tree, m.loops[closure.loop], closure, q)  # type: ignore[arg-type]
     flat = abs(r - past) < 1e-12 * r or r < 2e-9 * size
     if r < past and not flat:
-        return f"its slide passes {past:.4g} m from the pivot that it is to be {r:.4g} m away from", False
+        return (
+            f"the line of its prismatic joint is {past:.4g} m from a pivot, but the link reaches only {r:.4g} m",
+            False,
+        )
     return "", flat or float(np.sqrt(r * r - past * past)) < 2e-9 * r
 
 
 def _height(d: float, a: float, b: float) -> float:
-    """The height over side d of a triangle with sides d, a, b."""
+    """The height above side d of a triangle with sides d, a, b."""
     along = (d * d + a * a - b * b) / (2.0 * d)
     return float(np.sqrt(max(0.0, a * a - along * along)))
 

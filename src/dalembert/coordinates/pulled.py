@@ -1,11 +1,11 @@
-"""Every quantity in the coordinates that are held, from that of the tree: pulled back through Γ.
+"""Every quantity in independent coordinates, from that of the tree: pulled back through Γ.
 
-With q = γ(q_a), q̇ = Γ q̇_a, q̈ = Γ q̈_a + Γ̇ q̇_a (:mod:`chain`), virtual work gives, as S 7.3.3 composes it,
+With q = γ(q_a), q̇ = Γ q̇_a, q̈ = Γ q̈_a + Γ̇ q̇_a (:mod:`chain`), virtual work gives, as in S 7.3.3,
 
     τ_a = Γᵀ τ(q, q̇, q̈),    B_a = Γᵀ B Γ,    C_a = Γᵀ (C Γ + B Γ̇),    g_a = Γᵀ g,
 
-and C_a is again the one of Christoffel's symbols, of B_a. Where γ is the identity, as of every open arm, the tree's
-own equations stand there and nothing else. ``tree`` is the formulation that the tree is computed by.
+and C_a again consists of the Christoffel symbols of B_a. If γ is the identity, as for every open arm, the equations
+of the tree are used directly. ``tree`` is the formulation used for the tree.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def inverse_dynamics(
     base: BaseMotion | None = None,
     tree: Callable[..., list[Scalar]] = lean_newton_euler.inverse_dynamics,
 ) -> list[Scalar]:
-    """τ_a = Γᵀ τ(q, q̇, q̈), S (7.42), less what an approximate model leaves out."""
+    """τ_a = Γᵀ τ(q, q̇, q̈), S (7.42), without the terms that an approximate model omits."""
     if mechanism.omitted:
         return _approximate_torque(mechanism, q, qd, qdd, h_e, base, tree)
     extra = () if base is None else (base,)
@@ -66,7 +66,7 @@ def reference_torque(
     qdd_r: Values,
     tree: Callable[..., list[Scalar]] = passive_newton_euler.reference_torque,
 ) -> list[Scalar]:
-    """B_a q̈_r + C_a q̇_r + g_a = Γᵀ (B (Γ q̈_r + Γ̇ q̇_r) + C Γ q̇_r + g): C_a is that of B_a's Christoffel symbols."""
+    """B_a q̈_r + C_a q̇_r + g_a = Γᵀ (B (Γ q̈_r + Γ̇ q̇_r) + C Γ q̇_r + g), with Christoffel's C_a."""
     if mechanism.identity:
         return tree(mechanism, q, qd, qd_r, qdd_r)
     chain = Chain(mechanism, q, qd)
@@ -75,7 +75,7 @@ def reference_torque(
     return with_loads(mechanism, chain.q, qd_r, chain.pull(tau))
 
 
-# -- approximate models: S (7.40) in the coordinates that are held, some of its summands left out --
+# -- approximate models: S (7.40) in independent coordinates, without some of its summands ---------
 
 
 def _approximate_torque(
@@ -87,7 +87,7 @@ def _approximate_torque(
     base: BaseMotion | None,
     tree: Callable[..., list[Scalar]],
 ) -> list[Scalar]:
-    """Σ_j b_ij q̈_j + Σ_jk h_ijk q̇_j q̇_k + g_i + Jᵀ h_e less the summands omitted, and friction, which has all of q̇."""
+    """Σ_j b_ij q̈_j + Σ_jk h_ijk q̇_j q̇_k + g_i + Jᵀ h_e without omitted summands, plus friction at the full q̇."""
     rest, omitted, chain = [0.0] * mechanism.n, mechanism.omitted, Chain(mechanism, q)
     bare = _whole(mechanism.with_tree(friction.bare(mechanism.tree)))
     v = rest if "coriolis" in omitted else qd
@@ -103,7 +103,7 @@ def _approximate_torque(
 
 
 def _centrifugal(mechanism: AnyMechanism, q: Values, qd: Values, tree: Callable[..., list[Scalar]]) -> list[Scalar]:
-    """Σ_j h_ijj q̇_j²: what the torques are while one joint moves, the one after the other."""
+    """Σ_j h_ijj q̇_j²: the torques with one joint moving at a time, summed over the joints."""
     if mechanism.identity:
         return centrifugal.centrifugal_torques(mechanism.tree, q, qd)
     n, light = mechanism.n, weightless(mechanism)
@@ -112,20 +112,20 @@ def _centrifugal(mechanism: AnyMechanism, q: Values, qd: Values, tree: Callable[
 
 
 def _whole(mechanism: AnyMechanism) -> Any:
-    """The same with nothing left out of S (7.40)."""
+    """A copy without omissions in S (7.40)."""
     return mechanism.with_tree(replace(mechanism.tree, omitted=()))
 
 
 def _diagonal(B: Grid) -> Grid:
-    """b_ii alone."""
+    """Only the entries b_ii."""
     return [[x if i == j else 0.0 for j, x in enumerate(row)] for i, row in enumerate(B)]
 
 
-# -- friction that depends on the load, which only joints that are held can have -------------------
+# -- load-dependent friction, which only independent joints can have ------------------------------
 
 
 def unloaded(mechanism: AnyMechanism) -> Any:
-    """The same without the terms that depend on the load."""
+    """A copy without the terms that depend on the load."""
     if not friction.loaded(mechanism.tree):
         return mechanism
     bodies = tuple(replace(b, terms=tuple(t for t in b.terms if "load" not in t.of)) for b in mechanism.tree.bodies)
@@ -133,7 +133,7 @@ def unloaded(mechanism: AnyMechanism) -> Any:
 
 
 def loads(mechanism: AnyMechanism, q: Values, qd: Values, tau: Values) -> dict[int, Scalar]:
-    """The loads of the held joints that ask for theirs, from the torques without the terms that depend on it.
+    """{independent joint with load-dependent terms: its load}, from the torques without these terms.
 
     q   of the whole tree
     """
@@ -146,7 +146,7 @@ def loads(mechanism: AnyMechanism, q: Values, qd: Values, tau: Values) -> dict[i
 
 
 def with_loads(mechanism: AnyMechanism, q: Values, qd: Values, tau: Values) -> list[Scalar]:
-    """The torques with the terms that depend on the load, from those without them; q of the whole tree."""
+    """The torques including load-dependent terms, from those without them; q of the whole tree."""
     whole = list(tau)
     for k, i in enumerate(mechanism.actuated):
         body = mechanism.tree.bodies[i]
@@ -156,7 +156,7 @@ def with_loads(mechanism: AnyMechanism, q: Values, qd: Values, tau: Values) -> l
 
 
 def relieved(mechanism: AnyMechanism, q: Values, qd: Values, tau: Values) -> tuple[Any, Values]:
-    """The mechanism and the torques with the terms of joints that feel their load taken off the torques."""
+    """The mechanism and the torques, with load-dependent terms moved from the mechanism to the torques."""
     if mechanism.identity:
         return friction.relieved(mechanism, q, qd, tau)
     if not friction.loaded(mechanism.tree):
@@ -171,7 +171,7 @@ def relieved(mechanism: AnyMechanism, q: Values, qd: Values, tau: Values) -> tup
 
 
 def friction_torque(mechanism: AnyMechanism, qd: Values, q: Values | None, load: Values | None) -> list[Scalar]:
-    """Γᵀ of the friction of all joints; where Γ is constant and no term asks for it, q is not needed."""
+    """Γᵀ times the friction of all joints; q is not needed if Γ is constant and no term depends on it."""
     chain = Chain(mechanism, [0.0] * mechanism.n if q is None else q)
     rest = on_tree(mechanism, [0.0] * mechanism.n if load is None else load)
     return chain.pull(friction.friction_torque(mechanism.tree, chain.q, chain.push(qd), rest))
@@ -196,7 +196,7 @@ def both_sides(chain: Chain, A: Sequence[Values]) -> Grid:
 
 
 def sparse_dot(a: Values, b: Values) -> Scalar:
-    """aᵀb, where many entries are the numbers 0 and ±1."""
+    """aᵀb, with shortcuts for entries that are the numbers 0 and ±1."""
     product: Scalar = 0.0
     for x, y in zip(a, b, strict=True):
         zero = any(isinstance(z, float) and z == 0.0 for z in (x, y))
@@ -218,7 +218,7 @@ def inertia_matrix(mechanism: AnyMechanism, q: Values, tree: Callable[..., Grid]
 def coriolis_matrix(
     mechanism: AnyMechanism, q: Values, qd: Values, tree: Callable[..., Grid] = composite.coriolis_matrix
 ) -> Grid:
-    """C_a = Γᵀ (C Γ + B Γ̇), S (7.44); where Coriolis or centrifugal torques are left out, C_a q̇_a is without them."""
+    """C_a = Γᵀ (C Γ + B Γ̇), S (7.44); if Coriolis or centrifugal torques are omitted, so they are in C_a q̇_a."""
     if {"coriolis", "centrifugal"} & set(mechanism.omitted):
         return _approximate_coriolis(mechanism, q, qd, tree)
     if mechanism.identity:
@@ -235,7 +235,7 @@ def coriolis_matrix(
 
 
 def _approximate_coriolis(mechanism: AnyMechanism, q: Values, qd: Values, tree: Callable[..., Grid]) -> Grid:
-    """c_ijj q̇_j in column j, or Σ_k c_ijk q̇_k over the other k; nothing where both are left out."""
+    """c_ijj q̇_j in column j, or Σ_k c_ijk q̇_k over the other k; zero if both are omitted."""
     n, whole = mechanism.n, _whole(mechanism)
     if {"coriolis", "centrifugal"} <= set(mechanism.omitted):
         return zeros(n)
@@ -284,9 +284,9 @@ class Factor:
 
 
 def factorised(mechanism: AnyMechanism, B: Sequence[Values]) -> Any:
-    """The factors of B_a: along the tree where γ is the identity, dense otherwise.
+    """The factors of B_a: along the tree if γ is the identity, dense otherwise.
 
-    Joints of a closed chain have no branches that do not feel each other.
+    In a closed chain there are no branches that are dynamically decoupled.
     """
     if mechanism.identity:
         return factorisation.factorised(mechanism.tree, B)
@@ -323,7 +323,7 @@ def forward_dynamics(
 def torque_derivatives(
     mechanism: AnyMechanism, q: Values, qd: Values, qdd: Values, tree: Callable[..., tuple[Grid, Grid]]
 ) -> list[Grid]:
-    """∂τ_a/∂q_a and ∂τ_a/∂q̇_a where γ is linear: Γᵀ (∂τ/∂q) Γ, and what the load changes of a joint's friction."""
+    """∂τ_a/∂q_a and ∂τ_a/∂q̇_a for linear γ: Γᵀ (∂τ/∂q) Γ, plus the effect of the load on joint friction."""
     chain, plain = Chain(mechanism, q, qd), unloaded(mechanism)
     parts = [both_sides(chain, part) for part in tree(plain.tree, chain.q, chain.qd, chain.accelerations(qdd))]
     tau = inverse_dynamics(plain, q, qd, qdd) if friction.loaded(mechanism.tree) else []
@@ -337,7 +337,7 @@ def torque_derivatives(
 
 
 def forward_derivative(mechanism: AnyMechanism, q: Values, qd: Values, tau: Values) -> Grid:
-    """∂q̈_a/∂τ_a: B_a⁻¹, and what a joint passes on of its torque."""
+    """∂q̈_a/∂τ_a: B_a⁻¹ times the share of its torque that a joint transmits."""
     n, x = mechanism.n, Chain(mechanism, q).q
     factor = factorised(mechanism, inertia_matrix(mechanism, q))
     inverse = [factor.solve([1.0 if i == j else 0.0 for i in range(n)]) for j in range(n)]
@@ -380,7 +380,7 @@ def reference_regressor(
 
 
 def _fill_loaded(Y: Grid, mechanism: AnyMechanism, load: dict[int, Scalar], q: Values, qd: Values) -> None:
-    """The columns of terms that depend on the load, at the loads of the joints that are held."""
+    """The columns of load-dependent terms, at the loads of the independent joints."""
     at = WIDTH * mechanism.tree.n
     for i, body in enumerate(mechanism.tree.bodies):
         for term in body.further:
@@ -437,7 +437,7 @@ def body_jacobians(mechanism: AnyMechanism, q: Values) -> list[Any]:
 
 
 def base_torque(mechanism: AnyMechanism, q: Values, qd: Values, base: BaseMotion) -> list[Scalar]:
-    """What the motion of the base adds to the torques, Γᵀ of that on the tree; its products with q̇ are Coriolis torques."""
+    """Torques due to the motion of the base, Γᵀ times those of the tree; products with q̇ count as Coriolis torques."""
     chain = Chain(mechanism, q)
     v = [0.0] * mechanism.n if "coriolis" in mechanism.omitted else qd
     return chain.pull(terms.base_torque(mechanism.tree, chain.q, chain.push(v), base))
@@ -518,9 +518,9 @@ def dalembert_coefficients(mechanism: AnyMechanism, q: Values, qd: Values) -> tu
 
 
 def dalembert_terms(mechanism: AnyMechanism, q: Values, qd: Values) -> list[Any]:
-    """M (4.3), (4.4) term by term: of all links of the tree, at the joints that are held; p and q count the tree's joints.
+    """M (4.3), (4.4) term by term, for all links of the tree, at the independent joints; p, q number the tree's joints.
 
-    Last what D^tran and D^rot make of Γ̇ q̇_a, the accelerations of joints that follow others not linearly.
+    The last entries are D^tran and D^rot times Γ̇ q̇_a, the accelerations of joints that follow others nonlinearly.
     """
     span, still = range(mechanism.n), [0.0] * mechanism.n
     chain = None if mechanism.identity else Chain(mechanism, q, qd)
@@ -535,17 +535,17 @@ def dalembert_terms(mechanism: AnyMechanism, q: Values, qd: Values) -> list[Any]
     return [*([[column[i] for column in term] for i in span] for term in columns), *closure]
 
 
-# -- the same mechanism with less ------------------------------------------------------------------
+# -- reduced mechanisms --------------------------------------------------------------------------
 
 
 def smooth(mechanism: AnyMechanism, viscous: bool = True) -> Any:
-    """The same without dry friction, or without any, of passive joints too; springs stay."""
+    """A copy without dry friction, or without any friction, also in passive joints; springs stay."""
     bodies = (friction.sliding(body) if viscous else body.frictionless for body in mechanism.tree.bodies)
     return mechanism.with_tree(replace(mechanism.tree, bodies=tuple(bodies)))
 
 
 def weightless(mechanism: AnyMechanism) -> Any:
-    """The same where nothing pulls and nothing rubs: its torques are B q̈ + C q̇."""
+    """A copy without gravity and friction: its torques are B q̈ + C q̇."""
     return mechanism.with_tree(replace(friction.bare(mechanism.tree), gravity=ZERO))
 
 
@@ -560,10 +560,10 @@ def loop_wrenches(
     h_e: Values | None = None,
     base: BaseMotion | None = None,
 ) -> list[list[Scalar]]:
-    """For every loop [f, μ]: what link b exerts on link a at the cut, in base axes.
+    """[f, μ] for every loop: the wrench exerted by link b on link a at the cut, in base axes.
 
-    Of a planar loop f lies in the plane and μ is 0: what else its bearings carry is not determined by
-    the motion. Of other loops with more equations than passive joints it is the least that will do.
+    For a planar loop f lies in the plane and μ is 0: the other bearing forces are not determined by
+    the motion. For other loops with more equations than passive joints it is the minimum-norm solution.
     """
     return [[*f, *mu] for f, mu in _cut(mechanism, q, qd, qdd, h_e, base)[0]]
 
@@ -576,7 +576,7 @@ def joint_wrenches(
     h_e: Values | None = None,
     base: BaseMotion | None = None,
 ) -> list[list[Scalar]]:
-    """[f_i, μ_i] of all joints of the tree with the loops' forces on its links, S (7.112), (7.113)."""
+    """[f_i, μ_i] of all joints of the tree, including the loop forces on its links, S (7.112), (7.113)."""
     steps = recursion(mechanism, q, qd, qdd, h_e, base)
     return [[*f, *mu] for f, mu in zip(steps.f, steps.mu, strict=True)]
 
@@ -590,7 +590,7 @@ def recursion(
     base: BaseMotion | None = None,
     axes: str = "link",
 ) -> NewtonEulerSteps:
-    """Every step of S 7.5.2 for all joints of the tree, with the loops' forces on its links; Γᵀ τ are the torques."""
+    """Every step of S 7.5.2 for all joints of the tree, including loop forces on its links; the torques are Γᵀ τ."""
     if mechanism.identity:
         return tree_recursion(mechanism.tree, q, qd, qdd, h_e, base, axes=axes)
     cuts, chain, qdd_tree = _cut(mechanism, q, qd, qdd, h_e, base)
@@ -598,7 +598,7 @@ def recursion(
     F = kinematics.frames(mechanism.tree, chain.q)
     loads: dict[int, tuple[Vec, Vec]] = {}
     for loop, (f, mu) in zip(mechanism.loops, cuts, strict=True):
-        # link a exerts the opposite on link b; both as what the link exerts on something else
+        # link a exerts the opposite wrench on link b; both count as exerted by the link on the environment
         for body, place, sign in (
             (loop.ends.body_a, loop.ends.place_a, -1.0),
             (loop.ends.body_b, loop.ends.place_b, 1.0),
@@ -610,7 +610,7 @@ def recursion(
             old_f, old_mu = loads.get(body, (ZERO, ZERO))
             loads[body] = (old_f + f_i, old_mu + mu_i)
     steps = tree_recursion(unloaded(mechanism).tree, chain.q, chain.qd, qdd_tree, h_e, base, loads, axes)
-    if friction.loaded(mechanism.tree):  # the loads of the joints that are held are those of all that follow them too
+    if friction.loaded(mechanism.tree):  # the loads of independent joints include those of all joints that follow them
         without = chain.pull(steps.tau)
         for k, whole in enumerate(with_loads(mechanism, chain.q, qd, without)):
             i = mechanism.actuated[k]
@@ -644,6 +644,6 @@ def _cut(
 
 
 def residuals(mechanism: AnyMechanism, q: Values) -> list[Scalar]:
-    """How far the ends of every loop are apart (m; for what turns, the sine): zero when it is closed."""
+    """Closure errors of all loops (m; sines for rotations): zero when they are closed."""
     chain = Chain(mechanism, q)
     return [x for loop in mechanism.loops for x in rates(mechanism.tree, loop, chain.q).residual]

@@ -1,8 +1,8 @@
-"""Loops that are closed by a triangle: where two passive joints are, given the side that the others know.
+"""Loops that are closed by a triangle: the positions of two passive joints, given the side known from the other joints.
 
-Where both turn, their pivots and the cut are the corners of a triangle whose sides are known: four-bar and five-bar
-linkages, cylinders. Where one slides, a circle about the other meets a line: slider-cranks and their inversions. Two
-triangles have these sides and a line meets a circle twice; the branch says which.
+If both are revolute, their pivots and the cut are the corners of a triangle with known sides: four-bar and five-bar
+linkages, cylinders. If one is prismatic, a circle about the other intersects a line: slider-cranks and their
+inversions. There are two such triangles, and two points of intersection; the branch selects one.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from dalembert.coordinates.loops import NOWHERE, UNTURNED, Plane, step_of, times
 from dalembert.errors import ClosureError
 from dalembert.robot.mechanism import Mechanism
 
-ON_PIVOT = 1e-18  # of a length squared, beside that of a loop's longest link
+ON_PIVOT = 1e-18  # squared length, relative to that of the longest link of the loop
 
 
 @dataclass(frozen=True)
 class Triangle:
-    """The planar loop number ``loop``.
+    """The closure of the planar loop number ``loop``.
 
-    branch  +1 where the corner lies to the left of the known side; with a slide, where it stands beyond the
-            point of its line that is nearest to the pivot
-    slides  whether one of the passive joints does
+    branch  +1 if the corner is to the left of the known side; with a prismatic joint, if its position is beyond
+            the point of its line nearest to the pivot
+    slides  whether one of the passive joints is prismatic
     """
 
     loop: int
@@ -38,19 +38,19 @@ class Triangle:
 
     @property
     def loops(self) -> tuple[int, ...]:
-        """The loops that it closes: one."""
+        """The loops that it closes: exactly one."""
         return (self.loop,)
 
     @property
     def singular(self) -> str:
-        """How it stands where the actuated joints do not say how the passive ones move."""
+        """Where the actuated joints do not determine the motion of the passive ones, in words."""
         if self.slides:
-            return "its slide stands square to its link or ends on its pivot"
-        return "its links lie in one line"
+            return "its prismatic joint is perpendicular to its link or ends at its pivot"
+        return "its links are collinear"
 
     @property
     def clearances(self) -> int:
-        """How many numbers say how far it is from such a pose."""
+        """Number of values that measure the distance from such a configuration."""
         return 2 if self.slides else 1
 
 
@@ -67,18 +67,18 @@ def triangle_of(tree: Mechanism, loop: Plane, number: int, passive: tuple[int, .
 
 
 def conj(a: Vec) -> Vec:
-    """The turn back."""
+    """The inverse rotation."""
     return Vec((a[0], -a[1]))
 
 
 @dataclass
 class Parts:
-    """A way around a planar loop, taken apart at the passive joints that turn.
+    """A path around a planar loop, split at the passive revolute joints.
 
-    turned   how far it has turned before each of them, since the one before that
-    legs     from one of them to the next (from the ancestor to the first, from the last to the cut), in
-             the axes after the turn of the one where the leg begins; a passive slide stands at zero
-    slides   for every leg with a passive slide, the direction in which that lengthens it
+    turned   rotation before each of them, since the previous one
+    legs     vectors from one of them to the next (from the ancestor to the first, from the last to the cut), in
+             the axes after the rotation of the joint at which the leg begins; passive prismatic joints at zero
+    slides   for every leg with a passive prismatic joint, the direction in which it extends the leg
     """
 
     turned: list[Vec]
@@ -108,11 +108,11 @@ def _parts(tree: Mechanism, loop: Plane, span: range, start: Vec, q: Sequence[Sc
 def known_side(
     tree: Mechanism, loop: Plane, passive: tuple[int, int], q: Sequence[float]
 ) -> tuple[Vec, tuple[Parts, Parts], Vec]:
-    """(known side, the two ways, corner) of the triangle at a pose of numbers."""
+    """(known side, the two paths, corner) of the triangle at a numeric configuration."""
     a, b = _ways(tree, loop, q, passive)
     side, _, _ = _sides(a, b)
     way = a if a.turned else b
-    # where the corner is: the end of the first passive leg, turned as it stands
+    # the corner is the end of the first passive leg in its current orientation
     k = loop.ends.joints.index(passive[0])
     corner = times(times(way.turned[0], turn_of(tree, loop, k, q)), way.legs[1])
     return side, (a, b), corner
@@ -127,8 +127,8 @@ def _ways(tree: Mechanism, loop: Plane, q: Sequence[Scalar], passive: Sequence[i
 
 
 def _sides(a: Parts, b: Parts) -> tuple[Vec, Vec, Vec]:
-    """(from the first passive pivot to the far corner, the first leg, the second leg)."""
-    if len(a.turned) == 1:  # one passive joint on each way; the corner is the cut
+    """(vector from the first passive pivot to the far corner, the first leg, the second leg)."""
+    if len(a.turned) == 1:  # one passive joint on each path; the corner is the cut
         return b.legs[0] - a.legs[0], a.legs[1], b.legs[1]
     way, other = (a, b) if len(a.turned) == 2 else (b, a)  # the corner is the second passive joint
     return other.legs[0] - way.legs[0], way.legs[1], way.legs[2]
@@ -137,9 +137,9 @@ def _sides(a: Parts, b: Parts) -> tuple[Vec, Vec, Vec]:
 def triangle_places(
     tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence[Scalar]
 ) -> tuple[Vec | Scalar, Vec | Scalar]:
-    """Where the two passive joints are: (cos x, sin x) of one that turns, x of one that slides, with x = q + offset.
+    """The two passive joints: (cos x, sin x) for a revolute, x for a prismatic joint, with x = q + offset.
 
-    NaN where the sides do not meet.
+    NaN if the sides do not meet.
     """
     if not closure.slides:
         return _two_turns(tree, loop, closure, q)
@@ -149,11 +149,11 @@ def triangle_places(
 
 def _out_of_reach(loop: Plane) -> ClosureError:
     name = loop.ends.name
-    return ClosureError(f"loop '{name}' cannot be closed: its links do not reach", "unreachable", name)
+    return ClosureError(f"loop '{name}' cannot be closed: its links do not reach each other", "unreachable", name)
 
 
 def _two_turns(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence[Scalar]) -> tuple[Vec, Vec]:
-    """Two circles that meet: (cos x, sin x) of the two passive joints."""
+    """The intersection of two circles: (cos x, sin x) of the two passive joints."""
     a, b = _ways(tree, loop, q, closure.passive)
     D, leg_1, leg_2 = _sides(a, b)
     d2, r1, r2 = D.dot(D), leg_1.dot(leg_1), leg_2.dot(leg_2)
@@ -182,12 +182,12 @@ def _two_turns(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence[Scal
 
 @dataclass(frozen=True)
 class _Line:
-    """The line that a passive slide makes, as seen from the passive pivot, and the circle about that.
+    """The line of a passive prismatic joint relative to the passive pivot, and the circle about this pivot.
 
-    point, along   point + x along, where the slide stands at x
-    reach          the end that is to meet it: its length is the circle's radius
-    turns          whether the line is on the link that the pivot turns (else the reach is)
-    before         how far the way has turned before the pivot
+    point, along   point + x along is the point of the line at joint position x
+    reach          the vector to the end that must meet the line: its length is the radius of the circle
+    turns          whether the line is on the link rotated by the pivot (otherwise the reach is)
+    before         rotation of the path before the pivot
     """
 
     point: Vec
@@ -200,21 +200,21 @@ class _Line:
 def _line(a: Parts, b: Parts) -> _Line:
     way, other = (a, b) if a.turned else (b, a)
     side, leg = other.legs[0] - way.legs[0], way.legs[1]
-    if 1 in way.slides:  # beyond the pivot
+    if 1 in way.slides:  # after the pivot
         return _Line(leg, way.slides[1], side, True, way.turned[0])
-    if 0 in way.slides:  # it carries the pivot, and so moves the far end the other way
+    if 0 in way.slides:  # it carries the pivot, and so moves the far end in the opposite direction
         return _Line(side, -way.slides[0], leg, False, way.turned[0])
     return _Line(side, other.slides[0], leg, False, way.turned[0])
 
 
 def _turn_and_slide(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence[Scalar]) -> tuple[Vec, Scalar]:
-    """A circle that meets a line: |point + x along| = |reach| for x, and the turn that brings one to the other."""
+    """The intersection of a circle and a line: |point + x along| = |reach| for x, and the rotation to that point."""
     line = _line(*_ways(tree, loop, q, closure.passive))
     p, u = line.point, line.along
     r2 = line.reach.dot(line.reach)
-    if line.turns:  # onto the pivot itself: every turn will do
+    if line.turns:  # onto the pivot itself: any rotation is a solution
         r2 = select(less(r2, ON_PIVOT * square_of(loop)), float("nan"), r2)
-    past = p[0] * u[1] - p[1] * u[0]  # at this distance the line passes the pivot
+    past = p[0] * u[1] - p[1] * u[0]  # distance of the line from the pivot
     half = r2 - past * past
     if isinstance(half, float) and half < 0:
         raise _out_of_reach(loop)
@@ -232,24 +232,24 @@ def _turn_and_slide(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence
 
 
 def _turn(before: Vec, to: Vec, leg: Vec, r: Scalar) -> Vec:
-    """The turn that brings ``leg``, which has turned by ``before`` already, to ``to``."""
+    """The rotation that takes ``leg``, already rotated by ``before``, to ``to``."""
     return 1.0 / r * times(times(conj(before), to), conj(leg))
 
 
 def reach(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence[Scalar]) -> tuple[Scalar, Scalar, Scalar]:
-    """The lengths (squared) of the triangle's sides: the known one and the two legs."""
+    """The squared lengths of the triangle's sides: the known one and the two legs."""
     a, b = _ways(tree, loop, q, closure.passive)
     D, leg_1, leg_2 = _sides(a, b)
     return D.dot(D), leg_1.dot(leg_1), leg_2.dot(leg_2)
 
 
 def square_of(loop: Plane) -> float:
-    """A length of the loop, squared, to measure others by: the longest of its steps, or 1 m where it only slides."""
+    """A squared length for scaling: that of the longest step of the loop, or 1 m if all joints are prismatic."""
     return max(step.dot(step) for step in (*loop.step, loop.start_a - loop.start_b)) or 1.0
 
 
 def line_reach(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence[float]) -> tuple[float, float, float]:
-    """(how far from the pivot the line of the slide passes, the circle's radius, a length to measure both by)."""
+    """(distance of the line of the prismatic joint from the pivot, radius of the circle, a length for scaling)."""
     line = _line(*_ways(tree, loop, q, closure.passive))
     p, u = line.point, line.along
     return abs(p[0] * u[1] - p[1] * u[0]), math.sqrt(line.reach.dot(line.reach)), math.sqrt(square_of(loop))

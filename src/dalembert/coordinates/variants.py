@@ -1,15 +1,16 @@
 """The same mechanism with other numbers, which may be traced: parameters, lengths, payload, gravity and gears as inputs.
 
-``parameters``  π of S (7.81): what :func:`dalembert.equations.regressor.parameters` lists, of the augmented links. The masses
-                and positions of rotors, which S counts with the link that carries them, stay those of the mechanism,
-                and so does the difference between the two Coulomb levels of a joint, of which F_s is the mean
-``lengths``     translations (m): for each joint of the tree its frame's on the link before, in that link's axes, then its
-                link's frame's from it; last the tip's on its link. Inertias stay where they are in their link's frame
-``payload``     mass (kg), first moments (kg m) and inertia about the tip's origin (kg m²), in the tip's axes: I_xx, I_xy, I_xz,
-                I_yy, I_yz, I_zz with the tensor's own entries; added to what the mechanism holds
+``parameters``  π of S (7.81), as listed by :func:`dalembert.equations.regressor.parameters`, for augmented links. The
+                masses and positions of rotors, which S counts with the link that carries them, stay those of the
+                mechanism, and so does the difference between the two Coulomb levels of a joint, whose mean is F_s
+``lengths``     translations (m): for each joint of the tree that of its frame on the previous link, in the link's axes,
+                then that of its link frame from it; last that of the tip on its link. Inertias do not move in their
+                link frames
+``payload``     mass (kg), first moments (kg m) and inertia about the tip's origin (kg m²), in the tip's axes: I_xx,
+                I_xy, I_xz, I_yy, I_yz, I_zz as entries of the tensor; added to the payload of the mechanism
 ``gravity``     g_0 (m/s²) in the base frame
-``gears``       k_r of every joint of the tree, with its sign: 1 where there is no rotor. Friction of the motor is counted at the
-                joint's side, in F_v and F_s of ``parameters``, and stays as it is
+``gears``       k_r of every joint of the tree, signed: 1 if there is no rotor. Motor friction is counted on the joint
+                side, in F_v and F_s of ``parameters``, and does not change
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def _moments(m: Scalar, hx: Scalar, hy: Scalar, hz: Scalar, *tensor: Scalar) -> 
 
 
 def with_parameters(mechanism: AnyMechanism, parameters: Values) -> AnyMechanism:
-    """The mechanism with the parameters of S (7.81): 13 of every joint of its tree, and those of further terms."""
+    """The mechanism with the parameters of S (7.81): 13 per joint of its tree, and those of further terms."""
     tree = mechanism.tree
     bodies: list[Body] = []
     at = WIDTH * tree.n
@@ -67,7 +68,7 @@ def with_parameters(mechanism: AnyMechanism, parameters: Values) -> AnyMechanism
 
 
 def _with_link(bodies: list[Body], i: int) -> Body:
-    """Body i with what is left of its augmented link when the rotors that it carries are taken away, S (7.63)–(7.66)."""
+    """Body i with its link, that is, the augmented link without the rotors that it carries, S (7.63)–(7.66)."""
     link: Any = bodies[i].inertia
     for rotor in bodies:
         if rotor.parent == i:
@@ -77,7 +78,7 @@ def _with_link(bodies: list[Body], i: int) -> Body:
 
 
 def lengths(mechanism: AnyMechanism) -> list[Scalar]:
-    """The translations that :func:`with_lengths` takes."""
+    """The translations in the order of :func:`with_lengths`."""
     values: list[Scalar] = []
     for body in mechanism.tree.bodies:
         values += [*body.placement.translation, *body.link_frame.translation]
@@ -85,16 +86,16 @@ def lengths(mechanism: AnyMechanism) -> list[Scalar]:
 
 
 def length_names(mechanism: AnyMechanism) -> list[str]:
-    """What they are called: px_3 of the frame of joint 3, lx_3 of that of its link, tx of the tip."""
+    """The names of the lengths: px_3 for the frame of joint 3, lx_3 for that of its link, tx for the tip."""
     numbers = range(1, mechanism.tree.n + 1)
     return [f"{kind}{x}_{i}" for i in numbers for kind in "pl" for x in "xyz"] + ["tx", "ty", "tz"]
 
 
 def with_lengths(mechanism: AnyMechanism, values: Values) -> AnyMechanism:
-    """The mechanism with its joints, link frames and tip at these distances."""
+    """The mechanism with its joints, link frames and tip at these translations."""
     if mechanism.loops:
         raise DalembertError(
-            "lengths are no inputs of a closed chain, whose closure is found for the lengths that it has; change the robot, "
+            "lengths cannot be inputs of a closed chain, because its closure is computed for its own lengths; change the robot, "
             "arm.replace(joints=…), for each set of lengths"
         )
     steps = [Vec(values[k : k + 3]) for k in range(0, len(values), 3)]
@@ -116,7 +117,7 @@ def with_payload(mechanism: AnyMechanism, payload: Values) -> AnyMechanism:
         return mechanism
     body, held = tree.bodies[k], _moments(*payload).seen_from(tree.tip)
     new: Any = {"inertia": Moments.of(body.inertia) + held, "link": Moments.of(body.link) + held}
-    if not body.lifted.is_zero:  # of the payload no weight is carried
+    if not body.lifted.is_zero:  # the weight of the payload is not compensated
         new["lifted"] = Moments.of(body.lifted)
     bodies = (*tree.bodies[:k], replace(body, **new), *tree.bodies[k + 1 :])
     return _on_tree(mechanism, bodies=bodies)
@@ -128,12 +129,12 @@ def with_gravity(mechanism: AnyMechanism, gravity: Values) -> AnyMechanism:
 
 
 def gears(mechanism: AnyMechanism) -> list[Scalar]:
-    """The gear ratios that :func:`with_gears` takes."""
+    """The gear ratios in the order of :func:`with_gears`."""
     return [body.gear for body in mechanism.tree.bodies]
 
 
 def with_gears(mechanism: AnyMechanism, ratios: Values) -> AnyMechanism:
-    """The mechanism with rotors that turn so many times as fast as their joints, S (7.22)."""
+    """The mechanism with rotors that turn by these ratios faster than their joints, S (7.22)."""
     bodies = [replace(body, gear=k) for body, k in zip(mechanism.tree.bodies, ratios, strict=True)]
     return _on_tree(mechanism, bodies=tuple(bodies))
 
@@ -143,7 +144,7 @@ def _on_tree(mechanism: AnyMechanism, **changes: Any) -> Any:
     return mechanism.with_tree(tree)
 
 
-# lengths before the payload, which stands where the tip is
+# lengths before the payload, which is attached to the tip
 VARIANTS: dict[str, Callable[[AnyMechanism, Values], AnyMechanism]] = {
     "parameters": with_parameters,
     "lengths": with_lengths,

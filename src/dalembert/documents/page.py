@@ -1,6 +1,6 @@
 """``docs/documents.md``: the map as a page, written from its rows.
 
-``python -m dalembert.documents.page docs/documents.md`` writes it anew; ``tests/documents`` compares.
+``python -m dalembert.documents.page docs/documents.md`` regenerates it; ``tests/documents`` compares the two.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from dalembert.documents.sources import SOURCES, introduction
 
 HEAD = """# The two documents, line by line
 
-This page is for readers who hold the book or the paper. It lists every numbered equation, figure, example, table and
-problem of both, and the remarks that can be tested, with the call that computes it, the test that proves it (for all arms
-where the page speaks of all arms), and a correction where the print is wrong. We worked from scans that were turned into text:
-some of these errors may be the scan's, and not in your copy.
+This page is for readers who have the book or the paper at hand. It lists every numbered equation, figure, example,
+table and problem of both, and the remarks that can be tested, with the call that computes it, the test that verifies it
+(for every arm if the statement is about every arm), and a correction where the print is wrong. We worked from scans
+that were converted to text: some of these errors may come from the scan and not be in your copy.
 
 {introduction}
 
-`dalembert book 7.32` shows one row of this page with its numbers: the result of the call, the same by the formula of the
-page, and the difference between them. `dalembert book 7.32 --script` prints the row as a Python program, in which `arm`, `q`
-and the other names are defined. The tests run every row. They also change every symbol and every sign of each formula, one at
-a time, and each change must make the row fail.
+`dalembert book 7.32` shows one row of this page with its numbers: the result of the call, the result of the printed
+formula, and the difference between them. `dalembert book 7.32 --script` prints the row as a Python program, in which
+`arm`, `q` and the other names are defined. The tests run every row. They also change every symbol and every sign of
+each formula, one at a time, and each change must make the row fail.
 
 The page is generated from `src/dalembert/documents/*.toml` by `python -m dalembert.documents.page docs/documents.md`.
 """

@@ -1,9 +1,9 @@
-"""The rows of the map: what a place in S or M says, the call that computes it, and the formula as the page has it.
+"""The rows of the map: what an entry of S or M states, the call that computes it, and the printed formula.
 
-``s7.1.toml`` … ``m.toml`` hold the rows, section by section, and ``given.toml`` the settings in which they run. A row's
-``call`` uses the public names of dalembert. Its ``formula`` is written from the page, on plain numbers or on SymPy's
-letters; both are Python, and the row holds where they give the same. :func:`spoilt` changes one symbol or one sign of
-the formula at a time, and a row that still held would prove nothing.
+``s7.1.toml`` … ``m5.toml`` contain the rows, section by section, and ``given.toml`` the settings in which they run. A
+row's ``call`` uses the public names of dalembert. Its ``formula`` is transcribed from the page, on plain numbers or on
+SymPy symbols; both are Python, and the row holds if they give the same result. :func:`spoilt` changes one symbol or one
+sign of the formula at a time; a row that still held would prove nothing.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from dalembert.errors import DalembertError
 SECTIONS = (
     "s7.1", "s7.2", "s7.3", "s7.4", "s7.5", "s7.6", "s7.7", "s7.8", "s7.9", "m2", "m3", "m4", "m5",
 )  # fmt: skip
-TOLERANCE = 1e-9  # of the largest number on either side
-PERTURBED = 1.01  # a symbol of the formula, in :func:`spoilt`
+TOLERANCE = 1e-9  # relative to the largest number on either side
+PERTURBED = 1.01  # factor of a symbol of the formula, in :func:`spoilt`
 GOLDEN = 0.6180339887
 
 Names = dict[str, Any]
@@ -34,16 +34,16 @@ Names = dict[str, Any]
 
 @dataclass(frozen=True)
 class MapRow:
-    """One place of a document.
+    """One entry of a document.
 
     at         "(7.32)", "Fig. 7.6", "Problem 7.5", …; several that are shown together are "(7.16), (7.17)"
-    says       what the page says there, in our words
+    says       what the document states there, in our words
     call       how it is computed
-    formula    the same as the page writes it
-    test       the test that proves it, for every arm where the page speaks of every arm
-    misprint   what is wrong in print, and what holds
-    given      lines that are run before
-    tolerance  of the comparison, larger where the formula differentiates by differences
+    formula    the same as printed
+    test       the test that verifies it, for every arm if the statement is about every arm
+    misprint   the error in print, and the correct statement
+    given      lines that are run first
+    tolerance  of the comparison; larger if the formula uses finite differences
     """
 
     document: str
@@ -101,8 +101,8 @@ def rows() -> Iterator[MapRow]:
 
 
 def find(place: str) -> list[MapRow]:
-    """The rows of a place: "7.32", "S (7.32)", "fig. 7.6", "M Table 1", "Problem 7.5", of a range,
-    "7.124–7.126", or of a section, "7.3.3".
+    """The rows for an entry: "7.32", "S (7.32)", "fig. 7.6", "M Table 1", "Problem 7.5", for a range,
+    "7.124–7.126", or for a section, "7.3.3".
 
     >>> [row.place for row in find("eq. 7.32")]
     ['S (7.32)']
@@ -115,7 +115,7 @@ def find(place: str) -> list[MapRow]:
     ]
     if not matching:
         raise DalembertError(
-            f"'{place}' is no place in the two documents; try an equation such as 7.32 or M 2.11, or 'Fig. 7.6', "
+            f"'{place}' is not an entry of the two documents; try an equation such as 7.32 or M 2.11, or 'Fig. 7.6', "
             "'Example 7.2', 'Table 3', 'Problem 7.5'"
         )
     return matching
@@ -136,7 +136,7 @@ def _places(row: MapRow) -> set[str]:
 
 
 def _plain(place: str) -> str:
-    """A place without what people write in different ways."""
+    """An entry's name without the characters that people write in different ways."""
     words = re.sub(r"[()]", "", place.casefold())
     words = re.sub(r"§|\b(?:equations?|eqs?|sections?|sects?)\b\.?", "", words)
     words = re.sub(r"\bfig(?:ure)?s?\b\.?", "fig", words)
@@ -148,7 +148,7 @@ def _plain(place: str) -> str:
 
 @cache
 def _setting(given: tuple[str, ...]) -> Mapping[str, Any]:
-    """The names of these settings, run one after the other, once."""
+    """The names defined by these settings, run one after the other, once."""
     from types import SimpleNamespace
 
     import dalembert as da
@@ -173,12 +173,12 @@ def setting(row: MapRow) -> Names:
 
 
 def computed(row: MapRow, names: Names | None = None) -> Any:
-    """What the call gives."""
+    """The result of the call."""
     return eval(row.call, setting(row) if names is None else names)
 
 
 def script(row: MapRow) -> str:
-    r"""The row as a Python program of its own, which prints both sides.
+    r"""The row as a self-contained Python program that prints both sides.
 
     >>> print(script(find("7.6 remark on inverse dynamics")[0]).split("\n\n")[-1])
     computed = arm.forward_dynamics(q, qd, arm.inverse_dynamics(q, qd, qdd))
@@ -195,12 +195,12 @@ def script(row: MapRow) -> str:
 
 
 def written(row: MapRow, names: Names | None = None) -> Any:
-    """What the formula of the page gives."""
+    """The result of the printed formula."""
     return eval(row.formula, setting(row) if names is None else names)
 
 
 def difference(left: Any, right: Any) -> float:
-    """The largest difference of two sides, relative to the largest number on either; infinite where their shapes differ."""
+    """The largest difference of two sides, relative to the largest number on either; infinite if their shapes differ."""
     left_side, right_side = _numbers(left), _numbers(right)
     if left_side.shape != right_side.shape or not (np.isfinite(left_side).all() and np.isfinite(right_side).all()):
         return float("inf")
@@ -214,7 +214,7 @@ def holds(row: MapRow, left: Any, right: Any) -> bool:
 
 
 def spoilt(row: MapRow, names: Names | None = None) -> Iterator[tuple[str, Any]]:
-    """The formula with one symbol 1 % larger, or one sign turned, at a time: what was changed, and what comes out."""
+    """The formula with one symbol 1 % larger, or one sign changed, at a time: the change, and the result."""
     names = _in_numbers(setting(row) if names is None else names)
     watched = _Watched(row.formula)
     formula = compile(watched.tree, row.place, "eval")
@@ -234,7 +234,7 @@ def spoilt(row: MapRow, names: Names | None = None) -> Iterator[tuple[str, Any]]
 
         try:
             value = eval(formula, names | {"_touched": touched, "_added": added})
-        except (DalembertError, IndexError, ValueError):  # no such link, or no such instant
+        except (DalembertError, IndexError, ValueError):  # a link or an instant that does not exist
             value = np.nan
         if changed:
             yield what, value
@@ -266,7 +266,7 @@ class _Watched(ast.NodeTransformer):
 
 
 def _in_numbers(names: Names) -> Names:
-    """The names with numbers for SymPy's letters, which makes no difference to where a formula holds."""
+    """The names with numbers for SymPy symbols, which does not affect whether a formula holds."""
     if "Matrix" not in names:
         return names
     letters = {name: _number(x) for name, x in names.items() if getattr(x, "is_Symbol", False)}
@@ -274,7 +274,7 @@ def _in_numbers(names: Names) -> Names:
 
 
 def _number(letter: Any) -> float:
-    """The number that a SymPy letter stands for in comparisons, which its name decides."""
+    """The number that represents a SymPy symbol in comparisons, derived from its name."""
     return 0.5 + (sum(map(ord, str(letter))) * GOLDEN) % 1.0
 
 
@@ -287,7 +287,7 @@ def _larger(x: Any) -> Any:
 
 
 def _numbers(x: Any) -> np.ndarray:
-    """All numbers, one after the other; SymPy's letters stand for numbers that their names decide."""
+    """All numbers in one array; SymPy symbols are replaced by numbers derived from their names."""
     if isinstance(x, list | tuple):
         return np.concatenate([_numbers(y) for y in x])
     if hasattr(x, "free_symbols"):

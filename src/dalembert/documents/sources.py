@@ -8,19 +8,19 @@ M is Milićević, Golubović, Slavković, Transformation matrix approach to dyna
 
 from __future__ import annotations
 
-# by the letter under which they are cited; titles stand between asterisks
+# by the letter under which they are cited; titles are enclosed in asterisks
 SOURCES = {
     "S": "chapter 7 of Siciliano, Sciavicco, Villani, Oriolo, *Robotics: Modelling, Planning and Control* (Springer, 2009)",
     "M": "Milićević, Golubović, Slavković, *Transformation matrix approach to dynamics of manipulative robots*",
 }
-# what makes a citation of the letter: S (7.42), S 7.4, S Fig. 7.15, M Table 3, M's
+# patterns of a citation: S (7.42), S 7.4, S Fig. 7.15, M Table 3, M's
 CITATION = (
     r"\b(?:(S)(?='s\b| \(?7\.| Figs?\b| Example\b| Problem)|(M)(?='s\b| \([2-4]\.| Tables?\b| section\b| ends\b))"
 )
 
 
 def introduction(letters: str = "SM", emphasis: str = "") -> str:
-    """The sentences that say what the letters stand for, titles between ``emphasis``."""
+    """The sentences that introduce the letters, with titles enclosed in ``emphasis``."""
     return " ".join(f"{letter} is {SOURCES[letter].replace('*', emphasis)}." for letter in letters)
 
 

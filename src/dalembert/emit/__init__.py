@@ -1,1 +1,1 @@
-"""Graphs as source text, one table of operations a target."""
+"""Graphs as source text, with one table of operations per target."""

@@ -1,7 +1,7 @@
-"""The target ``c``: readable C99, a header, and a self-test against values that were computed in Python.
+"""The target ``c``: readable C99, a header, and a self-test against values computed in Python.
 
-Nothing is included but ``math.h``, and without ``libm`` not even that: the functions of :mod:`c99_functions` are
-written into the file. No allocation, no globals, no recursion, no state. ``-ffast-math`` is not assumed.
+Only ``math.h`` is included, and without ``libm`` not even that: the functions of :mod:`c99_functions` are then written
+into the file. No allocation, no globals, no recursion, no state. ``-ffast-math`` is not assumed.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from dalembert.environment.version import __version__
 from dalembert.errors import DalembertError
 from dalembert.graph.passes import live_lines
 
-PART_LENGTH = 600  # statements of one function: compilers take ever longer for longer ones
-ROUNDINGS = 64.0  # how many errors of rounding a self-test allows
+PART_LENGTH = 600  # statements per function: compile time grows faster than linearly
+ROUNDINGS = 64.0  # tolerance of a self-test, in rounding errors
 EPSILON = {"double": 2.0**-52, "float": 2.0**-23}
 FUNCTIONS = ("sin", "cos", "sqrt", "exp", "log", "tanh", "atan2", "asin", "acos")  # of math.h
-# what an array may not be called: keywords of C and C++, functions, and what the files use
+# names not available for arrays: keywords of C and C++, functions, and names used in the files
 _TAKEN = """
     auto break case char const continue default do double else enum extern float for goto if inline int long register
     restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
@@ -37,7 +37,7 @@ TAKEN = {*_TAKEN.split(), *FUNCTIONS, "count"}
 
 @dataclass(frozen=True)
 class _Precision:
-    """How numbers of one precision are written."""
+    """The notation of numbers in one precision."""
 
     name: str
     suffix: str
@@ -45,7 +45,7 @@ class _Precision:
     digits: int
 
     def number(self, value: float) -> str:
-        """A constant, exactly; infinity and NaN as divisions."""
+        """A constant, written exactly; infinity and NaN as divisions."""
         suffix = self.suffix
         if math.isnan(value) or math.isinf(value):
             return f"({0 if math.isnan(value) else 1}.0{suffix} / 0.0{suffix})"
@@ -53,10 +53,10 @@ class _Precision:
             (rounded,) = struct.unpack(self.pack, struct.pack(self.pack, value))
         except OverflowError:
             raise DalembertError(
-                f"the number {value!r} of this robot is too large for precision 'float'; emit it with precision 'double'"
+                f"the value {value!r} of this robot is too large for precision 'float'; use precision 'double'"
             ) from None
         text = repr(value) if self.digits == 17 else f"{rounded:.{self.digits}g}"
-        if self.digits != 17:  # the fewest digits that give the same float
+        if self.digits != 17:  # the fewest digits that reproduce the float
             shorter = (f"{rounded:.{digits}g}" for digits in range(1, self.digits + 1))
             text = next(x for x in shorter if struct.unpack(self.pack, struct.pack(self.pack, float(x)))[0] == rounded)
         return (text if re.search(r"[.e]", text) else f"{text}.0") + suffix
@@ -74,12 +74,13 @@ def c99(unit: Unit, settings: Settings) -> Source:
         files[f"{symbol}_test.c"] = writer.test()
     notes = [f"{operation_words(unit.operations).capitalize()}.", *unit.remarks]
     if not unit.samples:
-        notes.append("There is no self-test: at none of the states that were tried are the outputs finite.")
+        notes.append("There is no self-test, because the outputs are not finite at any of the states that were tried.")
     return Source(files, tuple(notes))
 
 
 def header_and_test(unit: Unit, settings: Settings, rows: bool) -> dict[str, str | bytes]:
-    """The files NAME.h and NAME_test.c for a function that was made otherwise, and for its like of many ``rows``."""
+    """The files NAME.h and NAME_test.c for a function compiled elsewhere, optionally with its variant for many
+    ``rows``."""
     writer = _CText(unit, replace(settings, libm=False))
     files: dict[str, str | bytes] = {f"{unit.symbol}.h": writer.header(rows)}
     if unit.samples:
@@ -110,28 +111,28 @@ class _CText:
         return [*inputs, *(f"{self.type} {declared(*array)}" for array in self.unit.signature.outputs)]
 
     def prototype(self) -> str:
-        """The function's head."""
+        """The prototype of the function."""
         return wrapped(f"void {self.unit.symbol}(", self.parameters(), ")")
 
     def comment(self) -> str:
-        """What a reader should know, on top of both files."""
-        functions = "the functions of math.h" if self.settings.libm else "no function of a library"
+        """The header comment of both files."""
+        functions = "the functions of math.h" if self.settings.libm else "no library functions"
         use = (
-            "SI units, radians; matrices row by row. Outputs must not overlap inputs. Every state is computed by itself: "
-            "nothing is allocated, nothing is kept between calls, and threads may call it at once."
+            "SI units, radians; matrices row by row. Outputs must not overlap inputs. The function allocates no "
+            "memory, keeps no state between calls, and is thread-safe."
         )
         body = description(self.unit, self.names, use, f"{self.type} precision, {functions}", size=prod)
         return "/*\n" + "".join(f" * {line}".rstrip() + "\n" for line in body) + " */\n"
 
     def rows_prototype(self) -> str:
-        """The head of the function for many states."""
+        """The prototype of the function for many states."""
         arrays = [f"const {self.type} *{self.names[name]}" for name, _ in self.unit.signature.inputs]
         arrays += [f"{self.type} *{self.names[name]}" for name, _ in self.unit.signature.outputs]
         return wrapped(f"void {self.unit.symbol}_rows(", [*arrays, "int count"], ")")
 
     def header(self, rows: bool = False) -> str:
         """NAME.h"""
-        many = "/* the same of so many states, whose rows lie one behind the other in every array */\n"
+        many = "/* the same for count states, with contiguous rows in every array */\n"
         also = f"{many}{self.rows_prototype()};\n\n" if rows else ""
         guard = f"{self.unit.symbol}_h".upper()
         return (
@@ -165,17 +166,17 @@ class _CText:
             unity = self.precision.number(1.0)
             zero = self.precision.number(0.0)
             pieces.append(
-                f"/* the sign of x: +-1, and 0 or NaN where x is */\nstatic {self.type} sgn({self.type} x)\n{{\n"
+                f"/* the sign of x: +-1, or x itself if it is 0 or NaN */\nstatic {self.type} sgn({self.type} x)\n{{\n"
                 f"    return x > {zero} ? {unity} : x < {zero} ? -{unity} : x;\n}}"
             )
         statements = Statements(self.unit, self.notation())
         pieces += self.functions(statements)
         return "\n\n".join(pieces) + "\n"
 
-    # -- the function, whole or in parts ---------------------------------------------------------------
+    # -- the function, as one or in parts ----------------------------------------------------------------
 
     def functions(self, statements: Statements) -> list[str]:
-        """The function, or several that it calls one after the other where it would be very long."""
+        """The function; if it would be very long, several functions that it calls in order."""
         count = len(statements.angles) + len(statements.rest)
         if count <= PART_LENGTH * 1.5:
             body = []
@@ -205,7 +206,7 @@ class _CText:
         return [*texts, self.function(self.prototype(), [f"{self.type} w[{size}];", "", *calls])]
 
     def function(self, head: str, body: Sequence[str], *more: str) -> str:
-        """A function's text; parameters that it does not use are named, lest compilers warn."""
+        """A function's text; unused parameters are cast to void, to avoid compiler warnings."""
         words = set(re.findall(r"\w+", "\n".join(body)))
         unused = [name for name in (*self.names.values(), *more) if name not in words]
         lines = [*(f"(void){name};" for name in unused), *body]
@@ -248,8 +249,8 @@ class _CText:
         zero = number(0.0)
         return f"""/*
  * Self-test of {symbol}: {states} states, computed by dalembert {__version__} in double precision.
- * Returns 0 where every output is within TOLERANCE of the size of its array, else 1. The size is that of the largest
- * output, or more where larger numbers cancel.
+ * Returns 0 if every error is at most TOLERANCE times the size of its array, otherwise 1. The size is the magnitude of
+ * the largest output, or larger where large terms cancel.
  */
 #include <stdio.h>
 
@@ -265,7 +266,7 @@ static const {self.type} outputs[{states}][{sizes[1]}] = {{
 {rows(results)}
 }};
 
-/* of the output arrays: where they end, and their sizes */
+/* ends and sizes of the output arrays */
 static const int ends[{count}] = {{{bounds}}};
 static const {self.type} sizes[{count}] = {{{", ".join(map(number, scales))}}};
 
@@ -299,7 +300,7 @@ int main(void)
 
 
 def workspace(parts: Sequence[Sequence[Statement]]) -> tuple[dict[int, int], int]:
-    """A slot for every line that a later part reads, used again when it is free; and how many there are."""
+    """A slot for every line that a later part reads, reused when free; and the number of slots."""
     last: dict[int, int] = {}
     part_of = {statement.line: k for k, part in enumerate(parts) for statement in part if statement.name}
     for k, part in enumerate(parts):

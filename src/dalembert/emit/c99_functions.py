@@ -1,10 +1,10 @@
-"""sin, cos, sqrt, exp, log, tanh, atan2, asin and acos in C, for where there is no C library: within 2 ulp everywhere.
+"""sin, cos, sqrt, exp, log, tanh, atan2, asin and acos in C, for machines without a C library: within 2 ulp everywhere.
 
-Double and single precision share one text: what differs are widths, coefficients and constants, which are rows of
-``KINDS``. Those of doubles are the polynomials of :mod:`trigonometry` and :mod:`elementary`; those of floats are minimax
-polynomials (Remez) of lower degree. Angles beyond ``largest`` are reduced with as many bits of 2/π as it takes (Payne
-and Hanek), so that sine and cosine are right for every finite argument. Signed zeros aside, infinities and NaN are
-those of C99. Nothing is included but ``stdint.h``, which is no library.
+Double and single precision share one text: they differ in widths, coefficients and constants, which are rows of
+``KINDS``. Those of doubles are the polynomials of :mod:`trigonometry` and :mod:`elementary`; those of floats are
+minimax polynomials (Remez) of lower degree. Angles beyond ``largest`` are reduced with as many bits of 2/π as necessary
+(Payne and Hanek), so that sine and cosine are accurate for every finite argument. Except for signed zeros, special
+values follow C99. Only ``stdint.h`` is included, which needs no library.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DOUBLE = trigonometry.REDUCTIONS["double"]
 
 @dataclass(frozen=True)
 class Kind:
-    """One precision: what the text's capital words stand for, and polynomials by their names."""
+    """One precision: the replacements of the capital words of the text, and polynomials by name."""
 
     words: dict[str, str]
     polynomials: dict[str, tuple[float, ...]]
@@ -77,7 +77,7 @@ KINDS = {
                      -0.0017936303047463298),
             "ASIN": (0.16666752099990845, 0.07495297491550446, 0.04547037556767464, 0.02417951449751854,
                      0.04216630756855011),
-            # the first two parts of π/2 have 17 bits, the first of ln 2 has 15: products with n and k are exact
+            # the first two parts of π/2 have 17 bits and the first of ln 2 has 15, so products with n and k are exact
             "PI_HALF": (1.57080078125, -4.45445766672492e-06, 2.563344151594519e-12),
             "LN_2": (0.693145751953125, 1.4286068203094173e-06),
             "PI": (math.pi, -8.742278000372485e-08),
@@ -88,7 +88,7 @@ KINDS = {
     ),
 }  # fmt: skip
 
-# name → what it needs, and its text; REAL, UINT and other words in capitals are replaced, {NAME} are polynomials in z or r,
+# name → dependencies and text; REAL, UINT and other capital words are replaced, {NAME} are polynomials in z or r,
 # [NAME k] is a constant
 TEXTS: dict[str, tuple[tuple[str, ...], str]] = {
     "bits": (
@@ -106,7 +106,7 @@ static UINT own_bits(REAL x)
     "real": (
         (),
         """
-/* the number that has these bits */
+/* the number with these bits */
 static REAL own_real(UINT bits)
 {
     union { REAL x; UINT bits; } both;
@@ -118,7 +118,7 @@ static REAL own_real(UINT bits)
     "power": (
         ("real",),
         """
-/* 2 to the k, for the exponents of ordinary numbers */
+/* 2 to the k, for the exponents of normal numbers */
 static REAL own_power(INT k)
 {
     return own_real((UINT)(k + BIAS) << FRACTION);
@@ -129,8 +129,8 @@ static REAL own_power(INT k)
         ("bits", "power"),
         """
 /*
- * x = n pi/2 + r for a large x: r, and n modulo 4 (Payne and Hanek). x is an integer m times 2 to the e; of 2/pi only
- * those bits matter that m does not carry beyond 4 quadrants, and the LIMBS words after them.
+ * x = n pi/2 + r for a large x: r, and n modulo 4 (Payne and Hanek). x is an integer m times 2 to the e; the LIMBS
+ * words of 2/pi from the first bit whose product with m is not a multiple of 4 quadrants are sufficient.
  */
 static unsigned own_far(REAL x, REAL *r)
 {
@@ -160,10 +160,10 @@ TABLE
         carry >>= 32;
         carry_high >>= 32;
     }
-    n = (unsigned)(product[0] >> 30); /* quadrants; what is left is a fraction of one, h and l its first 128 bits */
+    n = (unsigned)(product[0] >> 30); /* quadrants; the rest is a fraction of one, with h and l as its first 128 bits */
     h = (uint64_t)product[0] << 34 | (uint64_t)product[1] << 2 | product[2] >> 30;
     l = (uint64_t)product[2] << 34 | (uint64_t)product[3] << 2 | product[4] >> 30;
-    if (h >> 63) { /* the next quadrant is nearer */
+    if (h >> 63) { /* the next quadrant is closer */
         h = ~h;
         l = ~l;
         n += 1;
@@ -186,10 +186,10 @@ TABLE
     "reduce": (
         ("bits", "far"),
         """
-/* x = n pi/2 + r with |r| <= pi/4: r, and n modulo 4; r is NaN where x is infinite or NaN */
+/* x = n pi/2 + r with |r| <= pi/4: r, and n modulo 4; r is NaN if x is infinite or NaN */
 static unsigned own_reduce(REAL x, REAL *r)
 {
-    if (x >= -LARGEST && x <= LARGEST) { /* three parts of pi/2, n times the first two exactly (Cody and Waite) */
+    if (x >= -LARGEST && x <= LARGEST) { /* three parts of pi/2; n times the first two is exact (Cody and Waite) */
         const REAL n = (x * [TURN 0] + [ROUNDER 0]) - [ROUNDER 0];
         const REAL a = x - n * [PI_HALF 0], b = n * [PI_HALF 1];
         const REAL c = a - b;
@@ -247,7 +247,7 @@ static REAL own_cos(REAL x)
     "sqrt": (
         ("bits", "real"),
         """
-/* Newton's method for 1/sqrt(x), and one step for sqrt(x) with a residual that is exact (Dekker) */
+/* Newton's method for 1/sqrt(x), and one step for sqrt(x) with an exact residual (Dekker) */
 static REAL own_sqrt(REAL x)
 {
     REAL scale = [ONE 0], y, s, high, low;
@@ -274,7 +274,7 @@ static REAL own_sqrt(REAL x)
     "exp": (
         ("power",),
         """
-/* 2 to the k times exp r, with x = k ln 2 + r; half of k at a time, as 2 to the k may be out of range where exp x is not */
+/* 2 to the k times exp r, with x = k ln 2 + r; half of k at a time, as 2 to the k may be out of range when exp x is not */
 static REAL own_exp(REAL x)
 {
     if (!(x <= [RANGE 1]))
@@ -338,7 +338,7 @@ static REAL own_tanh(REAL x)
     "turned": (
         (),
         """
-/* high + low + u + rest, high being 0 or larger than u: what rounding takes from high + u is kept */
+/* high + low + u + rest, where high is 0 or larger than u; the rounding error of high + u is compensated */
 static REAL own_turned(REAL high, REAL low, REAL u, REAL rest)
 {
     const REAL near = high + u;
@@ -407,12 +407,12 @@ CONSTANTS = {
 
 
 def own_functions(names: Iterable[str], kind: str, prefix: str) -> str:
-    """The functions of these names as static functions that begin with ``prefix``, and what they need."""
+    """The functions of these names as static functions that begin with ``prefix``, with their dependencies."""
     return "#include <stdint.h>\n\n" + "\n\n".join(_text(name, KINDS[kind], prefix) for name in _needed(names))
 
 
 def _needed(names: Iterable[str]) -> list[str]:
-    """The names, each after what it needs."""
+    """The names, each after its dependencies."""
     order: list[str] = []
     for name in names:
         order += [x for x in (*_needed(TEXTS[name][0]), name) if x not in order]

@@ -1,20 +1,20 @@
 """exp, log, tanh, atan2, asin and acos as arithmetic on all lanes at once, without branches and without the C library.
 
-Largest errors seen among ten million arguments each, with and without fused multiplication and addition:
+Largest errors observed over ten million arguments each, with and without fused multiplication and addition:
 
 ==========  ==================================================  =======
 function    range                                               error
 ==========  ==================================================  =======
 exp         all x; below 2⁻¹⁰²² results are subnormal, then 0   1.1 ulp
-log         all x, subnormal ones too                           0.9 ulp
+log         all x, including subnormal ones                     0.9 ulp
 tanh        all x                                               1.6 ulp
 atan2       all y, x; below 2⁻¹⁰²² y/x is subnormal, then 0     1.6 ulp
 asin, acos  |x| ≤ 1                                             1.1 ulp
 ==========  ==================================================  =======
 
-Signed zeros, infinities and NaN are those of C99. No flag is raised for them, nor where exp overflows to ∞, log 0 is
-−∞ or log of a negative number is NaN: lanes beyond a function's range run along with a harmless argument, and their
-result is put in at the end. The polynomials are minimax polynomials (Remez).
+Signed zeros, infinities and NaN follow C99. No flag is raised for them, nor when exp overflows to ∞, log 0 is −∞ or the
+log of a negative number is NaN: lanes outside a function's range are computed with a harmless argument, and their
+result is inserted at the end. The polynomials are minimax polynomials (Remez).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ EXP = (
     1.38888889469771090e-03, 1.98412699176148100e-04, 2.48014899773198989e-05, 2.75572160309838357e-06,
     2.76312695906871642e-07, 2.51179610102631255e-08,
 )  # fmt: skip
-LOWEST, HIGHEST = -745.13321910194122, 709.78271289338397  # beyond these exp rounds to 0 and to ∞
+LOWEST, HIGHEST = -745.13321910194122, 709.78271289338397  # beyond these, exp rounds to 0 and to ∞
 
 # ln (1 + s)/(1 − s) = 2 s + s³ L(s²) for |s| ≤ (√2 − 1)/(√2 + 1)
 LOG = (
@@ -72,7 +72,7 @@ PI = (math.pi, 1.22464679914735321e-16)  # in two parts
 
 
 def exp(x: Lanes) -> Lanes:
-    """eˣ; 0 and ∞ where it rounds to them."""
+    """eˣ, including values that round to 0 and ∞."""
     negative = x.bits().below(0)
     beyond = x.magnitude().above(negative.choose(-LOWEST, HIGHEST).bits())
     end = x.magnitude().above(INFINITE).choose(x, negative.choose(0.0, math.inf))
@@ -85,7 +85,7 @@ def _exp(x: Lanes) -> Lanes:
     k = shifted - ROUNDER
     r = x - k * LN_2[0] - k * LN_2[1]
     power = 1.0 + (r + r * r * r.polynomial(EXP))
-    # 2ᵏ may be out of range where 2ᵏ eʳ is not: half of k at a time, and the second product alone is rounded
+    # 2ᵏ may be out of range when 2ᵏ eʳ is not: half of k at a time, so that only the second product is rounded
     exponents = shifted.bits() + (2 * 1023 - bits_of(ROUNDER))
     half = exponents >> 1
     return power * (half << 52).doubles() * ((exponents - half) << 52).doubles()
@@ -101,13 +101,13 @@ def log(x: Lanes) -> Lanes:
 def _log(x: Lanes) -> Lanes:
     """ln x = k ln 2 + ln m with x = 2ᵏ m, √½ ≤ m < √2, for 0 < x < ∞.
 
-    With f = m − 1 and s = f/(2 + f), ln m = 2 s + s³ L(s²) = f − (f²/2 − s (f²/2 + s² L(s²))): f is exact, and the
-    rest is small beside it.
+    With f = m − 1 and s = f/(2 + f), ln m = 2 s + s³ L(s²) = f − (f²/2 − s (f²/2 + s² L(s²))), where f is exact and the
+    rest is small compared with it.
     """
     subnormal = x.bits().below(bits_of(SMALLEST_NORMAL))
     lifted = (x * subnormal.choose(2.0**54, 1.0)).bits() + (bits_of(1.0) - bits_of(math.sqrt(0.5)))
     m = ((lifted & (2**52 - 1)) + bits_of(math.sqrt(0.5))).doubles()
-    # in the low bits of 2⁵² an integer becomes a double
+    # an integer placed in the low bits of 2⁵² becomes a double
     k = ((lifted >> 52) | bits_of(2.0**52)).doubles() - (2.0**52 + 1023.0) - subnormal.choose(54.0, 0.0)
     f = m - 1.0
     s = f / (f + 2.0)
@@ -129,14 +129,14 @@ def tanh(x: Lanes) -> Lanes:
 
 
 def atan2(y: Lanes, x: Lanes) -> Lanes:
-    """The angle of the point (x, y), from −π to π; the sign of a zero tells its side.
+    """The angle of the point (x, y), from −π to π; the sign of a zero determines its side.
 
     With t the smaller of |x|, |y| over the larger, it is atan t, π/2 ± atan t or π − atan t, signed like y.
     """
     steep = y.magnitude().above(x.magnitude())
     smaller, larger = steep.choose(abs(x), abs(y)), steep.choose(abs(y), abs(x))
     ordinary = larger.bits().above(0) & larger.bits().below(INFINITE)
-    diagonal = smaller.bits().equals(INFINITE).choose(1.0, 0.0)  # where the larger one is infinite, or both are 0
+    diagonal = smaller.bits().equals(INFINITE).choose(1.0, 0.0)  # if the larger one is infinite or both are 0
     t = ordinary.choose(smaller, diagonal) / ordinary.choose(larger, 1.0)
     left = x.bits().below(0)
     t = (steep ^ left).choose(-t, t)
@@ -172,14 +172,16 @@ def _half_chord(x: Lanes) -> tuple[Lanes, Lanes, Mask, Mask]:
 
 
 def _turned_from(axis: list[Lanes], u: Lanes, z: Lanes, coefficients: tuple[float, ...]) -> Lanes:
-    """axis + u + u z P(z), with the axis in two parts, 0 or larger than u; what rounding takes from axis + u is kept."""
+    """axis + u + u z P(z), with the axis in two parts, 0 or larger than u; the rounding error of axis + u is
+    compensated."""
     near = axis[0] + u
     lost = u - (near - axis[0])
     return near + (u * z * z.polynomial(coefficients) + (lost + axis[1]))
 
 
 def _on_names(function: Callable[..., Lanes]) -> Callable[..., str]:
-    """The function of vectors that a text has named; floats are widened for it, so that its result is all but exact."""
+    """The function of vectors by name; floats are widened, so that the result is correctly rounded in almost all
+    cases."""
 
     def run(text: IR, *names: str) -> str:
         if text.scalar == "double":

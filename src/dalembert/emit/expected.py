@@ -1,4 +1,4 @@
-"""What a unit's outputs should be, for self-tests: the tape in Python, and how much rounding changes it."""
+"""Expected outputs of a unit for self-tests: the tape evaluated in Python, and its sensitivity to rounding."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from dalembert.emit.signature import Signature
 from dalembert.graph.tape import Graph, evaluate
 
-# every operation on arrays of any precision, as the emitted code does it
+# every operation on arrays of any precision, as in the emitted code
 ON_ARRAYS: dict[str, Callable[..., Any]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative, "sqrt": np.sqrt,
     "sin": np.sin, "cos": np.cos, "exp": np.exp, "log": np.log, "tanh": np.tanh, "atan2": np.arctan2,
@@ -21,22 +21,24 @@ ON_ARRAYS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-SHARE = 0.25  # of an error of rounding, in units of its epsilon, that counts as a number of this size
+SHARE = 0.25  # share of a rounding error, in units of epsilon, that counts as the size of an output
 
 
 def expected_outputs(
     graph: Graph, samples: Sequence[Sequence[float]], signature: Signature
 ) -> tuple[list[list[float]], list[float]]:
-    """The outputs for every row of inputs, and for every output array what its errors are to be judged by.
+    """The outputs for every row of inputs, and for every output array the scale to which its errors are relative.
 
-    That is the largest of its outputs, or more where rounding does more harm, as where large numbers cancel: then it is
-    what the errors of single precision say, and those of doubles beside long doubles.
+    The scale is the largest output, or more where rounding has a larger effect, as when large terms cancel: then it
+    follows from the errors of single precision, and of double precision relative to long double.
     """
     exact = [evaluate(graph, row) for row in samples]
     precise = np.array(exact)
     harm = [np.abs(_on_arrays(graph, samples, np.float32) - precise) / np.finfo(np.float32).eps]
     harm.append(np.abs(_on_arrays(graph, samples, np.longdouble) - precise) / np.finfo(np.float64).eps)
-    harm = [np.where(np.isfinite(errors), errors, 0.0) for errors in harm]  # a float may overflow: that is no tolerance
+    harm = [
+        np.where(np.isfinite(errors), errors, 0.0) for errors in harm
+    ]  # overflow in single precision does not count
     scales, at = [], 0
     for _, shape in signature.outputs:
         block = slice(at, at + prod(shape))
@@ -47,7 +49,7 @@ def expected_outputs(
 
 
 def _on_arrays(graph: Graph, samples: Sequence[Sequence[float]], kind: Any) -> Any:
-    """The outputs for every row of inputs, calculated in another precision."""
+    """The outputs for every row of inputs, computed in another precision."""
     columns = np.array(samples, kind).reshape(len(samples), -1).T
     with np.errstate(all="ignore"):
         outputs = evaluate(graph, list(columns), ON_ARRAYS)

@@ -1,18 +1,18 @@
-"""Plain Python functions over numbers and arrays → LLVM IR.
+"""Translation of plain Python functions on numbers and arrays to LLVM IR.
 
-Algorithms that loop and branch on numbers are written as ordinary functions with annotated parameters, and run as
-such. The same text is translated here, from its syntax tree, for the machine. What is understood is small:
+Algorithms with loops and branches are written as ordinary functions with annotated parameters and run as such. This
+module translates the same source, from its syntax tree, to LLVM IR. The supported subset is small:
 
-    types        float, int, bool; arrays FloatsN, IntegersN and FlagsN of N dimensions, contiguous; tuples of numbers as
-                 what a function returns; NamedTuples of all these as parameters
+    types        float, int, bool; contiguous arrays FloatsN, IntegersN and FlagsN of N dimensions; tuples of numbers as
+                 return values; NamedTuples of all these as parameters
     statements   assignments, also to elements and to tuples of names; if, while, for … in range(…); for … in
-                 lanes(…), whose iterations LLVM may do side by side; break, continue, return; calls
+                 lanes(…), whose iterations LLVM may vectorise; break, continue, return; calls
     expressions  arithmetic, comparisons, and, or, not, a if b else c; sqrt, abs, min, max, float, int, len;
-                 x.shape[k], elements x[i, j] and parts x[i] of arrays; calls of other such functions, also imported
-                 ones; numbers that are constants of the module
+                 x.shape[k], elements x[i, j] and subarrays x[i]; calls of other such functions, including imported
+                 ones; numerical constants of the module
 
-A name keeps the type that it is given first; an int becomes a float where one is needed. Indices are not checked and not
-negative, and a division by zero gives an infinity: what the text needs, it must ask for.
+A name keeps its first type; an int is converted to a float where one is needed. Indices must not be negative and are
+not checked, and a division by zero gives an infinity: a function must contain the checks that it needs.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from typing import Any, NamedTuple, cast
 from dalembert.emit.ir import IR, Form, exact
 from dalembert.errors import DalembertError
 
-FAST = "nnan nsz contract"  # no NaN comes in; products and sums may be fused, but not reordered
+FAST = "nnan nsz contract"  # inputs are not NaN; products and sums may be fused but not reordered
 FLOAT, INT, BOOL = "double", "i64", "i1"
 NUMBERS = {"float": FLOAT, "int": INT, "bool": BOOL}
-ELEMENTS = {"Floats": FLOAT, "Integers": INT, "Flags": "i8"}  # a flag takes a byte of memory
+ELEMENTS = {"Floats": FLOAT, "Integers": INT, "Flags": "i8"}  # a flag occupies one byte of memory
 COMPARED = {ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne"}
-# what a loop may become: that over a range stays as it is, that over lanes is done by vectors
+# loop metadata: a loop over a range stays scalar, a loop over lanes is vectorised
 DECLARED = """
 declare double @llvm.sqrt.f64(double)
 declare double @llvm.fabs.f64(double)
@@ -52,14 +52,14 @@ CALCULATED = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul"}
 
 
 class ArrayType(NamedTuple):
-    """Of an array: what its elements are in memory, and how many dimensions it has."""
+    """The type of an array: its element type in memory and its number of dimensions."""
 
     element: str
     ndim: int
 
 
 class RecordType(NamedTuple):
-    """Of a NamedTuple: its fields, in words of eight bytes in memory; an array is a pointer and its shape."""
+    """The type of a NamedTuple: its fields, in 8-byte words in memory; an array is a pointer and its shape."""
 
     fields: tuple[Argument, ...]
 
@@ -82,7 +82,7 @@ class Register(NamedTuple):
 
 
 class ArrayPart(NamedTuple):
-    """An array, or a part of one: where it begins, and its shape."""
+    """An array or a part of one: its address and its shape."""
 
     type: ArrayType
     pointer: str
@@ -90,7 +90,7 @@ class ArrayPart(NamedTuple):
 
 
 class Record(NamedTuple):
-    """Where a record lies."""
+    """A record, by its address."""
 
     type: RecordType
     pointer: str
@@ -101,19 +101,19 @@ Value = Register | ArrayPart | Record
 
 @dataclass(frozen=True)
 class Interface:
-    """What a function takes and gives."""
+    """The parameters and return types of a function."""
 
     parameters: tuple[Argument, ...]
-    returns: tuple[str, ...]  # types of numbers
+    returns: tuple[str, ...]  # scalar types
 
 
 class NotTranslated(DalembertError):
-    """Python that is not understood here."""
+    """An unsupported Python construct."""
 
 
 @cache
 def interface_of(function: FunctionType) -> Interface:
-    """The interface that a function's annotations, which are strings, declare."""
+    """The interface declared by a function's annotations, which are strings."""
     annotations = dict(function.__annotations__)
     returns = annotations.pop("return", "None")
     parameters = tuple(Argument(name, _type(x, function.__globals__)) for name, x in annotations.items())
@@ -131,16 +131,16 @@ def _type(annotation: str, names: dict[str, Any]) -> Type:
         return RecordType(tuple(Argument(field, _type(x, {})) for field, x in listed.items()))
     array = re.fullmatch(r"(Floats|Integers|Flags)([1-9])", annotation)
     if array is None:
-        raise NotTranslated(f"{annotation} is not a type for the machine; use float, int, bool, Floats1, Integers2, …")
+        raise NotTranslated(f"{annotation} is not a supported type; use float, int, bool, Floats1, Integers2, …")
     return ArrayType(ELEMENTS[array.group(1)], int(array.group(2)))
 
 
 def functions_ir(functions: Sequence[FunctionType]) -> str:
-    """The module of these functions, which can be called from outside, and of those that they call."""
+    """The module with these functions, which are exported, and all functions that they call."""
     listed = list(functions)
     trees: dict[str, dict[str, ast.FunctionDef]] = {}
     texts = []
-    for function in listed:  # grows by those that are called
+    for function in listed:  # extended by the functions that are called
         name = function.__module__
         if name not in trees:
             source = ast.parse(inspect.getsource(sys.modules[name]))
@@ -150,7 +150,8 @@ def functions_ir(functions: Sequence[FunctionType]) -> str:
 
 
 class _Translation:
-    """One function on its way to LLVM IR; names live in memory, from which LLVM takes them into registers."""
+    """The translation of one function to LLVM IR; variables are in memory, from which LLVM promotes them to
+    registers."""
 
     def __init__(
         self, function: FunctionType, tree: ast.FunctionDef, outside: bool, listed: list[FunctionType]
@@ -159,10 +160,10 @@ class _Translation:
         self.interface = interface_of(function)
         self.ir, self.entry = IR(Form(1)), IR(Form(1))
         self.variables: dict[str, Type] = {}
-        self.fixed: dict[str, Value] = {}  # parameters that nothing is assigned to
+        self.fixed: dict[str, Value] = {}  # parameters that are never assigned
         self.loaded: set[str] = set()  # fields of records
-        self.loops: list[tuple[str, str]] = []  # where continue and break lead
-        self.lanes = ""  # what tells that the iterations of the innermost loop can be done side by side
+        self.loops: list[tuple[str, str]] = []  # targets of continue and break
+        self.lanes = ""  # metadata that marks the iterations of the innermost loop as independent
         self.labels = 0
 
     def text(self) -> str:
@@ -182,7 +183,7 @@ class _Translation:
         self.ir.say("ret void" if not self.interface.returns else "unreachable")
         linkage = "" if self.outside else "internal "
         loops = any(isinstance(x, ast.For | ast.While) for x in ast.walk(self.tree))
-        kept = "" if self.outside else " noinline" if loops else " alwaysinline"  # or LLVM would copy at length
+        kept = "" if self.outside else " noinline" if loops else " alwaysinline"  # otherwise LLVM would inline too much
         head = f"define {linkage}{_returned(self.interface)} @{self.function.__name__}({', '.join(given)}) nounwind{kept} {{"
         return "\n".join((head, "entry:", *self.entry.lines, "  br label %begin", "begin:", *self.ir.lines, "}"))
 
@@ -216,7 +217,7 @@ class _Translation:
         return _value_in(parts, type_)
 
     def _field(self, node: ast.AST, record: Value, name: str) -> Value:
-        """A field of a record; it never changes, and is loaded once."""
+        """A field of a record; it is constant and loaded once."""
         if not isinstance(record, Record):
             raise self._refuse(node, "not a record")
         word = 0
@@ -243,7 +244,7 @@ class _Translation:
             for (part, place), x in zip(_parts(name, type_), (value.pointer, *value.shape), strict=True):
                 self.ir.say(f"store {part} {x}, ptr %v.{place}")
         else:
-            raise self._refuse(node, f"{name} was something else before")
+            raise self._refuse(node, f"{name} had another type before")
 
     def _as(self, node: ast.AST, value: Value, type_: str) -> Register:
         """The value as a number of this type."""
@@ -297,7 +298,7 @@ class _Translation:
             case ast.Expr(ast.Call() as call):
                 self._call(call)
             case _:
-                raise self._refuse(node, "a statement that is not understood")
+                raise self._refuse(node, "an unsupported statement")
 
     def _assign(self, target: ast.expr, values: Sequence[Value]) -> None:
         targets = target.elts if isinstance(target, ast.Tuple) else [target]
@@ -309,10 +310,10 @@ class _Translation:
                     self._write(place, place.id, value)
                 continue
             if not isinstance(place, ast.Subscript):
-                raise self._refuse(place, "nothing that can be assigned to")
+                raise self._refuse(place, "not a valid assignment target")
             view = self._element(place)
             if view.shape:
-                raise self._refuse(place, "assign to the elements of an array, one by one")
+                raise self._refuse(place, "assign to the elements of an array individually")
             element = view.type.element
             number = self._as(place, value, BOOL if element == "i8" else element)
             stored = self.ir.let(f"zext i1 {number.name} to i8") if element == "i8" else number.name
@@ -362,7 +363,7 @@ class _Translation:
         types = self.interface.returns
         values = [] if value is None else self._values(value)
         if len(values) != len(types):
-            raise self._refuse(node, f"{len(types)} values are promised")
+            raise self._refuse(node, f"the annotation declares {len(types)} values")
         numbers = [self._as(node, x, type_) for x, type_ in zip(values, types, strict=True)]
         returned = _returned(self.interface)
         if len(numbers) < 2:
@@ -412,7 +413,7 @@ class _Translation:
                 values = self._call(node)
                 if len(values) == 1:
                     return values[0]
-        raise self._refuse(node, "an expression that is not understood")
+        raise self._refuse(node, "an unsupported expression")
 
     def _number(self, node: ast.expr) -> Register:
         value = self._value(node)
@@ -434,11 +435,11 @@ class _Translation:
             return self._read(name)
         constant = self.function.__globals__.get(name)
         if not isinstance(constant, bool | int | float):
-            raise self._refuse(node, "neither a name of this function nor a number of its module")
+            raise self._refuse(node, "neither a variable of this function nor a numerical constant of its module")
         return _constant(constant)
 
     def _element(self, node: ast.Subscript) -> ArrayPart:
-        """The part of an array that an index leaves; an element has no shape."""
+        """The part of an array selected by an index; an element has no shape."""
         view = self._view(node.value)
         indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else (node.slice,)
         if len(indices) > len(view.shape):
@@ -462,7 +463,7 @@ class _Translation:
         return Register(view.type.element, loaded)
 
     def _alike(self, node: ast.AST, *values: Register) -> tuple[Register, ...]:
-        """All as floats, if one of them is a float."""
+        """The operands, converted to floats if one of them is a float."""
         type_ = FLOAT if any(value.type == FLOAT for value in values) else values[0].type
         return tuple(self._as(node, value, type_) for value in values)
 
@@ -470,11 +471,11 @@ class _Translation:
         if isinstance(op, ast.Div):
             left, right = self._as(node, left, FLOAT), self._as(node, right, FLOAT)
             return Register(FLOAT, self.ir.let(f"fdiv {FAST} double {left.name}, {right.name}"))
-        if isinstance(op, ast.FloorDiv | ast.Mod) and left.type == right.type == INT:  # of what is not negative
+        if isinstance(op, ast.FloorDiv | ast.Mod) and left.type == right.type == INT:  # of non-negative values
             how = "sdiv" if isinstance(op, ast.FloorDiv) else "srem"
             return Register(INT, self.ir.let(f"{how} i64 {left.name}, {right.name}"))
         if type(op) not in CALCULATED or BOOL in (left.type, right.type):
-            raise self._refuse(node, "arithmetic that is not understood")
+            raise self._refuse(node, "an unsupported arithmetic operation")
         left, right = self._alike(node, left, right)
         how = f"f{CALCULATED[type(op)]} {FAST}" if left.type == FLOAT else f"{CALCULATED[type(op)]} nsw"
         return Register(left.type, self.ir.let(f"{how} {left.type} {left.name}, {right.name}"))
@@ -530,7 +531,7 @@ class _Translation:
 
     def _call(self, node: ast.Call) -> Sequence[Value]:
         if not isinstance(node.func, ast.Name) or node.keywords:
-            raise self._refuse(node, "a call that is not understood")
+            raise self._refuse(node, "an unsupported call")
         match node.func.id, node.args:
             case "sqrt", [x]:
                 return (self._intrinsic("sqrt", self._as(x, self._value(x), FLOAT)),)
@@ -566,7 +567,7 @@ class _Translation:
     def _call_function(self, node: ast.Call, name: str) -> Sequence[Value]:
         function = self.function.__globals__.get(name)
         if not isinstance(function, FunctionType):
-            raise self._refuse(node, "not a function that the module knows")
+            raise self._refuse(node, "not a function known in the module")
         function = cast(FunctionType, inspect.unwrap(function))
         interface = interface_of(function)
         if function not in self.listed:

@@ -1,14 +1,14 @@
-"""A tape as a GPU's kernel: one thread for each state.
+"""A tape as a GPU kernel: one thread per state.
 
-The threads of a block share memory, through which rows go in and out: neighbouring threads then read and write
-neighbouring numbers, and the card's memory works at its full speed. There are four kinds of kernels:
+The threads of a block copy their rows in and out through shared memory, so that neighbouring threads access
+neighbouring numbers and the GPU's memory runs at full speed. There are four kinds of kernels:
 
-staged   inputs and outputs are dense rows. A block copies the rows of its states in, each thread works on its own row, and
-         the block copies the results out. Results that are too wide for shared memory are computed in pieces: one piece is
-         copied out, and the next takes its place.
-direct   the same, but every thread reads its own inputs: rows may be any distance apart, or all the same.
-acts     several tapes that follow each other, for results that would need more registers than there are.
-strided  arrays of any strides with up to ``AXES`` leading axes; every thread reads and writes for itself.
+staged   inputs and outputs are dense rows. A block loads the rows of its states, each thread processes its own row, and
+         the block stores the results. Results that are too wide for shared memory are computed in pieces: one piece is
+         stored, and the next takes its place.
+direct   like staged, but every thread reads its own inputs: rows may be any distance apart, or all the same.
+acts     several consecutive tapes (stages), for results that would need more registers than there are.
+strided  arrays of any strides with up to ``AXES`` leading axes; every thread reads and writes its own data.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from dalembert.graph.order import by_outputs, eased
 from dalembert.graph.program import Program
 from dalembert.graph.tape import Graph
 
-AXES = 4  # leading axes of arrays that are no dense rows
-WIDE = 1000  # bytes of results up to which a thread keeps them all at once: a block has 64 KB on the smallest cards
-PIECE = 182  # numbers of a piece of wider ones
-BLOCK = {"double": 32, "float": 64}  # threads of a block of the dense kernels
-UNROLLED_NUMBERS = 64  # of a row, up to which full blocks copy it without a loop
-BYTES_OF_THREAD = 1000  # in shared memory, beyond which inputs do not go through it
+AXES = 4  # leading axes of arrays that are not dense rows
+WIDE = 1000  # bytes of results up to which a thread keeps them all at once; a block has 64 KB on the smallest GPUs
+PIECE = 182  # numbers per piece of wider results
+BLOCK = {"double": 32, "float": 64}  # threads per block of the dense kernels
+UNROLLED_NUMBERS = 64  # numbers of a row up to which full blocks copy it without a loop
+BYTES_OF_THREAD = 1000  # numbers in shared memory beyond which inputs bypass it
 
 DECLARED = """@staging = external addrspace(3) global [0 x {scalar}], align 16
 declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
@@ -47,7 +47,7 @@ BARRIER = "call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)"
 
 
 def staged_inputs(signature: Signature, scalar: str) -> bool:
-    """Whether inputs of dense rows are worth copying in together."""
+    """Whether it pays off to stage the dense rows of inputs through shared memory."""
     given = [prod(shape) for _, shape in signature.inputs]
     results = sum(prod(shape) for _, shape in signature.outputs)
     size = Form(1, scalar).bytes
@@ -56,7 +56,7 @@ def staged_inputs(signature: Signature, scalar: str) -> bool:
 
 
 def grid_ir(graph: Graph, signature: Signature, scalar: str, name: str, kind: str = "direct") -> tuple[str, int]:
-    """The module of a graph with its kernel ``name``, and the numbers of shared memory that a thread of it needs."""
+    """The module of a graph with its kernel ``name``, and the amount of shared memory per thread, in numbers."""
     size = Form(1, scalar).bytes
     graph = by_outputs(graph) if _is_wide(signature, size) and kind != "strided" else eased(graph)
     form = Form(1, scalar, 8 if scalar == "double" else 4, kind == "strided")
@@ -75,43 +75,43 @@ def grid_ir(graph: Graph, signature: Signature, scalar: str, name: str, kind: st
 
 
 class OutputRun(NamedTuple):
-    """Neighbouring elements of one output, in shared memory at the same time."""
+    """Neighbouring elements of one output that are in shared memory at the same time."""
 
     array: int
     first: int  # element
     lines: tuple[int, ...]  # of the tape
     size: int  # numbers in a row of the output
-    before: int  # numbers that a thread has in shared memory before these
+    before: int  # numbers per thread in shared memory before these
 
     @property
     def width(self) -> int:
-        """How far rows are apart: an odd number, so that a column of them uses all banks."""
+        """The distance between rows: an odd number, so that a column of them uses all banks."""
         return len(self.lines) | 1
 
 
 class OutputPiece(NamedTuple):
-    """Results that are in shared memory at the same time."""
+    """Results that are in shared memory simultaneously."""
 
     runs: tuple[OutputRun, ...]
 
     @property
     def numbers(self) -> int:
-        """Of a thread's shared memory."""
+        """Numbers of shared memory per thread."""
         return sum(run.width for run in self.runs)
 
     @property
     def lines(self) -> list[int]:
-        """All that it holds."""
+        """All outputs in the piece."""
         return [line for run in self.runs for line in run.lines]
 
 
 def _is_wide(signature: Signature, size: int) -> bool:
-    """Whether the results are too many to be in shared memory all at once."""
+    """Whether there are too many results to be in shared memory at once."""
     return sum(prod(shape) for _, shape in signature.outputs) * size > WIDE
 
 
 def pieces_of(graph: Graph, signature: Signature, size: int) -> list[OutputPiece]:
-    """The results in pieces, in the order of memory: whole, or so many rows of a matrix at a time as there is room for."""
+    """The results in pieces, in memory order: whole, or as many rows of a matrix at a time as fit."""
     runs = []
     for (_, shape), (array, start, end) in zip(signature.outputs, output_starts(signature), strict=True):
         lines = tuple(graph.outputs[start:end])
@@ -126,10 +126,10 @@ def pieces_of(graph: Graph, signature: Signature, size: int) -> list[OutputPiece
 
 
 class _StagedPart(TapePart):
-    """A part that leaves its results in shared memory, and copies them out with its block whenever a piece is complete.
+    """A part that stores its results in shared memory and copies them out with its block whenever a piece is complete.
 
-    Behind the arrays, its table has where shared memory for results begins; behind the offsets, the first state of the
-    block and its number of states.
+    After the arrays, its table contains the start of the shared memory for results; after the offsets, the first state
+    of the block and its number of states.
     """
 
     def __init__(self, *arguments: Any, pieces: list[OutputPiece]) -> None:
@@ -137,7 +137,7 @@ class _StagedPart(TapePart):
         self.pieces = pieces
 
     def stores(self, kept: list[int], outputs: list[int]) -> Iterator[tuple[list[int], Callable[[], None]]]:
-        before: list[int] = []  # what must have been copied out: the next piece takes its place
+        before: list[int] = []  # must have been copied out before the next piece takes its place
         for k, piece in enumerate(self.pieces):
             for run in piece.runs:
                 for place, line in enumerate(run.lines):
@@ -147,18 +147,18 @@ class _StagedPart(TapePart):
             yield before, partial(self.copy_out, k, piece)
 
     def room(self, run: OutputRun) -> str:
-        """Where the rows of a run begin in shared memory."""
+        """The start of the rows of a run in shared memory."""
         begin = self.entry("%arrays", len(self.signature.arrays), "ptr")
         return self.let(f"getelementptr {self.scalar}, ptr {begin}, i64 {BLOCK[self.scalar] * run.before}")
 
     def put_down(self, run: OutputRun, line: int, place: int) -> None:
-        """A result to its place in the thread's row."""
+        """Store a result at its place in the thread's row."""
         row = self.let(f"mul i64 {_register(self, 'tid')}, {run.width}")
         at = self.let(f"getelementptr {self.scalar}, ptr {self.room(run)}, i64 {self.let(f'add i64 {row}, {place}')}")
         self.say(f"store {self.vector} {self.value(line)}, ptr {at}, align {self.bytes}")
 
     def copy_out(self, k: int, piece: OutputPiece) -> None:
-        """The block's rows of a piece, neighbouring numbers by neighbouring threads."""
+        """Copy out the block's rows of a piece, neighbouring numbers by neighbouring threads."""
         self.say(BARRIER)
         for run in piece.runs:
             first = self.entry("%offsets", len(self.signature.arrays))
@@ -171,13 +171,13 @@ class _StagedPart(TapePart):
 
 
 def _moved_out(text: IR, label: str, run: OutputRun, to: str, room: str, rows: str, unrolled: bool = False) -> None:
-    """Number k of all rows of a run from shared memory by thread k, k + B, …"""
+    """Copy the numbers of all rows of a run from shared memory; thread k copies k, k + B, …"""
     block, count = BLOCK[text.scalar], len(run.lines)
     thread = _register(text, "tid")
 
     def moved(k: str) -> None:
         source = target = k
-        if run.width != run.size:  # rows do not lie in shared memory as in the output
+        if run.width != run.size:  # rows are not laid out in shared memory as in the output
             narrow = text.let(f"trunc i64 {k} to i32")
             row32 = text.let(f"udiv i32 {narrow}, {count}")
             within = text.let(f"sub i32 {narrow}, {text.let(f'mul i32 {row32}, {count}')}")
@@ -204,7 +204,7 @@ def _moved_out(text: IR, label: str, run: OutputRun, to: str, room: str, rows: s
 
 
 class _StrideLoop:
-    """Within it, the lines of a loop over k = first, first + step, … below a bound."""
+    """A context for the lines of a loop over k = first, first + step, … below a bound."""
 
     def __init__(self, text: IR, label: str, first: str, bound: str, step: str, unrolled: bool) -> None:
         self.text, self.label, self.first, self.bound, self.step = text, label, first, bound, step
@@ -247,22 +247,23 @@ class _GridKernel(Wrapper):
         self.say(f"%state = select i1 {self.let(f'icmp slt i64 {own}, %count')}, i64 {own}, i64 %last")
 
     def generic(self, pointer: str, space: int) -> str:
-        """A pointer of an address space as the parts take it; LLVM finds out again where it came from."""
+        """A pointer of an address space as a generic pointer; LLVM infers its address space again."""
         return self.let(f"addrspacecast ptr addrspace({space}) {pointer} to ptr")
 
     def kernel(self, name: str, parameters: Sequence[str]) -> str:
-        """The lines as a kernel."""
+        """The kernel made of the lines."""
         return DECLARED.format(scalar=self.scalar) + self.function(f"ptx_kernel void @{name}({', '.join(parameters)})")
 
     def rooms(self) -> None:
-        """Tables with what the copies of a block need behind what the parts need."""
+        """The tables, with the entries for a block's copies after those for the parts."""
         arrays, strides = len(self.sizes), sum(map(len, self.signature.arrays))
         self.say(f"%arrays = alloca ptr, i32 {arrays + 1}")
         self.say(f"%offsets = alloca i64, i32 {arrays + max(strides, 3)}")
         self.say(f"%workspace = alloca {self.vector}, i32 {max(self.slots, 1)}, align {self.bytes}")
 
     def dense(self, name: str, staged: int) -> str:
-        """``name(arrays…, strides of the inputs' rows in bytes…, count)``; dense inputs have so many numbers ``staged``."""
+        """``name(arrays…, strides of the inputs' rows in bytes…, count)``; ``staged`` is the number of staged input
+        numbers."""
         inputs, arrays = len(self.signature.inputs), len(self.sizes)
         self.rooms()
         self.own_state(BLOCK[self.scalar])
@@ -284,12 +285,12 @@ class _GridKernel(Wrapper):
         return self.kernel(name, [*parameters, *(f"i64 %stride{a}" for a in range(inputs)), "i64 %count"])
 
     def shared(self, before: int, offset: str = "0") -> str:
-        """A place in shared memory behind what all threads of the block have so many numbers of."""
+        """An address in shared memory after ``before`` numbers for each thread of the block."""
         start = self.let(f"add i64 {offset}, {BLOCK[self.scalar] * before}")
         return self.let(f"getelementptr {self.scalar}, ptr addrspace(3) @staging, i64 {start}")
 
     def copied_in(self) -> list[str]:
-        """The block's rows of all inputs in shared memory, as they lie, and where the thread's own are."""
+        """Copy the block's rows of all inputs to shared memory, and return the addresses of the thread's own rows."""
         inputs, own, before = len(self.signature.inputs), [], 0
         mine = self.let("sub i64 %state, %first")
         places = []
@@ -312,7 +313,7 @@ class _GridKernel(Wrapper):
         return own
 
     def _numbers_in(self, places: list[tuple[str, str]], clamped: bool) -> None:
-        """All numbers are asked for before the first is put down; in a block that is not full, threads repeat the last."""
+        """Issue all loads before the first store; in a block that is not full, threads repeat the last number."""
         scalar, loaded = self.scalar, []
         for size, (begin, room) in zip(self.sizes, places, strict=False):
             last = self.let(f"sub i64 {self.let(f'mul i64 %rows, {size}')}, 1") if clamped else ""
@@ -327,7 +328,7 @@ class _GridKernel(Wrapper):
             self.say(f"store {scalar} {x}, ptr addrspace(3) {there}")
 
     def in_acts(self, name: str, acts: Sequence[Signature]) -> str:
-        """As :meth:`dense` with inputs that are staged, but several tapes after each other."""
+        """Like :meth:`dense` with staged inputs, but for several consecutive tapes."""
         inputs = len(self.signature.inputs)
         self.rooms()
         most = max(len(arrays.arrays) for arrays in acts)
@@ -354,7 +355,7 @@ class _GridKernel(Wrapper):
             for position, (key, _) in enumerate((*arrays.inputs, *arrays.outputs)):
                 self.put(table, position, rows[key], "ptr")
             self.say(f"call void @act{k}_0(ptr {table}, ptr %nowhere, ptr %workspace)")
-            self.say(BARRIER)  # LLVM, too, keeps nothing beyond it that it can read again
+            self.say(BARRIER)  # a barrier for LLVM, too: it reloads values instead of keeping them
         for (key, shape), array in zip(self.signature.outputs, self.arguments[inputs:], strict=True):
             size = prod(shape)
             run = OutputRun(0, 0, (0,) * size, size, 0)
@@ -404,10 +405,10 @@ class _GridKernel(Wrapper):
 
 
 def acts_ir(acts: Sequence[tuple[Graph, Signature]], signature: Signature, scalar: str, name: str) -> tuple[str, int]:
-    """The module of several tapes that follow each other in one kernel, and the numbers of shared memory of a thread.
+    """The module of several consecutive tapes in one kernel, and the amount of shared memory per thread, in numbers.
 
-    What an act gives the next lies in shared memory, by its name, and so do inputs and results; few values wait in
-    registers from one act to the next. An act may put its results where it had its inputs.
+    The results that one act passes to the next are in shared memory, by name, and so are inputs and results; few values
+    stay in registers from one act to the next. An act may overwrite its inputs with its results.
     """
     form = Form(1, scalar, 8 if scalar == "double" else 4)
     texts, slots = [], 1
@@ -424,9 +425,10 @@ def acts_ir(acts: Sequence[tuple[Graph, Signature]], signature: Signature, scala
 
 
 def rollout_grid_ir(program: Program, graphs: Mapping[str, tuple[Graph, Signature]], scalar: str, name: str) -> str:
-    """The module of a rollout with its kernel ``name``: one thread takes all steps of one state.
+    """The module of a rollout with its kernel ``name``: one thread performs all steps of one state.
 
-    ``name(arrays…, count, core sizes…, strides of the arrays…, strides of their core axes…)``: what NumPy tells a loop.
+    ``name(arrays…, count, core sizes…, strides of the arrays…, strides of their core axes…)``: the arguments that NumPy
+    passes to a loop.
     """
     form = Form(1, scalar, 8 if scalar == "double" else 4)
     texts, loop = rollout_texts(program, graphs, form, inf, "alwaysinline")

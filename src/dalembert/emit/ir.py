@@ -6,20 +6,20 @@ import math
 import struct
 from dataclasses import dataclass, replace
 
-BYTES = {"double": 8, "float": 4}  # of a number, by what is calculated with
+BYTES = {"double": 8, "float": 4}  # bytes of a number, by scalar type
 
 
 @dataclass(frozen=True)
 class Form:
     """The form in which a tape is emitted.
 
-    width   states that are worked on side by side, one in each lane of a vector
-    scalar  "double" or "float", what is calculated with
-    align   bytes to which the numbers in arrays are known to be aligned; NumPy promises nothing
-    strided whether the core axes of arrays have strides of their own, which stand in the table behind the offsets; the
-            numbers of a core lie side by side otherwise
-    flags   whether somebody looks at the floating-point flags afterwards, as NumPy does: an angle that is far away must
-            then not raise any
+    width   states that are processed in parallel, one per vector lane
+    scalar  "double" or "float", the type of the arithmetic
+    align   known alignment of the numbers in arrays, in bytes; NumPy guarantees none
+    strided whether the core axes of arrays have their own strides, which follow the offsets in the table; otherwise the
+            numbers of a core are contiguous
+    flags   whether the floating-point flags are examined afterwards, as NumPy does: a very large angle must then not
+            raise any
     """
 
     width: int
@@ -35,7 +35,7 @@ class Form:
 
 
 def exact(value: float, scalar: str = "double") -> str:
-    """A number, written without rounding; LLVM writes floats, too, with the bits of a double."""
+    """A number, written without rounding; LLVM writes floats with the bits of a double as well."""
     if scalar == "float":
         try:
             (value,) = struct.unpack("<f", struct.pack("<f", value))
@@ -45,12 +45,12 @@ def exact(value: float, scalar: str = "double") -> str:
 
 
 class IR:
-    """The text of one function; what several instructions make is named by the last of them."""
+    """The text of one function; the result of several instructions has the name of the last."""
 
     def __init__(self, form: Form) -> None:
         self.form, self.width, self.scalar, self.bytes = form, form.width, form.scalar, form.bytes
         self.word = f"i{8 * form.bytes}"
-        self.suffix = f"v{form.width}f{8 * form.bytes}"  # of the intrinsics for vectors
+        self.suffix = f"v{form.width}f{8 * form.bytes}"  # suffix of the vector intrinsics
         self.vector = f"<{form.width} x {form.scalar}>"
         self.integers = f"<{form.width} x {self.word}>"
         self.mask = f"<{form.width} x i1>"
@@ -58,7 +58,7 @@ class IR:
         self._count = [0]
 
     def in_doubles(self) -> IR:
-        """The same text, to be continued with vectors of doubles."""
+        """The same text, continued with vectors of doubles."""
         other = IR(replace(self.form, scalar="double"))
         other.lines, other._count = self.lines, self._count
         return other
@@ -72,7 +72,7 @@ class IR:
         self.lines.append(f"{name}:")
 
     def let(self, expression: str) -> str:
-        """Append ``%name = expression`` and give the name."""
+        """Append ``%name = expression`` and return the name."""
         self._count[0] += 1
         name = f"%t{self._count[0]}"
         self.say(f"{name} = {expression}")
@@ -83,15 +83,15 @@ class IR:
         return "<" + ", ".join([f"{self.scalar} {exact(value, self.scalar)}"] * self.width) + ">"
 
     def integer_splat(self, value: int) -> str:
-        """A vector of one integer."""
+        """A vector with one integer in all lanes."""
         return "<" + ", ".join([f"{self.word} {value}"] * self.width) + ">"
 
     def choice(self, mask: str, x: str, y: str) -> str:
-        """x in the lanes where the mask holds, else y."""
+        """x in the lanes where the mask is set, otherwise y."""
         return self.let(f"select {self.mask} {mask}, {self.vector} {x}, {self.vector} {y}")
 
     def anywhere(self, mask: str) -> str:
-        """Whether the mask holds in some lane."""
+        """Whether the mask is set in some lane."""
         number = self.let(f"bitcast {self.mask} {mask} to i{self.width}")
         return self.let(f"icmp ne i{self.width} {number}, 0")
 
@@ -106,9 +106,9 @@ class IR:
         self.say(f"store {self.vector} {value}, ptr {at}, align {self.bytes * self.width}")
 
     def entry(self, table: str, index: int, kind: str = "i64") -> str:
-        """What stands in a table."""
+        """An entry of a table."""
         return self.let(f"load {kind}, ptr {self.let(f'getelementptr {kind}, ptr {table}, i64 {index}')}")
 
     def put(self, table: str, index: int, value: str, kind: str = "i64") -> None:
-        """Write into a table."""
+        """Write an entry of a table."""
         self.say(f"store {kind} {value}, ptr {self.let(f'getelementptr {kind}, ptr {table}, i64 {index}')}")

@@ -1,7 +1,7 @@
-"""Vectors in a text of LLVM IR as Python values, so that formulas on W lanes read like the page.
+"""Vectors in LLVM IR as Python values, so that formulas on W lanes read as they do on paper.
 
-``Lanes`` holds W doubles, ``Words`` their bits, ``Mask`` a choice. A multiplication and an addition may fuse. Doubles
-are compared by their bits: comparing floats would raise a flag for NaN.
+``Lanes`` are W doubles, ``Words`` their bits, ``Mask`` W truth values. A multiplication and an addition may fuse.
+Doubles are compared by their bits, because comparing floats would raise a flag for NaN.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dalembert.emit.ir import IR
 
 
 def bits_of(x: float) -> int:
-    """The bits of a double, as an integer with sign."""
+    """The bits of a double, as a signed integer."""
     return int(struct.unpack("<q", struct.pack("<d", x))[0])
 
 
@@ -77,7 +77,7 @@ class Lanes(_Named):
         return self.magnitude().doubles()
 
     def beside(self, other: Lanes | float) -> str:
-        """The name of another vector, or of a constant as wide."""
+        """The name of another vector, or of a constant of the same width."""
         return other.name if isinstance(other, Lanes) else self.text.splat(other)
 
     def signed_like(self, other: Lanes) -> Lanes:
@@ -96,7 +96,7 @@ class Lanes(_Named):
         return Words(self.text, self.text.let(f"bitcast {self.text.vector} {self.name} to {self.text.integers}"))
 
     def magnitude(self) -> Words:
-        """The bits of |x|: they are ordered as |x| is, with infinity and then NaN at the end."""
+        """The bits of |x|, which have the same order as |x|, with infinity and then NaN at the end."""
         return self.bits() & (2**63 - 1)
 
     def polynomial(self, coefficients: tuple[float, ...]) -> Lanes:
@@ -133,6 +133,6 @@ class Mask(_Named):
     __and__, __xor__ = _mask_operator("and"), _mask_operator("xor")
 
     def choose(self, x: Lanes | float, y: Lanes | float) -> Lanes:
-        """x in the lanes where this holds, else y."""
+        """x in the lanes where this is true, otherwise y."""
         first, second = (v.name if isinstance(v, Lanes) else self.text.splat(v) for v in (x, y))
         return Lanes(self.text, self.text.choice(self.name, first, second))

@@ -1,16 +1,16 @@
-"""A graph as LLVM IR: straight-line code, as wide as the machine's vectors, across the batch.
+"""A graph as LLVM IR: straight-line code, vectorised across the batch with the width of the machine's registers.
 
-There is one module, or several where the tape is long, with these functions:
+There is one module, or several if the tape is long, with these functions:
 
-``part0, part1, …``  the tape itself for one block of W states, cut into parts that the optimiser can
-    swallow; values that later parts need go through a workspace. Lane l of array a is read at
-    ``pointer[a] + offset[a][l]``, so rows may lie anywhere.
-``constants, rows``  where there are many outputs: the parts leave them in the workspace, one vector after the other, ``rows``
-    writes them to the arrays; those that are the same in all states are put there once, by ``constants``.
-``loop_d, loop_f``   NumPy's inner loop for doubles and floats. When the core axes are contiguous the
-    blocks work on the arrays in place. What is left at the end is one more block whose surplus lanes
-    repeat the last state: they read and write the very same row, never past the arrays. Any other
-    layout, and floats, go through a small copy on the stack.
+``part0, part1, …``  the tape itself for one block of W states, split into parts that the optimiser can
+    handle; values that later parts need go through a workspace. Lane l of array a is read at
+    ``pointer[a] + offset[a][l]``, so rows may be anywhere.
+``constants, rows``  if there are many outputs: the parts leave them in the workspace as consecutive vectors, and
+    ``rows`` writes them to the arrays; outputs that are the same for all states are stored there once, by ``constants``.
+``loop_d, loop_f``   NumPy's inner loop for doubles and floats. If the core axes are contiguous, the blocks
+    process the arrays in place. The remainder is one more block whose surplus lanes repeat the last
+    state: they read and write the same row, never beyond the arrays. Other layouts, and floats, go
+    through a small copy on the stack.
 
 sin and cos are arithmetic (:mod:`dalembert.emit.trigonometry`), and so are exp, log, tanh, atan2, asin and acos
 (:mod:`dalembert.emit.elementary`).
@@ -32,7 +32,7 @@ from dalembert.emit.trigonometry import ANY, FAR, any_function, far_function, si
 from dalembert.graph.passes import live_lines
 from dalembert.graph.tape import Graph
 
-# operations that are one instruction; "contract" lets a multiplication and an addition fuse
+# operations that are one instruction; "contract" allows a multiplication and an addition to fuse
 INSTRUCTIONS = {
     "add": "fadd contract {v} {0}, {1}",
     "sub": "fsub contract {v} {0}, {1}",
@@ -42,33 +42,33 @@ INSTRUCTIONS = {
     "sqrt": "call {v} @llvm.sqrt.{s}({v} {0})",
 }
 
-UNLIKELY = '!0 = !{!"branch_weights", i32 1, i32 100000}'  # what a branch is marked with
+UNLIKELY = '!0 = !{!"branch_weights", i32 1, i32 100000}'  # branch metadata
 
-# longer straight-line code than this is cut: register allocation and scheduling grow faster than linearly
+# longer straight-line code is split, because register allocation and scheduling grow faster than linearly
 PART_LENGTH = 1500
-LONG_TAPE = 2_000  # lines beyond which shorter parts compile sooner and run faster: fewer values wait in registers
+LONG_TAPE = 2_000  # lines beyond which shorter parts compile and run faster, because fewer values are live
 SHORT_PART_LENGTH = 500
-MODULE_PARTS = 20  # more parts than these are compiled in several modules, half a second each
-# instructions that an operation takes, roughly, where it is not one
+MODULE_PARTS = 20  # more parts are compiled in several modules, half a second each
+# approximate number of instructions of operations that take more than one
 LENGTH = {**dict.fromkeys(("sin", "cos"), 15), **dict.fromkeys(ELEMENTARY, 50)}
 
-# from so many numbers a state on, outputs are kept as vectors and turned into rows together at the end: in the parts they
-# would have to wait in registers for their neighbours in the row
+# from this many numbers per state on, outputs are kept as vectors and transposed to rows together at the end: in the
+# parts they would have to stay in registers until their neighbours in the row are available
 WIDE = 16
-LINE = 64  # bytes of memory that a cache holds together
+LINE = 64  # bytes of a cache line
 
-DECLARED = (("sqrt", 1), ("copysign", 2))  # intrinsics, and how many vectors they take
+DECLARED = (("sqrt", 1), ("copysign", 2))  # intrinsics and their number of vector arguments
 
 Chunk = tuple[str, list[int]]  # ("angles", lines) or ("lines", lines)
 
 
-size = math.prod  # how many numbers an array of this core shape holds
+size = math.prod  # number of elements of an array with this core shape
 
 
 def llvm_ir(graph: Graph, signature: Signature, form: Form) -> list[str]:
     """The modules' texts; the same graph gives the same texts, byte for byte."""
     if len(graph.inputs) != sum(size(s) for _, s in signature.inputs):
-        raise ValueError("the graph's inputs do not fill the signature")
+        raise ValueError("the graph's inputs do not match the signature")
     shapes, inputs = signature.arrays, len(signature.inputs)
     staged = sum(size(shape) for _, shape in signature.outputs) >= WIDE
     parts, slots = function_parts(graph, signature, form, staged=staged)
@@ -82,7 +82,7 @@ def llvm_ir(graph: Graph, signature: Signature, form: Form) -> list[str]:
 
 
 def modules(parts: Sequence[str], loop: str, form: Form) -> list[str]:
-    """The parts and what calls them as one module; many parts in several modules, which can be compiled one by one."""
+    """The parts and their callers as one module; many parts as several modules, which can be compiled one by one."""
     if len(parts) <= MODULE_PARTS:
         return [module([*parts, loop], form)]
     visible = [part.replace("define internal", "define hidden", 1) for part in parts]
@@ -93,7 +93,7 @@ def modules(parts: Sequence[str], loop: str, form: Form) -> list[str]:
 
 
 def module(functions: Sequence[str], form: Form, inline: bool | None = None) -> str:
-    """The functions with what they need declared; parts of a tape may be for LLVM to put in line, or never."""
+    """The functions with their declarations; parts of a tape may be inlined by LLVM or never."""
     declared = [*declarations(form), "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"]
     for text in {scalar: IR(replace(form, scalar=scalar)) for scalar in (form.scalar, "double")}.values():
         v = text.vector
@@ -111,10 +111,10 @@ def module(functions: Sequence[str], form: Form, inline: bool | None = None) -> 
 
 
 def _schedule(graph: Graph) -> list[list[int]]:
-    """Stages of lines. Before each stage but the first come sines and cosines, all at once.
+    """Stages of lines. Each stage except the first is preceded by sines and cosines, computed together.
 
-    Their arguments usually need no more than the inputs, so that there are two stages: hardly
-    anything, and the rest. Taking them together costs one branch for arguments out of range.
+    Their arguments usually need only the inputs, so there are two stages: a very short one and the
+    rest. Computing them together costs only one branch for arguments out of range.
     """
     live = live_lines(graph)
     level = [0] * len(graph.nodes)
@@ -122,7 +122,7 @@ def _schedule(graph: Graph) -> list[list[int]]:
         below = max((level[k] for k in graph.operands(line)), default=0)
         level[line] = below + (op in ("sin", "cos"))
     wanted = [k for k in range(len(graph.nodes)) if live[k] and graph.op(k) not in ("const", "input")]
-    # what the angles of the next stage need comes first; everything else waits for the last stage
+    # the operands of the next stage's angles come first; everything else is left to the last stage
     last = max((level[k] for k in wanted), default=0)
     stages: list[list[int]] = [[] for _ in range(last + 1)]
     early = _needed_by_angles(graph, wanted)
@@ -150,11 +150,11 @@ def function_parts(
     part_class: Callable[..., TapePart] | None = None,
     staged: bool = False,
 ) -> tuple[list[str], int]:
-    """The tape as one or more functions ``name0``, ``name1``, …, and how many workspace slots they share.
+    """The tape as one or more functions ``name0``, ``name1``, …, and the number of workspace slots that they share.
 
-    With ``lanes`` an array is not rows in memory but one vector of W lanes after the other. The parts are up to
-    ``longest`` instructions long; another class than :class:`TapePart` may write them. With ``staged`` outputs go to the
-    workspace, one vector after the other behind the slots, but for constants, which are not written.
+    With ``lanes``, an array is stored not as rows but as consecutive vectors of W lanes. The parts are up to
+    ``longest`` instructions long; a class other than :class:`TapePart` may write them. With ``staged``, outputs go to
+    the workspace as consecutive vectors after the slots, except for constants, which are not written.
     """
     if longest is None:
         longest = SHORT_PART_LENGTH if len(graph.nodes) > LONG_TAPE else PART_LENGTH
@@ -197,7 +197,7 @@ def _length(graph: Graph, lines: list[int]) -> int:
 
 
 def _cut(graph: Graph, lines: list[int], longest: float) -> list[list[int]]:
-    """The lines in runs of bounded length."""
+    """The lines in chunks of limited length."""
     runs: list[list[int]] = []
     room = 0.0
     for k in lines:
@@ -211,12 +211,12 @@ def _cut(graph: Graph, lines: list[int], longest: float) -> list[list[int]]:
 
 
 def _constants(graph: Graph) -> list[int]:
-    """The outputs that are the same in all states."""
+    """The outputs that are the same for all states."""
     return [position for position, line in enumerate(graph.outputs) if graph.op(line) == "const"]
 
 
 def _output_writers(graph: Graph, part_of: dict[int, int], left_out: Sequence[int]) -> dict[int, list[int]]:
-    """Which part writes which outputs: the one that computes the value; constants and inputs, the first."""
+    """The part that writes each output: the one that computes the value; for constants and inputs, the first."""
     writers: dict[int, list[int]] = {}
     for position in sorted({*range(len(graph.outputs))}.difference(left_out)):
         writers.setdefault(part_of.get(graph.outputs[position], 0), []).append(position)
@@ -224,10 +224,10 @@ def _output_writers(graph: Graph, part_of: dict[int, int], left_out: Sequence[in
 
 
 def _lines_ahead(graph: Graph, signature: Signature, form: Form) -> dict[int, list[tuple[int, int]]]:
-    """For every output that is not constant, which lines of memory to fetch when it is stored: (array, offset).
+    """For every output that is not constant, the cache lines to prefetch when it is stored: (array, offset).
 
-    All together they are the rows that the next block writes, if rows lie one behind the other: memory is slow to write
-    what is not in a cache, and a block is time enough to bring it there.
+    Together they are the rows that the next block writes, if rows are contiguous: writing to memory that is not cached
+    is slow, and the duration of a block is enough to fetch it.
     """
     lines = []
     for array, start, end in output_starts(signature):
@@ -239,7 +239,7 @@ def _lines_ahead(graph: Graph, signature: Signature, form: Form) -> dict[int, li
 
 
 def _slots(graph: Graph, packed: list[list[Chunk]], part_of: dict[int, int]) -> dict[int, int]:
-    """A workspace slot for every value that a later part reads; slots are used again when free."""
+    """A workspace slot for every value that a later part reads; free slots are reused."""
     last_part: dict[int, int] = {}
     for k, part in part_of.items():
         for operand in graph.operands(k):
@@ -266,7 +266,7 @@ def _slots(graph: Graph, packed: list[list[Chunk]], part_of: dict[int, int]) -> 
 class TapePart(IR):
     """The text of one function: some lines of the tape, between inputs or a workspace and outputs or a workspace."""
 
-    first_output: int | None = None  # the slot of the first output, where outputs go to the workspace
+    first_output: int | None = None  # the slot of the first output, if outputs go to the workspace
 
     def __init__(self, graph: Graph, signature: Signature, form: Form, slot_of: dict[int, int], by_lanes: bool) -> None:
         super().__init__(form)
@@ -276,12 +276,12 @@ class TapePart(IR):
         self.pointers: dict[int, list[str]] = {}
         self.ahead: dict[
             int, list[tuple[int, int]]
-        ] = {}  # output → (array, offset) of what is fetched when it is stored
+        ] = {}  # output → (array, offset) of the cache lines prefetched when it is stored
 
     def written(self, name: str, chunks: list[Chunk], kept: list[int], outputs: list[int]) -> str:
         """The function; ``kept`` are the lines that later parts read, ``outputs`` the positions that this one writes.
 
-        Values are stored as soon as they are there, so that few of them wait in registers.
+        Values are stored as soon as they are computed, so that few of them occupy registers.
         """
         turn = {k: place for place, k in enumerate(k for _, lines in chunks for k in lines)}
         due: dict[int, list[Callable[[], None]]] = {}
@@ -302,7 +302,7 @@ class TapePart(IR):
         return "\n".join([head, "entry:", *self.lines, "  ret void", "}"])
 
     def stores(self, kept: list[int], outputs: list[int]) -> Iterator[tuple[list[int], Callable[[], None]]]:
-        """Everything that is to be stored, with the lines that it needs."""
+        """All stores, with the lines that they need."""
         for line in kept:
             yield [line], partial(self.store_kept, line)
         if self.first_output is not None:
@@ -316,7 +316,7 @@ class TapePart(IR):
                 yield lines, partial(self.store_outputs, array, run[0], lines)
 
     def value(self, line: int) -> str:
-        """The name of a line's value; what is not there yet is loaded."""
+        """The name of a line's value, which is loaded if necessary."""
         if line not in self.names:
             op, args = self.graph.nodes[line]
             if op == "const":
@@ -330,7 +330,7 @@ class TapePart(IR):
         return self.names[line]
 
     def angles(self, lines: list[int]) -> None:
-        """Sines and cosines, all at once, and once for each angle."""
+        """Compute sines and cosines together, once per angle."""
         angles: dict[int, list[int]] = {}
         for k in lines:
             angles.setdefault(self.graph.operands(k)[0], []).append(k)
@@ -345,13 +345,13 @@ class TapePart(IR):
         return self.let(f"getelementptr {self.vector}, ptr %workspace, i64 {self.slot_of[line]}")
 
     def vector_at(self, array: int, element: int) -> str:
-        """Where an element's vector is, in an array of vectors."""
+        """The address of an element's vector in an array of vectors."""
         if array not in self.pointers:
             self.pointers[array] = [self.entry("%arrays", array, "ptr")]
         return self.let(f"getelementptr {self.vector}, ptr {self.pointers[array][0]}, i64 {element}")
 
     def rows(self, array: int) -> list[str]:
-        """Where every lane's row is, in an array of rows."""
+        """The address of every lane's row in an array of rows."""
         if array not in self.pointers:
             base = self.entry("%arrays", array, "ptr")
             self.pointers[array] = [
@@ -361,12 +361,12 @@ class TapePart(IR):
         return self.pointers[array]
 
     def places(self, array: int, element: int) -> list[str]:
-        """Where an element is in every lane's row."""
+        """The address of an element in every lane's row."""
         offset = self.core_offset(array, element) if self.form.strided else str(self.bytes * element)
         return [self.let(f"getelementptr i8, ptr {row}, i64 {offset}") for row in self.rows(array)]
 
     def core_offset(self, array: int, element: int) -> str:
-        """How far an element is from the first of its row, by the strides of the core axes."""
+        """The offset of an element from the start of its row, by the strides of the core axes."""
         shapes = self.signature.arrays
         at = self.width * len(shapes) + sum(len(shape) for shape in shapes[:array])
         offset = "0"
@@ -386,11 +386,11 @@ class TapePart(IR):
             self.names[members[e]] = vector
 
     def store_kept(self, line: int) -> None:
-        """A value that a later part reads, to the workspace."""
+        """Store a value that a later part reads in the workspace."""
         self.store(self.names[line], self.slot(line))
 
     def store_staged(self, slot: int, position: int) -> None:
-        """An output, to the workspace; and some of the memory that the next block writes to, to the cache."""
+        """Store an output in the workspace, and prefetch some of the memory to which the next block writes."""
         place = self.let(f"getelementptr {self.vector}, ptr %workspace, i64 {slot}")
         self.store(self.value(self.graph.outputs[position]), place)
         for array, offset in self.ahead.get(position, ()):
@@ -398,7 +398,7 @@ class TapePart(IR):
             self.say(f"call void @llvm.prefetch.p0(ptr {line}, i32 0, i32 2, i32 1)")
 
     def store_outputs(self, array: int, first: int, lines: list[int]) -> None:
-        """Neighbouring outputs, from element ``first`` on: rows of all of them, or one vector."""
+        """Store neighbouring outputs from element ``first`` on: as rows, or as one vector."""
         values = [self.value(line) for line in lines]
         if self.by_lanes:
             self.store(values[0], self.vector_at(array, first))
@@ -407,7 +407,7 @@ class TapePart(IR):
 
 
 def _runs(elements: list[int], longest: int) -> Iterator[list[int]]:
-    """Runs of neighbours among increasing numbers."""
+    """Runs of consecutive numbers in an increasing sequence."""
     run: list[int] = []
     for element in elements:
         if run and (element != run[-1] + 1 or len(run) == longest):

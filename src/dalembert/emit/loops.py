@@ -1,4 +1,4 @@
-"""NumPy's inner loops around the blocks: which rows a block works on, and what the leftover does."""
+"""NumPy's inner loops around the blocks: the rows of each block, and the remainder."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from math import prod
 
 from dalembert.emit.ir import IR, Form
 
-# the largest copy of rows that is kept on the stack; a kernel with more numbers a state copies fewer rows
+# the largest copy of rows on the stack; a kernel with more numbers per state copies fewer rows
 SCRATCH_BYTES = 65536
-LETTERS = {"double": "d", "float": "f"}  # of the types that NumPy calls loops with
+LETTERS = {"double": "d", "float": "f"}  # bytes of the types for which NumPy calls loops
 
 # dst[l, i, j, k] = src[l·outer + i·s0 + j·s1 + k·s2], and back; T is the array's type, S that of the arithmetic
 _COPIES = """
@@ -76,7 +76,7 @@ done:
   ret void"""
 
 
-# rows of floats that lie one behind the other are one long row, converted eight at a time
+# contiguous rows of floats are one long row, converted eight at a time
 _FLAT = """
 define internal void @flat_{name}(ptr %narrow, ptr %wide, i64 %count) noinline nounwind {{
 entry:
@@ -120,7 +120,7 @@ _FLAT_OUT = {
 
 
 class InnerLoop(IR):
-    """The text of a loop that NumPy calls: with pointers in %args, sizes in %dims, strides in %steps."""
+    """The text of a loop called by NumPy, with pointers in %args, sizes in %dims and strides in %steps."""
 
     def core_strides(self, axes: Sequence[int]) -> list[list[str]]:
         """The strides of each array's core axes, which NumPy lists after those of the loop."""
@@ -139,9 +139,9 @@ class InnerLoop(IR):
 def loops(
     shapes: Sequence[tuple[int, ...]], inputs: int, parts: int, slots: int, form: Form, staged: bool = False
 ) -> str:
-    """The text of the loops and what they call: loop_d and loop_f, or of arithmetic in floats loop_f alone.
+    """The text of the loops and the functions they call: loop_d and loop_f, or only loop_f for arithmetic in floats.
 
-    With ``staged`` the parts leave the outputs in the workspace, behind the slots.
+    With ``staged``, the parts leave the outputs in the workspace, after the slots.
     """
     S = form.scalar
     same = {"t": LETTERS[S], "T": S, "widen": f"%y = fadd {S} %x, -0.0", "narrow": f"%y = fadd {S} %x, -0.0"}
@@ -209,7 +209,7 @@ class _StateLoop(InnerLoop):
         self.say(f"call void @{name}(ptr %arrays, ptr %offsets, ptr %workspace)")
 
     def _offsets(self, strides: Sequence[str | int], last: str | None = None) -> None:
-        """Where each lane's row is; lanes beyond ``last`` share the last row."""
+        """The address of each lane's row; lanes beyond ``last`` share the last row."""
         for lane in range(self.width):
             row = str(lane)
             if last is not None and lane > 0:
@@ -219,7 +219,7 @@ class _StateLoop(InnerLoop):
                 self.put("%offsets", a * self.width + lane, self.let(f"mul i64 {row}, {stride}"))
 
     def _contiguous(self, a: int, item: int) -> str:
-        """Whether the numbers of an array's rows lie side by side."""
+        """Whether the rows of an array are contiguous."""
         so_far, expected = "true", item
         for length, stride in zip(reversed(self.shapes[a]), reversed(self.core[a]), strict=True):
             if length > 1:
@@ -229,7 +229,7 @@ class _StateLoop(InnerLoop):
         return so_far
 
     def _direct(self) -> None:
-        """Blocks of rows where they lie, and the leftover."""
+        """Process blocks of rows in place, and the remainder."""
         self.label("direct")
         self._offsets(self.strides)
         steps = [self.let(f"mul i64 {stride}, {self.width}") for stride in self.strides]
@@ -254,7 +254,7 @@ class _StateLoop(InnerLoop):
         self.say("br label %done")
 
     def _copied(self) -> None:
-        """Any layout and any type: rows are copied to the stack, worked on there, and copied back."""
+        """Process any layout and type: rows are copied to the stack, processed there, and copied back."""
         self.label("copied")
         at, places, flat = 0, [], []
         for a, numbers in enumerate(self.numbers):

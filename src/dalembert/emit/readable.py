@@ -1,4 +1,5 @@
-"""The targets for reading: ``python`` (nothing but math), ``numpy`` (broadcasts over leading axes) and ``dot`` (Graphviz)."""
+"""Human-readable targets: ``python`` (imports only math), ``numpy`` (broadcasts over leading axes) and ``dot``
+(Graphviz)."""
 
 from __future__ import annotations
 
@@ -12,21 +13,22 @@ from dalembert.emit.statements import Notation, Statements, array_names
 from dalembert.graph.passes import live_lines
 
 TAKEN = {*keyword.kwlist, "math", "np", "shape"}
-# operations that raise errors in Python where they are infinite or not a number in C
+# operations that raise errors in Python where the result is infinite or NaN in C
 AS_IN_C = {
     "div": (
-        "divide(x, y)", "x / y, infinite or not a number where y is 0",
-        "if y == 0.0:\n    return math.nan if x == 0.0 or x != x else math.copysign(math.inf, x) * math.copysign(1.0, y)\n"
+        "divide(x, y)", "x / y, infinite or NaN if y is 0",
+        "if y == 0.0:\n    return math.nan if x == 0.0 or x != x else math.copysign(math.inf, x) * "
+        "math.copysign(1.0, y)\n"
         "return x / y",
     ),
-    "sqrt": ("sqrt(x)", "the square root, not a number below 0", "return math.sqrt(x) if x >= 0.0 else math.nan"),
-    "sin": ("sin(x)", "the sine, not a number where x is infinite", "return math.sin(x) if abs(x) < math.inf else math.nan"),
-    "cos": ("cos(x)", "the cosine, not a number where x is infinite", "return math.cos(x) if abs(x) < math.inf else math.nan"),
-    "exp": ("exp(x)", "e to the x, infinite where it is too large", "return math.exp(x) if x <= 709.782712893384 else x if x != x else math.inf"),
-    "log": ("log(x)", "ln x, -inf at 0, not a number below", "return math.log(x) if x > 0.0 else -math.inf if x == 0.0 else math.nan"),
-    "asin": ("asin(x)", "arcsin x, not a number beyond 1", "return math.asin(x) if abs(x) <= 1.0 else math.nan"),
-    "acos": ("acos(x)", "arccos x, not a number beyond 1", "return math.acos(x) if abs(x) <= 1.0 else math.nan"),
-    "sign": ("sign(x)", "the sign of x: 1.0, -1.0, or x where it is 0 or not a number", "return 1.0 if x > 0.0 else -1.0 if x < 0.0 else x"),
+    "sqrt": ("sqrt(x)", "the square root, NaN for negative x", "return math.sqrt(x) if x >= 0.0 else math.nan"),
+    "sin": ("sin(x)", "the sine, NaN if x is infinite", "return math.sin(x) if abs(x) < math.inf else math.nan"),
+    "cos": ("cos(x)", "the cosine, NaN if x is infinite", "return math.cos(x) if abs(x) < math.inf else math.nan"),
+    "exp": ("exp(x)", "e to the x, infinite if it overflows", "return math.exp(x) if x <= 709.782712893384 else x if x != x else math.inf"),
+    "log": ("log(x)", "ln x, -inf at 0, NaN for negative x", "return math.log(x) if x > 0.0 else -math.inf if x == 0.0 else math.nan"),
+    "asin": ("asin(x)", "arcsin x, NaN if |x| > 1", "return math.asin(x) if abs(x) <= 1.0 else math.nan"),
+    "acos": ("acos(x)", "arccos x, NaN if |x| > 1", "return math.acos(x) if abs(x) <= 1.0 else math.nan"),
+    "sign": ("sign(x)", "the sign of x: 1.0, -1.0, or x itself if it is 0 or NaN", "return 1.0 if x > 0.0 else -1.0 if x < 0.0 else x"),
 }  # fmt: skip
 
 
@@ -49,7 +51,7 @@ def python(unit: Unit, settings: Settings) -> Source:
         for op, (head, words, lines) in AS_IN_C.items()
         if op in used
     ]
-    use = "SI units, radians. Inputs are sequences, matrices sequences of rows; outputs are lists of lists."
+    use = "SI units, radians. Inputs are sequences, matrices are sequences of rows; outputs are (nested) lists."
     return _module(unit, names, "import math", helpers, body, use)
 
 
@@ -71,7 +73,7 @@ def numpy(unit: Unit, settings: Settings) -> Source:
         body.append(f"{names[name]} = np.empty({' + '.join(['shape', *([str(shape)] if shape else [])])})")
     lines = _body(unit, notation, names, _on_last_axes)
     body += ["with np.errstate(all='ignore'):", *(f"    {line}" for line in lines[:-1]), lines[-1]]
-    use = "SI units, radians. Leading axes of the inputs broadcast; those of the outputs are theirs."
+    use = "SI units, radians. Leading axes of the inputs broadcast and become those of the outputs."
     return _module(unit, names, "import numpy as np", [], body, use)
 
 
@@ -83,7 +85,7 @@ def _number(module: str) -> Callable[[float], str]:
 
 
 def _in_lists(index: tuple[int, ...]) -> str:
-    """An index of lists, one in the other: [1][2]"""
+    """An index of nested lists: [1][2]"""
     return "".join(f"[{i}]" for i in index)
 
 
@@ -93,13 +95,13 @@ def _on_last_axes(index: tuple[int, ...]) -> str:
 
 
 def _elements(unit: Unit, names: dict[str, str], place: Callable[[tuple[int, ...]], str]) -> Callable[[str, int], str]:
-    """How elements of the inputs are written, given their number row by row: matrices and numbers are inputs, too."""
+    """The notation of input elements, given their index row by row; matrices and scalars are also inputs."""
     indices = {name: tuple(_indices(shape)) for name, shape in unit.signature.inputs}
     return lambda array, k: f"{names[array]}{place(indices[array][k])}"
 
 
 def _zeros(shape: tuple[int, ...]) -> str:
-    """Lists of zeros, one in the other."""
+    """Nested lists of zeros."""
     text = f"[0.0] * {shape[-1]}"
     for size in reversed(shape[:-1]):
         text = f"[{text} for _ in range({size})]"
@@ -107,7 +109,7 @@ def _zeros(shape: tuple[int, ...]) -> str:
 
 
 def _body(unit: Unit, notation: Notation, names: dict[str, str], place: Callable[[tuple[int, ...]], str]) -> list[str]:
-    """The assignments, and what is returned."""
+    """The assignments and the return statement."""
     shapes = dict(unit.signature.outputs)
     outputs = [f"{names[name]}{place(index)}" for name, shape in shapes.items() for index in _indices(shape)]
     statements = Statements(unit, notation)
@@ -147,10 +149,10 @@ SIGNS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "neg": "−", "sqrt
 
 
 def dot(unit: Unit, settings: Settings) -> Source:
-    """NAME.dot: every operation a node, every operand an edge; the first operand of − and ÷ comes from the left."""
+    """NAME.dot: one node per operation, one edge per operand; the first operand of − and ÷ comes from the left."""
     graph, inputs = unit.graph, unit.input_elements()
     names = {name: name for name, _ in (*unit.signature.inputs, *unit.signature.outputs)}
-    use = "Boxes are elements of arrays, matrices row by row; circles are operations, whose operands come from left to right."
+    use = "Boxes are elements of arrays, matrices row by row; circles are operations, operands from left to right."
     lines = [f'digraph "{unit.symbol}" {{', "    ordering=in; rankdir=TB; node [shape=circle, fontname=Helvetica];"]
     for line, ((op, args), live) in enumerate(zip(graph.nodes, live_lines(graph), strict=True)):
         if not live:

@@ -1,8 +1,8 @@
 """A program as LLVM IR: the whole rollout is one loop, W states at a time.
 
-Every slot is a row of vectors on the stack, lane l being state l of the block. The functions are
-straight-line code (:mod:`dalembert.emit.llvm`) that is there once, however often it is called. The
-loop over the steps is inside: memory is touched to read what is given for a step, and to write the
+Every slot is a row of vectors on the stack, where lane l is state l of the block. The functions are
+straight-line code (:mod:`dalembert.emit.llvm`), present once however often they are called. The
+loop over the steps is inside: memory is accessed only to read the inputs of a step and to write the
 state when a record is due.
 """
 
@@ -91,7 +91,7 @@ def rollout_texts(
     longest: float | None = None,
     inline: str = "noinline",
 ) -> tuple[list[str], str]:
-    """The functions of the tapes, and the loop with what moves numbers between its memory and the arrays."""
+    """The functions of the tapes, and the loop with the code that moves numbers between the stack and the arrays."""
     texts: list[str] = []
     parts: dict[str, int] = {}
     slots = 1
@@ -114,7 +114,7 @@ class _RolloutLoop(InnerLoop):
         self.given, self.cores = program.inputs, program.cores()
         self.fixed = len(program.state) + len(program.constant)  # arrays that are read once
         ends = list(accumulate(program.sizes.values()))
-        self.place = dict(zip(program.sizes, [0, *ends], strict=False))  # where each slot begins
+        self.place = dict(zip(program.sizes, [0, *ends], strict=False))  # start of each slot
         self.total = ends[-1]
 
     def slot(self, name: str, element: int = 0) -> str:
@@ -125,7 +125,7 @@ class _RolloutLoop(InnerLoop):
             self.store(self.load(self.slot(origin, k)), self.slot(to, k))
 
     def somewhere(self, name: str) -> str:
-        """Whether the slot is not 0 in some lane."""
+        """Whether the slot is non-zero in some lane."""
         x = self.load(self.slot(name))
         return self.anywhere(self.let(f"fcmp une {self.vector} {x}, {self.splat(0.0)}"))
 
@@ -151,7 +151,7 @@ class _RolloutLoop(InnerLoop):
         return self.function(LETTERS[self.scalar])
 
     def _begin(self) -> None:
-        """Room on the stack, and what NumPy says of the arrays."""
+        """Allocate the stack, and read NumPy's description of the arrays."""
         self.say(f"%memory = alloca {self.vector}, i64 {self.total}, align {self.bytes * self.width}")
         self.say(f"%workspace = alloca {self.vector}, i64 {self.slots}, align {self.bytes * self.width}")
         self.rows = [self.let(f"alloca ptr, i64 {self.width}") for _ in self.cores]
@@ -173,7 +173,8 @@ class _RolloutLoop(InnerLoop):
         self.say("br label %block")
 
     def _begin_block(self) -> None:
-        """Where each lane's rows are, surplus lanes repeating the last; what does not change with the steps is read."""
+        """Compute the address of each lane's rows (surplus lanes repeat the last) and read the inputs that do not
+        change."""
         self.say("%first = phi i64 [ 0, %begin ], [ %first.next, %block.end ]")
         last = self.let(f"sub i64 {self.count}, 1")
         for lane in range(self.width):
@@ -188,7 +189,7 @@ class _RolloutLoop(InnerLoop):
         self.say("br label %step")
 
     def _begin_step(self) -> None:
-        """What is given for this step is read, what the calls hand each other is zero."""
+        """Read the inputs of this step, and clear the slots that the calls share."""
         self.say("%k = phi i64 [ 0, %block ], [ %k.next, %step.end ]")
         self.say("%due = phi i64 [ 1, %block ], [ %due.next, %step.end ]")
         self.say("%record = phi i64 [ 0, %block ], [ %record.next, %step.end ]")
@@ -200,7 +201,8 @@ class _RolloutLoop(InnerLoop):
         self.say("br label %pass")
 
     def _calls(self) -> None:
-        """The program's calls, those with a condition only where it holds in some lane; again if it asks for it."""
+        """Make the program's calls, conditional ones only if the condition holds in some lane, and repeat on
+        request."""
         program = self.program
         for index, call in enumerate(program.calls):
             if call.when is not None:
@@ -230,7 +232,7 @@ class _RolloutLoop(InnerLoop):
             self.say("br label %passed")
 
     def _record(self) -> None:
-        """The state is written when a record is due."""
+        """Write the state when a record is due."""
         self.say(f"%is.due = icmp sge i64 %due, {self.every}")
         self.say("br i1 %is.due, label %write, label %step.end")
         self.label("write")

@@ -1,22 +1,21 @@
-"""A Python function in machine code that runs a kernel on one state, past the machinery of gufuncs.
+"""A Python function in machine code that runs a kernel on one state without the overhead of gufuncs.
 
-It has the form of a function of CPython with fast arguments, ``(self, args, count)``. ``self`` is a ``bytes`` object that
-holds a table of numbers and addresses (:mod:`dalembert.kernel.single` fills it); one function serves every kernel. Arrays
-that are not what it expects, and results for which the processor has raised a floating-point flag, are answered with None:
-the caller then goes the ordinary way, which names mistakes and warns. Underflow, which NumPy ignores unless it is told
-otherwise, is no such flag.
+It is a CPython function with the fast-call convention, ``(self, args, count)``. ``self`` is a ``bytes`` object that
+contains a table of numbers and addresses (filled by :mod:`dalembert.kernel.single`); one function serves every kernel.
+It returns None for unexpected arrays and for results that raised a floating-point flag; the caller then uses the
+gufunc, which reports errors and warnings. Underflow, which NumPy ignores by default, does not count as such a flag.
 """
 
 from __future__ import annotations
 
-# what stands in the table, in eight bytes each: numbers, addresses, and (shape, dims, steps) where in it lists begin; the
-# lengths of the inputs follow
+# the entries of the table, eight bytes each: numbers, addresses, and (shape, dims, steps) the offsets of lists in it;
+# the lengths of the inputs follow
 TABLE = (
     "inputs", "loop", "ndarray", "float64", "new", "clear", "test", "none", "retain", "release", "axes", "shape", "dims", "steps",
 )  # fmt: skip
 MOST_ARRAYS = 16
 
-# where NumPy's ABI has the fields of an array, behind the head of the object
+# offsets of an array's fields in NumPy's ABI, after the object header
 DATA, AXES, LENGTHS, TYPE, FLAGS = 0, 8, 16, 40, 48
 WELL_LAID = 0x101  # contiguous and aligned
 
@@ -121,7 +120,7 @@ def single_ir(head: int, bytes_head: int, mask: int) -> str:
 
     head        bytes before an array's fields, the class last
     bytes_head  bytes before the content of a ``bytes`` object
-    mask        the flags that count, as fetestexcept takes them: invalid, division by zero, overflow
+    mask        the relevant flags as for fetestexcept: invalid, division by zero, overflow
     """
     loads = "\n".join(
         f"  %{name}.place = getelementptr i64, ptr %table, i64 {k}\n  %{name} = load i64, ptr %{name}.place"

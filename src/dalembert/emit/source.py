@@ -1,4 +1,4 @@
-"""What is emitted, and as what: a :class:`Unit` is one function of arrays, a :class:`Source` the files written of it."""
+"""Emitted code: a :class:`Unit` is one function of arrays, a :class:`Source` the files generated from it."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from dalembert.graph.count import Operations
     from dalembert.graph.tape import Graph
 
-SHOWN = 20_000  # letters of a file that str() shows
+SHOWN = 20_000  # characters of a file that str() shows
 
 
 @brief
 @dataclass(frozen=True)
 class Source:
-    """Files made of an arm: ``files`` by name, as text or bytes, and ``notes``, sentences about them.
+    """Files generated for an arm: ``files`` by name, as text or bytes, and ``notes``, sentences about them.
 
     >>> source = Source({"two.txt": "1 + 1"}, ("One addition.",))
     >>> print(source)
@@ -44,35 +44,35 @@ class Source:
 
     @property
     def kernel(self) -> np.ufunc:
-        """The NumPy gufunc of code for processors such as this one, made with their instructions only.
+        """The NumPy gufunc of code for processors of this family, compiled with only their instructions.
 
-        The targets "host" and "x86-64-v2" to "x86-64-v4" have it, where this processor has the instructions.
+        The targets "host" and "x86-64-v2" to "x86-64-v4" provide it if this processor has the instructions.
         """
         if self.make_kernel is None:
             raise DalembertError(
-                "what was emitted has no kernel for NumPy; the targets host, x86-64-v2, x86-64-v3 and x86-64-v4 have one"
+                "this target has no kernel for NumPy; the targets host, x86-64-v2, x86-64-v3 and x86-64-v4 have one"
             )
         return self.make_kernel()
 
     def write(self, folder: str | os.PathLike[str], *, force: bool = False) -> list[Path]:
-        """Write all files into a folder, which is made if need be: all of them or none. Returns their paths.
+        """Write either all files or none into a folder, which is created if necessary. Returns their paths.
 
-        Files that are there already are overwritten only with ``force``.
+        Existing files are overwritten only with ``force``.
         """
         where = Path(folder)
         try:
             where.mkdir(parents=True, exist_ok=True)
         except (OSError, ValueError) as problem:
             why = getattr(problem, "strerror", None) or str(problem)
-            raise DalembertError(f"{os.fspath(folder)}: the folder cannot be made ({why})") from None
+            raise DalembertError(f"{os.fspath(folder)}: the folder cannot be created ({why})") from None
         paths = [where / name for name in self.files]
         for path in paths:
             if path.is_file() and not force:
                 raise DalembertError(
-                    f"{path}: the file is there already and was left as it is; --force (force=True) overwrites it"
+                    f"{path}: the file already exists and was not changed; --force (force=True) overwrites it"
                 )
             check_writable(path, overwrite=force)
-        with ExitStack() as stack:  # each is moved to its place when the stack unwinds, after all have been written
+        with ExitStack() as stack:  # each is renamed when the stack unwinds, after all have been written
             for path, content in zip(paths, self.files.values(), strict=True):
                 file = stack.enter_context(whole_binary_file(path, overwrite=force))
                 file.write(content.encode() if isinstance(content, str) else content)
@@ -80,13 +80,15 @@ class Source:
         return paths
 
     def __str__(self) -> str:
-        """The texts of all files; of a binary one, how long it is."""
+        """The contents of all files; for a binary file, its length."""
         shown = []
         for name, content in self.files.items():
             if isinstance(content, bytes):
                 text = f"({len(content):,} bytes)"
             else:
-                text = content if len(content) <= SHOWN else f"{content[:SHOWN]}\n… ({len(content):,} letters in all)"
+                text = (
+                    content if len(content) <= SHOWN else f"{content[:SHOWN]}\n… ({len(content):,} characters in total)"
+                )
             shown.append(f"---- {name}\n{text.rstrip()}")
         return "\n\n".join(shown)
 
@@ -94,20 +96,20 @@ class Source:
 @brief
 @dataclass(frozen=True)
 class Unit:
-    """One function to emit: a graph, its arrays, and what a reader should know of them.
+    """One function to emit: a graph, its arrays, and their description.
 
     prefix       the robot's name as an identifier: planar_2r
-    name         what is computed, as an identifier: inverse_dynamics
-    signature    names and core shapes of the arrays; the graph's inputs and outputs are theirs, one after the other
+    name         the quantity as an identifier: inverse_dynamics
+    signature    names and core shapes of the arrays; the graph's inputs and outputs are their elements in order
     graph        the operations
-    operations   how many the graph has
-    summary      what comes out, in words
-    formulation  by which equations
+    operations   operation count of the graph
+    summary      description of the outputs
+    formulation  the equations used
     robot        the robot's name
-    digest       16 hexadecimal digits that are those of this robot's numbers and laws
-    meanings     what an array holds, with its unit, by its name
-    remarks      sentences that a caller has to know
-    samples      inputs for a self-test, one row of numbers for each state
+    digest       16 hexadecimal digits that identify this robot's parameters and laws
+    meanings     description of each array with its unit, by name
+    remarks      sentences that callers must know
+    samples      inputs for a self-test, one row per state
     """
 
     prefix: str
@@ -140,24 +142,25 @@ class Unit:
 
 @dataclass(frozen=True)
 class Settings:
-    """How to write it: ``precision`` "double" or "float"; ``libm`` whether the C library's functions may be called."""
+    """Options of emission: ``precision`` "double" or "float"; ``libm`` whether the C library's functions may be
+    called."""
 
     precision: str = "double"
     libm: bool = True
 
 
-# what every generated file says
+# statement in every generated file
 LICENCE = "Generated code belongs to you: use, change and sell it without conditions."
 
 
 def description(
     unit: Unit, names: Mapping[str, str], use: str, how: str, size: Callable[[tuple[int, ...]], object] | None = None
 ) -> list[str]:
-    """What a reader should know of a unit, in lines: arrays, equations, costs, whose it is.
+    """The description of a unit in lines: arrays, equations, operation count, robot and licence.
 
-    names  what the arrays are called in the file
-    use    sentences on how to call it, and ``how`` it calculates
-    size   what stands in brackets after an array's name; its shape unless given
+    names  names of the arrays in the file
+    use    sentences on how to call it; ``how`` describes the arithmetic
+    size   text in brackets after an array's name; by default its shape
     """
     lines = [f"{unit.name} of {plain(unit.robot)}."]
     if letters := cited(unit.summary):
@@ -172,12 +175,12 @@ def description(
     lines += ["", use, *unit.remarks, "", f"Formulation: {unit.formulation}."]
     lines.append(f"Operations: {operation_words(unit.operations)}; {how}.")
     lines.append(f"Robot: {plain(unit.robot)}, {unit.digest}.")
-    lines.append(f"Made by dalembert {__version__}. {LICENCE}")
+    lines.append(f"Generated by dalembert {__version__}. {LICENCE}")
     return [piece for line in lines for piece in (textwrap.wrap(line, 108, subsequent_indent="  ") or [""])]
 
 
 def plain(name: str) -> str:
-    """A robot's name as it may stand in a comment: nothing in it ends the comment or the line."""
+    """A robot's name, made safe for a comment: nothing in it ends the comment or the line."""
     return "".join(c if c.isalnum() or c in " -_.+()," else "_" for c in name)
 
 

@@ -1,7 +1,7 @@
-"""A tape as assignments that a person can read: operations that are used once stand inside those that use them.
+"""A tape as readable assignments: operations that are used once are nested in those that use them.
 
-What a target must say is a :class:`Notation`: how numbers, elements of arrays and functions are written. The sums and
-products are those of the tape, operand for operand, so that every target rounds as the tape does.
+A target defines a :class:`Notation`: how numbers, elements of arrays and functions are written. The sums and products
+are those of the tape, operand for operand, so that every target rounds like the tape.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from dataclasses import dataclass, field
 from dalembert.emit.source import Unit
 from dalembert.graph.passes import live_lines, use_counts
 
-LONGEST = 56  # letters of an expression that stands inside another one
+LONGEST = 56  # characters of a nested expression
 INFIX = {"add": ("+", 1), "sub": ("-", 1), "mul": ("*", 2), "div": ("/", 2)}
-UNARY, ATOM = 3, 4  # how tightly the parts of an expression are bound; sums 1, products 2, a choice 0
-LOCAL = re.compile(r"[cst]\d+|[cs]_\w+_\d+")  # what local variables are called
+UNARY, ATOM = 3, 4  # precedence of expressions: sums 1, products 2, conditionals 0
+LOCAL = re.compile(r"[cst]\d+|[cs]_\w+_\d+")  # names of local variables
 
 
 def array_names(unit: Unit, taken: Container[str]) -> dict[str, str]:
-    """What arrays are called where some names are taken and others look like local variables: a few end with _."""
+    """The names of arrays; those that are reserved or look like local variables end with _."""
     arrays = [name for name, _ in (*unit.signature.inputs, *unit.signature.outputs)]
     return {name: f"{name}_" if name in taken or LOCAL.fullmatch(name) else name for name in arrays}
 
 
 @dataclass(frozen=True)
 class Notation:
-    """How a language writes what is not + − * /.
+    """The notation of a language for everything except + − * /.
 
-    number     a constant that is not negative
+    number     a non-negative constant
     element    an element of an input array
-    calls      operation → a function's call, which needs no brackets around it; also for infix ones where they need one
-    less       1 where {0} < {1}, else 0
-    select     {1} where the condition {0} holds, else {2}
+    calls      operation → function call, which needs no brackets; also for infix operations that require one
+    less       1 if {0} < {1}, otherwise 0
+    select     {1} if the condition {0} holds, otherwise {2}
     condition  whether {0} is {sign} {1}
     """
 
@@ -48,7 +48,7 @@ class Notation:
 
 @dataclass
 class Statement:
-    """``name = text``, or ``targets[0] = targets[1] = … = text``; ``reads`` are the lines whose names stand in it."""
+    """``name = text``, or ``targets[0] = targets[1] = … = text``; ``reads`` are the lines whose names it contains."""
 
     line: int
     name: str
@@ -68,7 +68,7 @@ class _Text:
 
 
 class Statements:
-    """The statements of a unit: first the sines and cosines of inputs, then all others in the tape's order."""
+    """The statements of a unit: first the sines and cosines of inputs, then all others in tape order."""
 
     def __init__(self, unit: Unit, notation: Notation) -> None:
         self.unit, self.graph, self.notation = unit, unit.graph, notation
@@ -108,7 +108,7 @@ class Statements:
 
     def _name(self, line: int, op: str, args: tuple[int, ...], expression: _Text) -> None:
         if op == "neg" and self.texts[args[0]].bound == ATOM and self.texts[args[0]].reads == {args[0]}:
-            self.texts[line] = expression  # -t5 needs no name of its own
+            self.texts[line] = expression  # -t5 needs no name
             return
         self.count += 1
         name = f"t{self.count}"
@@ -148,7 +148,7 @@ class Statements:
         return _Text(self.notation.calls[op].format(*(part.text for part in parts)), ATOM, reads)
 
     def _condition(self, line: int, part: _Text) -> str:
-        """What is asked by a choice: x < y where the comparison stands there, else whether it is not 0."""
+        """The condition of a conditional: x < y if it is a comparison, otherwise whether it is non-zero."""
         op, args = self.graph.nodes[line]
         if op == "less" and part.bound == 0:
             return self.notation.condition.format(*(self.texts[k].inside(1) for k in args), sign="<")

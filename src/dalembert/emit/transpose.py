@@ -1,9 +1,9 @@
-"""Rows to lanes and back.
+"""Transposition of rows to lanes and back.
 
-A state's numbers lie side by side in memory; the kernel wants the same number of W states side by
-side in a register. Groups of G numbers are loaded from every row as they lie, W/G rows to a register, and transposed in
-log₂ G rounds of shuffles, which is far less work than single loads. Groups that the row does not fill are loaded
-and stored under a mask, so that nothing beyond the row is touched.
+The numbers of a state are contiguous in memory; the kernel needs the same number of W states in one register. Groups of
+G numbers are loaded from every row, W/G rows per register, and transposed in log₂ G rounds of shuffles, which is far
+less work than single loads. Groups that the row does not fill are loaded and stored under a mask, so that nothing
+beyond the row is accessed.
 """
 
 from __future__ import annotations
@@ -13,16 +13,17 @@ from math import prod
 
 from dalembert.emit.ir import IR, Form
 
-LARGEST_GROUP = 8  # arms have about as many joints; longer groups would shuffle what a row does not have
+LARGEST_GROUP = 8  # arms have about as many joints; longer groups would shuffle unused elements
 
 
 def group_of(form: Form) -> int:
-    """How many numbers of a row are moved together."""
+    """The number of elements of a row that are moved together."""
     return min(form.width, LARGEST_GROUP)
 
 
 def piece_of(form: Form) -> int:
-    """How many numbers of a row are loaded at once: halves of registers, so that loading is the last round of shuffles."""
+    """The number of elements of a row loaded at once: half registers, so that loading replaces the last round of
+    shuffles."""
     return group_of(form) if form.width < 4 else min(group_of(form), form.width // 2)
 
 
@@ -37,7 +38,8 @@ def declarations(form: Form) -> list[str]:
 
 
 def transposed(text: IR, rows: list[str]) -> list[str]:
-    """G vectors of W numbers, their blocks of G by G transposed: in each round one bit of row and column trade places."""
+    """G vectors of W numbers with their G × G blocks transposed: each round swaps one bit of the row and column
+    indices."""
     width, v = text.width, text.vector
     rows = list(rows)
     bit = 1
@@ -63,7 +65,7 @@ def _mask(group: int, count: int) -> str:
 
 
 def load_group(text: IR, places: list[str], count: int) -> list[str]:
-    """So many consecutive elements of every lane's row, from these places on, one vector an element."""
+    """Load ``count`` consecutive elements of every lane's row from these addresses on, one vector per element."""
     columns = []
     for first in range(0, count, piece := piece_of(text.form)):
         starts = [text.let(f"getelementptr i8, ptr {at}, i64 {text.bytes * first}") for at in places]
@@ -90,9 +92,9 @@ def _load_piece(text: IR, places: list[str], count: int) -> list[str]:
 
 
 def store_group(text: IR, places: list[str], values: list[str]) -> None:
-    """Write consecutive elements, one vector an element, to every lane's row, from these places on."""
+    """Write consecutive elements, one vector per element, to every lane's row from these addresses on."""
     v, g, align = text.vector, group_of(text.form), text.form.align
-    if len(values) == 1:  # as the columns of a matrix that grows by rows: nothing to transpose
+    if len(values) == 1:  # like columns of a row-major matrix: nothing to transpose
         for lane, at in enumerate(places):
             x = text.let(f"extractelement {v} {values[0]}, i64 {lane}")
             text.say(f"store {text.scalar} {x}, ptr {at}, align {align}")
@@ -112,7 +114,8 @@ def store_group(text: IR, places: list[str], values: list[str]) -> None:
 
 
 def rows_function(shapes: Sequence[tuple[int, ...]], inputs: int, slots: int, form: Form) -> str:
-    """The function ``rows``: all outputs from the workspace, where they are vectors behind the slots, to every lane's row."""
+    """The function ``rows``, which writes all outputs from the workspace, where they are vectors after the slots, to
+    every lane's row."""
     text = IR(form)
     g, at, block = group_of(form), slots, "entry"
     text.label(block)
@@ -139,7 +142,7 @@ def rows_function(shapes: Sequence[tuple[int, ...]], inputs: int, slots: int, fo
 
 
 def _turned(text: IR, vectors: str, rows: list[str], first: str, count: int) -> None:
-    """Some elements of every row, from number ``first`` on."""
+    """Write some elements of every row, from index ``first`` on."""
     here = text.let(f"getelementptr {text.vector}, ptr {vectors}, i64 {first}")
     values = [text.load(text.let(f"getelementptr {text.vector}, ptr {here}, i64 {k}")) for k in range(count)]
     store_group(text, [text.let(f"getelementptr {text.scalar}, ptr {row}, i64 {first}") for row in rows], values)

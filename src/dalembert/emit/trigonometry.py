@@ -1,12 +1,12 @@
 """sin and cos as arithmetic on all lanes at once, in doubles or floats, without any library.
 
-The angle is reduced by the nearest multiple n of π/2, subtracted in three steps (Cody and Waite): the first two parts of
-π/2 are so short that n times them is exact up to the ``largest`` angle, 10⁶ in doubles and 10⁴ in floats. Sine and cosine
-of the rest, |r| ≤ π/4, are polynomials; the quadrant swaps and signs them.
+The angle is reduced by the nearest multiple n of π/2, subtracted in three steps (Cody and Waite): the first two parts
+of π/2 are so short that n times them is exact up to the ``largest`` angle, 10⁶ in doubles and 10⁴ in floats. Sine and
+cosine of the remainder, |r| ≤ π/4, are polynomials, which are swapped and signed according to the quadrant.
 
-Larger angles, infinity and NaN take a path of their own, lane by lane: :func:`far_function` multiplies the angle by as many
-of the binary digits of 2/π as matter for it (Payne and Hanek), in integers of 64 bits, so that it is right for every
-double on every machine. Errors are below 1.1 ulp there as well.
+Larger angles, infinity and NaN take a separate path, lane by lane: :func:`far_function` multiplies the angle by the
+relevant binary digits of 2/π (Payne and Hanek) in 64-bit integers, so that it is accurate for every double on every
+machine. Errors are below 1.1 ulp there as well.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from dalembert.emit.ir import IR, Form, exact
 
 
 class Reduction(NamedTuple):
-    """The numbers of sine and cosine in one format."""
+    """The constants of sine and cosine in one format."""
 
-    largest: float  # angle that is reduced by arithmetic
+    largest: float  # largest angle that is reduced by arithmetic
     pi_half: tuple[float, float, float]
-    rounder: float  # adding and subtracting this rounds to a whole number, which is then in the low bits
+    rounder: float  # adding and subtracting this rounds to an integer, which is then in the low bits
     sine: tuple[float, ...]  # minimax polynomials on [−π/4, π/4]: sin r = r + r³ S(r²), cos r = 1 − r²/2 + r⁴ C(r²)
     cosine: tuple[float, ...]
 
@@ -65,14 +65,14 @@ DIGITS = (
 )
 BEFORE = 64  # zeros before them
 PI_HALF = (1.5707963267948966, 6.123233995736766e-17)  # in two doubles
-SPLITTER = 2.0**27 + 1.0  # halves the digits of a double (Dekker)
+SPLITTER = 2.0**27 + 1.0  # splits a double into two halves (Dekker)
 
 
 class _Far(IR):
     """The text of the function for large angles of one format.
 
-    With x = m 2ᵉ, the digits of 2/π whose product with m 2ᵉ is a multiple of 4 are left out, and so are those that are too
-    small to matter. The two highest bits of what remains of the product are the quadrant, the others the fraction of π/2.
+    With x = m 2ᵉ, the digits of 2/π whose product with m 2ᵉ is a multiple of 4 are omitted, and so are those that are
+    too small to matter. The two highest bits of the remaining product are the quadrant, the others the fraction of π/2.
     """
 
     def __init__(self, scalar: str) -> None:
@@ -82,7 +82,7 @@ class _Far(IR):
         self.limbs = 6 if wide else 3  # of 32 bits each, in the product
 
     def count(self, instruction: str, *operands: str | int) -> str:
-        """An instruction on integers of 64 bits."""
+        """An instruction on 64-bit integers."""
         return self.let(f"{instruction} i64 {', '.join(map(str, operands))}")
 
     def real(self, instruction: str, *operands: str | float) -> str:
@@ -91,7 +91,7 @@ class _Far(IR):
         return self.let(f"{instruction} {self.scalar} {', '.join(written)}")
 
     def from_limb(self, limb: str) -> str:
-        """A number below 2³² that was an integer of 64 bits."""
+        """A 64-bit integer below 2³² as a number."""
         return self.let(f"uitofp i32 {self.let(f'trunc i64 {limb} to i32')} to {self.scalar}")
 
     def written(self) -> list[str]:
@@ -99,13 +99,13 @@ class _Far(IR):
         raw = self.let(f"bitcast {self.scalar} %x to {self.word}")
         bits = raw if self.word == "i64" else self.let(f"sext i32 {raw} to i64")
         product = self.product(bits)
-        # beyond half a quadrant the fraction is that to the next one, negative
+        # beyond half a quadrant, the fraction is measured from the next one and negative
         half = self.count("and", self.count("lshr", product[0], 29), 1)
         flip = self.count("and", self.count("sub", 0, half), 2**32 - 1)
         limbs = [self.count("xor", limb, flip) for limb in product]
         limbs[0] = self.count("and", limbs[0], 2**30 - 1)
         r, tail = self.in_doubles_twice(limbs) if self.scalar == "double" else (self.in_float(limbs), None)
-        # a negative angle has the negative rest in the negative quadrant; π/2 is added last
+        # a negative angle has the negative remainder in the negative quadrant; π/2 is added last
         negative = self.count("lshr", bits, 63)
         minus = self.let(f"trunc i64 {self.count('xor', negative, half)} to i1")
         quadrant = self.count("add", self.count("lshr", product[0], 30), half)
@@ -122,7 +122,7 @@ class _Far(IR):
         sine, _ = _in_quadrant(
             self, vectors[0], self.let(f"bitcast {self.word} {turned} to {self.integers}"), *vectors[1:]
         )
-        nothing = self.real("fsub", "%x", "%x")  # NaN where the angle is infinite or NaN
+        nothing = self.real("fsub", "%x", "%x")  # NaN if the angle is infinite or NaN
         result = self.real("fadd", self.let(f"bitcast {self.vector} {sine} to {self.scalar}"), nothing)
         words = [0] * (BEFORE // 32) + [int(DIGITS[k : k + 8], 16) for k in range(0, len(DIGITS), 8)]
         table = ", ".join(f"i32 {x}" for x in words)
@@ -136,7 +136,7 @@ class _Far(IR):
         ]
 
     def product(self, bits: str) -> list[str]:
-        """The limbs of m times the digits of 2/π that matter, the highest first."""
+        """The limbs of m times the relevant digits of 2/π, highest first."""
         size = self.fraction_bits
         exponent = self.count("and", self.count("lshr", bits, size), 2 * self.bias + 1)
         mantissa = self.count("or", self.count("and", bits, 2**size - 1), 2**size)
@@ -162,7 +162,7 @@ class _Far(IR):
         return limbs[::-1]
 
     def in_doubles_twice(self, limbs: list[str]) -> tuple[str, str]:
-        """The fraction of π/2 that the limbs are, as an angle in two doubles."""
+        """The fraction of π/2 given by the limbs, as an angle in two doubles."""
         real = self.real
         total, lost = real("fmul", self.from_limb(limbs[0]), 2.0**-30), exact(0.0)
         for k, limb in enumerate(limbs[1:-1], 1):
@@ -170,7 +170,7 @@ class _Far(IR):
             more = real("fadd", total, x)
             lost = real("fadd", lost, real("fsub", x, real("fsub", more, total)))
             total = more
-        # the product with π/2, exactly (Dekker): machines without a fused multiplication and addition have this too
+        # the exact product with π/2 (Dekker), which also works on machines without fused multiply–add
         a, b = PI_HALF
         a_high = a * SPLITTER - (a * SPLITTER - a)
         stretched = real("fmul", total, SPLITTER)
@@ -184,7 +184,7 @@ class _Far(IR):
         return r, real("fsub", rest, real("fsub", r, p))
 
     def in_float(self, limbs: list[str]) -> str:
-        """The same in one float, by integers: its first 32 digits times those of π/2."""
+        """The angle in one float, by integers: its first 32 digits times those of π/2."""
         shifted = [self.count(*x) for x in (("shl", limbs[0], 34), ("shl", limbs[1], 2), ("lshr", limbs[2], 30))]
         fraction = self.count("or", self.count("or", shifted[0], shifted[1]), shifted[2])
         zeros = self.let(f"call i64 @llvm.ctlz.i64(i64 {fraction}, i1 false)")
@@ -195,7 +195,7 @@ class _Far(IR):
 
 
 def far_function(scalar: str) -> list[str]:
-    """``scalar @far_sine(scalar x, i64 k)``, sin(x + k π/2) of any x beyond the largest angle, and its table."""
+    """``scalar @far_sine(scalar x, i64 k)``, sin(x + k π/2) for any x beyond the largest angle, and its table."""
     return _Far(scalar).written()
 
 
@@ -208,9 +208,9 @@ def sincos(text: IR, angles: list[str], label: str) -> list[tuple[str, str]]:
 
 
 def _watched(text: IR, angles: list[str], label: str) -> list[tuple[str, str]]:
-    """With flags that mean something: both paths are taken where some angle is far away, and their results mixed."""
+    """If flags matter: both paths are taken if some angle is large, and their results are blended."""
     far = [_is_far(text, x) for x in angles]
-    # far lanes run along with 0, lest their garbage raise floating-point flags
+    # lanes with large angles are computed with 0, so that they do not raise floating-point flags
     zero = text.splat(0.0)
     results = [_fast(text, text.choice(mask, zero, x)) for x, mask in zip(angles, far, strict=True)]
     some = text.anywhere(reduce(lambda union, mask: text.let(f"or {text.mask} {union}, {mask}"), far))
@@ -220,7 +220,7 @@ def _watched(text: IR, angles: list[str], label: str) -> list[tuple[str, str]]:
     text.label(before)
     text.say(f"br i1 {some}, label %{slow}, label %{after}, !prof !0")
     text.label(slow)
-    # only the lanes that need it: a state's result must not depend on its neighbours in the block
+    # only for the lanes that need it: a state's result must not depend on its neighbours in the block
     careful, another = [], text.splat(2.0 * REDUCTIONS[text.scalar].largest)
     for x, mask, (sine, cosine) in zip(angles, far, results, strict=True):
         exact_sine, exact_cosine = _careful(text, text.choice(mask, x, another))
@@ -235,10 +235,11 @@ def _watched(text: IR, angles: list[str], label: str) -> list[tuple[str, str]]:
 
 
 def _unwatched(text: IR, angles: list[str], label: str) -> list[tuple[str, str]]:
-    """Without them: one path or the other. All angles go through the fast one together, so that constants are loaded once."""
+    """If flags do not matter: one path or the other. All angles take the fast one together, so that constants are
+    loaded once."""
     distances = [_distance(text, x) for x in angles]
     kind = f"<{text.width} x {_distance_word(text)}>"
-    least = reduce(lambda union, x: text.let(f"or {kind} {union}, {x}"), distances)  # negative where one of them is
+    least = reduce(lambda union, x: text.let(f"or {kind} {union}, {x}"), distances)  # negative if one of them is
     some = text.anywhere(text.let(f"icmp slt {kind} {least}, zeroinitializer"))
     fast, slow, after = f"{label}_fast", f"{label}_slow", f"{label}_after"
     text.say(f"br i1 {some}, label %{slow}, label %{fast}, !prof !0")
@@ -262,12 +263,12 @@ def _unwatched(text: IR, angles: list[str], label: str) -> list[tuple[str, str]]
 
 
 def _distance_word(text: IR) -> str:
-    """What angles are compared in: of a single double, its upper half is enough."""
+    """The type in which angles are compared; for a single double, its upper half is enough."""
     return "i32" if text.width == 1 else text.word
 
 
 def _distance(text: IR, x: str) -> str:
-    """An integer that is negative where |x| is at least the largest angle, or NaN."""
+    """An integer that is negative if |x| is at least the largest angle, or NaN."""
     i, kind, size = text.integers, f"<{text.width} x {_distance_word(text)}>", 8 * text.bytes
     raw = text.let(f"bitcast {text.vector} {x} to {i}")
     largest = _bits(text.scalar, REDUCTIONS[text.scalar].largest)
@@ -280,7 +281,7 @@ def _distance(text: IR, x: str) -> str:
 
 
 def any_function(scalar: str) -> list[str]:
-    """``scalar @any_sine(scalar x, i64 k)``, sin(x + k π/2) of any x, for k = 0 and 1."""
+    """``scalar @any_sine(scalar x, i64 k)``, sin(x + k π/2) for any x, with k = 0 or 1."""
     text = IR(Form(1, scalar, flags=False))
     vector = text.let(f"bitcast {scalar} %x to {text.vector}")
     far = text.anywhere(text.let(f"icmp slt <1 x i32> {_distance(text, vector)}, zeroinitializer"))
@@ -308,7 +309,8 @@ def _bits(scalar: str, value: float) -> int:
 
 
 def _is_far(text: IR, x: str) -> str:
-    """|x| beyond the largest angle or NaN, by comparing bits: comparing floats would raise a flag for NaN."""
+    """Whether |x| is beyond the largest angle or NaN, by comparing bits, because comparing floats would raise a flag
+    for NaN."""
     i, size = text.integers, 8 * text.bytes
     raw = text.let(f"bitcast {text.vector} {x} to {i}")
     magnitude = text.let(f"and {i} {raw}, {text.integer_splat(2 ** (size - 1) - 1)}")
@@ -358,7 +360,7 @@ def _in_quadrant(text: IR, r: str, quadrant: str, tail: str | None = None) -> tu
 def _signed(text: IR, x: str, quadrant: str) -> str:
     """−x in the quadrants 2 and 3: bit 1 of the quadrant becomes the sign."""
     v, i, size = text.vector, text.integers, 8 * text.bytes
-    if text.width == 1 and not text.form.flags:  # the bits of one number are in other registers than the number
+    if text.width == 1 and not text.form.flags:  # the bits of a single number would be in another register class
         bit = text.let(f"trunc {i} {text.let(f'lshr {i} {quadrant}, {text.integer_splat(1)}')} to {text.mask}")
         return text.choice(bit, text.let(f"fneg {v} {x}"), x)
     moved = text.let(f"shl {i} {quadrant}, {text.integer_splat(size - 2)}")

@@ -1,6 +1,6 @@
-"""What stands around the blocks of a tape on machines other than NumPy's: a function of one state, of many rows, or a grid.
+"""Functions around the blocks of a tape for use without NumPy: for one state, for many rows, or for a grid.
 
-Each wrapper is an exported function that calls the parts of the tape, which LLVM puts in line.
+Each wrapper is an exported function that calls the parts of the tape, which LLVM inlines.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dalembert.emit.llvm import function_parts, module
 from dalembert.emit.signature import Signature
 from dalembert.graph.tape import Graph
 
-ALONE = '"no-builtins"'  # LLVM calls no function of a C library, such as memset for a row of zeros
-MOST_IN_LINE = 6  # parts; longer tapes stay in functions of their own, which share a workspace on the stack
+ALONE = '"no-builtins"'  # prevents LLVM from calling C library functions, such as memset for a row of zeros
+MOST_IN_LINE = 6  # number of parts; longer tapes stay in separate functions, which share a workspace on the stack
 
 
 class Wrapper(IR):
@@ -27,7 +27,7 @@ class Wrapper(IR):
         self.arguments = [f"%{name}.{k}" for k, (name, _) in enumerate((*signature.inputs, *signature.outputs))]
 
     def rooms(self) -> None:
-        """Memory for the tables that the parts read, and their workspace."""
+        """Allocate the tables that the parts read, and their workspace."""
         arrays = len(self.sizes)
         self.say(f"%arrays = alloca ptr, i32 {arrays}")
         strides = sum(map(len, self.signature.arrays)) if self.form.strided else 0
@@ -35,14 +35,14 @@ class Wrapper(IR):
         self.say(f"%workspace = alloca {self.vector}, i32 {max(self.slots, 1)}, align {self.bytes * self.width}")
 
     def tables(self, pointers: Sequence[str], offset: Callable[[int, int], str] = lambda array, lane: "0") -> None:
-        """Write the tables: an address for each array, an offset for each lane of it."""
+        """Write the tables: one address per array and one offset per lane."""
         for a, pointer in enumerate(pointers):
             self.put("%arrays", a, pointer, "ptr")
             for lane in range(self.width):
                 self.put("%offsets", a * self.width + lane, offset(a, lane))
 
     def block(self) -> None:
-        """All parts, for the states that the tables name."""
+        """Call all parts for the states given by the tables."""
         for part in range(self.parts):
             self.say(f"call void @{self.part}{part}(ptr %arrays, ptr %offsets, ptr %workspace)")
 
@@ -63,9 +63,9 @@ def one_state(text: Wrapper, name: str) -> str:
 
 
 def many_rows(text: Wrapper, name: str) -> str:
-    """``void name(inputs…, outputs…, int count)``: rows of so many states, one behind the other in every array.
+    """``void name(inputs…, outputs…, int count)``: contiguous rows of ``count`` states in every array.
 
-    Lanes beyond the last state repeat it: they read and write the very same row.
+    Lanes beyond the last state repeat it: they read and write the same row.
     """
     width = text.width
     text.rooms()
@@ -102,9 +102,9 @@ def wrapped(graph: Graph, signature: Signature, form: Form, name: str, wrapper: 
 
 
 def wrapped_together(functions: Sequence[tuple[Graph, Signature, str]], form: Form, *wrappers: str) -> str:
-    """The module of several graphs, with a function for each of them, or two: one for each wrapper.
+    """The module of several graphs, with one function per graph and wrapper.
 
-    The first wrapper's function is called as the graph is, another one's also after the wrapper: ``name_rows``.
+    The function of the first wrapper has the name of the graph; others have the wrapper as a suffix: ``name_rows``.
     """
     texts, longest = [], 0
     for graph, signature, name in functions:

@@ -1,1 +1,1 @@
-"""What a program of ours finds where it runs: optional packages, and a terminal with a person before it."""
+"""The runtime environment: optional packages, progress on an interactive terminal, and a cluster."""

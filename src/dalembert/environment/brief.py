@@ -1,4 +1,4 @@
-"""Short ``repr``s of records that hold arrays or other records: one line, shapes in place of numbers."""
+"""Short ``repr``s of records that hold arrays or other records: one line, with array shapes instead of numbers."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 
 Record = TypeVar("Record", bound=type)
 LONGEST = 150  # characters
-FEW = 4  # numbers of an array that are shown
-PLAIN = (bool, int, float, str, tuple)  # what is left out where it is the default
+FEW = 4  # numbers shown of an array
+PLAIN = (bool, int, float, str, tuple)  # fields that are omitted at their default
 
 
 def brief(record: Record) -> Record:
-    """The dataclass with a ``repr`` of one line, of at most about 200 characters, without fields that have their default.
+    """The dataclass with a one-line ``repr`` of at most about 200 characters, without fields at their default.
 
     >>> from dataclasses import dataclass
     >>> @brief
@@ -42,7 +42,7 @@ def _brief(self: Any) -> str:
 
 
 def _value(x: Any) -> str:
-    """One value: numbers and short words as they are, of arrays their shape, of records their kind."""
+    """One value: numbers and short strings unchanged, arrays as their shape, records as their type."""
     shape = getattr(x, "shape", None)
     if isinstance(shape, tuple):
         if len(shape) == 1 and 0 < shape[0] <= FEW and getattr(x.dtype, "kind", "") == "f" and hasattr(x, "tolist"):

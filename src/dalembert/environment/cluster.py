@@ -1,12 +1,13 @@
-"""A Dask cluster: the connection to its scheduler, and independent pieces of work spread over its workers.
+"""A Dask cluster: the connection to its scheduler, and independent tasks distributed over its workers.
 
-Pieces do not depend on how many workers there are, and their results are taken in the order of the pieces: what is made
-of them is the same, bit by bit, as on one machine. What a worker held when it died is done again by another.
+Tasks do not depend on the number of workers, and their results are collected in order, so the combined result is
+bitwise equal to that of one machine. If a worker dies, its unfinished tasks are repeated by another.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -23,14 +24,16 @@ from dalembert.errors import DalembertError
 if TYPE_CHECKING:
     from distributed import Client
 
-PATIENCE = 5.0  # seconds within which a scheduler must answer and a worker must be there
-AGAIN = 1.0  # seconds after which it is asked again how many threads there are
-AHEAD = 4  # pieces under way for each thread of the cluster
+PATIENCE = 5.0  # seconds within which a scheduler must answer and a worker must be available
+AGAIN = 1.0  # seconds between two queries of the number of threads
+DESERTED = 60.0  # seconds without any worker after which the run ends
+AHEAD = 4  # tasks in progress per thread of the cluster
 
 
 @contextmanager
 def connected(cluster: Any) -> Iterator[Client]:
-    """A client of the cluster: ``cluster`` itself if it is one, else a new one for an address or a ``LocalCluster``."""
+    """A client of the cluster: ``cluster`` itself if it is a client, otherwise a new one for an address or a
+    ``LocalCluster``."""
     with extra("cluster", "a cluster"):
         from distributed import Client
         from distributed.deploy import Cluster
@@ -50,7 +53,7 @@ def connected(cluster: Any) -> Iterator[Client]:
 
 
 def _check_address(address: str) -> None:
-    """A sentence unless a scheduler answers there: a Client that finds none takes long, and longer to let go."""
+    """Raise an error unless a scheduler answers: a Client without one takes long to fail and longer to close."""
     with extra("cluster", "a cluster"):
         from distributed.core import rpc
         from distributed.security import Security
@@ -60,18 +63,18 @@ def _check_address(address: str) -> None:
             return str((await asyncio.wait_for(there.identity(), PATIENCE))["type"])
 
     try:
-        with ThreadPoolExecutor(1) as thread:  # the caller's own may have a loop that runs, as in a notebook
+        with ThreadPoolExecutor(1) as thread:  # the calling thread may already run an event loop, as in a notebook
             answering = thread.submit(asyncio.run, kind()).result()
-    except (OSError, ValueError) as problem:  # nobody there, or no address
-        why = str(problem).partition("\n")[0] or f"nothing within {PATIENCE:g} s"
+    except (OSError, ValueError) as problem:  # no answer, or not an address
+        why = str(problem).partition("\n")[0] or f"no answer within {PATIENCE:g} s"
         raise DalembertError(
-            f"no Dask scheduler answers at '{address}' ({why}); start one with 'dask scheduler' and give the address that it "
-            "prints, such as tcp://127.0.0.1:8786"
+            f"no Dask scheduler answers at '{address}' ({why}); start one with 'dask scheduler' and use the address "
+            "that it prints, such as tcp://127.0.0.1:8786"
         ) from None
     if answering != "Scheduler":
         raise DalembertError(
-            f"what answers at '{address}' is a Dask {answering.lower()}; give the address of the scheduler, which 'dask scheduler' "
-            "prints"
+            f"the process at '{address}' is a Dask {answering.lower()}; use the address of the scheduler, which "
+            "'dask scheduler' prints"
         )
 
 
@@ -93,42 +96,65 @@ def spread(
     pieces: Iterable[Any],
     done: Callable[[int], None] | None = None,
 ) -> Generator[Any, None, None]:
-    """``function(shared, piece)`` for every piece, in their order; whatever ends this early cancels what is under way.
+    """``function(shared, piece)`` for every piece, in order; if the iteration ends early, the tasks in progress are
+    cancelled.
 
-    ``shared`` travels to each worker once, and must not be changed there; a piece travels to the one that takes it, and is
-    not asked for long before. ``done`` is called with the number of results that have been taken.
+    ``shared`` is sent to each worker once and must not be modified there; a piece is sent to the worker that computes
+    it, and is generated shortly before. ``done`` is called with the number of results collected so far.
     """
     with extra("cluster", "a cluster"):
         from distributed import KilledWorker
         from distributed.client import FutureCancelledError
 
-    source = client.submit(_kept, _packed((function, shared)), pure=False)  # a task: it is not lost with its worker
+    source = client.submit(
+        _kept, _packed((function, shared)), pure=False
+    )  # as a task, so that it is not lost with its worker
     waiting, under_way = map(_packed, pieces), deque[Any]()
     threads, asked, taken = 0, float("-inf"), 0
     try:
         while True:
             if time.monotonic() - asked > AGAIN:  # workers come and go
                 threads, asked = max(1, sum(client.nthreads().values())), time.monotonic()
-            for piece in islice(waiting, AHEAD * threads - len(under_way)):
+            for piece in islice(waiting, max(0, AHEAD * threads - len(under_way))):
                 under_way.append(client.submit(_done, source, piece, pure=False))
             if not under_way:
                 return
-            yield under_way[0].result()
+            yield _result(client, under_way[0])
             under_way.popleft().release()
             taken += 1
             if done is not None:
                 done(taken)
     except KilledWorker as problem:
         raise DalembertError(
-            f"a piece of the work ended every worker of the cluster that took it ({problem.allowed_failures + 1} of them): give "
-            "workers more memory, or see what their logs say"
+            f"a task ended every worker of the cluster that tried it ({problem.allowed_failures + 1} workers): give "
+            "workers more memory, or check their logs"
         ) from None
     except (FutureCancelledError, OSError) as problem:
-        raise DalembertError(f"the connection to the Dask cluster was lost while it worked ({problem})") from None
+        raise DalembertError(
+            f"the connection to the Dask cluster was lost during the computation ({problem})"
+        ) from None
     finally:
         if under_way:
             client.cancel(list(under_way), force=True)
         source.release()
+
+
+def _result(client: Client, future: Any) -> Any:
+    """The result of a piece, once it is there; one sentence where all workers are gone and none comes back."""
+    last_seen = time.monotonic()
+    while True:
+        with contextlib.suppress(TimeoutError):
+            return future.result(timeout=AGAIN)
+        if future.done():  # just after the wait ended, or with a TimeoutError of its own
+            return future.result()
+        if client.nthreads():
+            last_seen = time.monotonic()
+        elif time.monotonic() - last_seen > DESERTED:
+            address = client.scheduler.address if client.scheduler else "its scheduler"
+            raise DalembertError(
+                f"the Dask cluster at '{address}' lost all of its workers, and none came back within {DESERTED:g} s; start some "
+                f"with 'dask worker {address}'"
+            )
 
 
 def _packed(value: Any) -> bytes:
@@ -139,7 +165,8 @@ def _packed(value: Any) -> bytes:
         return bytes(cloudpickle.dumps(value))
     except (TypeError, AttributeError, ValueError, PicklingError) as problem:
         raise DalembertError(
-            f"this cannot be sent to the workers of a cluster: {problem}; give functions and objects that can be pickled"
+            f"an argument cannot be sent to the workers of a cluster: {problem}; use functions and objects that can "
+            "be pickled"
         ) from None
 
 
@@ -154,7 +181,7 @@ def _done(sent: bytes, piece: bytes) -> Any:
 
 @lru_cache(maxsize=4)
 def _received(sent: bytes) -> Any:
-    """What was sent, unpacked once for all pieces that this worker does."""
+    """The transferred object, unpacked once for all tasks of this worker."""
     return loads(sent)
 
 

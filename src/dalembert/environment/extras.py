@@ -1,7 +1,7 @@
-"""Optional packages: which extra installs them, and the sentence for one that is not installed.
+"""Optional packages: the extra that installs each of them, and the error message for a missing one.
 
 The core needs NumPy, llvmlite, Typer and Rich. Every other package is imported inside a function, in a
-``with extra(…)`` block; ``tests/environment`` checks that, and runs the core where none of them is installed.
+``with extra(…)`` block; ``tests/environment`` checks this and runs the core without any of them installed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from dalembert.errors import MissingExtraError
 
-# by extra, as in pyproject.toml: what is imported, and the package that brings it
+# by extra, as in pyproject.toml: the imported module, and the package that provides it
 EXTRAS = {
     "motion": {"scipy": "SciPy"},
     "symbols": {"sympy": "SymPy"},
@@ -33,7 +33,8 @@ EXTRAS = {
 
 @contextmanager
 def extra(name: str, what: str) -> Iterator[None]:
-    """Imports for ``what``; an import that fails is one sentence with the command that installs the extra ``name``.
+    """Context for the imports of ``what``; a failed import raises an error with the command that installs the extra
+    ``name``.
 
     >>> with extra("plot", "a figure"):
     ...     from matplotlib.pictures import Picture
@@ -42,7 +43,7 @@ def extra(name: str, what: str) -> Iterator[None]:
     """
     try:
         yield
-    except MissingExtraError:  # of a block within this one, which knows better
+    except MissingExtraError:  # raised by a nested block, which is more specific
         raise
     except ImportError as problem:
         package = (problem.name or str(problem)).partition(".")[0]

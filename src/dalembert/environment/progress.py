@@ -1,6 +1,6 @@
-"""A bar on the terminal for long work, in commands and in Python alike. Rich is imported when a bar is shown.
+"""Progress bars on the terminal for long computations, in commands and in Python. Rich is imported when a bar is shown.
 
-Bars of several things under way stand in one display: a simulation, say, and the kernel that is compiled for it.
+Simultaneous bars share one display, for example a simulation and the kernel that is compiled for it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class _Screen:
 
 
 def _printable(what: str) -> str:
-    """The words, whatever a robot's name holds."""
+    """The description as plain text, whatever characters a robot's name contains."""
     return "".join(c if c.isprintable() else " " for c in what)
 
 
@@ -57,18 +57,19 @@ def _display() -> Progress:
 
 
 def _on_terminal() -> bool:
-    """Whether stderr is a terminal; a program may have put anything that can be written to in its place, or nothing."""
+    """Whether stderr is a terminal; a program may have replaced it by any writable object or by None."""
     asked = getattr(sys.stderr, "isatty", None)
     return asked is not None and not getattr(sys.stderr, "closed", False) and bool(asked())
 
 
 _screen = _Screen()
-if hasattr(os, "register_at_fork"):  # a child has neither the thread that draws nor one that holds the lock
+if hasattr(os, "register_at_fork"):  # a forked child has neither the drawing thread nor a thread that holds the lock
     os.register_at_fork(after_in_child=_screen.__init__)  # type: ignore[misc]
 
 
 class Bar:
-    """A progress bar on stderr where that is a terminal, once the work has taken ``patience`` seconds; gone when it is done.
+    """A progress bar on stderr, if that is a terminal; shown after ``patience`` seconds and removed when the work is
+    done.
 
     >>> with Bar("counting") as bar:
     ...     bar(0.5)
@@ -82,7 +83,7 @@ class Bar:
     def __enter__(self) -> Bar:
         self.over = not _on_terminal()
         self.started = time.monotonic()
-        self.waiting = threading.Timer(self.patience, self._show)  # for work that says nothing while it goes on
+        self.waiting = threading.Timer(self.patience, self._show)  # for work that does not report its progress
         self.waiting.daemon = True
         if not self.over:
             self.waiting.start()
@@ -96,7 +97,7 @@ class Bar:
                     _screen.update(self.task, self.what, self.done)
 
     def __call__(self, fraction: float) -> None:
-        """The work is done to this fraction."""
+        """Report the completed fraction of the work."""
         self.done = fraction
         if self.over:
             return
@@ -111,6 +112,6 @@ class Bar:
     ) -> None:
         self.waiting.cancel()
         with _screen.lock:
-            self.over = True  # a timer that fires just now shows nothing
+            self.over = True  # a timer that fires at this moment shows nothing
             if self.task is not None:
                 _screen.remove(self.task)

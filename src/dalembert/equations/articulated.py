@@ -1,11 +1,11 @@
 """Forward dynamics with articulated bodies (Featherstone 1983), linear in the number of joints.
 
-Seen from its joint, a link and all it carries answer an acceleration (ω̇, a) of the link's frame with
+Seen from its joint, a link and everything it carries respond to an acceleration (ω̇, a) of the link's frame with
 
     μ = I ω̇ + H a + μ_0,        f = Hᵀ ω̇ + M a + f_0,
 
-in which the joints behind are already free to follow their torques. The joint's own acceleration is
-eliminated as a rank-one change, and the rest is handed to the parent. Frames and inertias are those
+where the joints further out already follow their torques freely. The joint's own acceleration is
+eliminated as a rank-one change, and the result is passed to the parent. Frames and inertias are those
 of :mod:`dalembert.equations.regrouping`.
 """
 
@@ -46,7 +46,7 @@ class Articulated:
         return Articulated(I, H, M, R @ (turn @ self.mu), R @ (turn @ self.f))
 
     def freed(self, u_mu: Vec, u_f: Vec, over_D: Scalar, u: Scalar) -> Articulated:
-        """Less the rank-one part that the joint's own acceleration takes up, and with what its torque adds."""
+        """Minus the rank-one part that the joint's own acceleration takes up, plus the contribution of its torque."""
         k_mu, k_f = over_D * u_mu, over_D * u_f
         I, H, M = self.I - k_mu.outer(u_mu), self.H - k_mu.outer(u_f), self.M - k_f.outer(u_f)
         return Articulated(I, H, M, self.mu + u * over_D * u_mu, self.f + u * over_D * u_f)
@@ -56,7 +56,7 @@ class Articulated:
 
 
 def _at_rest(link: LeanLink) -> Articulated:
-    """A link by itself: I = tr Σ 1 − Σ, H = S(h), M = m 1."""
+    """A link on its own: I = tr Σ 1 − Σ, H = S(h), M = m 1."""
     I = link.Sigma.trace * IDENTITY - link.Sigma
     return Articulated(I, skew(link.h), link.m * IDENTITY, ZERO, ZERO)
 
@@ -86,7 +86,7 @@ def forward_dynamics(
         link, body, j = links[i], bodies[i], links[i].parent
         column = _joint_column(link, body)
         c_w, c_a = bias[i]
-        # the velocity's own accelerations act on the articulated body like a bias
+        # the accelerations due to velocities act on the articulated body like a bias
         body.mu = vec_sum([body.mu, body.I @ c_w, body.H @ c_a])
         body.f = vec_sum([body.f, body.H.T @ c_w, body.M @ c_a])
         over_D[i] = 1.0 / (column.felt_by(link) + link.own_rotor)
@@ -95,7 +95,7 @@ def forward_dynamics(
         if lift:
             u[i] = u[i] + lift[i]
         if link.spins and (j >= 0 or moving):
-            # the rotor couples q̈_i with the parent's ω̇, so that the elimination is done there
+            # the rotor couples q̈_i with the parent's ω̇, so the elimination is done there
             body, spin, column = _to_parent(s, i, body), link.spin, column.moved(s, i)
             column.mu = column.mu + spin
             body.mu = body.mu + qd[i] * s.omega[j].cross(spin)
@@ -110,7 +110,7 @@ def forward_dynamics(
 
 
 def _joint_column(link: LeanLink, body: Articulated) -> ForceMoment:
-    """What a unit acceleration of the joint takes: a column of I, H, M."""
+    """The wrench for a unit acceleration of the joint: a column of I, H, M."""
     return ForceMoment(body.H[2], body.I.T[2]) if link.revolute else ForceMoment(body.M.T[2], body.H.T[2])
 
 
@@ -139,7 +139,7 @@ def _accelerations(
     base: BaseMotion,
     moving: bool,
 ) -> list[Scalar]:
-    """From the base outwards: each joint's acceleration, then its link's; the base may be moving itself."""
+    """From the base outwards: each joint's acceleration, then its link's; the base itself may move."""
     R_0 = mechanism.base.rotation
     wd, a = {-1: R_0.T @ base.omega_dot}, {-1: R_0.T @ base.felt(mechanism)}
     qdd: list[Scalar] = []
@@ -153,7 +153,7 @@ def _accelerations(
         c_w, c_a = bias[i]
         wd[i], a[i] = wd_i + c_w, a_i + c_a
         if link.revolute:
-            # link i's frame lies on the axis: the turn itself does not accelerate it
+            # link i's frame lies on the axis: the rotation itself does not accelerate it
             wd[i] = Vec((wd[i][0], wd[i][1], wd[i][2] + qdd_i))
         else:
             a[i] = Vec((a[i][0], a[i][1], a[i][2] + qdd_i))

@@ -1,9 +1,9 @@
 """Centrifugal torques Σ_j h_ijj q̇_j² of S (7.40), by a recursion.
 
-While joint j alone turns, the points of what it moves accelerate by q̇_j² S(z_j)² (r − p_j). All joints one after the other
-add up to a + W r on every link, with W = Σ_j q̇_j² S(z_j)² over the joints that turn it: what
-:mod:`lean_newton_euler` has with U, here without ω × ω of different joints. A joint that slides has no such torque of its
-own, and neither has the spin of a rotor.
+If joint j alone rotates, the points that it moves accelerate by q̇_j² S(z_j)² (r − p_j). The sum over all joints, each
+moving alone, is a + W r on every link, with W = Σ_j q̇_j² S(z_j)² over the joints that rotate it: W takes the place of
+U in :mod:`lean_newton_euler`, without ω × ω of different joints. Neither a prismatic joint nor the spin of a rotor has
+a centrifugal torque of its own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dalembert.robot.mechanism import Mechanism
 
 
 def centrifugal_torques(mechanism: Mechanism, q: Values, qd: Values) -> list[Scalar]:
-    """Σ_j h_ijj q̇_j² of every joint."""
+    """Σ_j h_ijj q̇_j² for every joint."""
     s = link_steps(mechanism, q)
     W, a = {-1: NULL}, {-1: ZERO}
     pushes: list[ForceMoment] = []
@@ -41,7 +41,7 @@ def centrifugal_torques(mechanism: Mechanism, q: Values, qd: Values) -> list[Sca
 
 
 def _symmetric(A: Mat) -> Mat:
-    """A, which is symmetric, with each product written once."""
+    """The symmetric matrix A, with each product written once."""
     return Mat.of([[A[min(i, j)][max(i, j)] for j in range(3)] for i in range(3)])
 
 

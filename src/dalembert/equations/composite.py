@@ -1,12 +1,12 @@
 """Inertia matrix, Christoffel Coriolis matrix and torque derivatives from composite bodies.
 
-Every joint i moves the points p of its composite body (all links behind it) with unit velocity
-u_i(p): z_i × p for a revolute joint, z_i for a prismatic one, p seen from the joint's frame. Then
+Every joint i moves the points p of its composite body (all links beyond it) with unit velocity
+u_i(p): z_i × p for a revolute joint, z_i for a prismatic one, p relative to the joint's frame. Then
 
     b_ij      = ∫ u_i · u_j dm                                  the inertia matrix,
     c_ij      = ∫ u_i · u̇_j dm                                  the Christoffel choice of C, and
-    ∂τ_i/∂q_j = ∫ u_i · (ü_j − z_j × (p̈ − g)) dm                for i behind j,
-              = ∫ u_i · ü_j + z_i · (u_j × (p̈ − g)) dm          for i before j,
+        ∂τ_i/∂q_j = ∫ u_i · (ü_j − z_j × (p̈ − g)) dm                for i beyond j,
+                  = ∫ u_i · ü_j + z_i · (u_j × (p̈ − g)) dm          for i before j,
 
 over the points that both joints move. The second line is M (2.14), h_ikm = Tr(U_jkm J_j U_jiᵀ),
 summed over q̇_m: the Christoffel symbols of S (7.45) are products of first and second derivatives
@@ -14,10 +14,10 @@ of positions, since kinetic energy is a sum of squares of velocities. That gives
 Ḃ − 2C skew-symmetric from a recursion, without differentiating B (cf. Echeandia and Wensing, 2021).
 ∂τ/∂q̇ is 2C + F_v.
 
-A composite body is known by m, h = ∫p, Σ = ∫p pᵀ, and by P = ∫ṗ, N = ∫ṗ pᵀ, with ṗ relative to
+A composite body is described by m, h = ∫p, Σ = ∫p pᵀ, and by P = ∫ṗ, N = ∫ṗ pᵀ, with ṗ relative to
 the frame's origin (only velocities relative to one another matter). A row of C is a covector
 (F, M, G) that pairs with (v̇_j, ż_j, z_j) of an earlier joint; a column is a force and a moment
-(f, μ) felt by earlier joints. Both travel from frame to frame towards the base.
+(f, μ) that acts on earlier joints. Both are moved from frame to frame towards the base.
 
 Frames and inertias are those of :mod:`dalembert.equations.regrouping`. A full rotor adds its spin
 s = k_r I_m z_m on the link that carries it (S 7.5): to rows and columns of its joint, and −½ q̇ S(s)
@@ -40,7 +40,7 @@ from dalembert.robot.mechanism import Mechanism
 
 @dataclass
 class Composite:
-    """A link and all that it carries, in the link's lean frame; ṗ relative to its origin."""
+    """A link and everything that it carries, in the link's lean frame; ṗ relative to its origin."""
 
     m: Scalar
     h: Vec
@@ -49,7 +49,7 @@ class Composite:
     N: Mat = NULL
 
     def shifted(self, r: Vec, w: Vec) -> Composite:
-        """Seen from a frame whose origin lies at −r and moves with −w."""
+        """With respect to a frame whose origin lies at −r and moves with −w."""
         m, h, P, r_h = self.m, self.h, self.P, r.outer(self.h)
         return Composite(
             m,
@@ -93,7 +93,7 @@ def _trace_minus(A: Mat, x: Vec) -> Vec:
 
 @dataclass
 class LinkSteps:
-    """How each joint stands and moves: the constant step, the turn, the shift along z; the base under −1."""
+    """Pose and motion of each joint: the constant step, the rotation, the shift along z; the base under −1."""
 
     links: list[LeanLink]
     turn: list[RotZ] = field(default_factory=list)
@@ -103,11 +103,11 @@ class LinkSteps:
     step_velocity: list[Vec] = field(default_factory=list)  # ω_p × t, in the parent's axes
 
     def down(self, i: int, v: Vec) -> Vec:
-        """A vector in the axes of link i, in those of its parent."""
+        """A vector in the axes of link i, expressed in those of its parent."""
         return self.links[i].R @ (self.turn[i] @ v)
 
     def up(self, i: int, v: Vec) -> Vec:
-        """A vector in the axes of link i's parent, in those of link i."""
+        """A vector in the axes of link i's parent, expressed in those of link i."""
         return self.turn[i].back(self.links[i].R.T @ v)
 
     def to_base(self, i: int) -> Iterator[tuple[int, int]]:
@@ -118,7 +118,7 @@ class LinkSteps:
 
 
 def link_steps(mechanism: Mechanism, q: Values, qd: Values | None = None, omega: Vec = ZERO) -> LinkSteps:
-    """Sines, cosines and, where velocities are given, what moves; ``omega`` is that of the root link, in its axes."""
+    """Sines, cosines and, if velocities are given, velocities; ``omega`` is that of the root link, in its axes."""
     links = lean_links(mechanism)
     s = LinkSteps(links, omega={-1: omega})
     for i, link in enumerate(links):
@@ -142,7 +142,7 @@ def link_steps(mechanism: Mechanism, q: Values, qd: Values | None = None, omega:
 def composites(s: LinkSteps, qd: Values | None = None) -> Iterator[tuple[int, LeanLink, Composite]]:
     """The composite body of every link, one after the other from the tips to the base.
 
-    They are used as they come, so that compiled code keeps few of them at a time.
+    They are consumed one at a time, so that compiled code keeps few of them alive.
     """
     links = s.links
     bodies = [Composite(link.m, link.h, link.Sigma) for link in links]
@@ -180,7 +180,7 @@ class Covector:
 
 @dataclass
 class ForceMoment:
-    """A force and a moment about the frame's origin, on their way to the base: a column."""
+    """A force and a moment about the frame's origin, passed towards the base: a column."""
 
     f: Vec
     mu: Vec
@@ -214,7 +214,7 @@ def inertia_matrix(mechanism: Mechanism, q: Values) -> Grid:
     B = zeros(n)
     for i, link, body in composites(s):
         row = _row(link, body)
-        push = ForceMoment(row.F, row.M)  # the same numbers, read as the force that unit acceleration takes
+        push = ForceMoment(row.F, row.M)  # the same numbers, read as the force for a unit acceleration
         B[i][i] = push.felt_by(link) + link.own_rotor
         for k, j in s.to_base(i):
             push = push.moved(s, k)
@@ -241,14 +241,14 @@ def coriolis_matrix(mechanism: Mechanism, q: Values, qd: Values) -> Grid:
 
 
 def _add_spin(link: LeanLink, w: Vec, row: Covector, column: ForceMoment) -> None:
-    """The rotor's angular momentum on the link that carries it, which turns with ω."""
+    """Add the rotor's angular momentum to the link that carries it, which rotates with ω."""
     half = 0.5 * w.cross(link.spin)
     row.M, row.G = row.M + link.spin, row.G + half
     column.mu = column.mu + half
 
 
 def _coriolis_pair(row: Covector, earlier: LeanLink, w: Vec) -> Scalar:
-    """Row i with u̇_j of an earlier joint j: ż_j = ω_j × z_j."""
+    """Row i paired with u̇_j of an earlier joint j: ż_j = ω_j × z_j."""
     if earlier.revolute:
         return row.M[0] * w[1] - row.M[1] * w[0] + row.G[2]
     return row.F[0] * w[1] - row.F[1] * w[0]
@@ -270,7 +270,7 @@ def inertia_derivative(mechanism: Mechanism, q: Values, qd: Values) -> Grid:
 
 @dataclass(frozen=True)
 class UnitMotion:
-    """u_i(p) = z × p + v, how joint i moves the points p of a link, in the link's frame."""
+    """u_i(p) = z × p + v, the velocity that joint i gives the points p of a link, in the link's frame."""
 
     z: Vec
     v: Vec
@@ -282,7 +282,7 @@ class UnitMotion:
 
 
 def unit_motions(s: LinkSteps) -> list[dict[int, UnitMotion]]:
-    """For each link j: joint i → u_i in the frame of link j, of all joints i that move it."""
+    """For each link j: joint i → u_i in the frame of link j, for all joints i that move it."""
     motions: list[dict[int, UnitMotion]] = []
     for j, link in enumerate(s.links):
         earlier = motions[link.parent] if link.parent >= 0 else {}
@@ -340,7 +340,7 @@ def torque_derivatives(mechanism: Mechanism, q: Values, qd: Values, qdd: Values)
         turn = _position_column(link, body, w, U[i], a[i])
         C[i][i] = column.felt_by(link)
         dq[i][i] = turn.felt_by(link)
-        # joints before this one also see its force turned (or moved) with it
+        # joints before this one also see its force rotated (or moved) with it
         turn = _with_force(link, turn, forces[i])
         _carry(s, i, forces, qd, qdd)
         for k, j in s.to_base(i):
@@ -376,7 +376,7 @@ def _add_friction(mechanism: Mechanism, q: Values, qd: Values, qdd: Values, dq: 
 
 
 def _position_pair(row: Covector, earlier: LeanLink, w: Vec, U: Mat, a: Vec) -> Scalar:
-    """Row i with a × z + z̈ × p + 2 ż × ṗ of an earlier joint; z̈ = U z."""
+    """Row i paired with a × z + z̈ × p + 2 ż × ṗ of an earlier joint; z̈ = U z."""
     F, M, G, zdd = row.F, row.M, row.G, U.T[2]
     if earlier.revolute:
         straight = F[0] * a[1] - F[1] * a[0] + M[0] * zdd[0] + M[1] * zdd[1] + M[2] * zdd[2]
@@ -407,7 +407,7 @@ def _with_force(link: LeanLink, column: ForceMoment, force: ForceMoment) -> Forc
 
 
 def _carry(s: LinkSteps, i: int, forces: list[ForceMoment], qd: Values, qdd: Values) -> None:
-    """Add link i's f and μ, which are complete, to its parent's."""
+    """Add the complete f and μ of link i to those of its parent."""
     link, j = s.links[i], s.links[i].parent
     if j >= 0:
         seen = forces[i].moved(s, i)
@@ -420,7 +420,7 @@ def _carry(s: LinkSteps, i: int, forces: list[ForceMoment], qd: Values, qdd: Val
 def _motion_and_forces(
     mechanism: Mechanism, s: LinkSteps, qd: Values, qdd: Values
 ) -> tuple[dict[int, Mat], dict[int, Vec], list[ForceMoment]]:
-    """U and a of every link, and f, μ of the link alone: the lean recursion's way out."""
+    """U and a of every link, and f, μ of the link alone: the outward pass of the lean recursion."""
     wd, U, a = {-1: ZERO}, {-1: NULL}, {-1: mechanism.base.rotation.T @ (ZERO - mechanism.gravity)}
     forces = []
     for i, link in enumerate(s.links):

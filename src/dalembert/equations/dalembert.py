@@ -1,15 +1,15 @@
 """Generalized d'Alembert equations: M section 4, with prismatic joints and rotors.
 
-The derivation of what M leaves out (prismatic joints, rotors, joints placed anywhere, trees) is in
+The derivation of the cases that M does not treat (prismatic joints, rotors, arbitrarily placed joints, trees) is in
 docs/formulations.md; its equations are cited as F (n). In short, each link s is given its d'Alembert
 forces −m_s a_s and −d(I_s ω_s)/dt, and their work in a virtual motion of joint i is
 
-    ∂r̄_s/∂q_i = z_{i−1} × (r̄_s − p_{i−1}),  ∂ω_s/∂q̇_i = z_{i−1}      joint i turns
-    ∂r̄_s/∂q_i = z_{i−1},                     ∂ω_s/∂q̇_i = 0            joint i slides
+    ∂r̄_s/∂q_i = z_{i−1} × (r̄_s − p_{i−1}),  ∂ω_s/∂q̇_i = z_{i−1}      joint i is revolute
+    ∂r̄_s/∂q_i = z_{i−1},                     ∂ω_s/∂q̇_i = 0            joint i is prismatic
 
 p_{i−1} is the origin of the joint's own frame; p*_k goes from there to the next joint's frame on the
-way to link s, c̄_s to the centre of mass of link s; s runs over the links that joint i moves. Links
-are augmented: the rotors that they carry count with them, standing still.
+path to link s, c̄_s to the centre of mass of link s; s runs over the links that joint i moves. Links
+are augmented: they include the rotors that they carry, as if fixed to them.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ class DalembertCoefficients:
 
 
 class _Links:
-    """Where the links are, how joints move them, and how fast they turn: what (4.2)–(4.5) are made of, F (2)–(5).
+    """Positions, joint axes and angular velocities of the links: the ingredients of (4.2)–(4.5), F (2)–(5).
 
-    path, turning   the joints on the way to link s, and those of them that turn
+    path, turning   the joints on the path to link s, and the revolute ones among them
     moved           the links that joint i moves: s = i … n for a chain
     dr              ∂r̄_s/∂q_i by joint and link
-    z_s, spin_s     ˢR₀ z_{i−1} of the turning joints and θ̇_i ˢR₀ z_{i−1}, by link and joint
-    omega           Σ_p θ̇_p z_{p−1} over the turning joints up to link k
-    omega_dot       Σ_p (Σ_{q<p} θ̇_q z_{q−1}) × θ̇_p z_{p−1}: ω̇_k as far as it has no θ̈
+    z_s, spin_s     ˢR₀ z_{i−1} of the revolute joints and θ̇_i ˢR₀ z_{i−1}, by link and joint
+    omega           Σ_p θ̇_p z_{p−1} over the revolute joints up to link k
+    omega_dot       Σ_p (Σ_{q<p} θ̇_q z_{q−1}) × θ̇_p z_{p−1}: the part of ω̇_k without θ̈
     z_m             the axes of the rotors that spin on a moving link, by joint
     """
 
@@ -75,12 +75,12 @@ class _Links:
         }
 
     def p_star(self, s: int) -> list[tuple[int, Vec]]:
-        """(k, p*_k) of the links before link s: from the frame of joint k to that of the next joint on the way."""
+        """(k, p*_k) of the links before link s: from the frame of joint k to that of the next joint on the path."""
         steps = [(self.bodies[j].parent, j) for j in self.path[s]]
         return [(k, self.p[j] - self.p[k]) for k, j in steps if k >= 0]
 
     def sliding(self, k: int) -> Vec:
-        """2 ω_k × ḋ_k z_{k−1}, what F (6) has besides M (4.3)."""
+        """2 ω_k × ḋ_k z_{k−1}, the term of F (6) that M (4.3) does not have."""
         return ZERO if self.bodies[k].revolute else 2.0 * self.omega[k].cross(self.moves[k])
 
     def coriolis_s(self, s: int) -> Vec:
@@ -90,7 +90,7 @@ class _Links:
         return vec_sum([spin[j].cross(after[b]) for b, j in enumerate(turning)])
 
     def rotor_terms(self, r: int, qd: Values) -> dict[int, Scalar]:
-        """By joint, what the spin of rotor r on a moving link adds to h^rot: F (12), (13)."""
+        """The contribution of the spin of rotor r on a moving link to h^rot, by joint: F (12), (13)."""
         if r not in self.z_m:
             return {}
         k_r, I_m, e, z_m = self.bodies[r].gear, self.bodies[r].rotor_inertia, self.bodies[r].parent, self.z_m[r]
@@ -119,10 +119,10 @@ def coefficients(mechanism: Mechanism, q: Values, qd: Values) -> DalembertCoeffi
             D_rot[j][i], D_tran[j][i] = D_rot[i][j], D_tran[i][j]
 
     def bent(k: int, v: Vec) -> Vec:
-        """The acceleration without q̈ that the vector v, fixed in link k, brings from its foot to its head."""
+        """The acceleration without q̈ of the head of the vector v, fixed in link k, relative to its foot."""
         return omega[k].cross(omega[k].cross(v)) + omega_dot[k].cross(v)
 
-    # h_i^tran, (4.3): along the p*_k up to link s, then along c̄_s, and F (6) for what slides on the way
+    # h_i^tran, (4.3): along the p*_k up to link s, then along c̄_s, and F (6) for prismatic joints on the path
     along_p_star = [bent(bodies[k].parent, p[k] - p[bodies[k].parent]) if bodies[k].parent >= 0 else ZERO for k in n]
     sliding = [at.sliding(k) for k in n]
     h_tran: list[Scalar] = [0.0] * mechanism.n
@@ -143,7 +143,7 @@ def coefficients(mechanism: Mechanism, q: Values, qd: Values) -> DalembertCoeffi
         for i in turning[s]:
             h_rot[i] = h_rot[i] + z_s[s][i].dot(I_coriolis) + z_s[s][i].cross(omega_s).dot(I_omega)
 
-    # c_i, (4.5) and, for joints that slide, F (8)
+    # c_i, (4.5) and, for prismatic joints, F (8)
     g = mechanism.gravity
     c = [
         -g.dot(z[i].cross(vec_sum([m[j] * (r_bar[j] - p[i]) for j in moved[i]])))
@@ -155,7 +155,7 @@ def coefficients(mechanism: Mechanism, q: Values, qd: Values) -> DalembertCoeffi
     if mechanism.lifts:
         c = [x - y for x, y in zip(c, lifting(mechanism, q), strict=True)]
 
-    # the spin of rotor r on link e, F (10)–(13): k_r q̇_r about z_m, beyond the rotor's share in the augmented link
+    # the spin of rotor r on link e, F (10)–(13): k_r q̇_r about z_m, in addition to the rotor's part in the augmented link
     for r, body in enumerate(bodies):
         if not body.has_rotor:
             continue
@@ -171,10 +171,10 @@ def coefficients(mechanism: Mechanism, q: Values, qd: Values) -> DalembertCoeffi
 
 @dataclass(frozen=True)
 class VelocityTerms:
-    """h_i^tran and h_i^rot of M (4.3), (4.4) term by term: for every joint i the share of every link s.
+    """h_i^tran and h_i^rot of M (4.3), (4.4) term by term: the contribution of every link s to every joint i.
 
     tran_1 … tran_4  M's four sums: ω_k × (ω_k × p*_k) and ω̂̇_k × p*_k over the links k before s, then both for c̄_s
-    tran_sliding     Coriolis' acceleration of what slides, F (6)
+    tran_sliding     Coriolis acceleration of prismatic joints, F (6)
     rot_1, rot_2     the two terms of (4.4)
     rot_rotor        the spin of rotor s, F (12), (13)
     centrifugal_1, centrifugal_3, centrifugal_rot    the parts of tran_1, tran_3 and rot_2 with p = q
@@ -194,7 +194,7 @@ class VelocityTerms:
 
 
 def velocity_terms(mechanism: Mechanism, q: Values, qd: Values) -> VelocityTerms:
-    """M (4.3) and (4.4), every term by itself. In the others than tran_1, tran_3, rot_2 no joint meets itself: p ≠ q."""
+    """M (4.3) and (4.4), every term separately. Terms other than tran_1, tran_3, rot_2 have only products with p ≠ q."""
     at = _Links(mechanism, q, qd)
     terms = VelocityTerms(*(zeros(mechanism.n) for _ in fields(VelocityTerms)))
 
@@ -203,7 +203,7 @@ def velocity_terms(mechanism: Mechanism, q: Values, qd: Values) -> VelocityTerms
         return at.omega[k].cross(at.omega[k].cross(v))
 
     def around_one(k: int, v: Vec) -> Vec:
-        """The same with p = q alone."""
+        """The same with p = q only."""
         return vec_sum([at.moves[j].cross(at.moves[j].cross(v)) for j in at.turning[k]])
 
     for s in at.n:

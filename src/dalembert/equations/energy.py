@@ -12,7 +12,7 @@ from dalembert.robot.mechanism import Mechanism
 def kinetic_energy(mechanism: Mechanism, q: Values, qd: Values) -> Scalar:
     """T = ½ q̇ᵀ B(q) q̇, summed over links and rotors as in S (7.70), on lean frames.
 
-    Regrouping leaves B as it is, and so T.
+    Regrouping does not change B, and therefore not T.
     """
     T: Scalar = 0.0
     omega, v = {-1: ZERO}, {-1: ZERO}
@@ -39,7 +39,7 @@ def kinetic_energy(mechanism: Mechanism, q: Values, qd: Values) -> Scalar:
 def potential_energy(mechanism: Mechanism, q: Values) -> Scalar:
     """U = −Σ m_i g_0ᵀ p_Ci over the augmented links, S (7.36), (7.74); zero for masses at the base origin.
 
-    What carries weight (:attr:`Link.weight`) takes it off U.
+    A weight that is carried (:attr:`Link.weight`) is subtracted from U.
     """
     F = frames(mechanism, q)
     U: Scalar = 0.0

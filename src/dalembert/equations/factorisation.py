@@ -1,7 +1,7 @@
-"""B = Lᵀ D L along the tree, and what is solved with it.
+"""B = Lᵀ D L along the tree, and the solution of linear systems with it.
 
-B has a zero wherever two joints lie on different branches, and eliminating from the tips to the base
-keeps every one of them (Featherstone, Rigid Body Dynamics Algorithms, 6.5).
+B has a zero wherever two joints lie on different branches, and elimination from the tips to the base
+preserves all of these zeros (Featherstone, Rigid Body Dynamics Algorithms, 6.5).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dalembert.equations.composite import inertia_matrix
 from dalembert.equations.kinematics import frames
 from dalembert.robot.mechanism import Mechanism
 
-ROUNDING = 1e-14  # a pivot below this share of the most it could be is zero but for rounding
+ROUNDING = 1e-14  # a pivot below this fraction of its upper bound is zero up to rounding
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class TreeFactor:
     over_D: list[Scalar]
 
     def numbers(self) -> list[Scalar]:
-        """All of it in a row, as :func:`factor_of` takes it."""
+        """All entries in one list, as :func:`factor_of` takes them."""
         return [*self.over_D, *(self.L[i][j] for i, above in enumerate(self.ancestors) for j in above)]
 
     def solve(self, b: Values) -> list[Scalar]:
@@ -44,12 +44,12 @@ class TreeFactor:
 
 
 def ancestors_of(mechanism: Mechanism) -> list[list[int]]:
-    """For every joint those between it and the base, the nearest first."""
+    """For every joint, the joints between it and the base, the nearest first."""
     return [list(reversed(mechanism.path(body.parent))) for body in mechanism.bodies]
 
 
 def factor_of(mechanism: Mechanism, numbers: Values) -> TreeFactor:
-    """The factors that are these numbers in a row."""
+    """The factors from a list of their entries."""
     n, ancestors = mechanism.n, ancestors_of(mechanism)
     L, rest = zeros(n), iter(numbers[n:])
     for i, above in enumerate(ancestors):
@@ -74,10 +74,10 @@ def factorised(mechanism: Mechanism, B: Sequence[Values]) -> TreeFactor:
 
 
 def inert_joints(mechanism: Mechanism) -> list[int]:
-    """The joints behind which nothing resists: their pivot D vanishes wherever the arm stands.
+    """The joints that move no inertia: their pivot D vanishes in every configuration.
 
-    Such an arm has no B⁻¹. Three poses without any symmetry tell it from an arm that is merely in a
-    bad pose.
+    Such an arm has no B⁻¹. Three asymmetric poses distinguish it from an arm that is merely in a
+    special pose.
     """
     suspects = set(range(mechanism.n))
     for pose in range(3):
@@ -87,7 +87,7 @@ def inert_joints(mechanism: Mechanism) -> list[int]:
 
 
 def asymmetric_pose(mechanism: Mechanism, number: int) -> list[float]:
-    """A pose without symmetry: rad for revolute joints, shares of the arm's own size for prismatic ones."""
+    """A pose without symmetry: rad for revolute joints, fractions of the arm's own size for prismatic ones."""
     vectors = (v for b in mechanism.bodies for v in (b.placement.translation, b.link_frame.translation, b.inertia.com))
     size = max((v.norm for v in vectors), default=0.0) or 1.0
     return [
@@ -97,11 +97,11 @@ def asymmetric_pose(mechanism: Mechanism, number: int) -> list[float]:
 
 
 def inertia_bounds(mechanism: Mechanism, q: Sequence[float]) -> list[float]:
-    """For every joint the most that its B_kk can be, whichever way its axis points (kg m² or kg).
+    """The largest value that B_kk of every joint can take, whatever the direction of its axis (kg m² or kg).
 
-    ∫|p|² dm over all that a revolute joint moves, p seen from the origin of its frame, or its mass for a prismatic
-    joint; and the rotor's k_r² I_m. B_kk is rounded by a few ulp of this bound, so it says when B_kk is rounding and
-    nothing else, in the joint's own unit: no joint is measured by another.
+    ∫|p|² dm over everything that a revolute joint moves, p relative to the origin of its frame, or its mass for a
+    prismatic joint; and the rotor's k_r² I_m. B_kk has rounding errors of a few ulp of this bound, so the bound tells
+    whether B_kk is nothing but rounding, in the joint's own unit: no joint is compared with another.
     """
     F = frames(mechanism, q)
     bounds = [body.gear * body.gear * body.rotor_inertia for body in mechanism.bodies]
@@ -114,7 +114,7 @@ def inertia_bounds(mechanism: Mechanism, q: Sequence[float]) -> list[float]:
 
 
 def unresisted(B: Sequence[Sequence[float]], bounds: Sequence[float]) -> set[int]:
-    """The joints whose pivot D is nothing but rounding beside their own bound, going on past those."""
+    """The joints whose pivot D is nothing but rounding compared with their own bound; elimination continues past them."""
     H = [list(row) for row in B]
     loose = set()
     for k in reversed(range(len(H))):

@@ -1,8 +1,8 @@
 """Direct dynamics, S 7.6: q̈ = B⁻¹(q) (τ − τ′(q, q̇)), (7.115), (7.116).
 
-Three ways: with the inertia matrix (composite bodies and a factorisation, few operations for arms of
+Three methods: with the inertia matrix (composite bodies and a factorisation, few operations for arms of
 ordinary length), with articulated bodies (:mod:`articulated`, linear in the number of joints), and as
-S 7.6 describes it, with the recursion called once for τ′ and once for each column of B.
+described in S 7.6, with the recursion called once for τ′ and once for each column of B.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def forward_derivatives(mechanism: Mechanism, q: Values, qd: Values, tau: Values
     return minus_inverse_times(dq), minus_inverse_times(dqd), inverse
 
 
-# the same in three acts, for machines with few registers: each needs little more than what the one before it gives
+# the same in three acts, for machines with few registers: each needs little more than the results of the previous one
 
 
 def acceleration_and_factor(mechanism: Mechanism, q: Values, qd: Values, tau: Values) -> tuple[Values, Values]:
@@ -84,7 +84,7 @@ def solved_derivatives(mechanism: Mechanism, factor: Values, dq: Values, dqd: Va
 
 
 def _at_rest(mechanism: Mechanism, q: Values, qd: Values) -> list[Scalar]:
-    """τ′ = C q̇ + F_v q̇ + F_s sgn(q̇) + g of S (7.115), by C, which ∂τ/∂q̇ needs in any case."""
+    """τ′ = C q̇ + F_v q̇ + F_s sgn(q̇) + g of S (7.115), from C, which ∂τ/∂q̇ needs in any case."""
     C, nothing = coriolis_matrix(mechanism, q, qd), [0.0] * mechanism.n
     g = lean_newton_euler.inverse_dynamics(bare(mechanism), q, nothing, nothing)
     f = [friction(body, x, v, 0.0) for body, x, v in zip(mechanism.bodies, q, qd, strict=True)]

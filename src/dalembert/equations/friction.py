@@ -1,7 +1,7 @@
-"""What a joint's torque has besides inertia, gravity and contact: the terms of :mod:`dalembert.terms`.
+"""The part of a joint's torque other than inertia, gravity and contact: the terms of :mod:`dalembert.terms`.
 
-S (7.42) has two of them, F_v q̇ + F_s sgn(q̇). Some depend on the load ℓ, the torque that the joint passes on, so that
-τ = ℓ + f(q, q̇, ℓ). For a given τ the load follows, since f depends on it by its size only, each way:
+S (7.42) has two of them, F_v q̇ + F_s sgn(q̇). Some depend on the load ℓ, the torque that the joint transmits, so that
+τ = ℓ + f(q, q̇, ℓ). The load follows from τ, since f depends only on the magnitude of ℓ for each sign:
 
     f = f_0 + w_σ |ℓ|,  σ = sgn ℓ:    ℓ = (τ − f_0) / (1 + σ w_σ)    with σ = sgn(τ − f_0).
 """
@@ -36,7 +36,7 @@ def further(body: Body, q: Scalar, qd: Scalar, load: Scalar) -> Scalar:
 
 
 def friction(body: Body, q: Scalar, qd: Scalar, load: Scalar) -> Scalar:
-    """F_v q̇ + F_s sgn(q̇), and what further terms there are."""
+    """F_v q̇ + F_s sgn(q̇), and any further terms."""
     x = position(body, q)
     torque = body.terms[0].torque(x, qd, load)
     for term in body.terms[1:]:
@@ -45,30 +45,30 @@ def friction(body: Body, q: Scalar, qd: Scalar, load: Scalar) -> Scalar:
 
 
 def position(body: Body, q: Scalar) -> Scalar:
-    """q as terms take it; that of a passive joint, which is known by its sine and cosine, between −π and π."""
+    """q as the terms take it; for a passive joint, which is known by its sine and cosine, between −π and π."""
     return q.radians() if body.depends("q") and hasattr(q, "radians") else q
 
 
 def load_of(body: Body, q: Scalar, qd: Scalar, tau: Scalar) -> Scalar:
-    """ℓ, what the joint passes on of its torque: τ − f."""
+    """ℓ, the part of its torque that the joint transmits: τ − f."""
     left = tau - friction(body, q, qd, 0.0)
     return _passed_on(left, lambda load: further(body, q, qd, load)) if body.depends("load") else left
 
 
 def with_load(body: Body, q: Scalar, qd: Scalar, tau: Scalar) -> Scalar:
-    """The joint's torque, from that without the terms that depend on the load: ℓ + f(q, q̇, ℓ)."""
+    """The joint's torque, from the torque without the terms that depend on the load: ℓ + f(q, q̇, ℓ)."""
     load = tau - friction(body, q, qd, 0.0)
     return load + friction(body, q, qd, load)
 
 
 def _passed_on(left: Scalar, law: Callable[[Scalar], Scalar]) -> Scalar:
-    """ℓ = left / (1 + σ w_σ), where the law takes w_σ |ℓ| more than without a load."""
+    """ℓ = left / (1 + σ w_σ), where the law consumes w_σ |ℓ| more than without a load."""
     forward, backward = (law(way) - law(0.0) for way in (1.0, -1.0))
     return left / (1.0 + select(less(0.0, left), forward, -backward))
 
 
 def leaves_a_load(body: Body) -> bool:
-    """Whether a torque has one load, both ways of motion: 1 + σ w_σ > 0."""
+    """Whether a torque determines the load uniquely for both directions of motion: 1 + σ w_σ > 0."""
     return all(
         1.0 + way * (further(body, 0.0, speed, way) - further(body, 0.0, speed, 0.0)) > 0.0
         for speed in (-1.0, 1.0)
@@ -77,7 +77,7 @@ def leaves_a_load(body: Body) -> bool:
 
 
 def slopes(law: Callable[..., Scalar], body: Body, q: Scalar, *others: Scalar) -> list[Scalar]:
-    """The derivatives of a law of a body by each of its arguments."""
+    """The derivatives of a law of a body with respect to each of its arguments."""
     at = (position(body, q), *others)
     return [slope(law(body, *(Dual(x, 1.0 if k == j else 0.0) for j, x in enumerate(at)))) for k in range(len(at))]
 
@@ -91,7 +91,7 @@ def friction_torque(mechanism: Mechanism, q: Values, qd: Values, load: Values) -
 
 
 def static(body: Body, q: Scalar = 0.0, load: Scalar = 0.0) -> tuple[Scalar, Scalar]:
-    """The dry friction that must be overcome to move forward, and backward: all static levels together."""
+    """The dry friction that must be overcome to move forward, and backward: the sum of all static levels."""
     levels = [term.static(q, load) for term in body.terms]
     return total(forward for forward, _ in levels), total(backward for _, backward in levels)
 
@@ -102,7 +102,7 @@ def varies(body: Body) -> bool:
 
 
 def dry(body: Body, q: Scalar, qd: Scalar, way: Scalar, load: Scalar) -> Scalar:
-    """What :func:`sliding` leaves out, for a joint that moves this way: static levels, and terms of the load."""
+    """The part that :func:`sliding` omits, for a joint that moves in this direction: static levels and load terms."""
     x = position(body, q)
     levels = Coulomb(*static(body, x, load), physical=False).torque(x, way, 0.0)
     for term in body.further:
@@ -112,10 +112,10 @@ def dry(body: Body, q: Scalar, qd: Scalar, way: Scalar, load: Scalar) -> Scalar:
 
 
 def dry_levels(body: Body, q: Scalar, qd: Scalar, tau: Scalar) -> tuple[Scalar, Scalar]:
-    """What dry friction takes of the torque τ when the joint slips forward, and backward.
+    """The dry friction at torque τ when the joint slips forward, and backward.
 
-    The load that goes with it follows from the torque, as in :func:`load_of`. A joint at rest is held while the torque
-    that friction must bear lies between them.
+    The corresponding load follows from the torque, as in :func:`load_of`. A joint at rest sticks while the torque that
+    friction must balance lies between the two.
     """
     if not body.depends("load"):
         return static(body, position(body, q))
@@ -131,13 +131,13 @@ def dry_levels(body: Body, q: Scalar, qd: Scalar, tau: Scalar) -> tuple[Scalar, 
 
 
 def moving(body: Body, q: Scalar, qd: Scalar) -> Scalar:
-    """What friction changes with the speed: f(q, q̇) − f(q, 0)."""
+    """The part of friction that changes with the speed: f(q, q̇) − f(q, 0)."""
     return friction(body, q, qd, 0.0) - friction(body, q, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
 class Sliding(Term):
-    """A term less its static level: what is left is continuous where the joint turns round."""
+    """A term minus its static level: the remainder is continuous where the joint reverses."""
 
     whole: Term
 
@@ -149,7 +149,7 @@ class Sliding(Term):
 
 
 def sliding(body: Body) -> Body:
-    """The same without dry friction: without static levels, and without what depends on the load."""
+    """The same body without dry friction: without static levels and without terms that depend on the load."""
     further = [Sliding(term) if _sticks(term) else term for term in body.further if "load" not in term.of]
     return replace(body, terms=(body.terms[0], Coulomb(0.0, 0.0), *further))
 
@@ -160,15 +160,15 @@ def _varies(term: Term) -> bool:
 
 
 def _sticks(term: Term) -> bool:
-    """Whether the term has a static level, or may have."""
+    """Whether the term has, or may have, a static level."""
     return _varies(term) or any(not isinstance(x, float) or x != 0.0 for x in term.static(0.0, 0.0))
 
 
-# -- the same tree with less -----------------------------------------------------------------------
+# -- the same tree with fewer terms ----------------------------------------------------------------
 
 
 def bare(mechanism: Mechanism) -> Mechanism:
-    """The same tree with inertia and gravity alone."""
+    """The same tree with inertia and gravity only."""
     return replace(mechanism, bodies=tuple(body.bare for body in mechanism.bodies))
 
 
@@ -178,7 +178,7 @@ def loaded(mechanism: Any) -> list[int]:
 
 
 def relieved(mechanism: Any, q: Values, qd: Values, tau: Values) -> tuple[Any, list[Scalar]]:
-    """The tree and the torques with the terms of joints that feel their load taken off the torques."""
+    """The tree without load-dependent terms, and the torques with those terms subtracted."""
     bodies, net = list(mechanism.bodies), list(tau)
     for i in loaded(mechanism):
         net[i] = load_of(bodies[i], q[i], qd[i], tau[i])

@@ -1,4 +1,4 @@
-"""Where the links are and how they move: frames, geometric Jacobian and its time derivative.
+"""Positions and velocities of the links: frames, geometric Jacobian and its time derivative.
 
 S's frame i−1 of joint i is here the joint's own frame on the parent link: the axis z_{i−1} goes
 through its origin. For a standard DH chain it is the parent's link frame itself.
@@ -15,7 +15,7 @@ from dalembert.robot.mechanism import Body, Mechanism
 
 @dataclass(frozen=True)
 class JointMotion:
-    """R^{i−1}_i and r^i_{i−1,i}: frame i seen from the joint's frame, at one joint position."""
+    """R^{i−1}_i and r^i_{i−1,i}: frame i with respect to the joint's frame, at one joint position."""
 
     R: Mat
     r: Vec
@@ -94,7 +94,7 @@ def jacobian(mechanism: Mechanism, q: Values) -> Grid:
 
 
 def contact_torque(mechanism: Mechanism, q: Values, h_e: Values) -> list[Scalar]:
-    """Jᵀ h_e of S (7.42), summed over the contacts: the tip alone unless the mechanism has others."""
+    """Jᵀ h_e of S (7.42), summed over the contacts: by default only the tip."""
     F = frames(mechanism, q)
     tau: list[Scalar] = [0.0] * mechanism.n
     for k, place, f_e, mu_e in mechanism.exerted(h_e):
@@ -104,7 +104,7 @@ def contact_torque(mechanism: Mechanism, q: Values, h_e: Values) -> list[Scalar]
 
 
 def _by_rows(mechanism: Mechanism, columns: dict[int, tuple[Vec, Vec]]) -> Grid:
-    """The 6×n matrix of the columns; those of joints that are not among them are zero."""
+    """The 6×n matrix of the columns; joints without a column have zeros."""
     by_joint = [(*linear, *angular) for linear, angular in (columns.get(i, (ZERO, ZERO)) for i in range(mechanism.n))]
     return [[column[row] for column in by_joint] for row in range(6)]
 
@@ -119,7 +119,7 @@ class Velocities:
 
 
 def velocities(mechanism: Mechanism, F: Frames, qd: Values, omega_0: Vec = ZERO) -> Velocities:
-    """ω_i and ṗ_i of all links, S (7.93), (7.94), on a base that turns with ω_0 about its origin."""
+    """ω_i and ṗ_i of all links, S (7.93), (7.94), on a base that rotates with ω_0 about its origin."""
     omega: list[Vec] = []
     v_joint: list[Vec] = []
     v: list[Vec] = []

@@ -2,7 +2,7 @@
 
 S's frame j−1 of joint j is the joint's own frame on the parent link: z_{j−1} goes through its origin
 p_{j−1}. In a tree the columns of a Jacobian run over the joints between the base and the link; all
-others are zero. Links are counted without their rotors, and rotors on their own, as S does.
+others are zero. Links do not include their rotors, which are bodies of their own, as in S.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class MovingBody:
     """One link (ℓ_i) or one rotor (m_i): a term of the kinetic energy, S (7.20), (7.30).
 
     m, p, I   mass, centre of mass p_ℓi and tensor R_i I^i_ℓi R_iᵀ about it, in base axes
-    carried   the joints that carry it: those between the base and the link, or the rotor's carrier
-    joints    the joints that move it: those, and for a rotor its own joint, that spins it
+    carried   the joints that carry it: those between the base and the link, or the link that carries the rotor
+    joints    the joints that move it: the same and, for a rotor, its own joint, which spins it
     J_P, J_O  the columns ȷ_Pj and ȷ_Oj, by joint
     """
 
@@ -56,7 +56,7 @@ def _links(mechanism: Mechanism, F: Frames) -> list[MovingBody]:
 
 
 def _carried(body: Body) -> Inertia:
-    """The rotor of a joint, standing still on the link that carries it; of a reflected one its mass alone."""
+    """The rotor of a joint, as if fixed to the link that carries it; for a reflected rotor only its mass."""
     still = (0.0, 0.0) if body.reflected else (body.rotor_inertia, body.rotor_transverse)
     return rotor_body(body.rotor_mass, body.rotor_position, body.rotor_axis, *still)
 
@@ -66,7 +66,7 @@ def _rotor(mechanism: Mechanism, F: Frames, i: int) -> MovingBody:
     rotor, c, carried = _carried(body), body.parent, mechanism.path(body.parent)
     R, p_c = (F.R[c], F.p[c]) if c >= 0 else (mechanism.base.rotation, mechanism.base.translation)
     p = p_c + R @ rotor.com
-    I = R @ rotor.tensor @ R.T  # z_mi is its axis of symmetry: the spin leaves it as it is
+    I = R @ rotor.tensor @ R.T  # z_mi is its axis of symmetry: the spin does not change it
     z_m = R @ body.rotor_axis
     columns = columns_of(mechanism, F, p, c)  # (7.25), (7.26), (7.28), (7.29)
     J_P = {j: columns[j][0] for j in carried} | {i: ZERO}
@@ -110,11 +110,11 @@ def inertia_derivatives_of(mechanism: Mechanism, F: Frames, bodies: list[MovingB
     dB = [zeros(mechanism.n) for _ in n]
 
     def dz(j: int, k: int) -> Vec:
-        """∂z_{j−1}/∂q_k = z_{k−1} × z_{j−1} when joint k turns the link that holds axis j."""
+        """∂z_{j−1}/∂q_k = z_{k−1} × z_{j−1} if joint k rotates the link that holds axis j."""
         return z[k].cross(z[j]) if turns[k] and k in holds[j] else ZERO
 
     def dp_joint(j: int, k: int) -> Vec:
-        """∂p_{j−1}/∂q_k: the column of that point when joint k carries it."""
+        """∂p_{j−1}/∂q_k: the column of that point if joint k carries it."""
         if k not in holds[j]:
             return ZERO
         return z[k].cross(F.p_joint[j] - F.p_joint[k]) if turns[k] else z[k]
@@ -129,7 +129,7 @@ def inertia_derivatives_of(mechanism: Mechanism, F: Frames, bodies: list[MovingB
             dJ_O: dict[int, Vec] = {}
             dI_J_O: dict[int, Vec] = {}
             for j in body.joints:
-                if j not in body.carried:  # a rotor's own joint: ȷ_P = 0, ȷ_O = k_r z_m, turning with the carrier
+                if j not in body.carried:  # a rotor's own joint: ȷ_P = 0, ȷ_O = k_r z_m, which rotates with the carrier
                     dJ_P[j], dJ_O[j] = ZERO, z[k].cross(J_O[j]) if turns[k] else ZERO
                 elif turns[j]:
                     dJ_P[j] = dz(j, k).cross(p - F.p_joint[j]) + z[j].cross(J_P[k] - dp_joint(j, k))
@@ -162,9 +162,9 @@ def coriolis_of(c: list[Grid], qd: Values) -> Grid:
 
 
 def _by_joint(mechanism: Mechanism, F: Frames) -> tuple[list[MovingBody], list[MovingBody]]:
-    """Link i and rotor i of every joint, each one's own: T_ℓi and T_mi are ½ m ṗᵀṗ + ½ ωᵀIω of these.
+    """Link i and rotor i of every joint, separately: T_ℓi and T_mi are ½ m ṗᵀṗ + ½ ωᵀIω of these.
 
-    Of a reflected rotor the spin counts by itself, S 7.3.2: ω_mi = k_ri q̇_i z_mi and I = I_mi z_mi z_miᵀ.
+    For a reflected rotor only the spin is included, S 7.3.2: ω_mi = k_ri q̇_i z_mi and I = I_mi z_mi z_miᵀ.
     """
     rotors = []
     for i, body in enumerate(mechanism.bodies):
@@ -180,7 +180,7 @@ def _by_joint(mechanism: Mechanism, F: Frames) -> tuple[list[MovingBody], list[M
 
 @dataclass(frozen=True)
 class BodySteps:
-    """Of all links ℓ_i and of all rotors m_i: m, p, the columns of J_P and J_O by joint, and I in base axes."""
+    """For all links ℓ_i and all rotors m_i: m, p, the columns of J_P and J_O by joint, and I in base axes."""
 
     link_mass: list[Scalar]
     link_position: list[Vec]

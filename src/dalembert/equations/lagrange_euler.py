@@ -1,14 +1,14 @@
 """Lagrange–Euler with 4×4 homogeneous matrices and pseudo-inertias: M section 2.
 
-⁰A_i is a product of one matrix a joint. Only ⁱ⁻¹A_i depends on q_i, and ∂ⁱ⁻¹A_i/∂q_i = Q_i ⁱ⁻¹A_i
+⁰A_i is a product of one matrix per joint. Only ⁱ⁻¹A_i depends on q_i, and ∂ⁱ⁻¹A_i/∂q_i = Q_i ⁱ⁻¹A_i
 with a constant Q_i, so that
 
     U_ij  = ∂⁰A_i/∂q_j  = ⁰A_{j−1} Q_j ʲ⁻¹A_i
     U_ijk = ∂U_ij/∂q_k  = ⁰A_{j−1} Q_j ʲ⁻¹A_{k−1} Q_k ᵏ⁻¹A_i      (j ≤ k; the same matrix for k < j)
 
 Here frame j−1 is the joint's own frame on the parent link. In a tree, j and k run over the joints
-between the base and link i. A rotor is one more body: its frame stands on the link that carries it
-and turns by k_ri q_i about its own axis.
+between the base and link i. A rotor is one more body: its frame is placed on the link that carries it
+and rotates by k_ri q_i about its own axis.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class LagrangeEulerCoefficients:
 
 @dataclass(frozen=True)
 class JointedBody:
-    """One link or one rotor j: how it is joined, and its inertia; all matrices are 4×4.
+    """One link or one rotor j: its joint and its inertia; all matrices are 4×4.
 
     parent   the link that carries it; −1 for the base
     moved_by the index of its own joint variable
@@ -79,7 +79,7 @@ def jointed_bodies(mechanism: Mechanism, q: Values) -> list[JointedBody]:
 
 @dataclass(frozen=True)
 class PoseDerivatives:
-    """U_ij and U_ijk of one body i, by joint variable; U_ijk for j before or at k on the way from the base."""
+    """U_ij and U_ijk of one body i, by joint variable; U_ijk for j before or at k on the path from the base."""
 
     joints: tuple[int, ...]
     U: dict[int, Mat]
@@ -102,7 +102,7 @@ def pose_derivatives(mechanism: Mechanism, bodies: list[JointedBody]) -> list[Po
         A.append({k: to_joint[k] @ body.A for k in before} | {body.moved_by: body.A})
         left.append(A_joint @ body.Q)
         left_left.append({k: left[k] @ to_joint[k] for k in before})
-        # the joints before body i are links' own; the last one is its own, which for a rotor is its spin
+        # the joints before body i belong to links; the last one is its own, which for a rotor is its spin
         way, joints = (*before, i), (*before, body.moved_by)
         U = {k: left[s] @ A[i][k] for s, k in zip(way, joints, strict=True)}
         UU: dict[tuple[int, int], Mat] = {}
@@ -143,7 +143,7 @@ def coefficients(mechanism: Mechanism, q: Values) -> LagrangeEulerCoefficients:
     for i, joint in enumerate(mechanism.bodies):
         if joint.reflected and joint.has_rotor:  # S 7.3.2, the reduced model
             D[i][i] = D[i][i] + joint.gear * joint.gear * joint.rotor_inertia
-    # h_ikm = h_imk: what was computed with k before m on the way from the base serves both
+    # h_ikm = h_imk: the values computed with k before m on the path from the base serve both
     h = [[[h_i[min(k, m)][max(k, m)] for m in range(n)] for k in range(n)] for h_i in h]
     if mechanism.lifts:
         c = [x - y for x, y in zip(c, lifting(mechanism, q), strict=True)]

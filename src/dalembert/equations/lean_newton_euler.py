@@ -32,10 +32,10 @@ def acceleration_matrix(w: Vec, wd: Vec) -> Mat:
 
 
 def feels_its_turn(link: LeanLink) -> bool:
-    """False for a link that looks the same however its joint is turned."""
+    """False for a link that is symmetric about its joint's axis."""
     S = link.Sigma
     if not all(isinstance(x, (int, float)) for x in (*S[0], *S[1], *S[2])):
-        return True  # traced parameters may be anything
+        return True  # traced parameters may have any value
     same = 1e-15 * abs(S[0][0])
     return not (
         link.revolute
@@ -75,7 +75,7 @@ def inverse_dynamics(
         a_i = R.T @ (a[j] + U[j] @ link.t)
         x = q[i] + link.offset
         if link.revolute:
-            # the frame of a last link that looks the same from all sides need not turn with it
+            # the frame of a last link that is symmetric about its axis need not rotate with it
             turns = i in parents or feels_its_turn(link) or i in pressing
             turn.append(RotZ(cos(x), sin(x)) if turns else RotZ(1.0, 0.0))
             w_i, wd_i, a_i = turn[i].back(w_i), turn[i].back(wd_i), turn[i].back(a_i)
@@ -86,11 +86,11 @@ def inverse_dynamics(
         else:
             turn.append(RotZ(1.0, 0.0))
             w[i], wd[i], U[i] = w_i, wd_i, acceleration_matrix(w_i, wd_i)
-            # the slide along z: its own acceleration, 2 ω × z ḋ, and the new distance x from the joint
+            # the displacement along z: its own acceleration, 2 ω × z ḋ, and the new distance x from the joint
             two = 2.0 * qd[i]
             slide, along = Vec((two * w_i[1], -(two * w_i[0]), qdd[i])), x * U[i].T[2]
             a[i] = a_i + slide + along
-        # taken here, while U and a are at hand, so that the way back needs only f and μ
+        # computed here, while U and a are available, so that the inward pass needs only f and μ
         f.append(link.m * a[i] + U[i] @ link.h)
         mu.append(link.h.cross(a[i]) + moment_of(U[i], w[i], link.Sigma))
 
@@ -115,7 +115,7 @@ def inverse_dynamics(
 
 def pass_on(link: LeanLink, turn: RotZ, q: Scalar, i: int, f: list[Vec], mu: list[Vec]) -> None:
     """Add f_i and μ_i to those of the link that carries link i, about the origin of its frame and in its axes."""
-    # about the joint instead of the link's frame, which lies ``shift`` further along z
+    # about the joint instead of the link's frame, which is ``shift`` further along z
     j, shift = link.parent, link.d if link.revolute else q + link.offset
     at_joint = Vec((mu[i][0] - shift * f[i][1], mu[i][1] + shift * f[i][0], mu[i][2]))
     f_j = link.R @ (turn @ f[i])
@@ -125,7 +125,7 @@ def pass_on(link: LeanLink, turn: RotZ, q: Scalar, i: int, f: list[Vec], mu: lis
 
 
 def lifting(mechanism: Mechanism, q: Values) -> list[Scalar]:
-    """What the torques are spared where weight is carried (:attr:`Link.weight`): those that hold it at rest."""
+    """The torques saved because weight is carried (:attr:`Link.weight`): those that would hold it at rest."""
     rest = [0.0] * mechanism.n
     return inverse_dynamics(mechanism.lifted, q, rest, rest)
 
@@ -133,7 +133,7 @@ def lifting(mechanism: Mechanism, q: Values) -> list[Scalar]:
 def add_contacts(
     mechanism: Mechanism, links: list[LeanLink], turn: list[RotZ], h_e: Values | None, f: list[Vec], mu: list[Vec]
 ) -> None:
-    """The wrenches on the environment, given in base axes, at the links that exert them."""
+    """Add the wrenches on the environment, given in base axes, to the links that exert them."""
     for k, place, f_e, mu_e in mechanism.exerted(h_e):
         R = mechanism.base.rotation
         for i in mechanism.path(k):

@@ -1,9 +1,9 @@
 """Newton–Euler inverse dynamics in link coordinates: S (7.107)–(7.114), M Table 2.
 
-Every quantity is in the axes of its own link. What S writes for a chain holds for a tree when the
+Every quantity is in the axes of its own link. The equations of S for a chain hold for a tree if the
 sums over Link i+1 run over all links that Link i carries. Frame i−1 of joint i is the joint's own
-frame on the parent link; where that stands away from the parent's link frame, its acceleration
-follows from (7.102), as that of any point of the link.
+frame on the parent link; if its origin differs from that of the parent's link frame, its acceleration
+follows from (7.102), as for any point of the link.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dalembert.robot.mechanism import Mechanism
 
 @dataclass(frozen=True)
 class BaseMotion:
-    """How the base moves, in base axes: ω_0, ω̇_0, and p̈_0 of the origin of the base frame."""
+    """The motion of the base, in base axes: ω_0, ω̇_0, and p̈_0 of the origin of the base frame."""
 
     omega: VecLike = ZERO
     omega_dot: VecLike = ZERO
@@ -44,10 +44,10 @@ class BaseMotion:
 
 @dataclass
 class Recursion:
-    """What the recursion computes for every link i, and for the base under −1, to be checked step by step.
+    """The results of the recursion for every link i, and for the base under −1, so that each step can be checked.
 
     The names are S's; M has v̇ for p̈, ā for p̈_C and n for μ. F_i = m_i p̈_Ci and M_i = Ī_i ω̇_i + ω_i × (Ī_i ω_i) are
-    M's. p̈ and p̈_C are accelerations less g_0, since p̈_0 − g_0 is where the recursion starts.
+    M's. p̈ and p̈_C are accelerations minus g_0, since the recursion starts from p̈_0 − g_0.
     """
 
     omega: dict[int, Vec]
@@ -76,7 +76,7 @@ def newton_euler(
 
     ``h_e`` is [f, μ] exerted by the end effector on the environment, in base axes, at the tip (or at each of the contacts).
     f_i and μ_i are the force and the moment (about the origin of frame i−1) that Link i−1 exerts on
-    Link i, in the axes of frame i. ``loads`` are what links exert on something else, such as the other
+    Link i, in the axes of frame i. ``loads`` are the wrenches that links exert on other bodies, such as the other
     end of a closed chain: force, and moment about the origin of frame i, in its axes.
     """
     bodies, n = mechanism.bodies, mechanism.n
@@ -124,7 +124,7 @@ def newton_euler(
     for k, (f_load, mu_load) in (loads or {}).items():
         f_next[k], mu_next[k] = f_next[k] + f_load, mu_next[k] + mu_load
 
-    if mechanism.lifts:  # what carries the weight of links pulls them up, and they it down
+    if mechanism.lifts:  # the carrier of a weight pulls the link up, and the link pulls it down
         rest = [0.0] * n
         at_rest = newton_euler(mechanism.lifted, q, rest, rest)
         for i, body in enumerate(bodies):

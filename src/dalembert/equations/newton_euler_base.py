@@ -1,9 +1,9 @@
 """Newton–Euler inverse dynamics with everything in base coordinates: M Table 1.
 
-M's frame i−1 is the joint's own frame on the parent link, at p_{i−1}; where that stands away from
-the parent's frame by t_i, its acceleration follows as that of any point of the link. In a tree the
+M's frame i−1 is the joint's own frame on the parent link, at p_{i−1}; if that is displaced from
+the parent's frame by t_i, its acceleration follows as for any point of the link. In a tree the
 terms of link i+1 are sums over all links that link i carries. M has no rotors: augmented links carry
-them standing still, and S (7.103), (7.105), (7.106) give what their spin adds, in base axes too.
+them as if fixed, and S (7.103), (7.105), (7.106) give the contribution of their spin, here in base axes.
 """
 
 from __future__ import annotations
@@ -29,14 +29,15 @@ def newton_euler_base(
 ) -> Recursion:
     """The recursion of M Table 1, S (7.93)–(7.106); ``h_e`` is f_{n+1}, n_{n+1} at the tip.
 
-    ``loads`` are what links exert on something else: force, and moment about the origin of frame i, in base axes.
+    ``loads`` are the wrenches that links exert on other bodies: force, and moment about the origin of frame i, in base
+    axes.
     """
     bodies, n = mechanism.bodies, mechanism.n
     base = base or BaseMotion()
     at = frames(mechanism, q)
     z = at.z
 
-    # initial conditions: v̇_0 is the base's acceleration less g_0, so that gravity acts through it
+    # initial conditions: v̇_0 is the base's acceleration minus g_0, so that gravity acts through it
     omega, omega_dot, v_dot = {-1: base.omega}, {-1: base.omega_dot}, {-1: base.felt(mechanism)}
     R, p = (
         {-1: mechanism.base.rotation, **dict(enumerate(at.R))},
@@ -74,7 +75,7 @@ def newton_euler_base(
         z_m[i] = R[j] @ body.rotor_axis
         omega_dot_m[i] = omega_dot[j] + k * qdd[i] * z_m[i] + k * qd[i] * omega[j].cross(z_m[i])  # S (7.103)
 
-    # what link i+1 hands down: f_{i+1}, and n_{i+1} moved to the origin of frame i
+    # the contribution of link i+1: f_{i+1}, and n_{i+1} moved to the origin of frame i
     f_next, n_next = [ZERO] * n, [ZERO] * n
     for e, place, f_e, n_e in mechanism.exerted(h_e):
         f_next[e], n_next[e] = f_next[e] + f_e, n_next[e] + n_e + (R[e] @ place.translation).cross(f_e)
@@ -82,7 +83,7 @@ def newton_euler_base(
     for e, (f_load, n_load) in (loads or {}).items():
         f_next[e], n_next[e] = f_next[e] + f_load, n_next[e] + n_load
 
-    if mechanism.lifts:  # what carries the weight of links pulls them up, and they it down
+    if mechanism.lifts:  # the carrier of a weight pulls the link up, and the link pulls it down
         for i, body in enumerate(bodies):
             weight = body.lifted.mass * mechanism.gravity
             f_next[i], n_next[i] = f_next[i] + weight, n_next[i] + (R[i] @ body.lifted.com).cross(weight)

@@ -1,7 +1,8 @@
 """B(q) q̈_r + C(q, q̇) q̇_r + g(q) + f(q, q̇_r) by one recursion, with the C of S (7.44), (7.45) and without forming it.
 
-Controllers that rest on the skew-symmetry of Ḃ − 2C, S (7.48), need C times a velocity q̇_r that is not the arm's own. The
-recursion of S 7.5 gives C(q, q̇) q̇ alone, and any C will do for that; here it must be the one of Christoffel's symbols.
+Controllers that are based on the skew-symmetry of Ḃ − 2C, S (7.48), need C times a velocity q̇_r that is not the arm's
+own. The recursion of S 7.5 gives only C(q, q̇) q̇, for which any C will do; here it must be that of Christoffel
+symbols.
 
 **Links.** Joint j moves a point p of the arm by u_j = ∂p/∂q_j, and B = ∫ u_i·u_j dm, S (7.31). Therefore (7.45) reads
 c_ijk = ∫ u_i · ∂u_j/∂q_k dm, and with v_r = Σ_j u_j q̇_rj, the velocity that p would have if the joints moved with q̇_r,
@@ -18,15 +19,15 @@ as in :mod:`lean_newton_euler` with one ω of each product replaced. Differentia
     ω̇_r,i = ω̇_r,j + q̈_r z + q̇_r ω_j × z                                        revolute, cf. (7.108),
     a_r,i = a_r,j + U_r (t + x z) + q̈_r z + q̇_r ω × z + q̇ ω_r × z               prismatic, cf. (7.109).
 
-**Rotors.** A rotor turns by k_r q_i about z_m besides the link that carries it, and is counted with that link standing still.
-What its spin adds to f and μ of (7.111)–(7.114), with s = k_r I_m z_m, is q̈ s + q̇ ω × s on the link and s·ω̇ + k_r² I_m q̈ at
-the joint. C q̇_r is symmetric in q̇ and q̇_r, S (7.46), so the quadratic terms become their polar forms:
+**Rotors.** A rotor rotates by k_r q_i about z_m relative to the link that carries it, and is included in that link as
+if fixed. Its spin adds to f and μ of (7.111)–(7.114), with s = k_r I_m z_m, q̈ s + q̇ ω × s on the link and s·ω̇ + k_r²
+I_m q̈ at the joint. C q̇_r is symmetric in q̇ and q̇_r, S (7.46), so the quadratic terms become their polar forms:
 
     μ_j += q̈_r s + ½ (q̇_r ω_j × s + q̇ ω_r,j × s),    τ_i += s·(ω̇_r,j + ½ ω_r,j × ω_j) + k_r² I_m q̈_r.
 
-**Friction** is that of the velocity q̇_r: f(q̇_r) − f(q̇) and q̇_r − q̇ have the same sign where friction grows with the speed
-(viscous, Coulomb), so that it damps what is controlled instead of being cancelled by a measured velocity. For q̇_r = q̇ and
-q̈_r = q̈ all this is τ of S (7.42).
+**Friction** is evaluated at the velocity q̇_r: f(q̇_r) − f(q̇) and q̇_r − q̇ have the same sign if friction grows with
+the speed (viscous, Coulomb), so it damps the controlled motion instead of being cancelled by a measured velocity. For
+q̇_r = q̇ and q̈_r = q̈ the result is τ of S (7.42).
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def reference_torque(mechanism: Mechanism, q: Values, qd: Values, qd_r: Values, 
         else:
             w[i], w_r[i], wd_r[i] = w_i, wr_i, wd_i
             U_r[i] = reference_matrix(w_i, wr_i, wd_i)
-            # the slide along z: q̈_r z + q̇_r ω × z + q̇ ω_r × z, and the new distance x from the joint
+            # the displacement along z: q̈_r z + q̇_r ω × z + q̇ ω_r × z, and the new distance x from the joint
             across = qd_r[i] * w_i[1] + qd[i] * wr_i[1], -(qd_r[i] * w_i[0] + qd[i] * wr_i[0])
             a_r[i] = a_i + Vec((*across, qdd_r[i])) + x * U_r[i].T[2]
         f.append(link.m * a_r[i] + U_r[i] @ link.h)

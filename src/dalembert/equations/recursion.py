@@ -1,4 +1,4 @@
-"""Every step of the Newton–Euler recursion by link: S (7.107)–(7.114) in link axes, (7.93)–(7.106) in base axes."""
+"""Every step of the Newton–Euler recursion per link: S (7.107)–(7.114) in link axes, (7.93)–(7.106) in base axes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dalembert.robot.mechanism import Mechanism
 
 @dataclass(frozen=True)
 class NewtonEulerSteps:
-    """What :class:`~dalembert.equations.newton_euler.Recursion` has, link by link, and ṗ_i of (7.94)."""
+    """The results of :class:`~dalembert.equations.newton_euler.Recursion`, link by link, and ṗ_i of (7.94)."""
 
     omega: list[Vec]
     omega_dot: list[Vec]
@@ -42,8 +42,9 @@ def recursion(
 ) -> NewtonEulerSteps:
     """The steps in the axes of each link (M Table 2), or all in those of the base (M Table 1).
 
-    ``loads`` are what links exert on something else: force, and moment about the origin of frame i, in base axes.
-    ω̇_mi is in the axes of the link that carries the rotor. ṗ_i is the velocity relative to the base's origin.
+    ``loads`` are the wrenches that links exert on other bodies: force, and moment about the origin of frame i, in base
+    axes. ω̇_mi is in the axes of the link that carries the rotor. ṗ_i is the velocity relative to the origin of the
+    base.
     """
     F = frames(mechanism, q)
     p_dot = velocities(mechanism, F, qd, ZERO if base is None else base.omega).p_dot

@@ -6,16 +6,16 @@ The parameters of joint i are, in this order,
 
 for the augmented link i: mass, first moments (7.72), inertia tensor about the origin of frame i
 (7.73) with the tensor's own entries (S writes I_xy for minus the entry), and the rotor that drives
-joint i, with its full coupling k_r I_m. After those of all joints come the coefficients of further terms of
-friction (:mod:`dalembert.terms`), joint after joint.
+joint i, with its full coupling k_r I_m. The coefficients of further friction terms (:mod:`dalembert.terms`) follow
+after those of all joints, joint by joint.
 
 A link with mass m, first moments h and tensor I accelerates by a at its origin, with U = S(ω̇) +
-S(ω)S(ω). Joint j moves its origin by v_j and turns it by z_j, so that by virtual work
+S(ω)S(ω). Joint j moves its origin by v_j and rotates it by z_j, so by virtual work
 
     τ_j = v_jᵀ (m a + U h) + z_jᵀ (h × a + I ω̇ + ω × I ω).
 
-Where a share s of a link's weight is carried (:attr:`Link.weight` is 1 − s), gravity is that much less in its columns: a
-has −(1 − s) g in it.
+If a fraction s of a link's weight is carried (:attr:`Link.weight` is 1 − s), gravity is reduced accordingly in its
+columns: a contains −(1 − s) g.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from dalembert.robot.mechanism import Body, Mechanism
 INERTIAL = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
 PARAMETERS = (*INERTIAL, "Im", "Fv", "Fs")  # of one joint, in the order of Y's columns
 WIDTH = len(PARAMETERS)
-SAME = 1e-12  # how near two centres of mass are that are one (beside 1 m)
+SAME = 1e-12  # distance up to which two centres of mass are the same (compared with 1 m)
 
 
 def parameters(mechanism: Mechanism) -> list[Scalar]:
-    """π of S (7.81), joint after joint."""
+    """π of S (7.81), joint by joint."""
     values: list[Scalar] = []
     for body in mechanism.bodies:
         I, h = body.inertia.tensor_at_origin, body.inertia.first_moments
@@ -49,14 +49,14 @@ def parameters(mechanism: Mechanism) -> list[Scalar]:
 
 
 def names(mechanism: Mechanism) -> list[str]:
-    """What they are called: the kind and the joint's number; a second term of one kind at a joint is Fst_3b."""
+    """The names of the parameters: kind and joint number; a second term of one kind at a joint is Fst_3b."""
     own = [f"{kind}_{i}" for i in range(1, mechanism.n + 1) for kind in PARAMETERS]
     bodies = enumerate(mechanism.bodies, 1)
     return distinct(own + [f"{x}_{i}" for i, body in bodies for term in body.further for x in term.symbols])
 
 
 def distinct(names: Iterable[str]) -> list[str]:
-    """The names with a letter where one comes again.
+    """The names, with a letter appended to repeated ones.
 
     >>> distinct(["k_3", "k_3", "k_4", "k_3"])
     ['k_3', 'k_3b', 'k_4', 'k_3c']
@@ -70,7 +70,7 @@ def distinct(names: Iterable[str]) -> list[str]:
 
 
 def width(mechanism: Mechanism) -> int:
-    """How many parameters a tree has."""
+    """The number of parameters of a tree."""
     return WIDTH * mechanism.n + sum(len(term.linear()) for body in mechanism.bodies for term in body.further)
 
 
@@ -106,7 +106,7 @@ def reference_regressor(mechanism: Mechanism, q: Values, qd: Values, qd_r: Value
             g[i] = R.T @ (P.T @ g[p])
         felt = a_r[i] + carried_share(body) * g[i] if not body.lifted.is_zero else a_r[i]
 
-        # how every joint up to i moves link i
+        # the motion of link i due to every joint up to i
         moves[i] = {}
         for j, (z, v) in moves[p].items():
             z_j = R.T @ (P.T @ z)
@@ -150,7 +150,7 @@ class EnergyRegressors:
 
 
 def energy_regressors(mechanism: Mechanism, q: Values, qd: Values) -> EnergyRegressors:
-    """T = Σ β_Tiᵀ π_i and U = Σ β_Uiᵀ π_i, S (7.76): β_Ti and β_Ui depend on the joints up to link i alone.
+    """T = Σ β_Tiᵀ π_i and U = Σ β_Uiᵀ π_i, S (7.76): β_Ti and β_Ui depend only on the joints up to link i.
 
     With ω and v = ṗ_i in the axes of link i, T_i = ½ m vᵀv + hᵀ(v × ω) + ½ ωᵀ Î ω, S (7.70), and U_i is (7.75).
     """
@@ -161,7 +161,7 @@ def energy_regressors(mechanism: Mechanism, q: Values, qd: Values) -> EnergyRegr
         R, e, k = F.R[i], body.parent, body.gear
         w, v, g = R.T @ moving.omega[i], R.T @ moving.p_dot[i], mechanism.gravity
         spin = 0.5 * k * k * qd[i] * qd[i]
-        if not body.reflected and e >= 0:  # the rotor turns with the link that carries it, (7.69)
+        if not body.reflected and e >= 0:  # the rotor moves with the link that carries it, (7.69)
             spin = spin + k * qd[i] * (F.R[e] @ body.rotor_axis).dot(moving.omega[e])
         xx, xy, xz, yy, yz, zz = w[0] * w[0], w[0] * w[1], w[0] * w[2], w[1] * w[1], w[1] * w[2], w[2] * w[2]
         beta_T.append([0.5 * v.dot(v), *v.cross(w), 0.5 * xx, xy, xz, 0.5 * yy, yz, 0.5 * zz, spin])
@@ -171,31 +171,31 @@ def energy_regressors(mechanism: Mechanism, q: Values, qd: Values) -> EnergyRegr
 
 
 def carried_share(body: Body) -> float:
-    """The share of a body's weight that is carried: 1 − weight, which all links of the body must have."""
+    """The fraction of a body's weight that is carried: 1 − weight, which must be the same for all links of the body."""
     lifted, whole = body.lifted, body.inertia
-    if isinstance(lifted, Moments):  # of numbers that are not known yet
+    if isinstance(lifted, Moments):  # numbers that are not known yet
         if lifted.share is None:
             raise RobotError(
-                f"what joint '{body.name}' moves carries a payload whose weight is not carried, so that its torques are not linear in "
-                "the parameters of the whole; leave out the payload, or give its links weight = 1"
+                f"joint '{body.name}' moves a payload whose weight is not carried, so its torques are not linear in the parameters "
+                "of the combined body; leave out the payload, or give its links weight = 1"
             )
         return lifted.share
     if whole.mass == 0.0:
         raise RobotError(
-            f"what joint '{body.name}' moves has a weight and no mass, as in an approximate model without translational terms: its "
-            "torques are not linear in the parameters of the whole"
+            f"joint '{body.name}' moves a weight without a mass, as in an approximate model without translational terms, so its "
+            "torques are not linear in the parameters of the combined body"
         )
     share = lifted.mass / whole.mass
     if max(abs(x - y) for x, y in zip(lifted.com, whole.com, strict=True)) > SAME * (1.0 + whole.com.norm):
         raise RobotError(
-            f"what joint '{body.name}' moves has parts with different weights (links, rotors, payload), so that its torques are "
-            "not linear in the parameters of the whole; give all of its links the same weight"
+            f"joint '{body.name}' moves parts with different weights (links, rotors, payload), so its torques are not linear "
+            "in the parameters of the combined body; give all of its links the same weight"
         )
     return share
 
 
 def _link_columns(z: Vec, v: Vec, w: Vec, w_r: Vec, wd_r: Vec, U_r: Mat, a: Vec) -> list[Scalar]:
-    """What the ten parameters of a link bring to a joint that moves it by (z, v).
+    """The contributions of the ten parameters of a link to the torque of a joint that moves it by (z, v).
 
     Σ = ½ tr(I) 1 − I in μ = ax(U_r Σ − (U_r Σ)ᵀ) gives μ = I α + ½ (ω × I ω_r + ω_r × I ω), α = ω̇_r + ½ ω_r × ω.
     """

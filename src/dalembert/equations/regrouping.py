@@ -1,11 +1,11 @@
 """Frames and inertias chosen so that the joint torques cost the fewest operations.
 
-Two freedoms are used, and neither changes a joint torque:
+It uses two freedoms, neither of which changes a joint torque:
 
-* A link's frame may stand anywhere on the axis of its joint. Here its x-axis lies along the common
+* A link's frame may be placed anywhere on the axis of its joint. Here its x-axis lies along the common
   normal to the next axis, so that the step to the next joint is Rot_x(α) Trans_x(a) Rot_z(q + θ)
   Trans_z(d): the frames of modified Denavit–Hartenberg.
-* The part of a link's inertia that its joint cannot feel may be counted with the parent link. For a
+* The part of a link's inertia that has no effect on its joint may be assigned to the parent link. For a
   revolute joint that is every mass distribution on its axis (m, m c_z, Σ_zz); for a prismatic one
   the whole tensor Σ. (Gautier and Khalil regroup I_yy instead of Σ_zz; with the moments written
   through Σ, as :mod:`lean_newton_euler` does, Σ_zz is the one to remove.)
@@ -24,7 +24,7 @@ from dalembert.algebra.vectors import NULL, ZERO, Mat, Vec, X, Y, Z, rotation_ab
 from dalembert.robot.mechanism import Mechanism
 from dalembert.robot.placement import Placement
 
-CANCELLED = 50.0  # of the rounding that a change of frames leaves
+CANCELLED = 50.0  # times the rounding error of a change of frames
 NEARLY_PARALLEL = 0.05  # sine of the angle of two axes: below, the foot of their common normal may lie so far away that digits are lost
 
 
@@ -32,8 +32,8 @@ NEARLY_PARALLEL = 0.05  # sine of the angle of two axes: below, the foot of thei
 class LeanLink:
     """A joint about (or along) its own z-axis and the link it moves.
 
-    The parent's frame leads to the joint by R, t (constant); the joint turns by q + offset about z
-    (or slides by q + offset along z); the link's frame lies d further along z. m, h, Sigma are mass,
+    The constant R, t leads from the parent's frame to the joint; the joint rotates by q + offset about z
+    (or moves by q + offset along z); the link's frame lies d further along z. m, h, Sigma are mass,
     first moments and second moments ∫ r rᵀ dm in that frame.
     """
 
@@ -50,11 +50,11 @@ class LeanLink:
     rotor_inertia: Scalar
     rotor_axis: Vec  # in the parent's lean frame
     reflected: bool
-    frame: Placement  # the lean frame as it stands in the body's own link frame
+    frame: Placement  # the lean frame with respect to the body's own link frame
 
     @property
     def spins(self) -> bool:
-        """Whether the angular momentum of the joint's rotor counts, and not its k_r² I_m alone."""
+        """Whether the angular momentum of the joint's rotor is included, and not only its k_r² I_m."""
         return not self.reflected and not (isinstance(self.rotor_inertia, float) and self.rotor_inertia == 0.0)
 
     @property
@@ -64,12 +64,12 @@ class LeanLink:
 
     @property
     def own_rotor(self) -> Scalar:
-        """k_r² I_m, what the rotor adds on the diagonal."""
+        """k_r² I_m, the rotor's contribution to the diagonal."""
         return self.gear * self.gear * self.rotor_inertia
 
 
 def _snapped(x: float, size: float) -> float:
-    """Rounding noise of the change of frames is zero, and what is almost a whole number is that."""
+    """Zero for rounding noise of the change of frames, and the nearest integer for a value that is almost one."""
     nearest = round(x / size) * size if size > 0 else 0.0
     return float(nearest) if abs(x - nearest) <= 4e-15 * size else x
 
@@ -83,7 +83,7 @@ def _clean_vector(v: Vec, size: float) -> Vec:
 
 
 def _size(values: Iterable[Scalar]) -> float:
-    """The largest of those that are numbers; traced parameters have no size."""
+    """The largest of the values that are numbers; traced parameters have no size."""
     return max((abs(x) for x in values if _is_number(x)), default=0.0)
 
 
@@ -97,7 +97,7 @@ def _axes(z: Vec, x: Vec) -> Mat:
 
 
 def _across(z: Vec, wish: Vec = X) -> Vec:
-    """A unit vector across z, as near to ``wish`` as can be."""
+    """A unit vector perpendicular to z, as close to ``wish`` as possible."""
     for v in (wish, X, Y):
         v = v - v.dot(z) * z
         if v.norm > 1e-6:
@@ -106,7 +106,7 @@ def _across(z: Vec, wish: Vec = X) -> Vec:
 
 
 def _lean_frame(z: Vec, point: Vec, revolute: bool, child: tuple[Vec, Vec, Vec] | None) -> Placement:
-    """A frame on the axis (``point``, ``z``), its x along the normal to the child's axis.
+    """A frame on the axis (``point``, ``z``), with x along the normal to the child's axis.
 
     ``child`` is (direction, x-axis, origin) of the child's lean frame, all in this link's frame.
     """
@@ -119,7 +119,7 @@ def _lean_frame(z: Vec, point: Vec, revolute: bool, child: tuple[Vec, Vec, Vec] 
     if normal.norm < NEARLY_PARALLEL:  # level with the child's origin: the common normal may be far away
         foot = point + (o - point).dot(z) * z
         away = o - foot
-        apart = all(map(_is_number, away)) and away.norm > 1e-12  # of traced lengths no direction is known
+        apart = all(map(_is_number, away)) and away.norm > 1e-12  # traced lengths have no known direction
         return Placement(_axes(z, _across(z, away if apart else x_child)), foot)
     x = 1.0 / normal.norm * normal
     # the foot of the common normal on this axis
@@ -137,7 +137,7 @@ def lean_links(mechanism: Mechanism) -> list[LeanLink]:
 
 
 def _choose_frames(mechanism: Mechanism) -> list[Placement]:
-    """For every body a lean frame, given in the body's own link frame; from the leaves to the base."""
+    """A lean frame per body, given in the body's own link frame; from the leaves to the base."""
     bodies = mechanism.bodies
     depth = [1] * mechanism.n
     for i in reversed(range(mechanism.n)):
@@ -169,13 +169,13 @@ def _express(mechanism: Mechanism, frames: list[Placement], i: int) -> LeanLink:
     after = upright.inverse @ body.link_frame @ frame
     R, t, d, theta, offset = before.rotation, before.translation, 0.0, 0.0, body.offset
     if body.revolute:
-        # after = Rot_z(θ) Trans_z(d), both of which commute with the joint's own turn
+        # after = Rot_z(θ) Trans_z(d), both of which commute with the joint's own rotation
         theta = math.atan2(after.rotation[1][0], after.rotation[0][0])
         d = after.translation[2]
     else:
         R = R @ after.rotation
         t = t + before.rotation @ after.translation
-    # what Trans_z the step still holds is better made after the joint; and so is a turn about z that
+    # a remaining Trans_z of the step is better placed after the joint; so is a rotation about z that
     # makes the step Rot_x(α)
     R = _clean(R)
     if body.parent >= 0 and body.revolute:
@@ -203,13 +203,13 @@ def _express(mechanism: Mechanism, frames: list[Placement], i: int) -> LeanLink:
 
 
 def _turn_about_z(R: Mat) -> float:
-    """ψ such that R Rot_z(−ψ) has its x-axis along (1, 0, 0), where that can be; otherwise 0."""
+    """ψ such that R Rot_z(−ψ) has its x-axis along (1, 0, 0), if possible; otherwise 0."""
     # R = Rot_x(α) Rot_z(ψ) has first row (cos ψ, −sin ψ, 0)
     return math.atan2(-R[0][1], R[0][0]) if abs(R[0][2]) < 1e-12 else 0.0
 
 
 def _regroup(links: list[LeanLink], i: int) -> None:
-    """Count with the parent what joint i cannot feel of link i."""
+    """Assign to the parent the part of link i that has no effect on joint i."""
     link = links[i]
     _snap(link)
     if link.revolute:
@@ -224,7 +224,7 @@ def _regroup(links: list[LeanLink], i: int) -> None:
 
 
 def _snap(link: LeanLink) -> None:
-    """Moments that links cancel in each other, but for rounding, are zero: |h|² ≤ m tr Σ of any body."""
+    """Set moments to zero that cancel between links up to rounding: |h|² ≤ m tr Σ for any body."""
     m, size = link.m, _size(x for row in link.Sigma for x in row)
     reach = math.sqrt(abs(m) * size) if _is_number(m) else 0.0
     link.h = _clean_vector(link.h, CANCELLED * reach)

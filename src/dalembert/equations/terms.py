@@ -1,4 +1,4 @@
-"""The torque in parts: who causes what at which joint, S (7.40) and M's reading of its coefficients."""
+"""The terms of the torque, separated by cause and joint: S (7.40) and M's interpretation of its coefficients."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def torque_terms(
 ) -> tuple[Any, ...]:
     """(inertia, rotor, products, gravity, viscous, coulomb, other, contact, base); they sum to τ.
 
-    inertia_ij     b_ij q̈_j of links and of rotors that stand still on them, S (7.40)
-    rotor_ij       what the rotors' own spin adds to b_ij, times q̈_j: k_ri² I_mi and k_ri I_mi terms
-    products_i(jk) h_ijj q̇_j², and (h_ijk + h_ikj) q̇_j q̇_k for j < k: one for each of [q̇q̇], S (7.117)
+    inertia_ij     b_ij q̈_j of links and of rotors as if fixed to them, S (7.40)
+    rotor_ij       the contribution of the rotors' own spin to b_ij, times q̈_j: k_ri² I_mi and k_ri I_mi terms
+    products_i(jk) h_ijj q̇_j², and (h_ijk + h_ikj) q̇_j q̇_k for j < k: one per entry of [q̇q̇], S (7.117)
     """
     n = mechanism.n
     span = range(n)
@@ -55,7 +55,7 @@ def velocity_terms(c: list[Grid], qd: Values) -> Grid:
 
 
 def base_torque(mechanism: Mechanism, q: Values, qd: Values, base: BaseMotion) -> list[Scalar]:
-    """What the motion of the base adds to the torques: those with it, less those without."""
+    """The contribution of the motion of the base to the torques: those with it, minus those without."""
     weightless, rest = replace(bare(mechanism), gravity=ZERO), [0.0] * mechanism.n
     on_base, at_rest = (lean_newton_euler.inverse_dynamics(weightless, q, qd, rest, None, b) for b in (base, None))
     return [x - y for x, y in zip(on_base, at_rest, strict=True)]

@@ -1,4 +1,4 @@
-"""Files from and for users: opened within stated bounds, and written whole or not at all."""
+"""Files from and for users: read within stated limits, and written as a whole or not at all."""
 
 from dalembert.files.reading import line_blocks, open_bounded, read_bounded
 from dalembert.files.writing import check_writable, whole_binary_file, whole_file

@@ -1,14 +1,14 @@
-"""Readers that are not ours, run in a helper process: a file that crashes or chokes them is one sentence here.
+"""Third-party readers, run in a helper process, so that a file that crashes them gives only an error message.
 
 A compiled reader (MuJoCo's compiler, SciPy's reader of MATLAB files, pyarrow's of Parquet) can crash, hang or exhaust
-memory on a damaged file, and would take the user's process along. One helper process runs them all. It starts with the
-first such file (some 0.2 s), is kept for the next, and ends when this process ends, however it ends, because its pipe
-closes. It may use :data:`MEMORY` bytes and :data:`SECONDS` per file; when it dies, the next file starts a new one. The
-child of a fork starts its own, and the program's ``__main__`` is never imported again, so notebooks and worker pools
-need no care.
+memory on a damaged file, and would take down the user's process. All of them run in one helper process. It starts with
+the first such file (about 0.2 s), is kept for the next, and ends with this process, however that ends, because its pipe
+closes. It may use :data:`MEMORY` bytes and :data:`SECONDS` per file; if it dies, the next file starts a new one. The
+child of a fork starts its own helper, and the program's ``__main__`` is never imported again, so notebooks and worker
+pools need no precautions.
 
-A message is JSON and raw arrays of numbers, never a pickle: a file that takes over the helper can send wrong numbers,
-but no code.
+Messages consist of JSON and raw numeric arrays, never pickles: a file that takes over the helper can send wrong
+numbers, but no code.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from io import FileIO
+from io import BytesIO, FileIO
 from typing import Any, cast
 
 import numpy as np
@@ -32,14 +32,15 @@ from numpy.typing import NDArray
 
 from dalembert.errors import DalembertError, MissingExtraError
 
-MEMORY = 4 * 2**30  # bytes of address space; not enforced where the system has no such limit (Windows, macOS)
+MEMORY = 4 * 2**30  # bytes of address space; not enforced on systems without such a limit (Windows, macOS)
 SECONDS = 30.0  # per file
 LARGEST_ANSWER = 2 * 2**30  # bytes
-LARGEST_TEXT = 256 * 2**20  # bytes of an answer's JSON
+LARGEST_TEXT = 256 * 2**20  # bytes of JSON in an answer
 
 Arrays = Mapping[str, NDArray[Any]]
+Pipe = FileIO | BytesIO
 _LENGTH = struct.Struct("<Q")
-# Paths first, then the package without its front: the helper needs neither Arm nor a compiler.
+# Set the paths first, then the package without its __init__: the helper needs neither Arm nor a compiler.
 _ENTRY = """
 import json, sys, types
 sys.path[:], package = json.loads(sys.argv[1])
@@ -54,7 +55,7 @@ _FEW_THREADS = {
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
     "MALLOC_ARENA_MAX": "2",
-    "ARROW_DEFAULT_MEMORY_POOL": "system",  # pyarrow's own reserves more than a gigabyte
+    "ARROW_DEFAULT_MEMORY_POOL": "system",  # pyarrow's own pool reserves more than a gigabyte
 }
 
 
@@ -68,11 +69,12 @@ def ask(
     seconds: float = SECONDS,
     progress: Callable[[float], None] = lambda fraction: None,
 ) -> tuple[Any, dict[str, NDArray[Any]]]:
-    """What ``function`` ("package.module:name") answers in the helper process: plain data, and arrays by name.
+    """The answer of ``function`` ("package.module:name") in the helper process: plain data, and arrays by name.
 
-    The arguments are plain data too (JSON). A :class:`DalembertError` of the function comes back as ``error``, with
-    its sentence. ``where`` names the file and ``reader`` whoever reads it in the sentences about the helper's end.
-    ``progress`` is told how far the function is, where that tells (:func:`dalembert.files.foreign_helper.tell`).
+    The arguments are plain data too (JSON). A :class:`DalembertError` of the function is raised here as ``error``, with
+    the same message. In messages about a failure of the helper, ``where`` names the file and ``reader`` its reader.
+    ``progress`` is called with the fraction done if the function reports it with
+    :func:`dalembert.files.foreign_helper.tell`.
     """
     global _helper
     with _lock:
@@ -84,7 +86,7 @@ def ask(
         except _Died as how:
             _end()
             raise error(f"{where}: {reader} {how}") from None
-        except BaseException:  # Ctrl-C: the answer would stand in the pipe for the next question
+        except BaseException:  # Ctrl-C: the answer would remain in the pipe for the next question
             _end()
             raise
     if kind == "answer":
@@ -95,26 +97,24 @@ def ask(
         raise error(str(plain))
     if kind == "memory":
         raise error(f"{where}: {reader} {_NEEDS_MEMORY}")
-    raise error(
-        f"{where}: {reader} failed on it ({plain}); the file is damaged, too large, or of a kind that is not read"
-    )
+    raise error(f"{where}: {reader} failed on it ({plain}); the file is damaged, too large, or of an unsupported kind")
 
 
-_NEEDS_MEMORY = f"needs more than {MEMORY >> 30} GiB of memory for it, which is the bound for one file; make it smaller"
+_NEEDS_MEMORY = f"needs more than {MEMORY >> 30} GiB of memory for it, the limit for one file; make the file smaller"
 
 
 class _Died(Exception):
-    """How the helper ended, or why it never began, as the rest of a sentence."""
+    """How the helper ended, or why it could not start, as the rest of a sentence."""
 
 
 class _Helper:
-    """The process, its two pipes, and one question at a time."""
+    """The process with its two pipes; it handles one question at a time."""
 
     def __init__(self) -> None:
-        if not sys.executable or getattr(sys, "frozen", False):  # an application would start itself over and over
+        if not sys.executable or getattr(sys, "frozen", False):  # a frozen application would start itself again
             raise _Died(
-                f"runs in a process of its own, which needs a Python interpreter, and sys.executable is {sys.executable!r}; "
-                "run dalembert with an ordinary Python"
+                f"runs in a process of its own, which needs a Python interpreter, but sys.executable is {sys.executable!r}; "
+                "run dalembert with a regular Python"
             )
         package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
         paths = [os.path.abspath(path) for path in sys.path if isinstance(path, str)]
@@ -126,7 +126,7 @@ class _Helper:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 env=os.environ | _FEW_THREADS,
-                start_new_session=True,  # Ctrl-C is for us
+                start_new_session=True,  # Ctrl-C must reach only this process
             )
         except OSError as problem:
             raise _Died(
@@ -145,7 +145,7 @@ class _Helper:
         """(kind, plain data, arrays) of the answer."""
         try:
             folder = os.getcwd()
-        except OSError:  # it was deleted
+        except OSError:  # the current folder was deleted
             folder = None
         question = {"function": function, "arguments": arguments, "folder": folder, "seconds": seconds}
         clock = threading.Timer(seconds, self._expire)
@@ -159,11 +159,11 @@ class _Helper:
                 answer, arrays = read_message(self.out)
             self.is_last = bool(answer["last"])
             return str(answer["kind"]), answer["plain"], arrays
-        except (EOFError, OSError):  # its ends of the pipes are closed
+        except (EOFError, OSError):  # the helper has closed its ends of the pipes
             raise _Died(self._last_words(seconds)) from None
         except (ValueError, TypeError, KeyError, RecursionError, MemoryError):
             self.stop()
-            raise _Died("gave an answer that makes no sense; the file is damaged") from None
+            raise _Died("gave an invalid answer; the file is damaged") from None
         finally:
             clock.cancel()
 
@@ -172,25 +172,25 @@ class _Helper:
         self.process.kill()
 
     def _last_words(self, seconds: float) -> str:
-        with contextlib.suppress(subprocess.TimeoutExpired):  # it closed its pipes, so it is ending by itself
+        with contextlib.suppress(subprocess.TimeoutExpired):  # it has closed its pipes, so it is about to end
             self.process.wait(5.0)
         self.stop()
         code = self.process.returncode
         if self.expired or -code == getattr(signal, "SIGALRM", None):
-            return f"did not finish within {seconds:g} s, which is the bound for one file; make it smaller or simpler"
+            return f"did not finish within {seconds:g} s, the limit for one file; make the file smaller or simpler"
         if code < 0:
             name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
             return f"crashed on it ({name}); the file is damaged, or needs more than {MEMORY >> 30} GiB of memory"
-        return f"ended on it with status {code}; the file is damaged, or needs more than {MEMORY >> 30} GiB of memory"
+        return f"ended with status {code}; the file is damaged, or needs more than {MEMORY >> 30} GiB of memory"
 
     def stop(self) -> None:
-        """End the process, whatever it does."""
+        """End the process, whatever it is doing."""
         self.close()
         self.process.kill()
         self.process.wait()
 
     def close(self) -> None:
-        """Give up both pipes; nothing is buffered, so nothing is written."""
+        """Close both pipes; nothing is buffered, so nothing is written."""
         self.into.close()
         self.out.close()
 
@@ -200,12 +200,12 @@ _lock = threading.Lock()
 
 
 def _forget_after_fork() -> None:
-    """The helper is our parent's: let go of its pipes, or it would outlive the parent."""
+    """Close the pipes of the parent's helper in the child of a fork; otherwise the helper would outlive the parent."""
     global _helper, _lock
-    _lock = threading.Lock()  # a thread that is not here may have held it
+    _lock = threading.Lock()  # the old one may be held by a thread that does not exist here
     if _helper is not None:
         _helper.close()
-        _helper.process.returncode = 0  # not ours to wait for
+        _helper.process.returncode = 0  # not a child of this process, so do not wait for it
         _helper = None
 
 
@@ -221,11 +221,11 @@ if hasattr(os, "register_at_fork"):
 atexit.register(_end)
 
 
-# -- messages: a length, JSON, then the arrays it announces ---------------------------------------
+# -- messages: a length, JSON, then the arrays announced in it ------------------------------------
 
 
-def write_message(pipe: FileIO, plain: Any, arrays: Arrays | None = None) -> None:
-    """Plain data and arrays of numbers, written whole."""
+def write_message(pipe: Pipe, plain: Any, arrays: Arrays | None = None) -> None:
+    """Write plain data and numeric arrays as one message."""
     solid = {name: np.asarray(array, order="C") for name, array in (arrays or {}).items()}
     shapes = [[name, array.dtype.str, array.shape] for name, array in solid.items()]
     text = json.dumps([plain, shapes]).encode()
@@ -234,8 +234,8 @@ def write_message(pipe: FileIO, plain: Any, arrays: Arrays | None = None) -> Non
         write_all(pipe, array.reshape(-1).view(np.uint8).data)
 
 
-def read_message(pipe: FileIO) -> tuple[Any, dict[str, NDArray[Any]]]:
-    """What :func:`write_message` wrote; EOFError when the pipe ends, ValueError when it makes no sense."""
+def read_message(pipe: Pipe) -> tuple[Any, dict[str, NDArray[Any]]]:
+    """The message written by :func:`write_message`; EOFError if the pipe ends, ValueError if the message is invalid."""
     (length,) = _LENGTH.unpack(read_exactly(pipe, _LENGTH.size))
     if length > LARGEST_TEXT:
         raise ValueError(f"a text of {length} bytes")
@@ -252,14 +252,14 @@ def read_message(pipe: FileIO) -> tuple[Any, dict[str, NDArray[Any]]]:
     return plain, arrays
 
 
-def write_all(pipe: FileIO, data: memoryview) -> None:
-    """Write every byte, however many the pipe takes at a time."""
+def write_all(pipe: Pipe, data: memoryview) -> None:
+    """Write every byte, however few the pipe accepts at a time."""
     while len(data):
         data = data[pipe.write(data) :]
 
 
-def read_exactly(pipe: FileIO, size: int) -> bytearray:
-    """Read so many bytes; EOFError where the pipe ends before."""
+def read_exactly(pipe: Pipe, size: int) -> bytearray:
+    """Exactly this many bytes; EOFError if the pipe ends earlier."""
     content = bytearray(size)
     rest = memoryview(content)
     while len(rest):

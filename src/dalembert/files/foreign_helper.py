@@ -1,4 +1,4 @@
-"""The helper process of :mod:`dalembert.files.foreign`: it answers questions until its pipe closes."""
+"""The helper process of :mod:`dalembert.files.foreign`: answers questions until its pipe closes."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _answers: FileIO | None = None
 
 
 def tell(fraction: float) -> None:
-    """Whoever asked hears how far the work is; a function that is not run by :func:`serve` tells nobody."""
+    """Report the fraction done to the caller; without effect in a function that is not run by :func:`serve`."""
     if _answers is not None:
         write_message(_answers, {"kind": "progress", "plain": fraction})
 
 
 def serve() -> None:
-    """Read questions and write answers."""
+    """Read questions and write answers until the pipe closes."""
     global _answers
     _limit_memory()
-    # The readers may print and may ask: they get the null device, and the pipes other numbers.
+    # Readers may print and may read stdin: they get the null device, and the pipes get other descriptors.
     questions, answers = FileIO(os.dup(0), "r"), FileIO(os.dup(1), "w")
     _answers = answers
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -38,14 +38,14 @@ def serve() -> None:
             last = kind == "memory" or _is_swollen()
             write_message(answers, {"kind": kind, "plain": plain, "last": last}, arrays)
         except (EOFError, BrokenPipeError):
-            os._exit(0)  # nobody asks any more; nothing of the foreign libraries is torn down
+            os._exit(0)  # the caller has gone; the third-party libraries need no cleanup
 
 
 def _answer(question: Mapping[str, Any]) -> tuple[str, Any, Arrays]:
-    _alarm(question["seconds"] + 1.0)  # where whoever asked has died; the default action needs no interpreter
+    _alarm(question["seconds"] + 1.0)  # in case the caller has died; the default action needs no interpreter
     try:
         if question["folder"] is not None:
-            os.chdir(question["folder"])  # relative paths mean what they mean to whoever asks
+            os.chdir(question["folder"])  # relative paths have the same meaning as for the caller
         return "answer", *resolve_name(question["function"])(**question["arguments"])
     except MissingExtraError as error:
         return "missing", str(error), {}
@@ -53,14 +53,14 @@ def _answer(question: Mapping[str, Any]) -> tuple[str, Any, Arrays]:
         return "refused", str(error), {}
     except MemoryError:
         return "memory", "", {}
-    except Exception as error:  # noqa: BLE001  a foreign reader raises what it likes; the pipe tells all of it
+    except Exception as error:  # noqa: BLE001  a third-party reader may raise anything; all of it is sent to the caller
         return "failed", " ".join(f"{type(error).__name__}: {error}".split())[:200], {}
     finally:
         _alarm(0.0)
 
 
 def _is_swollen() -> bool:
-    """Whether a reader kept so much memory that the next file, which may be good, could want for it."""
+    """Whether a reader retained so much memory that the next file, which may be fine, could run out of it."""
     try:
         with open("/proc/self/statm", "rb") as file:
             pages = int(file.read().split()[0])
@@ -77,12 +77,12 @@ def _alarm(seconds: float) -> None:
 def _limit_memory() -> None:
     try:
         import resource
-    except ImportError:  # Windows has none; there the time limit alone holds
+    except ImportError:  # not available on Windows, where only the time limit applies
         return
     for what, bound in ((resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_CORE, 0)):
         hardest = resource.getrlimit(what)[1]
         bound = bound if hardest == resource.RLIM_INFINITY else min(bound, hardest)
         try:
             resource.setrlimit(what, (bound, hardest))
-        except (ValueError, OSError):  # macOS refuses a bound on address space; there the time limit alone holds
+        except (ValueError, OSError):  # macOS refuses limits on address space, so only the time limit applies
             continue

@@ -1,4 +1,4 @@
-"""Files opened for reading: never a device, never a wait for a pipe that nobody writes to, never more than a bound."""
+"""Safe opening of files: devices are refused, pipes without a writer never block, and sizes are limited."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import BinaryIO, TextIO
 
 from dalembert.errors import DalembertError
 
-LARGEST_PIPE = 1 << 30  # bytes: what comes through a pipe is held in memory
+LARGEST_PIPE = 1 << 30  # bytes: the content of a pipe is held in memory
 LONGEST_LINE = 1 << 20  # characters
-BLOCK = 1 << 24  # characters of the lines that are handed out together
+BLOCK = 1 << 24  # characters of the lines that are returned together
 
 
 def open_bounded(
     path: str | os.PathLike[str], largest: int, what: str = "file", error: type[DalembertError] = DalembertError
 ) -> BinaryIO:
-    """A regular file of at most ``largest`` bytes, opened for reading in binary; one sentence where it is none.
+    """A regular file of at most ``largest`` bytes, opened for reading in binary; otherwise an error with the reason.
 
-    A pipe that has a writer (``cat log.csv | dalembert … /dev/stdin``, ``<(…)``) is read whole, up to the bound and
-    to 1 GiB; one without a writer is empty, and nothing waits for it. ``what`` names the file in the sentences.
+    A pipe with a writer (``cat log.csv | dalembert … /dev/stdin``, ``<(…)``) is read completely, up to ``largest`` and
+    to 1 GiB; a pipe without a writer is empty and does not block. ``what`` names the file in messages.
     """
     where = os.fspath(path)
     try:
@@ -30,8 +30,8 @@ def open_bounded(
         raise error(f"{where}: there is no such file") from None
     except OSError as problem:
         raise error(f"{where}: the {what} cannot be read ({problem.strerror})") from None
-    except ValueError as problem:  # a path that no file system takes, such as one with a zero byte
-        raise error(f"{where!r}: this cannot be a file's name ({problem})") from None
+    except ValueError as problem:  # an invalid path, such as one with a zero byte
+        raise error(f"{where!r}: this is not a valid file name ({problem})") from None
     file = None
     try:
         about = os.fstat(descriptor)
@@ -40,7 +40,7 @@ def open_bounded(
         if not (stat.S_ISREG(about.st_mode) or stat.S_ISFIFO(about.st_mode)):
             raise error(f"{where}: this is a device, not a {what}")
         if about.st_size > largest:
-            raise error(f"{where}: the {what} has {about.st_size} bytes; at most {largest} are read")
+            raise error(f"{where}: the {what} has {about.st_size} bytes; the maximum is {largest}")
         if hasattr(os, "set_blocking"):
             os.set_blocking(descriptor, True)
         file = os.fdopen(descriptor, "rb")
@@ -58,7 +58,7 @@ def open_bounded(
 def read_bounded(
     path: str | os.PathLike[str], largest: int, what: str = "file", error: type[DalembertError] = DalembertError
 ) -> bytes:
-    """The content of :func:`open_bounded`; a file that grows meanwhile is refused as one that is too long.
+    """The content of the file opened by :func:`open_bounded`; a file that grows beyond the limit meanwhile is refused.
 
     >>> read_bounded("/dev/zero", 100)
     Traceback (most recent call last):
@@ -75,14 +75,14 @@ def _content(file: BinaryIO, largest: int, where: str, what: str, error: type[Da
     except OSError as problem:
         raise error(f"{where}: the {what} cannot be read ({problem.strerror})") from None
     if len(content) > largest:
-        raise error(f"{where}: the {what} is longer than {largest} bytes; no more are read")
+        raise error(f"{where}: the {what} has more than {largest} bytes, the maximum")
     return content
 
 
 def line_blocks(file: TextIO, path: str | os.PathLike[str], most: int) -> Iterator[list[tuple[int, str]]]:
-    """The lines of a text with their numbers from 1, at most ``most`` at a time and about 16 MB of them.
+    """The lines of a text with their numbers from 1, in blocks of at most ``most`` lines and about 16 MB.
 
-    A line of more than 1 MiB is refused before it is read to its end.
+    A line of more than 1 MiB is refused before it is read completely.
 
     >>> [block for block in line_blocks(io.StringIO("a\\nb\\nc"), "x", 2)]
     [[(1, 'a\\n'), (2, 'b\\n')], [(3, 'c')]]
@@ -92,7 +92,7 @@ def line_blocks(file: TextIO, path: str | os.PathLike[str], most: int) -> Iterat
     while line := file.readline(LONGEST_LINE + 1):
         if len(line) > LONGEST_LINE:
             raise DalembertError(
-                f"{os.fspath(path)}, line {number}: the line is longer than {LONGEST_LINE} characters, so this is no table"
+                f"{os.fspath(path)}, line {number}: the line has more than {LONGEST_LINE} characters, so this is not a table"
             )
         block.append((number, line))
         size, number = size + len(line), number + 1

@@ -1,8 +1,9 @@
-"""Files that are written whole or not at all."""
+"""Files that are written as a whole or not at all."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import time
@@ -19,14 +20,21 @@ try:
 except ImportError:  # Windows, where an open file cannot be removed anyway
     fcntl = None
 
-YOUNG = 60.0  # seconds for which a file beside its place is left alone, whoever writes it
+# what a user can do where the system refuses to write
+REMEDIES = {
+    getattr(errno, "EDQUOT", errno.ENOSPC): "remove files of yours there, or write to another disk",
+    errno.ENOSPC: "free some space there, or write to another disk",
+    errno.EFBIG: "write to another disk, or raise the limit on the size of files with 'ulimit -f'",
+    errno.EROFS: "write to another folder",
+}
+YOUNG = 60.0  # seconds for which a temporary file is left alone, whoever writes it
 
 
 @contextmanager
 def whole_file(
     path: str | os.PathLike[str], *, overwrite: bool, error: type[DalembertError] = DalembertError
 ) -> Iterator[TextIO]:
-    """A text file (UTF-8) to write, as :func:`whole_binary_file` does."""
+    """A text file (UTF-8) for writing, with the guarantees of :func:`whole_binary_file`."""
     with (
         whole_binary_file(path, overwrite=overwrite, error=error) as file,
         io.TextIOWrapper(file, encoding="utf-8", newline="\n") as text,
@@ -38,11 +46,11 @@ def whole_file(
 def whole_binary_file(
     path: str | os.PathLike[str], *, overwrite: bool, error: type[DalembertError] = DalembertError
 ) -> Iterator[BinaryIO]:
-    """A file to write: made beside its place as ``.NAME.….part``, and moved there only when all went well.
+    """A file for writing: created next to its target as ``.NAME.….part``, and moved there only on success.
 
-    On any error, Ctrl-C included, what stood at ``path`` stands there still and nothing else is
-    left behind; what a process that was killed left behind is removed when the same file is written again. A link is
-    followed; a device or a pipe is written to as it is. A disk that is full is one sentence with the file's name.
+    On any error, including Ctrl-C, the previous file at ``path`` remains and nothing else is
+    left behind; leftovers of a killed process are removed when the same file is written again. Symbolic links are
+    followed; devices and pipes are written to directly. A full disk gives an error message that names the file.
     """
     target = _target(path, error)
     check_writable(path, overwrite=overwrite, error=error)
@@ -59,20 +67,20 @@ def whole_binary_file(
 
                 shutil.copymode(target, beside)
             else:
-                beside.chmod(0o666 & ~_umask())  # mkstemp makes it private; this is an ordinary file
-            check_writable(path, overwrite=overwrite, error=error)  # somebody may have made it while we wrote
+                beside.chmod(0o666 & ~_umask())  # mkstemp creates private files; this one gets the usual permissions
+            check_writable(path, overwrite=overwrite, error=error)  # it may have been created meanwhile
             os.replace(beside, target)
     except BrokenPipeError:
         raise
     except OSError as problem:
         if problem.filename is not None and os.path.dirname(str(problem.filename)) != str(target.parent):
-            raise  # of another file, which was read or written meanwhile
-        raise error(f"{path}: the file cannot be written ({problem.strerror or problem})") from None
+            raise  # about another file, which was read or written meanwhile
+        raise error(f"{path}: the file cannot be written ({problem.strerror or problem}){remedy(problem)}") from None
 
 
 @contextmanager
 def _beside(target: Path) -> Iterator[tuple[BinaryIO, Path]]:
-    """A new file in the target's folder, locked as long as it is written; it is gone afterwards."""
+    """A new file in the target's folder, locked while it is written and removed afterwards."""
     start = f".{target.name[:50]}."
     _remove_abandoned(target.parent, start)
     import tempfile
@@ -80,16 +88,16 @@ def _beside(target: Path) -> Iterator[tuple[BinaryIO, Path]]:
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=start, suffix=".part")
     file = os.fdopen(handle, "wb")
     try:
-        _locked(handle)
+        locked(handle)
         yield file, Path(name)
     finally:
-        with contextlib.suppress(OSError):  # what could not be written was told already
+        with contextlib.suppress(OSError):  # the failure to write has already been reported
             file.close()
         Path(name).unlink(missing_ok=True)
 
 
 def _remove_abandoned(folder: Path, start: str) -> None:
-    """Remove what stands beside a target from writers that are dead: files of this user that nobody has locked."""
+    """Remove leftovers of dead writers next to a target: unlocked files of this user."""
     for name in os.listdir(folder) if os.access(folder, os.R_OK) else ():
         if not (name.startswith(start) and name.endswith(".part")):
             continue
@@ -98,18 +106,18 @@ def _remove_abandoned(folder: Path, start: str) -> None:
             try:
                 about = os.fstat(handle)
                 ours = not hasattr(os, "getuid") or about.st_uid == os.getuid()
-                if ours and time.time() - about.st_mtime > YOUNG and _locked(handle):
+                if ours and time.time() - about.st_mtime > YOUNG and locked(handle):
                     os.unlink(folder / name)
             finally:
                 os.close(handle)
 
 
-def _locked(handle: int) -> bool:
-    """Whether the file could be locked for this process, until it is closed."""
+def locked(handle: int) -> bool:
+    """Whether the file could be locked by this process, until it is closed."""
     if fcntl is not None:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:  # somebody else has it, or the file system knows no locks
+        except OSError:  # locked by another process, or the file system does not support locks
             return False
     return True
 
@@ -117,26 +125,32 @@ def _locked(handle: int) -> bool:
 def check_writable(
     path: str | os.PathLike[str], *, overwrite: bool, error: type[DalembertError] = DalembertError
 ) -> None:
-    """Say now, before any work, why ``path`` could not be written."""
+    """Raise an error, before any work is done, if ``path`` cannot be written."""
     target = _target(path, error)
     if target.is_dir():
         raise error(f"{path}: this is a folder, not a file to write")
     if not target.parent.is_dir():
         raise error(f"{path}: the folder '{Path(path).parent}' does not exist")
     if target.is_file() and not overwrite:
-        raise error(f"{path}: the file is there already and was left as it is; --force (overwrite=True) overwrites it")
+        raise error(f"{path}: the file already exists and was not changed; --force (overwrite=True) overwrites it")
     if not os.access(target.parent if not target.exists() or target.is_file() else target, os.W_OK):
         raise error(f"{path}: the file cannot be written (Permission denied)")
 
 
 def _target(path: str | os.PathLike[str], error: type[DalembertError]) -> Path:
-    """The file that a path leads to, by links or directly."""
+    """The file that a path refers to, after following symbolic links."""
     try:
         return Path(os.path.realpath(path))
     except TypeError:
-        raise error(f"the path is a {type(path).__name__}; give a file's name") from None
-    except ValueError as problem:  # half of a surrogate pair, a zero byte
-        raise error(f"{os.fspath(path)!r}: this cannot be a file's name ({problem})") from None
+        raise error(f"the path is a {type(path).__name__}; give a file name") from None
+    except ValueError as problem:  # an unpaired surrogate, a zero byte
+        raise error(f"{os.fspath(path)!r}: this is not a valid file name ({problem})") from None
+
+
+def remedy(problem: OSError) -> str:
+    """What a user can do about a file that cannot be written, as the end of a sentence; empty where nothing is known."""
+    words = REMEDIES.get(problem.errno or 0)
+    return f"; {words}" if words else ""
 
 
 def _umask() -> int:

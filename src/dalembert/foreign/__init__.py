@@ -1,1 +1,1 @@
-"""Arrays of other libraries: PyTorch, JAX and CuPy in, the same kind out, with derivatives."""
+"""Arrays of other libraries: PyTorch, JAX and CuPy arrays in, arrays of the same library out, with derivatives."""

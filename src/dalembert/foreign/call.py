@@ -1,8 +1,8 @@
-"""A quantity as an operator of another library: what goes in and out, its kernels, and its derivatives, by a key.
+"""A quantity as an operator of another library: its inputs and outputs, its kernels, and its derivatives, by a key.
 
-Operators of PyTorch and calls of XLA carry nothing but arrays, numbers and text. The text is a key, and ``CALLS`` has what
-it stands for. A key is a digest of all that the kernel depends on: the same arm and quantity have the same key in every
-process, and in each the call is known once a method of the arm has been used, or its derivative.
+Operators of PyTorch and calls of XLA carry only arrays, numbers and text. The text is a key, which ``CALLS`` maps to a
+call. A key is a digest of everything on which the kernel depends: the same arm and quantity have the same key in every
+process, and a process knows the call once a method of the arm, or its derivative, has been used.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ CALLS: dict[str, ForeignCall] = {}
 class ForeignCall:
     """A quantity of a mechanism with some options.
 
-    placing      the mechanism, its name, and where the joints of its tree are
-    formulation  the equations, the fastest where None
-    key          what it is known by
+    placing      the mechanism, its name, and the placement of the joints of its tree
+    formulation  the equations; None for the fastest
+    key          the key of the call
     """
 
     placing: Placing
@@ -47,12 +47,12 @@ class ForeignCall:
 
     @property
     def mechanism(self) -> AnyMechanism:
-        """What it is a quantity of."""
+        """The mechanism of the quantity."""
         return self.placing.mechanism
 
     @cached_property
     def quantity(self) -> str:
-        """The name in the table: of a derivative, that of what is differentiated."""
+        """The name in the table; for a derivative, the name of the differentiated quantity."""
         entry = self.entry
         while isinstance(entry, Derived):
             entry = entry.source
@@ -60,17 +60,17 @@ class ForeignCall:
 
     @cached_property
     def inputs(self) -> Named:
-        """Names and core shapes of what goes in; q are the n joints that are held, whatever the kernel takes."""
+        """Names and core shapes of the inputs; q are the n independent joints, whatever the kernel takes."""
         shapes = machine.signature(self.mechanism, self.entry, self.options).inputs
         return tuple((name, (self.mechanism.n,) if name == "q" else core) for name, core in shapes)
 
     @cached_property
     def outputs(self) -> Named:
-        """Names and core shapes of what comes out."""
+        """Names and core shapes of the outputs."""
         return machine.signature(self.mechanism, self.entry, self.options).outputs
 
     def kernel(self, dtype: np.dtype[Any]) -> np.ufunc:
-        """The gufunc that calculates with float32 or float64; where loops are closed by Newton's method, of q of the tree."""
+        """The gufunc in float32 or float64; if loops are closed by Newton's method, it takes q of the tree."""
         scalar = "float" if dtype == SINGLE else "double"
         if scalar not in self._kernels:
             self._kernels[scalar] = machine.kernel(
@@ -84,15 +84,15 @@ class ForeignCall:
 
     @cached_property
     def device_kernels(self) -> dict[str, Any]:
-        """The kernels for GPUs, by what they calculate with."""
+        """The kernels for GPUs, by precision."""
         return {}
 
     def gradient(self, by: tuple[str, ...]) -> ForeignCall:
-        """∂(Σ w∘y)/∂x for these inputs x: it takes the inputs, then a weight for each output."""
+        """∂(Σ w∘y)/∂x for these inputs x: takes the inputs, then one weight per output."""
         return self._derived("gradient", by)
 
     def tangent(self, by: tuple[str, ...]) -> ForeignCall:
-        """Σ ∂y/∂x t_x: it takes the inputs, then a direction for each of these."""
+        """Σ ∂y/∂x t_x: takes the inputs, then one direction for each of these."""
         return self._derived("tangent", by)
 
     def leading(self, shapes: Sequence[Core]) -> Core:
@@ -106,7 +106,8 @@ class ForeignCall:
             raise ShapeError(f"these shapes do not broadcast: {named}") from None
 
     def run(self, arrays: Sequence[Any], out: tuple[Any, ...] | None = None) -> tuple[Any, ...]:
-        """The outputs for NumPy arrays that all hold float32 or all float64, written to ``out``; loops are closed first."""
+        """The outputs for NumPy arrays that are all float32 or all float64, written to ``out``; loops are closed
+        first."""
         named = dict(zip((name for name, _ in self.inputs), arrays, strict=True))
         kernel = self.kernel(arrays[0].dtype)
         if needs_placing(self.mechanism, self.quantity):
@@ -124,7 +125,7 @@ class ForeignCall:
 
 
 def call_of(placing: Placing, entry: Quantity, formulation: str | None, options: tuple[str, ...]) -> ForeignCall:
-    """The call of a quantity, new or known; or an error where the formulation or an option does not exist."""
+    """The call of a quantity, new or known; raises an error if the formulation or an option does not exist."""
     chosen = entry.chosen(formulation, placing.mechanism, options)
     entry.check_options(options)
     key = _key(entry.name, *entry.key, machine.identity(placing.mechanism), chosen, *options)
@@ -132,11 +133,11 @@ def call_of(placing: Placing, entry: Quantity, formulation: str | None, options:
 
 
 def registered(key: str) -> ForeignCall:
-    """The call that a key stands for."""
+    """The call of a key."""
     if key not in CALLS:
         raise DalembertError(
-            f"the operator '{key}' is not known in this process; load its arm and call the method, or its derivative, once "
-            "before graphs that were saved elsewhere"
+            f"the operator '{key}' is not known in this process; load its arm and call the method or its derivative "
+            "once before using graphs saved elsewhere"
         )
     return CALLS[key]
 

@@ -1,4 +1,4 @@
-"""Quantities on arrays in the memory of a GPU."""
+"""Quantities on arrays in GPU memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["DeviceArray", "run_on_device"]
 def run_on_device(
     call: ForeignCall, inputs: Sequence[DeviceArray], outputs: Sequence[DeviceArray], stream: int
 ) -> None:
-    """Queue a call on a stream of the GPU: leading axes of the inputs broadcast to those of the outputs.
+    """Queue a call on a stream of the GPU; the leading axes of the inputs broadcast to those of the outputs.
 
     stream  a CUstream as a number, 0 for the default
     """
@@ -30,8 +30,8 @@ def _kernel(call: ForeignCall, scalar: str) -> DeviceKernel:
     mechanism, entry = call.mechanism, call.entry
     if mechanism.by_newton:
         raise DalembertError(
-            f"the loops of arm '{call.placing.name}' are closed by Newton's method, which does not run on the GPU: give "
-            "arrays on the CPU"
+            f"the loops of arm '{call.placing.name}' are closed by Newton's method, which does not run on the GPU: "
+            "pass arrays on the CPU"
         )
     chosen = entry.chosen(call.formulation, mechanism, call.options)
     return DeviceKernel(
@@ -44,6 +44,6 @@ def _kernel(call: ForeignCall, scalar: str) -> DeviceKernel:
 
 
 def _in_acts(call: ForeignCall, chosen: str) -> bool:
-    """Whether the quantity can be computed in several acts."""
+    """Whether the quantity can be computed in several stages."""
     entry, mechanism = call.entry, call.mechanism
     return not call.options and chosen == entry.formulations(mechanism)[0] and machine.has_acts(mechanism, entry)

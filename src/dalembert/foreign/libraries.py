@@ -1,4 +1,4 @@
-"""Which library an array belongs to; none is imported to find out."""
+"""The library to which an array belongs, determined without importing it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from dalembert.errors import ShapeError
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
-# the class of a library's arrays, those that stand for values while functions are traced among them
+# the class of a library's arrays, including the placeholders used while functions are traced
 CLASSES = {"torch": "Tensor", "jax": "Array", "cupy": "ndarray"}
 TITLES = {"torch": "a PyTorch tensor", "jax": "a JAX array", "cupy": "a CuPy array"}
 
 
 def library_of(value: Any) -> str | None:
-    """The library in ``CLASSES`` whose array ``value`` is; None for all else: a library not imported has no arrays.
+    """The library in ``CLASSES`` to which the array ``value`` belongs; None otherwise, since a library that is not
+    imported has no arrays.
 
     >>> library_of(np.zeros(3)) is None
     True
@@ -36,7 +37,7 @@ def library_of(value: Any) -> str | None:
 
 
 def common_library(values: Iterable[Any]) -> str | None:
-    """The one library that has arrays among the values; None where there are only NumPy's, numbers and lists.
+    """The one library with arrays among the values; None if there are only NumPy arrays, numbers and lists.
 
     >>> common_library([np.zeros(3), [1.0, 2.0]]) is None
     True
@@ -46,23 +47,25 @@ def common_library(values: Iterable[Any]) -> str | None:
         library = library_of(value)
         if library is not None and common is not None and library != common:
             raise ShapeError(
-                f"one input is {TITLES[common]} and another {TITLES[library]}; all must be of one library: convert one of them"
+                f"one input is {TITLES[common]} and another is {TITLES[library]}; all must belong to one library: "
+                "convert one of them"
             )
         common = library or common
     return common
 
 
 def constant(method: Method) -> Method:
-    """The method, whose result does not change: ``torch.compile`` calls it while it traces, and does not look into it.
+    """The method, marked as having a constant result: ``torch.compile`` calls it while tracing and does not trace into
+    it.
 
-    This is ``torch.compiler.assume_constant_result``, which cannot be asked where PyTorch is not imported.
+    This is ``torch.compiler.assume_constant_result``, which is not available unless PyTorch is imported.
     """
     method._dynamo_marked_constant = True  # type: ignore[attr-defined]
     return method
 
 
 def entries(array: Any, places: Sequence[int]) -> Any:
-    """The entries of the last axis at these places, of an array of any library.
+    """The entries of the last axis at these indices, for an array of any library.
 
     >>> entries(np.array([[1.0, 2.0, 3.0]]), (0, 2))
     array([[1., 3.]])
@@ -71,7 +74,7 @@ def entries(array: Any, places: Sequence[int]) -> Any:
 
 
 def where(mask: Sequence[Any], array: Any) -> Any:
-    """The array of any library where the mask holds, else 0; its last axes are those of the mask.
+    """The entries of an array of any library where the mask is true, otherwise 0; its last axes are those of the mask.
 
     >>> where((True, False), np.array([[1.0, 2.0]]))
     array([[1., 0.]])
@@ -93,7 +96,7 @@ def where(mask: Sequence[Any], array: Any) -> Any:
 
 
 def joined_last(arrays: Sequence[Any]) -> Any:
-    """Arrays of one library, NumPy and Dask among them, joined along the last axis; their leading axes broadcast.
+    """Arrays of one library (NumPy and Dask included), concatenated along the last axis; their leading axes broadcast.
 
     >>> joined_last([np.zeros((2, 3)), np.ones(1)])
     array([[0., 0., 0., 1.],

@@ -1,4 +1,4 @@
-"""Arrays of CuPy: kernels on the memory of a GPU, on CuPy's current stream."""
+"""CuPy arrays: kernels on GPU memory, on CuPy's current stream."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dalembert.foreign.device import DeviceArray, run_on_device
 
 
 def run(key: str, sizes: Named, arrays: Mapping[str, Any]) -> Any:
-    """The outputs of a call as CuPy arrays, one or a tuple; lists, numbers and NumPy arrays go with those of CuPy."""
+    """The outputs of a call as a CuPy array or a tuple of them; lists, numbers and NumPy arrays may be mixed in."""
     first = next(x for x in arrays.values() if isinstance(x, cupy.ndarray))
     dtype, device, inputs = first.dtype, first.device, []
     with device:
@@ -23,16 +23,17 @@ def run(key: str, sizes: Named, arrays: Mapping[str, Any]) -> Any:
                 value = cupy.asarray(value, dtype)
             if value.dtype.name not in ("float32", "float64"):
                 raise ShapeError(
-                    f"{name} holds {value.dtype}; CuPy arrays must hold float32 or float64: give {name}.astype(float)"
+                    f"{name} has dtype {value.dtype}; CuPy arrays must be float32 or float64: pass {name}.astype(float)"
                 )
             if value.dtype != dtype:
                 raise ShapeError(
-                    f"{name} holds {value.dtype} and another array {dtype}; all must hold the same: give "
+                    f"{name} has dtype {value.dtype} and another array has {dtype}; all must have the same: pass "
                     f"{name}.astype('{dtype}')"
                 )
             if value.device != device:
                 raise ShapeError(
-                    f"{name} is on GPU {value.device.id} and another array on {device.id}; all must be on one"
+                    f"{name} is on GPU {value.device.id} and another array is on GPU {device.id}; all must be on the "
+                    "same GPU"
                 )
             if value.ndim < len(core) or value.shape[value.ndim - len(core) :] != core:
                 raise ShapeError(
@@ -43,7 +44,7 @@ def run(key: str, sizes: Named, arrays: Mapping[str, Any]) -> Any:
 
 
 def called(key: str, inputs: list[Any]) -> Any:
-    """The outputs of a call for arrays that fit it."""
+    """The outputs of a call for arrays of valid shapes."""
     call, dtype = registered(key), inputs[0].dtype
     leading = call.leading([x.shape for x in inputs])
     outputs = [cupy.empty((*leading, *core), dtype) for _, core in call.outputs]
@@ -53,12 +54,12 @@ def called(key: str, inputs: list[Any]) -> Any:
 
 
 def in_main_memory(array: Any) -> bool:
-    """Whether NumPy can read an array where it lies: never."""
+    """Whether NumPy can read the array's memory: never."""
     return False
 
 
 def empty(like: Any, shape: tuple[int, ...]) -> Any:
-    """Room for results beside another array."""
+    """An uninitialised array for results on the same device as another array."""
     with like.device:
         return cupy.empty(shape, like.dtype)
 
@@ -76,5 +77,5 @@ def stream_of(like: Any) -> int:
 
 
 def described(x: Any) -> DeviceArray:
-    """Where an array lies."""
+    """The address of an array."""
     return DeviceArray(x.data.ptr, x.shape, x.strides, x.dtype.name, x.device.id)

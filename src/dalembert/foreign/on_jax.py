@@ -1,7 +1,9 @@
-"""Arrays of JAX: every quantity as a primitive, with rules for ``jit``, ``vmap``, ``jvp``, ``grad`` and what is made of them.
+"""JAX arrays: every quantity as a primitive, with rules for ``jit``, ``vmap``, ``jvp``, ``grad`` and their
+combinations.
 
-``call`` is a quantity. ``push`` is its derivative along directions, which is linear in them: turned round, it is the
-gradient, a ``call`` again. Both are calls of XLA's foreign-function interface (:mod:`dalembert.foreign.xla`), without a copy.
+``call`` is a quantity. ``push`` is its derivative along directions, which is linear in them; its transpose is the
+gradient, which is again a ``call``. Both go through XLA's foreign-function interface (:mod:`dalembert.foreign.xla`)
+without copying.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from dalembert.foreign.call import ForeignCall, Named, registered
 from dalembert.foreign.xla import handler_of, on_cpu, on_cuda
 
 TARGET = "dalembert_call"
-HANDLERS = {"cpu": handler_of(on_cpu), "CUDA": handler_of(on_cuda)}  # kept: XLA has their addresses
+HANDLERS = {"cpu": handler_of(on_cpu), "CUDA": handler_of(on_cuda)}  # kept alive, because XLA has their addresses
 
 for _platform, _handler in HANDLERS.items():
     jax.ffi.register_ffi_target(TARGET, jax.ffi.pycapsule(_handler), platform=_platform)
@@ -31,7 +33,7 @@ call_p.multiple_results = push_p.multiple_results = True
 
 
 def run(key: str, sizes: Named, arrays: Mapping[str, Any]) -> Any:
-    """The outputs of a call as JAX arrays, one or a tuple; lists, numbers and NumPy arrays go with those of JAX."""
+    """The outputs of a call as a JAX array or a tuple of them; lists, numbers and NumPy arrays may be mixed in."""
     first = next(x for x in arrays.values() if isinstance(x, jax.Array))
     dtype, home = first.dtype, _device(first)
     inputs = []
@@ -41,15 +43,17 @@ def run(key: str, sizes: Named, arrays: Mapping[str, Any]) -> Any:
             value = jnp.asarray(value, dtype)
         if value.dtype not in (SINGLE, DOUBLE):
             raise ShapeError(
-                f"{name} holds {value.dtype}; JAX arrays must hold float32 or float64: give {name}.astype(float)"
+                f"{name} has dtype {value.dtype}; JAX arrays must be float32 or float64: pass {name}.astype(float)"
             )
         if value.dtype != dtype:
             raise ShapeError(
-                f"{name} holds {value.dtype} and another array {dtype}; all must hold the same: give {name}.astype('{dtype}')"
+                f"{name} has dtype {value.dtype} and another array has {dtype}; all must have the same: pass "
+                f"{name}.astype('{dtype}')"
             )
         if (device := _device(value)) != home and None not in (device, home):
             raise ShapeError(
-                f"{name} is on the device {device} and another array on {home}; all must be on one: use jax.device_put"
+                f"{name} is on the device {device} and another array is on {home}; all must be on the same device: "
+                "use jax.device_put"
             )
         if value.ndim == 0 or value.shape[-1] != core[-1]:
             raise ShapeError(f"{name} has shape {value.shape}; its last axis must be {core[-1]}, as in (…, {core[-1]})")
@@ -59,11 +63,9 @@ def run(key: str, sizes: Named, arrays: Mapping[str, Any]) -> Any:
 
 
 def in_main_memory(array: Any) -> bool:
-    """Whether NumPy can read an array where it lies; not while a function is traced."""
+    """Whether NumPy can read the array's memory; an error while a function is traced."""
     if isinstance(array, jax.core.Tracer):
-        raise ShapeError(
-            "a JAX array stands for its numbers here, within jit, vmap or grad, and they are needed at once"
-        )
+        raise ShapeError("a JAX array is traced here by jit, vmap or grad, but its values are needed immediately")
     return all(device.platform == "cpu" for device in array.devices())
 
 
@@ -74,13 +76,13 @@ def beside(like: Any, value: Any) -> Any:
 
 @cache
 def register_results(kinds: tuple[type, ...]) -> None:
-    """Let ``jit`` and ``vmap`` give and take these dataclasses of arrays."""
+    """Register these dataclasses of arrays, so that ``jit`` and ``vmap`` accept and return them."""
     for kind in kinds:
         jax.tree_util.register_dataclass(kind)
 
 
 def _device(array: Any) -> Any:
-    """Where an array was put; None where it may go anywhere, or stands for a value while a function is traced."""
+    """The device to which an array is committed; None if it is uncommitted or traced."""
     return None if isinstance(array, jax.core.Tracer) or not array.committed else array.sharding
 
 
@@ -101,7 +103,7 @@ def _shapes(call: ForeignCall, inputs: Sequence[Any]) -> list[Any]:
 
 
 def _moved(call: ForeignCall, inputs: Sequence[Any], axes: Sequence[int | None]) -> list[Any]:
-    """The inputs of a call for a further axis: it becomes the first of the leading ones, which broadcast."""
+    """The inputs of a call with an additional axis, which becomes the first of the broadcasting leading axes."""
     cores = [len(core) for _, core in call.inputs]
     most = max(x.ndim - core - (axis is not None) for x, core, axis in zip(inputs, cores, axes, strict=True))
     moved = []
@@ -139,7 +141,7 @@ batching.primitive_batchers[push_p] = _batched_push
 
 
 def _along(call: ForeignCall, inputs: Sequence[Any], directions: Sequence[Any]) -> Sequence[Any]:
-    """The derivative of a call along the directions that are not zero."""
+    """The derivative of a call along the non-zero directions."""
     moving = [(name, t) for (name, _), t in zip(call.inputs, directions, strict=True) if type(t) is not ad.Zero]
     by = tuple(name for name, _ in moving)
     return push_p.bind(*inputs, *(t for _, t in moving), key=call.key, by=by)
@@ -154,7 +156,7 @@ def _jvp_of_push(inputs: Sequence[Any], directions: Sequence[Any], *, key: str, 
 
 
 def _turned(weights: Sequence[Any], *inputs: Any, key: str, by: tuple[str, ...]) -> list[Any]:
-    """The gradient by the directions of a push, summed over the axes along which they were broadcast."""
+    """The gradient with respect to the directions of a push, summed over the axes along which they were broadcast."""
     call = registered(key)
     at, directions = inputs[: len(call.inputs)], inputs[len(call.inputs) :]
     given = [ad.instantiate_zeros(w) for w in weights]

@@ -1,8 +1,8 @@
-"""Tensors of PyTorch: every quantity through one operator, ``dalembert::call``, with its derivatives.
+"""PyTorch tensors: every quantity through one operator, ``dalembert::call``, with its derivatives.
 
-It is registered as PyTorch's manual advises, so that ``torch.compile(fullgraph=True)``, autograd, ``torch.func.vmap`` and
-``torch.func.jacrev`` know it: a rule for shapes, one for gradients, which is the same operator with another key, and one
-for a further axis.
+It is registered as PyTorch's manual recommends, so that ``torch.compile(fullgraph=True)``, autograd,
+``torch.func.vmap`` and ``torch.func.jacrev`` support it: one rule for shapes, one for gradients (the same operator with
+another key), and one for an additional axis.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ FLOATS = (torch.float32, torch.float64)
 
 
 def run(key: str, sizes: Named, arrays: Mapping[str, Any]) -> Any:
-    """The outputs of a call as tensors, one or a tuple; lists, numbers and NumPy arrays go with the tensors.
+    """The outputs of a call as a tensor or a tuple of them; lists, numbers and NumPy arrays may be mixed in.
 
-    It is traced by ``torch.compile``: no more than tensors and constants in here.
+    ``torch.compile`` traces this function, so it may use only tensors and constants.
     """
     tensors = [x for x in arrays.values() if isinstance(x, Tensor)]
     dtype, device = tensors[0].dtype, tensors[0].device
@@ -37,15 +37,18 @@ def run(key: str, sizes: Named, arrays: Mapping[str, Any]) -> Any:
         if not isinstance(value, Tensor):
             value = torch.as_tensor(value, dtype=dtype, device=device)
         if value.dtype not in FLOATS:
-            raise ShapeError(f"{name} holds {value.dtype}; tensors must hold float32 or float64: give {name}.double()")
+            raise ShapeError(
+                f"{name} has dtype {value.dtype}; tensors must be float32 or float64: pass {name}.double()"
+            )
         if value.dtype != dtype:
             raise ShapeError(
-                f"{name} holds {value.dtype} and another tensor {dtype}; all must hold the same: give {name}.to({dtype})"
+                f"{name} has dtype {value.dtype} and another tensor has {dtype}; all must have the same: pass "
+                f"{name}.to({dtype})"
             )
         if value.device != device:
             raise ShapeError(
-                f"{name} is on the device {value.device} and another tensor on {device}; all must be on one: give "
-                f"{name}.to('{device}')"
+                f"{name} is on the device {value.device} and another tensor is on {device}; all must be on the same "
+                f"device: pass {name}.to('{device}')"
             )
         if value.ndim == 0 or value.shape[-1] != core[-1]:
             raise ShapeError(
@@ -60,7 +63,7 @@ def run(key: str, sizes: Named, arrays: Mapping[str, Any]) -> Any:
     "dalembert::call", mutates_args=(), device_types="cpu", schema="(str key, Tensor[] inputs) -> Tensor[]"
 )
 def operator(key: str, inputs: Sequence[Tensor]) -> list[Tensor]:
-    """The kernel on the memory of the tensors."""
+    """Run the kernel on the memory of the tensors."""
     return _on_cpu(key, inputs)
 
 
@@ -70,9 +73,9 @@ def _on_cpu(key: str, inputs: Sequence[Tensor]) -> list[Tensor]:
 
 
 def _dense(x: Tensor) -> NDArray[np.floating[Any]]:
-    """The tensor's memory, copied where numbers of a row lie apart: kernels take three times as long to gather them.
+    """The tensor's memory, copied if a row is not contiguous, because kernels take three times as long to gather it.
 
-    Gradients of sums are such: one number, repeated.
+    Gradients of sums are an example: one number, repeated.
     """
     array = x.detach().numpy()
     return array if x.ndim == 0 or x.stride(-1) == 1 else np.ascontiguousarray(array)
@@ -88,12 +91,12 @@ operator.register_kernel("cuda")(_on_cuda)
 
 
 def in_main_memory(array: Tensor) -> bool:
-    """Whether NumPy can read a tensor where it lies."""
+    """Whether NumPy can read the tensor's memory."""
     return array.device.type == "cpu"
 
 
 def empty(like: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Room for results beside another tensor."""
+    """An uninitialised tensor for results on the same device as another tensor."""
     return like.new_empty(shape)
 
 
@@ -108,7 +111,7 @@ def stream_of(like: Tensor) -> int:
 
 
 def described(x: Tensor) -> DeviceArray:
-    """Where a tensor lies."""
+    """The address of a tensor."""
     size = x.element_size()
     strides = tuple(size * step for step in x.stride())
     return DeviceArray(x.data_ptr(), tuple(x.shape), strides, str(x.dtype).removeprefix("torch."), x.get_device())
@@ -116,7 +119,7 @@ def described(x: Tensor) -> DeviceArray:
 
 @operator.register_fake
 def _empty(key: str, inputs: Sequence[Tensor]) -> list[Tensor]:
-    """Room for the outputs, with the leading axes of all inputs."""
+    """Uninitialised outputs with the broadcast leading axes of all inputs."""
     call = registered(key)
     leading = torch.broadcast_shapes(
         *(x.shape[: x.ndim - len(core)] for x, (_, core) in zip(inputs, call.inputs, strict=True))
@@ -127,7 +130,7 @@ def _empty(key: str, inputs: Sequence[Tensor]) -> list[Tensor]:
 def _gradients(
     key: str, inputs: Sequence[Tensor], weights: Sequence[Tensor | None], needed: Sequence[bool]
 ) -> list[Tensor | None]:
-    """By the inputs that need one, summed over the axes along which they were broadcast."""
+    """The gradients with respect to the inputs that need one, summed over the axes along which they were broadcast."""
     call = registered(key)
     by = tuple(name for (name, _), wanted in zip(call.inputs, needed, strict=True) if wanted)
     if not by or all(w is None for w in weights):
@@ -138,7 +141,7 @@ def _gradients(
 
 
 def _moved(key: str, inputs: Sequence[Tensor], axes: Sequence[int | None]) -> list[Tensor]:
-    """The inputs of a call for a further axis: it becomes the first of the leading ones, which broadcast."""
+    """The inputs of a call with an additional axis, which becomes the first of the broadcasting leading axes."""
     cores = [len(core) for _, core in registered(key).inputs]
     most = max(x.ndim - core - (axis is not None) for x, core, axis in zip(inputs, cores, axes, strict=True))
     moved = []
@@ -173,11 +176,12 @@ def _over_axis(
     return results, [0] * len(results)
 
 
-# -- the same for torch.func, which knows no operator with rules of its own ----------------------
+# -- the same for torch.func, which does not support operators with their own rules --------------
 
 
 def _call(key: str, inputs: Sequence[Tensor]) -> Sequence[Tensor]:
-    """The outputs of a call: as one operator in a graph, else so that it can be differentiated forwards, too."""
+    """The outputs of a call: as one operator in a graph, otherwise such that forward-mode differentiation also
+    works."""
     if torch.compiler.is_compiling():
         return torch.ops.dalembert.call(key, inputs)
     if _plain(inputs):
@@ -186,7 +190,7 @@ def _call(key: str, inputs: Sequence[Tensor]) -> Sequence[Tensor]:
 
 
 def _plain(inputs: Sequence[Tensor]) -> bool:
-    """Whether nothing but numbers is asked for, so that the machinery around operators, 100 µs a call, can be left out."""
+    """Whether only values are needed, so that the overhead of operators, 100 µs per call, can be avoided."""
     return (
         not (torch.is_grad_enabled() and any(x.requires_grad for x in inputs))
         and all(type(x) in (Tensor, Parameter) for x in inputs)
@@ -206,7 +210,7 @@ class Differentiable(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        """What derivatives need."""
+        """Save the data needed for derivatives."""
         ctx.key, *tensors = inputs
         ctx.save_for_backward(*tensors)
         ctx.save_for_forward(*tensors)
@@ -226,6 +230,6 @@ class Differentiable(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], key: str, *inputs: Tensor) -> tuple[Any, Any]:
-        """The same over a further axis."""
+        """The outputs over an additional axis."""
         results = _call(key, _moved(key, inputs, in_dims[1:]))
         return results, (0,) * len(results)

@@ -1,9 +1,10 @@
-"""XLA's foreign-function interface, reached with ctypes: a function of C that JAX's compiled programs call.
+"""XLA's foreign-function interface through ctypes: a C function that JAX's compiled programs call.
 
-XLA calls a handler with one structure, the call frame: addresses, types and shapes of the arrays that go in and come out,
-attributes, and what asks for the stream of a GPU. The structures are those of ``xla/ffi/api/c_api.h``, version 0, which XLA
-keeps stable and extends at their ends only. One handler serves all calls of a platform: the attribute ``key`` names the
-call. It is Python: it takes the interpreter's lock, and gives it up while the kernel runs.
+XLA calls a handler with one structure, the call frame: addresses, types and shapes of the input and output arrays,
+attributes, and a function that returns the GPU stream. The structures are those of ``xla/ffi/api/c_api.h``, version 0,
+which XLA keeps stable and extends only at their ends. One handler serves all calls of a platform; the attribute ``key``
+identifies the call. The handler is written in Python: it acquires the interpreter lock and releases it while the kernel
+runs.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from dalembert.arrays import DOUBLE, SINGLE
 from dalembert.foreign.call import ForeignCall, registered
 from dalembert.foreign.device import DeviceArray, run_on_device
 
-MAJOR = 0  # of the interface that is written down here
-EXECUTE = 3  # the stage in which arrays hold values
-METADATA = 1  # the extension with which XLA asks what a handler was written for
-INVALID_ARGUMENT = 3  # the code of an error
+MAJOR = 0  # version of the interface that is declared here
+EXECUTE = 3  # the stage in which arrays contain values
+METADATA = 1  # the extension with which XLA queries the version of a handler
+INVALID_ARGUMENT = 3  # error code
 TYPES: dict[int, np.dtype[Any]] = {11: SINGLE, 12: DOUBLE}
 
 _HEAD: list[Any] = [("struct_size", c_size_t), ("extension", c_void_p)]
@@ -54,7 +55,7 @@ class XlaText(Structure):
 
 
 class XlaAttributes(Structure):
-    """XLA_FFI_Attrs, where all attributes are texts."""
+    """XLA_FFI_Attrs, where all attributes are strings."""
 
     _fields_ = [
         *_HEAD, ("size", c_int64), ("types", POINTER(c_int)), ("names", POINTER(POINTER(XlaText))),
@@ -81,7 +82,7 @@ class XlaOrdinalRequest(Structure):
 
 
 class XlaInterface(Structure):
-    """XLA_FFI_Api: XLA's own functions; those that are not asked for stand as addresses."""
+    """XLA_FFI_Api: XLA's own functions; unused ones are declared as addresses."""
 
     _fields_ = [
         *_HEAD, ("version", XlaVersion), ("internal", c_void_p),
@@ -117,7 +118,7 @@ Run = Callable[[ForeignCall, XlaFrame, Sequence[XlaBuffer], Sequence[XlaBuffer]]
 
 
 def handler_of(run: Run) -> Any:
-    """A handler that runs the call an attribute ``key`` names; an error becomes one of XLA."""
+    """A handler that runs the call named by the attribute ``key``; exceptions are reported as XLA errors."""
 
     def handle(pointer: Any) -> int | None:
         frame: XlaFrame = pointer.contents
@@ -132,7 +133,7 @@ def handler_of(run: Run) -> Any:
         try:
             if frame.stage == EXECUTE:
                 run(registered(_key(frame.attributes)), frame, _listed(frame.inputs), _listed(frame.outputs))
-        except Exception as problem:  # noqa: BLE001  # no error may go through code of C: XLA raises it again
+        except Exception as problem:  # noqa: BLE001  # exceptions must not cross C code; XLA raises the error again
             message = f"{type(problem).__name__}: {problem}".encode()
             made_of = XlaErrorRequest(ctypes.sizeof(XlaErrorRequest), None, message, INVALID_ARGUMENT)
             return frame.interface.contents.create_error(ctypes.byref(made_of))
@@ -142,17 +143,17 @@ def handler_of(run: Run) -> Any:
 
 
 def on_cpu(call: ForeignCall, frame: XlaFrame, inputs: Sequence[XlaBuffer], outputs: Sequence[XlaBuffer]) -> None:
-    """The kernel on memory of the computer, its results written where XLA wants them."""
+    """Run the kernel on host memory and write the results to XLA's buffers."""
     call.run([_array(x) for x in inputs], tuple(_array(x) for x in outputs))
 
 
 def on_cuda(call: ForeignCall, frame: XlaFrame, inputs: Sequence[XlaBuffer], outputs: Sequence[XlaBuffer]) -> None:
-    """The kernel on memory of a GPU, queued on XLA's stream."""
+    """Queue the kernel on GPU memory on XLA's stream."""
     interface = frame.interface.contents
     where = XlaStreamRequest(ctypes.sizeof(XlaStreamRequest), None, frame.context, None)
     interface.get_stream(ctypes.byref(where))
     device = 0
-    if interface.struct_size >= ctypes.sizeof(XlaInterface):  # older ones do not say which GPU it is
+    if interface.struct_size >= ctypes.sizeof(XlaInterface):  # older versions do not report the GPU
         which = XlaOrdinalRequest(ctypes.sizeof(XlaOrdinalRequest), None, frame.context, 0)
         interface.get_ordinal(ctypes.byref(which))
         device = which.ordinal

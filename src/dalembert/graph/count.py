@@ -1,4 +1,4 @@
-"""What a tape costs: its operations, counted."""
+"""The cost of a tape: its operation count."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dalembert.graph.tape import Graph
 
 @dataclass(frozen=True)
 class Operations:
-    """Counted operations. Negations cost nothing on real machines and are not counted."""
+    """Operation counts. Negations cost nothing on real machines and are not counted."""
 
     multiplications: int = 0
     additions: int = 0
@@ -53,26 +53,26 @@ def count(graph: Graph) -> Operations:
 
 
 class Tally:
-    """Operations counted while formulas run."""
+    """A counter of the operations performed while formulas are evaluated."""
 
     def __init__(self) -> None:
         self.counts = dict.fromkeys(FIELD.values(), 0)
 
     def scalar(self) -> Counted:
-        """A quantity to calculate with."""
+        """A new scalar that counts its operations."""
         return Counted(self)
 
     def did(self, field: str) -> None:
-        """One operation more."""
+        """Count one operation."""
         self.counts[field] += 1
 
     def operations(self) -> Operations:
-        """What has been counted so far."""
+        """The counts so far."""
         return Operations(**self.counts)
 
 
 class Counted:
-    """A scalar that counts what is done with it and knows no value: formulas as written.
+    """A scalar without a value that counts the operations applied to it: the cost of formulas as written.
 
     Nothing is shared or simplified: multiplying by 0 or 1 counts like any other multiplication.
     """
@@ -90,7 +90,7 @@ class Counted:
         return self._did("additions")
 
     def __mul__(self, other: object) -> Counted:
-        if isinstance(other, tuple):  # a vector scales itself, entry by entry
+        if isinstance(other, tuple):  # a vector multiplies itself entry by entry
             return NotImplemented
         return self._did("multiplications")
 
@@ -105,19 +105,19 @@ class Counted:
         return self
 
     def sin(self) -> Counted:
-        """One sine more."""
+        """Count one sine."""
         return self._did("sines")
 
     def cos(self) -> Counted:
-        """One cosine more."""
+        """Count one cosine."""
         return self._did("cosines")
 
     def sqrt(self) -> Counted:
-        """One square root more."""
+        """Count one square root."""
         return self._did("square_roots")
 
     def _function(self, *_: object) -> Counted:
-        """One of the other functions more."""
+        """Count one of the other functions."""
         return self._did("functions")
 
     exp = log = tanh = atan2 = ratan2 = asin = acos = _function
@@ -138,7 +138,7 @@ class Counted:
 class Nontrivial(Counted):
     """A scalar that does not count trivial operations: multiplying by 0, 1 or −1, and adding 0.
 
-    Still nothing is shared: what is written twice counts twice.
+    Nothing is shared: an expression that is written twice counts twice.
     """
 
     __slots__ = ()

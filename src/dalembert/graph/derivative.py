@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from dalembert.graph.tape import Expr, Graph
 
-# of each operation with the value f of operands x, y, …: ∂f/∂x, ∂f/∂y, …; what vanishes is the float 0.0, not a line
+# for each operation with value f and operands x, y, …: ∂f/∂x, ∂f/∂y, …; zero derivatives are the float 0.0, not a line
 SLOPES: dict[str, Callable[..., tuple[Expr | float, ...]]] = {
     "add": lambda f, x, y: (1.0, 1.0),
     "sub": lambda f, x, y: (1.0, -1.0),
@@ -42,7 +42,7 @@ def _is_zero(x: Expr | float) -> bool:
 
 
 def forward(graph: Graph, outputs: Sequence[Expr | float], seeds: dict[int, Expr | float]) -> list[Expr | float]:
-    """The derivative of each output along the direction that ``seeds`` gives for input lines."""
+    """The derivative of each output along the direction given by ``seeds`` for the input lines."""
     dots: dict[int, Expr | float] = dict(seeds)
     lines = [y.line for y in outputs if isinstance(y, Expr)]
     for line in range(max(lines, default=-1) + 1):
@@ -58,7 +58,7 @@ def forward(graph: Graph, outputs: Sequence[Expr | float], seeds: dict[int, Expr
 
 
 def gradient(graph: Graph, output: Expr | float, inputs: Sequence[Expr]) -> list[Expr | float]:
-    """∂output/∂input for every input, in one sweep back over the tape."""
+    """∂output/∂input for every input, in one backward sweep over the tape."""
     if not isinstance(output, Expr):
         return [0.0] * len(inputs)
     wanted = {x.line for x in inputs}

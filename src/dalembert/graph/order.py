@@ -1,7 +1,7 @@
-"""The order of a tape's lines: any order in which a line stands after those that it reads gives the same numbers.
+"""The order of a tape's lines: every order in which a line follows its operands gives the same numbers.
 
-What differs is how many values wait at once to be read again. A machine with fewer registers than that writes some of them
-to memory and reads them back.
+What differs is the number of values that are live at the same time. A machine with fewer registers must spill some of
+them to memory and reload them.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dalembert.graph.tape import Graph
 
 
 def eased(graph: Graph) -> Graph:
-    """The tape in an order in which few values wait: its own, or that in which its outputs come to be, each with just what
-    it needs that is not there yet."""
+    """The tape in an order with few live values: its own, or that of its outputs, each preceded only by the operands
+    that it still needs."""
     live = live_lines(graph)
     own = [line for line in range(len(graph.nodes)) if live[line]]
     orders = (own, _by_need(graph, sorted(set(graph.outputs))))
@@ -22,12 +22,12 @@ def eased(graph: Graph) -> Graph:
 
 
 def by_outputs(graph: Graph) -> Graph:
-    """The tape in an order in which its outputs come to be one after the other."""
+    """The tape in an order in which its outputs are computed one after the other."""
     return rewritten(graph, _by_need(graph, graph.outputs))
 
 
 def most_waiting(graph: Graph, order: list[int]) -> int:
-    """The largest number of values that wait at once to be read; inputs and constants can be had at any time."""
+    """The largest number of simultaneously live values; inputs and constants are always available and do not count."""
     last = {operand: place for place, line in enumerate(order) for operand in graph.operands(line)}
     read: dict[int, list[int]] = {}
     for line, place in last.items():
@@ -45,7 +45,7 @@ def _computed(graph: Graph, line: int) -> bool:
 
 
 def _by_need(graph: Graph, wanted: list[int]) -> list[int]:
-    """All lines that are wanted or needed for it, what is needed first before it."""
+    """The requested lines and their operands, with operands first."""
     order: list[int] = []
     seen: set[int] = set()
     stack = [(line, False) for line in reversed(wanted)]

@@ -1,4 +1,4 @@
-"""Passes over a finished tape: each takes a graph and gives a new one."""
+"""Passes over a finished tape: each takes a graph and returns a new one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dalembert.graph.tape import Graph
 
 
 def live_lines(graph: Graph) -> list[bool]:
-    """Which lines the outputs need."""
+    """The lines that the outputs need."""
     nodes = graph.nodes
     live = [False] * len(nodes)
     for k in graph.outputs:
@@ -35,15 +35,15 @@ def use_counts(graph: Graph) -> list[int]:
 
 
 def pruned(graph: Graph) -> Graph:
-    """The lines that the outputs need, written anew; the rules have been tried on them already.
+    """A new graph with only the lines that the outputs need; no rules are tried again.
 
-    All inputs stay, needed or not: they are the signature.
+    All inputs are kept, needed or not, because they form the signature.
     """
     return rewritten(graph, [line for line, live in enumerate(live_lines(graph)) if live])
 
 
 def rewritten(graph: Graph, order: Iterable[int]) -> Graph:
-    """These lines, all that the outputs need, in this order."""
+    """A new graph with these lines, which include all that the outputs need, in this order."""
     new, moved = _begun(graph)
     for line in order:
         op, args = graph.nodes[line]
@@ -58,7 +58,7 @@ def rewritten(graph: Graph, order: Iterable[int]) -> Graph:
 
 
 def _begun(graph: Graph) -> tuple[Graph, list[int]]:
-    """A new tape with the inputs of another, and where each line of the other stands on it, once it does."""
+    """A new tape with the inputs of another, and a map from lines of the old tape to lines of the new one."""
     new, moved = Graph(), [-1] * len(graph.nodes)
     for line in graph.inputs:
         moved[line] = new.input(graph.nodes[line][1][0]).line
@@ -66,9 +66,9 @@ def _begun(graph: Graph) -> tuple[Graph, list[int]]:
 
 
 def factored(graph: Graph) -> Graph:
-    """x y ± x z → x (y ± z) where neither product is used for anything else: one multiplication less.
+    """x y ± x z → x (y ± z) if neither product is used elsewhere: one multiplication fewer.
 
-    Repeated until nothing changes, since a factored sum may be a factor again.
+    Repeated until nothing changes, because a factored sum may itself be a factor.
     """
     while True:
         uses = use_counts(graph)
@@ -85,9 +85,9 @@ def factored(graph: Graph) -> Graph:
 
 
 def _factored_once(graph: Graph, lone: list[bool]) -> Graph:
-    """One round, over the sums of two products that nothing else needs, which ``lone`` marks.
+    """One round over the sums of two products that are used nowhere else, which ``lone`` marks.
 
-    Rules are tried where an operand has changed: nothing else can have become simpler.
+    Rules are tried only where an operand has changed, because nothing else can have become simpler.
     """
     new, moved = _begun(graph)
     changed = [False] * len(moved)

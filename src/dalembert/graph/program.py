@@ -1,9 +1,9 @@
-"""Programs: the same few functions called over and over on a memory of named slots.
+"""Programs: the same few functions called repeatedly on a memory of named slots.
 
-A rollout is a program: one pass calls functions in order, every call reads some slots and writes
-others; a step may take several passes, and a rollout takes many steps. What the functions compute
-is not known here. :func:`perform` runs one step in plain Python, on floats or on arrays;
-:mod:`dalembert.emit.rollout` makes one compiled loop of the whole.
+A rollout is a program: one pass calls functions in order, and every call reads some slots and writes
+others; a step may take several passes, and a rollout takes many steps. This module does not know what
+the functions compute. :func:`perform` runs one step in plain Python, on floats or on arrays;
+:mod:`dalembert.emit.rollout` compiles the whole program to one loop.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ class Call:
 
     inputs   slots it reads
     outputs  other slots it writes
-    when     a slot of one number: the call is made only if it is not 0 somewhere
-    again    a slot of one number that it writes: the call is repeated while it is not 0 somewhere
+    when     a slot of one number: the call is made only if it is non-zero for some state
+    again    a slot of one number that it writes: the call is repeated while it is non-zero for some state
     carry    (from, to): copied before every repetition
     """
 
@@ -34,16 +34,16 @@ class Call:
 
 @dataclass(frozen=True)
 class Program:
-    """What a step does.
+    """A program: the calls of a step and the slots they work on.
 
-    sizes     how many numbers each slot holds
+    sizes     number of values in each slot
     calls     one pass
-    carry     (from, to): copied when a pass is over
-    state     slots that go from step to step; their initial values are given, and they are recorded
-    inner     slots that are 0 when a step begins
-    stepwise  slots given anew for every step
+    carry     (from, to): copied at the end of a pass
+    state     slots that persist from step to step; their initial values are inputs, and they are recorded
+    inner     slots that are 0 at the beginning of a step
+    stepwise  slots with a new value for every step
     constant  slots given once
-    again     a slot of one number: while it is not 0, the step takes another pass
+    again     a slot of one number: while it is non-zero, the step takes another pass
     """
 
     sizes: Mapping[str, int]
@@ -59,21 +59,22 @@ class Program:
         for call in self.calls:
             both = set(call.inputs) & set(call.outputs)
             if both:
-                raise ValueError(f"{call.function} would overwrite what it reads: {', '.join(sorted(both))}")
+                raise ValueError(f"{call.function} would overwrite slots that it reads: {', '.join(sorted(both))}")
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The slots that are given, in order: state and constants, which are read once, then what each step has anew."""
+        """The input slots, in order: state and constants, which are read once, then the slots with a value per step."""
         return (*self.state, *self.constant, *self.stepwise)
 
     def cores(self) -> list[tuple[str, ...]]:
-        """The core axes of all arrays: (k) of state and constants, (s,k) of s steps, (m,k) of the state at m instants."""
+        """The core axes of all arrays: (k) for state and constants, (s,k) for s steps, (m,k) for the state at m
+        instants."""
         leading = [*[()] * (len(self.state) + len(self.constant)), *[("s",)] * len(self.stepwise)]
         given = [(*axes, str(self.sizes[x])) for axes, x in zip(leading, self.inputs, strict=True)]
         return [*given, *(("m", str(self.sizes[x])) for x in self.state)]
 
     def signature(self) -> str:
-        """The same in NumPy's notation."""
+        """The core axes in NumPy's signature notation."""
         cores = [f"({','.join(core)})" for core in self.cores()]
         return ",".join(cores[: len(self.inputs)]) + "->" + ",".join(cores[len(self.inputs) :])
 
@@ -88,7 +89,7 @@ def perform(
     zero: Callable[[int], Any],
     holds: Callable[[Any], bool],
 ) -> None:
-    """One step. ``zero(k)`` makes a slot of k zeros; ``holds(slot)`` says whether it is not 0 somewhere."""
+    """One step. ``zero(k)`` returns a slot of k zeros; ``holds(slot)`` tells whether it is non-zero for some state."""
     for slot in program.inner:
         memory[slot] = zero(program.sizes[slot])
     while True:
@@ -101,7 +102,7 @@ def perform(
 
 
 def repeat(call: Call, function: Function, memory: MutableMapping[str, Any], holds: Callable[[Any], bool]) -> None:
-    """The call, as often as it asks for."""
+    """The call, repeated as often as it requests."""
     while True:
         memory.update(zip(call.outputs, function(*(memory[x] for x in call.inputs)), strict=True))
         if call.again is None or not holds(memory[call.again]):

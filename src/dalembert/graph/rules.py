@@ -1,8 +1,8 @@
-"""Simplification rules, one line of algebra each, tried on every operation before it is written.
+"""Simplification rules, one line of algebra each, tried on every operation before it is recorded.
 
-In a rule ``x y z`` stand for anything and ``c d`` for constants; ``if`` names a condition on the
-constants. The lines are the rules: they are parsed here, and the tests evaluate both sides of each
-of them at random values.
+In a rule, ``x y z`` match any expression and ``c d`` match constants; ``if`` states a condition on the
+constants. The text below is the source of the rules: it is parsed here, and the tests evaluate both
+sides of each rule at random values.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ COMMUTES = ("add", "mul")
 
 Pattern = tuple[Any, ...]  # ("any", name) | ("const", name) | ("value", float) | (op, pattern, …)
 Bindings = dict[str, int]  # name in a rule → line
-Reading = Callable[[list[Any], tuple[int, ...]], "Bindings | None"]  # of a tape's nodes and the operands' lines
+Reading = Callable[[list[Any], tuple[int, ...]], "Bindings | None"]  # from a tape's nodes and the lines of the operands
 
 
 def _pattern(tree: ast.expr) -> Pattern:
@@ -96,7 +96,7 @@ class Rule:
 
     @staticmethod
     def parse(text: str) -> Rule:
-        """Read one line of the table above."""
+        """The rule in one line of the table above."""
         left, _, rest = text.partition("->")
         right, _, condition = rest.partition(" if ")
         sides = [_pattern(ast.parse(side.strip(), mode="eval").body) for side in (left, right)]
@@ -104,14 +104,14 @@ class Rule:
 
 
 class RuleSet:
-    """Rules with an index by what the operands are, so that most operations meet no rule at all."""
+    """Rules indexed by the operations of their operands, so that most operations need no matching at all."""
 
     def __init__(self, text: str) -> None:
         self.rules = [Rule.parse(line) for line in text.splitlines() if line.strip()]
         self._index: dict[tuple[str, ...], list[tuple[Reading, Pattern]]] = {}
 
     def rewrite(self, graph: Graph, heads: tuple[str, ...], lines: tuple[int, ...]) -> int | None:
-        """The line of the simpler expression for ``op(lines)``, or None when no rule fits.
+        """The line of the simpler expression for ``op(lines)``, or None if no rule matches.
 
         ``heads`` are the operation and those of its operands.
         """
@@ -142,7 +142,7 @@ def _arrangements(pattern: Pattern) -> Iterator[Pattern]:
 
 
 def _may_match(pattern: Pattern, heads: tuple[str, ...]) -> bool:
-    """Whether the operands' own operations allow a match; looks one level down."""
+    """Whether the operations of the operands allow a match; looks one level down."""
     return pattern[0] == heads[0] and all(
         part[0] in ("any", head) or (part[0] == "value" and head == "const")
         for part, head in zip(pattern[1:], heads[1:], strict=True)
@@ -150,10 +150,10 @@ def _may_match(pattern: Pattern, heads: tuple[str, ...]) -> bool:
 
 
 def _reading(pattern: Pattern, condition: str) -> Reading:
-    """The function that reads operands as those of ``pattern``, in this order: what the names stand for, or None.
+    """The function that matches operands with those of ``pattern``, in this order: the bindings of the names, or None.
 
-    It is written as Python text, since it is asked of every operation. The operands' own operations, one level
-    down, are known to fit.
+    It is generated as Python source for speed, because it is called for every operation. The operations of the
+    operands, one level down, are known to match.
     """
     bound: dict[str, str] = {}
     tests: list[str] = []
@@ -167,7 +167,7 @@ def _reading(pattern: Pattern, condition: str) -> Reading:
 
 
 def _test(pattern: Pattern, line: str, bound: dict[str, str], tests: list[str], known: bool = False) -> None:
-    """Append what must hold for what stands on ``line`` to be read as ``pattern``."""
+    """Append the conditions under which the expression on ``line`` matches ``pattern``."""
     kind, *parts = pattern
     if kind == "value":
         tests.append(f"nodes[{line}] == ('const', ({parts[0]!r},))")

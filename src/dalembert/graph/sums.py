@@ -1,16 +1,17 @@
 """Fewer additions and multiplications in sums: the last pass, over whole sums instead of single lines.
 
-A tape adds two things at a time; here every sum is seen whole, as Σ coefficient × term, and signs and
-constant factors belong to the coefficients. That shows what the rules for single lines cannot see:
+A tape adds two operands at a time; here every sum is considered as a whole, Σ coefficient × term, with signs
+and constant factors as part of the coefficients. This reveals simplifications that the rules for single
+lines cannot find:
 
-* y − x is −(x − y), wherever the two stand;
-* c (x + y) + d (x − y) is (c + d) x + (c − d) y where one of the sums is needed for nothing else;
-* x y + … + x z is x (y + z) + …, whatever stands between them;
+* y − x is −(x − y), wherever the two occur;
+* c (x + y) + d (x − y) is (c + d) x + (c − d) y if one of the sums is used nowhere else;
+* x y + … + x z is x (y + z) + …, whatever is between them;
 * c x + … + c y is c (x + y) + …;
 * two terms that several sums have in common are added once.
 
-Every step is taken only where it lowers the number of operations. The result must not be simplified
-by the rules again: they would write −(x − y) as y − x, a second subtraction.
+A step is taken only if it reduces the number of operations. The rules must not be applied to the result
+again: they would rewrite −(x − y) as y − x, a second subtraction.
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ from dalembert.graph.tape import Expr, Graph
 
 Terms = dict[int, float]  # term → coefficient
 Scaled = tuple[float, int]  # coefficient × term
-Signed = tuple[bool, Expr]  # whether it is to be taken negative
+Signed = tuple[bool, Expr]  # whether it is negated
 Pair = tuple[int, int, float, float]  # two terms and their coefficients
-ONE = 0  # the term of constants
-LONG = 48  # sums of more terms are not searched for pairs: their number grows with the square
+ONE = 0  # the constant term
+LONG = 48  # longer sums are not searched for pairs, whose number grows quadratically
 ROUNDING = 2.3e-16
 ODD = ("sin", "tanh", "asin", "sign")  # f(−x) = −f(x)
 
 
 def condensed(graph: Graph) -> Graph:
-    """The same values from fewer operations."""
+    """A graph that computes the same values with fewer operations."""
     best = graph
     for _ in range(4):
         sums = Sums(best)
@@ -55,7 +56,7 @@ def cost(graph: Graph) -> int:
 
 
 def price(terms: Terms) -> int:
-    """Operations of one sum: equal coefficients are multiplied once, for all their terms together."""
+    """The number of operations of one sum: terms with equal coefficients are multiplied together, once."""
     return max(0, len(terms) - 1) + len({abs(c) for b, c in terms.items() if b != ONE and abs(c) != 1.0})
 
 
@@ -64,7 +65,7 @@ def _saving(pair: Pair, times: int) -> int:
 
 
 def added(terms: Terms, term: int, c: float) -> None:
-    """terms += c × term; what cancels to rounding is gone."""
+    """terms += c × term; a coefficient that cancels up to rounding is removed."""
     had = terms.get(term, 0.0)
     total = had + c
     if abs(total) <= ROUNDING * abs(c):
@@ -74,7 +75,7 @@ def added(terms: Terms, term: int, c: float) -> None:
 
 
 class Sums:
-    """A graph with whole sums. ``ops[k]`` is what term k is; where that is "sum", ``sums[k]`` says of what."""
+    """A graph with whole sums. ``ops[k]`` is the operation of term k; if it is "sum", ``sums[k]`` holds its terms."""
 
     def __init__(self, graph: Graph) -> None:
         self.ops: list[tuple[str, tuple[Any, ...]]] = [("one", ())]
@@ -91,16 +92,16 @@ class Sums:
                 self.held[line] = (args[0], ONE)
                 continue
             c, term = self._operation(op, [self.held[a] for a in args])
-            if abs(c) != 1.0 and uses[line] > 1:  # needed several times: multiplied once
+            if abs(c) != 1.0 and uses[line] > 1:  # used several times: multiplied once
                 c, term = self._sum({term: c})
             self.held[line] = (c, term)
         self.outputs = [self.held[k] for k in graph.outputs]
-        self.read = len(self.ops)  # terms beyond this one are new
+        self.read = len(self.ops)  # later terms are new
 
     # -- reading the tape ------------------------------------------------------------------------
 
     def _term(self, op: str, args: tuple[Any, ...], terms: Terms | None = None) -> int:
-        """The term that these words name: an operation, or the sum of ``terms``; a new one the first time."""
+        """The term of this operation or of the sum ``terms``; created the first time."""
         key = (op, args)
         if key not in self.known:
             self.known[key] = len(self.ops)
@@ -110,7 +111,7 @@ class Sums:
         return self.known[key]
 
     def _sum(self, terms: Terms) -> Scaled:
-        """A sum as a term, its sign outside: the first coefficient is positive."""
+        """A sum as a term, normalised so that its first coefficient is positive, and its sign."""
         if not terms:
             return 0.0, ONE
         sign = 1.0 if next(iter(terms.values())) > 0 else -1.0
@@ -118,7 +119,7 @@ class Sums:
         return sign, self._term("sum", tuple(positive.items()), positive)
 
     def _whole(self, x: Scaled) -> int:
-        """The term that is c × term itself."""
+        """The term equal to c × term."""
         c, term = x
         return term if c == 1.0 else self._term("scaled", (self._term("one", (term, c), {term: c}),))
 
@@ -144,15 +145,15 @@ class Sums:
             return 1.0 if op == "cos" else sign, self._term(op, (self._whole((sign * c, term)),))
         return 1.0, self._term(op, tuple(self._whole(v) for v in x))
 
-    # -- what is used, and how often -------------------------------------------------------------
+    # -- uses of terms ---------------------------------------------------------------------------
 
     def operands(self, term: int) -> tuple[int, ...]:
-        """What a term is made of."""
+        """The operands of a term."""
         op, args = self.ops[term]
         return tuple(self.sums[term]) if op == "sum" else () if op in ("input", "one") else args
 
     def order(self) -> list[int]:
-        """The terms that are needed, operands first."""
+        """The needed terms, operands first."""
         done: dict[int, None] = {}
         waiting = [(term, False) for _, term in reversed(self.outputs)]
         while waiting:
@@ -167,7 +168,7 @@ class Sums:
         return list(done)
 
     def uses(self) -> list[int]:
-        """How often each term is needed."""
+        """The number of uses of each term."""
         counts = [0] * len(self.ops)
         for term in self.order():
             for k in self.operands(term):
@@ -177,13 +178,13 @@ class Sums:
         return counts
 
     def needed_sums(self) -> list[int]:
-        """The sums among the terms that are needed, operands first."""
+        """The sums among the needed terms, operands first."""
         return [term for term in self.order() if self.ops[term][0] == "sum"]
 
     # -- the steps -------------------------------------------------------------------------------
 
     def inline(self) -> None:
-        """A sum that only one other sum needs becomes a part of that."""
+        """Merge a sum that is used by only one other sum into that sum."""
         uses = self.uses()
         for term in self.needed_sums():
             terms: Terms = {}
@@ -196,7 +197,7 @@ class Sums:
             self.sums[term] = terms
 
     def expand(self) -> None:
-        """Write out one or two of a sum's terms, themselves sums, where that makes it cheaper."""
+        """Expand one or two terms of a sum that are themselves sums, if that is cheaper."""
         uses = self.uses()
         for term in self.needed_sums():
             while self._expanded(term, uses):
@@ -231,7 +232,7 @@ class Sums:
         return not self.sums[a].keys().isdisjoint(self.sums[b])
 
     def factor(self) -> None:
-        """x y + x z → x (y + z) for products that nothing else needs."""
+        """x y + x z → x (y + z) for products that are used nowhere else."""
         uses = self.uses()
         for term in self.needed_sums():
             while self._factored(term, uses):
@@ -272,7 +273,7 @@ class Sums:
         return True
 
     def share(self) -> None:
-        """Pairs of terms that several sums have in common, from the one that saves most."""
+        """Extract pairs of terms that several sums have in common, the most profitable first."""
         where: dict[Pair, dict[int, None]] = {}
         for term in self.needed_sums():
             self._note(term, where, True)
@@ -283,7 +284,7 @@ class Sums:
             owners = list(where.get(pair, ()))
             if len(owners) < 2:
                 continue
-            if -_saving(pair, len(owners)) != promised:  # fewer than when it was queued
+            if -_saving(pair, len(owners)) != promised:  # fewer occurrences than when it was queued
                 heapq.heappush(queue, (-_saving(pair, len(owners)), pair))
                 continue
             a, b, c, d = pair
@@ -303,7 +304,7 @@ class Sums:
                     heapq.heappush(queue, (-_saving(p, len(where[p])), p))
 
     def _note(self, term: int, where: dict[Pair, dict[int, None]], enter: bool) -> list[Pair]:
-        """Enter or strike out all pairs of a sum's terms."""
+        """Add or remove all pairs of a sum's terms."""
         terms = self.sums[term]
         if len(terms) > LONG:
             return []
@@ -323,7 +324,7 @@ class Sums:
     # -- writing a tape --------------------------------------------------------------------------
 
     def written(self, old: Graph) -> Graph:
-        """A new tape, in the order of the old one and each addition as soon as it can be done."""
+        """A new tape in the order of the old one, with each addition as early as possible."""
         writer = Writer(Graph(simplify=False))
         value: dict[int, Signed] = {ONE: (False, writer.constant(1.0))}
         for line in old.inputs:
@@ -351,7 +352,7 @@ class Sums:
 
 
 class Writer:
-    """A tape being written, with the time at which each line is to be done."""
+    """A tape being written, with the time at which each line is to be computed."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -370,7 +371,7 @@ class Writer:
         return x
 
     def apply(self, op: str, *args: Expr, at: int = 0) -> Expr:
-        """An operation, at this time or as soon as its operands are there."""
+        """An operation, at this time or as soon as its operands are available."""
         x = self.graph.apply(op, *args)
         self.time.setdefault(x.line, max(at, *(self.time[a.line] for a in args)))
         return x
@@ -395,7 +396,7 @@ class Writer:
         return self._added(parts) if parts else (False, self.constant(0.0))
 
     def _added(self, parts: list[Signed]) -> Signed:
-        """The earliest first, so that few values wait; the sum has the sign of the first."""
+        """Add the earliest operands first, so that few values are live; the sum has the sign of the first."""
         parts = sorted(parts, key=lambda part: (self.time[part[1].line], part[1].line))
         minus, total = parts[0]
         for k, (other, x) in enumerate(parts[1:], 2):

@@ -1,10 +1,11 @@
-"""The tape: one append-only list of operations a trace, each written at most once.
+"""The tape: one append-only list of operations per trace, each recorded at most once.
 
-A node is ``(op, args)``: ``("mul", (3, 7))`` multiplies what lines 3 and 7 hold. There is one node
-type and no robots here. Writing the same operation twice gives the same line (hash-consing),
-operations on constants are done at once, and the one-line rules of :mod:`dalembert.graph.rules`
-are tried on everything that is about to be written. Operands of ``+`` and ``*`` are ordered by
-their line, never by memory address, so the same trace gives the same tape, byte for byte.
+A node is ``(op, args)``: ``("mul", (3, 7))`` multiplies the values of lines 3 and 7. There is only one
+node type, and nothing here depends on robots. Recording the same operation twice gives the same line
+(hash-consing), operations on constants are evaluated immediately, and the rules of
+:mod:`dalembert.graph.rules` are tried on every operation before it is recorded. Operands of ``+`` and
+``*`` are ordered by their line, never by memory address, so the same trace gives the same tape, byte
+for byte.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ ANOTHER = "an expression of another graph was used; each trace has its own tape"
 
 
 class Graph:
-    """One trace: inputs, constants and operations, in the order in which they were first written."""
+    """One trace: inputs, constants and operations, in the order in which they were first recorded."""
 
     def __init__(self, simplify: bool = True) -> None:
         self.nodes: list[Node] = []
@@ -61,29 +62,30 @@ class Graph:
         self._rules = ALGEBRA if simplify else None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Rules are functions that are made when they are read; a tape that travels takes those that are there."""
+        """State for pickling, without the rules, which are generated functions; unpickling uses those of the
+        process."""
         return self.__dict__ | {"_rules": self._rules is not None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _rules=ALGEBRA if state["_rules"] else None)
 
     def input(self, name: str) -> Expr:
-        """A new input; names are for people and must differ."""
+        """A new input; names are for display and must be unique."""
         line = self._write(("input", (name,)), ("input", name))
         if line not in self.inputs:
             self.inputs.append(line)
         return Expr(self, line)
 
     def constant(self, value: float) -> Expr:
-        """A constant, kept apart by its bits: 0.0 and −0.0 are two constants."""
+        """A constant, identified by its bits: 0.0 and −0.0 are two constants."""
         return Expr(self, self._constant(float(value)))
 
     def on(self, line: int) -> Expr:
-        """What stands on a line."""
+        """The expression on a line."""
         return Expr(self, line)
 
     def output(self, values: Iterable[Expr | float]) -> None:
-        """Append to what the graph computes."""
+        """Append to the outputs of the graph."""
         self.outputs.extend(self.lift(v).line for v in values)
 
     def lift(self, value: Any) -> Expr:
@@ -95,11 +97,11 @@ class Graph:
         return self.constant(value)
 
     def apply(self, op: str, *args: Expr) -> Expr:
-        """Write one operation, unless it folds, simplifies, or stands on the tape already."""
+        """The expression of an operation, recorded unless it folds, simplifies, or is already on the tape."""
         return Expr(self, self.line_of(op, tuple([a.line for a in args])))
 
     def line_of(self, op: str, lines: tuple[int, ...]) -> int:
-        """The same by lines: where the operation's value stands. What was asked once is looked up."""
+        """The line of an operation, given the lines of its operands. Results are memoised."""
         key = (op, lines)
         line = self._lines.get(key)
         if line is None:
@@ -115,7 +117,7 @@ class Graph:
         return self.copy_of(op, lines) if better is None else better
 
     def copy_of(self, op: str, lines: tuple[int, ...]) -> int:
-        """The line of an operation that neither folds nor simplifies: no rule is tried."""
+        """The line of an operation that neither folds nor simplifies; no rules are tried."""
         node = (op, lines[::-1]) if op in COMMUTES and lines[0] > lines[1] else (op, lines)
         return self._write(node, node)
 
@@ -144,7 +146,7 @@ class Graph:
         return () if op in ("const", "input") else args
 
     def __str__(self) -> str:
-        """Every line, in words: ``%12 = mul %3 %7``."""
+        """The tape as text, one line per operation: ``%12 = mul %3 %7``."""
         text = []
         for line, (op, args) in enumerate(self.nodes):
             words = " ".join(f"%{a}" for a in args) if op in OPERATIONS else str(args[0])
@@ -154,7 +156,7 @@ class Graph:
 
 
 def _operator(op: str, swap: bool = False) -> Callable[[Expr, Any], Any]:
-    """A method of two operands, the other an expression or a number; with ``swap`` the other comes first."""
+    """A method of two operands, where the other is an expression or a number; with ``swap`` the other comes first."""
 
     def operate(self: Expr, other: Any) -> Any:
         graph = self.graph
@@ -172,10 +174,10 @@ def _operator(op: str, swap: bool = False) -> Callable[[Expr, Any], Any]:
 
 
 class Expr:
-    """A scalar on the tape: what the equations calculate with while they are traced."""
+    """A scalar on the tape, with which the equations compute while they are traced."""
 
     __slots__ = ("graph", "line")
-    # NumPy must hand arrays back to us instead of making arrays of expressions by itself
+    # NumPy must leave operations with arrays to this class instead of creating arrays of expressions itself
     __array_ufunc__ = None
 
     def __init__(self, graph: Graph, line: int) -> None:
@@ -192,7 +194,7 @@ class Expr:
 
     def __bool__(self) -> bool:
         raise TypeError(
-            "an expression has no value while it is traced, so nothing can be decided by it: use less and select"
+            "an expression has no value while it is traced, so it cannot control a branch: use less and select"
         )
 
     def sqrt(self) -> Expr:
@@ -253,7 +255,7 @@ class Expr:
 
 
 def evaluate(graph: Graph, inputs: Sequence[Any], operations: dict[str, Callable[..., Any]] = OPERATIONS) -> list[Any]:
-    """Run the tape in plain Python: on floats, or on what the ``operations`` are for."""
+    """The outputs of the tape, evaluated in plain Python on floats or on the type that ``operations`` support."""
     held: list[Any] = [math.nan] * len(graph.nodes)
     given = dict(zip(graph.inputs, inputs, strict=True))
     for line, (op, args) in enumerate(graph.nodes):

@@ -1,1 +1,1 @@
-"""What can be known of an arm from its motion: regressor, base parameters, estimates, S 7.4."""
+"""Identification of an arm from its motion: regressor, base parameters, estimates, S 7.4."""

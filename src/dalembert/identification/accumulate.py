@@ -1,12 +1,12 @@
 """Least squares over logs of any length, without ever holding the stacked regressor of S (7.85).
 
-Every joint's equations are taken in blocks of rows; a block is put under the triangle R of what came
-before and the two are made a triangle again by Householder reflections (LAPACK's tpqrt). RᵀR = ȲᵀȲ, but
-Ȳ itself is never squared: the condition number stays that of Ȳ, and memory stays that of one block.
+Every joint's equations are processed in blocks of rows; each block is stacked below the triangle R of the preceding
+ones, and Householder reflections (LAPACK's tpqrt) restore the triangle. RᵀR = ȲᵀȲ, but Ȳ itself is never squared: the
+condition number stays that of Ȳ, and memory is bounded by one block.
 
-The joints are kept apart until the end: joint i feels only the columns of the links it moves (S (7.80)),
-so its triangle is small; joints may be weighted afterwards, as often as one likes; and the sequential procedure of
-S 7.4, from the last joint to the first, finds its equations ready.
+The joints are kept apart until the end: only the columns of the links that it moves act on joint i (S (7.80)), so its
+triangle is small; joints can be weighted afterwards, any number of times; and the sequential procedure of S 7.4, from
+the last joint to the first, can use its equations directly.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from dalembert.identification.covariance import Segments
 
 Array = NDArray[np.float64]
 
-PANEL = 8  # columns that tpqrt handles together: the fastest for 20 to 90 columns
-RANK = 1e-11  # singular values of R (columns of length one), beside the largest, that are rounding
+PANEL = 8  # columns per panel of tpqrt: the fastest choice for 20 to 90 columns
+RANK = 1e-11  # relative to the largest: smaller singular values of R (columns of length one) are rounding errors
 
 
 @brief
 @dataclass(frozen=True)
 class TriangularSystem:
-    """What least squares needs of any number of equations Yπ = τ.
+    """The data of any number of equations Yπ = τ that least squares needs.
 
     R        (p, p) upper triangular, RᵀR = YᵀY
     z        (p,), Rᵀz = Yᵀτ: the estimates solve Rπ = z
     rss      the sum of squares of τ that no π can explain
-    rows     how many equations there were
-    columns  (p,) the base parameters that R's columns stand for
+    rows     number of equations
+    columns  (p,) the base parameters of R's columns
     """
 
     R: Array
@@ -50,7 +50,7 @@ class TriangularSystem:
 
 
 def taken_in(R: Array, equations: Array) -> Array:
-    """The triangle R of [Y, τ] with more equations, rows of [Y, τ]."""
+    """The triangle R of [Y, τ] extended by more equations, rows of [Y, τ]."""
     with extra("identify", "identification"):
         from scipy.linalg.lapack import dtpqrt
 
@@ -58,9 +58,9 @@ def taken_in(R: Array, equations: Array) -> Array:
 
 
 def triangle(equations: Array, rows: int, columns: NDArray[np.intp]) -> TriangularSystem:
-    """The triangle of equations [Y, τ]; the diagonal of R is not negative.
+    """The triangle of equations [Y, τ]; the diagonal of R is nonnegative.
 
-    Where Y's columns are dependent, what of z no π reaches is counted with rss: R and z still have RᵀR = YᵀY and
+    If Y's columns are dependent, the part of z that no π can reach is added to rss: R and z still satisfy RᵀR = YᵀY and
     Rᵀz = Yᵀτ.
     """
     p = len(columns)
@@ -77,10 +77,10 @@ def triangle(equations: Array, rows: int, columns: NDArray[np.intp]) -> Triangul
 
 @dataclass(frozen=True)
 class JointTriangles:
-    """A triangle for every joint's own equations, each of those of ``size`` base parameters that the joint feels.
+    """One triangle per joint for its own equations, in those of ``size`` base parameters that act on the joint.
 
-    lag       by how much the torques were moved back in them (s)
-    segments  the Gram matrices of the same equations, segment by segment of time
+    lag       compensated delay of the torques in them (s)
+    segments  the Gram matrices of the same equations, per segment of time
     """
 
     joints: tuple[TriangularSystem, ...]
@@ -89,7 +89,7 @@ class JointTriangles:
     segments: Segments | None = None
 
     def together(self, weights: Array | None = None) -> TriangularSystem:
-        """One triangle of all joints, joint i's equations times ``weights[i]``: 1/σ_i to weight by noise."""
+        """One triangle of all joints, the equations of joint i multiplied by ``weights[i]``: 1/σ_i to weight by noise."""
         stacked = []
         for joint, weight in zip(self.joints, np.ones(len(self.joints)) if weights is None else weights, strict=True):
             wide = np.zeros((len(joint.z) + 1, self.size + 1))  # [[R, z], [0, √rss]], the triangle of [Y, τ]
@@ -99,6 +99,6 @@ class JointTriangles:
 
 
 def column_lengths(A: ArrayLike) -> Array:
-    """The length of every column, 1 where it is zero: what columns are divided by to have length one."""
+    """The length of every column, or 1 if it is zero: the divisors that scale columns to length one."""
     length = np.linalg.norm(A, axis=0)
     return np.where(length > 0, length, 1.0)

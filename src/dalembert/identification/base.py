@@ -1,10 +1,10 @@
-"""Base parameters: the fewest numbers that determine the torques, and what each of them is made of.
+"""Base parameters: the smallest set of numbers that determines the torques, and their composition.
 
-Of S's 13n parameters some move nothing (zero columns of Y) and some are felt only together (dependent
-columns). Here the columns are taken in a fixed order, link after link from the base, of every link the
-tensor first, then the first moments, then the mass; a column that those before it can replace is
-dependent. What an outer link shares with an inner one is so counted with the inner one, as Gautier and
-Khalil do, and Y_dependent = Y_independent X, so that π_base = π_independent + X π_dependent.
+Some of S's 13n parameters have no effect (zero columns of Y) and some act only in combination (dependent columns). The
+columns are processed in a fixed order, link by link from the base, with the tensor first, then the first moments, then
+the mass of each link; a column that is a combination of the preceding ones is dependent. What an outer link shares with
+an inner one is thereby attributed to the inner one, as in Gautier and Khalil, and Y_dependent = Y_independent X, so
+that π_base = π_independent + X π_dependent.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from dalembert.symbols.write import Text
 
 Array = NDArray[np.float64]
 
-# Of a column of length one, what may be left of it beside the others when it is dependent. Rounding leaves 1e-15;
-# robot files that print right angles as 1.5708 leave 5e-6, and what is felt only through such an error is not felt.
+# For a column of length one, the largest independent part that still counts as dependent. Rounding leaves 1e-15;
+# robot files that print right angles as 1.5708 leave 5e-6, and effects caused by such an error alone are ignored.
 TOLERANCE = 2e-5
-ROUNDING = 1e-12  # of the usual length, what rounding alone may leave of a column
-SAMPLES = 4  # equations a parameter
-SLOWEST = 3  # powers of ten below those of order one: the speeds at which Stribeck friction shows
-WARMER = 10.0  # K: how far random temperatures are from the mean
-PROBES = 16  # random states that show which columns a joint feels
+ROUNDING = 1e-12  # of the usual length: a shorter column consists of rounding errors
+SAMPLES = 4  # equations per parameter
+SLOWEST = 3  # powers of ten below one: the speeds at which Stribeck friction acts
+WARMER = 10.0  # K: deviation of random temperatures from the mean
+PROBES = 16  # random states that show which columns act on a joint
 WITHIN_LINK = (*INERTIAL[4:], *INERTIAL[1:4], "m", "Im", "Fv", "Fs", "Fs+", "Fs-", "offset")
 
 
 @brief
 @dataclass(frozen=True)
 class Combinations:
-    """Which parameters of a set a motion can tell apart.
+    """Which parameters of a set a motion can distinguish.
 
-    parameters   the set that it is about
-    independent  columns whose parameters stand first in the combinations; Y_base = Y[:, independent]
-    dependent    columns that count with those
-    zero         columns that no motion shows
+    parameters   the parameter set
+    independent  columns whose parameters come first in the combinations; Y_base = Y[:, independent]
+    dependent    columns that act in combination with those
+    zero         columns that have no effect in any motion
     """
 
     parameters: ParameterSet
@@ -56,7 +56,7 @@ class Combinations:
 
     @property
     def rank(self) -> int:
-        """How many base parameters there are."""
+        """The number of base parameters."""
         return len(self.independent)
 
     @cached_property
@@ -68,12 +68,13 @@ class Combinations:
 @brief
 @dataclass(frozen=True)
 class BaseParameters(Combinations):
-    """π_base = K π: what a motion can tell of the parameters of a set.
+    """π_base = K π: the combinations of the parameters of a set that a motion can determine.
 
     K            (b, p), with τ = Y_base K π
-    condition    of Y_base, its columns scaled to length one, at the random states
-    margin       the least that was left of an independent column of length one, and the most of a dependent one
-    tolerance    the line between the two
+    condition    condition number of Y_base with columns of length one, at the random states
+    margin       the smallest independent part of an independent column of length one, and the largest of a dependent
+    one
+    tolerance    the threshold between the two
     """
 
     K: Array
@@ -83,12 +84,12 @@ class BaseParameters(Combinations):
 
     @cached_property
     def values(self) -> Array:
-        """π_base as the arm has it."""
+        """π_base with the values of the arm."""
         return np.asarray(self.K @ self.parameters.values, dtype=np.float64)
 
     @cached_property
     def formulas(self) -> tuple[str, ...]:
-        """Every base parameter as a sum of standard ones, with numbers.
+        """Every base parameter as a sum of standard parameters, with numbers.
 
         >>> import dalembert as da
         >>> s = ParameterSet(da.load("planar-2r"), only="nonzero")
@@ -103,7 +104,7 @@ class BaseParameters(Combinations):
         text = [parameter_letter(name).text for name in self.parameters.names]
         out = []
         for row, own in zip(self.K, self.independent, strict=True):
-            groups: dict[float, list[str]] = {}  # by what is written: the factor to six digits
+            groups: dict[float, list[str]] = {}  # by the factor as written, to six digits
             for k in order:
                 if row[k] != 0.0 and k != own:
                     groups.setdefault(float(f"{row[k]:.6g}"), []).append(text[k])
@@ -117,12 +118,12 @@ class BaseParameters(Combinations):
 
     @cached_property
     def felt(self) -> Felt:
-        """The columns of Y_base that each joint feels."""
+        """The columns of Y_base that act on each joint."""
         return Felt(self.parameters, self.independent, random_states(self.parameters.arm, PROBES))
 
 
 def canonical_order(parameters: ParameterSet) -> list[int]:
-    """The columns in the order in which they may replace one another; further terms, drives and extra ones last."""
+    """The columns in the order in which they may replace one another; further terms, drives and user-defined columns last."""
 
     def place(k: int) -> tuple[float, int]:
         joint, kind = parameters.joints[k], parameters.kinds[k]
@@ -132,7 +133,7 @@ def canonical_order(parameters: ParameterSet) -> list[int]:
 
 
 def joint_ranges(arm: Arm) -> tuple[Array, Array, Array]:
-    """The position limits of the joints, (n,) each, and what stands for those that a file does not give: π rad or 1 m."""
+    """The position limits of the joints, (n,) each, with π rad or 1 m where a file gives none."""
     joints = arm.robot.moving_joints
     reach = np.array([1.0 if joint.type == "prismatic" else np.pi for joint in joints])
     low, high = (np.array([getattr(joint.limits, end) for joint in joints], float) for end in ("lower", "upper"))
@@ -140,7 +141,7 @@ def joint_ranges(arm: Arm) -> tuple[Array, Array, Array]:
 
 
 def random_states(arm: Arm, count: int, seed: int = 0) -> tuple[Array, Array, Array]:
-    """States that show everything: positions within the limits, speeds and accelerations of order one."""
+    """Random states that excite everything: positions within the limits, speeds and accelerations of order one."""
     rng = np.random.default_rng(seed)
     low, high, reach = joint_ranges(arm)
     low, high = np.maximum(low, -2 * np.pi), np.minimum(high, 2 * np.pi)
@@ -151,7 +152,7 @@ def random_states(arm: Arm, count: int, seed: int = 0) -> tuple[Array, Array, Ar
 
 
 def showing_states(parameters: ParameterSet, count: int, seed: int = 0) -> tuple[Array, Array, Array]:
-    """Random states at which every column of a set shows: some are slow, where friction has terms beyond S's."""
+    """Random states that excite every column of a set: some are slow if friction has further terms."""
     q, qd, qdd = random_states(parameters.arm, count, seed)
     if any(x.further and x.unit is not None and "qd" in x.unit.of for x in parameters.members):
         slow = qd * np.logspace(0, -SLOWEST, count)[:, None]
@@ -160,7 +161,7 @@ def showing_states(parameters: ParameterSet, count: int, seed: int = 0) -> tuple
 
 
 def showing_temperatures(parameters: ParameterSet, count: int, seed: int = 0) -> Array | None:
-    """Random temperatures (count, n) around the mean ones; None where no column depends on them."""
+    """Random temperatures (count, n) around the mean ones; None if no column depends on them."""
     if not parameters.heated:
         return None
     spread = np.random.default_rng([seed, 1]).uniform(-WARMER, WARMER, (count, parameters.arm.n))
@@ -170,13 +171,13 @@ def showing_temperatures(parameters: ParameterSet, count: int, seed: int = 0) ->
 def base_parameters(parameters: ParameterSet, tolerance: float = TOLERANCE) -> BaseParameters:
     """The base parameters of a set, from Y at random states within the limits of the joints.
 
-    tolerance  a column is dependent when less than this is left of it, of its own length or of the usual (median)
-               length of a column if that is more, once the part along the columns before it is taken away;
-               it is zero when it is itself as short as that, unless a coupling makes it so short: the mass on a fine
-               screw counts with what turns
+    tolerance  a column is dependent if its part independent of the preceding columns is shorter than this, relative to
+               its own length or to the usual (median) length of a column, whichever is larger; it is zero if the column
+               itself is as short as that, unless a coupling makes it so short: the mass on a fine screw is combined with
+               the inertia of the rotating part
 
-    Y is analytic, so that random states show its rank with certainty but for rounding; ``margin`` says
-    how clear the decision was.
+    Y is analytic, so random states reveal its rank with certainty up to rounding; ``margin`` shows how clear the
+    decision was.
     """
     p = parameters.size
     W, own, usual = _columns(parameters)
@@ -198,14 +199,14 @@ def base_parameters(parameters: ParameterSet, tolerance: float = TOLERANCE) -> B
         X = np.linalg.lstsq(basis, unit[:, dependent], rcond=None)[0]
         X[np.abs(X) < 1e-12] = 0.0
         X = X * length[dependent] / length[independent][:, None]
-        near = np.round(X, 9)  # rounding is taken off numbers that have few decimals
+        near = np.round(X, 9)  # removes rounding errors from numbers with few decimals
         K[:, dependent] = np.where(np.abs(X - near) <= 1e-14 * np.maximum(1.0, np.abs(X)), near, X)
     condition = float(np.linalg.cond(basis / np.linalg.norm(basis, axis=0))) if independent else 1.0
     return BaseParameters(parameters, tuple(independent), tuple(dependent), zero, K, condition, margin, tolerance)
 
 
 def _columns(parameters: ParameterSet) -> tuple[Array, Array, float]:
-    """Y at random states, a row for every torque; the lengths of its columns, and the usual one of those that are not 0."""
+    """Y at random states, one row per torque; the lengths of its columns, and the usual length of those that are not 0."""
     p, n = parameters.size, parameters.arm.n
     count = max(24, SAMPLES * p // max(n, 1) + 1)
     states = showing_states(parameters, count)
@@ -215,7 +216,7 @@ def _columns(parameters: ParameterSet) -> tuple[Array, Array, float]:
 
 
 def _felt_without_couplings(parameters: ParameterSet, candidates: Sequence[int], tolerance: float) -> list[int]:
-    """Those of some columns that are not short where every joint of the tree moves by itself."""
+    """Those of some columns that are not short when every joint of the tree moves independently."""
     tree = parameters.arm.tree
     if tree is parameters.arm:
         return []
@@ -230,9 +231,9 @@ def _felt_without_couplings(parameters: ParameterSet, candidates: Sequence[int],
 def independent_columns(
     A: Array, order: Sequence[int], tolerance: float
 ) -> tuple[list[int], list[int], tuple[float, float]]:
-    """Columns that those before them cannot replace, and the others: Gram–Schmidt, twice for its rounding.
+    """Columns that the preceding ones cannot replace, and the others: Gram–Schmidt, repeated once for accuracy.
 
-    And the least that was left of an independent column, and the most of a dependent one.
+    Also the smallest independent part of an independent column, and the largest of a dependent one.
     """
     Q = np.zeros((len(A), min(A.shape)))
     independent: list[int] = []

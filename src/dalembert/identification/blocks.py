@@ -1,18 +1,19 @@
 """A log in blocks of time: the Gram matrices of its equations, joint by joint and block by block, at several cut-offs.
 
-Cross-validation needs sums over blocks only: with [Y, τ]ᵀ[Y, τ] of every block, a fit that leaves some out, and its
+Cross-validation only needs sums over blocks: with [Y, τ]ᵀ[Y, τ] of every block, a fit that leaves some out, and its
 error on those, are small linear algebra for every choice of columns.
 
-Errors at different cut-offs are compared in one and the same band: a low cut-off makes smooth torques, which are easy to
-predict, and that is no merit. The band ends in the middle, on a logarithmic scale, between the lowest and the highest cut-off:
-above it torques are noise and vibration, which no model predicts.
+Errors at different cut-offs are compared in one common band: a low cut-off makes the torques smooth and easy to
+predict, which is no merit. The band ends halfway, on a logarithmic scale, between the lowest and the highest cut-off:
+above it the torques are noise and vibration, which no model predicts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,35 +43,35 @@ from dalembert.logs.log import Log
 
 Array = NDArray[np.float64]
 
-PER_PART = 4  # blocks of each part that is left out: their spread is the standard error
-BAND = 0.999  # the share of the torques' power that the highest cut-off lets through
-SLOWEST, FASTEST = 4.0, 60.0  # the lowest and the highest cut-off, in frequencies below which the motion's power lies
-COUNT = 7  # cut-offs that are tried
-OVERSAMPLED = 12.0  # samples a period of the highest cut-off that are kept
-SHORTEST = 12.0  # periods of the lowest cut-off in the longest stretch
-LONGEST_GAP = 0.1  # of a part: what is left out of the judgement at its ends, where the low-pass mixes it with others
-REST = 0.1  # what a joint's equations count while it rests
-STILL = 0.01  # of its largest speed: below this it rests
+PER_PART = 4  # blocks per part that is left out: their spread gives the standard error
+BAND = 0.999  # the fraction of the torques' power that the highest cut-off passes
+SLOWEST, FASTEST = 4.0, 60.0  # the lowest and the highest cut-off, relative to the bandwidth of the motion
+COUNT = 7  # number of cut-offs that are tried
+OVERSAMPLED = 12.0  # samples that are kept per period of the highest cut-off
+SHORTEST = 12.0  # minimum length of the longest stretch, in periods of the lowest cut-off
+LONGEST_GAP = 0.1  # of a part: excluded from the evaluation at its ends, where the low-pass mixes it with others
+REST = 0.1  # weight of a joint's equations while it is at rest
+STILL = 0.01  # of its largest speed: below this it counts as at rest
 
 
 class TooShortError(DalembertError):
-    """A log that cannot be cut into blocks."""
+    """A log that is too short to be divided into blocks."""
 
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Which blocks kept instants belong to: ``part`` (B,) of every block, upwards, is the part that it is left out with."""
+    """The blocks of the kept samples: ``part`` (B,), ascending, is the part with which each block is left out."""
 
     part: NDArray[np.intp]
     parts: int
 
 
 class Material:
-    """A log that is ready to be judged at several cut-offs.
+    """A log that is prepared for evaluation at several cut-offs.
 
-    stretches  (t, q, qd or None, tau) on even instants, at no higher a rate than the highest cut-off needs
+    stretches  (t, q, qd or None, tau) at equidistant samples, at a rate no higher than the highest cut-off needs
     rate       of those (Hz); thinned: whether it is lower than that of the log
-    cutoffs    what is tried (Hz), upwards; band: up to which all are judged
+    cutoffs    the cut-offs to be tried (Hz), ascending; band: the frequency up to which all are evaluated
     """
 
     def __init__(self, log: Log, parts: int, cutoff: float | None) -> None:
@@ -91,12 +92,13 @@ class Material:
         needed = 2 * round(REACH / float(self.cutoffs[0]) * self.rate) + 4 * SPACING
         self.stretches = [thinned for stretch in whole if len((thinned := thin(stretch, rate, every)).t) > needed]
         if not self.stretches:
-            raise TooShortError(f"{log.source}: no stretch of it is long enough for blocks of time")
+            raise TooShortError(f"{log.source}: no stretch of the log is long enough for blocks of time")
         self.parts = parts
         self.part_count = parts
 
     def at(self, cutoff: float) -> tuple[Conditioned, Conditioned]:
-        """(for the fit, for the judgement): states below twice the cut-off, torques below it, and below the band."""
+        """(for the fit, for the evaluation): states low-passed at twice the cut-off, torques at the cut-off, and at the
+        band."""
         smooth = [filtered_states(stretch, self.rate, cutoff) for stretch in self.stretches]
         pieces = tuple(with_rests(smooth, self.rate, cutoff))
         every = max(1, int(self.rate / (SPACING * cutoff)))
@@ -108,7 +110,7 @@ class Material:
         return fit, replace(judged, edge=max(lost, judged.reach))
 
     def blocks(self, ready: Conditioned, gap: float) -> tuple[NDArray[np.intp], Blocks]:
-        """The block of every kept instant, −1 for those within ``gap`` seconds of another part."""
+        """The block of every kept sample, −1 for those within ``gap`` seconds of another part."""
         sizes = np.array([len(kept) for kept in ready.kept])
         runs = self._runs(ready)
         lengths = np.bincount(runs, sizes)
@@ -130,13 +132,13 @@ class Material:
         return np.where(near, -1, block), Blocks(np.arange(count * PER_PART) // PER_PART, count)
 
     def _runs(self, ready: Conditioned) -> NDArray[np.intp]:
-        """The run that each piece is of."""
+        """The run that each piece belongs to."""
         ends = [log.t.max() for log in self.log.separate]
         return np.minimum(np.searchsorted(ends, [piece.t[0] for piece in ready.pieces]), len(ends) - 1)
 
 
 def thin(stretch: EvenSamples, rate: float, every: int) -> EvenSamples:
-    """One sample in ``every``, low-passed before."""
+    """One sample in ``every``, after low-pass filtering."""
     if every == 1:
         return stretch
     t, q, qd, tau, warm = stretch
@@ -186,9 +188,9 @@ class Grams:
     """[Y, τ]ᵀ[Y, τ] of every block and joint.
 
     G        for each joint (B, p_j + 1, p_j + 1)
-    columns  for each joint the columns that it feels
-    rows     (n, B) how many equations count
-    blocks   which block is left out with which part
+    columns  for each joint the columns that act on it
+    rows     (n, B) the number of equations
+    blocks   the part with which each block is left out
     """
 
     G: list[Array]
@@ -198,13 +200,29 @@ class Grams:
 
     @cached_property
     def without_parts(self) -> list[Array]:
-        """For each joint the sums over all blocks but those of one part, and over all of them: (parts + 1, p_j + 1, p_j + 1)."""
+        """For each joint the sums over all blocks except those of one part, and over all blocks: (parts + 1, p_j + 1,
+        p_j + 1)."""
         starts = np.searchsorted(self.blocks.part, np.arange(self.blocks.parts))
         by_part = [np.add.reduceat(G, starts, axis=0) for G in self.G]
         return [np.concatenate([x.sum(axis=0) - x, x.sum(axis=0)[None]]) for x in by_part]
 
 
-Rows = Callable[[Stretch], list[Array]]  # of a block of samples: for each joint (columns, samples)
+def packed_grams(grams: Grams, name: str) -> dict[str, Any]:
+    """Gram matrices as entries, all of which begin with ``name``, of the result of a step (:mod:`dalembert.files.journal`)."""
+    matrices = {f"{name} joint {j}": G for j, G in enumerate(grams.G)}
+    blocks = {f"{name} part": grams.blocks.part, f"{name} parts": grams.blocks.parts}
+    return {**matrices, **blocks, f"{name} rows": grams.rows}
+
+
+def unpacked_grams(step: Mapping[str, Any], name: str, columns: Sequence[NDArray[np.intp]]) -> Grams:
+    """The Gram matrices of such entries."""
+    matrices = [step[f"{name} joint {j}"] for j in range(len(columns))]
+    return Grams(
+        matrices, list(columns), step[f"{name} rows"], Blocks(step[f"{name} part"], int(step[f"{name} parts"]))
+    )
+
+
+Rows = Callable[[Stretch], list[Array]]  # (columns, samples) for each joint, from a block of samples
 
 
 Weights = Callable[[Stretch, NDArray[np.intp]], Array]
@@ -214,7 +232,7 @@ def grams(
     ready: Conditioned, label: NDArray[np.intp], blocks: Blocks, columns: Sequence[NDArray[np.intp]], rows: Rows,
     weights: Weights,
 ) -> Grams:  # fmt: skip
-    """The Gram matrices of equations that ``rows`` makes, low-passed; ``weights`` (n, M) is what each counts."""
+    """The Gram matrices of the low-passed equations from ``rows``; ``weights`` (n, M) are the weights of the equations."""
     return several_grams([ready], [(label, blocks)], columns, rows, weights)[0]
 
 
@@ -222,7 +240,7 @@ def several_grams(
     low_passes: Sequence[Conditioned], labels: Sequence[tuple[NDArray[np.intp], Blocks]],
     columns: Sequence[NDArray[np.intp]], rows: Rows, weights: Weights,
 ) -> list[Grams]:  # fmt: skip
-    """The Gram matrices of the same pieces through several low-passes, whose equations are made once."""
+    """The Gram matrices of the same pieces with several low-passes, computing the equations only once."""
     reach = max(ready.reach for ready in low_passes)
     sums = [_GramSums(ready, label, blocks, columns) for ready, (label, blocks) in zip(low_passes, labels, strict=True)]
     size = max(BLOCK, WIDE * reach)
@@ -241,7 +259,7 @@ def several_grams(
 
 
 class _GramSums:
-    """Gram matrices of blocks as they grow."""
+    """Accumulated Gram matrices of blocks."""
 
     def __init__(
         self, ready: Conditioned, label: NDArray[np.intp], blocks: Blocks, columns: Sequence[NDArray[np.intp]]
@@ -251,12 +269,12 @@ class _GramSums:
         self.counts = np.zeros((len(columns), len(blocks.part)))
 
     def kept(self, piece: int, start: int, end: int) -> NDArray[np.intp]:
-        """The instants of a piece that stay, of some samples."""
+        """The kept ones among some samples of a piece."""
         kept = self.ready.kept[piece]
         return kept[slice(*np.searchsorted(kept, [start, end]))]
 
     def take(self, piece: Stretch, kept: NDArray[np.intp], rows: list[Array], weights: Array) -> None:
-        """The next instants of all joints."""
+        """Add the next samples of all joints."""
         mine = self.label[self.done : self.done + len(kept)]
         self.done += len(kept)
         tau = self.ready.low_passed(piece.tau.T, kept)

@@ -1,8 +1,8 @@
-"""From base parameters to an arm: the nearest parameters that predict the same torques, put into a robot.
+"""From base parameters to an arm: the nearest full parameters that predict the same torques, stored in a robot.
 
-The robot holds all of them: links, rotors, every term of friction, and drives that two joints share, each as a joint
-without a body that follows the two. Values that no mechanism can have, such as friction below 0, are marked
-``physical = false`` and named in a note.
+The robot holds all of them: links, rotors, every friction term, and drives shared by two joints, each as a joint
+without a body that follows the two. Values that no mechanism can have, such as negative friction, are marked ``physical
+= false`` and named in a note.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from dalembert.terms import Term
 
 Array = NDArray[np.float64]
 
-SMALL_MASS = 1e-3  # kg: what a link keeps when least change would make it lighter than nothing
+SMALL_MASS = 1e-3  # kg: mass of a link whose nearest mass would be negative
 
 
 def spread_out(base: BaseParameters, values: Array) -> tuple[Array, list[str]]:
-    """The full parameters φ with Kφ = ``values`` that are nearest to the arm's own; possible bodies if there are any."""
+    """The full parameters φ with Kφ = ``values`` that are nearest to the arm's own; physically consistent if possible."""
     phi = _least_change(base, values)
     if _possible(base, phi):
         return phi, []
@@ -36,16 +36,16 @@ def spread_out(base: BaseParameters, values: Array) -> tuple[Array, list[str]]:
         none = np.zeros((0, base.rank))
         return _exactly(base, consistent(base, none, np.zeros(0), Belief(), exactly=values)[0], values), []
     except MissingExtraError as missing:
-        return phi, [f"the nearest parameters are not those of bodies, and {missing}"]
+        return phi, [f"the nearest parameters are not physically consistent, and {missing}"]
     except DalembertError:
         return phi, [
-            "no links that can exist give these torques, so that some of the calibrated arm's are marked "
-            "physical = false; physical=True (--consistent) finds the nearest that can"
+            "no physically consistent links give these torques, so some links of the calibrated arm are marked "
+            "physical = false; physical=True (--consistent) finds the nearest consistent fit"
         ]
 
 
 def _exactly(base: BaseParameters, phi: Array, values: Array, size: Array | None = None) -> Array:
-    """φ + S²Kᵀ(KS²Kᵀ)⁻¹(π_b − Kφ), twice for its rounding."""
+    """φ + S²Kᵀ(KS²Kᵀ)⁻¹(π_b − Kφ), applied twice for accuracy."""
     size = scales(base.parameters) if size is None else size
     for _ in range(2):
         phi = phi + size * np.linalg.lstsq(base.K * size, values - base.K @ phi, rcond=1e-13)[0]
@@ -53,7 +53,7 @@ def _exactly(base: BaseParameters, phi: Array, values: Array, size: Array | None
 
 
 def _least_change(base: BaseParameters, values: Array) -> Array:
-    """The φ of least change, no link lighter than nothing unless the log says so."""
+    """The φ of least change, without negative link masses unless the log requires them."""
     parameters, links = base.parameters, links_of(base.parameters)
     size, start = scales(parameters), parameters.values.copy()
     masses = np.flatnonzero([kind == "m" for kind in parameters.kinds])
@@ -78,7 +78,7 @@ def _possible(base: BaseParameters, phi: Array) -> bool:
 
 
 def calibrated_arm(parameters: ParameterSet, phi: Array, note: str) -> tuple[Arm, list[str]]:
-    """The arm with these parameters, and what is to be known about it, one sentence each."""
+    """The arm with these parameters, and remarks on it, one sentence each."""
     robot, notes = parameters.arm.robot, list[str]()
     terms = _terms(parameters, phi)
     rotors = _rotors(parameters, phi)
@@ -100,13 +100,13 @@ def calibrated_arm(parameters: ParameterSet, phi: Array, note: str) -> tuple[Arm
     notes += _heated(parameters, phi)
     if extra := [column.name for column in parameters.extra if column.name in parameters.names]:
         notes.append(
-            f"a robot cannot hold the columns {', '.join(extra)}: predict() has them, the calibrated arm has not"
+            f"a robot cannot hold the columns {', '.join(extra)}: predict() includes them, the calibrated arm does not"
         )
     return Arm(changed.replace(notes=(*robot.notes, note, *notes))), notes
 
 
 def _heated(parameters: ParameterSet, phi: Array) -> list[str]:
-    """That a robot's friction is that of one temperature, and how it changes with it."""
+    """A note that a robot's friction refers to one temperature, and how it changes with temperature."""
     if not parameters.heated:
         return []
     usual = [
@@ -118,13 +118,13 @@ def _heated(parameters: ParameterSet, phi: Array) -> list[str]:
         if parameter.slope is not None
     ]
     return [
-        f"the calibrated arm has the friction of the log's mean temperature, {', '.join(usual)}; it changes by "
-        f"{', '.join(slopes)}, which predict() has and the arm has not"
+        f"the calibrated arm has the friction at the log's mean temperature, {', '.join(usual)}; its change by "
+        f"{', '.join(slopes)} is included in predict(), but not in the arm"
     ]
 
 
 def _terms(parameters: ParameterSet, phi: Array) -> dict[object, list[Term]]:
-    """The terms that parameters are coefficients of, by the joint of the tree or the shared drive that has them."""
+    """The terms that the parameters are coefficients of, by joint of the tree or shared drive."""
     sums: dict[tuple[object, object], tuple[Term, Array]] = {}
     for parameter, x in zip(parameters.members, phi, strict=True):
         if parameter.unit is not None:
@@ -138,7 +138,7 @@ def _terms(parameters: ParameterSet, phi: Array) -> dict[object, list[Term]]:
 
 
 def _term(unit: Term, coefficients: list[float]) -> Term:
-    """The term of this shape with these coefficients, whatever their signs."""
+    """The term of this shape with these coefficients, of any sign."""
     values = dict(zip(unit.linear(), coefficients, strict=True))
     about = {entry.name: entry.metadata for entry in unit.numbers()}
     possible = (
@@ -149,7 +149,7 @@ def _term(unit: Term, coefficients: list[float]) -> Term:
 
 
 def _rotors(parameters: ParameterSet, phi: Array) -> dict[object, float]:
-    """The rotor inertias, by the joint of the tree or the shared drive that has them."""
+    """The rotor inertias, by joint of the tree or shared drive."""
     out: dict[object, float] = {}
     for parameter, x in zip(parameters.members, phi.tolist(), strict=True):
         if parameter.kind == "Im":
@@ -159,7 +159,7 @@ def _rotors(parameters: ParameterSet, phi: Array) -> dict[object, float]:
 
 
 def _rotor(joint: Joint, inertia: float) -> Rotor | None:
-    """The joint's rotor as identified; all friction is at the joint side."""
+    """The identified rotor of a joint; all friction is on the joint side."""
     if joint.rotor is None and inertia == 0.0:
         return None
     rotor = Rotor(reflected=True) if joint.rotor is None else joint.rotor
@@ -183,14 +183,14 @@ def _with_drive(robot: Robot, parameters: ParameterSet, drive: Drive, terms: Seq
 
 
 def _impossible(robot: Robot) -> list[str]:
-    """Names what is marked as no mechanism can have it."""
+    """A note on the values that are marked because no mechanism can have them."""
     marked = []
     for joint in robot.tree_joints:
         where = f"joint '{joint.name}'"
         if joint.rotor is not None and not joint.rotor.physical:
             marked.append(f"the rotor inertia of {where} ({joint.rotor.inertia:.3g} kg m²)")
         marked += [f"{term.title} of {where} ({_written(term)})" for term in joint.friction if not term.physical]
-    return [f"marked physical = false, since no mechanism has them: {', '.join(marked)}"] if marked else []
+    return [f"marked physical = false, because no mechanism can have them: {', '.join(marked)}"] if marked else []
 
 
 def _written(term: Term) -> str:
@@ -198,14 +198,14 @@ def _written(term: Term) -> str:
 
 
 def _links(robot: Robot, name: str, before: Array, wanted: Array, notes: list[str]) -> dict[str, Link]:
-    """A link, so that with what is fixed to it it has the ten parameters ``wanted``; it had those of ``before``."""
+    """A link that, together with what is fixed to it, has the ten parameters ``wanted``; before, it had ``before``."""
     riding = _fixed_to(robot, name)
     kept = _body(wanted - (before - ten(robot.link(name).inertia)))
     if kept is not None and kept.impossible() is None:
         return {name: replace(robot.link(name), inertia=kept, physical=True)}
     whole = _body(wanted)
     if whole is None:
-        notes.append(f"link '{name}' keeps its inertia: the parameters found have moments without a mass")
+        notes.append(f"link '{name}' keeps its inertia: its identified parameters have moments but no mass")
         return {}
     problem = whole.impossible()
     out = {name: replace(robot.link(name), inertia=whole, physical=problem is None)}
@@ -213,19 +213,19 @@ def _links(robot: Robot, name: str, before: Array, wanted: Array, notes: list[st
         notes.append(f"link '{name}' is marked physical = false: {problem}")
     if riding:
         out |= {other: replace(robot.link(other), inertia=Inertia()) for other in riding}
-        notes.append(f"what is fixed to link '{name}' ({', '.join(riding)}) is counted with it")
+        notes.append(f"the bodies fixed to link '{name}' ({', '.join(riding)}) are included in its inertia")
     return out
 
 
 def _fixed_to(robot: Robot, name: str) -> list[str]:
-    """The links with a body that fixed joints hold to this one, each followed by those that it holds itself."""
+    """The links with a body that are attached to this one by fixed joints, each followed by those attached to it."""
     held = [joint.child for joint in robot.joints if joint.parent == name and not joint.moves]
     riding = [link for child in held for link in (child, *_fixed_to(robot, child))]
     return [link for link in riding if not robot.link(link).inertia.is_zero]
 
 
 def _body(values: Array) -> Inertia | None:
-    """The inertia with these ten parameters; None without a mass to put at a centre."""
+    """The inertia with these ten parameters; None if there is no mass."""
     if abs(values).max(initial=0.0) < 1e-14:
         return Inertia()
     if values[0] == 0:

@@ -1,7 +1,7 @@
-"""What a selection can choose from: columns that a joint's torque may have besides those of links, by families.
+"""The candidates of a selection: columns that a joint's torque may have besides those of the links, by families.
 
-A family is a law, such as Stribeck friction; its variants differ in a number that the torque is not linear in, such as the
-speed. Every variant is one or several columns of the joint's equations, made from the law itself.
+A family is a law, such as Stribeck friction; its variants differ in a number in which the torque is nonlinear, such as
+the speed. Every variant contributes one or several columns to the joint's equations, computed from the law itself.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from dalembert.terms import (
 
 Array = NDArray[np.float64]
 
-# of a joint's largest speed: how gradually Coulomb friction may turn over
+# of a joint's largest speed: widths of gradual Coulomb friction
 WIDTHS = (0.04, 0.048, 0.058, 0.07, 0.084, 0.1, 0.12, 0.145, 0.175, 0.21, 0.25, 0.3, 0.36)
 SPEEDS = (
     0.02,
@@ -47,22 +47,22 @@ SPEEDS = (
     0.21,
     0.27,
     0.35,
-)  # the same, for friction that falls with speed
-ORDERS = (1, 2, 3, 4, 5, 6, 8)  # of torque ripple, per turn
-ARMS = (0.2, 0.5, 0.8)  # how far one end of a gas spring is from the axis, beside the other
-FINE_ARMS = (0.1, 0.17, 0.27, 0.38, 0.5, 0.62, 0.75, 0.87)  # the same, at a joint that has one
+)  # the same, for Stribeck friction
+ORDERS = (1, 2, 3, 4, 5, 6, 8)  # periods of torque ripple per turn
+ARMS = (0.2, 0.5, 0.8)  # ratio of the distances of the two ends of a gas spring from the axis
+FINE_ARMS = (0.1, 0.17, 0.27, 0.38, 0.5, 0.62, 0.75, 0.87)  # the same, at a joint with a gas spring
 FINE_ANGLES = 24
-CLOSEST = 0.97  # the largest of those: equal arms would push where the ends meet
-ANGLES = 8  # directions, of a turn, in which its ends may be nearest to each other
-RATIOS = (1.0, -1.0)  # of drives that neighbours share
+CLOSEST = 0.97  # largest ratio: with equal arms the ends would coincide
+ANGLES = 8  # number of directions per turn in which the ends are nearest to each other
+RATIOS = (1.0, -1.0)  # of drives that are shared by neighbouring joints
 
 
 @dataclass(frozen=True)
 class LawVariant:
-    """A law with its shape: ``terms`` at a joint, or a ``drive`` that two joints share.
+    """A law with its shape: ``terms`` at a joint, or a ``drive`` that is shared by two joints.
 
     heated   whether the joint's friction changes with its temperature
-    columns  where its coefficients stand among all columns of a selection; set by :class:`Candidates`
+    columns  indices of its coefficients among all columns of a selection; set by :class:`Candidates`
     """
 
     words: str
@@ -76,8 +76,8 @@ class LawVariant:
 class Family:
     """A law that a joint (from 0) may have.
 
-    choice    what of CHOICES it belongs to
-    replaces  the family that cannot stand beside it
+    choice    the entry of CHOICES that it belongs to
+    replaces  the family that it excludes
     """
 
     name: str
@@ -93,9 +93,10 @@ class Family:
 
 
 def mean_sign(qd: Array) -> Array:
-    """sgn q̇ (N,) as a mean over each sampling interval, the velocity being linear between samples.
+    """sgn q̇ (N,) averaged over each sampling interval, the velocity being linear between samples.
 
-    Friction jumps between two samples; with sgn at the samples alone the jump would be up to half an interval away.
+    Friction jumps between two samples; with sgn at the samples alone the jump could be displaced by up to half an
+    interval.
 
     >>> mean_sign(np.array([-3.0, -1.0, 0.5, 2.0])).tolist()
     [-1.0, -1.0, 0.6666666666666666, 1.0]
@@ -111,16 +112,16 @@ def mean_sign(qd: Array) -> Array:
 
 
 def columns_of(term: Term, q: Array, qd: Array, load: Array, sign: Array) -> list[Array]:
-    """What a unit of each coefficient of a term brings, (N,) or a number; of Coulomb friction with one level alone.
+    """The torque per unit of each coefficient of a term, (N,) or a number; Coulomb friction has a single level.
 
-    ``sign`` (N,) is that of the velocities, or :func:`mean_sign` of them.
+    ``sign`` (N,) is the sign of the velocities, or their :func:`mean_sign`.
     """
     if isinstance(term, Coulomb):
         return [sign]
-    with np.errstate(over="ignore"):  # of an exponential whose inverse counts
+    with np.errstate(over="ignore"):  # in an exponential whose inverse is used
         brought = term.columns(*(np.asarray(x).view(Samples) for x in (q, qd, load)))
     out = [np.asarray(x, np.float64) for x in brought]
-    if isinstance(term, (Stribeck, LoadFriction, GearLoss)):  # which jump where the sign does
+    if isinstance(term, (Stribeck, LoadFriction, GearLoss)):  # these jump with the sign
         out = [x * (np.sign(qd) * sign) for x in out]
     return out
 
@@ -128,11 +129,11 @@ def columns_of(term: Term, q: Array, qd: Array, load: Array, sign: Array) -> lis
 class Candidates:
     """The families of all joints, and their columns.
 
-    base      how many columns the links, and all that is not chosen, have; those of the families follow
+    base      the number of columns of the links and of everything that is not chosen; those of the families follow
     families  by (joint, name)
-    averaged  whether samples stand for the mean over their interval, as those of a thinned log do
-    own       for each joint the (column, term, number of the coefficient) that its own terms bring; no term stands for
-              friction that changes with the temperature
+    averaged  whether samples represent the mean over their interval, as those of a decimated log do
+    own       for each joint the (column, term, number of the coefficient) of its own terms; the term is None for
+              temperature-dependent friction
     drives    (column, drive, kind) of shared drives
     """
 
@@ -168,12 +169,12 @@ class Candidates:
         return replace(variant, columns=tuple(columns))
 
     def columns_at(self, j: int) -> list[int]:
-        """The columns of families that joint j feels, in the order of :meth:`rows`."""
+        """The columns of families that act on joint j, in the order of :meth:`rows`."""
         return [c for c, *_ in self.own[j]] + [c for c, drive, _ in self.drives if j in (drive.i, drive.j)]
 
     def rows(self, j: int, q: Array, qd: Array, qdd: Array, load: Array, warmth: Array | None = None) -> Array:
-        """(columns that joint j feels, samples); ``load`` (N,) is what the joint passes on, ``warmth`` (N, n) its
-        temperature beyond the mean."""
+        """(columns that act on joint j, samples); ``load`` (N,) is the torque transmitted by the joint, ``warmth`` (N,
+        n) the temperature above the mean."""
         out = np.empty((len(self.columns_at(j)), len(q)))
         brought: dict[Term | None, list[Array]] = {}
         position, speed = np.ascontiguousarray(q[:, j]), np.ascontiguousarray(qd[:, j])
@@ -198,7 +199,7 @@ class Candidates:
 
 def gas_spring(a: float, angle: float) -> LawVariant:
     """A gas spring, one end of which is ``a`` times as far from the axis as the other."""
-    words = f"a gas spring, ends {a:.3g} : 1 from the axis, nearest at {angle:.2g} rad"
+    words = f"a gas spring, lever ratio {a:.3g} : 1, shortest at {angle:.2g} rad"
     return LawVariant(words, (GasSpring(0.0, a, 1.0, angle),))
 
 
@@ -214,10 +215,10 @@ def gas_springs(around: LawVariant | None = None, step: float = 0.0) -> list[Law
 
 
 def families_of(arm: Arm, j: int, fastest: float, heavy: bool, heated: bool, open_: Sequence[str]) -> list[Family]:
-    """What joint j may have; what the arm has there already is not chosen.
+    """The candidates of joint j; laws that the arm already has there are excluded.
 
     fastest  its largest speed
-    heavy    whether its torque is large enough beside that of others that it may have a counterbalance
+    heavy    whether its torque is large enough, compared with the other joints, for a counterbalance
     heated   whether its temperature is logged
     """
     has = {type(term) for k, term in own_terms(arm) if k == arm.mechanism.actuated[j]}
@@ -239,11 +240,11 @@ def families_of(arm: Arm, j: int, fastest: float, heavy: bool, heated: bool, ope
     offer("stribeck", "friction", [law(f"Stribeck friction, speed {v:.2g} rad/s", Stribeck(0.0, v)) for v in speeds])
     offer("drag", "friction", [law("quadratic friction", Drag(0.0))])
     offer("load", "friction", [law("load-dependent friction", LoadFriction(0.0))], "gear")
-    offer("gear", "friction", [law("losses of the gear by direction", GearLoss(0.0, 0.0))], "load")
+    offer("gear", "friction", [law("direction-dependent gear losses", GearLoss(0.0, 0.0))], "load")
     if heated:
-        offer("temperature", "friction", [LawVariant("friction that changes with the temperature", heated=True)])
+        offer("temperature", "friction", [LawVariant("temperature-dependent friction", heated=True)])
     offer("offset", "offset", [law("an offset", Offset(0.0))], "spring")
-    spring = (Spring(0.0), Offset(0.0)) if "offset" in open_ else (Spring(0.0),)  # whose rest is anywhere
+    spring = (Spring(0.0), Offset(0.0)) if "offset" in open_ else (Spring(0.0),)  # with any rest position
     offer("spring", "spring", [law("a spring", *spring)], "offset")
     if turns:
         offer("balance", "spring", [law("a counterbalance", Harmonic(1.0), Harmonic(2.0))], "harmonic", "gas_spring")
@@ -254,6 +255,6 @@ def families_of(arm: Arm, j: int, fastest: float, heavy: bool, heated: bool, ope
         offer("gas_spring", "spring", gas, "balance")
     if j + 1 < arm.n and not arm.passive_names:
         names = arm.joint_names
-        words = f"a drive that '{names[j]}' and '{names[j + 1]}' share, ratio {{:g}}"
+        words = f"a drive shared by '{names[j]}' and '{names[j + 1]}', ratio {{:g}}"
         offer("drive", "coupling", [LawVariant(words.format(r), drive=Drive(j, j + 1, r)) for r in RATIOS])
     return out

@@ -1,4 +1,4 @@
-"""From what a user left open to what a log says: the whole selection, its result pinned in the settings."""
+"""The whole selection: the options that the user left open are chosen from the log and pinned in the settings."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from dalembert.arm import Arm
+from dalembert.files.journal import Journal
 from dalembert.identification.blocks import Material
 from dalembert.identification.estimator_choice import EstimatorStudy
 from dalembert.identification.modelled import parameter_set
@@ -16,21 +17,23 @@ from dalembert.identification.selection import Laws, Progress, Selector
 from dalembert.logs.log import Log
 
 
-def choose(arm: Arm, log: Log, settings: AskedSettings, rotor: bool, step: Progress) -> tuple[AskedSettings, Selection]:
-    """The settings with everything chosen that was open, and what was tried."""
+def choose(
+    arm: Arm, log: Log, settings: AskedSettings, rotor: bool, step: Progress, journal: Journal
+) -> tuple[AskedSettings, Selection]:
+    """The settings with all open choices made, and the trials."""
     assert settings.selection is not None
     open_, selection = settings.open, settings.selection
     material = Material(log, selection.blocks, settings.filtering.cutoff)
-    selector = Selector(arm, material, settings, rotor, step)
+    selector = Selector(arm, material, settings, rotor, step, journal)
     cutoff, laws, trials, plain = selector.run()
     model = selector.model(laws)
     filtering = replace(settings.filtering, cutoff=float(cutoff))
     estimator = settings.estimator
-    fixed = replace(model, sigmoid=None, stribeck=None)  # sharp Coulomb friction stands for shapes that the fit finds
+    fixed = replace(model, sigmoid=None, stribeck=None)  # ideal Coulomb friction in place of shapes to be fitted
     parameters = parameter_set(arm, fixed, rotor, [], material.log.mean_temperature)
     study = EstimatorStudy(parameters, material, cutoff, selection.standard_errors)
     if "estimator" in open_:
-        estimator, more = study.choose(study.ways(arm), step)
+        estimator, more = study.choose(study.ways(arm), step, journal)
         trials += more
     pinned = replace(settings, model=model, filtering=filtering, estimator=estimator, selection=None)
     drives = tuple((v.drive.i + 1, v.drive.j + 1, v.drive.ratio) for v in laws.values() if v.drive is not None)

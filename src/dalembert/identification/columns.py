@@ -1,5 +1,4 @@
-"""What an identification is asked for besides links, rotors, viscous and Coulomb friction: terms at joints, and drives
-that two joints share."""
+"""Options for terms besides links, rotors, viscous and Coulomb friction: terms at joints, and drives shared by two joints."""
 
 from __future__ import annotations
 
@@ -17,11 +16,11 @@ from dalembert.terms import TERMS, Coulomb, Harmonic, Stribeck, Tanh, Term, Visc
 
 Array = NDArray[np.float64]
 
-HEAT = "temperature"  # what asks, among terms, for friction that changes with the temperature
+HEAT = "temperature"  # requests temperature-dependent friction among terms
 
 
 def joint_index(arm: Arm, joint: str | int) -> int:
-    """A joint by its name or its number from 1."""
+    """The index of a joint, given by its name or its number from 1."""
     if isinstance(joint, str) and joint in arm.joint_names:
         return arm.joint_names.index(joint)
     if isinstance(joint, str) and joint.isdigit():
@@ -35,14 +34,14 @@ def joint_index(arm: Arm, joint: str | int) -> int:
 
 
 def joints_of(arm: Arm, option: str, given: Any) -> bool | tuple[int, ...]:
-    """Joints of the tree, by names or numbers from 1 of joints that are held; True for all of them."""
+    """Joints of the tree, given by names or numbers from 1 of joints of q; True for all of them."""
     if isinstance(given, bool):
         return given
     return tuple(arm.mechanism.actuated[joint_index(arm, joint)] for joint in _listed(option, given, "[2]"))
 
 
 def friction_of(arm: Arm, given: Any) -> tuple[str, ...] | dict[int, tuple[str, ...]]:
-    """What friction counts, for every joint or by joints of the tree; both kinds unless given."""
+    """The friction of every joint, or by joints of the tree; both kinds by default."""
     if given is None:
         return FRICTION
     if isinstance(given, Mapping):
@@ -57,17 +56,17 @@ def _kinds(law: Any) -> tuple[str, ...]:
 
 
 def held_terms(arm: Arm, terms: Mapping[int, Term]) -> tuple[JointTerm, ...]:
-    """Terms by the numbers of the joints that are held, from 0."""
+    """Terms by the numbers of the joints of q, from 0."""
     return tuple((arm.mechanism.actuated[j], term) for j, term in terms.items())
 
 
 def stribeck_terms(arm: Arm, speeds: Array) -> tuple[JointTerm, ...]:
-    """Stribeck friction at every joint that is held."""
+    """Stribeck friction at every joint of q."""
     return held_terms(arm, {j: Stribeck(0.0, v) for j, v in enumerate(speeds.tolist())})
 
 
 def gradual_terms(arm: Arm, widths: Array, centres: Array) -> tuple[JointTerm, ...]:
-    """Coulomb friction that turns over gradually, and not at rest exactly, at every joint that is held."""
+    """Coulomb friction that changes sign gradually, at a speed that need not be zero, at every joint of q."""
     shapes = zip(widths.tolist(), centres.tolist(), strict=True)
     return held_terms(arm, {j: Tanh(0.0, w, c) for j, (w, c) in enumerate(shapes)})
 
@@ -84,31 +83,35 @@ def balance_terms(arm: Arm, joints: Sequence[str | int]) -> tuple[JointTerm, ...
 
 def _check_turns(arm: Arm, j: int, what: str) -> None:
     if arm.robot.moving_joints[j].type == "prismatic":
-        raise DalembertError(f"joint '{arm.joint_names[j]}' slides; {what} acts on a joint that turns")
+        raise DalembertError(f"joint '{arm.joint_names[j]}' is prismatic; {what} acts on a revolute joint only")
 
 
 def drives_of(arm: Arm, pairs: Sequence[Any]) -> tuple[Drive, ...]:
-    """Drives that turn with two joints: (i, j) or (i, j, r) for one at the speed q̇_i·r + q̇_j."""
+    """Drives that are coupled to two joints: (i, j), or (i, j, r) for one with the speed r q̇_i + q̇_j."""
     drives: list[Drive] = []
     for pair in _listed("coupling", pairs, "[(5, 6)]"):
         if not isinstance(pair, (list, tuple)) or len(pair) not in (2, 3):
-            raise DalembertError(f"a coupling is two joints and perhaps a ratio, such as (5, 6), not {pair!r}")
+            raise DalembertError(
+                f"coupling contains {pair!r}; an entry must be two joints, such as (5, 6), optionally followed by a ratio"
+            )
         i, j, ratio = joint_index(arm, pair[0]), joint_index(arm, pair[1]), pair[2] if len(pair) == 3 else 1.0
         if i == j or not isinstance(ratio, (int, float)) or not np.isfinite(ratio) or ratio == 0:
-            raise DalembertError(f"a coupling joins two joints by a ratio that is not 0, not {pair!r}")
+            raise DalembertError(
+                f"coupling contains {pair!r}; an entry must be two different joints, with a ratio that is not 0"
+            )
         drives.append(Drive(i, j, float(ratio)))
     return tuple(drives)
 
 
 def _listed(option: str, value: Any, example: str) -> Sequence[Any]:
-    """A list that is one."""
+    """The option, checked to be a list."""
     if not isinstance(value, (list, tuple)):
         raise DalembertError(f"{option} is {value!r}; it must be a list, such as {example}")
     return value
 
 
 def terms_of(arm: Arm, pattern: Any) -> tuple[JointTerm, ...]:
-    """The terms of a pattern: names, or {name: shape}, for every joint that is held, or {joint: such} for some.
+    """The terms of a pattern: names, or {name: shape}, for every joint of q, or {joint: pattern} for some.
 
     >>> import dalembert as da
     >>> terms_of(da.load("planar-2r"), {"joint2": {"spring": {"rest": 0.2}}})
@@ -128,7 +131,7 @@ def terms_of(arm: Arm, pattern: Any) -> tuple[JointTerm, ...]:
 
 
 def heated_joints(arm: Arm, pattern: Any) -> tuple[Any, tuple[int, ...]]:
-    """A pattern of terms without ``"temperature"``, and the held joints, from 0, for which it has that.
+    """A pattern of terms without ``"temperature"``, and the joints of q, from 0, for which that is requested.
 
     >>> import dalembert as da
     >>> heated_joints(da.load("planar-2r"), {"joint2": ["temperature", "load"]})
@@ -145,14 +148,12 @@ def heated_joints(arm: Arm, pattern: Any) -> tuple[Any, tuple[int, ...]]:
 
 
 def _without_heat(entry: Any) -> tuple[Any, bool]:
-    """What is asked for at a joint besides friction that depends on the temperature, and whether that is too."""
+    """The terms of a joint without temperature-dependent friction, and whether that is requested too."""
     if entry == HEAT:
         return (), True
     if isinstance(entry, Mapping) and HEAT in entry:
         if entry[HEAT] not in ({}, [{}], ()):
-            raise DalembertError(
-                f"'{HEAT}' is asked for with {entry[HEAT]!r}; it has no shape: give {{'{HEAT}': {{}}}}"
-            )
+            raise DalembertError(f"'{HEAT}' is given with {entry[HEAT]!r}; it has no shape: give {{'{HEAT}': {{}}}}")
         return {name: shape for name, shape in entry.items() if name != HEAT}, True
     if isinstance(entry, (list, tuple)) and HEAT in entry:
         return [name for name in entry if name != HEAT], True
@@ -163,7 +164,7 @@ def _terms(entry: Any) -> list[Term]:
     """The terms of one joint: a name, several, or {name: shape, or a list of shapes}."""
     names = [entry] if isinstance(entry, str) else entry
     if not isinstance(names, (list, tuple, Mapping)) or not all(isinstance(name, str) for name in names):
-        raise DalembertError(f"the terms of a joint are asked for with {entry!r}; give names, or {{name: shape}}")
+        raise DalembertError(f"the terms of a joint are {entry!r}; give names, or {{name: shape}}")
     shapes = names if isinstance(names, Mapping) else {name: {} for name in names}
     return [
         _shaped(name, numbers)
@@ -173,21 +174,19 @@ def _terms(entry: Any) -> list[Term]:
 
 
 def _shaped(name: str, shape: Any) -> Term:
-    """A term with its shape, its coefficients 0."""
+    """A term with its shape and zero coefficients."""
     if name not in TERMS:
         known = [*TERMS, HEAT]
         raise DalembertError(f"there is no term '{name}'; known are {', '.join(known)}{nearest(name, known)}")
     kind = TERMS[name]
     if kind in (Viscous, Coulomb):
-        raise DalembertError(f"{name} friction is no further term; ask for it by friction=('viscous', 'coulomb')")
+        raise DalembertError(f"{name} friction is not one of the terms; use friction=('viscous', 'coulomb')")
     known = [entry.name for entry in kind.numbers() if entry.name not in kind.linear()]
     if not isinstance(shape, Mapping) or any(key not in known for key in shape):
         raise DalembertError(
-            f"{kind.title} is asked for with {shape!r}; give its shape, {{{', '.join(known) or 'nothing'}}}: "
-            f"{', '.join(kind.linear())} {'are' if len(kind.linear()) > 1 else 'is'} what the log says"
+            f"{kind.title} is given with {shape!r}; give its shape, {{{', '.join(known) or 'nothing'}}}: "
+            f"{', '.join(kind.linear())} {'are' if len(kind.linear()) > 1 else 'is'} identified from the log"
         )
     if missing := [number for number in kind.needed() if number in known and number not in shape]:
-        raise DalembertError(
-            f"{kind.title} is asked for without its {' and '.join(missing)}; give {{'{name}': {{'{missing[0]}': …}}}}"
-        )
+        raise DalembertError(f"{kind.title} needs {' and '.join(missing)}; give {{'{name}': {{'{missing[0]}': …}}}}")
     return kind.read({**dict.fromkeys(kind.linear(), 0.0), **shape})

@@ -1,10 +1,10 @@
-"""Two identifications of one arm compared: what changed between them, by how much, and whether that is more than chance.
+"""Comparison of two identifications of one arm: what changed, by how much, and whether the change is significant.
 
-The errors of two logs are independent, so that the covariance of a difference is the sum of both. Parameters are tested in
-groups, the inertias, the friction and the offset of each joint, by their Mahalanobis distance, and single parameters by
-their own deviation; every family of tests is corrected for its size (Holm), so that nothing is called changed with more
-than ``level`` of a chance anywhere. Where the friction laws of a joint differ, the friction torques at five speeds are
-compared in place of their parameters.
+The errors of two logs are independent, so the covariance of a difference is the sum of both. Parameters are tested in
+groups (the inertias, the friction and the offset of each joint) by their Mahalanobis distance, and individually by
+their own standard deviation; each family of tests is corrected for its size (Holm), so the probability of reporting any
+change where there is none is at most ``level``. Where the friction laws of a joint differ, the friction torques at five
+speeds are compared instead of the parameters.
 """
 
 from __future__ import annotations
@@ -32,27 +32,28 @@ from dalembert.terms.term import SLIDING_UNITS
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# what draws a comparison: imported when it is first called
+# the module that draws a comparison, imported when it is first called
 HANDS_ON = {"plot": "report.comparison:comparison_figure"}
 Array = NDArray[np.float64]
 AnyFit = Identification | FitRecord | str | os.PathLike[str]
 
-LEVEL = 0.01  # the chance of calling anything changed where nothing is
-SHARES = (0.2, 0.4, 0.6, 0.8, 1.0)  # of the speed that both logs reach: where friction torques are compared
-SINGULAR = 1e-12  # of the largest eigenvalue of a correlation matrix: directions that count as known exactly
-NAMED = 3  # parameters of a group that a sentence names
+LEVEL = 0.01  # probability of reporting any change although nothing has changed
+SHARES = (0.2, 0.4, 0.6, 0.8, 1.0)  # of the largest common speed, at which friction torques are compared
+SINGULAR = 1e-12  # of the largest eigenvalue of a correlation matrix: directions that count as exactly known
+NAMED = 3  # largest number of parameters of a group that a sentence names
 INERTIA_UNITS = {"m": "kg", "mx": "kg m", "my": "kg m", "mz": "kg m"}  # kg m² for all others
 
 
 @brief
 @dataclass(frozen=True)
 class ParameterChange:
-    """One base parameter before and after: difference, its standard deviation, z = difference/std, p of such a z by chance.
+    """One base parameter before and after: difference, its standard deviation, z = difference/std, and the p-value of
+    z.
 
     joint     of the tree, from 0; −1 for those of shared drives
     kind      a key of ``KINDS``
-    title     the term in a word, such as Coulomb; "" for inertias
-    adjusted  p, corrected for the number of parameters
+    title     a word for the term, such as Coulomb; "" for inertias
+    adjusted  the p-value corrected for the number of parameters
     """
 
     name: str
@@ -69,7 +70,7 @@ class ParameterChange:
 
     @property
     def difference(self) -> float:
-        """After minus before."""
+        """Value after minus value before."""
         return self.after - self.before
 
     @property
@@ -79,7 +80,7 @@ class ParameterChange:
 
     @property
     def z(self) -> float:
-        """The difference in its standard deviations."""
+        """The difference in units of its standard deviation."""
         return self.difference / max(self.std, 1e-300)
 
     @property
@@ -92,7 +93,7 @@ class ParameterChange:
 @brief
 @dataclass(frozen=True)
 class GroupChange:
-    """The parameters of one kind of one joint together: Mahalanobis distance, degrees of freedom, p of such a distance."""
+    """All parameters of one kind at one joint: Mahalanobis distance, degrees of freedom, and the p-value of the distance."""
 
     joint: int
     kind: str
@@ -108,7 +109,7 @@ class GroupChange:
 class FrictionChange:
     """The friction torque of one joint at five speeds, before and after: ½(τ(v) − τ(−v)), (5,) each, without load.
 
-    same_law  whether both fits have the same terms of friction there; then their parameters are tested, not these
+    same_law  whether both fits have the same friction terms there; if so, their parameters are tested instead
     """
 
     joint: int
@@ -123,20 +124,20 @@ class FrictionChange:
 
     @property
     def z(self) -> Array:
-        """The differences in their standard deviations."""
+        """The differences in units of their standard deviations."""
         return (self.after - self.before) / np.maximum(np.hypot(self.before_std, self.after_std), 1e-300)
 
 
 @dataclass(frozen=True, eq=False)
 class FitComparison:
-    """What changed from one identification of an arm to another.
+    """What has changed from one identification of an arm to another.
 
     parameters    a :class:`ParameterChange` for each base parameter that both determine
     groups        a :class:`GroupChange` for the inertias, the friction, the offset … of each joint
     friction      a :class:`FrictionChange` for each joint
-    missing       base parameters that only one of them has, or that a log does not determine
-    former_error  the relative torque error of the former parameters on the later log, where that is at hand
-    level         the chance of calling anything changed where nothing is
+    missing       base parameters that only one of the two has, or that a log does not determine
+    former_error  the relative torque error of the earlier parameters on the later log, if that log is available
+    level         probability of reporting any change although nothing has changed
 
     >>> import numpy as np, dalembert as da
     >>> arm = da.load("pendulum")
@@ -163,44 +164,44 @@ class FitComparison:
 
     @property
     def changed(self) -> bool:
-        """Whether anything changed by more than chance."""
+        """Whether there is any significant change."""
         return bool(self.changed_groups or self.changed_friction)
 
     @cached_property
     def changed_groups(self) -> tuple[GroupChange, ...]:
-        """The groups that changed, the clearest first."""
+        """The groups that changed, the most significant first."""
         return tuple(sorted((x for x in self.groups if x.adjusted < self.level), key=lambda x: (x.p, -x.distance)))
 
     @cached_property
     def changed_friction(self) -> tuple[FrictionChange, ...]:
-        """The joints of different friction laws whose friction torque changed."""
+        """The joints with different friction laws whose friction torque changed."""
         return tuple(x for x in self.friction if not x.same_law and x.adjusted < self.level)
 
     @cached_property
     def significant(self) -> frozenset[str]:
-        """The names of the single parameters that changed."""
+        """The names of the individual parameters that changed."""
         return frozenset(x.name for x in self.parameters if x.adjusted < self.level)
 
     @cached_property
     def sentences(self) -> tuple[str, ...]:
-        """What changed, in words; one sentence as well where nothing did."""
+        """What changed, in words; a single sentence if nothing did."""
         out = [self._group_sentence(group) for group in self.changed_groups]
         out += [self._friction_sentence(change) for change in self.changed_friction]
         if not out:
             largest = max((abs(x.z) for x in self.parameters), default=0.0)
             out.append(
-                f"nothing changed by more than chance: the largest of {len(self.parameters)} differences is {largest:.2g} σ "
-                f"(level {100 * self.level:g} % for all of them together)"
+                f"nothing changed significantly: the largest of {len(self.parameters)} differences is {largest:.2g} σ "
+                f"(significance level {100 * self.level:g} % for all tests together)"
             )
         if self.former_error is not None:
             out.append(
-                f"the former parameters predict the later log with {100 * self.former_error:.3g} % relative error, its own "
+                f"the earlier parameters predict the later log with {100 * self.former_error:.3g} % relative error, its own "
                 f"with {100 * self.after.runs[0].relative_error:.3g} %"
             )
         return (*out, *self.notes)
 
     def joint_name(self, joint: int) -> str:
-        """A joint in words; −1 stands for drives that joints share."""
+        """A joint in words; −1 stands for the shared drives."""
         return f"joint '{self.after.tree_joint_names[joint]}'" if joint >= 0 else "the shared drives"
 
     def _group_sentence(self, group: GroupChange) -> str:
@@ -210,8 +211,8 @@ class FitComparison:
         if not clear:
             names = listed([x.name for x in mine])
             return (
-                f"{what}: changed in all (Mahalanobis distance {group.distance:.2g}, p = {group.p:.1g}), though none of "
-                f"{names} clearly by itself"
+                f"{what}: changed as a group (Mahalanobis distance {group.distance:.2g}, p = {group.p:.1g}), although none of "
+                f"{names} changed significantly by itself"
             )
         more = f" and {len(clear) - NAMED} more" if len(clear) > NAMED else ""
         return f"{what}: {', '.join(x.text for x in clear[:NAMED])}{more}"
@@ -227,7 +228,7 @@ class FitComparison:
         )
 
     def written(self) -> dict[str, Any]:
-        """As plain data for JSON."""
+        """The comparison as plain data for JSON."""
         return {
             "before": self.before.source,
             "before_log_date": self.before.log_date,
@@ -252,7 +253,7 @@ class FitComparison:
 
 
 def _table(record: Any, *further: str) -> dict[str, Any]:
-    """A record of numbers, and some of its properties, as plain data."""
+    """The fields of a record, and some of its properties, as plain data."""
     values = {name: getattr(record, name) for name in (*(entry.name for entry in fields(record)), *further)}
     return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
@@ -260,7 +261,7 @@ def _table(record: Any, *further: str) -> dict[str, Any]:
 @brief
 @dataclass(frozen=True, eq=False)
 class ParameterTrend:
-    """One base parameter over several fits: values and std (m,); p of such a spread where it is constant."""
+    """One base parameter over several fits: values and std (m,), and the p-value of their spread if it were constant."""
 
     name: str
     joint: int
@@ -274,10 +275,10 @@ class ParameterTrend:
 
 @dataclass(frozen=True, eq=False)
 class FitTrend:
-    """Several identifications of an arm in the order of time.
+    """Several identifications of an arm in chronological order.
 
-    records     what is compared
-    steps       a :class:`FitComparison` of each with the one before it
+    records     the fits that are compared
+    steps       a :class:`FitComparison` of each fit with the one before it
     parameters  a :class:`ParameterTrend` for each base parameter that all of them determine
     """
 
@@ -288,12 +289,12 @@ class FitTrend:
 
     @property
     def changed(self) -> tuple[ParameterTrend, ...]:
-        """The parameters that are not constant, the clearest first."""
+        """The parameters that are not constant, the most significant first."""
         return tuple(sorted((x for x in self.parameters if x.adjusted < self.level), key=lambda x: x.p))
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """What each fit is called: its file, with the date of its log where these differ."""
+        """The name of each fit: its file, and the date of its log if the dates differ."""
         dated = len({(record.log_date or "")[:10] for record in self.records}) > 1
         labels = [_label(record, dated) for record in self.records]
         alike = len(set(labels)) < len(labels)
@@ -312,10 +313,10 @@ class FitTrend:
 
 
 def compare_fits(*fits: AnyFit, level: float = LEVEL) -> FitTrend:
-    """A :class:`FitTrend` of several fits of one arm in the order of time: before and after a repair, month by month.
+    """A :class:`FitTrend` of several fits of one arm in chronological order: before and after a repair, month by month.
 
     fits   each an identification, a :class:`FitRecord`, or the path of a file of ``fit.save(…)``
-    level  the chance of calling anything changed where nothing is
+    level  probability of reporting any change although nothing has changed
 
     >>> import numpy as np, dalembert as da
     >>> arm = da.load("pendulum")
@@ -328,7 +329,7 @@ def compare_fits(*fits: AnyFit, level: float = LEVEL) -> FitTrend:
     <FitTrend of 'pendulum': 3 fits, 0 parameters not constant>
     """
     if len(fits) < 2:
-        raise DalembertError(f"there is {len(fits)} fit to compare; give at least two, in the order of time")
+        raise DalembertError(f"there is {len(fits)} fit to compare; give at least two, in chronological order")
     records = tuple(as_record(fit) for fit in fits)
     steps = tuple(comparison(after, before, level=level) for before, after in zip(records, fits[1:], strict=False))
     shared = [name for name in records[-1].names if all(_comparable(records[-1], x, name) for x in records)]
@@ -351,17 +352,17 @@ def compare_fits(*fits: AnyFit, level: float = LEVEL) -> FitTrend:
 def comparison(after: AnyFit, before: AnyFit, *, level: float = LEVEL) -> FitComparison:
     """See :meth:`Identification.compare`."""
     if not 0 < level < 1:
-        raise DalembertError(f"level is {level:g}; it is a chance between 0 and 1, such as 0.01")
+        raise DalembertError(f"level is {level:g}; it must be a probability between 0 and 1, such as 0.01")
     old, new = as_record(before), as_record(after)
     if old.joint_names != new.joint_names:
         raise DalembertError(
-            f"{old.source} is about arm '{old.arm}' with joints {listed(list(old.joint_names), 4)}, and {new.source} about "
-            f"'{new.arm}' with {listed(list(new.joint_names), 4)}; compare two fits of one arm"
+            f"{old.source} belongs to arm '{old.arm}' with joints {listed(list(old.joint_names), 4)}, and {new.source} to "
+            f"'{new.arm}' with {listed(list(new.joint_names), 4)}; compare two fits of the same arm"
         )
     shared = [name for name in new.names if _comparable(new, old, name)]
     if not shared:
         raise DalembertError(
-            f"{old.source} and {new.source} share no parameter that both determine; was the geometry of arm '{new.arm}' changed "
+            f"{old.source} and {new.source} have no parameter that both determine; did the geometry of arm '{new.arm}' change "
             "between them?"
         )
     missing = tuple(dict.fromkeys(name for name in (*old.names, *new.names) if name not in shared))
@@ -379,13 +380,13 @@ def comparison(after: AnyFit, before: AnyFit, *, level: float = LEVEL) -> FitCom
     groups = []
     for joint, kind in dict.fromkeys((x.joint, x.kind) for x in changes):
         if kind == "friction" and not laws.get(joint, True):
-            continue  # compared as torques
+            continue  # their torques are compared instead
         mine = [k for k, x in enumerate(changes) if (x.joint, x.kind) == (joint, kind)]
         square, freedom = mahalanobis(difference[mine], covariance[np.ix_(mine, mine)])
         names = tuple(shared[k] for k in mine)
         groups.append(GroupChange(joint, kind, names, math.sqrt(square), freedom, _beyond(square, freedom)))
     tested = [x for x in curves if x is not None and not x.same_law]
-    together = _adjusted([*groups, *tested])  # one family
+    together = _adjusted([*groups, *tested])  # one family of tests
     friction = {x.joint: x for x in (*(x for x in curves if x is not None), *together[len(groups) :])}
     result = FitComparison(
         old, new, tuple(_adjusted(changes)), tuple(together[: len(groups)]), tuple(friction.values()), missing,
@@ -395,22 +396,22 @@ def comparison(after: AnyFit, before: AnyFit, *, level: float = LEVEL) -> FitCom
 
 
 def _notes(result: FitComparison) -> tuple[str, ...]:
-    """What to know about a comparison."""
+    """Remarks on a comparison that the user should know."""
     notes = []
     old, new = result.before, result.after
     if result.missing:
         notes.append(
-            f"not compared, since only one of the two fits determines them as such: {listed(list(result.missing), 6)}"
+            f"not compared, because only one of the two fits determines them in this form: {listed(list(result.missing), 6)}"
         )
     if old.method != new.method or old.physical != new.physical:
         words = [f"{x.method}{', physically consistent' if x.physical else ''}" for x in (old, new)]
         notes.append(
-            f"the two fits have different methods ({' and '.join(words)}), whose errors may differ by more than σ"
+            f"the two fits use different methods ({' and '.join(words)}), whose errors may differ by more than σ"
         )
     if result.changed and (old.error_scale is None or new.error_scale is None):
         notes.append(
-            "σ counts the noise of each log, not what a model lacks: identify with folds (--folds 5) to have the spread between "
-            "parts of a log counted too"
+            "σ accounts for the noise of each log, but not for model errors: identify with folds (--folds 5) to include the "
+            "spread between parts of a log"
         )
     return tuple(notes)
 
@@ -419,7 +420,7 @@ def _notes(result: FitComparison) -> tuple[str, ...]:
 
 
 def mahalanobis(difference: Array, covariance: Array) -> tuple[float, int]:
-    """(dᵀ Σ⁻¹ d, degrees of freedom), directions that Σ knows exactly left out; infinite where d has a part along a variable
+    """(dᵀ Σ⁻¹ d, degrees of freedom), without the directions that Σ knows exactly; infinite if d differs in a variable
     of variance 0.
 
     >>> mahalanobis(np.array([3.0, 4.0]), np.diag([1.0, 4.0]))
@@ -427,7 +428,7 @@ def mahalanobis(difference: Array, covariance: Array) -> tuple[float, int]:
     """
     std = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     use = std > 0
-    if (difference[~use] != 0).any():  # known exactly, and different
+    if (difference[~use] != 0).any():  # exactly known, and different
         return math.inf, len(difference)
     if not use.any():
         return 0.0, 0
@@ -439,7 +440,8 @@ def mahalanobis(difference: Array, covariance: Array) -> tuple[float, int]:
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """Holm's correction: p such that those below α are wrong, any of them, with a chance of at most α.
+    """Holm's correction: adjusted p-values such that those below α contain any false rejection with probability at most
+    α.
 
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
@@ -453,23 +455,23 @@ def holm(p: Sequence[float]) -> list[float]:
 
 
 def _adjusted(tests: Sequence[Any]) -> list[Any]:
-    """The same tests, corrected for their number."""
+    """The same tests, with p-values corrected for their number."""
     return [replace(test, adjusted=p) for test, p in zip(tests, holm([x.p for x in tests]), strict=True)]
 
 
 def _beyond(square: float, freedom: int) -> float:
-    """The chance that χ² of so many degrees of freedom is larger."""
+    """The probability that χ² with this many degrees of freedom is larger."""
     with extra("identify", "the comparison of two fits"):
         from scipy.special import gammaincc
 
     return float(gammaincc(0.5 * freedom, 0.5 * square)) if freedom else 1.0
 
 
-# -- what a record says --------------------------------------------------------------------------
+# -- properties of a record --------------------------------------------------------------------------
 
 
 def _title_of(record: FitRecord, k: int) -> str:
-    """The term of a base parameter in a word: "Coulomb", "torque ripple"; "" for an inertia."""
+    """A word for the term of a base parameter: "Coulomb", "torque ripple"; "" for an inertia."""
     term = record.units[k]
     return "" if term is None else term.title.removeprefix("the ").removesuffix(" friction")
 
@@ -486,14 +488,14 @@ def unit_of(record: FitRecord, k: int) -> str:
 
 
 def _comparable(a: FitRecord, b: FitRecord, name: str) -> bool:
-    """Whether both determine the parameter, as the same combination, with a finite error."""
+    """Whether both fits determine the parameter, as the same combination, with a finite error."""
     if not same_parameter(a, b, name):
         return False
     return all(np.isfinite(_errors_of(record)[record.names.index(name)]) for record in (a, b))
 
 
 def _errors_of(record: FitRecord) -> Array:
-    """Standard deviations, with the spread between folds where that is larger."""
+    """Standard deviations, or the spread between folds where it is larger."""
     return record.std if record.error_scale is None else record.std * record.error_scale
 
 
@@ -508,7 +510,7 @@ def _actuated(record: FitRecord) -> list[int]:
 
 
 def _friction_change(old: FitRecord, new: FitRecord, joint: int) -> FrictionChange | None:
-    """The friction torques of both fits, at speeds that both logs reach; None where a joint rests in one."""
+    """The friction torques of both fits at speeds that both logs reach; None if a joint is at rest in one of them."""
     at = new.joint_names.index(new.tree_joint_names[joint])
     fastest = min(float(old.speeds[at]), float(new.speeds[at]))
     if fastest <= 0:
@@ -524,7 +526,7 @@ def _friction_change(old: FitRecord, new: FitRecord, joint: int) -> FrictionChan
 
 
 def _law(record: FitRecord, joint: int) -> set[tuple[str, Any]]:
-    """The terms of friction that a fit determines at a joint, with their shapes and what they count with."""
+    """The friction terms that a fit determines at a joint, with their shapes and coefficients."""
     rows = zip(record.names, record.units, record.combinations, strict=True)
     mine = [
         k for k in range(len(record.names)) if record.joints[k] == joint and kind_of_parameter(record, k) == "friction"
@@ -537,7 +539,7 @@ def _law(record: FitRecord, joint: int) -> set[tuple[str, Any]]:
 
 
 def friction_torque(record: FitRecord, joint: int, speeds: Array) -> tuple[Array, Array] | None:
-    """½(τ(v) − τ(−v)) of the friction of a joint without load, and its standard deviation; None where nothing is known."""
+    """½(τ(v) − τ(−v)) of the friction of an unloaded joint, and its standard deviation; None if nothing is known."""
     rows = np.zeros((len(speeds), len(record.names)))
     for k, unit in enumerate(record.units):
         if record.joints[k] == joint and unit is not None and kind_of_parameter(record, k) == "friction":
@@ -551,21 +553,19 @@ def friction_torque(record: FitRecord, joint: int, speeds: Array) -> tuple[Array
 
 
 def _former_error(after: AnyFit, before: FitRecord) -> float | None:
-    """The relative error of former parameters on the log of a later fit, which an identification has at hand."""
+    """The relative error of the earlier parameters on the log of a later fit; None if the log is not available."""
     if not isinstance(after, Identification):
         return None
     try:
         base = before.base(after.before)
-    except (
-        DalembertError
-    ):  # a geometry that was changed since: its parameters are still compared where they are the same
+    except DalembertError:  # the geometry has changed since: parameters are still compared where they are the same
         return None
     held = before.runs[0].held
     return make_run(base, before.parameters, after.run.conditioned, before.gains, held).relative_error
 
 
 def _arrow(before: float, after: float, unit: str, z: float) -> str:
-    """``4.1 → 6 N m (+46 %, 8.2 σ)``; percent where the former value is not nearly zero beside the later."""
+    """``4.1 → 6 N m (+46 %, 8.2 σ)``; the percentage is given unless the earlier value is nearly zero beside the later."""
     ratio = after / before if before else math.inf
     share = f"{100 * (ratio - 1):+.{0 if abs(ratio - 1) > 0.1 else 1}f} %, " if 0.02 < abs(ratio) < 10 else ""
     digits = max(2, 1 - math.floor(math.log10(max(abs(after - before) / max(abs(after), abs(before), 1e-300), 1e-6))))

@@ -1,9 +1,9 @@
-"""Convex programs in cones, written as the interior-point solver Clarabel wants them.
+"""Convex cone programs in the form of the interior-point solver Clarabel.
 
     minimise  ½ ‖A v − a‖² + ½ Σ w_k (v_k − c_k)² + lᵀv    subject to   h − G v in a product of cones
 
-G is assembled once. A and a, which a log gives, change from one solve to the next. The rows A v − y = a have variables y of
-their own, so that AᵀA is never formed and the condition number stays that of A.
+G is assembled once. A and a, which come from a log, change from one solve to the next. The rows A v − y = a have
+variables y of their own, so AᵀA is never formed and the condition number stays that of A.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from dalembert.errors import DalembertError
 
 Array = NDArray[np.float64]
 
-SETTLED = ("Solved", "AlmostSolved")  # what the solver says of an answer that can be used
-WANTED = 1e-10  # gap and residuals at which the solver stops: predicted torques are then right to about 1e-6
+SETTLED = ("Solved", "AlmostSolved")  # solver states with a usable solution
+WANTED = 1e-10  # gap and residuals at which the solver stops: predicted torques are then accurate to about 1e-6
 ACCURATE = 1e-8  # gap and residuals that count as full accuracy
-# settings that differ from the solver's own, tried one after another while it gets stuck
+# settings that differ from the solver's defaults, tried one after another if it makes no progress
 CAREFUL: tuple[dict[str, Any], ...] = (
     {},
     {"max_step_fraction": 0.9},
@@ -31,14 +31,14 @@ CAREFUL: tuple[dict[str, Any], ...] = (
 
 
 def clarabel() -> Any:
-    """The solver, where it is installed."""
+    """The solver, if it is installed."""
     with extra("identify", "a physically consistent estimate"):
         import clarabel
     return clarabel
 
 
 def stacked(M: Array) -> Array:
-    """(…, k(k+1)/2): the upper triangle of symmetric M (…, k, k), column by column, what is off the diagonal times √2.
+    """(…, k(k+1)/2): the upper triangle of symmetric M (…, k, k), column by column, off-diagonal entries times √2.
 
     >>> stacked(np.array([[1.0, 2.0], [2.0, 3.0]])).round(3).tolist()
     [1.0, 2.828, 3.0]
@@ -84,7 +84,7 @@ class ConeProgram:
             self._cones.append(cone(len(h)))
 
     def solved(self, A: Array, a: Array, scale: float = 1.0) -> tuple[Array, bool]:
-        """(v (size,), whether to full accuracy); the objective is divided by ``scale``, of the solver's liking."""
+        """(v (size,), whether solved to full accuracy); the objective is divided by ``scale`` for the solver."""
         with extra("identify", "a physically consistent estimate"):
             from scipy.sparse import csc_matrix
 
@@ -97,7 +97,7 @@ class ConeProgram:
         slope = np.concatenate([self.slope - self.weights * self.centres, np.zeros(m)]) / scale
         P = csc_matrix((weights, (range(len(weights)),) * 2))
         cones = [self.solver.ZeroConeT(m)] * (m > 0) + self._cones
-        for careful in CAREFUL:  # exponential cones may stop long steps
+        for careful in CAREFUL:  # exponential cones may stall long steps
             settings = self.solver.DefaultSettings()
             settings.verbose = False
             settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = WANTED
@@ -108,7 +108,9 @@ class ConeProgram:
             if status in SETTLED or "Infeasible" in status:
                 break
         if "Infeasible" in status:
-            raise DalembertError(f"no possible bodies fit: the semidefinite program is infeasible ({status})")
+            raise DalembertError(
+                f"no physically consistent parameters satisfy the constraints: the semidefinite program is infeasible ({status})"
+            )
         if status not in SETTLED:
             raise DalembertError(f"the semidefinite program was not solved: the solver stopped with '{status}'")
         gap = abs(solution.obj_val - solution.obj_val_dual) / max(1.0, abs(solution.obj_val))

@@ -1,15 +1,16 @@
-"""Covariances of least-squares estimates from what segments of a log say on their own.
+"""Covariances of least-squares estimates from the segments of a log.
 
-A formula for white or for stationary noise asks for more than residuals keep to: they are autocorrelated, larger at
-reversals, and correlated between joints. Segments of time, one after another, are nearly independent whatever happens in
-them. With the Gram matrices of every segment, a fit that leaves some out or counts some twice is small linear algebra:
+The formulas for white or stationary noise assume more than the residuals fulfil: they are autocorrelated, larger at
+reversals, and correlated between joints. Consecutive segments of time, in contrast, are nearly independent whatever
+happens within them. With the Gram matrices of every segment, a fit that leaves some out or counts some twice is small
+linear algebra:
 
-* :func:`jackknife`: every block is left out once. It is the standard deviation of a fit; on simulated robots ±2σ
+* :func:`jackknife`: every block is left out once. It yields the standard deviation of a fit; on simulated robots ±2σ
   covers 95 % (tests/soak_identification).
-* :func:`bootstrap`: moving blocks are drawn with replacement. It checks the former.
+* :func:`bootstrap`: moving blocks are drawn with replacement, as a check of the jackknife.
 
-The lag of the torques behind the positions is a column beside those of the parameters, −τ̇: what is not known of the lag
-is not known of the viscous friction and of the inertias either.
+The lag of the torques behind the positions is a column beside those of the parameters, −τ̇: uncertainty of the lag is
+also uncertainty of the viscous friction and of the inertias.
 """
 
 from __future__ import annotations
@@ -26,27 +27,27 @@ from dalembert.errors import DalembertError
 
 Array = NDArray[np.float64]
 
-BLOCKS = 40  # that are left out one at a time
-FEWEST_BLOCKS = 15  # where the residuals have a long memory
-FINE = 3  # segments a block, between which moving blocks may begin
-PER_BLOCK = 8  # kept samples a block, at least
-MEMORIES = 4.0  # correlation times a block, at least
-SURE = 2.0  # standard errors that a lag has at least; what it is below that is counted as an error
-ALIKE = 4.0  # squared standard errors that the joints' lags differ by, at most, in the mean
-LARGEST_LAG = 0.02  # s: torques that seem later than this are so for another reason
-LEVERAGE = 0.9  # what a block may count of a parameter: leaving out more than that says nothing about the rest
+BLOCKS = 40  # left out one at a time
+FEWEST_BLOCKS = 15  # if the residuals have a long memory
+FINE = 3  # segments per block, at which moving blocks may begin
+PER_BLOCK = 8  # minimum number of kept samples per block
+MEMORIES = 4.0  # minimum length of a block in correlation times
+SURE = 2.0  # minimum number of standard errors of a significant lag; a smaller lag is treated as an error
+ALIKE = 4.0  # largest mean squared difference between the joints' lags, in squared standard errors
+LARGEST_LAG = 0.02  # s: a larger apparent lag has another cause
+LEVERAGE = 0.9  # largest contribution of a block to a parameter for which leaving it out is meaningful
 
 
 @brief
 @dataclass(frozen=True, eq=False)
 class Segments:
-    """The Gram matrices of a log's equations, segment by segment of time.
+    """The Gram matrices of a log's equations, per segment of time.
 
     G        for every joint (S, p + 2, p + 2): of its columns, −τ̇ and τ
-    columns  for every joint the base parameters (p,) that its columns stand for
-    size     how many base parameters there are
-    memory   the residuals' correlation time in segments
-    lagging  whether the lag of the torques is not known
+    columns  for every joint the base parameters (p,) of its columns
+    size     the number of base parameters
+    memory   the correlation time of the residuals in segments
+    lagging  whether the lag of the torques is unknown
     """
 
     G: tuple[Array, ...]
@@ -57,20 +58,21 @@ class Segments:
 
     @property
     def count(self) -> int:
-        """How many segments there are."""
+        """The number of segments."""
         return len(self.G[0])
 
     @property
     def block(self) -> int:
-        """Segments a block: enough that blocks are nearly independent, as long as there are enough blocks."""
+        """Segments per block: enough that blocks are nearly independent, as long as there are enough blocks."""
         longest = max(FINE, self.count // FEWEST_BLOCKS)
         return int(np.clip(np.ceil(MEMORIES * self.memory), FINE, longest))
 
     def normal(self, weights: Array, values: Array, lag: float, together: int = 1) -> tuple[Array, Array]:
-        """(A, c): of every segment the weighted normal matrix (S, b + n, b + n), and the gradient at an estimate (S, b + n).
+        """(A, c): for every segment the weighted normal matrix (S, b + n, b + n), and the gradient at an estimate (S, b
+        + n).
 
         The columns are those of the parameters, then the lag of every joint; ``lag`` is the estimate for all of them.
-        So many segments are summed as ``together`` says.
+        ``together`` is the number of segments that are summed.
         """
         size = self.size + len(self.G)
         starts = np.arange(0, self.count, together)
@@ -85,9 +87,9 @@ class Segments:
 
 
 class SegmentSums:
-    """Takes in equations in the order of time, and sums their Gram matrices over segments.
+    """Sums the Gram matrices of equations over segments, from samples in chronological order.
 
-    ``rows`` is how many instants there are in all.
+    ``rows`` is the total number of samples.
     """
 
     def __init__(self, columns: Sequence[NDArray[np.intp]], size: int, rows: int) -> None:
@@ -96,7 +98,7 @@ class SegmentSums:
         self.G = tuple(np.zeros((count, len(x) + 2, len(x) + 2)) for x in columns)
 
     def take(self, joint: int, equations: Array) -> None:
-        """The next instants of a joint: [columns, −τ̇, τ] (p + 2, M), weighted."""
+        """Add the next samples of a joint: [columns, −τ̇, τ] (p + 2, M), weighted."""
         G, instants = self.G[joint], equations.shape[1]
         label = (self.done[joint] + np.arange(instants)) * len(G) // self.rows
         self.done[joint] += instants
@@ -106,15 +108,15 @@ class SegmentSums:
             G[label[start]] += part @ part.T
 
     def segments(self, lagging: bool) -> Segments:
-        """What was summed."""
+        """The accumulated sums."""
         return Segments(self.G, self.columns, self.size, lagging)
 
 
 class TorqueLags(NamedTuple):
-    """How much later torques are than the states (s): of all joints and its error, and of every joint and its error.
+    """The delay of the torques behind the states (s): for all joints together and for each joint, with standard errors.
 
-    A lag of filters or of a bus is the same for all joints, or nearly. What friction does before a joint slides looks like a
-    lag too, and differs between them.
+    The lag of filters or of a bus is the same, or nearly so, for all joints. Presliding friction looks like a lag too,
+    but differs between them.
     """
 
     lag: float
@@ -124,7 +126,7 @@ class TorqueLags(NamedTuple):
 
     @property
     def certain(self) -> bool:
-        """Whether it is one lag, it is not nothing, and filters and buses can bring it."""
+        """Whether the joints have a common, significant lag of a size that filters and buses can cause."""
         apart = ((self.each - self.lag) / np.maximum(self.errors, 1e-300))[self.errors > 0]
         same = float(np.mean(apart**2)) < ALIKE if len(apart) else True
         return same and SURE * self.error < abs(self.lag) <= LARGEST_LAG
@@ -133,7 +135,7 @@ class TorqueLags(NamedTuple):
 @brief
 @dataclass(frozen=True, eq=False)
 class BlockFit:
-    """A least-squares estimate and the segments that it was made of: what leaving out and drawing again needs.
+    """A least-squares estimate and the segments that it was computed from, for jackknife and bootstrap.
 
     weights  (n,) of the joints' equations
     fixed    the columns that keep their values
@@ -146,7 +148,7 @@ class BlockFit:
     fixed: tuple[int, ...]
 
     def lags(self) -> TorqueLags:
-        """How much later the torques are than the states: all together, and every joint's."""
+        """The delay of the torques behind the states: common to all joints, and of every joint."""
         b, n = self.segments.size, len(self.weights)
         (common, error), (each, errors) = (
             (self.lag + step[b:], np.sqrt(np.diag(self._left_out(H, s, back))[b:]))
@@ -155,10 +157,11 @@ class BlockFit:
         return TorqueLags(float(common[0]), float(error[0]), each, errors)
 
     def _whitened(self, lags: int, together: int) -> tuple[Array, Array, Array, Array]:
-        """(H, s, back, step) with one lag, or one for every joint, or none.
+        """(H, s, back, step) with one lag, with one per joint, or with none.
 
-        H and s are the normal matrices of the segments, so many ``together``, and the gradients at the best estimate, in
-        coordinates in which the sum of H is 1; ``back`` leads to π_b and lags, and ``step`` from the estimate here to the best.
+        H and s are the normal matrices of the segments, ``together`` of them summed, and the gradients at the best
+        estimate, in coordinates in which the sum of H is 1; ``back`` maps to π_b and lags, and ``step`` leads from the
+        present estimate to the best.
         """
         b, n = self.segments.size, len(self.weights)
         free = [k for k in range(b) if k not in self.fixed]
@@ -177,13 +180,13 @@ class BlockFit:
         return H, s - H @ best, back, back @ best
 
     def jackknife(self) -> Array:
-        """The covariance (b, b) of π_b: how it changes when blocks of time are left out, one at a time."""
+        """The covariance (b, b) of π_b from the changes when blocks of time are left out, one at a time."""
         H, s, back, _ = self._whitened(int(self.segments.lagging), self.segments.block)
         b = self.segments.size
         return self._left_out(H, s, back)[:b, :b]
 
     def _left_out(self, H: Array, s: Array, back: Array) -> Array:
-        """The covariance of π_b and lags from what leaving out each block of segments changes."""
+        """The covariance of π_b and lags from the changes when each block of segments is left out."""
         share, U = np.linalg.eigh(H)
         inside = np.einsum("bij,bi->bj", U, s) / (1.0 - np.clip(share, 0.0, LEVERAGE))
         change = np.einsum("bij,bj->bi", U, inside)
@@ -191,16 +194,16 @@ class BlockFit:
         return np.asarray((count - 1) / count * back @ (change.T @ change) @ back.T)
 
     def bootstrap(self, count: int, seed: int) -> Array:
-        """The covariance (b, b) of π_b over ``count`` logs that are drawn from moving blocks of this one."""
+        """The covariance (b, b) of π_b over ``count`` logs that are resampled from moving blocks of this one."""
         if not isinstance(count, int) or count < 2:
-            raise DalembertError(f"count is {count!r}; it is how many times the log is drawn again, and at least 2")
+            raise DalembertError(f"count is {count!r}; it is the number of resampled logs and must be at least 2")
         rng = np.random.default_rng(seed)
         H, s, back, _ = self._whitened(int(self.segments.lagging), 1)
         back = back[: self.segments.size]
         total, block = self.segments.count, self.segments.block
         sums_H, sums_s = (np.concatenate([np.zeros((1, *x.shape[1:])), np.cumsum(x, axis=0)]) for x in (H, s))
         moving_H, moving_s = sums_H[block:] - sums_H[:-block], sums_s[block:] - sums_s[:-block]
-        # every block is as likely to be drawn; what a drawn log has too much of at the estimate itself is taken off
+        # all blocks are equally likely; the bias of a resampled log at the estimate itself is subtracted
         draws = rng.integers(len(moving_s), size=(count, max(2, round(total / block))))
         usual = moving_s.mean(axis=0)
         changes = np.array(
@@ -216,6 +219,6 @@ class BlockFit:
 def block_fit(
     segments: Segments, weights: Array, values: Array, lag: float, fixed: Sequence[int], times: Array, instants: int
 ) -> BlockFit:
-    """The estimate with blocks as long as the memory of its residuals asks for: ``times`` (n,) in kept samples."""
+    """The estimate with blocks as long as the memory of its residuals requires: ``times`` (n,) in kept samples."""
     memory = float(np.median(times)) * segments.count / max(instants, 1)
     return BlockFit(replace(segments, memory=memory), weights, values, lag, tuple(fixed))

@@ -1,4 +1,4 @@
-"""Blocked cross-validation on Gram matrices: what a choice of columns leaves of the torques of parts that it did not see."""
+"""Blocked cross-validation on Gram matrices: the prediction errors of a choice of columns on parts left out of the fit."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from dalembert.identification.blocks import Grams, TooShortError
 
 Array = NDArray[np.float64]
 
-NOISELESS = 1e-8  # of a joint's squares: errors below this do not count, they are rounding
-RIDGE = 1e-10  # of columns of length one: what holds those that a part of the log does not show
+NOISELESS = 1e-8  # of a joint's squares: smaller errors are rounding errors and ignored
+RIDGE = 1e-10  # for columns of length one: regularises those that a part of the log does not determine
 
 
 class CrossValidation:
     """Fits that leave out one part each, and their errors there, for any choice of columns.
 
-    fitted, judged  Gram matrices of the equations as they are fitted and as they are judged
-    size            P, how many columns there are
-    start           (P,) the values from which columns depart that the log does not show
+    fitted, judged  Gram matrices of the equations for fitting and for evaluation
+    size            P, the number of columns
+    start           (P,) initial values, kept by columns that the log does not determine
     precision       (P, P) of a prior around ``start``, or None
     weights         (n,) 1/σ_j
-    usual           (n,) the squares per equation that errors are measured in
+    usual           (n,) squares per equation in units of which errors are expressed
     """
 
     def __init__(
@@ -36,19 +36,19 @@ class CrossValidation:
         for others, columns, w in zip(fitted.without_parts, fitted.columns, weights, strict=True):
             at = np.append(columns, size)
             sums[:, at[:, None], at] += w**2 * others
-        self.normal = sums  # the last is of all parts
+        self.normal = sums  # the last is that of all parts
         rows = judged.rows.sum(axis=0)
         self.counted = np.flatnonzero(rows > 0)  # blocks that have equations
         if len(set(judged.blocks.part[self.counted].tolist())) < 2:
-            raise TooShortError("the log moves in less than two of the parts that cross-validation needs")
+            raise TooShortError("the arm moves in fewer than two of the parts of the log that cross-validation needs")
 
     def solve(self, k: int, columns: NDArray[np.intp]) -> tuple[Array, float]:
-        """(π (P,) of the fit without part k, the squares it leaves there); k = parts is the fit to all."""
+        """(π (P,) of the fit without part k, the squared residual there); k = parts is the fit to all."""
         pi, left = self._solved(slice(k, k + 1), columns)
         return pi[0], float(left[0])
 
     def _solved(self, chosen: slice, columns: NDArray[np.intp]) -> tuple[Array, Array]:
-        """(π (K, P), squares that are left (K,)) of several fits, each without its part."""
+        """(π (K, P), squared residuals (K,)) of several fits, each without its part."""
         at = np.append(columns, self.size)
         N = self.normal[chosen, at[:, None], at]
         A, start = N[:, :-1, :-1], self.start[columns]
@@ -65,7 +65,7 @@ class CrossValidation:
         return pi, np.sum(full * (N @ full[:, :, None])[:, :, 0], axis=1)
 
     def squares(self, pi: Array, part: int | None) -> Array:
-        """(n, B) the squares that π leaves of the judged equations in the blocks of a part, or in all of them."""
+        """(n, B) the squared residuals of π in the evaluation equations, in the blocks of a part or in all of them."""
         blocks = self.judged.blocks.part
         out = np.zeros((len(self.judged.G), len(blocks)))
         mine = slice(0, len(blocks)) if part is None else slice(*np.searchsorted(blocks, [part, part + 1]))
@@ -76,12 +76,13 @@ class CrossValidation:
         return out
 
     def errors(self, variants: Sequence[NDArray[np.intp]]) -> tuple[Array, int]:
-        """((n, B) squares on parts left out, the variant that fits all parts best).
+        """((n, B) squared residuals on parts left out, the variant that fits all parts best).
 
-        ``variants`` are sets of columns; in every fit the one is taken that leaves least of what it is fitted to.
+        ``variants`` are sets of columns; every fit uses the one with the smallest residual on the data that it is
+        fitted to.
         """
         out = np.zeros((len(self.judged.G), len(self.judged.blocks.part)))
-        count = self.parts + (len(variants) > 1)  # the fit to all parts says which variant it is
+        count = self.parts + (len(variants) > 1)  # the fit to all parts decides the variant
         fits = [self._solved(slice(0, count), columns) for columns in variants]
         best = np.argmin([left for _, left in fits], axis=0)
         for k in range(self.parts):
@@ -89,12 +90,12 @@ class CrossValidation:
         return out, int(best[-1]) if len(variants) > 1 else 0
 
     def scores(self, errors: Array) -> Array:
-        """(B',) errors of every block that counts, in usual squares per equation, as a mean of the joints."""
+        """(B',) errors of every block with equations, in usual squares per equation, averaged over the joints."""
         rows = np.maximum(self.judged.rows, 1.0)
         return (errors / rows / self.usual[:, None])[:, self.counted].mean(axis=0)
 
     def floor(self, joint: int) -> float:
-        """What errors of a joint that do not count, being rounding and sampling, would be of a score."""
+        """The contribution to a score of errors that are negligible, being due to rounding and sampling."""
         torques, rows = float(self.judged.G[joint][:, -1, -1].sum()), max(float(self.judged.rows[joint].sum()), 1.0)
         return NOISELESS * torques / rows / float(self.usual[joint]) / len(self.judged.G)
 
@@ -105,16 +106,16 @@ class CrossValidation:
 
 
 def usual_squares(judged: Grams, errors: Array) -> Array:
-    """(n,) squares per equation of these errors, none below what rounding makes of the torques."""
+    """(n,) squares per equation of these errors, none below the rounding errors of the torques."""
     rows = np.maximum(judged.rows.sum(axis=1), 1.0)
     torques = np.array([float(G[:, -1, -1].sum()) for G in judged.G])
     return np.maximum(errors.sum(axis=1), NOISELESS * torques + 1e-300) / rows
 
 
 def difference(a: Array, b: Array, parts: int) -> tuple[float, float]:
-    """(mean, its standard error) of how much larger the scores a (B,) are than b.
+    """(mean, its standard error) of the difference between the scores a (B,) and b.
 
-    Neighbouring blocks resemble each other: the error is the larger of that over blocks and that over ``parts``.
+    Neighbouring blocks are correlated: the error is the larger of that over blocks and that over ``parts``.
     """
     d = a - b
     means = np.array([some.mean() for some in np.array_split(d, min(parts, len(d)))])
@@ -123,7 +124,7 @@ def difference(a: Array, b: Array, parts: int) -> tuple[float, float]:
 
 
 def better_in(a: Array, b: Array, parts: int) -> float:
-    """The share of the parts in which the scores b (B,) are smaller than a.
+    """The fraction of the parts in which the scores b (B,) are smaller than a.
 
     >>> better_in(np.array([2.0, 2.0, 1.0, 1.0]), np.array([1.0, 1.0, 0.5, 3.0]), 2)
     0.5

@@ -1,17 +1,18 @@
-"""Identification from the balance of energy, which needs no accelerations.
+"""Identification from energy balances, which need no accelerations.
 
-The power of the torques is what the arm's energy gains and what its friction, springs and offsets take:
+The power of the torques equals the rate of change of the arm's energy plus the power absorbed by friction, springs and
+offsets:
 
     τᵀq̇ = dE/dt + Σ_k π_k y_kᵀ q̇,    E = β(q, q̇)ᵀ π of links and rotors, S (7.76)
 
 Each equation is that balance over a window of time w(t), which is zero at both ends, together with its first three
-derivatives. Integrated by parts, the derivative goes over to the window:
+derivatives. Integration by parts moves the derivative to the window:
 
     ∫ w τᵀq̇ dt = −∫ ẇ β dt π_inertial + Σ_k π_k ∫ w y_kᵀ q̇ dt
 
-so that the energy is averaged rather than taken at two instants. w = cos⁴ has its first zero in frequency at the cut-off
-and is about one period of the cut-off wide. All joints share one equation per window: parameters that are told apart by
-the joint that feels them need more motion than with the torques' own equations.
+so the energy is averaged rather than evaluated at two instants. w = cos⁴ has its first zero in frequency at the cut-off
+and is about one period of the cut-off wide. All joints share one equation per window: parameters that are distinguished
+by the joint on which they act need more motion than with the joint torque equations.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ from dalembert.logs.conditioning import Conditioned, Stretch
 
 Array = NDArray[np.float64]
 
-HALF = 1.5  # half a window, in periods of the cut-off
-AT_ONCE = 8  # windows whose integrals are one product
-BLOCK = 4096  # samples whose columns are made at once, or four windows
-STORED = (*INERTIAL, "Im")  # of a joint, in the order of Arm.energy_regressors
+HALF = 1.5  # half the width of a window, in periods of the cut-off
+AT_ONCE = 8  # windows integrated by one matrix product
+BLOCK = 4096  # samples per block of columns, or four windows if that is more
+STORED = (*INERTIAL, "Im")  # parameters of a joint, in the order of Arm.energy_regressors
 
 
 def window(ready: Conditioned) -> tuple[Array, Array]:
-    """w and dw/dt (1/s) at the samples of one window, both times the sampling interval; Σ w = 1."""
+    """w and dw/dt (1/s) at the samples of one window, both multiplied by the sampling interval; Σ w = 1."""
     half = max(2, round(HALF * ready.rate / ready.cutoff))
     x = 0.5 * np.pi * np.arange(-half, half + 1) / half
     w, slope = np.cos(x) ** 4, -4 * np.cos(x) ** 3 * np.sin(x) * 0.5 * np.pi / half * ready.rate
@@ -45,9 +46,9 @@ def window(ready: Conditioned) -> tuple[Array, Array]:
 
 
 def energy_equations(base: BaseParameters, ready: Conditioned) -> tuple[Array, Array, Array]:
-    """(E (K, b), e (K,), t (K,)): mean power balances E π_b ≈ e (W) of windows around the kept instants t.
+    """(E (K, b), e (K,), t (K,)): mean power balances E π_b ≈ e (W) of windows around the kept samples t.
 
-    Positions, velocities and torques alone are read. The windows overlap, so that neighbouring errors are correlated.
+    Only positions, velocities and torques are used. The windows overlap, so neighbouring errors are correlated.
 
     >>> import numpy as np, dalembert as da
     >>> from dalembert.logs.conditioning import condition
@@ -69,7 +70,7 @@ def energy_equations(base: BaseParameters, ready: Conditioned) -> tuple[Array, A
 
 
 def energy_triangles(base: BaseParameters, ready: Conditioned) -> JointTriangles:
-    """The triangle of all energy equations, as that of one joint which feels every parameter."""
+    """The triangle of all energy equations, in the form of a single joint on which every parameter acts."""
     upper, rows = np.zeros((0, base.rank + 1)), 0
     for E, e, _ in _blocks(base, ready):
         upper = np.asarray(np.linalg.qr(np.vstack([upper, np.column_stack([E, e])]), mode="r"))
@@ -78,7 +79,7 @@ def energy_triangles(base: BaseParameters, ready: Conditioned) -> JointTriangles
 
 
 def energy_residuals(base: BaseParameters, ready: Conditioned, values: Array) -> list[Array]:
-    """e − E π_b (W) of the windows of every stretch of the log that has any."""
+    """e − E π_b (W) of the windows of every stretch of the log that is long enough."""
     parts = [(e - E @ values, t) for E, e, t in _blocks(base, ready)]
     if not parts:
         return []
@@ -87,7 +88,7 @@ def energy_residuals(base: BaseParameters, ready: Conditioned, values: Array) ->
 
 
 def _blocks(base: BaseParameters, ready: Conditioned) -> Iterator[tuple[Array, Array, Array]]:
-    """E, e and t of a bounded number of windows at a time."""
+    """E, e and t for a bounded number of windows at a time."""
     columns = PowerColumns(base)
     w, slope = window(ready)
     half = len(w) // 2
@@ -120,7 +121,7 @@ def _integrals(x: Array, w: Array, at: NDArray[np.intp], every: int) -> Array:
 
 
 class PowerColumns:
-    """What a unit of each base parameter stores or takes.
+    """The energy stored or the power absorbed per unit of each base parameter.
 
     stored  (b,) which of them are inertias of links and rotors, whose energy is stored
     """
@@ -134,7 +135,7 @@ class PowerColumns:
         self._others = [k for k, stored in zip(base.independent, self.stored, strict=True) if not stored]
 
     def __call__(self, piece: Stretch) -> tuple[Array, Array]:
-        """(N, stored) energies (J), and (N, b) powers (W), which are 0 for those."""
+        """(N, stored) energies (J), and (N, b) powers (W), which are 0 for the stored ones."""
         arm, q, qd = self.parameters.arm, piece.q, piece.qd
         beta_T, beta_U = arm.energy_regressors(q, qd)
         beta = np.asarray(beta_T, np.float64) + beta_U
@@ -152,8 +153,8 @@ class PowerColumns:
 def _check(members: list[Parameter]) -> None:
     for x in members:
         if x.loaded or x.torque is not None:
-            why = "depends on the load of its joint" if x.loaded else "is a column of a caller's own"
+            why = "depends on the load of its joint" if x.loaded else "is a user-defined column"
             raise DalembertError(
-                f"the parameter {x.name} {why}, which needs accelerations, and method='energy' has none; leave the term out, or "
-                "use method='weighted'"
+                f"the parameter {x.name} {why}, which needs accelerations, but method='energy' does not compute them; remove the "
+                "term, or use method='weighted'"
             )

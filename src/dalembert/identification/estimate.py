@@ -1,7 +1,8 @@
-"""Least squares in the ways of S 7.4, from one triangle a joint: ordinary, weighted, damped, joint by joint, total.
+"""Least squares in the variants of S 7.4, from one triangle per joint: ordinary, weighted, damped, joint by joint,
+total.
 
-Every solver returns an :class:`Estimate`: π_b, the weights 1/σ_j it gave to the joints, and its covariance,
-which counts correlated residuals for what they are worth.
+Every solver returns an :class:`Estimate`: π_b, the weights 1/σ_j of the joints, and its covariance, which accounts for
+autocorrelated residuals.
 """
 
 from __future__ import annotations
@@ -20,21 +21,21 @@ from dalembert.identification.accumulate import JointTriangles, TriangularSystem
 Array = NDArray[np.float64]
 
 METHODS = ("ordinary", "weighted", "reweighted", "robust", "energy", "damped", "sequential", "total")
-ROUNDS = 50  # of reweighting, at most
-ENOUGH = 0.1  # of the samples must have a partner at a lag, or its correlation is not known
-FEWEST = 5  # a joint's residual is never worth fewer independent samples
-TOLERANCE = 1e-9  # a column whose own part is this small beside the largest says nothing
+ROUNDS = 50  # of reweighting, maximum
+ENOUGH = 0.1  # minimum fraction of samples with a partner at a lag for its correlation to be estimated
+FEWEST = 5  # minimum number of independent samples that a joint's residual counts for
+TOLERANCE = 1e-9  # a column whose independent part is this small relative to the largest carries no information
 
 
 @brief
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """π_b (b,) with what is known about its errors.
+    """π_b (b,) and its errors.
 
     noise        σ_j (n,), the standard deviation of each joint's residual (N m)
-    weights      the factors that the joints' equations had
-    covariance   (b, b) of π_b, samples taken as independent (:func:`spread` can count correlation too)
-    fixed        columns that the log does not determine; they keep the value they had
+    weights      the factors on the joints' equations
+    covariance   (b, b) of π_b, assuming independent samples (:func:`spread` can account for autocorrelation)
+    fixed        columns that the log does not determine; they keep their initial value
     """
 
     values: Array
@@ -46,15 +47,16 @@ class Estimate:
 
 
 def above_zero(noise: Array) -> Array:
-    """σ_j (n,), none below 1e-12 of the largest, so that the inverse and its powers are numbers."""
+    """σ_j (n,), none below 1e-12 of the largest, so that the inverse and its powers stay finite."""
     return np.maximum(noise, 1e-12 * max(float(noise.max()), 1e-30))
 
 
 def undetermined(whole: TriangularSystem, typical: Array, least: float = 0.0) -> tuple[int, ...]:
-    """Columns without a part of their own in the log: pivoted QR of the columns over their usual size.
+    """Columns without an independent part in the log: pivoted QR of the columns scaled by their usual size.
 
-    Besides what is zero but for rounding, those whose own part is below ``least``: with equations of
-    unit noise, 1/own part is the error in torque, at usual states, that the column leaves open.
+    Besides columns that are zero up to rounding, these are the ones whose independent part is below ``least``: with
+    equations of unit noise, 1/(independent part) is the torque error, at usual states, that the column leaves
+    undetermined.
     """
     with extra("identify", "identification"):
         from scipy.linalg import qr
@@ -69,7 +71,7 @@ def undetermined(whole: TriangularSystem, typical: Array, least: float = 0.0) ->
 
 
 def solve(joints: JointTriangles, weights: Array, start: Array, fixed: Sequence[int]) -> Array:
-    """Least squares with these weights; the columns in ``fixed`` stay at ``start``."""
+    """Least squares with these weights; the columns in ``fixed`` keep their value in ``start``."""
     whole = joints.together(weights)
     free = [k for k in range(len(start)) if k not in fixed]
     values = start.copy()
@@ -88,10 +90,10 @@ def spread(
     joints: JointTriangles, values: Array, weights: Array, fixed: Sequence[int],
     extra: Array | float = 0.0, times: Array | float = 1.0,
 ) -> tuple[Array, Array, Array]:  # fmt: skip
-    """(noise σ_j, covariance, A⁻¹): σ_j² = rss_j / (rows_j − the parameters that joint j's equations pay for).
+    """(noise σ_j, covariance, A⁻¹): σ_j² = rss_j / (rows_j − the degrees of freedom used by joint j's equations).
 
-    ``extra`` is added to the normal matrix A: the damping, or a prior's curvature. ``times`` (n,) is how many samples
-    of each joint's residual are worth one.
+    ``extra`` is added to the normal matrix A: the damping, or the curvature of a prior. ``times`` (n,) is the number of
+    samples of each joint's residual per independent sample.
     """
     b = len(values)
     free = [k for k in range(b) if k not in fixed]
@@ -108,13 +110,13 @@ def spread(
 
 
 def inverse_of(A: Array, rcond: float = 1e-15) -> Array:
-    """A⁻¹ of a positive definite matrix, its columns scaled first."""
+    """A⁻¹ of a positive definite matrix, after scaling its columns."""
     d = 1.0 / np.sqrt(np.maximum(np.diag(A), 1e-300))
     return d[:, None] * np.linalg.pinv(A * d[:, None] * d, rcond=rcond, hermitian=True) * d
 
 
 def least_squares(joints: JointTriangles, start: Array, fixed: tuple[int, ...], rounds: int) -> Estimate:
-    """Ordinary (rounds = 0), weighted by the noise that ordinary leaves (1), or until the weights settle."""
+    """Ordinary least squares (rounds = 0), weighted by the noise of the ordinary fit (1), or reweighted until convergence."""
     noise = weights = np.ones(len(joints.joints))
     for done in range(rounds + 1):
         before, weights = weights, 1.0 / above_zero(noise)
@@ -126,16 +128,16 @@ def least_squares(joints: JointTriangles, start: Array, fixed: tuple[int, ...], 
 
 
 def damped(joints: JointTriangles, start: Array, damping: float | None, typical: Array) -> Estimate:
-    """min ‖W(Yπ − τ)‖² + λ²‖S(π − π₀)‖², S 7.4: for a log whose regressor is not full-rank.
+    """min ‖W(Yπ − τ)‖² + λ²‖S(π − π₀)‖², S 7.4: for a log whose regressor does not have full rank.
 
-    π₀ is ``start``, S the columns' usual size, so that λ is in units of the noise. Unless given, λ is the
-    one of the least generalised cross-validation.
+    π₀ is ``start`` and S the usual size of the columns, so λ is in units of the noise. By default, λ minimises the
+    generalised cross-validation score.
     """
     first = least_squares(joints, start, undetermined(joints.together(), typical), 1)
     whole = joints.together(first.weights)
     U, s, Vt = np.linalg.svd(whole.R / typical)
     beta = U.T @ (whole.z - whole.R @ start)
-    how = "as asked"
+    how = "as given"
     if damping is None:
         grid = s[0] * np.logspace(-12, 0, 121)
         f = s**2 / (s**2 + grid[:, None] ** 2)
@@ -152,10 +154,10 @@ def damped(joints: JointTriangles, start: Array, damping: float | None, typical:
 
 
 def sequential(joints: JointTriangles, start: Array, typical: Array) -> Estimate:
-    """S 7.4's procedure, joint by joint from the last to the first.
+    """The procedure of S 7.4, joint by joint from the last to the first.
 
-    Joint j's equations, with what the joints after it have settled, settle the combinations of parameters
-    that they are the first to feel: π = π_p + N z, where N spans what is still open.
+    The equations of joint j, together with what the joints after it have determined, determine the combinations of
+    parameters that appear first in them: π = π_p + N z, where N spans the undetermined directions.
     """
     b = len(start)
     values, open_, V = start.copy(), np.diag(1.0 / typical), np.zeros((b, b))
@@ -170,7 +172,7 @@ def sequential(joints: JointTriangles, start: Array, typical: Array) -> Estimate
         values = values + gain @ (joint.z - R @ values)
         open_ = open_ @ Vt[rank:].T
         noise[j] = np.sqrt(joint.squares(values[joint.columns]) / max(joint.rows - rank, 1))
-        left = np.eye(b) - gain @ R  # what the errors of the joints after it do here
+        left = np.eye(b) - gain @ R  # propagates the errors of the joints after it
         V = left @ V @ left.T + noise[j] ** 2 * gain @ gain.T
     fixed = np.flatnonzero(np.linalg.norm(open_, axis=1) * typical > 1e-6).tolist()
     return Estimate(values, noise, 1.0 / above_zero(noise), V, tuple(fixed))
@@ -179,13 +181,13 @@ def sequential(joints: JointTriangles, start: Array, typical: Array) -> Estimate
 def total(
     equations: list[Array], noise: Array, start: Array, held: NDArray[np.bool_], times: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """Total least squares of [Y, y_L, −V][π; 1; g] = 0, with y_L the torque of a payload that is known.
+    """Total least squares of [Y, y_L, −V][π; 1; g] = 0, with y_L the torque of a known payload.
 
-    ``equations`` are the triangles of every joint's rows, in that order of columns. Errors are in the
-    measured torques V, of standard deviation ``noise`` each, so that joint j's equations have the error g_j σ_j:
-    Σ_j ‖E_j [π; 1; g]‖² / (g_j σ_j)² is the least, found from π = ``start`` and g = 1. The payload fixes the
-    scale, which would be free otherwise. Gains in ``held`` stay 1: the payload does not reach those joints.
-    Returns (π_b, g, covariance of π_b and the other gains, weights).
+    ``equations`` are the triangles of every joint's rows, in that order of columns. The errors are in the measured
+    torques V, with standard deviation ``noise`` each, so the equations of joint j have the error g_j σ_j: Σ_j ‖E_j [π;
+    1; g]‖² / (g_j σ_j)² is minimised, starting from π = ``start`` and g = 1. The payload fixes the scale, which would
+    otherwise be free. Gains in ``held`` stay 1: the payload does not act on those joints. Returns (π_b, g, covariance
+    of π_b and the other gains, weights).
     """
     with extra("identify", "identification"):
         from scipy.optimize import least_squares as minimised
@@ -195,9 +197,9 @@ def total(
     size = column_lengths(np.vstack([E[:, :b] / s for E, s in zip(equations, noise, strict=True)]))
 
     def whole(u: Array) -> tuple[Array, Array]:
-        """[π; 1; g] of what is looked for, and g."""
+        """[π; 1; g] from the unknowns, and g."""
         g = np.ones(n)
-        g[free] = np.exp(u[b:])  # a drive gain does not change its sign
+        g[free] = np.exp(u[b:])  # a drive gain stays positive
         return np.concatenate([u[:b] / size, [1.0], g]), g
 
     def residual(u: Array) -> Array:
@@ -227,10 +229,10 @@ def total(
 
 
 def correlation_time(stretches: Sequence[Array], least: float = 1.0) -> float:
-    """How many samples of a residual are worth one: 1 + 2 Σ ρ_k, summed while neighbours agree (Geyer).
+    """The number of samples of a residual per independent sample: 1 + 2 Σ ρ_k, summed while pairs are positive (Geyer).
 
-    ``stretches`` (M_i,) are what was sampled without a break, each less the mean of its run. Their autocovariances are
-    pooled, so that a stretch counts by its length and by its share of the squares; one that is zero says nothing.
+    ``stretches`` (M_i,) were sampled without a break, each less the mean of its run. Their autocovariances are pooled,
+    so a stretch is weighted by its length and its contribution to the squares; one that is zero has no effect.
     """
     moving = [r for r in stretches if float(r @ r) > 0]
     m, longest = sum(map(len, moving)), max(map(len, moving), default=0)
@@ -242,7 +244,7 @@ def correlation_time(stretches: Sequence[Array], least: float = 1.0) -> float:
         rho[: len(r)] += np.fft.irfft(np.abs(np.fft.rfft(r, size)) ** 2, size)[: len(r)]
         pairs_of[: len(r)] += len(r) - np.arange(len(r))
     lags = int(np.count_nonzero(pairs_of >= ENOUGH * m))
-    # of one stretch of m samples the sum at lag k would have m − k terms
+    # for a single stretch of m samples, the sum at lag k would have m − k terms
     rho = rho[:lags] / rho[0] * (m - np.arange(lags)) / pairs_of[:lags]
     pairs = rho[: 2 * (lags // 2)].reshape(-1, 2).sum(axis=1)
     end = int(np.argmax(pairs <= 0)) if (pairs <= 0).any() else len(pairs)
@@ -251,9 +253,9 @@ def correlation_time(stretches: Sequence[Array], least: float = 1.0) -> float:
 
 
 def essential(values: Array, covariance: Array, fixed: tuple[int, ...], least: float = 2.0) -> list[int]:
-    """The parameters that are needed: the least significant is made zero again and again while |π| < 2 σ.
+    """The parameters that are needed: the least significant is repeatedly set to zero while |π| < 2 σ.
 
-    What that does to the others is what their ``covariance`` with it says, as leaving out its column would.
+    The effect on the others follows from their ``covariance`` with it, exactly as if its column were removed.
     """
     size = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
     v, C = values / size, covariance / np.outer(size, size)

@@ -1,12 +1,15 @@
-"""The estimator by cross-validation: least squares of several kinds, and bodies that can exist, believed or not.
+"""Choice of the estimator by cross-validation: variants of least squares, and physically consistent links with or
+without a prior.
 
-Every candidate makes π from the Gram matrices of all parts but one and is judged on that one, as the laws are.
+Every candidate computes π from the Gram matrices of all parts but one and is evaluated on that part, as the laws are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +17,7 @@ from numpy.typing import NDArray
 from dalembert.arm import Arm
 from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError
+from dalembert.files.journal import Journal
 from dalembert.identification.accumulate import column_lengths
 from dalembert.identification.base import base_parameters, random_states
 from dalembert.identification.blocks import REST, STILL, Grams, Material, grams
@@ -32,19 +36,19 @@ from dalembert.logs.conditioning import Conditioned, Stretch
 
 Array = NDArray[np.float64]
 
-DEVIATIONS = (1.0, 0.3, 0.1, 0.03)  # of a prior around the arm's own inertias, relative
-UNSEEN = 1e-12  # of the largest eigenvalue: what is smaller is not in the log
+DEVIATIONS = (1.0, 0.3, 0.1, 0.03)  # relative deviations of a prior around the arm's own inertias
+UNSEEN = 1e-12  # of the largest eigenvalue: smaller ones are rounding errors
 FAR = 6.0  # standard deviations: an equation with a larger residual is an outlier
-OFTEN = 1e-3  # of the equations: robust least squares are tried where there are more outliers
-WORTH = 0.05  # of the squared error: what a way must be better by to be preferred to a plainer one
-POSES = 1000  # at which B(q) is looked at
-HIGH = 300.0  # a condition number, with columns of length one, above which a prior is preferred to none
+OFTEN = 1e-3  # fraction of outliers above which robust least squares are tried
+WORTH = 0.05  # of the squared error: minimum improvement over a simpler estimator
+POSES = 1000  # at which B(q) is checked
+HIGH = 300.0  # condition number, with columns of length one, above which a prior is preferred
 
 
 @brief
 @dataclass(frozen=True, eq=False)
 class Way:
-    """A way to parameters: its options, the normal matrices [Y, τ]ᵀ[Y, τ] without each part, and π from such a matrix."""
+    """An estimator: its options, the normal matrices [Y, τ]ᵀ[Y, τ] without each part, and the function from them to π."""
 
     words: str
     options: EstimatorOptions
@@ -78,7 +82,7 @@ class EstimatorStudy:
         errors, _ = self.cv.errors([columns])
         self.cv.usual = usual_squares(self.judged, errors)
         self.at_cutoff = CrossValidation(self.fitted, self.fitted, self.base.rank, self.start, self.weights, ones)
-        # of weighted least squares, on parts left out, low-passed as the fit is
+        # relative error of weighted least squares on parts left out, low-passed as for the fit
         self.error = self.at_cutoff.relative(self.at_cutoff.errors([columns])[0])
         self.plain = plain
 
@@ -86,7 +90,7 @@ class EstimatorStudy:
         return CrossValidation(self.fitted, self.judged, self.base.rank, self.start, weights, usual)
 
     def _grams(self, ready: Conditioned, factors: Array | None = None) -> Grams:
-        """The Gram matrices of a conditioned log; ``factors`` (M, n) multiply the equations of its kept instants."""
+        """The Gram matrices of a conditioned log; ``factors`` (M, n) multiply the equations of its kept samples."""
         felt, done = self.base.felt, 0
 
         def rows(piece: Stretch) -> list[Array]:
@@ -114,7 +118,7 @@ class EstimatorStudy:
 
     @property
     def condition(self) -> float:
-        """Of the weighted equations of all parts, columns of length one."""
+        """The condition number of the weighted equations of all parts, with columns of length one."""
         N = self.cv.normal[-1][:-1, :-1]
         d = column_lengths(np.sqrt(np.maximum(np.diag(N), 0.0))[None])
         values = np.linalg.eigvalsh(N / d.T / d)
@@ -122,8 +126,8 @@ class EstimatorStudy:
         return float(np.sqrt(values[-1] / values[0])) if len(values) else 1.0
 
     def ways(self, arm: Arm) -> list[Way]:
-        """What is tried, in the order of preference: weighted least squares, links that can exist and are believed more
-        and more, and then what is for special logs."""
+        """The estimators to be tried, in order of preference: weighted least squares, physically consistent links with
+        increasingly strong priors, and then those for special logs."""
         correlated = self._cv(self.weights / np.sqrt(self.times), self.cv.usual).normal
 
         def plain(N: Array) -> Array:
@@ -134,7 +138,7 @@ class EstimatorStudy:
         possible = EstimatorOptions(method="weighted", physical=True)
         beliefs: list[tuple[str, Belief, EstimatorOptions]] = [("physically consistent links", Belief(), possible)]
         for deviation in DEVIATIONS if _has_inertias(arm) else ():
-            words = f"physically consistent links, the arm's own as a prior ({100 * deviation:g} %)"
+            words = f"physically consistent links with the arm's own as a prior ({100 * deviation:g} %)"
             options = replace(possible, prior=arm, prior_deviation=deviation)
             beliefs.append((words, Belief(arm, deviation), options))
         for words, belief, options in beliefs:
@@ -152,7 +156,7 @@ class EstimatorStudy:
         return out
 
     def _robust(self) -> Array | None:
-        """The normal matrices with Huber's weights; None where hardly an equation would count for less than in full."""
+        """The normal matrices with Huber's weights; None if hardly any equation would be down-weighted."""
         residual, moving = self.run.residual, self.moving
         noise = np.maximum(robust_scale(residual, moving), 1e-12)
         weights = row_weights(residual, noise)
@@ -162,7 +166,7 @@ class EstimatorStudy:
         return CrossValidation(fitted, self.judged, self.base.rank, self.start, 1.0 / noise, self.cv.usual).normal
 
     def _energy(self) -> Array | None:
-        """The normal matrices of balances of energy; None where a term needs accelerations."""
+        """The normal matrices of the energy balances; None if a term needs accelerations."""
         members = self.base.parameters.members
         if any(x.loaded or x.torque is not None for x in members):
             return None
@@ -172,9 +176,9 @@ class EstimatorStudy:
         sums = np.stack([whole[part == k].T @ whole[part == k] for k in range(blocks.parts)])
         return np.stack([*(sums.sum(axis=0) - mine for mine in sums), sums.sum(axis=0)])
 
-    def _left(self, way: Way) -> tuple[Array, float] | None:
-        """((n, B) the squares that a way leaves on parts left out, the relative error there at the cut-off itself); None
-        where its cone program cannot be solved."""
+    def _left(self, way: Way) -> dict[str, Any]:
+        """``left`` (n, B), squared residuals of an estimator on parts left out, and the relative error there ``at_cutoff``
+        itself; empty if its cone program cannot be solved."""
         left, own = np.zeros_like(self.judged.rows), np.zeros_like(self.fitted.rows)
         try:
             for part in range(self.cv.parts):
@@ -182,11 +186,11 @@ class EstimatorStudy:
                 left += self.cv.squares(pi, part)
                 own += self.at_cutoff.squares(pi, part)
         except DalembertError:
-            return None
-        return left, self.at_cutoff.relative(own)
+            return {}
+        return {"left": left, "at_cutoff": self.at_cutoff.relative(own)}
 
     def _definite(self, way: Way) -> bool:
-        """Whether B(q) is positive definite, at random poses, with the parameters that a way makes of all parts."""
+        """Whether B(q) is positive definite, at random poses, with the parameters estimated from all parts."""
         arm = self.base.parameters.arm
         q, _, _ = random_states(arm, POSES, seed=1)
         still, values = np.zeros_like(q), way.solve(way.normal[-1])
@@ -194,14 +198,15 @@ class EstimatorStudy:
         B = np.stack([self.base.felt.torque(values, q, still, still + unit) - at_rest for unit in np.eye(arm.n)], -1)
         return bool(np.linalg.eigvalsh(0.5 * (B + B.transpose(0, 2, 1)))[:, 0].min() > 0)
 
-    def choose(self, ways: Sequence[Way], step: Progress) -> tuple[EstimatorOptions, list[Trial]]:
-        """The way that predicts best; of those within one standard error of it the plainest, or at a high condition
-        number that which believes most. Where B(q) of the plainest is not positive definite, links that can exist come
-        before it."""
+    def choose(self, ways: Sequence[Way], step: Progress, journal: Journal) -> tuple[EstimatorOptions, list[Trial]]:
+        """The estimator that predicts best; of those within one standard error of it the simplest, or at a high
+        condition number the one with the strongest prior. If B(q) of the simplest is not positive definite, physically
+        consistent links are preferred to it."""
         scores, errors, own = [], [], []
         for k, way in enumerate(ways):
             step("estimators", k / len(ways))
-            left, at_cutoff = self._left(way) or (None, np.inf)
+            tried = journal.step(f"estimator {way.words}", partial(self._left, way))
+            left, at_cutoff = tried.get("left"), float(tried.get("at_cutoff", np.inf))
             scores.append(np.full(len(self.cv.counted), np.inf) if left is None else self.cv.scores(left))
             errors.append(np.inf if left is None else self.cv.relative(left))
             own.append(at_cutoff)
@@ -221,7 +226,7 @@ class EstimatorStudy:
         trials = []
         for k, (way, error) in enumerate(zip(ways, errors, strict=True)):
             if not np.isfinite(error):
-                trials.append(Trial("estimator", "", f"{way.words}: not solved", np.inf, -np.inf, 0.0, 0, False))
+                trials.append(Trial("estimator", "", f"{way.words}: no solution", np.inf, -np.inf, 0.0, 0, False))
                 continue
             gain, spread = difference(scores[0], scores[k], self.cv.parts)
             size = max(float(scores[0].mean()), 1e-300)
@@ -242,10 +247,10 @@ def _least_squares(N: Array, start: Array) -> Array:
 
 
 def _triangle(N: Array) -> tuple[Array, Array]:
-    """(R, z) with RᵀR = YᵀY and Rᵀz = Yᵀτ, from eigenvectors of columns of length one."""
+    """(R, z) with RᵀR = YᵀY and Rᵀz = Yᵀτ, from eigenvectors with columns of length one."""
     A, b = N[:-1, :-1], N[:-1, -1]
     d = np.sqrt(np.maximum(np.diag(A), 1e-300))
     values, V = np.linalg.eigh(A / d[:, None] / d)
-    seen = values > UNSEEN * values[-1]  # the others are rounding
+    seen = values > UNSEEN * values[-1]  # the others are rounding errors
     root, V = np.sqrt(values[seen]), V[:, seen]
     return root[:, None] * V.T * d, (V.T @ (b / d)) / root

@@ -1,9 +1,9 @@
-"""Exciting trajectories: motions that show an arm's parameters best, S 7.4.
+"""Exciting trajectories: motions that determine an arm's parameters best, S 7.4.
 
 A motion is a finite Fourier series, repeated over whole periods, or a spline; both start and end at rest
-(:mod:`exciting_shapes`). The best by a criterion (:mod:`exciting_problem`) is looked for under limits on positions,
-velocities, accelerations and torques, and clear of the floor and other planes (:mod:`exciting_limits`). After a fit, it is
-the motion that reduces most the uncertainty of what a goal names (:mod:`exciting_goals`).
+(:mod:`exciting_shapes`). A criterion (:mod:`exciting_problem`) is optimised under limits on positions, velocities,
+accelerations and torques, with a clearance from the floor and other planes (:mod:`exciting_limits`). After a fit, the
+motion is the one that most reduces the uncertainty of the quantities named by a goal (:mod:`exciting_goals`).
 """
 
 from __future__ import annotations
@@ -11,21 +11,25 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
+from dalembert.arm.resuming import resumable_run
 from dalembert.arrays import shown
 from dalembert.environment.brief import brief
 from dalembert.environment.cluster import connected, spread
 from dalembert.environment.extras import extra
+from dalembert.environment.signals import Terminated
 from dalembert.errors import ClosureError, DalembertError
 from dalembert.files import whole_file
+from dalembert.files.journal import Journal, Resume
 from dalembert.identification.base import BaseParameters, base_parameters
 from dalembert.identification.exciting_goals import Aim, Forecast, aim_of, forecast, weights_of
 from dalembert.identification.exciting_limits import Limited
@@ -44,33 +48,33 @@ from dalembert.trajectory.trajectory import Trajectory
 Array = NDArray[np.floating[Any]]
 Progress = Callable[[float, float], None]
 
-PERIOD = 10.0  # s: about how long a period is unless its frequency is given
-POWERS = (1.0, 2.0, 4.0, 8.0, 16.0)  # p of the smooth condition number, round after round
-ROUNDS = 3  # of those for every start; the best goes on through the others
-LAST = 3  # more rounds with the largest p
-STEPS = 200  # of the optimiser in a round
-STIFF = 300.0  # ρ of the limits at first; twice as much every round
-MISMATCH = 30.0  # times the scaled condition number: a condition number that tells of units alone
-FAR = 1e6  # what a motion counts for whose loops cannot be closed
-MOST_SHAPES, MOST_STARTS = 1000, 10_000  # harmonics or points, and motions tried: far beyond what is of use
+PERIOD = 10.0  # s: approximate period if no base frequency is given
+POWERS = (1.0, 2.0, 4.0, 8.0, 16.0)  # p of the smooth condition number in successive rounds
+ROUNDS = 3  # rounds for every start; the best one continues through the remaining rounds
+LAST = 3  # additional rounds with the largest p
+STEPS = 200  # optimiser steps per round
+STIFF = 300.0  # initial ρ of the limits; doubled in every round
+MISMATCH = 30.0  # times the scaled condition number: a larger condition number only reflects the units
+FAR = 1e6  # objective of a motion whose loops cannot be closed
+MOST_SHAPES, MOST_STARTS = 1000, 10_000  # harmonics or points, and random motions: far beyond any useful value
 KINDS = ("fourier", "spline")
 
 
 @brief
 @dataclass(frozen=True, eq=False)
 class Excitation:
-    """A motion for identification, and how well it shows the base parameters.
+    """A motion for identification, and how well it determines the base parameters.
 
     trajectory        the :class:`~dalembert.Trajectory`, at rest at both ends, within all limits
-    criterion         what was optimised, ``value`` what became of it
-    condition         of Ȳ_b as it stands, in SI units; ``condition_scaled`` with columns of length one
+    criterion         the criterion that was optimised, and ``value``, its result
+    condition         condition number of Ȳ_b in SI units; ``condition_scaled`` with columns of length one
     log_det           log det of Ȳ_bᵀȲ_b / N
-    base              the base parameters that Ȳ_b has columns for
-    coefficients      (2, n, L) sine and cosine amplitudes, ``offset`` (n,), ``base_frequency`` (Hz); of a spline
-                      (n, points + 6) control points from the offset, and no base frequency
+    base              the base parameters that correspond to the columns of Ȳ_b
+    coefficients      (2, n, L) sine and cosine amplitudes, ``offset`` (n,), ``base_frequency`` (Hz); for a spline
+                      (n, points + 6) control points relative to the offset, and no base frequency
     history           best value after every round
-    forecast          after a fit, the standard deviations of what the goal names, before and after this motion
-    seconds           what it took, interrupted whether Ctrl-C ended it early
+    forecast          after a fit, the standard deviations of the quantities in the goal, before and after this motion
+    seconds           duration of the search; interrupted: whether Ctrl-C ended it early
     """
 
     arm: Arm
@@ -91,7 +95,7 @@ class Excitation:
 
     @property
     def value(self) -> float:
-        """The criterion's own number: a condition number, log det, or what the goal measures."""
+        """The value of the criterion: a condition number, log det, or the measure of the goal."""
         values = (self.condition, self.condition_scaled, self.log_det)
         if self.criterion == "l-optimal":
             assert self.forecast is not None
@@ -99,9 +103,9 @@ class Excitation:
         return values[CRITERIA.index(self.criterion)]
 
     def save(self, path: str | os.PathLike[str], *, rate: float = 100.0, overwrite: bool = True) -> None:
-        """Write the motion as CSV: t, q, qd, qdd, and the torques that the arm's model says it takes.
+        """Write the motion as CSV: t, q, qd, qdd, and the torques predicted by the arm's model.
 
-        After a fit, lines that begin with # say before the header what the motion is for and what it should bring.
+        After a fit, comment lines before the header, which begin with #, state the goal and the forecast.
         """
         names, columns = motion_columns(self.trajectory, self.arm, rate=rate)
         with whole_file(path, overwrite=overwrite) as file:
@@ -134,37 +138,41 @@ def excite(
     seed: int = 0,
     progress: Progress | None = None,
     cluster: Any = None,
+    resume: Resume = False,
 ) -> Excitation:
-    """A motion that shows the base parameters of ``arm`` best, within its limits.
+    """A motion within the limits of ``arm`` that determines its base parameters best.
 
-    duration        s, of a Fourier series a whole number of periods
-    shape           "fourier", or "spline": of degree 5, from where it starts and back
+    duration        s; for a Fourier series a whole number of periods
+    shape           "fourier", or "spline": of degree 5, starting and ending in the same posture
     harmonics       L of the Fourier series
-    points          control points of the spline for every joint; one a second unless given
-    base_frequency  Hz; unless given, periods take about 10 s. L times this is the highest frequency: keep it
-                    well below what bends the arm
-    criterion       "condition" (unless given), "scaled-condition" or "d-optimal"; after a fit "l-optimal" (unless given) or
+    points          control points of the spline for every joint; one per second by default
+    base_frequency  Hz; by default a period takes about 10 s. L times this is the highest frequency: keep it well below
+                    the first resonance of the arm
+    criterion       "condition" (the default), "scaled-condition" or "d-optimal"; after a fit "l-optimal" (the default) or
                     "d-optimal", of both runs together
-    after           a former fit of this arm: an Identification, its record, or the file that ``fit.save`` or
-                    ``dalembert identify --json`` wrote. The motion is for its model, whose terms, offsets and noise replace
-                    friction, torque_offset, rotor and noise, and it reduces what is still uncertain
-    goal            what matters then: "parameters" (unless given), "friction", "friction:joint3", "payload" (a run with a load
-                    at the tip), "payload:mass-com", "task:motion.csv", or a Trajectory whose torques are to be predicted
-    friction        of "viscous" and "coulomb", those to be identified; torque_offset: a constant for each joint
-    rotor           rotor inertias, too; where the arm has some, unless said
-    clearance       m that joints, link frames and tip stay clear of the floor, which is at the height of the base's origin,
-                    and of all planes; None: 0 from the planes, and no floor
+    after           an earlier fit of this arm: an Identification, its record, or the file that ``fit.save`` or
+                    ``dalembert identify --json`` wrote. The motion is planned for its model, whose terms, offsets and noise
+                    replace friction, torque_offset, rotor and noise, and it reduces the remaining uncertainty
+    goal            what is to be determined after a fit: "parameters" (the default), "friction", "friction:joint3",
+                    "payload" (a run with a load at the tip), "payload:mass-com", "task:motion.csv", or a Trajectory whose
+                    torques are to be predicted
+    friction        any of "viscous" and "coulomb", to be identified; torque_offset: a constant torque for each joint
+    rotor           whether rotor inertias are identified; by default, if the arm has rotors
+    clearance       m, minimum distance of joints, link frames and tip from the floor, which is at the height of the base's
+                    origin, and from all planes; None: 0 from the planes, and no floor
     floor           whether there is a floor
     planes          (normal, offset) each, in base axes: points p of the arm stay where n·p ≥ d + clearance, n of length one
-    share           of every limit that may be used, such as 0.9
-    start           (n,) where the motion begins and ends; free unless given
-    noise           (n,) standard deviations of the torques (N m), to weight the joints' equations by
-    starts, seed    of how many random motions the best is refined; the same seed gives the same motion
+    share           the fraction of every limit that may be used, such as 0.9
+    start           (n,) the posture in which the motion begins and ends; free by default
+    noise           (n,) standard deviations of the torques (N m), by which the joints' equations are weighted
+    starts, seed    number of random motions from which the best is refined; the same seed gives the same motion
     progress        called with the fraction done and the best value so far
     cluster         the address of a Dask scheduler, or a ``distributed.Client``, whose workers improve the starts; the
-                    motion is the same, bit by bit, where processors are alike
+                    motion is identical, bit by bit, on processors of the same kind
+    resume          True keeps every round of the search on disk, so that the same call resumes a search that was
+                    interrupted, with the same bits; a function is also called with a sentence that says what is resumed
 
-    Ctrl-C ends it with the best motion so far.
+    Ctrl-C ends the search with the best motion so far.
 
     >>> import dalembert as da
     >>> found = excite(da.load("pendulum"), duration=10.0, harmonics=3, clearance=None, starts=1)
@@ -177,24 +185,22 @@ def excite(
         raise DalembertError(f"there is no shape '{shape}'; known are {', '.join(KINDS)}")
     if not 2 <= harmonics <= MOST_SHAPES:
         raise DalembertError(
-            f"harmonics is {shown(harmonics)}; a motion from rest to rest needs 2 or more, and at most {MOST_SHAPES} are taken"
+            f"harmonics is {shown(harmonics)}; it must be from 2, which a motion from rest to rest needs, to {MOST_SHAPES}"
         )
     if shape == "spline" and base_frequency is not None:
-        raise DalembertError("base_frequency is about Fourier series; a spline has points")
+        raise DalembertError("base_frequency applies to Fourier series; give points for a spline")
     if points is not None and (shape != "spline" or not 3 <= points <= MOST_SHAPES):
         raise DalembertError(
-            f"points is {shown(points)}; it is for shape='spline' and must be 3 or more, and at most {MOST_SHAPES}"
+            f"points is {shown(points)}; it applies to shape='spline' and must be from 3 to {MOST_SHAPES}"
         )
     if not 1 <= starts <= MOST_STARTS:
-        raise DalembertError(
-            f"starts is {shown(starts)}; at least one motion must be tried, and at most {MOST_STARTS} are"
-        )
+        raise DalembertError(f"starts is {shown(starts)}; it must be from 1 to {MOST_STARTS}")
     if seed < 0:
         raise DalembertError(f"seed is {seed}; it must be a whole number, 0 or more")
     if clearance is not None and not math.isfinite(clearance):
-        raise DalembertError(f"clearance is {clearance:g} m; it must be finite, or None where there is no floor")
+        raise DalembertError(f"clearance is {clearance:g} m; it must be finite, or None if there is no floor")
     if not 0 < share <= 1:
-        raise DalembertError(f"share is {share:g}; it is the part of every limit to use, above 0 and at most 1")
+        raise DalembertError(f"share is {share:g}; it is the fraction of every limit to be used, above 0 and at most 1")
     (duration,) = positive("duration", duration, 1)
     f: float | None = None
     if shape == "fourier":
@@ -210,7 +216,7 @@ def excite(
     else:
         if tuple(friction) != FRICTION or not torque_offset or rotor is not None or noise is not None:
             raise DalembertError(
-                "friction, torque_offset, rotor and noise are those of the former fit (after); leave them out"
+                "friction, torque_offset, rotor and noise are taken from the earlier fit (after); leave them out"
             )
         record = as_record(after)
         base, weights = record.base(arm), weights_of(record)
@@ -220,23 +226,31 @@ def excite(
     if aim is not None:
         limits.notes += aim.notes
     problem = ExcitationProblem(arm, base, limits, shapes, criterion, weights, aim)
-    search = Search(problem, starts, seed, progress)
+    goal_of_run = None if aim is None else (aim.goal.text, aim.goal.wanted, aim.goal.forgotten, aim.prior, aim.seconds)
+    inputs = (
+        duration, shape, harmonics, points, f, criterion, base.names, base.K, base.values, weights, goal_of_run, clearance,
+        floor, planes_of(planes), share, begin, starts, seed,
+    )  # fmt: skip
     interrupted = False
-    try:
-        with one_thread():
-            search.run(cluster)
-    except KeyboardInterrupt:
-        if search.best is None:
+    with resumable_run(resume, "search for an exciting motion", arm, *inputs) as journal:
+        search = Search(problem, starts, seed, progress, journal)
+        try:
+            with one_thread():
+                search.run(cluster)
+        except Terminated:
             raise
-        interrupted = True
+        except KeyboardInterrupt:
+            if search.best is None:
+                raise
+            interrupted = journal.unfinished = True
     assert search.best is not None
     coefficients, centre = problem.written(search.best)
     motion = shapes.trajectory(coefficients, centre)
     condition, scaled, log_det = problem.measured(search.best)
     if criterion == "condition" and condition > MISMATCH * scaled:
         limits.notes.append(
-            f"the condition number, {condition:.3g}, is mostly that of columns of different size ({scaled:.3g} with columns "
-            "of length one): 'scaled-condition' or 'd-optimal' say more about this arm"
+            f"the condition number, {condition:.3g}, mostly reflects columns of different size ({scaled:.3g} with columns "
+            "of length one): 'scaled-condition' or 'd-optimal' is the better criterion for this arm"
         )
     return Excitation(
         arm, motion, criterion, condition, scaled, log_det, base, coefficients, centre, f, tuple(search.history),
@@ -246,22 +260,22 @@ def excite(
 
 
 def _criterion(criterion: str | None, fitted: bool, goal: Any) -> str:
-    """The criterion, checked: those of a motion by itself, or of what a fit and a motion know together."""
+    """The checked criterion: of a motion by itself, or of the information of a fit and a motion together."""
     if goal is not None and not fitted:
-        raise DalembertError("a goal is for the motion after a fit; give the fit (after), or leave the goal out")
+        raise DalembertError("a goal applies to a motion after a fit; give the fit (after), or leave the goal out")
     if criterion is None:
         return "l-optimal" if fitted else "condition"
     if criterion not in CRITERIA:
         raise DalembertError(f"there is no criterion '{criterion}'; known are {', '.join(CRITERIA)}")
     allowed = CRITERIA[2:] if fitted else CRITERIA[:3]
     if criterion not in allowed:
-        when = "after a fit" if fitted else "without a former fit (after)"
-        raise DalembertError(f"the criterion '{criterion}' has no meaning {when}; choose of {', '.join(allowed)}")
+        when = "after a fit" if fitted else "without an earlier fit (after)"
+        raise DalembertError(f"the criterion '{criterion}' has no meaning {when}; choose from {', '.join(allowed)}")
     return criterion
 
 
 def _frequency(duration: float, given: float | None) -> tuple[float, int]:
-    """The base frequency (Hz), and how many periods the motion has."""
+    """The base frequency (Hz), and the number of periods of the motion."""
     if given is None:
         periods = max(1, round(duration / PERIOD))
         return periods / duration, periods
@@ -269,7 +283,7 @@ def _frequency(duration: float, given: float | None) -> tuple[float, int]:
     periods = round(float(f) * duration)
     if periods < 1 or abs(periods - f * duration) > 1e-6 * periods:
         raise DalembertError(
-            f"{duration:g} s hold {f * duration:.4g} periods of {f:g} Hz; a motion that ends at rest has a whole number"
+            f"a duration of {duration:g} s contains {f * duration:.4g} periods of {f:g} Hz; a motion that ends at rest needs a whole number"
         )
     return float(f), periods
 
@@ -280,81 +294,92 @@ def _frequency(duration: float, given: float | None) -> tuple[float, int]:
 class Search:
     """Random motions, each improved a little; the best of them improved further."""
 
-    def __init__(self, problem: ExcitationProblem, starts: int, seed: int, progress: Progress | None) -> None:
-        self.problem, self.starts, self.seed, self.progress = problem, starts, seed, progress
+    def __init__(
+        self, problem: ExcitationProblem, starts: int, seed: int, progress: Progress | None, journal: Journal
+    ) -> None:
+        self.problem, self.starts, self.seed, self.progress, self.journal = problem, starts, seed, progress, journal
         self.best: Array | None = None
         self.score = float("inf")
         self.history: list[float] = []
-        self.offers: list[tuple[Array, float]] = []  # every motion within the limits that was looked at, and its score
+        self.offers: list[tuple[Array, float]] = []  # every motion within the limits that was evaluated, and its score
         self.done, self.planned = 0, (starts - 1) * ROUNDS + len(POWERS) + LAST
 
     def run(self, cluster: Any = None) -> None:
-        """All of it; ``best`` always holds a motion within the limits."""
+        """The whole search; ``best`` always holds a motion within the limits."""
         ends = []
         if cluster is None:
             ends += [self.begun(k) for k in range(self.starts)]
         else:
-            search, starts = (self.problem, self.starts, self.seed), range(self.starts)
-            with connected(cluster) as client, closing(spread(client, _begun, search, starts)) as results:
-                for end, (first, *rounds) in results:
-                    ends.append(end)
+            missing = [k for k in range(self.starts) if not self.journal.has(f"start {k} on a cluster")]
+            with closing(_begun_on(cluster, (self.problem, self.starts, self.seed), missing)) as results:
+                for k in range(self.starts):
+                    step = self.journal.step(f"start {k} on a cluster", lambda: next(results))
+                    ends.append((step["score"], k, step["x"], _multipliers(step)))
+                    first, *rounds = zip(step["offers"], step["scores"].tolist(), strict=True)
                     self._keep(*first)
                     for offer in rounds:
                         self.done += 1
                         self._keep(*offer)
                         self.history.append(self.problem.shown(self.score))
         _, _, x, multipliers = min(ends, key=lambda end: end[:2])
-        self._improved(x, POWERS[ROUNDS:] + POWERS[-1:] * LAST, STIFF * 2**ROUNDS, multipliers)
+        self._improved("best start", x, POWERS[ROUNDS:] + POWERS[-1:] * LAST, STIFF * 2**ROUNDS, multipliers)
 
     def begun(self, k: int) -> tuple[float, int, Array, dict[str, Array]]:
-        """Start k, improved a little: its score, k, the motion, and the multipliers of its limits."""
-        rng = np.random.default_rng([self.seed, k])
-        x = 0.3 * rng.normal(size=self.problem.size) / np.sqrt(self.problem.size[1])
-        if not self.problem.anchored:
-            x[:, 0] = self.problem.home
-        x = self.problem.within_limits(x)
-        self._offer(x)
-        x, multipliers = self._improved(x, POWERS[:ROUNDS], STIFF, {})
-        return self.problem.score(self.problem.within_limits(x)), k, x, multipliers
+        """Start k after a few improvements: its score, k, the motion, and the multipliers of its limits."""
+
+        def drawn() -> dict[str, Any]:
+            rng = np.random.default_rng([self.seed, k])
+            x = 0.3 * rng.normal(size=self.problem.size) / np.sqrt(self.problem.size[1])
+            if not self.problem.anchored:
+                x[:, 0] = self.problem.home
+            x = self.problem.within_limits(x)
+            return {"x": x, "score": self.problem.score(x)}
+
+        step = self.journal.step(f"start {k}", drawn)
+        self._keep(step["x"], step["score"])
+        x, multipliers = self._improved(f"start {k}", step["x"], POWERS[:ROUNDS], STIFF, {})
+        return self.offers[-1][1], k, x, multipliers
 
     def _improved(
-        self, x: Array, powers: tuple[float, ...], rho: float, multipliers: dict[str, Array]
+        self, name: str, x: Array, powers: tuple[float, ...], rho: float, multipliers: dict[str, Array]
     ) -> tuple[Array, dict[str, Array]]:
-        with extra("identify", "the search for an exciting motion"):
-            from scipy.optimize import minimize
-
-        problem = self.problem
+        """The motion after a round for every p, and the multipliers of its limits; its score is that of the last offer."""
         for p in powers:
-
-            def both(flat: Array, p: float = p, m: dict[str, Array] = multipliers, rho: float = rho) -> Any:
-                y = flat.reshape(problem.size)
-                try:
-                    value, slope, state = problem.objective(y, p)
-                    extra, more, _ = problem.penalty(state, m, rho)
-                except ClosureError:  # a step too far: loops that cannot be closed
-                    return FAR, np.zeros(flat.size)
-                return value + extra, (slope + more).ravel()
-
-            steps = 0
-
-            def stepped(_: Array) -> None:
-                nonlocal steps
-                steps += 1
-                self._tell(steps / STEPS)
-
-            options = {"maxiter": STEPS, "maxcor": 20}
-            best = minimize(both, x.ravel(), jac=True, method="L-BFGS-B", callback=stepped, options=options)
-            x = best.x.reshape(problem.size)
-            multipliers = problem.penalty(problem.motion(x, problem.few), multipliers, rho)[2]
+            step = self.journal.step(f"round of {name}", partial(self._round, x, p, rho, multipliers))
+            x, multipliers = step["x"], _multipliers(step)
             self.done += 1
-            self._offer(problem.within_limits(x))
-            self.history.append(problem.shown(self.score))
+            self._keep(step["offer"], step["score"])
+            self.history.append(self.problem.shown(self.score))
             rho *= 2.0
         return x, multipliers
 
-    def _offer(self, x: Array) -> None:
-        """Look at a motion within the limits."""
-        self._keep(x, self.problem.score(x))
+    def _round(self, x: Array, p: float, rho: float, multipliers: dict[str, Array]) -> dict[str, Any]:
+        """One round: the motion that the optimiser ends with, the same within the limits, its score, and the multipliers."""
+        with extra("identify", "the search for an exciting motion"):
+            from scipy.optimize import minimize
+
+        problem, steps = self.problem, 0
+
+        def both(flat: Array) -> Any:
+            y = flat.reshape(problem.size)
+            try:
+                value, slope, state = problem.objective(y, p)
+                extra, more, _ = problem.penalty(state, multipliers, rho)
+            except ClosureError:  # the step is too large: loops cannot be closed
+                return FAR, np.zeros(flat.size)
+            return value + extra, (slope + more).ravel()
+
+        def stepped(_: Array) -> None:
+            nonlocal steps
+            steps += 1
+            self._tell(steps / STEPS)
+
+        options = {"maxiter": STEPS, "maxcor": 20}
+        best = minimize(both, x.ravel(), jac=True, method="L-BFGS-B", callback=stepped, options=options)
+        x = best.x.reshape(problem.size)
+        multipliers = problem.penalty(problem.motion(x, problem.few), multipliers, rho)[2]
+        offer = problem.within_limits(x)
+        return {"x": x, "offer": offer, "score": problem.score(offer), **_named(multipliers)}
 
     def _keep(self, x: Array, score: float) -> None:
         """Keep a motion if it is the best so far."""
@@ -368,8 +393,30 @@ class Search:
             self.progress(min(1.0, (self.done + min(part, 1.0)) / self.planned), self.problem.shown(self.score))
 
 
-def _begun(search: tuple[ExcitationProblem, int, int], k: int) -> tuple[Any, list[tuple[Array, float]]]:
-    """Start k by itself, on a worker of a cluster, and every motion that it offered."""
-    alone = Search(*search, None)
+def _begun_on(
+    cluster: Any, search: tuple[ExcitationProblem, int, int], starts: Sequence[int]
+) -> Generator[dict[str, Any], None, None]:
+    """What :func:`_begun` makes of every start, in their order, on the workers of a cluster."""
+    if starts:
+        with connected(cluster) as client, closing(spread(client, _begun, search, starts)) as results:
+            yield from results
+
+
+def _begun(search: tuple[ExcitationProblem, int, int], k: int) -> dict[str, Any]:
+    """Start k alone, on a worker of a cluster: where it ended, and every motion that it evaluated."""
+    alone = Search(*search, None, Journal())
     with one_thread():
-        return alone.begun(k), alone.offers
+        score, _, x, multipliers = alone.begun(k)
+    offers, scores = zip(*alone.offers, strict=True)
+    return {"score": score, "x": x, "offers": np.array(offers), "scores": np.array(scores), **_named(multipliers)}
+
+
+def _named(multipliers: Mapping[str, Array]) -> dict[str, Array]:
+    """Multipliers as entries of a step's result."""
+    return {f"multiplier of {name}": values for name, values in multipliers.items()}
+
+
+def _multipliers(step: Mapping[str, Any]) -> dict[str, Array]:
+    """The multipliers of a step's result."""
+    start = "multiplier of "
+    return {name.removeprefix(start): values for name, values in step.items() if name.startswith(start)}

@@ -1,8 +1,8 @@
-"""Columns of the regressor that are terms at joints or shared drives, and how they change with the motion.
+"""Columns of the regressor that belong to terms at joints or to shared drives, and their gradients.
 
-What such a parameter brings is Γ_jᵀ f(q_j, q̇_j): f is the term's own law, run on arrays. Its derivatives are those of
-a complex step, f(q + ih)/h, which has no rounding of differences. The optimiser sees tanh(q̇/v) in place of sgn q̇; the
-column itself has sgn.
+Such a parameter contributes Γ_jᵀ f(q_j, q̇_j), where f is the term's own law evaluated on arrays. Its derivatives are
+computed by a complex step, f(q + ih)/h, which is free of cancellation. The optimiser uses tanh(q̇/v) instead of sgn q̇;
+the column itself has sgn.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from dalembert.terms import Term
 
 Array = NDArray[Any]
 
-UNSEEN = 1e-6  # of its length: what must be left of a load's column beside the others
-STATES = 100  # random ones that show which parameters of a load there are
-STEP = 1e-40  # of the complex step: its square is nothing beside a double
+UNSEEN = 1e-6  # of its length: minimum independent part of a load's column
+STATES = 100  # random states that determine which parameters of a load have an effect
+STEP = 1e-40  # of the complex step: its square vanishes in double precision
 
 
 class SmoothSamples(Samples):
-    """Numbers at many instants, as :class:`Samples`, whose sign turns over as tanh(x/slow)."""
+    """Numbers at many samples, as :class:`Samples`, whose sign function is tanh(x/slow)."""
 
     slow: float
 
@@ -47,7 +47,7 @@ class SmoothSamples(Samples):
 
 
 def traced(parameter: Parameter) -> bool:
-    """Whether the kernel of the regressor makes a parameter's column: inertias, and what is linear in q̇ or loaded."""
+    """Whether the kernel of the regressor computes a parameter's column: inertias, and columns linear in q̇ or in the load."""
     plain = parameter.unit is None or parameter.kind == "Fv" or parameter.loaded
     return parameter.source >= 0 and parameter.drive is None and plain
 
@@ -64,7 +64,7 @@ class ColumnLaw(NamedTuple):
 
 
 class TermColumns:
-    """Some parameters of a set that are terms or shared drives: their columns, smooth or not, and their slopes.
+    """Parameters of a set that belong to terms or shared drives: their columns, smooth or not, and their gradients.
 
     members  (column of the regressor, parameter)
     slow     the speeds below which sgn is smoothed: (links,)
@@ -74,21 +74,21 @@ class TermColumns:
         self.parameters, self.members, self.slow = parameters, tuple(members), slow
         if extra := [parameter.name for _, parameter in members if parameter.torque is not None]:
             raise DalembertError(
-                f"'{extra[0]}' is a column of a caller's own, whose slope is not known; a motion is found for terms and drives"
+                f"'{extra[0]}' is a user-defined column, whose gradient is unknown; motions can be planned for terms and drives only"
             )
         if warm := [parameter.name for _, parameter in members if parameter.slope is not None]:
             raise DalembertError(
-                f"'{warm[0]}' depends on the temperature, which no motion sets; plan after a fit without 'temperature' among "
-                "its terms"
+                f"'{warm[0]}' depends on the temperature, which a motion does not control; plan after a fit without 'temperature' "
+                "among its terms"
             )
 
     @property
     def arm(self) -> Arm:
-        """The arm whose joints they are at."""
+        """The arm that they belong to."""
         return self.parameters.arm
 
     def laws(self, q: Array, qd: Array, qdd: Array, smooth: bool) -> list[ColumnLaw]:
-        """What each of them brings at some states; slopes are those of the smooth ones, a load being taken as it is."""
+        """The contribution of each at some states; gradients are those of the smooth columns, with the load held constant."""
         states = States(self.arm, q, qd, qdd)
         loads, rest = self._loads(q, qd, qdd), np.zeros(len(q))
         laws = []
@@ -122,7 +122,7 @@ class TermColumns:
         return dq, dqd, dqdd
 
     def _motion(self, parameter: Parameter, states: States) -> tuple[Array, Array, Array]:
-        """What a parameter's joint or drive follows, (N, n) or (1, n), where it is and how fast, (N,) each."""
+        """The row Γ of a parameter's joint or drive, (N, n) or (1, n), its position and its velocity, (N,) each."""
         if parameter.drive is not None:
             row = parameter.drive.row(self.arm.n)[None]
             return row, np.zeros(len(states.q)), states.qd @ row[0]
@@ -130,7 +130,7 @@ class TermColumns:
         return row, states.position(parameter.joint), (row * states.qd).sum(axis=1)
 
     def _loads(self, q: Array, qd: Array, qdd: Array) -> dict[int, Array]:
-        """The load (N,) of every column that depends on it."""
+        """The load (N,) of every load-dependent column."""
         loaded = [(k, parameter.joint) for k, parameter in self.members if parameter.loaded]
         if not loaded:
             return {}
@@ -140,7 +140,7 @@ class TermColumns:
     def _smooth(
         self, parameter: Parameter, position: Array, speed: Array, load: Array | None
     ) -> tuple[Array, Array, Array]:
-        """f, ∂f/∂q and ∂f/∂q̇ (N,) of a term's law with a smooth sgn."""
+        """f, ∂f/∂q and ∂f/∂q̇ (N,) of a term's law with smoothed sgn."""
         term = parameter.unit
         assert term is not None
         slow = (
@@ -169,14 +169,17 @@ def _law(term: Term, position: Array, speed: Array, load: Array, slow: float) ->
 
 
 class LoadColumns:
-    """The columns of a load at the tip: of its ten parameters in the tip's frame, those that torques can tell apart.
+    """The columns of a load at the tip: of its ten parameters in the tip's frame, those that the torques can
+    distinguish.
 
     names  of those that have a column
     """
 
     def __init__(self, arm: Arm) -> None:
         if arm.mechanism.tip_body < 0:
-            raise DalembertError(f"the tip of arm '{arm.name}' does not move; a load there shows in no torque")
+            raise DalembertError(
+                f"the tip of arm '{arm.name}' does not move; a load there has no effect on the torques"
+            )
         held = TipLoad(arm)
         self.arm = arm = held.weighing
         at = WIDTH * arm.mechanism.tip_body
@@ -187,7 +190,7 @@ class LoadColumns:
         length = np.linalg.norm(Y, axis=0)
         felt = [k for k in range(len(INERTIAL)) if length[k] > UNSEEN * length.max(initial=0.0)]
         if not felt:
-            raise DalembertError(f"no joint of arm '{arm.name}' feels a load at its tip")
+            raise DalembertError(f"a load at the tip of arm '{arm.name}' has no effect on any joint torque")
         seen, *_ = independent_columns(Y / np.where(length > 0, length, 1.0), felt, UNSEEN)
         self._carry = self._carry[:, seen]
         self.names = tuple(INERTIAL[k] for k in seen)

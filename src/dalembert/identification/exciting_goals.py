@@ -1,15 +1,15 @@
-"""What the next motion is for: the variance that it should reduce, given what a former fit knows.
+"""Goals of the next motion: the variance that it should reduce, given the information of an earlier fit.
 
-The information of both runs adds up, A = A_prior + A_new: A_prior is the inverse of the former fit's covariance, zero where
-that fit knows nothing, and A_new = Σ Ȳᵀ diag(1/σ²) Ȳ over independent samples of the new motion, with the noise σ and the
-correlation times of the former fit. A goal says which combinations C of the parameters matter, and a motion is judged by the
-variance tr C A⁻¹ Cᵀ:
+The information of both runs adds up, A = A_prior + A_new: A_prior is the inverse of the earlier fit's covariance, zero
+where that fit determines nothing, and A_new = Σ Ȳᵀ diag(1/σ²) Ȳ over independent samples of the new motion, with the
+noise σ and the correlation times of the earlier fit. A goal defines which combinations C of the parameters matter, and
+the criterion of a motion is the variance tr C A⁻¹ Cᵀ:
 
     parameters          relative standard deviations of all base parameters
     friction[:joint …]  relative standard deviations of friction and offsets, of all joints or of some
     payload[:mass-com]  the ten parameters of a load at the tip, from a run with it; or its mass and first moments, while its
-                        inertia is not known either. Friction and offsets are the run's own, as in ``identify_payload``
-    task:FILE.csv       torques along a motion, in parts of the effort limits
+                        inertia is unknown too. Friction and offsets are fitted to that run, as in ``identify_payload``
+    task:FILE.csv       torques along a motion, relative to the effort limits
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ from dalembert.trajectory.trajectory import Trajectory
 Array = NDArray[np.floating[Any]]
 
 GOALS = ("parameters", "friction", "payload", "task")
-LOADS = {"body": INERTIAL, "mass-com": INERTIAL[:4]}  # what of a load matters
-USUAL = 200  # random states that tell what torque a parameter makes
-INSTANTS = 400  # of a task
-NOTHING = 1e-9  # of a row's own length: what of it may lie in a direction that is not determined
-SINGULAR = 1e-13  # of the largest eigenvalue of the information, its columns scaled: what is smaller is not determined
-FASTEST, SLOWEST = 1e-3, 1e6  # of a motion's length: what is looked at to reach a standard deviation
+LOADS = {"body": INERTIAL, "mass-com": INERTIAL[:4]}  # the parameters of a load that matter
+USUAL = 200  # random states at which the torque of a parameter is evaluated
+INSTANTS = 400  # samples of a task
+NOTHING = 1e-9  # of a row's length: tolerated component along a direction that is not determined
+SINGULAR = 1e-13  # of the largest eigenvalue of the scaled information: smaller ones are not determined
+FASTEST, SLOWEST = 1e-3, 1e6  # times the duration of a motion: range searched for reaching a standard deviation
 
 
 @brief
 @dataclass(frozen=True, eq=False)
 class GoalRow:
-    """A line of the table: its name, its value (NaN where it has none) and Q, with std² = tr Q A⁻¹."""
+    """A row of the table: its name, its value (NaN if it has none) and Q, with std² = tr Q A⁻¹."""
 
     name: str
     value: float
@@ -64,7 +64,7 @@ class GoalRow:
 @brief
 @dataclass(frozen=True, eq=False)
 class Goal:
-    """What matters: ``wanted`` CᵀC (p, p), the criterion in words, and lines of the table.
+    """A goal: ``wanted`` CᵀC (p, p), the criterion in words, and the rows of the table.
 
     load       the columns of a load at the tip
     forgotten  base parameters that have new values in the next run
@@ -81,7 +81,7 @@ class Goal:
 @brief
 @dataclass(frozen=True, eq=False)
 class Aim:
-    """A goal, A_prior (p, p) of a former fit, and how many seconds of the new motion another fit would keep."""
+    """A goal, A_prior (p, p) of an earlier fit, and the duration (s) of the new motion that another fit would keep."""
 
     goal: Goal
     prior: Array
@@ -90,21 +90,21 @@ class Aim:
 
 
 def check_wanted(goal: str, names: Sequence[str], name: str, std: float) -> None:
-    """A sentence where a goal does not name a quantity, or none can be known so well."""
+    """Raise an error if a goal does not contain a quantity, or the wanted accuracy is impossible."""
     if name not in names:
         raise DalembertError(f"the goal '{goal}' has no '{name}'; it has {', '.join(names)}{nearest(name, names)}")
     if not 0 < std < math.inf:
-        raise DalembertError(f"the standard deviation wanted of '{name}' is {std:g}; it must be above 0")
+        raise DalembertError(f"the requested standard deviation of '{name}' is {std:g}; it must be above 0")
 
 
 @brief
 @dataclass(frozen=True, eq=False)
 class Forecast:
-    """Standard deviations of what a goal names, before and after the motion is run, as the information of both says.
+    """Forecast of the standard deviations of the quantities in a goal, before and after the motion is run.
 
-    goal, measure  what was asked for, and in words what ``value_before`` and ``value_after`` are
-    names, values  of what the goal names, in SI units; NaN where there is no value, such as a load's
-    before, after  standard deviations; infinite where nothing is known
+    goal, measure  the goal as given, and a description of ``value_before`` and ``value_after``
+    names, values  of the quantities in the goal, in SI units; NaN if there is no value, as for a load
+    before, after  standard deviations; infinite if nothing is known
     seconds        of the motion that a fit keeps
     """
 
@@ -122,7 +122,7 @@ class Forecast:
     rows: tuple[GoalRow, ...]
 
     def __str__(self) -> str:
-        """The table."""
+        """The forecast as a table."""
         wide = max(map(len, self.names))
         lines = [f"{'':{wide}}  {'value':>10}  {'std before':>10}  {'std after':>10}"]
         for name, *numbers in zip(self.names, self.values, self.before, self.after, strict=True):
@@ -130,7 +130,8 @@ class Forecast:
         return "\n".join(lines)
 
     def seconds_until(self, name: str, std: float) -> float:
-        """How many seconds of such a motion bring the standard deviation of ``name`` down to ``std``; infinite if none do."""
+        """The duration (s) of such a motion that reduces the standard deviation of ``name`` to ``std``; infinite if
+        none does."""
         check_wanted(self.goal, self.names, name, std)
         row = self.rows[self.names.index(name)]
 
@@ -149,7 +150,7 @@ class Forecast:
 
     @cached_property
     def lines(self) -> tuple[str, ...]:
-        """The forecast as comments of a file: a line for each quantity."""
+        """The forecast as comments of a file: one line per quantity."""
         head = (
             f"goal {self.goal}: {self.measure} {self.value_before:.4g} before, {self.value_after:.4g} predicted after"
         )
@@ -161,18 +162,18 @@ class Forecast:
 
 
 def information_of(record: FitRecord, forgotten: Sequence[int] = ()) -> Array:
-    """A_prior (b, b): the inverse of the covariance, zero in what the fit does not determine.
+    """A_prior (b, b): the inverse of the covariance, zero in directions that the fit does not determine.
 
-    Standard deviations are those of the fit; correlations are those of the formula for stationary residuals, where the
+    Standard deviations are those of the fit; correlations are those of the formula for stationary residuals, if the
     record has them.
 
-    forgotten  parameters that have new values in the next run, such as friction that changes with temperature: what the
-               former run says of the others is that with these unknown
+    forgotten  parameters that have new values in the next run, such as friction that changes with temperature; the
+               information on the others is that with these unknown
     """
     known = np.array([name not in record.unidentified for name in record.names], bool)
     known[list(forgotten)] = False
     covariance = record.covariance[np.ix_(known, known)]
-    if record.formula_covariance is not None:  # a covariance from a few blocks of time has not the rank to be inverted
+    if record.formula_covariance is not None:  # a covariance from a few blocks of time may not have full rank
         formula = record.formula_covariance[np.ix_(known, known)]
         scale = np.sqrt(np.diag(covariance) / np.maximum(np.diag(formula), 1e-300))
         covariance = formula * np.outer(scale, scale)
@@ -184,17 +185,17 @@ def information_of(record: FitRecord, forgotten: Sequence[int] = ()) -> Array:
 
 
 def weights_of(record: FitRecord) -> Array:
-    """(n,) what a joint's equations are multiplied with, so that ȲᵀȲ is the information of a second."""
+    """(n,) the factors on the joints' equations with which ȲᵀȲ is the information per second."""
     return np.asarray(np.sqrt(record.rate / record.correlation) / above_zero(record.noise))
 
 
 def aim_of(goal: str | Trajectory, arm: Arm, base: BaseParameters, record: FitRecord, duration: float) -> Aim:
-    """The goal that some words say, with what the former fit knows."""
+    """The goal described by a text, with the information of the earlier fit."""
     seconds = duration - 2.0 * REACH / record.cutoff
     if not seconds > 0:
         raise DalembertError(
-            f"duration is {duration:g} s, and the low-pass at {record.cutoff:.3g} Hz of the former fit takes "
-            f"{REACH / record.cutoff:.3g} s from each end; give more than {2 * REACH / record.cutoff:.3g} s"
+            f"duration is {duration:g} s, and the low-pass at {record.cutoff:.3g} Hz of the earlier fit removes "
+            f"{REACH / record.cutoff:.3g} s at each end; give more than {2 * REACH / record.cutoff:.3g} s"
         )
     chosen = _goal(goal, arm, base, record)
     known = information_of(record, chosen.forgotten)
@@ -203,12 +204,12 @@ def aim_of(goal: str | Trajectory, arm: Arm, base: BaseParameters, record: FitRe
     notes: list[str] = []
     chosen = _within_reach(chosen, base, prior, record, notes)
     if any(base.parameters.members[k].loaded for k in base.independent):
-        notes.append("friction that depends on the load counts, but the search takes the load as constant")
+        notes.append("load-dependent friction is included, but the search treats the load as constant")
     return Aim(chosen, prior, seconds, tuple(notes))
 
 
 def forecast(aim: Aim, gained: Array) -> Forecast:
-    """What a motion of information ``gained`` does for a goal."""
+    """The forecast of a goal for a motion with the information ``gained``."""
     goal, whole = aim.goal, GoalRow("", math.nan, aim.goal.wanted)
     both = [deviations(A, (*goal.rows, whole)) for A in (aim.prior, aim.prior + gained)]
     before, after = both
@@ -219,7 +220,7 @@ def forecast(aim: Aim, gained: Array) -> Forecast:
 
 
 def deviations(A: Array, rows: Sequence[GoalRow]) -> Array:
-    """√ tr Q A⁻¹ of every row; infinite where Q reaches what A does not determine."""
+    """√ tr Q A⁻¹ of every row; infinite if Q reaches into directions that A does not determine."""
     d = np.sqrt(np.diag(A))
     d = np.where(d > 0, d, 1.0)
     lam, V = np.linalg.eigh(A / np.outer(d, d))
@@ -251,7 +252,7 @@ def _goal(goal: str | Trajectory, arm: Arm, base: BaseParameters, record: FitRec
         return _payload(goal, rest, arm, base, record)
     if kind == "task":
         if not rest:
-            raise DalembertError("the goal 'task' needs the file of a motion, such as task:motion.csv")
+            raise DalembertError("the goal 'task' needs a motion file, such as task:motion.csv")
         return _task(goal, read_trajectory(os.path.expanduser(rest), arm), arm, base, record)
     columns = list(range(base.rank)) if kind == "parameters" else _friction(rest, arm, base)
     usual = _usual(base.regressor(*showing_states(base.parameters, USUAL, seed=3)), record)
@@ -271,7 +272,7 @@ def _friction(text: str, arm: Arm, base: BaseParameters) -> list[int]:
         columns = [k for k in columns if asked & _joints(base.parameters.members[base.independent[k]], arm)]
     if not columns:
         where = f" of joint {text}" if text else ""
-        raise DalembertError(f"the former fit has no friction and no offset{where}; identify again with friction")
+        raise DalembertError(f"the earlier fit has no friction and no offset{where}; identify again with friction")
     return columns
 
 
@@ -282,7 +283,7 @@ def _lossy(base: BaseParameters) -> list[int]:
 
 
 def _joints(parameter: Parameter, arm: Arm) -> set[int]:
-    """The joints of the tree that a parameter belongs to: two of a shared drive."""
+    """The joints of the tree that a parameter belongs to: two for a shared drive."""
     drive = parameter.drive
     return {parameter.joint} if drive is None else {arm.mechanism.actuated[j] for j in (drive.i, drive.j)}
 
@@ -290,7 +291,7 @@ def _joints(parameter: Parameter, arm: Arm) -> set[int]:
 def _payload(text: str, choice: str, arm: Arm, base: BaseParameters, record: FitRecord) -> Goal:
     choice = choice or "body"
     if choice not in LOADS:
-        raise DalembertError(f"there is no goal '{text}'; a payload is payload:body, all ten, or payload:mass-com")
+        raise DalembertError(f"there is no goal '{text}'; use payload:body for all ten parameters, or payload:mass-com")
     load = LoadColumns(arm)
     chosen = [k for k, name in enumerate(load.names) if name in LOADS[choice]]
     b, size = base.rank, base.rank + len(load.names)
@@ -298,7 +299,7 @@ def _payload(text: str, choice: str, arm: Arm, base: BaseParameters, record: Fit
     wanted = np.zeros(size)
     wanted[[b + k for k in chosen]] = usual[chosen] ** 2 / len(chosen)
     rows = tuple(_single(f"load {load.names[k]}", math.nan, b + k, size) for k in chosen)
-    measure = "root mean square of the standard deviations of the load, as torques over the noise"
+    measure = "root mean square of the standard deviations of the load, as torques relative to the noise"
     return Goal(text, measure, np.diag(wanted), rows, load, tuple(_lossy(base)))
 
 
@@ -314,7 +315,7 @@ def _task(text: str, motion: Trajectory, arm: Arm, base: BaseParameters, record:
     rows = tuple(
         GoalRow(f"torque of {name}", float(x), Q) for name, x, Q in zip(arm.joint_names, rms, each, strict=True)
     )
-    beside = "in parts of the effort limits" if limited else "over the noise"
+    beside = "relative to the effort limits" if limited else "relative to the noise"
     return Goal(text, f"root mean square of the torques' standard deviations along the task, {beside}", wanted, rows)
 
 
@@ -325,13 +326,14 @@ def _single(name: str, value: float, k: int, size: int) -> GoalRow:
 
 
 def _usual(Y: Array, record: FitRecord) -> Array:
-    """(columns,) the torque that a unit of each makes at usual states, over the noise."""
+    """(columns,) the torque per unit of each column at usual states, relative to the noise."""
     over = Y / above_zero(record.noise)[:, None]
     return np.maximum(np.sqrt(np.mean(np.sum(over**2, axis=1), axis=0)), 1e-12)
 
 
 def _within_reach(goal: Goal, base: BaseParameters, prior: Array, record: FitRecord, notes: list[str]) -> Goal:
-    """The goal without what no motion can determine: of a load, what the fit left open in the arm itself."""
+    """The goal without quantities that no motion can determine: for a load, those affected by undetermined parameters
+    of the arm."""
     states = showing_states(base.parameters, USUAL, seed=4)
     Y = base.regressor(*states)
     if goal.load is not None:
@@ -341,12 +343,12 @@ def _within_reach(goal: Goal, base: BaseParameters, prior: Array, record: FitRec
     if reached.all():
         return goal
     never = ", ".join(row.name for row, within in zip(goal.rows, reached, strict=True) if not within)
-    words = f"the former fit leaves {', '.join(record.unidentified[:4]) or 'parameters'} open"
+    words = f"the earlier fit does not determine {', '.join(record.unidentified[:4]) or 'some parameters'}"
     if not reached.any():
         raise DalembertError(
-            f"no motion determines {never}, since {words}; plan a motion for the goal 'parameters' first, and identify with it"
+            f"no motion can determine {never}, because {words}; first plan a motion for the goal 'parameters' and identify with it"
         )
-    notes.append(f"{never} cannot be determined, since {words}; a motion for the goal 'parameters' comes first")
+    notes.append(f"{never} cannot be determined, because {words}; first plan a motion for the goal 'parameters'")
     rows = tuple(row for row, within in zip(goal.rows, reached, strict=True) if within)
     kept = np.diag(sum(row.Q for row in rows)) > 0
     wanted = np.where(np.outer(kept, kept), goal.wanted, 0.0) * len(goal.rows) / len(rows)

@@ -1,4 +1,4 @@
-"""The limits of an arm along an exciting motion: positions, speeds, accelerations, torques, planes to stay clear of."""
+"""The limits of an arm along an exciting motion: positions, speeds, accelerations, torques and planes."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from dalembert.robot.model import Joint
 
 Array = NDArray[np.floating[Any]]
 
-CORNERS = 500  # of a box of positions, and points inside it, at which loops are tried
-ROOM = 0.9  # of the largest such box
-POSTURES = 4000  # tried at random for one that all limits allow
+CORNERS = 500  # corners and interior points of a box of positions at which loop closure is tested
+ROOM = 0.9  # fraction of the largest such box that is used
+POSTURES = 4000  # random postures among which one within all limits is sought
 
 
 class Limited:
-    """The limits of an arm as smooth functions of its motion, each ≤ 0 where it is kept.
+    """The limits of an arm as smooth functions of its motion, each ≤ 0 where it is satisfied.
 
-    ``home`` is a posture that all of them allow, the farther from each the better: motions shrink towards it.
+    ``home`` is a posture that satisfies all of them, as far from each as possible: motions are shrunk towards it.
     """
 
     def __init__(
@@ -46,16 +46,20 @@ class Limited:
         low, high, _ = joint_ranges(arm)
         free = [joint.name for joint in arm.robot.moving_joints if None in (joint.limits.lower, joint.limits.upper)]
         if free:
-            self.notes.append(f"without position limits: {', '.join(free)}; they stay within ±π rad (sliding: ±1 m)")
+            self.notes.append(
+                f"joints without position limits: {', '.join(free)}; they stay within ±π rad (prismatic joints: ±1 m)"
+            )
         shut = [name for name, room in zip(arm.joint_names, high > low, strict=True) if not room]
         if shut:
-            raise DalembertError(f"joint '{shut[0]}' of arm '{arm.name}' has no room between its position limits")
+            raise DalembertError(
+                f"the position limits of joint '{shut[0]}' of arm '{arm.name}' leave no room for a motion"
+            )
         self.middle, self.half = 0.5 * (low + high), 0.5 * share * (high - low)
         self._closing()
         self.velocity, self.acceleration, effort = (
             share * self._sizes(kind) for kind in ("velocity", "acceleration", "effort")
         )
-        self.effort = effort - self._coulomb()  # the model's Coulomb friction may add as much
+        self.effort = effort - self._coulomb()  # Coulomb friction of the model may add up to this much
         weak = [name for name, strong in zip(arm.joint_names, self.effort > 0, strict=True) if not strong]
         if weak:
             raise DalembertError(f"the effort limit of joint '{weak[0]}' does not overcome its own Coulomb friction")
@@ -67,7 +71,7 @@ class Limited:
         self.home = self._home(start)
 
     def _closing(self) -> None:
-        """The largest part of the joints' ranges, around a pose of its branch, in which all loops close."""
+        """The largest box in the joint ranges, around a pose of the same branch, in which all loops close."""
         arm, home = self.arm, self.arm.home
         low, high = self.middle - self.half, self.middle + self.half
         corners = np.random.default_rng(2).uniform(-1, 1, (CORNERS, arm.n))
@@ -89,33 +93,37 @@ class Limited:
         a, b = box(ROOM * inner)
         self.middle, self.half = 0.5 * (a + b), 0.5 * (b - a)
         words = ", ".join(f"{n} {x:.3g} … {y:.3g}" for n, x, y in zip(arm.joint_names, a, b, strict=True))
-        self.notes.append(f"the loops do not close everywhere, so the motion stays where they do: {words} rad")
+        self.notes.append(f"the loops cannot be closed everywhere, so the motion is restricted to {words} rad")
 
     def _coulomb(self) -> Array:
-        """The most that Coulomb friction takes of every actuated joint, passive joints' with it: (n,)."""
+        """The largest Coulomb friction torque at every actuated joint, including that of passive joints: (n,)."""
         levels = np.array([max(map(float, body.coulomb)) for body in self.arm.mechanism.tree.bodies])
         return levels @ self.follows
 
     @cached_property
     def follows(self) -> Array:
-        """The largest |Γ| seen: how fast the joints of the tree follow, (N, n)."""
+        """The largest |Γ| encountered: the speed ratios of the joints of the tree, (N, n)."""
         return np.asarray(np.abs(self.arm.closure_jacobian(self._postures(0, 1000))).max(axis=0))
 
     def _postures(self, seed: int, count: int) -> Array:
-        """(count, n) postures within the position limits, at random."""
+        """(count, n) random postures within the position limits."""
         return self.middle + self.half * np.random.default_rng(seed).uniform(-1, 1, (count, self.arm.n))
 
     def _sizes(self, kind: str) -> Array:
         values = np.array([getattr(joint.limits, kind) for joint in self.arm.robot.moving_joints], float)
         if not np.isfinite(values).any():
-            self.notes.append(f"arm '{self.arm.name}' has no {kind} limits, so none are kept")
+            self.notes.append(
+                f"arm '{self.arm.name}' has no {kind} limits, so the motion is not limited in this respect"
+            )
         return np.where(np.isnan(values), np.inf, values)
 
     def _floor(self) -> tuple[HalfSpace, ...]:
-        """The floor, where gravity says where it is."""
+        """The floor, if the direction of gravity defines it."""
         floor = floor_of(self.arm)
         if floor is None:
-            self.notes.append(f"arm '{self.arm.name}' has no gravity, so no floor is known and none is kept clear of")
+            self.notes.append(
+                f"arm '{self.arm.name}' has no gravity, so its floor is unknown and not taken into account"
+            )
             return ()
         return (floor,)
 
@@ -127,13 +135,13 @@ class Limited:
         if worst[best] <= (1e-9 if start is not None else -1e-3):
             return tried[best]
         which = "start is not" if start is not None else f"no posture of arm '{self.arm.name}' was found that is"
-        words = f"{which} within the limits of position and torque"
+        words = f"{which} within the position and torque limits"
         if self.planes and self.planes.excess(tried[best][None])[0] >= worst[best]:
-            words = f"{which} clear of all planes: {'at the best, ' * (start is None)}{self.planes.worst(tried[best])}"
+            words = f"{which} clear of all planes: {'in the best posture, ' * (start is None)}{self.planes.worst(tried[best])}"
         raise DalembertError(words)
 
     def parts(self, q: Array, qd: Array, qdd: Array) -> Iterator[tuple[str, Array, Array]]:
-        """(kind, value, scale) of every limit: |value| ≤ scale, but for planes, where value ≥ scale."""
+        """(kind, value, scale) of every limit: |value| ≤ scale, except for planes, where value ≥ scale."""
         yield "q", q - self.middle, self.half
         if np.isfinite(self.velocity).any():
             yield "qd", qd, self.velocity
@@ -145,9 +153,10 @@ class Limited:
             yield "plane", self.planes.distances(q), np.array(self.planes.clearance)
 
     def worst(self, q: Array, qd: Array, qdd: Array, between: bool = False) -> Array:
-        """(N,) the largest excess over any limit, in parts of it; below zero where all are kept.
+        """(N,) the largest relative excess over any limit; negative where all are satisfied.
 
-        between  what may lie between even instants counts for the planes, too; for the others, see limits_report
+        between  for planes, the motion between equidistant samples is bounded too; for the other limits, see
+        limits_report
         """
         out = np.full(len(q), -np.inf)
         for kind, value, scale in self.parts(q, qd, qdd):

@@ -1,6 +1,6 @@
-"""Planes that a motion stays clear of: n·p ≥ d + clearance for joints, link frames and tip, in base axes.
+"""Planes with a clearance: n·p ≥ d + clearance for joints, link frames and tip, in base axes.
 
-The floor is one of them: its normal points against gravity, and it goes through the base's origin.
+The floor is one of them: its normal is opposite to gravity, and it passes through the base's origin.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dalembert.quantities.machine import kernel
 
 Array = NDArray[np.floating[Any]]
 
-STILL = 1e-9  # of the arm's size: a point that moves less towards a plane keeps its distance
+STILL = 1e-9  # of the arm's size: a point that moves less towards a plane has a constant distance
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def _plane(k: int, entry: Any) -> HalfSpace:
 
 
 def floor_of(arm: Arm) -> HalfSpace | None:
-    """The plane through the base's origin, across gravity; None without gravity."""
+    """The plane through the base's origin, perpendicular to gravity; None without gravity."""
     gravity = np.array([float(g) for g in arm.mechanism.gravity])
     if not gravity.any():
         return None
@@ -74,10 +74,10 @@ def floor_of(arm: Arm) -> HalfSpace | None:
 class Planes:
     """The distances (m) of an arm's P points from K planes, and their gradients.
 
-    clearance  what every distance must be at least
-    counted    (K, P): points that keep their distance whatever the arm does are not counted; one of them behind a plane
-               other than the floor is an error, since no motion is clear of it
-    size       about how far the points move (m)
+    clearance  minimum distance
+    counted    (K, P): points whose distance is constant are excluded; if one of them lies behind a plane other than the
+               floor, an error is raised, because no motion can keep the clearance
+    size       approximate range of motion of the points (m)
     """
 
     def __init__(self, arm: Arm, planes: Sequence[HalfSpace], clearance: float, postures: Array) -> None:
@@ -97,7 +97,7 @@ class Planes:
             if len(behind) and plane.name != "the floor":
                 raise DalembertError(
                     f"{self.names[behind[0]]} of arm '{arm.name}' always lies {-distances[0, k, behind[0]]:.4g} m behind "
-                    f"{plane.name}, so that no motion is clear of it; turn its normal round, or change its offset"
+                    f"{plane.name}, so no motion is clear of it; reverse its normal, or change its offset"
                 )
 
     def __bool__(self) -> bool:
@@ -105,7 +105,7 @@ class Planes:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The points in words: joints, link frames, the tip."""
+        """The names of the points: joints, link frames, the tip."""
         joints = self.arm.robot.tree_joints
         return (*(f"joint '{x.name}'" for x in joints), *(f"link '{x.child}'" for x in joints), "the tip")
 
@@ -120,10 +120,10 @@ class Planes:
         return np.asarray(self._slope(self.arm.placed(q), np.ascontiguousarray(pushed)))
 
     def excess(self, q: Array, between: bool = False) -> Array:
-        """(N,) by how much the least distance falls below the clearance, in parts of ``size``.
+        """(N,) the amount by which the least distance falls below the clearance, relative to ``size``.
 
-        between  the instants are even, and what may lie between two of them counts too: of a smooth curve at most an eighth
-                 of its second difference
+        between  bound the motion between equidistant samples too: a smooth curve deviates by at most an eighth of its
+                 second difference
         """
         distances = self.distances(q)
         if between and len(q) > 2:
@@ -136,7 +136,7 @@ class Planes:
         return np.asarray((self.clearance - distances[:, self.counted]).max(axis=1) / self.size)
 
     def worst(self, q: Array) -> str:
-        """The point of a posture (n,) that is the farthest from keeping clear, in words."""
+        """A description of the point with the smallest clearance in a posture (n,)."""
         distances = np.where(self.counted, self.distances(q[None])[0], np.inf)
         k, p = np.unravel_index(int(np.argmin(distances)), distances.shape)
         side = f"{distances[k, p]:.4g} m in front of" if distances[k, p] >= 0 else f"{-distances[k, p]:.4g} m behind"

@@ -1,18 +1,18 @@
-"""What an exciting motion is judged by, and how that changes with the motion.
+"""The criteria of an exciting motion, and their gradients.
 
-What is minimised is a function of A = Ȳ_bᵀȲ_b / N, where Ȳ_b holds the columns of the base parameters at N instants:
+The objective is a function of A = Ȳ_bᵀȲ_b / N, where Ȳ_b holds the columns of the base parameters at N samples:
 
-    condition          cond Ȳ_b = √(λ_max/λ_min) as it stands, in SI units, as Gaz et al. count it. In its place
-                       the optimiser sees (log tr Aᵖ + log tr A⁻ᵖ)/2p, which is smooth and tends to log cond
+    condition          cond Ȳ_b = √(λ_max/λ_min) in SI units without scaling, as Gaz et al. define it. The optimiser
+                       uses (log tr Aᵖ + log tr A⁻ᵖ)/2p instead, which is smooth and tends to log cond
     scaled-condition   the same with every column scaled to length one
-    d-optimal          −log det A, the volume of the parameters' error ellipsoid; no scaling of columns and no
-                       choice of base parameters changes it but for a constant
-    l-optimal          log tr C A⁻¹ Cᵀ, A being the information of a former fit and of the motion together: the variance
-                       of what a goal names (:mod:`exciting_goals`)
+    d-optimal          −log det A, the volume of the parameters' error ellipsoid; scaling the columns or choosing
+                       other base parameters changes it by a constant only
+    l-optimal          log tr C A⁻¹ Cᵀ, where A is the information of an earlier fit and of the motion together: the
+                       variance of the quantities in a goal (:mod:`exciting_goals`)
 
-Gradients are exact: ∂A enters as a matrix of weights G on Ȳ_b, and one compiled kernel gives
+Gradients are exact: ∂A enters as a matrix of weights G on Ȳ_b, and one compiled kernel computes
 ∂(Σ G∘Y)/∂(q, q̇, q̈) by reverse mode; terms of friction, springs and shared drives have their own (:mod:`exciting_columns`).
-Only sgn q̇ is smoothed, for the optimiser alone.
+Only sgn q̇ is smoothed, and only for the optimiser.
 """
 
 from __future__ import annotations
@@ -40,18 +40,19 @@ from dalembert.quantities.machine import kernel
 Array = NDArray[np.floating[Any]]
 
 CRITERIA = ("condition", "scaled-condition", "d-optimal", "l-optimal")
-FINE = 4  # times as many instants, to check what the optimiser found
-ROUNDS = 60  # of shrinking by a part in a thousand; as many by a fifth follow
+FINE = 4  # times as many samples, for checking the result of the optimiser
+ROUNDS = 60  # steps of shrinking by 0.1 %, followed by as many steps of 20 %
 SMOOTH = 0.02  # of the largest speed: below this sgn q̇ is smoothed
-FLAT = 1e-18  # of the largest eigenvalue: what is smaller counts as this
-UNKNOWN = 1e-15  # the same of the information, whose inverse is taken
-UNEVEN = 100.0  # columns that differ more in length are scaled before eigenvalues are taken
+FLAT = 1e-18  # of the largest eigenvalue: lower bound of the eigenvalues
+UNKNOWN = 1e-15  # the same for the information, which is inverted
+UNEVEN = 100.0  # ratio of column lengths above which columns are scaled before computing eigenvalues
 
 
 class ExcitationProblem:
     """Coefficients x (n, 1 + shapes) → motion → criterion and limits, with exact gradients.
 
-    x[:, 0] is a joint's centre and the others the amplitudes of the shapes, all in halves of the joint's range.
+    x[:, 0] is the centre of a joint and the others are the amplitudes of the shapes, all in units of half the joint's
+    range.
     """
 
     def __init__(
@@ -89,31 +90,31 @@ class ExcitationProblem:
         return self.limits.middle + self.limits.half * x[:, 0], half * x[:, 1:]
 
     def motion(self, x: Array, shapes: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        """q, q̇, q̈ at the instants of ``shapes``."""
+        """q, q̇, q̈ at the samples of ``shapes``."""
         centre, z = self._amplitudes(x)
         P, V, A = shapes
         return centre + P @ z.T, V @ z.T, A @ z.T
 
     def back(self, dq: Array, dqd: Array, dqdd: Array) -> Array:
-        """∂/∂x from ∂/∂(q, q̇, q̈) at the few instants: the transpose of :meth:`motion`."""
+        """∂/∂x from ∂/∂(q, q̇, q̈) at the coarse samples: the transpose of :meth:`motion`."""
         P, V, A = self.few
         half = self.limits.half[:, None]
         dz = half * (dq.T @ P + dqd.T @ V + dqdd.T @ A)
         return dz if self.anchored else np.hstack([half * dq.sum(axis=0)[:, None], dz])
 
     def written(self, x: Array) -> tuple[Array, Array]:
-        """Coefficients and offset that the shapes make a trajectory from."""
+        """Coefficients and offset from which the shapes make a trajectory."""
         return self.shapes.coefficients(*self._amplitudes(x), self.anchored)
 
     def shrunk(self, x: Array, s: float) -> Array:
-        """The motion moved a part of the way to the posture that all limits allow."""
+        """The motion shrunk by a fraction towards the posture that satisfies all limits."""
         y = s * x
         if not self.anchored:
             y[:, 0] = self.home + s * (x[:, 0] - self.home)
         return y
 
     def within_limits(self, x: Array) -> Array:
-        """The same motion, shrunk towards home just as much as the limits ask for."""
+        """The same motion, shrunk towards home just as much as the limits require."""
 
         def allowed(s: float) -> bool:
             try:
@@ -127,9 +128,7 @@ class ExcitationProblem:
                 middle = 0.5 * (low + high)
                 low, high = (middle, high) if allowed(middle) else (low, middle)
             x = self.shrunk(x, low)
-        for k in range(
-            2 * ROUNDS
-        ):  # what lies between the instants, and planes that a smaller motion may come nearer to
+        for k in range(2 * ROUNDS):  # covers the motion between samples, and planes that a smaller motion may approach
             clear = not self.limits.planes or self.limits.planes.excess(self.motion(x, self.many)[0], True).max() <= 0
             if clear and not self.shapes.trajectory(*self.written(x)).limits_report(self.arm, torque=True):
                 break
@@ -139,7 +138,7 @@ class ExcitationProblem:
     # -- the criterion -------------------------------------------------------------------------------
 
     def regressor(self, q: Array, qd: Array, qdd: Array, laws: Sequence[ColumnLaw]) -> Array:
-        """Ȳ_b weighted, and a load's columns: (N, n, width); ``laws`` are those of the terms, smooth or not."""
+        """Ȳ_b weighted, and the columns of a load: (N, n, width); ``laws`` are the columns of the terms, smooth or not."""
         Y = np.zeros((len(q), self.arm.n, self.width))
         Y[:, :, self.at] = self.columns(self.arm.placed(q), qd, qdd)
         for law in laws:
@@ -150,13 +149,13 @@ class ExcitationProblem:
 
     @cached_property
     def slow(self) -> Array:
-        """The speeds below which sgn is smoothed, of passive joints too."""
+        """The speeds below which sgn is smoothed, including those of passive joints."""
         fastest = np.minimum(self.limits.velocity, 2 * np.pi * self.shapes.highest * self.limits.half)
         fastest = self.limits.follows @ fastest
         return np.asarray(SMOOTH * fastest, dtype=np.float64)
 
     def objective(self, x: Array, p: float) -> tuple[float, Array, tuple[Array, Array, Array]]:
-        """(criterion, ∂/∂x, the motion), smooth."""
+        """(criterion, ∂/∂x, the motion), with smoothed sgn."""
         state = self.motion(x, self.few)
         q, qd, qdd = state
         laws = self.terms.laws(q, qd, qdd, smooth=True)
@@ -171,12 +170,12 @@ class ExcitationProblem:
         return value, self.back(*(sum(slopes) for slopes in zip(*parts, strict=True))), state
 
     def information(self, flat: Array) -> Array:
-        """A of weighted equations (N n, width) at N even instants, with what is known before."""
+        """A of weighted equations (N n, width) at N equidistant samples, plus the prior information."""
         A = self._gained(flat)
         return A if self.aim is None else self.aim.prior + A
 
     def gained(self, x: Array) -> Array:
-        """What the motion alone tells, sgn as it is: (width, width)."""
+        """The information of the motion alone, with exact sgn: (width, width)."""
         return self._gained(self.along(x))
 
     def _gained(self, flat: Array) -> Array:
@@ -184,7 +183,7 @@ class ExcitationProblem:
 
     @property
     def seconds(self) -> float:
-        """What the mean of all instants counts for: the seconds of the motion that a fit keeps, or one."""
+        """The weight of the mean over all samples: the seconds of the motion that a fit keeps, or one."""
         return 1.0 if self.aim is None else self.aim.seconds
 
     @property
@@ -193,12 +192,12 @@ class ExcitationProblem:
         return None if self.aim is None else self.aim.goal.wanted
 
     def along(self, x: Array) -> Array:
-        """The weighted equations (N n, width) along the motion, sgn as it is."""
+        """The weighted equations (N n, width) along the motion, with exact sgn."""
         state = self.motion(x, self.many)
         return self.regressor(*state, self.terms.laws(*state, smooth=False)).reshape(-1, self.width)
 
     def measured(self, x: Array) -> tuple[float, float, float]:
-        """(condition, condition with scaled columns, log det) of the base columns along the motion, sgn as it is."""
+        """(condition, condition with scaled columns, log det) of the base columns along the motion, with exact sgn."""
         flat = self.along(x)[:, : self.base.rank]
         s = np.linalg.svd(flat / np.sqrt(len(flat) / self.arm.n), compute_uv=False)
         condition = float(s[0] / s[-1]) if s[-1] > 0 else float("inf")
@@ -206,14 +205,14 @@ class ExcitationProblem:
         return condition, scaled, float(2.0 * np.log(np.maximum(s, 1e-300)).sum())
 
     def score(self, x: Array) -> float:
-        """What is compared: the smaller the better."""
+        """The score for comparing motions: smaller is better."""
         if self.aim is None:
             return self.shown(self.measured(x)[CRITERIA.index(self.criterion)])
         value, _ = criterion_gradient(self.information(self.along(x)), self.criterion, 1.0, self.wanted)
         return float(np.exp(0.5 * value)) if self.criterion == "l-optimal" else value
 
     def shown(self, score: float) -> float:
-        """The score as a person reads it, and back."""
+        """The score in its usual form (condition number, log det), and the inverse conversion."""
         return -score if self.criterion == "d-optimal" else score
 
     # -- limits as a penalty -------------------------------------------------------------------------
@@ -268,7 +267,7 @@ def criterion_gradient(A: Array, criterion: str, p: float, wanted: Array | None 
         dA = M / np.outer(d, d)
         dA[np.diag_indices_from(dA)] -= np.sum(M * unit, axis=1) / d**2
         return value, dA
-    if criterion == "d-optimal":  # columns of length one for its digits; their lengths come back as a constant
+    if criterion == "d-optimal":  # columns of length one for accuracy; their lengths are added back as a constant
         d = np.sqrt(np.maximum(np.diag(A), 1e-300))
         lam, V = np.linalg.eigh(A / np.outer(d, d))
         lam = np.maximum(lam, FLAT * lam[-1])
@@ -283,17 +282,17 @@ def criterion_gradient(A: Array, criterion: str, p: float, wanted: Array | None 
 
 
 def inverse_information(A: Array) -> Array:
-    """A⁻¹ with columns of length one for its digits; what A does not determine is very uncertain, but finite."""
+    """A⁻¹, with columns of length one for accuracy; undetermined directions get a large but finite variance."""
     d = np.sqrt(np.maximum(np.diag(A), 1e-300))
     lam, V = np.linalg.eigh(A / np.outer(d, d))
     return np.asarray((V / np.maximum(lam, UNKNOWN * lam[-1])) @ V.T / np.outer(d, d))
 
 
 def eigen(A: Array) -> tuple[Array, Array]:
-    """Eigenvalues, upwards, and eigenvectors of A = Ȳᵀ Ȳ.
+    """Eigenvalues, ascending, and eigenvectors of A = Ȳᵀ Ȳ.
 
-    Where columns differ much in length, the small ones would drown in the rounding of the large ones: then from
-    the singular values of a triangle R with RᵀR = A, made from columns of length one.
+    If the columns differ much in length, the small ones would be lost in the rounding errors of the large ones; the
+    singular values of a triangle R with RᵀR = A, made from columns of length one, are then used.
     """
     d = np.sqrt(np.maximum(np.diag(A), 1e-300))
     if d.max() > UNEVEN * d.min():

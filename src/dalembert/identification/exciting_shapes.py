@@ -1,13 +1,14 @@
 """The shapes of exciting motions: q = centre + Σ_k z_k shape_k(t), every shape at rest at both ends.
 
-Both kinds are linear in the amplitudes z, so that a search sees one matrix for positions, one for velocities and one for
+Both kinds are linear in the amplitudes z, so a search uses one matrix for positions, one for velocities and one for
 accelerations, whatever the shapes are:
 
-    count, highest, instants   how many shapes there are, about the highest frequency in them (Hz), and how many even
-                               instants an optimiser needs to see them
-    at                         position, velocity and acceleration of every shape at so many even instants, (count, shapes)
-                               each; if anchored, positions are told from where the motion starts, not from its centre
-    coefficients               what the motion of amplitudes z (n, shapes) is written with, and its offset (n,)
+    count, highest, instants   the number of shapes, approximately their highest frequency (Hz), and the number of
+                               equidistant samples that an optimiser needs
+    at                         position, velocity and acceleration of every shape at a number of equidistant samples,
+                               (count, shapes) each; if anchored, positions are relative to the start of the motion, not
+                               to its centre
+    coefficients               the coefficients of the motion with amplitudes z (n, shapes), and its offset (n,)
     trajectory                 the motion
 """
 
@@ -25,12 +26,12 @@ from dalembert.trajectory.trajectory import Trajectory
 
 Array = NDArray[np.floating[Any]]
 
-SAMPLES = 24  # instants a period of the highest frequency, for the optimiser
+SAMPLES = 24  # samples per period of the highest frequency, for the optimiser
 DEGREE = 5  # of splines: accelerations are smooth, jerks are continuous
 
 
 class FourierShapes:
-    """Finite Fourier series of whole periods: q̇ = 0 and q̈ = 0 at their ends are linear in the coefficients."""
+    """Finite Fourier series over whole periods: q̇ = 0 and q̈ = 0 at their ends are linear in the coefficients."""
 
     def __init__(self, frequency: float, harmonics: int, periods: int) -> None:
         self.f, self.L, self.periods = frequency, harmonics, periods
@@ -41,7 +42,7 @@ class FourierShapes:
         self.count, self.instants, self.highest = self.basis.shape[1], SAMPLES * harmonics, harmonics * frequency
 
     def at(self, count: int, anchored: bool) -> tuple[Array, Array, Array]:
-        """One period of them."""
+        """The shapes over one period."""
         w = 2 * np.pi * self.f * np.arange(1, self.L + 1)
         angle = np.outer(np.arange(count) / (count * self.f), w)
         s, c = np.sin(angle), np.cos(angle)
@@ -58,12 +59,12 @@ class FourierShapes:
         return np.stack([ab[:, : self.L], ab[:, self.L :]]), centre
 
     def trajectory(self, coefficients: Array, offset: Array) -> Trajectory:
-        """All periods of it."""
+        """The motion over all periods."""
         return fourier(coefficients, self.f, offset, duration=self.periods / self.f)
 
 
 class SplineShapes:
-    """B-splines of degree 5 over even knots: with its first and last three control points at the centre, a motion
+    """B-splines of degree 5 over uniform knots: with its first and last three control points at the centre, a motion
     starts and ends there at rest."""
 
     def __init__(self, duration: float, points: int) -> None:
@@ -74,7 +75,7 @@ class SplineShapes:
         self.instants, self.highest = SAMPLES * spans // 2, 0.5 * spans / duration
 
     def at(self, count: int, anchored: bool) -> tuple[Array, Array, Array]:
-        """All of them; the centre is where they start."""
+        """The shapes over the whole motion; they start at the centre."""
         with extra("identify", "an exciting motion along splines"):
             from scipy.interpolate import BSpline
 
@@ -85,7 +86,7 @@ class SplineShapes:
         return spline(t), spline.derivative(1)(t), spline.derivative(2)(t)
 
     def coefficients(self, centre: Array, z: Array, anchored: bool) -> tuple[Array, Array]:
-        """(n, points + 6) control points from the offset, (n,) offset."""
+        """(n, points + 6) control points relative to the offset, (n,) offset."""
         return np.pad(z, ((0, 0), (DEGREE // 2 + 1,) * 2)), centre
 
     def trajectory(self, coefficients: Array, offset: Array) -> Trajectory:

@@ -1,8 +1,8 @@
-"""The columns that each joint feels, for a block of samples at a time: the least that a log's equations need.
+"""The columns that act on each joint, for a block of samples at a time: the minimum that a log's equations need.
 
-Joint i feels only the links it moves, S (7.80): of n·p entries of Y a state has, less than half are not zero. They are
-made in small pieces that stay near the core, and laid out as rows (columns, samples), so that each joint's part,
-transposed, is the matrix in column order that LAPACK wants, and a low-pass runs along memory.
+Only the links that it moves act on joint i, S (7.80): of the n·p entries of Y per state, less than half are nonzero.
+They are computed in small pieces that fit into the cache, and stored as rows (columns, samples), so that each joint's
+part, transposed, is the column-major matrix that LAPACK needs, and a low-pass runs along contiguous memory.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from dalembert.identification.states import States
 
 Array = NDArray[np.float64]
 
-BLOCK = 4096  # samples whose torques are made at once
+BLOCK = 4096  # samples per block of torques
 
 
 class Felt:
-    """Of some columns of a parameter set, those that are not zero for each joint at any of some random states.
+    """Those of some columns of a parameter set that are not zero for each joint at some random states.
 
-    columns  for each joint the places, among those columns, of what it feels; further ones may be zero almost
-             everywhere and count where they can be felt
-    parts    for each joint its rows in what :meth:`rows` returns
+    columns  for each joint the positions, among those columns, of the ones that act on it; further columns may be zero
+             almost everywhere and are included wherever they can act
+    parts    for each joint its rows in the result of :meth:`rows`
     """
 
     def __init__(self, parameters: ParameterSet, columns: Sequence[int], states: tuple[Array, Array, Array]) -> None:
@@ -40,14 +40,14 @@ class Felt:
         self.parts = [slice(end - count, end) for end, count in zip(np.cumsum(counts).tolist(), counts, strict=True)]
         chosen = np.array(columns, np.intp)[np.concatenate(self.columns)]
         joints, sources = np.repeat(np.arange(len(counts)), counts), parameters.sources[chosen]
-        self._rows = np.flatnonzero(sources >= 0)  # those that the kernel makes, and where it does
+        self._rows = np.flatnonzero(sources >= 0)  # columns computed by the kernel, and their positions
         self._width = len(parameters.arm.parameters)
         self._flat = (joints * self._width + sources)[self._rows]
         self._joints = joints
         self._more = [(int(row), int(joints[row]), int(chosen[row])) for row in np.flatnonzero(sources < 0)]
 
     def rows(self, q: Array, qd: Array, qdd: Array, temperature: Array | None = None) -> Array:
-        """(columns of all joints, samples) for states (samples, n); temperatures (°C) where columns depend on them."""
+        """(columns of all joints, samples) for states (samples, n), with temperatures (°C) if columns depend on them."""
         m, n, parameters = len(q), self.parameters.arm.n, self.parameters
         out = np.empty((self.parts[-1].stop, m))
         kernel = parameters.arm.kernel("regressor")
@@ -62,18 +62,18 @@ class Felt:
         return out
 
     def _further(self, q: Array, qd: Array, qdd: Array, temperature: Array | None) -> Iterator[tuple[int, Array]]:
-        """(row, what it is (samples,)) of the columns that the kernel does not make."""
+        """(row, values (samples,)) of the columns that the kernel does not compute."""
         wanted = [(column, joint) for _, joint, column in self._more]
         brought = self.parameters.brought(wanted, q, qd, qdd, temperature)
         for (row, _, _), torques in zip(self._more, brought, strict=True):
             yield row, torques
 
     def torque(self, values: Array, q: Array, qd: Array, qdd: Array, temperature: Array | None = None) -> Array:
-        """(samples, n) with ``values`` of the columns."""
+        """(samples, n) the torques with ``values`` of the columns."""
         out, arm = np.empty(q.shape), self.parameters.arm
         kernel, of_kernel = arm.kernel("regressor"), np.zeros(self._width)
         places = np.concatenate(self.columns)
-        of_kernel[self._flat % self._width] = values[places[self._rows]]  # what a joint does not feel is zero
+        of_kernel[self._flat % self._width] = values[places[self._rows]]  # columns that do not act on a joint are zero
         wide = np.empty((PIECE, arm.n, self._width))
         for start in range(0, len(q), BLOCK):
             block = slice(start, min(start + BLOCK, len(q)))

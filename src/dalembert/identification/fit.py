@@ -1,4 +1,4 @@
-"""``identify``: from a log of a moving arm to its parameters, S 7.4."""
+"""``identify``: the dynamic parameters of an arm from a log of its motion, S 7.4."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from dalembert.arm import Arm
+from dalembert.arm.resuming import resumable_run
 from dalembert.arrays import number
 from dalembert.errors import DalembertError
+from dalembert.files.journal import Journal, Resume
 from dalembert.identification import estimate as ways
 from dalembert.identification.blocks import TooShortError
 from dalembert.identification.choosing import choose
@@ -50,15 +52,15 @@ from dalembert.logs.suspicions import suspicions
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.tables import nearest
 
-LOADS = 12  # fits after which the load of a term is taken as it is
-SETTLED = 1e-6  # of the torques: what another fit may change
-WORSE = 2.0  # a fit that settles may be worse than the best before it by no more than this
-NOTHING = 1e-30  # N m: torques so small are zero
-MOST_MASS = 1e6  # kg, of a known payload
+LOADS = 12  # maximum number of fits in the fixed-point iteration for load-dependent terms
+SETTLED = 1e-6  # relative change of the torques below which the iteration has converged
+WORSE = 2.0  # a converged fit may be worse than the best earlier one by at most this factor
+NOTHING = 1e-30  # N m: smaller torques count as zero
+MOST_MASS = 1e6  # kg, largest mass of a known payload
 PAYLOAD = tuple(entry.name for entry in fields(Inertia))
-MOST_RUNS = 20  # that are looked at for units, signs and joints mixed up, each by itself
-LONGEST_LAG = 0.5  # s: what a filter or a bus may delay torques by
-UNLIKE = 0.5  # a relative error above which the arm is hardly the one that moved
+MOST_RUNS = 20  # runs that are checked individually for wrong units, signs and joint order
+LONGEST_LAG = 0.5  # s: longest delay of the torques by a filter or a bus
+UNLIKE = 0.5  # relative error above which the log probably belongs to another arm
 
 
 @one_thread()
@@ -76,29 +78,33 @@ def identify(
     validation: ValidationOptions | None = None,
     selection: SelectionOptions | bool | None = None,
     progress: Progress | None = None,
+    resume: Resume = False,
     **options: Any,
 ) -> Identification:
-    """The dynamic parameters of an arm from a log of its motion: t, q, qd (or not) and torques or currents.
+    """The dynamic parameters of an arm, identified from a log of its motion: t, q, optionally qd, and torques or currents.
 
-    arm         its geometry; its inertias where known are the point from which the calibrated arm departs
+    arm         the arm whose geometry is used; its inertias, where known, are the starting point of the calibrated arm
     log         a path (.csv .npz .mat .parquet .bag .db3 .mcap, the folder of a LeRobot dataset), a dict of arrays t, q,
                 qd, tau, or a list of them
-    validate    other runs, on which the result is judged
+    validate    other runs on which the result is validated
     method      of the estimator: "ordinary", "weighted", "reweighted", "robust", "energy", "damped", "sequential" or
-                "total"; physical and prior: see :class:`dalembert.EstimatorOptions`
+                "total"; for physical and prior see :class:`dalembert.EstimatorOptions`
     model       friction, offsets, rotors, couplings, springs: :class:`dalembert.ModelOptions`
-    filtering   cut-off and samples: :class:`dalembert.FilterOptions`
+    filtering   cut-off and sampling: :class:`dalembert.FilterOptions`
     estimator   how the equations are solved: :class:`dalembert.EstimatorOptions`
-    validation  parts of the log that judge the result: :class:`dalembert.ValidationOptions`
-    selection   how what is not given is chosen, by blocked cross-validation: :class:`dalembert.SelectionOptions`; False
-                chooses nothing: viscous and Coulomb friction and an offset at every joint, weighted least squares, a
-                cut-off from the motion's spectrum
-    progress    called with words and the fraction done
-    options     any field of those groups by its own name, such as ``cutoff=5.0``, which pins it; and how the log is
+    validation  parts of the log that are kept for validation: :class:`dalembert.ValidationOptions`
+    selection   how everything that is not given is chosen, by blocked cross-validation:
+                :class:`dalembert.SelectionOptions`; False chooses nothing and uses viscous and Coulomb friction and an
+                offset at every joint, weighted least squares, and a cut-off from the spectrum of the motion
+    progress    called with a description and the fraction done
+    resume      True keeps every candidate, estimator and fold that was scored on disk, so that the same call resumes an
+                identification that was interrupted, with the same bits; a function is also called with a sentence that
+                says what is resumed
+    options     any field of these groups by its own name, such as ``cutoff=5.0``, which pins it; and how the log is
                 read: columns, gains, gears, motor_side, units, time_unit, rate, joint_names, topic, episodes
                 (:func:`logs.read_log`)
 
-    ``fit.selection`` says what was tried, what it scored and why the winner won.
+    ``fit.selection`` lists the models that were tried, their scores, and why the winner was chosen.
 
     >>> import numpy as np, dalembert as da
     >>> arm = da.load("pendulum")
@@ -116,24 +122,24 @@ def identify(
     check_filtering(settings.filtering)
     check_folds(settings.validation.folds)
     if progress is not None and not callable(progress):
-        raise DalembertError(f"progress is {progress!r}; it must be a function of words and the fraction done")
+        raise DalembertError(f"progress is {progress!r}; it must be a function of a description and the fraction done")
     step = progress or (lambda words, fraction: None)
     whole, others = _read_all(arm, log, validate, settings.validation.hold_out, reading, step)
-    result = fitted(arm, whole, settings, reading, step)
-    judged = tuple(result.judged(other) for other in others)
-    notes, warned = list(result.notes), list(result.warnings)
-    result = replace(result, validation=judged)
-    if settings.validation.folds:
-        result = replace(
-            result,
-            folds=cross_validated(
-                result,
-                whole,
-                lambda part, step: fitted(arm, part, settings, reading, step),
-                settings.validation.folds,
-                step,
-            ),
-        )
+    loaded = settings.estimator.loaded
+    weighed = read_log(loaded, arm, **reading) if resume and loaded is not None else None
+    asked = replace(settings, estimator=replace(settings.estimator, loaded=None))
+    with resumable_run(resume, "identification", arm, whole, others, asked, weighed, reading) as journal:
+        result = fitted(arm, whole, settings, reading, step, journal)
+        judged = tuple(result.judged(other) for other in others)
+        notes, warned = list(result.notes), list(result.warnings)
+        result = replace(result, validation=judged)
+        if settings.validation.folds:
+
+            def fit_of(part: Log, step: Progress) -> Identification:
+                return fitted(arm, part, settings, reading, step, journal)
+
+            folds = cross_validated(result, whole, fit_of, settings.validation.folds, step, journal)
+            result = replace(result, folds=folds)
     for other, run in zip(others, judged, strict=True):
         notes += [*other.notes, *(note for note in run.conditioned.notes if not note.startswith("low-pass"))]
         warned += [*suspicions(arm, other, run.conditioned, reading), *run.notes]
@@ -144,30 +150,34 @@ def identify(
         )
     notes += hints(result, _asked(settings.model))
     for sentence in warned:
-        warnings.warn(sentence, IdentificationWarning, stacklevel=3)  # one for the decorator
+        warnings.warn(sentence, IdentificationWarning, stacklevel=3)  # one level for the decorator
     step("done", 1.0)
     return replace(result, notes=tuple(dict.fromkeys(notes)), warnings=tuple(warned))
 
 
-def fitted(arm: Arm, whole: Log, settings: AskedSettings, reading: Mapping[str, Any], step: Progress) -> Identification:
-    """The parameters from a log that is read: with what is given, and the rest as the selection chooses it."""
+def fitted(
+    arm: Arm, whole: Log, settings: AskedSettings, reading: Mapping[str, Any], step: Progress, journal: Journal
+) -> Identification:
+    """The identification from a log that has been read; the selection chooses what the settings leave open."""
     step("filtering", 0.0)
     how: dict[str, Any] = {key: getattr(settings.filtering, key) for key in ("cutoff", "decimate", "edge")}
     ready = condition(whole, **how)
     if not np.abs(ready.tau).max() > NOTHING:
-        raise DalembertError(f"{whole.source}: the torques are zero throughout, so that nothing can be identified")
+        raise DalembertError(f"{whole.source}: the torques are zero throughout, so no parameter can be identified")
     notes, warned = [*whole.notes, *(() if "cutoff" in settings.open else ready.notes)], list[str]()
-    how["cutoff"] = ready.cutoff  # of all
+    how["cutoff"] = ready.cutoff  # common to all runs
     warned += _suspected(arm, whole, ready, how, reading)
 
     rotor = settings.model.rotor
     if rotor is None:
         rotor = has_rotors(arm) or "gains" in reading or "tau" in tuple(reading.get("motor_side", ()))
         if rotor and not has_rotors(arm):
-            notes.append("rotor inertias are identified too, since the torques are those of the motors")
+            notes.append("rotor inertias are identified too, because the torques were measured at the motors")
     if not rotor and has_rotors(arm):
         arm = _without_rotor_inertias(arm)
-        notes.append("no rotor inertias are identified (rotor=False), and the calibrated arm's rotors have none")
+        notes.append(
+            "rotor inertias are not identified (rotor=False), and the rotors of the calibrated arm have no inertia"
+        )
     chosen_by_log = None
     if settings.open:
         try:
@@ -177,14 +187,14 @@ def fitted(arm: Arm, whole: Log, settings: AskedSettings, reading: Mapping[str, 
                 if "cutoff" in settings.open
                 else replace(settings, filtering=replace(settings.filtering, cutoff=ready.cutoff))
             )
-            settings, chosen_by_log = choose(arm, on_time, asked, rotor, step)
+            settings, chosen_by_log = choose(arm, on_time, asked, rotor, step, journal)
         except TooShortError as short:
-            warned.append(f"{short}, so that nothing was chosen by cross-validation")
+            warned.append(f"{short}, so nothing was chosen by cross-validation")
         else:
             how["cutoff"] = settings.filtering.cutoff
             ready = condition(whole, **how)
             if "cutoff" in chosen_by_log.chosen:
-                notes += [note.replace("as asked", "chosen by cross-validation") for note in ready.notes]
+                notes += [re.sub(r"\(as \w+\)", "(chosen by cross-validation)", note) for note in ready.notes]
     model, estimator = settings.model, settings.estimator
     friction = friction_of(arm, model.friction)
     dry = any("coulomb" in law for law in ([*friction.values()] if isinstance(friction, Mapping) else [friction]))
@@ -194,7 +204,7 @@ def fitted(arm: Arm, whole: Log, settings: AskedSettings, reading: Mapping[str, 
     equations = LogEquations(arm, moved, settings.filtering.dead_zone, dry, step, lag)
     chosen = parameter_set(arm, model, rotor, notes, whole.mean_temperature)
     notes += [
-        f"{part.source}: it has no temperature, on which friction is asked to depend; the mean of the others is taken"
+        f"{part.source}: it has no temperature, although friction is to depend on it; the mean of the other runs is used"
         for part in whole.separate
         if chosen.heated and part.temperature is None
     ]
@@ -209,14 +219,16 @@ def fitted(arm: Arm, whole: Log, settings: AskedSettings, reading: Mapping[str, 
         weighed = _known_load(arm, estimator.payload, loaded)
 
     def solved(parameters: ParameterSet, notes: list[str], warned: list[str], quickly: bool = False) -> Identification:
-        """The result; ``quickly`` by weighted least squares where robust ones would take many rounds."""
+        """The result; ``quickly`` replaces the many iterations of a robust fit by weighted least squares."""
         base, joints = equations.prepared(parameters)
         if not joints.together().rows or max(np.abs(joint.R).max(initial=0.0) for joint in joints.joints) == 0:
-            raise DalembertError(f"{whole.source}: no sample is left to identify from; is the arm moving in it?")
+            raise DalembertError(
+                f"{whole.source}: no sample is left for the identification; does the arm move in this log?"
+            )
         if hidden := [k for k in base.dependent if parameters.members[k].loaded]:
             raise DalembertError(
-                f"{parameters.names[hidden[0]]} cannot be told from the masses: losses that differ between driving and driven at "
-                "every joint leave their scale open; ask for 'load' instead of 'gear' at one joint"
+                f"{parameters.names[hidden[0]]} cannot be distinguished from the masses: losses that differ between driving and "
+                "driven operation at every joint leave the scale of the masses open; use 'load' instead of 'gear' at one joint"
             )
         way = "weighted" if quickly and method == "robust" else method
         return solution(equations, base, joints, way, estimator.damping, belief, weighed, notes, warned)
@@ -232,7 +244,7 @@ def fitted(arm: Arm, whole: Log, settings: AskedSettings, reading: Mapping[str, 
 def _suspected(
     arm: Arm, whole: Log, ready: Conditioned, how: Mapping[str, Any], reading: Mapping[str, Any]
 ) -> list[str]:
-    """What looks odd about the runs, each by itself; what episodes of a dataset have in common is said of the first alone."""
+    """Warnings about the individual runs; what all episodes of a dataset have in common is reported for the first alone."""
     warned: dict[str, str] = {}
     for part in _looked_at(whole, ready):
         for sentence in suspicions(arm, part, condition(part, **how) if whole.parts else ready, reading):
@@ -243,7 +255,7 @@ def _suspected(
 
 
 def _first_lag(arm: Arm, ready: Conditioned, settings: AskedSettings, rotor: bool, step: Progress) -> float:
-    """The lag of the torques (s) that the selection starts from: as given, or as the plain model says."""
+    """The lag of the torques (s) from which the selection starts: as given, or as estimated with the plain model."""
     if settings.filtering.lag is not None:
         return settings.filtering.lag
     if settings.estimator.method == "total":
@@ -254,14 +266,14 @@ def _first_lag(arm: Arm, ready: Conditioned, settings: AskedSettings, rotor: boo
 
 
 def _looked_at(whole: Log, ready: Conditioned) -> list[Log]:
-    """The runs that are looked at by themselves: those of which the cut-off leaves something, and of many the longest."""
+    """The runs that are checked individually: those long enough for the cut-off, and of many only the longest."""
     starts = np.array([piece.t[0] for piece in ready.pieces])
     kept = [log for log in whole.separate if ((log.t.min() <= starts) & (starts <= log.t.max())).any()]
     return sorted(kept, key=len, reverse=True)[:MOST_RUNS] if len(kept) > MOST_RUNS else kept
 
 
 def _asked(model: ModelOptions) -> list[str]:
-    """What of a model its user asked for, of what the residuals may suggest."""
+    """The parts of the model that the user asked for, among those that the residuals may suggest."""
     asked = {"coupling": model.coupling, "balance": model.balance, "sigmoid": model.sigmoid, "stribeck": model.stribeck}
     return [word for word, value in asked.items() if value]
 
@@ -272,10 +284,11 @@ def _with_load(
     notes: list[str],
     warned: list[str],
 ) -> ParameterSet:
-    """The set with the load of its terms that depend on it: that of a fit with the load of the fit before.
+    """The set with the loads of its load-dependent terms, found by fixed-point iteration: each fit uses the load of the
+    previous one.
 
-    The first has the load of the arm as it was given. Where they do not settle, or on a fit that is worse than one before, it
-    is the load of the one that explains the torques best with its own.
+    The first fit uses the load of the arm as given. If the iteration does not converge, or a fit becomes worse than an
+    earlier one, the load of the fit that explains the torques best with its own load is kept.
     """
     names = [parameter.name for parameter in chosen.members if parameter.loaded]
     if not names:
@@ -290,17 +303,17 @@ def _with_load(
         change, before = np.linalg.norm(fit.run.predicted - before), fit.run.predicted
         count, settled = count + 1, bool(change <= SETTLED * np.linalg.norm(before))
     if settled and error <= WORSE * least + SETTLED:
-        notes.append(f"the load of {listed(names)} is that of the fit itself, after {count} fits")
+        notes.append(f"the load of {listed(names)} agrees with the fit itself, after {count} fits")
         return chosen
     warned.append(
-        f"the log does not tell the load of {listed(names)}, and the best of {count} fits is kept; leave terms out that others "
-        "can stand for"
+        f"the log does not determine the load of {listed(names)}, and the best of {count} fits is kept; remove terms that other "
+        "terms can replace"
     )
     return best
 
 
 def _with_own_load(result: Identification) -> Identification:
-    """The result, its load being that of itself."""
+    """The result, if its load-dependent terms use the load of this very result."""
     if not any(parameter.loaded for parameter in result.base.parameters.members):
         return result
     base = replace(result.base, parameters=replace(result.base.parameters, load_from=result.full))
@@ -316,7 +329,7 @@ def _without_rotor_inertias(arm: Arm) -> Arm:
 
 
 def check_estimator(estimator: EstimatorOptions) -> None:
-    """Refuses what contradicts itself, before a log is read."""
+    """Reject contradictory options before a log is read."""
     method, kind, deviation = estimator.method or "weighted", estimator.prior_kind, estimator.prior_deviation
     if method not in ways.METHODS:
         raise DalembertError(
@@ -326,31 +339,35 @@ def check_estimator(estimator: EstimatorOptions) -> None:
         raise DalembertError(f"prior is {estimator.prior!r:.80}; it must be an arm, such as load('kr300')")
     if estimator.prior is None and (kind is not None or deviation is not None):
         name = "prior_deviation" if kind is None else "prior_kind"
-        raise DalembertError(f"{name} is about a prior, and none is given; give prior (--prior ARM), or leave it out")
+        raise DalembertError(f"{name} needs a prior, and none is given; give prior (--prior ARM), or leave {name} out")
     if kind not in (None, "entropic", "euclidean"):
-        raise DalembertError(f"prior_kind is '{kind}'; it can be entropic or euclidean")
+        raise DalembertError(f"prior_kind is '{kind}'; it must be 'entropic' or 'euclidean'")
     if deviation is not None and not deviation > 0:
         raise DalembertError(f"prior_deviation is {deviation:g}; it must be above 0, such as 0.3 for thirty percent")
     if estimator.damping is not None and method != "damped":
-        raise DalembertError(f"damping is for method='damped', and the method is '{method}'")
+        raise DalembertError(f"damping applies to method='damped' only, and the method is '{method}'")
     if belief_of(estimator) is not None and method in ("damped", "sequential", "total"):
-        raise DalembertError(f"physical estimates are weighted least squares; they cannot be '{method}' too")
+        raise DalembertError(
+            f"physical=True solves weighted least squares and cannot be combined with method='{method}'"
+        )
     if method == "total" and (estimator.loaded is None or estimator.payload is None):
         raise DalembertError(
-            "total least squares finds drive gains too, and needs a known payload to fix the scale: give loaded (a run with "
-            "it) and payload (its mass, or an Inertia)"
+            "method='total' identifies the drive gains too, and needs a known payload to fix their scale: give loaded (a run "
+            "with the payload) and payload (its mass, or an Inertia)"
         )
     if method != "total" and (estimator.loaded is not None or estimator.payload is not None):
-        raise DalembertError("loaded and payload are for method='total'")
+        raise DalembertError("loaded and payload apply to method='total' only")
 
 
 def check_filtering(filtering: FilterOptions) -> None:
-    """Refuses what no filter can have, before a log is read."""
+    """Reject filter options that are out of range, before a log is read."""
     if filtering.edge is not None and not 0 <= number("edge", filtering.edge) < math.inf:
-        raise DalembertError(f"edge is {filtering.edge:g}; it is the time cut at both ends (s) and must be at least 0")
+        raise DalembertError(
+            f"edge is {filtering.edge:g}; it is the time cut off at both ends (s) and must be at least 0"
+        )
     if filtering.lag is not None and not abs(number("lag", filtering.lag)) <= LONGEST_LAG:
         raise DalembertError(
-            f"lag is {filtering.lag:g}; it is in seconds, at most {LONGEST_LAG:g} either way, such as 0.004"
+            f"lag is {filtering.lag:g}; it is in seconds and must lie between −{LONGEST_LAG:g} and {LONGEST_LAG:g}, such as 0.004"
         )
 
 
@@ -361,12 +378,12 @@ def _several(logs: Any) -> list[Any]:
 def _read_all(
     arm: Arm, log: Any, validate: Any, hold_out: float, reading: Mapping[str, Any], step: Progress
 ) -> tuple[Log, list[Log]]:
-    """The log, or several as one, and those to validate on."""
+    """The log (several logs are joined into one) and the validation logs."""
     if not 0 <= hold_out < 1:
-        raise DalembertError(f"hold_out is {hold_out:g}; it is a share of the log between 0 and 1, such as 0.3")
+        raise DalembertError(f"hold_out is {hold_out:g}; it must be a fraction of the log between 0 and 1, such as 0.3")
     mine, others = _several(log), _several(validate)
     if not mine:
-        raise DalembertError("there is no log to identify from: the list is empty")
+        raise DalembertError("there is no log to identify from: the list of logs is empty")
     sources, logs = [*mine, *others], list[Log]()
     for source in sources:
 
@@ -383,14 +400,14 @@ def _read_all(
 
 
 def _known_load(arm: Arm, payload: Any, run: Conditioned) -> KnownLoad:
-    """The known payload of total least squares; of a mass alone, a number or {"mass": m}, the centre is left open."""
+    """The known payload of total least squares; if only its mass is given, a number or {"mass": m}, its centre is unknown."""
     if arm.robot.payload is not None:
-        raise DalembertError("the arm holds a payload already; total least squares needs the arm without one")
+        raise DalembertError("the arm already holds a payload; method='total' needs the arm without one")
     if arm.mechanism.tip_body < 0:
-        raise DalembertError(f"the tip of arm '{arm.name}' does not move; a payload there shows in no torque")
+        raise DalembertError(f"the tip of arm '{arm.name}' does not move; a payload there has no effect on the torques")
     centred = isinstance(payload, Inertia) or (isinstance(payload, Mapping) and set(payload) != {"mass"})
     if isinstance(payload, Mapping) and (unknown := [key for key in payload if key not in PAYLOAD]):
-        raise DalembertError(f"the known payload has no '{unknown[0]}'; it has {', '.join(PAYLOAD)}")
+        raise DalembertError(f"the known payload has no '{unknown[0]}'; its keys are {', '.join(PAYLOAD)}")
     body = payload if isinstance(payload, Inertia) else Inertia(**payload) if isinstance(payload, Mapping) else None
     if body is None:
         body = Inertia(number("payload", payload))

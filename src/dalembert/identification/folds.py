@@ -1,9 +1,10 @@
-"""Cross-validation: the whole identification is repeated without one part of the log at a time, and judged on that part.
+"""Cross-validation: the whole identification is repeated without one part of the log at a time, and evaluated on that
+part.
 
-Parts are blocks of time, contiguous and equal in length, or whole runs. Whatever an identification chooses (cut-off, model,
-estimator) it chooses again in every fold, from the other parts alone; the edges of the filter are cut at both sides of every
-cut. The estimates of k folds are those of a delete-one-part jackknife, and their spread an estimate of the standard deviation
-that assumes nothing about the residuals: √((k−1)/k Σ(π_i − π̄)²).
+Parts are contiguous blocks of time of equal length, or whole runs. All choices of an identification (cut-off, model,
+estimator) are made again in every fold, from the other parts alone; the edges of the filter are cut off on both sides
+of every boundary. The estimates of k folds are those of a delete-one-part jackknife, and their spread is an estimate of
+the standard deviation that makes no assumption about the residuals: √((k−1)/k Σ(π_i − π̄)²).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 
 from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError
+from dalembert.files.journal import Journal
 from dalembert.identification.record import FitRecord, kind_of_parameter, plain, same_parameter
 from dalembert.identification.result import Identification
 from dalembert.identification.stages import Stages
@@ -31,10 +33,10 @@ from dalembert.logs.log import Log, joined
 Array = NDArray[np.float64]
 Progress = Callable[[str, float], None]
 
-MOST = 50  # folds
-FAR = 1.5  # a ratio of the spread between folds to the standard deviation that is worth a sentence, either way
-FEWEST = 3  # folds from which on a spread says something
-NAMED = 4  # parameters that a sentence names
+MOST = 50  # largest number of folds
+FAR = 1.5  # ratio between the spread over folds and the standard deviation, or its inverse, that is reported
+FEWEST = 3  # smallest number of folds for a meaningful spread
+NAMED = 4  # largest number of parameters that a sentence names
 
 
 @brief
@@ -47,7 +49,7 @@ class Fold:
     size            ‖τ_measured‖ over the part and all joints
     relative_error  ‖τ_measured − τ_predicted‖ / ‖τ_measured‖ on the part; joint_errors (n,) of each joint, rms (n,)
     moving_error, resting_error
-                    the relative error while joints move and while they rest; None where they never do
+                    the relative error while joints move and while they rest; None if they never do
     names           of the base parameters, values ``parameters``; cutoff (Hz) of the low-pass
     """
 
@@ -66,12 +68,12 @@ class Fold:
 
 @dataclass(frozen=True, eq=False)
 class Folds:
-    """The folds of a cross-validation, in order; it is a sequence of :class:`Fold`.
+    """The folds of a cross-validation in order, as a sequence of :class:`Fold`.
 
     parts       the folds
     names       of the base parameters of the fit to the whole log
-    parameters  (k, b) the same in every fold; NaN where a fold chose a model without it
-    std         (b,) their standard deviations by formula, of the fit to the whole log
+    parameters  (k, b) their values in every fold; NaN if a fold chose a model without the parameter
+    std         (b,) their standard deviations by formula, from the fit to the whole log
     groups      (b,) the joint and the kind that each belongs to
     """
 
@@ -98,12 +100,12 @@ class Folds:
 
     @property
     def relative_error(self) -> float:
-        """The mean of the folds' relative errors."""
+        """The mean of the relative errors of the folds."""
         return float(self.errors[:, 0].mean())
 
     @property
     def relative_error_std(self) -> float:
-        """Their standard deviation."""
+        """The standard deviation of the relative errors of the folds."""
         return float(self.errors[:, 0].std(ddof=1))
 
     @property
@@ -114,12 +116,12 @@ class Folds:
 
     @cached_property
     def shared(self) -> NDArray[np.bool_]:
-        """(b,) the parameters that every fold has."""
+        """(b,) the parameters that occur in every fold."""
         return np.asarray(np.isfinite(self.parameters).all(axis=0))
 
     @cached_property
     def parameter_mean(self) -> Array:
-        """(b,) the mean of each parameter over the folds; NaN where some fold does not have it."""
+        """(b,) the mean of each parameter over the folds; NaN if a fold does not have it."""
         return self.parameters.mean(axis=0)
 
     @cached_property
@@ -129,20 +131,20 @@ class Folds:
 
     @cached_property
     def jackknife_std(self) -> Array:
-        """(b,) √((k−1)/k Σ(π_i − π̄)²): the standard deviation of the whole fit as the folds tell it."""
+        """(b,) √((k−1)/k Σ(π_i − π̄)²): the standard deviation of the whole fit, estimated from the folds."""
         k = len(self.parts)
         return self.parameter_std * (k - 1) / math.sqrt(k)
 
     @cached_property
     def ratio(self) -> Array:
-        """(b,) that over the standard deviation by formula; NaN where either is not known. It should be about 1."""
+        """(b,) the ratio of that to the standard deviation by formula; NaN if either is unknown. It should be about 1."""
         known = self.shared & np.isfinite(self.std) & (self.std > 0)
         return np.where(known, self.jackknife_std / np.where(known, self.std, 1.0), np.nan)
 
     @cached_property
     def error_scale(self) -> Array | None:
         """(b,) at least 1: the root mean square of the ratios of each joint and kind, by which a comparison of two fits
-        multiplies the standard deviations; None of fewer than three folds."""
+        multiplies the standard deviations; None for fewer than three folds."""
         if len(self.parts) < FEWEST:
             return None
         out = np.ones(len(self.names))
@@ -155,12 +157,12 @@ class Folds:
 
     @cached_property
     def sentences(self) -> tuple[str, ...]:
-        """What the folds say, in words."""
+        """The result of the cross-validation, in words."""
         worst = max(self.parts, key=lambda fold: fold.relative_error)
         out = [
-            f"left out in turn, {len(self.parts)} parts are predicted with {100 * self.relative_error:.3g} ± "
+            f"with each of {len(self.parts)} parts left out once, they are predicted with {100 * self.relative_error:.3g} ± "
             f"{100 * self.relative_error_std:.2g} % relative torque error (worst: {worst.name}, {100 * worst.relative_error:.3g} %), "
-            f"{100 * self.pooled_error:.3g} % over all of them; the fit to the whole log leaves {100 * self.own_error:.3g} %"
+            f"{100 * self.pooled_error:.3g} % over all of them; the fit to the whole log has {100 * self.own_error:.3g} %"
         ]
         if absent := [name for name, kept in zip(self.names, self.shared, strict=True) if not kept]:
             out.append(f"some folds chose a model without {listed(absent, NAMED)}")
@@ -173,16 +175,16 @@ class Folds:
             words = (
                 f"the log or the model changes from part to part, most for {listed([self.names[k] for k in order], NAMED)}"
                 if median > 1
-                else "the standard deviations are on the safe side"
+                else "the standard deviations are conservative"
             )
             out.append(
-                f"between folds the parameters spread {median:.2g} times as much as their standard deviations say (median of "
+                f"between folds the parameters vary {median:.2g} times as much as their standard deviations suggest (median of "
                 f"{len(ratios)}): {words}"
             )
         return tuple(out)
 
     def written(self) -> dict[str, Any]:
-        """As plain data for JSON; what is not known is None."""
+        """The cross-validation as plain data for JSON; unknown values are None."""
         return {
             "parts": [{field.name: plain(getattr(fold, field.name)) for field in fields(Fold)} for fold in self.parts],
             "relative_error": self.relative_error,
@@ -201,7 +203,7 @@ class Folds:
 
 
 def check_folds(folds: int | str) -> None:
-    """Refuses what is no way to make folds, before a log is read."""
+    """Reject invalid folds before a log is read."""
     if folds == "runs":
         return
     if isinstance(folds, bool) or not isinstance(folds, int) or not (folds == 0 or 2 <= folds <= MOST):
@@ -216,14 +218,17 @@ def cross_validated(
     fit_of: Callable[[Log, Progress], Identification],
     folds: int | str,
     step: Progress,
+    journal: Journal | None = None,
 ) -> Folds:
     """The folds of an identification.
 
-    result  of the whole log
-    fit_of  the whole procedure, of any log
-    folds   how many blocks of time, or "runs"
+    result  the fit to the whole log
+    fit_of  the whole procedure, for any log
+    folds   the number of blocks of time, or "runs"
     step    called with "fold 2 of 5" and the fraction of that fold that is done
+    journal of a run that can be resumed, in which every fold is a step
     """
+    journal = journal or Journal()
     parts = run_parts(whole) if folds == "runs" else time_parts(whole, int(folds))
     record, out, values = result.record, [], []
     for k, (name, left_out, kept) in enumerate(parts):
@@ -233,19 +238,35 @@ def cross_validated(
             step(word, stages(words, fraction))
 
         step(word, 0.0)
-        try:
-            fit = fit_of(kept, inside)
-            run = fit.judged(left_out)
-        except DalembertError as problem:
-            raise DalembertError(f"{name} cannot be left out and judged: {problem}; or ask for fewer folds") from None
+        with journal.within(word):
+            entries = dict(journal.step("fold", partial(_judged, record, fit_of, name, left_out, kept, inside)))
         step(word, 1.0)
-        span = (float(left_out.t.min()), float(left_out.t.max()))
-        size, errors = float(np.linalg.norm(run.measured)), (run.relative_error, run.joint_errors, run.rms)
-        at_rest = (run.moving_error, run.resting_error)
-        out.append(Fold(name, span, size, *errors, *at_rest, fit.names, fit.parameters, run.conditioned.cutoff))
-        values.append(_like(record, fit.record))
+        values.append(entries.pop("values"))
+        out.append(Fold(**{**entries, "span": tuple(entries["span"]), "names": tuple(entries["names"])}))
     groups = tuple((record.joints[k], kind_of_parameter(record, k)) for k in range(len(record.names)))
     return Folds(tuple(out), record.names, np.array(values), record.std, groups, result.relative_error)
+
+
+def _judged(
+    record: FitRecord,
+    fit_of: Callable[[Log, Progress], Identification],
+    name: str,
+    left_out: Log,
+    kept: Log,
+    step: Progress,
+) -> dict[str, Any]:
+    """The fields of a fold, and the ``values`` that it has for the parameters of a record."""
+    try:
+        fit = fit_of(kept, step)
+        run = fit.judged(left_out)
+    except DalembertError as problem:
+        raise DalembertError(f"{name} cannot be left out and predicted: {problem}; or use fewer folds") from None
+    span = (float(left_out.t.min()), float(left_out.t.max()))
+    size, errors = float(np.linalg.norm(run.measured)), (run.relative_error, run.joint_errors, run.rms)
+    at_rest = (run.moving_error, run.resting_error)
+    fold = Fold(name, span, size, *errors, *at_rest, fit.names, fit.parameters, run.conditioned.cutoff)
+    entries = {entry.name: getattr(fold, entry.name) for entry in fields(Fold)}
+    return {**entries, "values": _like(record, fit.record)}
 
 
 def _like(record: FitRecord, other: FitRecord) -> Array:
@@ -257,7 +278,7 @@ def _like(record: FitRecord, other: FitRecord) -> Array:
 
 
 def time_parts(whole: Log, count: int) -> list[tuple[str, Log, Log]]:
-    """(name, block, all others) for contiguous blocks that last equally long; a block may lie across two runs."""
+    """(name, block, all others) for contiguous blocks of equal duration; a block may extend over two runs."""
     runs = separate_runs(whole)
     steps = np.concatenate([np.full(len(run), usual_step(run)) for run in runs])
     block = np.minimum((count * (np.cumsum(steps) - 0.5 * steps) / steps.sum()).astype(int), count - 1)
@@ -271,8 +292,8 @@ def run_parts(whole: Log) -> list[tuple[str, Log, Log]]:
     runs = separate_runs(whole)
     if len(runs) < 2:
         raise DalembertError(
-            f"{whole.source}: folds='runs' leaves out one run at a time, and there is one run; give several logs, or folds=5 "
-            "for blocks of time"
+            f"{whole.source}: folds='runs' leaves out one run at a time, and there is only one run; give several logs, or "
+            "folds=5 for blocks of time"
         )
     names = [Path(run.source).name for run in runs]
     if len(set(names)) < len(names):
@@ -284,12 +305,12 @@ def run_parts(whole: Log) -> list[tuple[str, Log, Log]]:
 
 
 def _left_out(name: str, runs: list[Log], which: list[NDArray[np.bool_]], whole: Log) -> tuple[str, Log, Log]:
-    """The name, and the samples that are left out and those that are kept, each a log of the stretches that are left."""
+    """The name, the samples left out and the samples kept, each a log of the remaining stretches."""
     logs = []
     for wanted, source in ((True, name), (False, f"{whole.source} without {name}")):
         stretches = [part for run, mask in zip(runs, which, strict=True) for part in _stretches(run, mask == wanted)]
         if not stretches:
-            raise DalembertError(f"{source} has no samples; ask for fewer folds")
+            raise DalembertError(f"{source} has no samples; use fewer folds")
         logs.append(replace(joined(stretches), source=source, notes=()))
     return name, logs[0], logs[1]
 
@@ -301,7 +322,7 @@ def _stretches(run: Log, mask: NDArray[np.bool_]) -> list[Log]:
 
 
 def separate_runs(whole: Log) -> list[Log]:
-    """The runs of a log: those that were joined, and those that follow one another where time goes back."""
+    """The runs of a log: those that were joined, and those between which time goes back."""
     out = []
     for log in whole.separate:
         ends = [0, *(np.flatnonzero(np.diff(log.t) < 0) + 1).tolist(), len(log)]

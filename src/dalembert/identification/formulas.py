@@ -1,6 +1,6 @@
-"""Base parameters as formulas: each a sum of standard parameters, with letters for the lengths.
+"""Base parameters as formulas: each a sum of standard parameters, with symbols for the lengths.
 
-The letters are those of ``arm.equations(parameters="all")``: m_i, m_iℓ_Cix, Î_ixx of augmented link i about
+The symbols are those of ``arm.equations(parameters="all")``: m_i, m_iℓ_Cix, Î_ixx of augmented link i about
 the origin of its frame (S (7.77)), I_mi, F_vi, F_si; a_i, d_i of the Denavit–Hartenberg table.
 """
 
@@ -34,11 +34,11 @@ LENGTHS = ("symbols", "numbers")
 @brief
 @dataclass(frozen=True)
 class SymbolicBaseParameters(Combinations):
-    """π_base = K π with K in letters, found exactly; columns and names as in :class:`Combinations`.
+    """π_base = K π with symbolic K, computed exactly; columns and names as in :class:`Combinations`.
 
     coefficients  for every base parameter: column of the set → its coefficient, a number of ``field``
-    at_lengths    how many base parameters there are with the arm's own lengths; fewer than ``rank`` where
-                  those happen to be special in a way that no zero shows
+    at_lengths    the number of base parameters with the arm's own lengths; smaller than ``rank`` if those lengths are
+                  special in a way that is not visible from zeros
     """
 
     coefficients: tuple[dict[int, Number], ...]
@@ -76,18 +76,18 @@ class SymbolicBaseParameters(Combinations):
 
     @cached_property
     def legend(self) -> tuple[tuple[str, str, float], ...]:
-        """The letters that are not parameters: text, meaning, value."""
+        """The symbols that are not parameters: text, meaning, value."""
         used = {symbol.name for x in self.expressions for symbol in x.free_symbols}
         letters = [letter for name, letter in self._letters.items() if name in used]
         return tuple((letter.text, letter.meaning, float(letter.value or 0.0)) for letter in letters)
 
     @cached_property
     def K(self) -> Array:
-        """(b, p), with the arm's own lengths."""
+        """K (b, p), with the arm's own lengths."""
         return self.K_at({letter.name: float(letter.value or 0.0) for letter in self.field.letters})
 
     def K_at(self, values: dict[str, float]) -> Array:
-        """K for other values of the letters, by their names."""
+        """K for other values of the symbols, given by their names."""
         with extra("identify", "a base parameter as a formula"):
             import sympy
 
@@ -108,7 +108,7 @@ class SymbolicBaseParameters(Combinations):
         return self.field.domain.to_sympy(x) if self.field.exact else sympy.Float(x)
 
     def _sympy(self, x: Number) -> Any:
-        """The coefficient in SymPy, with cos α and sin α for tan α/2."""
+        """The coefficient in SymPy, with cos α and sin α in place of tan α/2."""
         expression = self._raw(x)
         for letter in self.field.letters:
             if letter.kind == "twist":
@@ -117,7 +117,7 @@ class SymbolicBaseParameters(Combinations):
 
     @cached_property
     def _letters(self) -> dict[str, Letter]:
-        """By the names of SymPy's symbols."""
+        """The letters by the names of SymPy's symbols."""
         out = {letter.name: letter for letter in self.field.letters if letter.kind != "twist"}
         for tangent in self.field.letters:
             if tangent.kind == "twist":
@@ -128,7 +128,7 @@ class SymbolicBaseParameters(Combinations):
         return out
 
     def _written(self, number: int, style: Text) -> str:
-        """Own parameter first, then the others, those with the same coefficient together."""
+        """The independent parameter first, then the others, grouped by coefficient."""
         own, row = self.independent[number], self.coefficients[number]
         names = [style.name(parameter_letter(name), 1) for name in self.parameters.names]
         groups: dict[Any, list[str]] = {}
@@ -150,26 +150,26 @@ def base_parameters_of(
 
 
 def lettered(parameter: Parameter) -> bool:
-    """Whether it is known how a parameter counts with others: all but those of positions and of shared drives."""
+    """Whether formulas cover a parameter: all except those of position-dependent terms and of shared drives."""
     return parameter.joint >= 0 and (parameter.unit is None or "q" not in parameter.unit.of)
 
 
 def symbolic_base_parameters(parameters: ParameterSet, lengths: str = "symbols") -> SymbolicBaseParameters:
-    """The base parameters in letters, exactly: no random state, no tolerance.
+    """The base parameters as exact formulas: no random state, no tolerance.
 
-    lengths  "symbols": every length, gear ratio and gravity that is not zero is a letter; "numbers": they are
-             the arm's decimal fractions (floats, where rotations are by angles other than multiples of 15°)
+    lengths  "symbols": every nonzero length, gear ratio and gravity is a symbol; "numbers": they are the arm's decimal
+             fractions (floats, if there are rotations by angles other than multiples of 15°)
     """
     if lengths not in LENGTHS:
         raise DalembertError(f"lengths is '{lengths}'; it must be one of {', '.join(LENGTHS)}")
     if parameters.arm.passive_names:
         raise DalembertError(
-            f"arm '{parameters.arm.name}' has joints that follow others, which ties its links together in ways no formula is "
-            "known of; base_parameters() finds its base parameters in numbers"
+            f"arm '{parameters.arm.name}' has joints that follow others, for which no formula is available; base_parameters() "
+            "computes its base parameters numerically"
         )
     if unknown := [x.name for x in parameters.members if not lettered(x)]:
         raise DalembertError(
-            f"column '{unknown[0]}' is a function that no formula is known of; base_parameters() takes it"
+            f"no formula is available for column '{unknown[0]}'; base_parameters() handles it numerically"
         )
     field, hidden = _reduced(parameters, lengths)
     order = canonical_order(parameters)
@@ -194,10 +194,10 @@ def _reduced(parameters: ParameterSet, lengths: str) -> tuple[Field, dict[int, d
     _check_weights(arm)
     seats, gravity, field = seats_of(arm.robot, lengths)
     changes = hidden_changes(seats, gravity, field, parameters.rotor, bool(parameters.offset))
-    if parameters.two_sided and parameters.offset:  # forward and backward levels can rise against each other
+    if parameters.two_sided and parameters.offset:  # an offset can be exchanged for opposite changes of the two levels
         changes += [{(i, "offset"): field.one, (i, "Fs+"): -field.one, (i, "Fs-"): field.one} for i in range(arm.n)]
     index = {name: k for k, name in enumerate(parameters.names)}
-    # columns that the set leaves out come last: a change may not touch them
+    # columns that are not in the set come last: a change must not involve them
     vectors = [
         {index.setdefault(f"{kind}_{link + 1}", len(index)): x for (link, kind), x in change.items()}
         for change in changes
@@ -207,12 +207,12 @@ def _reduced(parameters: ParameterSet, lengths: str) -> tuple[Field, dict[int, d
 
 
 def _check_weights(arm: Arm) -> None:
-    """Weight that is carried in part by one link and not by another ties their parameters in ways no formula is known of."""
+    """Raise an error if the links have different weights, for which no formula is available."""
     shares = [0.0 if body.lifted.is_zero else carried_share(body) for body in arm.mechanism.bodies]
     if max(shares) - min(shares) > SAME or max(shares) > 1.0 - SAME:
         raise DalembertError(
-            f"the links of arm '{arm.name}' have different weights, or none, which no formula is known for; base_parameters() "
-            "finds its base parameters in numbers"
+            f"the links of arm '{arm.name}' have different weights, or none, for which no formula is available; "
+            "base_parameters() computes its base parameters numerically"
         )
 
 
@@ -244,7 +244,7 @@ def _without(v: dict[int, Number], column: int, pivot: dict[int, Number], field:
 
 
 def written_factor(x: Any, letters: dict[str, Letter], style: Text) -> tuple[bool, str]:
-    """A coefficient as (whether it is negative, its size); the size 1 is nothing."""
+    """A coefficient as (whether it is negative, its magnitude); the magnitude 1 is the empty string."""
     with extra("identify", "a base parameter as a formula"):
         import sympy
 
@@ -271,7 +271,7 @@ def _joined(terms: list[tuple[bool, str]], style: Text) -> str:
 
 
 def _terms(x: Any, letters: dict[str, Letter], style: Text) -> tuple[list[tuple[bool, str]], bool]:
-    """The terms of a sum, (negative, size) each, turned so that the first is positive; and whether they were."""
+    """The terms of a sum, (negative, magnitude) each, with signs reversed if the first is negative; and whether they were."""
     signed = []
     for term in x.as_ordered_terms():
         number, factors = term.as_coeff_mul()
@@ -297,8 +297,8 @@ def _terms(x: Any, letters: dict[str, Letter], style: Text) -> tuple[list[tuple[
 def _without_half_tangent(x: Any, tangent: Letter) -> Any:
     """A quotient of polynomials in t = tan α/2 as one in cos α and sin α.
 
-    With both polynomials brought to the even degree 2k in S = sin α/2, C = cos α/2, every S^j C^(2k−j) is made
-    of S² = (1 − cos α)/2, C² = (1 + cos α)/2 and S C = (sin α)/2.
+    Both polynomials are brought to the even degree 2k in S = sin α/2, C = cos α/2; every S^j C^(2k−j) is then expressed
+    by S² = (1 − cos α)/2, C² = (1 + cos α)/2 and S C = (sin α)/2.
     """
     with extra("identify", "a base parameter as a formula"):
         import sympy

@@ -1,9 +1,10 @@
-"""What a fit's residuals look like: a drive that two joints share, a counterbalance, friction of another shape.
+"""Hints from the residuals of a fit: a drive shared by two joints, a counterbalance, friction of another shape.
 
-Every candidate has columns of its own (:mod:`columns`), at the joints that motors move: all of an open chain, the actuated
-ones of a closed chain, those that lead where joints are coupled. With all that a joint's equations hold already projected out
-of the residual and of those columns, the share of squares that they explain says what asking for them would bring.
-A share is said only where it is large and the joint is not explained well as it is.
+Every candidate has its own columns (:mod:`columns`) at the joints that are moved by motors: all joints of an open
+chain, the actuated joints of a closed chain, the leading joints of coupled ones. After projecting everything that a
+joint's equations already contain out of the residual and of those columns, the explained fraction of the squares shows
+how much the candidate would improve the fit. It is reported only if it is large and the joint is not yet explained
+well.
 """
 
 from __future__ import annotations
@@ -25,19 +26,23 @@ from dalembert.terms import Spring
 
 Array = NDArray[np.float64]
 
-LARGE = {"coupling": 0.6, "balance": 0.6, "friction": 0.4}  # of a joint's squares: what is worth a sentence
-ELSEWHERE = 0.1  # of them on a validation run, by what was fitted on the first
-SIMPLER = 0.02  # of them: what a candidate must explain more than a simpler one of the same kind before it
-POOR = 0.05  # a joint's relative error above which one is said
-MOST = 100_000  # samples looked at
-WIDTHS = (0.03, 0.1)  # of the largest speed, for friction that turns over gradually
-SPEEDS = (0.05, 0.15)  # the same, for friction that falls with speed
+LARGE = {
+    "coupling": 0.6,
+    "balance": 0.6,
+    "friction": 0.4,
+}  # explained fraction of a joint's squares that is worth a sentence
+ELSEWHERE = 0.1  # minimum explained fraction on a validation run, with the coefficients of the identification run
+SIMPLER = 0.02  # how much more a candidate must explain than a simpler one of the same kind
+POOR = 0.05  # relative error of a joint above which a hint is given
+MOST = 100_000  # largest number of samples that are used
+WIDTHS = (0.03, 0.1)  # of the largest speed, for gradual Coulomb friction
+SPEEDS = (0.05, 0.15)  # of the largest speed, for Stribeck friction
 
-Candidate = tuple[str, str, tuple[Parameter, ...]]  # what it is about, what to ask for, its columns
+Candidate = tuple[str, str, tuple[Parameter, ...]]  # kind, the option to give, its columns
 
 
 def hints(fit: Identification, asked: Sequence[str]) -> list[str]:
-    """A sentence for each option, other than those ``asked``, that would explain much of what is left."""
+    """A sentence for each option, other than those ``asked``, that would explain much of the residual."""
     arm, poor = fit.before, fit.run.joint_errors > POOR
     if not poor.any():
         return []
@@ -48,13 +53,13 @@ def hints(fit: Identification, asked: Sequence[str]) -> list[str]:
     kinds = np.array([about for about, _, _ in candidates])
     least = np.array([LARGE[about] for about in kinds])
     shares = np.where(poor & (shares > least[:, None]), shares, 0.0)
-    # what explains a joint best is said of it alone: what looks like it explains much of the same
+    # each joint is mentioned with its best candidate only, since similar candidates explain much of the same residual
     shares *= kinds[:, None] == kinds[np.argmax(shares, axis=0)]
     best: dict[str, tuple[str, Array]] = {}
     for (about, option, _), large in zip(candidates, shares, strict=True):
         if large.max() > (best[about][1].max() + SIMPLER if about in best else 0.0):
             best[about] = (option, large)
-    return [f"{option} would explain {_listed(arm, shares)} of what is left there" for option, shares in best.values()]
+    return [f"{option} would explain {_listed(arm, shares)} of the residual there" for option, shares in best.values()]
 
 
 def _columns(arm: Arm, **asked: Any) -> tuple[Parameter, ...]:
@@ -68,7 +73,7 @@ def _candidates(arm: Arm, fastest: Array, asked: Sequence[str]) -> list[Candidat
     fastest = np.maximum(fastest, 1e-9)
     if "coupling" not in asked:
         for i in range(1, arm.n):
-            option = f"a drive that both joints turn, coupling=[({i}, {i + 1})] (--coupling {i}:{i + 1}),"
+            option = f"a drive shared by both joints, coupling=[({i}, {i + 1})] (--coupling {i}:{i + 1}),"
             candidates.append(("coupling", option, _columns(arm, drives=drives_of(arm, [(i, i + 1)]))))
     if not {"balance", "spring"} & set(asked):
         for j, name in enumerate(arm.joint_names):
@@ -79,8 +84,8 @@ def _candidates(arm: Arm, fastest: Array, asked: Sequence[str]) -> list[Candidat
                 option = f"a counterbalance, balance=[{j}] (--balance {j}),"
                 candidates.append(("balance", option, _columns(arm, terms=balance_terms(arm, [j]))))
     if not {"sigmoid", "stribeck"} & set(asked):
-        gradual = "friction that turns over gradually, sigmoid=True (--sigmoid),"
-        falling = "friction that falls with speed, stribeck=True (--stribeck),"
+        gradual = "Coulomb friction that changes sign gradually, sigmoid=True (--sigmoid),"
+        falling = "friction that decreases with speed, stribeck=True (--stribeck),"
         for share in WIDTHS:
             turning = gradual_terms(arm, share * fastest, np.zeros(arm.n))
             candidates.append(("friction", gradual, _columns(arm, terms=turning)))
@@ -90,9 +95,10 @@ def _candidates(arm: Arm, fastest: Array, asked: Sequence[str]) -> list[Candidat
 
 
 def _shares(fit: Identification, candidates: Sequence[tuple[Parameter, ...]]) -> list[Array]:
-    """For each candidate, the share (n,) of each joint's own squares that its columns explain.
+    """For each candidate, the fraction (n,) of each joint's squared residual that its columns explain.
 
-    Where there are validation runs, what was fitted must explain some of the first of them too, or it counts for none.
+    If there are validation runs, the fitted coefficients must also explain part of the residual of the first; otherwise
+    the fraction is 0.
     """
     flat = [column for columns in candidates for column in columns]
     felt = fit.base.felt
@@ -103,7 +109,7 @@ def _shares(fit: Identification, candidates: Sequence[tuple[Parameter, ...]]) ->
         Y, C, r = equations[0]
         scale = column_lengths(Y)
         to_r, to_C = (np.linalg.lstsq(Y / scale, x, rcond=1e-10)[0] for x in (r, C))
-        # what those columns leave of the residual and of the candidates, on the first run and on the other
+        # the parts of the residual and of the candidates that those columns leave, on the first run and on the other
         (left, new), *others = [(r - Y / scale @ to_r, C - Y / scale @ to_C) for Y, C, r in equations]
         at = 0
         for columns, shares in zip(candidates, explained, strict=True):
@@ -119,7 +125,7 @@ def _shares(fit: Identification, candidates: Sequence[tuple[Parameter, ...]]) ->
 
 
 def _seen(run: PredictedRun, felt: Felt, columns: Sequence[Parameter]) -> tuple[Array, Array]:
-    """(Y, C): what every joint's equations hold, and what the columns bring, low-passed: (rows, M), (k, n, M)."""
+    """(Y, C): the columns of every joint's equations, and those of the candidates, low-passed: (rows, M), (k, n, M)."""
     ready, held, brought, seen = run.conditioned, list[Array](), list[Array](), 0
     for piece, kept in ready.blocks():
         held.append(ready.low_passed(felt.rows(*piece.states, piece.temperature), kept))

@@ -1,4 +1,4 @@
-"""How the standard parameters are written, and sums of them."""
+"""The notation of the standard parameters, and of sums of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dalembert.symbols.write import Text
 
 
 def parameter_letter(name: str) -> Letter:
-    """How a parameter is written: the letters of ``arm.equations(parameters="all")``.
+    """The symbol of a parameter, as in ``arm.equations(parameters="all")``.
 
     >>> [parameter_letter(name).text for name in ("m_2", "mx_2", "Ixy_2", "Im_2", "Fs+_2")]
     ['m_2', 'm_2ℓ_C2x', 'Î_2xy', 'I_m2', 'F_s2⁺']
@@ -21,7 +21,7 @@ def parameter_letter(name: str) -> Letter:
         return Letter(name, rf"\mathrm{{{name}}}", name, "friction")
     k, index = joints.replace("_", ","), int(joints.partition("_")[0])
     braced = k if len(k) == 1 else f"{{{k}}}"
-    forms = {  # name, LaTeX, text, what it is about
+    forms = {  # name, LaTeX, text, meaning
         "m": (name, f"m_{braced}", name, "mass"),
         "Im": (f"I_m{joints}", rf"I_{{m_{braced}}}", f"I_m{k}", "tensor"),
         "Fs+": (f"F_s{k}p", f"F_{{s{k}}}^{{+}}", f"F_s{k}⁺", "friction"),

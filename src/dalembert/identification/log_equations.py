@@ -1,7 +1,7 @@
-"""The equations of a log: low-passed, each joint's by themselves, as triangles that least squares can use.
+"""The equations of a log: low-passed, separately for each joint, as triangles for least squares.
 
-And the shapes of friction that are not linear in their parameters, found before: Stribeck speeds by trial, the
-turn-over of Coulomb friction by least squares.
+Shape parameters of friction in which the torque is nonlinear are determined first: Stribeck speeds by trial, the sign
+change of gradual Coulomb friction by least squares.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ from dalembert.terms import Tanh
 
 Array = NDArray[np.float64]
 Progress = Callable[[str, float], None]
-RowWeights = Callable[[slice, Array], Array]  # (kept instants, their residuals (m, n)) → (m, n)
+RowWeights = Callable[[slice, Array], Array]  # (kept samples, their residuals (m, n)) → (m, n)
 
-REST = 0.1  # the factor of a joint's equations while it rests, unless a dead zone is asked for
-STILL = 1e-3  # of its room: a joint that moves less in the whole log rests, and its velocities are noise
-HELD = 4.0  # numbers a sample and joint, which samples have themselves: no more is kept of the low-passed columns
-STRIBECK_SPEEDS = (0.02, 0.04, 0.08, 0.16, 0.32)  # of a joint's largest speed, tried one after the other
+REST = 0.1  # the factor on a joint's equations while it is at rest, unless a dead zone is given
+STILL = 1e-3  # of its range: a joint that moves less in the whole log is at rest, and its velocities are noise
+HELD = 4.0  # numbers per sample and joint, as in the log itself: largest size of the stored low-passed columns
+STRIBECK_SPEEDS = (0.02, 0.04, 0.08, 0.16, 0.32)  # of a joint's largest speed, tried one after another
 
 
 class LogEquations:
     """A conditioned log of an arm: base parameters and triangles, for any choice of parameters.
 
     dry      whether there is Coulomb friction, in any shape
-    zone     a joint slower than this (n,) rests, and its equations count ``at_rest`` times: there friction is
-             anything between its two levels
-    lag      how much later the torques were than the states (s), where ``ready`` has them moved back; unless given, it is
-             estimated together with the parameters
-    lagging  whether it is unknown, so that its uncertainty counts
-    still    (n,) the joints that rest throughout: they have no velocity, so that no friction of theirs shows
+    zone     a joint slower than this (n,) is at rest, and its equations have the weight ``at_rest``: friction can then
+             take any value between its two levels
+    lag      delay of the torques behind the states (s), compensated in ``ready``; by default it is estimated together
+             with the parameters
+    lagging  whether the lag is unknown, so that its uncertainty counts
+    still    (n,) the joints at rest throughout: they have no velocity, so their friction is not determined
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class LogEquations:
         self.fastest = np.abs(ready.qd).max(axis=0)
         self.zone = 0.01 * self.fastest if dead_zone is None else per_joint("dead_zone", dead_zone, self.arm.n)
         if (self.zone < 0).any():
-            raise DalembertError(f"dead_zone is {dead_zone!r}; it is a speed, and must be at least 0")
+            raise DalembertError(f"dead_zone is {dead_zone!r}; it is a speed (rad/s) and must be at least 0")
         self.at_rest = REST if dead_zone is None else 0.0
         if not dry:
             self.zone = np.zeros(self.arm.n)
@@ -72,24 +72,24 @@ class LogEquations:
         self._held: tuple[Felt, Array] | None = None
 
     def prepared(self, parameters: ParameterSet) -> tuple[BaseParameters, JointTriangles]:
-        """The base parameters of a set, and every joint's triangle of the log's low-passed equations."""
+        """The base parameters of a set, and the triangle of the log's low-passed equations for every joint."""
         base = base_parameters(parameters)
         return base, self.triangles(base)
 
     def triangles(self, base: BaseParameters) -> JointTriangles:
-        """Every joint's triangle of the log's low-passed equations."""
+        """The triangle of the log's low-passed equations for every joint."""
         return self._taken(base, None, None)[0]
 
     def weighed(self, base: BaseParameters, values: Array, weigh: RowWeights) -> tuple[JointTriangles, Array]:
-        """The triangles with a weight for every equation, and the residuals (M, n) of ``values`` at the kept instants.
+        """The triangles with individually weighted equations, and the residuals (M, n) of ``values`` at the kept samples.
 
-        weigh   called for each block with a slice of the kept instants and their residuals beside ``values``; what it
-                returns are the weights of squares, so that rows are multiplied by their roots
+        weigh   called for each block with a slice of the kept samples and their residuals with ``values``; it returns the
+                weights of squares, so rows are multiplied by their roots
         """
         return self._taken(base, values, weigh)
 
     def of(self, ready: Conditioned) -> LogEquations:
-        """The same equations of another conditioned log with the same states."""
+        """The same equations for another conditioned log with the same states."""
         other = copy.copy(self)
         other.ready = ready
         return other
@@ -120,12 +120,12 @@ class LogEquations:
                 upper[j] = taken_in(upper[j], equations.T)
             counts += moving.sum(axis=0)
             done += len(kept)
-            del rows, tau, slope  # before the next are made
+            del rows, tau, slope  # frees memory before the next block
             self.step("regressor", done / ready.count)
         segments = sums.segments(self.lagging)
 
         def moved(lag: float) -> JointTriangles:
-            """Of [Y, τ + lag τ̇]."""
+            """The triangle of [Y, τ + lag τ̇]."""
             parts = zip(upper, counts.tolist(), felt.columns, strict=True)
             late = (([*R[:, :-2].T, R[:, -1] - lag * R[:, -2]], count, columns) for R, count, columns in parts)
             triangles = tuple(triangle(np.array(R).T, count, columns) for R, count, columns in late)
@@ -138,18 +138,18 @@ class LogEquations:
         return joints, residual
 
     def _holding(self, felt: Felt) -> tuple[Felt, Array] | None:
-        """The low-passed columns (columns of all joints, M) of all kept instants, full or still to be filled; None where they
-        would take more memory than the samples themselves."""
+        """The low-passed columns (columns of all joints, M) of all kept samples, complete or still to be filled; None
+        if they would take more memory than the samples themselves."""
         if self._held is not None and self._held[0] is felt:
             return self._held
-        self._held = None  # before the next are made
+        self._held = None  # frees memory before the next allocation
         columns, samples = felt.parts[-1].stop, sum(len(piece.t) for piece in self.ready.pieces)
         if columns * self.ready.count > HELD * samples * self.arm.n:
             return None
         return felt, np.empty((columns, self.ready.count))
 
     def predicted(self, base: BaseParameters, values: Array) -> Array | None:
-        """The low-passed torques (M, n) of base parameters at the kept instants, if their columns are still at hand."""
+        """The low-passed torques (M, n) of base parameters at the kept samples, if their columns are still stored."""
         if self._held is None or self._held[0] is not base.felt or self.still.any():
             return None
         rows, parts = self._held[1], zip(base.felt.columns, base.felt.parts, strict=True)
@@ -160,7 +160,7 @@ class LogEquations:
     ) -> tuple[Array, Array, Array]:
         """A block's low-passed columns (columns of all joints, m), torques (n, m) and their derivatives.
 
-        Columns that are ``held`` already are not made again; those that are not yet are put there.
+        Columns that are already ``held`` are not computed again; new ones are stored there.
         """
         low_passed, full = self.ready.low_passed, self._held is not None
         slope = np.gradient(piece.tau, 1.0 / self.ready.rate, axis=0)
@@ -174,7 +174,7 @@ class LogEquations:
         return rows, tau, slope
 
     def _lag(self, base: BaseParameters, joints: JointTriangles) -> float:
-        """How much later the torques are than the states (s); 0 where that is not certain."""
+        """The delay of the torques behind the states (s); 0 if it is not significant."""
         assert joints.segments is not None
         fixed = ways.undetermined(joints.together(), typical_sizes(base))
         plain = ways.least_squares(joints, base.values, fixed, 1)
@@ -182,24 +182,24 @@ class LogEquations:
         return lags.lag if lags.certain else 0.0
 
     def settled(self, lag: float) -> LogEquations:
-        """The same equations with torques that are ``lag`` (s) earlier, and stay where they are."""
+        """The same equations with the torques shifted earlier by ``lag`` (s) for good."""
         other = self.of(self.ready.earlier_torques(lag))
         other.lag = lag
         return other
 
     @property
     def moving(self) -> NDArray[np.bool_]:
-        """Which joints move at the kept instants: (M, n)."""
+        """Which joints move at the kept samples: (M, n)."""
         return np.abs(self.ready.qd) >= self.zone
 
     def stribeck_speeds(
         self, asked: bool | float | Sequence[float], parameters: ParameterSet, notes: list[str]
     ) -> Array:
-        """The speeds v of exp(−(q̇/v)²): as asked, or for each joint that which explains its torque best."""
+        """The speeds v of exp(−(q̇/v)²): as given, or for each joint the one that explains its torque best."""
         if asked is not True:
             speeds = per_joint("stribeck", asked, self.arm.n)
             if not (speeds > 0).all():
-                raise DalembertError("a Stribeck speed must be above 0")
+                raise DalembertError("Stribeck speeds must be above 0 rad/s")
             return speeds
         tried = []
         for share in STRIBECK_SPEEDS:
@@ -214,25 +214,25 @@ class LogEquations:
     def sigmoids(
         self, asked: bool | float | Sequence[float], parameters: ParameterSet, notes: list[str]
     ) -> tuple[Array, Array]:
-        """Widths and centres of the turn-overs of Coulomb friction: as asked, or those of least squares."""
+        """Widths and centres of gradual Coulomb friction: as given, or by least squares."""
         if asked is not True:
             widths = per_joint("sigmoid", asked, self.arm.n)
             if not (widths > 0).all():
-                raise DalembertError("the width of a sigmoid must be above 0")
+                raise DalembertError("the widths of sigmoid friction must be above 0 rad/s")
             return widths, np.zeros(self.arm.n)
         weights = np.where(self.moving, 1.0, self.at_rest)
         sharp = tuple((j, term) for j, term in parameters.further if not isinstance(term, Tanh))
         base = base_parameters(replace(parameters, terms=sharp))
         widths, centres = turn_overs(base, self.ready, weights, self.step)
         notes.append(
-            f"Coulomb friction turns over as tanh((q̇ − c)/w), w = {', '.join(f'{w:.3g}' for w in widths)} and "
+            f"Coulomb friction changes sign as tanh((q̇ − c)/w), w = {', '.join(f'{w:.3g}' for w in widths)} and "
             f"c = {', '.join(f'{c:.2g}' for c in centres)} rad/s by least squares"
         )
         return widths, centres
 
 
 def _still(arm: Arm, ready: Conditioned) -> NDArray[np.bool_]:
-    """The joints that hardly move in the whole log, beside what their limits allow, or a turn."""
+    """The joints that hardly move in the whole log, relative to their limits or to a full turn."""
     low = np.min([piece.q.min(axis=0) for piece in ready.pieces], axis=0)
     high = np.max([piece.q.max(axis=0) for piece in ready.pieces], axis=0)
     lower, upper, reach = joint_ranges(arm)
@@ -242,7 +242,7 @@ def _still(arm: Arm, ready: Conditioned) -> NDArray[np.bool_]:
 
 
 def levels(base: BaseParameters, ready: Conditioned) -> Array:
-    """For every parameter that is no inertia, the value with which it alone would make the measured torques."""
+    """For every parameter that is not an inertia, the value with which it alone would cause the measured torques."""
     parameters = base.parameters
     size = np.sqrt(np.mean(ready.tau**2, axis=0))
     squares = 0.0

@@ -1,4 +1,4 @@
-"""From options to what they mean: the parameters that a model asks for, and what is believed about them."""
+"""From options to their meaning: the parameters of a model, and the assumptions about them."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ Array = NDArray[np.float64]
 def parameter_set(
     arm: Arm, model: ModelOptions, rotor: bool, notes: list[str], temperature: Array | None = None
 ) -> ParameterSet:
-    """The parameters that a model asks for, but for shapes of friction that the log has to tell.
+    """The parameters of a model, except for shapes of friction that are determined from the log.
 
-    temperature  (n,) the mean of each joint's in the log (°C), where it has them
+    temperature  (n,) the mean temperature of each joint in the log (°C), if it has them
     """
     friction = friction_of(arm, model.friction)
     if model.sigmoid not in (None, False):
         if isinstance(friction, Mapping) or model.two_sided or "coulomb" not in friction:
             raise DalembertError(
-                "sigmoid is a shape of Coulomb friction: friction must have 'coulomb' at every joint, and not two_sided"
+                "sigmoid describes Coulomb friction: friction must include 'coulomb' at every joint, without two_sided"
             )
         friction = tuple(kind for kind in friction if kind != "coulomb")
     offset = True if model.offset is None else joints_of(arm, "offset", model.offset)
@@ -37,8 +37,8 @@ def parameter_set(
     terms, heated = heated_joints(arm, () if model.terms is None else model.terms)
     if heated and temperature is None:
         raise DalembertError(
-            f"the friction of joint '{arm.joint_names[heated[0]]}' is asked to depend on the temperature, and the log has none; log "
-            "temperature1, temperature2, … or one temperature for all (°C), or leave 'temperature' out of terms"
+            f"the friction of joint '{arm.joint_names[heated[0]]}' is to depend on the temperature, but the log has none; log "
+            "temperature1, temperature2, … or one temperature for all joints (°C), or remove 'temperature' from terms"
         )
     chosen = ParameterSet(
         arm, friction, two_sided, offset, rotor, drives=drives, heated=heated,
@@ -53,10 +53,10 @@ def parameter_set(
 
 
 def _replaced(chosen: ParameterSet, asked: Sequence[JointTerm]) -> list[str]:
-    """What the arm has and another term is asked for instead, such as load-dependent friction for gear losses."""
+    """Notes on terms of the arm that are replaced by requested ones, such as load-dependent friction by gear losses."""
     names = [joint.name for joint in chosen.arm.robot.tree_joints]
     return [
-        f"'{own.name}' of joint '{names[j]}' is left out, since '{term.name}' is asked for there: a joint has one of them"
+        f"'{own.name}' of joint '{names[j]}' is replaced by the requested '{term.name}': a joint has one of the two"
         for j, own in chosen.further
         for k, term in asked
         if j == k and kind_of(own) == kind_of(term) and own.name != term.name
@@ -64,19 +64,19 @@ def _replaced(chosen: ParameterSet, asked: Sequence[JointTerm]) -> list[str]:
 
 
 def _check_losses(chosen: ParameterSet) -> None:
-    """A log shows one loss of the load at a joint: that of 'load' is that of 'gear' with both of its numbers the same."""
+    """Raise an error for two load-dependent losses at one joint: 'load' equals 'gear' with two equal coefficients."""
     losses = [(j, term.name) for j, term in chosen.further if "load" in term.of]
     for j, joint in enumerate(chosen.arm.robot.tree_joints):
         names = [name for k, name in losses if k == j]
         if len(names) > 1:
             raise DalembertError(
-                f"joint '{joint.name}' has {' and '.join(map(repr, names))}, which no log tells apart; ask for one of them, as in "
+                f"joint '{joint.name}' has {' and '.join(map(repr, names))}, which a log cannot distinguish; use one of them, as in "
                 f"terms={{'{joint.name}': ['{names[-1]}']}}"
             )
 
 
 def belief_of(estimator: EstimatorOptions) -> Belief | None:
-    """What possible bodies are asked for besides the log, if they are."""
+    """The assumptions of a physically consistent fit, if one is requested."""
     if not (estimator.physical or estimator.prior is not None or estimator.bounds):
         return None
     deviation = 0.3 if estimator.prior_deviation is None else estimator.prior_deviation

@@ -1,22 +1,22 @@
-"""What no motion shows of an arm's parameters, exactly: a recursion over the joints.
+"""The changes of an arm's parameters that no motion reveals, computed exactly by a recursion over the joints.
 
-Let δπ change the parameters and no torque. Then neither the inertia matrix nor the gravity torques change,
-and for an outermost link i, on joint i with screw φ, with J = [[Σ, h], [hᵀ, m]] (Σ = ∫ r rᵀ dm) its change,
+Let δπ be a change of the parameters that changes no torque. Then neither the inertia matrix nor the gravity torques
+change, and for an outermost link i, on joint i with screw φ, with J = [[Σ, h], [hᵀ, m]] (Σ = ∫ r rᵀ dm) its change,
 
     tr(φ J φᵀ) + k_r² δI_m = 0                       the coefficient of q̇_i²
     tr(V J φᵀ) + k_r (z_m · ω) δI_m = 0              of q̇_i times the parent's velocity V
-    d/dq_i tr(V (e^φq J e^φqᵀ) Vᵀ) = 0               what the parent moves is the same for all q_i
-    d/dq_i γ e^φq (h, m) = δoffset                   and so is its weight
+    d/dq_i tr(V (e^φq J e^φqᵀ) Vᵀ) = 0               the inertia seen by the parent is the same for all q_i
+    d/dq_i γ e^φq (h, m) = δoffset                   and so is the weight
 
-for every velocity V that the parent can have and every direction γ from which gravity can come. A change
-that satisfies these is felt like one of the parent's own parameters, and is undone by taking it away there:
-(J at link i, −J at its parent) is a change that no motion shows. With all of these subtracted the link is
-gone, and the next one is outermost: nothing else can be hidden.
+for every velocity V that the parent can have and every direction γ that gravity can have. A change that satisfies
+these has the same effect as one of the parent's own parameters, and is compensated by the opposite change there:
+(J at link i, −J at its parent) is a change that no motion reveals. After subtracting all of these, the link is
+eliminated, and the next one is outermost: there are no other hidden changes.
 
 The velocities enter only through their span, their products through the span of the linear functionals
-J ↦ tr(V J V'ᵀ), gravity through the span of (γ, 1): each span is found from the parent's by moving it to the
+J ↦ tr(V J V'ᵀ), gravity through the span of (γ, 1): each span follows from the parent's by moving it to the
 joint and closing it under the joint's motion. All of this is linear algebra on at most twelve numbers whose
-coefficients are polynomials in the lengths, so it can be done with letters.
+coefficients are polynomials in the lengths, so it can be done symbolically.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ from dalembert.symbols.model import Model, model
 from dalembert.symbols.names import Letter
 from dalembert.symbols.ring import WIDTH, Polynomial
 
-Number = Any  # an element of the field: a fraction, a quotient of polynomials in letters, or a float
+Number = Any  # an element of the field: a fraction, a quotient of polynomials in symbols, or a float
 Row = list[Number]
 
 # the ten coordinates of J: places in the symmetric 4×4 matrix [[Σ, h], [hᵀ, m]]
 PLACES = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2), (0, 3), (1, 3), (2, 3), (3, 3))
-STRAIGHT = 2e-5  # rotations as near to right angles as this are meant to be that
-NOISE = 1e-9  # what counts as zero of floats of order one
+STRAIGHT = 2e-5  # rotations this close to right angles are treated as right angles
+NOISE = 1e-9  # tolerance below which floats of order one count as zero
 
 
 class Inexact(Exception):
-    """A rotation that is no sum of roots: the exact field does not hold it."""
+    """A rotation that cannot be expressed by roots: the exact field does not contain it."""
 
 
 @dataclass(frozen=True)
 class Field:
-    """Where the numbers live.
+    """The field of the numbers.
 
     convert     a polynomial of the robot's model as such a number
-    letters     the letters among them
-    domain      SymPy's domain of the exact ones
+    letters     the symbols in the field
+    domain      SymPy's domain of the exact numbers
     exact       False: floats
     """
 
@@ -73,23 +73,23 @@ class Field:
         return not x if self.exact else abs(x) < NOISE
 
     def size(self, x: Number) -> float:
-        """The smaller, the better a pivot."""
+        """The quality of a pivot: the smaller, the better."""
         if not self.exact:
             return -abs(x)
         return len(x.numer) + len(x.denom) if hasattr(x, "numer") and hasattr(x.numer, "terms") else 0
 
 
 class Span:
-    """The reduced echelon basis of some rows, grown row by row."""
+    """The reduced echelon basis of some rows, extended row by row."""
 
     def __init__(self, field: Field, width: int) -> None:
         self.field, self.width = field, width
         self.rows: dict[int, Row] = {}  # pivot → row
 
     def add(self, row: Sequence[Number]) -> Row | None:
-        """Put a row in; what was new of it, or None."""
+        """Add a row; its new component, or None."""
         field, row = self.field, list(row)
-        if not field.exact:  # floats: of length one, so that zero means something
+        if not field.exact:  # floats: scaled to length one, so that the tolerance is meaningful
             largest = max(map(abs, row), default=0.0)
             if largest < NOISE:
                 return None
@@ -109,7 +109,7 @@ class Span:
         return row
 
     def close(self, rows: Sequence[Row], step: Callable[[Row], Row]) -> Span:
-        """Put rows in, and all that ``step`` makes of them."""
+        """Add rows, and everything that ``step`` generates from them."""
         waiting = list(rows)
         while waiting:
             new = self.add(waiting.pop())
@@ -123,7 +123,7 @@ class Span:
         return list(self.rows.values())
 
     def kernel(self) -> list[Row]:
-        """The vectors that all rows take to zero."""
+        """The vectors that all rows map to zero."""
         out = []
         for free in (k for k in range(self.width) if k not in self.rows):
             vector = [self.field.zero] * self.width
@@ -142,7 +142,7 @@ def _less(row: Row, factor: Number, basis: Row) -> Row:
 
 
 def _symmetric(field: Field, J: Row, off: Number) -> list[Row]:
-    """The symmetric 4×4 matrix with these entries, those beside the diagonal times ``off``."""
+    """The symmetric 4×4 matrix with these entries, off-diagonal ones times ``off``."""
     full = [[field.zero] * 4 for _ in range(4)]
     for x, (a, b) in zip(J, PLACES, strict=True):
         full[a][b] = full[b][a] = x if a == b else x * off
@@ -196,16 +196,16 @@ def standard_of_sigma(J: Row) -> Row:
 # -- the recursion ---------------------------------------------------------------------------------------
 
 
-Hidden = dict[tuple[int, str], Number]  # a change that no motion shows: (link, kind of standard parameter) → amount
+Hidden = dict[tuple[int, str], Number]  # a change that no motion reveals: (link, kind of standard parameter) → amount
 
 
 @dataclass
 class Seat:
     """A joint and its link in the field's numbers.
 
-    R, t         lead from the joint's frame to the parent's, and T with both
-    own          from the joint's frame to the one that the link's parameters are told in
-    rotor_axis   in the parent's frame; None where only k_r² I_m counts
+    R, t         rotation and translation from the joint's frame to the parent's; T holds both
+    own          from the joint's frame to the one in which the link's parameters are expressed
+    rotor_axis   in the parent's frame; None if only k_r² I_m has an effect
     """
 
     parent: int
@@ -220,7 +220,7 @@ class Seat:
 
 @dataclass
 class _Reach:
-    """What a link can meet: velocities, their products, gravity with a 1 behind it."""
+    """The possible motions of a link: velocities, their products, and gravity with a 1 appended."""
 
     velocities: list[Row]
     products: list[Row]
@@ -241,7 +241,7 @@ def hidden_changes(seats: Sequence[Seat], gravity: Vec, field: Field, rotor: boo
 
 
 def _joint(seat: Seat, parent: _Reach, field: Field, rotor: bool, offset: bool) -> tuple[_Reach, list[Row]]:
-    """What link i can meet, and the changes (J, I_m, offset) at it that its parent can undo."""
+    """The possible motions of link i, and the changes (J, I_m, offset) at it that its parent can compensate."""
     T, phi = seat.T, _twist(field, seat.screw)
 
     def turned(v: Row) -> Row:  # d/dq of a velocity seen from the moving frame: V φ − φ V
@@ -254,7 +254,7 @@ def _joint(seat: Seat, parent: _Reach, field: Field, rotor: bool, offset: bool) 
     def fallen(g: Row) -> Row:  # d/dq of γ e^φq
         return [_dot(g[:4], column, field.zero) for column in zip(*phi, strict=True)] + [field.zero]
 
-    # the parent's velocities at the joint, with what its rotor feels of them behind
+    # the parent's velocities at the joint, with their effect on the rotor appended
     at_joint = []
     for v in parent.velocities:
         w, u = Vec(v[:3]), Vec(v[3:])
@@ -292,7 +292,7 @@ def _joint(seat: Seat, parent: _Reach, field: Field, rotor: bool, offset: bool) 
 
 
 def _in_standard(i: int, seats: Sequence[Seat], vector: Row, field: Field) -> Hidden:
-    """A change at link i and its undoing at the parent, as changes of standard parameters."""
+    """A change at link i and its compensation at the parent, as changes of standard parameters."""
     seat, amounts = seats[i], Hidden()
 
     def put(link: int, J: list[Row], sign: int) -> None:
@@ -320,7 +320,7 @@ def _moved(J: list[Row], T: list[Row]) -> list[Row]:
 
 
 def seats_of(robot: Robot, lengths: str) -> tuple[list[Seat], Vec, Field]:
-    """The joints of a robot, gravity, and the field: with letters for lengths, or with numbers."""
+    """The joints of a robot, gravity, and the field: with symbols for lengths, or with numbers."""
     lettered = model(robot.replace(joints=tuple(map(_meant, robot.joints))), "all")
     try:
         field = exact_field(lettered, lengths == "symbols")
@@ -328,8 +328,8 @@ def seats_of(robot: Robot, lengths: str) -> tuple[list[Seat], Vec, Field]:
     except Inexact:
         if lengths == "symbols":
             raise DalembertError(
-                f"robot '{robot.name}' has rotations by angles that are no multiples of 15° and stand in no DH table: "
-                "its base parameters can be had with lengths='numbers' (without --symbols)"
+                f"robot '{robot.name}' has rotations by angles that are not multiples of 15° and not in a DH table: "
+                "compute its base parameters with lengths='numbers' (without --symbols)"
             ) from None
         values = [letter.value if letter.value is not None else 1.0 for letter in lettered.ring.letters]
         field = Field(0.0, 1.0, lambda x: float(x.value(values)), exact=False)
@@ -337,7 +337,7 @@ def seats_of(robot: Robot, lengths: str) -> tuple[list[Seat], Vec, Field]:
 
 
 def _meant(joint: Joint) -> Joint:
-    """The joint with a rotor to look for, also where its inertia is zero, and whole right angles where a file says 1.5708."""
+    """The joint with a rotor to be identified, even if its inertia is zero, and exact right angles where a file says 1.5708."""
 
     def straight(placement: Placement) -> Placement:
         given = np.array(placement.rotation, float)
@@ -364,7 +364,7 @@ def _seats(lettered: Model, field: Field) -> tuple[list[Seat], Vec]:
     for k, member in enumerate(lettered.members):
         (lump,) = member.lumps
         m, h = units[f"m_{k + 1}"], [units[f"ml_{k + 1}{axis}"] for axis in "xyz"]
-        # first moments are R (m ℓ) + m r: read R and r off
+        # first moments are R (m ℓ) + m r: extract R and r
         first = [field.zero + x if not isinstance(x, Polynomial) else x for x in lump.first]
         own_R = Mat.of([number(_coefficient(x, u)) for u in h] for x in first)
         own_t = vector(_coefficient(x, m) for x in first)
@@ -382,7 +382,7 @@ def _seats(lettered: Model, field: Field) -> tuple[list[Seat], Vec]:
 
 
 def _coefficient(x: Any, letter: int) -> Polynomial:
-    """What stands with a letter that occurs at most once in each term."""
+    """The coefficient of a letter that occurs at most once in each term."""
     unit = 1 << (WIDTH * letter)
     return Polynomial(x.ring, {m - unit: c for m, c in x.terms.items() if (m >> (WIDTH * letter)) & 15})
 
@@ -390,8 +390,8 @@ def _coefficient(x: Any, letter: int) -> Polynomial:
 def exact_field(lettered: Model, symbols: bool) -> Field:
     """Quotients of polynomials in the lengths (or plain fractions), with √2 and √3 where they occur.
 
-    The cosine and sine of a twist that is no multiple of 15° are (1 − t²)/(1 + t²) and 2t/(1 + t²), with
-    t = tan α/2 a letter, or a fraction so near that the angle is the same to the last digit.
+    The cosine and sine of a twist that is not a multiple of 15° are (1 − t²)/(1 + t²) and 2t/(1 + t²), with t = tan α/2
+    a symbol, or a fraction so close that the angle is the same to the last digit.
     """
     with extra("identify", "a base parameter as a formula"):
         import sympy
@@ -447,6 +447,6 @@ def exact_field(lettered: Model, symbols: bool) -> Field:
 
 
 def half_tangent(cosine: Letter, sine: Letter) -> Letter:
-    """tan α/2 of a twist whose cosine and sine are letters."""
+    """tan α/2 of a twist whose cosine and sine are symbols."""
     k, c, s = cosine.index, cosine.value or 0.0, sine.value or 0.0
     return Letter(f"t_alpha{k}", rf"\tan(\alpha_{k}/2)", f"tan(α_{k}/2)", "twist", k, s / (1.0 + c))

@@ -1,4 +1,4 @@
-"""What the fields of an identification's options may be, checked before a log is read."""
+"""The allowed types and values of the options of an identification, checked before a log is read."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from dalembert.errors import DalembertError
 Options = TypeVar("Options", bound=Any)
 
 MOST_DAMPING = 1e100
-MOST_DEVIATION = 1e3  # of a prior, relative
+MOST_DEVIATION = 1e3  # largest relative deviation of a prior
 
 
 def checked(options: Options) -> Options:
-    """A group of options: arrays as lists, and an error for a field that is not of its kind."""
+    """A group of options: arrays are stored as lists, and a field of the wrong kind raises an error."""
     changed = {}
     for entry in fields(options):
         value = getattr(options, entry.name)
@@ -46,10 +46,10 @@ def _whole(value: Any) -> bool:
 KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "rotor": (lambda x: isinstance(x, bool), "True or False"),
     "physical": (lambda x: isinstance(x, bool), "True or False"),
-    "cutoff": (_number, "a number of hertz"),
-    "decimate": (lambda x: _whole(x) and x >= 1, "a whole number that is at least 1: one sample in so many is kept"),
-    "edge": (lambda x: _number(x) and x >= 0, "a number of seconds that is at least 0"),
-    "lag": (_number, "a number of seconds"),
+    "cutoff": (_number, "a number, in Hz"),
+    "decimate": (lambda x: _whole(x) and x >= 1, "a whole number of at least 1: one sample in this many is kept"),
+    "edge": (lambda x: _number(x) and x >= 0, "a number of at least 0, in seconds"),
+    "lag": (_number, "a number, in seconds"),
     "method": (lambda x: isinstance(x, str), "a name such as 'weighted'"),
     "prior_kind": (lambda x: isinstance(x, str), "'entropic' or 'euclidean'"),
     "prior_deviation": (
@@ -59,5 +59,5 @@ KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "damping": (lambda x: _number(x) and 0 <= x <= MOST_DAMPING, f"a number from 0 to {MOST_DAMPING:g}"),
     "prior": (lambda x: isinstance(x, Arm), "an arm, as da.load(…) returns it"),
     "bounds": (lambda x: isinstance(x, Mapping), "a dict such as {'link2': {'box': (low, high)}}"),
-    "hold_out": (lambda x: _number(x) and 0 <= x < 1, "a share of the log between 0 and 1, such as 0.3"),
+    "hold_out": (lambda x: _number(x) and 0 <= x < 1, "a fraction of the log between 0 and 1, such as 0.3"),
 }

@@ -1,4 +1,4 @@
-"""What an identification can be asked for, in five groups; what is not given is chosen, or takes its plain value."""
+"""The options of an identification, in five groups; what is not given is chosen by the selection or takes its plain value."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from dalembert.logs.log import Source
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.tables import nearest
 
-CHOICES = ("cutoff", "friction", "offset", "spring", "ripple", "coupling", "estimator")  # what a selection can choose
+CHOICES = ("cutoff", "friction", "offset", "spring", "ripple", "coupling", "estimator")  # that a selection can make
 READING = ("columns", "gains", "gears", "motor_side", "time_unit", "rate", "units", "joint_names", "topic", "episodes")
 
 
 @brief
 @dataclass(frozen=True, eq=False)
 class ModelOptions:
-    """Which torques besides those of links an identification looks for; ``None`` leaves the choice to the selection.
+    """The torques that are identified besides those of the links; ``None`` leaves the choice to the selection.
 
-    friction   of "viscous" and "coulomb", those that count; a dict {joint: such} for some joints only
-    two_sided  a Coulomb level for each direction: True, or a list of joints
+    friction   any of "viscous" and "coulomb", for every joint; a dict {joint: names} for some joints only
+    two_sided  one Coulomb level per direction: True, or a list of joints
     offset     a constant torque: True for every joint, or a list of joints
-    rotor      rotor inertias; unless given, if the arm has rotors or the torques come from the motors
-    stribeck   Stribeck friction: True finds the speeds, numbers are the speeds (rad/s)
-    sigmoid    Coulomb friction turns over as tanh((q̇ − c)/w): True finds w and c of every joint, numbers are w (rad/s)
-    coupling   drives that two joints share, such as [(5, 6)]
+    rotor      rotor inertias; by default, if the arm has rotors or the torques were measured at the motors
+    stribeck   Stribeck friction: True searches for the speeds, numbers are the speeds (rad/s)
+    sigmoid    Coulomb friction that changes sign as tanh((q̇ − c)/w): True fits w and c of every joint, numbers are w (rad/s)
+    coupling   drives that are shared by two joints, such as [(5, 6)]
     balance    joints with a counterbalance
-    terms      further terms of :mod:`dalembert.terms` by name, for every joint or for some, with the shape of each:
-               ["load"], {"harmonic": {"order": 3}}, {"joint5": {"spring": {"rest": 0.2}}}. Those that the arm has
-               are identified in any case, with the shape that it gives them unless another is asked for;
+    terms      further terms of :mod:`dalembert.terms` by name, for every joint or for some, each with its shape:
+               ["load"], {"harmonic": {"order": 3}}, {"joint5": {"spring": {"rest": 0.2}}}. Terms that the arm has
+               are always identified, with the shape given in the arm unless this option gives another one;
                "temperature" is friction that changes with the logged temperature
 
     >>> ModelOptions(friction=("viscous",), coupling=[(5, 6)]).coupling
@@ -54,13 +54,13 @@ class ModelOptions:
 
 @dataclass(frozen=True)
 class FilterOptions:
-    """How a log is low-passed and thinned: see :func:`dalembert.logs.conditioning.condition`.
+    """How a log is low-pass filtered and decimated: see :func:`dalembert.logs.conditioning.condition`.
 
-    cutoff     of the low-pass for torques and regressor (Hz); chosen by cross-validation unless given
-    decimate   keep one sample in so many; 2.5 a period of the cut-off unless given
-    edge       seconds cut at both ends of a run; two periods of the cut-off unless given
-    dead_zone  a joint's equations do not count while it is slower than this (rad/s)
-    lag        how much later the torques are than the positions (s); estimated with the parameters unless given
+    cutoff     of the low-pass for torques and regressor (Hz); chosen by cross-validation by default
+    decimate   keep one sample in this many; by default 2.5 samples per period of the cut-off are kept
+    edge       seconds cut off at both ends of a run; by default two periods of the cut-off
+    dead_zone  the equations of a joint are excluded while it is slower than this (rad/s)
+    lag        delay of the torques behind the positions (s); estimated with the parameters by default
 
     >>> FilterOptions(cutoff=5.0).cutoff
     5.0
@@ -76,19 +76,19 @@ class FilterOptions:
 @brief
 @dataclass(frozen=True, eq=False)
 class EstimatorOptions:
-    """How parameters are estimated from the equations of a log.
+    """How the parameters are estimated from the equations of a log.
 
-    method           "ordinary", "weighted" (by each joint's noise), "reweighted" (until the weights settle), "robust",
-                     "energy", "damped", "sequential" (joint by joint, from the last), or "total"
-    physical         only parameters that bodies can have (semidefinite program; extra ``[identify]``)
-    prior            an arm whose inertias are believed to ``prior_deviation`` (relative); asks for physical too
-    prior_deviation  0.3 unless given
+    method           "ordinary", "weighted" (by the noise of each joint), "reweighted" (until the weights converge),
+                     "robust", "energy", "damped", "sequential" (joint by joint, from the last), or "total"
+    physical         only physically consistent parameters (semidefinite program; extra ``[identify]``)
+    prior            an arm whose inertias are trusted to within ``prior_deviation`` (relative); implies physical
+    prior_deviation  0.3 by default
     prior_kind       "entropic" (the default) or "euclidean"
-    bounds           {link: {"box": (low, high)}} or {link: {"centre": c, "radii": r}}: where a link's mass must be; asks
-                     for physical too
-    damping          λ of "damped"; by generalised cross-validation unless given
-    loaded           for "total": a run with a payload that is known, whose weight fixes the scale of the drive gains
-    payload          that payload: an Inertia in the tip's frame, or a mass (kg), whose centre of mass is then found too
+    bounds           {link: {"box": (low, high)}} or {link: {"centre": c, "radii": r}}: region that contains the mass of a
+                     link; implies physical
+    damping          λ of "damped"; by default from generalised cross-validation
+    loaded           for "total": a run with a known payload, whose weight fixes the scale of the drive gains
+    payload          that payload: an Inertia in the tip's frame, or a mass (kg), whose centre of mass is then identified
 
     >>> EstimatorOptions(method="ordinary").method
     'ordinary'
@@ -106,16 +106,18 @@ class EstimatorOptions:
 
     @property
     def given(self) -> bool:
-        """Whether anything of it is."""
+        """Whether any option of this group is given."""
         return any(getattr(self, entry.name) is not None for entry in fields(self))
 
 
 @dataclass(frozen=True)
 class ValidationOptions:
-    """Which parts of the logs judge a result.
+    """Which parts of the logs are kept for validation.
+
+    hold_out  this fraction at the end of the log, such as 0.3, is excluded from the fit and used for validation
 
     hold_out  the last share of the log, such as 0.3, is left out of the fit and validates it
-    folds     so many parts of the log, one after another, are left out of a fit each; "runs" leaves out one run at a time
+    folds     number of consecutive parts of the log, each of which is left out of one fit; "runs" leaves out one run at a time
 
     >>> ValidationOptions(hold_out=0.3).folds
     0
@@ -127,11 +129,11 @@ class ValidationOptions:
 
 @dataclass(frozen=True)
 class SelectionOptions:
-    """How what is not given is chosen, by blocked cross-validation.
+    """How everything that is not given is chosen, by blocked cross-validation.
 
-    choose           what is chosen, of "cutoff", "friction", "offset", "spring", "ripple", "coupling" and "estimator"
-    blocks           parts of the log, one after another, each of which is predicted from a fit to all others
-    standard_errors  a model with more parameters must be better than a simpler one by so many standard errors of the
+    choose           any of "cutoff", "friction", "offset", "spring", "ripple", "coupling" and "estimator"
+    blocks           number of consecutive parts of the log, each of which is predicted from a fit to all others
+    standard_errors  a model with more parameters must beat a simpler one by this many standard errors of the
                      difference between the two
 
     >>> SelectionOptions(choose=("cutoff",)).blocks
@@ -146,17 +148,17 @@ class SelectionOptions:
         several = isinstance(self.choose, Iterable) and not isinstance(self.choose, str | bytes)
         if not several or (unknown := [name for name in self.choose if name not in CHOICES]):
             word = unknown[0] if several else self.choose
-            raise DalembertError(f"choose names '{word}'; it is a list of {', '.join(CHOICES)}")
+            raise DalembertError(f"choose contains '{word}'; it must be a list of {', '.join(CHOICES)}")
         if not isinstance(self.blocks, int) or isinstance(self.blocks, bool) or not 2 <= self.blocks <= 20:
             raise DalembertError(f"blocks is {self.blocks!r}; it must be a whole number from 2 to 20")
         if not (isinstance(self.standard_errors, Real) and self.standard_errors >= 0):
-            raise DalembertError(f"standard_errors is {self.standard_errors!r}; it must be a number that is at least 0")
+            raise DalembertError(f"standard_errors is {self.standard_errors!r}; it must be a number of at least 0")
 
 
 @brief
 @dataclass(frozen=True, eq=False)
 class AskedSettings:
-    """All five groups of one identification; without a ``selection`` nothing is chosen."""
+    """All five groups of options of one identification; without a ``selection`` nothing is chosen."""
 
     model: ModelOptions
     filtering: FilterOptions
@@ -166,7 +168,7 @@ class AskedSettings:
 
     @property
     def open(self) -> tuple[str, ...]:
-        """What is to be chosen: what the selection may choose and is not given."""
+        """The choices to be made: those that the selection may make and that are not given."""
         model, estimator = self.model, self.estimator
         law = (model.friction, model.two_sided, model.stribeck, model.sigmoid, model.terms)
         given = {
@@ -190,7 +192,7 @@ FIELDS = {entry.name: group for group, kind in GROUPS.items() for entry in field
 def settle(
     groups: Mapping[str, Any], selection: SelectionOptions | bool | None, options: Mapping[str, Any]
 ) -> tuple[AskedSettings, dict[str, Any]]:
-    """The settings, and what is about reading the log: groups, and single fields of them by their own names."""
+    """The settings, from groups and from single fields by their own names, and the options for reading the log."""
     single: dict[str, dict[str, Any]] = {group: {} for group in GROUPS}
     reading: dict[str, Any] = {}
     for name, value in options.items():
@@ -199,10 +201,12 @@ def settle(
         elif name in READING:
             reading[name] = value
         elif name in (entry.name for entry in fields(SelectionOptions)):
-            raise DalembertError(f"{name} is about the selection; give selection=SelectionOptions({name}={value!r})")
+            raise DalembertError(
+                f"{name} is an option of the selection; give selection=SelectionOptions({name}={value!r})"
+            )
         else:
             known = (*FIELDS, *GROUPS, *READING, "selection", "progress")
-            raise DalembertError(f"identify knows no option '{name}'{nearest(name, known)}")
+            raise DalembertError(f"identify has no option '{name}'{nearest(name, known)}")
     built = {}
     for group, kind in GROUPS.items():
         whole = groups.get(group)
@@ -214,7 +218,7 @@ def settle(
         given = {name: value for name, value in single[group].items() if value is not None}
         twice = [name for name in given if getattr(whole, name) != getattr(kind(), name)]
         if twice:
-            raise DalembertError(f"{twice[0]} is given twice: by itself, and in {group}; give it once")
+            raise DalembertError(f"{twice[0]} is given twice, by its own name and in {group}; give it once")
         built[group] = checked(replace(whole, **given))
     if selection is True or selection is None:
         selection = SelectionOptions()

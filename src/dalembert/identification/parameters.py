@@ -1,9 +1,9 @@
-"""Which parameters an identification looks for, and the regressor with a column for each.
+"""The parameters of an identification, and the regressor with one column for each.
 
-A :class:`ParameterSet` is the parameter vector of S (7.81) as one identification uses it: with rotor
-inertias or without, with the friction and the further terms that are asked for, with drives that two joints share,
-with columns that a caller brings. τ = Yπ holds exactly for its ``regressor`` and ``values`` whenever the arm's torque
-has no part that the set leaves out.
+A :class:`ParameterSet` is the parameter vector of S (7.81) as used in one identification: with or without rotor
+inertias, with the requested friction and further terms, with drives that are shared by two joints, and with
+user-defined columns. τ = Yπ holds exactly for its ``regressor`` and ``values`` if every part of the arm's torque is
+covered by the set.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from dalembert.terms import Coulomb, Harmonic, Offset, Term, Viscous
 
 Array = NDArray[np.float64]
 Torque = Callable[[Array, Array, Array], Array]  # (q, qd, qdd), (N, n) each → (N, n)
-JointTerm = tuple[int, Term]  # a joint of the tree, from 0, and a term there, whose shape counts
+JointTerm = tuple[int, Term]  # a joint of the tree, from 0, and a term that defines the shape
 
-PIECE = 128  # samples whose regressor is made at once: two thirds of a megabyte, which stays near the core
+PIECE = 128  # samples per block of the regressor: two thirds of a megabyte, which fits into the cache of a core
 FRICTION = ("viscous", "coulomb")
 UNITS: dict[str, Term] = {
     "Fv": Viscous(1.0),
@@ -39,9 +39,12 @@ UNITS: dict[str, Term] = {
 }
 
 
-SLOPES: dict[str, Term] = {"FvT": Viscous(1.0), "FsT": Coulomb(1.0, 1.0)}  # by kind: what a kelvin adds a unit of
+SLOPES: dict[str, Term] = {
+    "FvT": Viscous(1.0),
+    "FsT": Coulomb(1.0, 1.0),
+}  # by kind: the friction term that changes with the temperature
 
-SLOPE_UNITS = {"FvT": "N m s/rad per K", "FsT": "N m per K"}  # at joints that turn
+SLOPE_UNITS = {"FvT": "N m s/rad per K", "FsT": "N m per K"}  # at revolute joints
 
 
 def has_rotors(arm: Arm) -> bool:
@@ -51,9 +54,10 @@ def has_rotors(arm: Arm) -> bool:
 
 @dataclass(frozen=True)
 class ExtraColumn:
-    """A column of a caller's own: ``torque(q, qd, qdd)`` is (N, n), what a unit of the parameter brings to every joint.
+    """A user-defined column: ``torque(q, qd, qdd)`` is (N, n), the torque of every joint per unit of the parameter.
 
-    It may be whatever is linear in its parameter. A robot cannot hold it: what one can is a term or a drive.
+    It can describe any torque that is linear in its parameter. A robot file cannot hold it; terms and drives can be
+    stored.
     """
 
     name: str
@@ -62,14 +66,14 @@ class ExtraColumn:
 
 
 class Drive(NamedTuple):
-    """A motor that turns with two held joints, numbered from 0, at the speed r q̇_i + q̇_j; both feel it."""
+    """A motor that is coupled to two joints of q, numbered from 0, and turns at the speed r q̇_i + q̇_j; it acts on both."""
 
     i: int
     j: int
     ratio: float = 1.0
 
     def row(self, n: int) -> Array:
-        """(n,) how fast it is for unit speeds of the held joints."""
+        """(n,) its speed for unit speeds of the joints of q."""
         row = np.zeros(n)
         row[self.i], row[self.j] = self.ratio, 1.0
         return row
@@ -79,12 +83,12 @@ class Parameter(NamedTuple):
     """A parameter of a set.
 
     joint   of the tree, from 0; −1 for those of shared drives and of extra columns
-    kind    ``m`` … ``Fs``, or what its term calls the coefficient; "" for extra ones
-    source  its column in Arm.regressor; −1 where that has none
-    unit    the term that a unit of the parameter is, where it is one
+    kind    ``m`` … ``Fs``, or the name of the coefficient in its term; "" for extra ones
+    source  its column in Arm.regressor; −1 if it has none there
+    unit    the term with this coefficient equal to one, if the parameter belongs to a term
     drive   the shared drive that it belongs to
-    torque  of an extra column
-    slope   the friction that a unit of the parameter adds per kelvin above the mean temperature, where it is one
+    torque  the function of an extra column
+    slope   the friction that a unit of the parameter adds per kelvin above the mean temperature, if it is such a slope
     """
 
     name: str
@@ -99,24 +103,24 @@ class Parameter(NamedTuple):
 
     @property
     def further(self) -> bool:
-        """Whether it is none of S (7.81)'s."""
+        """Whether it is not one of the parameters of S (7.81)."""
         return self.kind not in (*PARAMETERS, "Fs+", "Fs-") or self.joint < 0
 
     @property
     def loaded(self) -> bool:
-        """Whether its column depends on what the joint passes on."""
+        """Whether its column depends on the torque transmitted by the joint."""
         return self.unit is not None and "load" in self.unit.of
 
     @property
     def signed(self) -> bool:
-        """Whether it cannot be negative: rotors have inertia, friction takes energy out, springs pull back."""
+        """Whether it must be nonnegative: rotors have inertia, friction dissipates energy, springs pull back."""
         if self.unit is None:
             return self.kind == "Im"
         least = {entry.name: entry.metadata["least"] for entry in self.unit.numbers()}
         return all(least[name] == 0.0 for name in self.unit.linear())
 
     def brings(self, states: States, load: Array | None = None) -> Array:
-        """(N, n) the torques of a unit of it."""
+        """(N, n) the torques per unit of the parameter."""
         if self.torque is not None:
             return self.torque(states.q, states.qd, states.qdd)
         if self.slope is not None:
@@ -131,7 +135,7 @@ class Parameter(NamedTuple):
         return states.torque(self.unit, self.joint, load)
 
     def felt(self, states: States) -> NDArray[np.bool_]:
-        """(n,) which joints can feel it: a further one may be zero almost everywhere."""
+        """(n,) the joints on which it can act; user-defined columns may be zero almost everywhere."""
         if self.torque is not None:
             return np.ones(states.arm.n, bool)
         row = states.row(self.joint) if self.drive is None else self.drive.row(states.arm.n)[None]
@@ -139,7 +143,7 @@ class Parameter(NamedTuple):
 
 
 def temperature_parameters(arm: Arm, joint: int) -> tuple[Parameter, ...]:
-    """FvT and FsT of a held joint, from 0: what a kelvin adds to its viscous and its Coulomb friction, 0 in the arm.
+    """FvT and FsT of a joint of q, from 0: the change per K of its viscous and Coulomb friction, 0 in the arm.
 
     Their columns are q̇ (T − T̄) and sgn q̇ (T − T̄), T̄ being the mean temperature of the joint in the log.
 
@@ -155,39 +159,39 @@ def temperature_parameters(arm: Arm, joint: int) -> tuple[Parameter, ...]:
 
 
 def own_terms(arm: Arm) -> tuple[JointTerm, ...]:
-    """The terms beyond viscous and Coulomb friction that the arm has, joint after joint of its tree."""
+    """The terms of the arm beyond viscous and Coulomb friction, in the order of the joints of its tree."""
     return tuple((j, term) for j, body in enumerate(arm.mechanism.tree.bodies) for term in body.further)
 
 
 def shape_of(term: Term) -> tuple[object, ...]:
-    """What two terms share whose coefficients add up: the name, and the numbers that are no coefficients."""
+    """The key that two terms share if their coefficients add up: the name, and the numbers that are not coefficients."""
     return term.name, *(getattr(term, entry.name) for entry in term.numbers() if entry.name not in term.linear())
 
 
 def kind_of(term: Term) -> tuple[object, ...]:
-    """What a joint has one of: a term of a name, one that depends on the load, but harmonics of several orders."""
+    """The key of which a joint has at most one term: the name, all load-dependent terms alike, harmonics by order."""
     return shape_of(term) if isinstance(term, Harmonic) else ("load" if "load" in term.of else term.name,)
 
 
 @brief
 @dataclass(frozen=True, eq=False)
 class ParameterSet:
-    """The parameters to identify of an arm, joint after joint, and what they are worth now.
+    """The parameters to be identified, joint by joint, and their values in the arm.
 
-    friction   of "viscous" (Fv) and "coulomb" (Fs), those that count; or {joint of the tree from 0: such}
-    two_sided  Fs+ and Fs− instead of one Fs: the sizes of the Coulomb torque at positive and negative speed; True, or the
-               joints of the tree that have them
+    friction   any of "viscous" (Fv) and "coulomb" (Fs); or {joint of the tree from 0: names}
+    two_sided  Fs+ and Fs− instead of one Fs: the magnitudes of the Coulomb torque at positive and negative speed; True, or
+               the joints of the tree that have them
     offset     a constant torque for every (actuated) joint, or for some joints of the tree
     rotor      the rotor inertias Im; without them a rotor's k_r² I_m is not part of the torque
-    extra      columns of a caller's own, after all others
-    only       keep these names alone, or "nonzero": those that are not zero in the arm as it is
-    terms      (joint of the tree from 0, term): further terms, whose shape counts and whose coefficients are the
-               parameters; unless given, all that the arm has
-    drives     drives that two joints share: Im, Fv and Fs of each
-    heated     held joints, from 0, whose viscous and Coulomb friction changes with their temperature (FvT, FsT)
+    extra      user-defined columns, after all others
+    only       keep only these names, or "nonzero": the parameters that are not zero in the arm
+    terms      (joint of the tree from 0, term): further terms, whose shape is used and whose coefficients are the
+               parameters; by default all terms of the arm
+    drives     drives that are shared by two joints: Im, Fv and Fs of each
+    heated     joints of q, from 0, whose viscous and Coulomb friction changes with their temperature (FvT, FsT)
     mean_temperature
-               (n,) the temperatures (°C) at which friction is what Fv and Fs say; needed for ``heated`` joints
-    load_from  (p,) the parameters that make the load of terms that depend on it; the arm's own unless given
+               (n,) the temperatures (°C) to which Fv and Fs refer; needed for ``heated`` joints
+    load_from  (p,) the parameters that define the load of load-dependent terms; the arm's own by default
 
     >>> import dalembert as da
     >>> ParameterSet(da.load("pendulum"), friction=(), rotor=False).names[-3:]
@@ -211,15 +215,15 @@ class ParameterSet:
     def __post_init__(self) -> None:
         if self.arm.omitted:
             raise DalembertError(
-                f"arm '{self.arm.name}' is an approximate model without {', '.join(self.arm.omitted)}, and parameters are those "
-                "of the whole: take arm.replace(omitted=())"
+                f"arm '{self.arm.name}' is an approximate model without {', '.join(self.arm.omitted)}, and parameters belong to "
+                "the complete model: use arm.replace(omitted=())"
             )
         laws = [self.friction_of(j) for j in range(self.arm.mechanism.tree.n)]
         unknown = [x for law in laws for x in law if x not in FRICTION]
         if unknown:
-            raise DalembertError(f"there is no friction '{unknown[0]}'; choose of {', '.join(FRICTION)}")
+            raise DalembertError(f"there is no friction '{unknown[0]}'; choose from {', '.join(FRICTION)}")
         if any(has(self.two_sided, j) and "coulomb" not in law for j, law in enumerate(laws)):
-            raise DalembertError("two_sided asks for Coulomb friction in both directions; add 'coulomb' to friction")
+            raise DalembertError("two_sided needs Coulomb friction; add 'coulomb' to friction")
         members = self._all()
         if isinstance(self.only, str):
             if self.only != "nonzero":
@@ -233,7 +237,7 @@ class ParameterSet:
         object.__setattr__(self, "members", tuple(members))
 
     def _all(self) -> list[Parameter]:
-        """Every parameter, joint after joint, then further terms, shared drives and the extra ones."""
+        """All parameters, joint by joint, followed by further terms, shared drives and user-defined columns."""
         bodies = self.arm.mechanism.tree.bodies
         own = self.arm.parameters[: WIDTH * len(bodies)].reshape(-1, WIDTH)
         members: list[Parameter] = []
@@ -261,11 +265,11 @@ class ParameterSet:
         return [parameter._replace(name=name) for parameter, name in zip(members, names, strict=True)]
 
     def friction_of(self, j: int) -> Sequence[str]:
-        """What counts at a joint of the tree, of "viscous" and "coulomb"; both where a mapping does not name it."""
+        """The friction of a joint of the tree, any of "viscous" and "coulomb"; both if a mapping does not name the joint."""
         return self.friction.get(j, FRICTION) if isinstance(self.friction, Mapping) else self.friction
 
     def _of_term(self, j: int, term: Term) -> list[Parameter]:
-        """The coefficients of a term at joint j, and what they are in the arm: those of its term of this shape or kind."""
+        """The coefficients of a term at joint j, and their values in the arm: those of its term of this shape or kind."""
         at, source, value = WIDTH * self.arm.mechanism.tree.n, -1, (0.0,) * len(term.linear())
         for i, own in own_terms(self.arm):
             if i == j and shape_of(own) == shape_of(term):
@@ -287,7 +291,7 @@ class ParameterSet:
         return own_terms(self.arm) if self.terms is None else tuple(self.terms)
 
     def with_terms(self, asked: Iterable[JointTerm]) -> ParameterSet:
-        """The same with these terms instead of those of their kind."""
+        """The same set with these terms instead of those of their kind."""
         asked = tuple(asked)
         instead = {(j, kind_of(term)) for j, term in asked}
         kept = tuple((j, term) for j, term in self.further if (j, kind_of(term)) not in instead)
@@ -295,7 +299,7 @@ class ParameterSet:
 
     @cached_property
     def bodies(self) -> tuple[int, ...]:
-        """Which of those links have masses to look for: all, but for those that stand for no body."""
+        """Which links have masses to be identified: all, except those that do not represent a body."""
         robot = self.arm.robot
         empty = {link.name for link in robot.links if link.massless}
         bodies = zip(self.arm.mechanism.tree.bodies, robot.tree_joints, strict=True)
@@ -303,10 +307,10 @@ class ParameterSet:
 
     @cached_property
     def actuated(self) -> tuple[int, ...]:
-        """Which joints of the tree q moves: all, but for closed chains."""
+        """Which joints of the tree are in q: all, except in closed chains."""
         return tuple(self.arm.mechanism.actuated)
 
-    # -- what it holds ---------------------------------------------------------------------------
+    # -- contents ---------------------------------------------------------------------------
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -315,38 +319,38 @@ class ParameterSet:
 
     @cached_property
     def kinds(self) -> tuple[str, ...]:
-        """The names without the joint's number; "" for the extra ones."""
+        """The names without the joint's number; "" for user-defined columns."""
         return tuple(parameter.kind for parameter in self.members)
 
     @cached_property
     def joints(self) -> tuple[int, ...]:
-        """The joint that each column belongs to, from 0; −1 for those of shared drives and the extra ones."""
+        """The joint that each column belongs to, from 0; −1 for those of shared drives and user-defined columns."""
         return tuple(parameter.joint for parameter in self.members)
 
     @cached_property
     def values(self) -> Array:
-        """π as the arm has it: (p,)."""
+        """π with the values of the arm: (p,)."""
         return np.array([parameter.value for parameter in self.members])
 
     @property
     def size(self) -> int:
-        """p, how many parameters there are."""
+        """p, the number of parameters."""
         return len(self.members)
 
     @cached_property
     def sources(self) -> NDArray[np.intp]:
-        """The column of Arm.regressor for each parameter; −1 where that has none."""
+        """The column of Arm.regressor for each parameter; −1 if there is none."""
         return np.array([parameter.source for parameter in self.members], np.intp)
 
     # -- the regressor ---------------------------------------------------------------------------
 
     def lazy_input(self, name: str, value: Any) -> Any:
-        """An argument of a method that may be a Dask array, checked."""
+        """A checked argument of a method that accepts Dask arrays."""
         return self.arm.checked(name, value)
 
     @lazy("q qd qdd", lambda parameters: [(parameters.arm.n, parameters.size)], np.float64)
     def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, temperature: ArrayLike | None = None) -> Array:
-        """Y: (…, n, p) for states (…, n), and temperatures (°C) where joints are heated; the mean ones unless given.
+        """Y: (…, n, p) for states (…, n) and, if joints are heated, temperatures (°C); their mean by default.
 
         >>> import numpy as np, dalembert as da
         >>> arm = da.load("puma560")
@@ -373,14 +377,14 @@ class ParameterSet:
     def columns(
         self, chosen: Iterable[int], q: Array, qd: Array, qdd: Array, temperature: Array | None = None
     ) -> dict[int, Array]:
-        """Some of the columns that Arm.regressor has not: (N, n) each; at the mean temperatures unless others are given."""
+        """Some of the columns that Arm.regressor does not have: (N, n) each; at the mean temperatures by default."""
         states, loads, asked = self._at(chosen, q, qd, qdd, temperature)
         return {k: parameter.brings(states, loads.get(parameter.joint)) for k, parameter in asked.items()}
 
     def brought(
         self, wanted: Iterable[tuple[int, int]], q: Array, qd: Array, qdd: Array, temperature: Array | None = None
     ) -> Iterator[Array]:
-        """Of (column, joint that is held) what such a column brings there: (N,) each."""
+        """For each (column, joint of q), the entries of the column at that joint: (N,) each."""
         wanted = list(wanted)
         states, loads, asked = self._at({k for k, _ in wanted}, q, qd, qdd, temperature)
         whole: dict[int, Array] = {}
@@ -397,7 +401,7 @@ class ParameterSet:
     def _at(
         self, chosen: Iterable[int], q: Array, qd: Array, qdd: Array, temperature: Array | None
     ) -> tuple[States, dict[int, Array], dict[int, Parameter]]:
-        """The states, the loads that some columns need, and their parameters."""
+        """The states, the loads required by some columns, and the parameters of these loads."""
         warmth = None if temperature is None or not self.heated else temperature - self.usual_temperature
         asked = {k: self.members[k] for k in chosen}
         loads = self.loads(q, qd, qdd) if any(parameter.loaded for parameter in asked.values()) else {}
@@ -405,20 +409,21 @@ class ParameterSet:
 
     @property
     def usual_temperature(self) -> Array:
-        """T̄ (n,) in °C, of a set with heated joints."""
+        """T̄ (n,) in °C, for a set with heated joints."""
         if self.mean_temperature is None:
             raise DalembertError(
-                "parameters that depend on the temperature need mean_temperature, n numbers in °C, as a log with temperatures has it"
+                "temperature-dependent parameters need mean_temperature, n numbers in °C, such as the means of a log with temperatures"
             )
         return self.mean_temperature
 
     @cached_property
     def _unloaded(self) -> ParameterSet:
-        """The set without the terms that depend on the load."""
+        """The set without load-dependent terms."""
         return replace(self, only=[x.name for x in self.members if not x.loaded], load_from=None)
 
     def loads(self, q: Array, qd: Array, qdd: Array) -> dict[int, Array]:
-        """What the joints with such terms pass on, (N,) each: all torques of ``load_from`` but their own terms'."""
+        """The torques transmitted by the joints with such terms, (N,) each: all torques of ``load_from`` except their
+        own terms."""
         arm, (joints, of_kernel, more) = self.arm, self._passed_on
         out = np.empty((len(joints), len(q)))
         kernel, wide = arm.kernel("regressor"), np.empty((PIECE, arm.n, of_kernel.shape[1]))
@@ -436,8 +441,8 @@ class ParameterSet:
 
     @cached_property
     def _passed_on(self) -> tuple[list[int], Array, list[tuple[int, int, float]]]:
-        """What makes the loads: the joints of the tree that have such terms (L), what the columns of Arm.regressor count for
-        each of them (L, P), and (column of the rest, number of the joint, what it counts) of all others."""
+        """The composition of the loads: the joints of the tree with such terms (L), the coefficients of the columns of
+        Arm.regressor for each (L, P), and (column, number of the joint, coefficient) of all other columns."""
         rest, values = self._unloaded, self.values if self.load_from is None else self.load_from
         pi = values[[not parameter.loaded for parameter in self.members]]
         joints = sorted({parameter.joint for parameter in self.members if parameter.loaded})
@@ -451,11 +456,11 @@ class ParameterSet:
 
 
 def has(which: bool | Collection[int], j: int) -> bool:
-    """Whether a joint of the tree is among some, or all are meant."""
+    """Whether a joint of the tree is selected, by a list or by True for all."""
     return which if isinstance(which, bool) else j in which
 
 
 def _units(term: Term) -> list[Term]:
-    """The term with a unit of each of its coefficients, the others 0, which no mechanism needs to have."""
+    """The term with one of its coefficients equal to one and the others 0, which need not be physical."""
     names = term.linear()
     return [replace(term, physical=False, **{name: float(name == unit) for name in names}) for unit in names]

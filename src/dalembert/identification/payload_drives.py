@@ -1,9 +1,9 @@
-"""Joint equations with unknown drive gains: g_j y_j = Y_j π + friction, where y is what the drives log.
+"""Joint equations with unknown drive gains: g_j y_j = Y_j π + friction, where y is the logged signal of the drives.
 
-In the units of the log, y_j = Y_j π / g_j + F_j f_j. The noise is that of y, so that an error of a gain does not change
-it. The friction and offset F_j f_j of each joint are eliminated first; what is left is linear in π and in 1/g_j, and
-is solved for π and ln g together by Gauss–Newton. The scale of π and g is open: beliefs about ln g (normal, with a
-covariance) or about π fix it, and their errors are part of the covariance of all.
+In the units of the log, y_j = Y_j π / g_j + F_j f_j. The noise is that of y, so an error of a gain does not change it.
+The friction and offset F_j f_j of each joint are eliminated first; the remaining problem is linear in π and in 1/g_j,
+and is solved for π and ln g together by Gauss–Newton. The scale of π and g is undetermined: prior distributions of ln g
+(normal, with a covariance) or of π fix it, and their errors are part of the joint covariance.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from dalembert.identification.estimate import above_zero, correlation_time, inve
 
 Array = NDArray[np.float64]
 
-UNSEEN = 1e-6  # a column with less than this of its usual length left beside the others is not seen
-STEPS = 200  # of Gauss–Newton, at most
+UNSEEN = 1e-6  # a column with a smaller independent part, relative to its usual length, is not observable
+STEPS = 200  # of Gauss–Newton, maximum
 SETTLED = 1e-4  # change of the weighted sum of squares, χ², at which the iteration ends
-STEADY = 1e-4  # relative change of the noise at which it does
-HALVINGS = 20  # of a step that makes the sum of squares larger
-FITS = 3  # with the correlation times of the residuals of the fit before
+STEADY = 1e-4  # relative change of the noise at which the iteration ends
+HALVINGS = 20  # of a step that increases the sum of squares, maximum
+FITS = 3  # each with the correlation times of the residuals of the previous fit
 
 
 @brief
@@ -54,7 +54,7 @@ class NormalBelief:
         return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
 
     def __and__(self, other: NormalBelief) -> NormalBelief:
-        """Both, taken as independent: precisions add."""
+        """The combination of both as independent distributions: precisions add."""
         precision = self.precision + other.precision
         pull = self.precision @ self.mean + other.precision @ other.mean
         return NormalBelief(inverse_of(precision) @ pull, precision)
@@ -74,7 +74,7 @@ class JointRows:
 
     @classmethod
     def of(cls, Y: Array, y: Array, friction: Array, runs: tuple[slice, ...]) -> JointRows:
-        """Of Y (M, p), y (M,) and the friction's columns (M, f)."""
+        """From Y (M, p), y (M,) and the columns of the friction (M, f)."""
         U, s, _ = np.linalg.svd(friction / column_lengths(friction), full_matrices=False)
         Q = U[:, s > 1e-9 * s.max(initial=0.0)] if friction.size else np.zeros((len(y), 0))
         rows = np.column_stack([Y, y])
@@ -84,10 +84,10 @@ class JointRows:
 @brief
 @dataclass(frozen=True, eq=False)
 class DriveFit:
-    """π (p,), NaN where the rows do not show it, and ln g (n,), with the covariance (p + n, p + n) of both.
+    """π (p,), NaN where the rows do not determine it, and ln g (n,), with their joint covariance (p + n, p + n).
 
     noise   standard deviation of each joint's residual, in the unit of the log
-    times   how many samples of each joint's residual are worth one
+    times   number of samples of each joint's residual per independent sample
     """
 
     values: Array
@@ -99,7 +99,7 @@ class DriveFit:
 
     @property
     def gains_belief(self) -> NormalBelief:
-        """ln g alone."""
+        """The distribution of ln g alone."""
         n = len(self.log_gains)
         return NormalBelief.of(self.log_gains, self.covariance[-n:, -n:])
 
@@ -108,12 +108,12 @@ def fit_drives(
     joints: Sequence[JointRows], gains: NormalBelief | None, held: Array | None = None, bodies: NormalBelief | None = None,
     near: DriveFit | None = None,
 ) -> DriveFit:  # fmt: skip
-    """π and ln g of every joint's rows.
+    """π and ln g from the rows of every joint.
 
-    gains   what is believed of ln g (n,); None: nothing, and ``bodies`` fixes the scale
+    gains   prior distribution of ln g (n,); None: no prior, and ``bodies`` fixes the scale
     held    ln g where it is known exactly, instead of ``gains``
-    bodies  what is believed of π (p,)
-    near    a fit of much the same rows, from which to start
+    bodies  prior distribution of π (p,)
+    near    a fit of nearly the same rows, used as the starting point
     """
     n, p = len(joints), joints[0].whole.shape[1] - 1
     triangles = [np.asarray(np.linalg.qr(joint.whole, mode="r")) for joint in joints]
@@ -152,7 +152,7 @@ def fit_drives(
 
 
 def _seen(triangles: Sequence[Array], u: Array) -> NDArray[np.intp]:
-    """The columns of π that the rows show."""
+    """The columns of π that the rows determine."""
     parts = [np.exp(-u[j]) * E[:, :-1] / max(float(np.linalg.norm(E[:, -1])), 1e-300) for j, E in enumerate(triangles)]
     R = np.vstack(parts)
     length = np.linalg.norm(R, axis=0)
@@ -165,9 +165,10 @@ def _gauss_newton(
     triangles: Sequence[Array], rows: Array, times: Array, prior: Array, mean: Array, chosen: NDArray[np.intp], x: Array,
     noise: Array,
 ) -> tuple[Array, Array, Array]:  # fmt: skip
-    """(π and ln g, noise, covariance): the noise of every joint is that of its residuals, updated at each step.
+    """(π and ln g, noise, covariance): the noise of every joint is that of its residuals and is updated in each step.
 
-    Gauss–Newton steps in ln g; for each, π is solved for exactly, since it is linear (variable projection).
+    Gauss–Newton steps are taken in ln g; for each, π is solved exactly, since the equations are linear in it (variable
+    projection).
     """
     n = len(triangles)
     p = len(x) - n
@@ -183,7 +184,7 @@ def _gauss_newton(
         return sum(float(r @ r) / s**2 for r, s in zip(parts(at), unit, strict=True)) + float(away @ prior @ away)
 
     def solved(u: Array, unit: Array) -> Array:
-        """The best π with these ln g, and ln g."""
+        """The best π for these ln g, and ln g."""
         shares = np.exp(-u) / unit**2
         A = prior[:p, :p] + np.tensordot(shares * np.exp(-u), normals, 1)
         right = prior[:p, :p] @ mean[:p] + shares @ np.array(rights)

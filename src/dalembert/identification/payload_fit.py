@@ -1,4 +1,4 @@
-"""What both ways to a load share: the result, weighted least squares, and judging what was found."""
+"""Parts shared by both ways of identifying a load: the result, weighted least squares, and checks of the result."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from dalembert.robot.inertia import Inertia
 
 Array = NDArray[np.float64]
 
-UNSEEN = 1e-6  # a column with less than this of its usual length left beside the others is not seen
+UNSEEN = 1e-6  # a column with a smaller independent part, relative to its usual length, is not observable
 
 
 class MassBySource(NamedTuple):
-    """The mass (kg) that one source of the drive gains alone gives, with its standard deviation."""
+    """The mass (kg) that one source of the drive gains alone yields, with its standard deviation."""
 
     name: str
     mass: float
@@ -39,16 +39,16 @@ class MassBySource(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Payload:
-    """A load at the flange, in the axes of the frame it is held in (the arm's tip, or the wrist sensor).
+    """A load at the flange, in the axes of its reference frame (the arm's tip, or the wrist sensor).
 
-    parameters      (10,) m, m c, I about the frame's origin; NaN for what the runs do not show
-    covariance      (10, 10) of them
+    parameters      (10,) m, m c, I about the frame's origin; NaN for those that the runs do not determine
+    covariance      (10, 10) of the parameters
     relative_error  ‖measured − predicted‖ / ‖measured‖ over the run with the load
     noise           standard deviation of each joint's residual (N m), or of each component of the wrench
     bias            (6,) of the wrist sensor, with ``bias_std``
-    gains           (n,) N m per unit logged, as the runs and all sources of the gains give them, with ``gains_std`` and
-                    ``gains_unit`` (N m/A, or N m/N m for logged torques); None for torques that are taken as they are logged
-    by_source       the mass by each source of the scale alone: gains given, the controller's model, the arm's weight
+    gains           (n,) N m per logged unit, estimated from the runs and all sources of the gains, with ``gains_std`` and
+                    ``gains_unit`` (N m/A, or N m/N m for logged torques); None if logged torques are used without correction
+    by_source       the mass from each source of the scale alone: given gains, the controller's model, the arm's weight
     """
 
     parameters: Array
@@ -96,7 +96,7 @@ class Payload:
 
     @property
     def inertia(self) -> Array:
-        """(3, 3) tensor about the centre of mass (kg m²); NaN where the runs do not show it."""
+        """(3, 3) tensor about the centre of mass (kg m²); NaN where the runs do not determine it."""
         return tensor(self._derived[0][3:])
 
     @property
@@ -106,7 +106,7 @@ class Payload:
 
     @cached_property
     def _derived(self) -> tuple[Array, Array]:
-        """(com, tensor about it) in nine numbers, and their standard deviations to first order."""
+        """(com, tensor about it) as nine numbers, and their standard deviations to first order."""
         at = central(self.parameters)
         steps = np.diag(1e-6 * np.maximum(np.abs(self.parameters), 1e-3))
         J = np.column_stack([(central(self.parameters + step) - at) / step.max() for step in steps])
@@ -116,17 +116,17 @@ class Payload:
 
     @property
     def body(self) -> Inertia:
-        """The load, with zeros for what the runs do not show."""
+        """The load, with zeros for the parameters that the runs do not determine."""
         return Inertia(self.mass, tuple(np.nan_to_num(self.com).tolist()), np.nan_to_num(self.inertia).tolist())
 
     def attached_to(self, arm: Arm) -> Arm:
-        """The arm holding the load; where no body has the inertia that was found, a point mass in its place."""
+        """The arm holding the load; if the identified inertia is not that of a body, a point mass is used instead."""
         body = self.body
         return arm.with_payload(body.mass, body.com, body.tensor if body.impossible() is None else None)
 
 
 def central(parameters: Array) -> Array:
-    """(c, I about c) of ten parameters about the origin: nine numbers."""
+    """(c, I about c) from ten parameters about the origin: nine numbers."""
     m, h = parameters[0], parameters[1:4]
     with np.errstate(all="ignore"):
         c = h / m
@@ -135,7 +135,7 @@ def central(parameters: Array) -> Array:
 
 
 def look_at(arm: Arm, runs: Sequence[tuple[Log, Conditioned]], reading: Mapping[str, Any]) -> None:
-    """Warns of logs that do not look like what they say they are."""
+    """Issue warnings about logs that look inconsistent with their description."""
     for log, ready in runs:
         for sentence in suspicions(arm, log, ready, reading):
             warnings.warn(sentence, IdentificationWarning, stacklevel=4)
@@ -144,10 +144,11 @@ def look_at(arm: Arm, runs: Sequence[tuple[Log, Conditioned]], reading: Mapping[
 def solve(W: Array, y: Array, use: NDArray[np.bool_]) -> tuple[Array, Array, Array, Array]:
     """Weighted least squares of a run: (values, covariance, residual, noise).
 
-    The weights are the rows' own noise by component, found by repetition; the covariance counts correlated residuals.
+    The weights are the noise of each component, found by fixed-point iteration; the covariance accounts for
+    autocorrelation.
     """
     if not np.abs(y).max() > NOTHING:
-        raise DalembertError("the wrench is zero throughout, so that no load can be found from it")
+        raise DalembertError("the wrench is zero throughout, so no load can be identified from it")
     _, n, p = W.shape
     equations = [np.column_stack([W[mine, j], y[mine, j]]) for j, mine in enumerate(use.T)]
     joints = JointTriangles(tuple(triangle(rows, len(rows), np.arange(p)) for rows in equations), p)
@@ -170,7 +171,7 @@ def solve(W: Array, y: Array, use: NDArray[np.bool_]) -> tuple[Array, Array, Arr
 def payload_of(
     values: Array, covariance: Array, error: float, noise: Array, samples: int, frame: str, notes: list[str], **more: Any
 ) -> Payload:  # fmt: skip
-    """The load with the first of the ten parameters, or all; what no load can have is an error or a note."""
+    """The load with the first of the ten parameters, or all; impossible values raise an error or yield a note."""
     ten, spread_of_ten = np.full(10, np.nan), np.full((10, 10), np.nan)
     ten[: len(values)] = values
     spread_of_ten[: len(values), : len(values)] = covariance
@@ -178,21 +179,21 @@ def payload_of(
         notes.append("the inertia of the load about its frame was neglected (parameters='mass-com')")
     unseen = [name for name, v in zip(INERTIAL, values, strict=False) if not np.isfinite(v)]
     if unseen:
-        notes.append(f"the motion does not show {', '.join(unseen)} of the load")
+        notes.append(f"the motion does not determine {', '.join(unseen)} of the load")
     if not np.isfinite(ten[0]):
         raise DalembertError(
-            "the runs do not show the mass of the load: let the arm move more of its joints against gravity"
+            "the runs do not determine the mass of the load: move more joints of the arm against gravity"
         )
     payload = Payload(ten, spread_of_ten, error, noise, samples, frame, **more)
     if payload.mass <= 0:
         raise DalembertError(
-            f"the load has a mass of {payload.mass:.3g} kg, which nothing can have: are the runs exchanged, or the sign of "
-            "torques or wrench turned (sign=-1, --reaction)?"
+            f"the load has a mass of {payload.mass:.3g} kg, which is impossible: are the runs exchanged, or is the sign of the "
+            "torques or the wrench reversed (sign=-1, --reaction)?"
         )
     if len(values) == 10 and not unseen:
         problem = payload.body.impossible()
         if problem is not None:
             notes.append(
-                f"no body has the inertia found ({problem}): the motion hardly shows it; mass and centre count"
+                f"no body has the identified inertia ({problem}): the motion hardly excites it; use mass and centre only"
             )
     return replace(payload, notes=tuple(notes))

@@ -1,7 +1,7 @@
-"""How many N m an ampere is, from each source that knows: gains given, the controller's own torques, the arm's own weight.
+"""The drive gains from every available source: given gains, the controller's own torques, the arm's own weight.
 
-Each source is a normal belief about ln g, the logarithm of the factor between what is logged and torque. Errors of the gains of
-one arm are partly common to its joints, so that half of every source's variance is.
+Each source is a normal distribution of ln g, the logarithm of the factor between the logged signal and the torque. The
+gain errors of one arm are partly common to its joints, so half of the variance of every source is common.
 """
 
 from __future__ import annotations
@@ -27,33 +27,33 @@ Array = NDArray[np.float64]
 
 CURRENTS = ("i_des", "target_current")  # currents that a controller asks for, in logs of UR arms
 REFERENCES = ("tau_des", "target_moment", "target_torque")  # torques of a controller's own model, in logs of UR arms
-GAIN_DEVIATION = 0.1  # of gains in a data sheet, relative: torque constants are given to ten percent, gear losses apart
-ARM_DEVIATION = 0.2  # of the masses and centres of mass in a robot file, relative
-MODEL_DEVIATION = 0.02  # of a controller's own model of its arm, relative
-FLANGE = 0.01  # of the arm's mass: what may hang at the flange in the run without the load, unknown to its controller
-FLANGE_LENGTH = 0.1  # m, how far from the tip
-CONTROLLER_DEVIATION = 0.02  # of a controller's own drive gains, relative
-FRICTION_DEVIATION = 0.03  # of the friction law beside a controller's model, relative: more than its residual shows
-COMMON = 0.5  # the share of a source's variance that all joints have in common
-LINEARISED = 5  # fits, each with the relative errors of the arm's moments at the values of the one before
-SAME = 1e-3  # change of ln g that ends them
-UNKNOWN = 2.0  # standard deviation of ln g where a source says nothing about a joint
-SIGNIFICANT = 3.0  # standard deviations that a slope must differ from zero by to be a gain
-KNOWN = 2.0  # standard deviations that a first moment of the arm must differ from zero by to fix the scale
+GAIN_DEVIATION = 0.1  # relative, of gains in a data sheet: torque constants are specified to ten percent
+ARM_DEVIATION = 0.2  # relative, of the masses and centres of mass in a robot file
+MODEL_DEVIATION = 0.02  # relative, of a controller's own model of its arm
+FLANGE = 0.01  # of the arm's mass: possible mass at the flange in the unloaded run that the controller does not know
+FLANGE_LENGTH = 0.1  # m, its distance from the tip
+CONTROLLER_DEVIATION = 0.02  # relative, of a controller's own drive gains
+FRICTION_DEVIATION = 0.03  # relative, of the friction law: more than its residual suggests
+COMMON = 0.5  # the fraction of a source's variance that is common to all joints
+LINEARISED = 5  # fits, each linearising the relative errors of the arm's moments at the previous one
+SAME = 1e-3  # change of ln g at which these iterations end
+UNKNOWN = 2.0  # standard deviation of ln g of a joint for which a source has no information
+SIGNIFICANT = 3.0  # minimum number of standard deviations between a slope and zero for it to be a gain
+KNOWN = 2.0  # minimum number of standard deviations between a first moment and zero for it to fix the scale
 STILL = 0.01  # of a joint's largest speed: below this its friction is not known
 
 
 @brief
 @dataclass(frozen=True, eq=False)
 class GainSource:
-    """A belief about ln g (n,), and where it comes from."""
+    """A distribution of ln g (n,), and the name of its source."""
 
     name: str
     belief: NormalBelief
 
 
 def has_current(log: Source, arm: Arm, reading: Mapping[str, Any]) -> bool:
-    """Whether a log has currents and no torques, and so needs gains."""
+    """Whether a log has currents and no torques, and therefore needs gains."""
     columns = reading.get("columns") or {}
     names = {name.lower() for name in _names(log, arm)}
     return bool("current" in columns or names & set(SPELLINGS["current"])) and not (
@@ -62,36 +62,37 @@ def has_current(log: Source, arm: Arm, reading: Mapping[str, Any]) -> bool:
 
 
 def reference_name(log: Source, arm: Arm, reference: str | bool | None) -> str | None:
-    """What a log calls the torques of the controller's own model: as asked, or by a usual name if it has one."""
+    """The name of the torques of the controller's own model in a log: as given, or a usual name if the log has it."""
     if isinstance(reference, str):
         return reference
     return None if reference is False else next((name for name in REFERENCES if name in _names(log, arm)), None)
 
 
 def asked_current(log: Source, arm: Arm) -> str | None:
-    """What a log calls the currents that the controller asks for, if it has them by a usual name."""
+    """The name of the commanded currents in a log, if it has them under a usual name."""
     return next((name for name in CURRENTS if name in _names(log, arm)), None)
 
 
 def _names(log: Source, arm: Arm) -> set[str]:
-    """What a log calls its quantities."""
+    """The names of the quantities in a log."""
     return set() if isinstance(log, Log) else set(raw_of(log, arm).names)
 
 
 def shared(deviation: Array) -> Array:
-    """(n, n) covariance of relative errors with these standard deviations (n,), ``COMMON`` of it common to all joints."""
+    """(n, n) covariance of relative errors with these standard deviations (n,), the fraction ``COMMON`` of it common to
+    all joints."""
     return np.outer(deviation, deviation) * (COMMON + (1 - COMMON) * np.eye(len(deviation)))
 
 
 def from_given(name: str, deviation: ArrayLike | None, arm: Arm) -> GainSource | None:
-    """Gains as given, so that the factor on them is 1; None where they are exact (deviation 0)."""
+    """Given gains, so that the factor on them is 1; None if they are exact (deviation 0)."""
     relative = per_joint(
         "gain_deviation", _spread_over(GAIN_DEVIATION if deviation is None else deviation, arm.n), arm.n
     )
     if not ((relative >= 0) & (relative <= 1)).all():
         raise DalembertError(
-            f"gain_deviation is {', '.join(f'{x:g}' for x in relative)}; relative standard deviations lie between 0 (exact) and 1, such "
-            "as 0.1 for ten percent"
+            f"gain_deviation is {', '.join(f'{x:g}' for x in relative)}; relative standard deviations must lie between 0 (exact) and 1, "
+            "such as 0.1 for ten percent"
         )
     if not relative.any():
         return None
@@ -105,13 +106,14 @@ def _spread_over(value: ArrayLike, n: int) -> ArrayLike:
 def from_reference(
     joints: Sequence[JointRows], expected: Sequence[Array], logged: Sequence[Array], arm: Arm, name: str, required: bool
 ) -> GainSource | None:
-    """Factors by which what is logged agrees with the torques of the controller's own model, friction apart.
+    """Factors by which the logged signal agrees with the torques of the controller's own model, friction excluded.
 
-    What hangs at the flange unknown to the controller (adapters, cables) is allowed for: about ``FLANGE`` of the arm's mass.
+    A mass at the flange that the controller does not know (adapters, cables) is allowed for: about ``FLANGE`` of the
+    arm's mass.
 
     joints            rows whose columns are the model's torque, and mass and first moments at the flange
-    expected, logged  those torques, and what is logged, at the same rows, friction included
-    Returns None where they agree at no joint, an error where that is ``required``.
+    expected, logged  those torques, and the logged signal, at the same rows, friction included
+    Returns None if they agree at no joint; raises an error instead if the source is ``required``.
     """
     mass = FLANGE * sum(float(body.inertia.mass) for body in arm.mechanism.tree.bodies)
     extra = np.array([mass, *[mass * FLANGE_LENGTH] * 3])
@@ -140,7 +142,8 @@ def from_reference(
 def from_controller(
     arm: Arm, ready: Conditioned, asked: Conditioned, model: Conditioned, given: Array, friction: Sequence[str], names: tuple[str, str],
 ) -> GainSource | None:  # fmt: skip
-    """The controller's own gains: its torques over the currents that it asks for, friction apart, over those ``given`` (n,)."""
+    """The controller's own gains, relative to those ``given`` (n,): its torques over the commanded currents, without
+    friction."""
     wanted = np.column_stack([np.interp(ready.t, asked.t, column) for column in asked.tau.T])
     belief = _agreement(arm, ready, wanted * given, model, friction, CONTROLLER_DEVIATION)
     return None if belief is None else GainSource(f"'{names[0]}' beside '{names[1]}'", belief)
@@ -149,7 +152,7 @@ def from_controller(
 def _agreement(
     arm: Arm, ready: Conditioned, logged: Array, model: Conditioned, friction: Sequence[str], deviation: float
 ) -> NormalBelief | None:
-    """ln g by which ``logged`` (M, n) agrees with the torques of a model, friction apart; None where it does at no joint."""
+    """ln g by which ``logged`` (M, n) agrees with the torques of a model, friction excluded; None if it agrees at no joint."""
     mean, std, agrees = np.zeros(arm.n), np.full(arm.n, UNKNOWN), np.zeros(arm.n, bool)
     signs = ready.thinned(lambda piece: np.sign(piece.qd))
     for j in range(arm.n):
@@ -176,20 +179,21 @@ def _agreement(
 
 
 def from_arm(base: BaseParameters, joints: Sequence[JointRows], deviation: float) -> GainSource | None:
-    """Factors by which what is logged is the torque of the arm's own weight, its masses known to ``deviation``.
+    """Factors by which the logged signal equals the torque of the arm's own weight, its masses known to within
+    ``deviation``.
 
-    Only first moments that are clear of zero count, as bodies' masses are better known than their inertias; the
-    other parameters are free. None where the arm has no such moments or the run does not show them.
+    Only first moments that are significantly different from zero are used, since masses are better known than inertias;
+    the other parameters are free. None if the arm has no such moments or the run does not determine them.
     """
     if not deviation > 0:
         raise DalembertError(
-            f"arm_deviation is {deviation:g}; it is how far the arm's masses may be off, relative, above 0, such as 0.2, or None"
+            f"arm_deviation is {deviation:g}; it is the relative standard deviation of the arm's masses and must be above 0, such as 0.2, or None"
         )
     members = [base.parameters.members[k] for k in base.independent]
     usual, values = scales(base.parameters), base.parameters.values
     errors = (1 - COMMON) * np.diag(usual**2) + COMMON * np.outer(
         values, values
-    )  # all masses too small, or each its own
+    )  # an error common to all masses, or one per mass
     covariance = deviation**2 * base.K @ errors @ base.K.T
     std = np.sqrt(np.diag(covariance))
     moments = [
@@ -209,7 +213,7 @@ def from_arm(base: BaseParameters, joints: Sequence[JointRows], deviation: float
     expected_moments, values = base.values[moments], base.values
     relative = covariance[np.ix_(moments, moments)] / np.outer(expected_moments, expected_moments)
     fit = None
-    for _ in range(LINEARISED):  # the errors are relative: normal in ln π, linearised at the fit before
+    for _ in range(LINEARISED):  # the errors are relative: normal in ln π, linearised at the previous fit
         now = values[moments]
         if not (now * expected_moments > 0).all():
             return None
@@ -220,7 +224,7 @@ def from_arm(base: BaseParameters, joints: Sequence[JointRows], deviation: float
         before = fit
         try:
             fit = fit_drives(joints, start, bodies=NormalBelief(mean, precision), near=before)
-        except DalembertError:  # masses so wrong that no gains agree with them say nothing
+        except DalembertError:  # the masses are so wrong that no gains agree with them: no information
             return None
         values = fit.values
         if before is not None and np.abs(fit.log_gains - before.log_gains).max() < SAME:
@@ -233,7 +237,7 @@ def from_arm(base: BaseParameters, joints: Sequence[JointRows], deviation: float
 
 
 def combined(sources: Sequence[GainSource]) -> NormalBelief:
-    """All sources, by precision; where they differ by more than they say, all variances grow by as much (χ²/dof)."""
+    """The combination of all sources by precision; if they disagree, all variances are scaled up by χ²/dof."""
     belief = _together(sources)
     return NormalBelief(belief.mean, belief.precision / max(1.0, _conflict(sources, belief)))
 
@@ -246,7 +250,7 @@ def _together(sources: Sequence[GainSource]) -> NormalBelief:
 
 
 def _conflict(sources: Sequence[GainSource], belief: NormalBelief) -> float:
-    """χ² per degree of freedom of the sources beside what they say together."""
+    """χ² per degree of freedom of the sources with respect to their combination."""
     if len(sources) < 2:
         return 0.0
     away = [source.belief.mean - belief.mean for source in sources]
@@ -255,7 +259,7 @@ def _conflict(sources: Sequence[GainSource], belief: NormalBelief) -> float:
 
 
 def sources_note(sources: Sequence[GainSource], unit: Array, amperes: bool) -> list[str]:
-    """Sentences: where the scale of the torques comes from, and whether sources differ; ``unit`` (n,): gains as read."""
+    """Sentences on the sources of the torque scale and whether they disagree; ``unit`` (n,): gains as read."""
     if not sources:
         return []
     words, per = ("drive gains", " N m/A") if amperes else ("factors of the torques", "")
@@ -263,10 +267,10 @@ def sources_note(sources: Sequence[GainSource], unit: Array, amperes: bool) -> l
     for source in sources:
         values = zip(unit * np.exp(source.belief.mean), source.belief.std, strict=True)
         shown = ", ".join(f"{g:.4g} ± {100 * s:.2g} %" if s < 1 else "unknown" for g, s in values)
-        notes.append(f"{words} by {source.name}: {shown}{per}")
+        notes.append(f"{words} from {source.name}: {shown}{per}")
     if (conflict := _conflict(sources, _together(sources))) > 1:
         notes.append(
-            f"the sources of the drive gains differ by more than their standard deviations say (χ² of {conflict:.3g} per degree of "
-            f"freedom), which are taken {np.sqrt(conflict):.3g} times as large"
+            f"the sources of the drive gains differ by more than their standard deviations allow (χ² of {conflict:.3g} per degree "
+            f"of freedom), so all of these were multiplied by {np.sqrt(conflict):.3g}"
         )
     return notes

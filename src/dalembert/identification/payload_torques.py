@@ -1,8 +1,9 @@
-"""A load from what the drives log in a run without and a run with it: y = (Y_b π_b [+ Y_L π_L]) / g + friction, fitted at once.
+"""A load from the drive signals of a run without and a run with it: y = (Y_b π_b [+ Y_L π_L]) / g + friction, in one
+fit.
 
-The gains g are known with an error, from as many sources as there are (:mod:`.payload_gains`), and their error is part
-of the load's. Friction and offset are each run's own, since friction changes with temperature; friction that grows
-with the torque passed on is the same in both.
+The gains g are known with an error, from all available sources (:mod:`.payload_gains`), and their error is part of the
+load's. Friction and offset are fitted to each run separately, since friction changes with temperature; friction that
+grows with the transmitted torque is common to both.
 """
 
 from __future__ import annotations
@@ -40,10 +41,10 @@ from dalembert.logs.log import Log, Source, per_joint, read_log
 
 Array = NDArray[np.float64]
 
-LOSSES = (*FRICTION, "load")  # friction that a payload's joint equations can have
+LOSSES = (*FRICTION, "load")  # friction terms in the joint equations
 STILL = 0.01  # of a joint's largest speed: below this its friction is not known
-LOADS = 3  # fits, each with the load of the friction from the one before
-DISAGREE = 2.0  # standard deviations between two masses that are told
+LOADS = 3  # fits, each with the load of the friction from the previous one
+DISAGREE = 2.0  # standard deviations between two masses above which a note is given
 
 
 def from_torques(
@@ -59,26 +60,26 @@ def from_torques(
     ready = condition(first, cutoff=cutoff)
     other = condition(second, cutoff=ready.cutoff)
     notes = list(dict.fromkeys([*first.notes, *second.notes, *ready.notes]))
-    if currents:  # read with gains of 1, which nobody has to know of
+    if currents:  # read with gains of 1, which is an internal detail
         notes = [note for note in notes if "torque is current times" not in note]
-    if not currents and not reference:  # else the unit of what was logged is found out
+    if not currents and not reference:  # otherwise the unit of the logged signal is identified
         look_at(arm, ((first, ready), (second, other)), how)
     if not max(np.abs(ready.tau).max(), np.abs(other.tau).max()) > NOTHING:
-        raise DalembertError("the torques are zero throughout, so that no load can be found from them")
+        raise DalembertError("the torques are zero throughout, so no load can be identified from them")
     rows = LoadRows(arm, ready, other, count, friction)
 
     unit = np.ones(arm.n) if gains is None else per_joint("gains", gains, arm.n)
     sources = _sources(arm, log, rows, unit, gains is not None or currents, reference, friction, arm_deviation, reading)
     given = None
     if gains is not None or (deviation is not None and not currents):
-        given = from_given("the gains given" if gains is not None else "the torques as logged", deviation, arm)
+        given = from_given("the given gains" if gains is not None else "the logged torques", deviation, arm)
     counted = [] if given is None else [given, *sources]
     if currents or (gains is None and isinstance(reference, str)):
         counted = [*counted, *(source for source in sources if source not in counted)]
     if currents and not counted:
         raise DalembertError(
-            f"{first.source}: it has currents, and neither drive gains nor torques of the controller's own model nor masses of "
-            f"arm '{arm.name}' say how many N m an ampere is; give gains"
+            f"{first.source}: it has currents, but there are neither drive gains nor torques of the controller's own model nor "
+            f"masses of arm '{arm.name}' from which the gains could be found; give gains"
         )
     belief = combined(counted) if counted else None
     joints, fit = rows.fitted(belief)
@@ -87,8 +88,8 @@ def from_torques(
     for source in dict.fromkeys((*counted, *sources)):
         try:
             alone = fit_drives(joints, source.belief, near=fit)
-        except DalembertError as failure:  # a check that fails is told; the result stands without it
-            notes.append(f"there is no mass by {source.name} alone: {failure}")
+        except DalembertError as failure:  # a failed check is reported; the result does not depend on it
+            notes.append(f"there is no mass from {source.name} alone: {failure}")
             continue
         by_source.append(MassBySource(source.name, *_mass(alone, rows.base.rank)))
     factor = np.exp(fit.log_gains)
@@ -112,7 +113,7 @@ def _sources(
     arm: Arm, log: Source, rows: LoadRows, given: Array, amperes: bool, reference: str | bool | None, friction: tuple[str, ...],
     arm_deviation: float | None, reading: Mapping[str, Any],
 ) -> list[GainSource]:  # fmt: skip
-    """What says how many N m a unit of the log is, besides the gains given."""
+    """The sources of the scale of the log, besides the given gains."""
     ready = rows.runs[0]
     sources: list[GainSource | None] = []
     name = reference_name(log, arm, reference) if amperes or reference else None
@@ -130,14 +131,14 @@ def _sources(
 
 
 class LoadRows:
-    """The equations of both runs, in the unit of the log: base parameters in both, the load's in the second."""
+    """The equations of both runs, in the unit of the log: base parameters in both, those of the load in the second."""
 
     def __init__(self, arm: Arm, ready: Conditioned, other: Conditioned, count: int, friction: tuple[str, ...]) -> None:
         unknown = [word for word in friction if word not in LOSSES]
         if unknown:
-            raise DalembertError(f"there is no friction '{unknown[0]}'; choose of {', '.join(LOSSES)}")
-        # friction of the joints themselves is each run's own; that of passive joints is a parameter of the arm. A rotor
-        # inertia is felt by its joint alone and costs nothing to allow for
+            raise DalembertError(f"there is no friction '{unknown[0]}'; choose from {', '.join(LOSSES)}")
+        # joint friction is fitted to each run separately; that of passive joints is a parameter of the arm. A rotor
+        # inertia acts on its own joint only and costs nothing to include
         passive = tuple(word for word in friction if word in FRICTION) if arm.mechanism.tree.n > arm.n else ()
         self.base: BaseParameters = base_parameters(ParameterSet(arm, passive, rotor=True))
         self.arm, self.friction, self.runs = arm, friction, (ready, other)
@@ -152,12 +153,12 @@ class LoadRows:
         self.speeds = [run.thinned(lambda piece: piece.qd) for run in self.runs]
 
     def joints(self, runs: Sequence[int] = (0, 1), load: Sequence[Array] | None = None) -> list[JointRows]:
-        """Every joint's rows of some runs; ``load``: the torques passed on, of each run, for friction that depends on them."""
+        """Every joint's rows of some runs; ``load``: the transmitted torques of each run, for load-dependent friction."""
         width = self.base.rank if tuple(runs) == (0,) else None
         return [self._joint(j, runs, [self.regressors[k][:, j, :width] for k in runs], load) for j in range(self.arm.n)]
 
     def beside(self, expected: Array) -> tuple[list[JointRows], list[Array], list[Array]]:
-        """Of the run without the load: rows with expected torques (M, n) and a weight at the flange as columns, both as logged."""
+        """The rows of the unloaded run with expected torques (M, n) and a mass at the flange as columns, both as logged."""
         columns = np.concatenate([expected[:, :, None], self.held[0][:, :, :4]], axis=2)
         joints = [self._joint(j, (0,), [columns[:, j]], [expected]) for j in range(self.arm.n)]
         use = self.moving[0].T
@@ -184,7 +185,7 @@ class LoadRows:
         return JointRows.of(np.concatenate([x[m] for x, m in zip(Y, use, strict=True)]), y, np.hstack(friction), spans)
 
     def fitted(self, belief: NormalBelief | None) -> tuple[list[JointRows], DriveFit]:
-        """The rows with the friction's load of the fit itself, and the fit; gains are 1 where nothing is believed of them."""
+        """The rows whose friction uses the load of the fit itself, and the fit; gains without a prior are 1."""
         held = np.zeros(self.arm.n) if belief is None else None
         joints = self.joints()
         fit = fit_drives(joints, belief, held)
@@ -199,19 +200,19 @@ def _mass(fit: DriveFit, at: int) -> tuple[float, float]:
 
 
 def _disagreements(load: Payload) -> list[str]:
-    """Sentences about sources of gains by which the mass is another one."""
+    """Sentences on sources of the gains that yield a different mass."""
     words = []
     for source in load.by_source:
-        # what a source shares with the result is not counted: the difference alone has this variance at most
+        # the correlation between a source and the result is neglected: the variance of the difference is at most this
         spread = float(np.sqrt(max(source.std**2 + load.mass_std**2, 1e-300)))
         if abs(source.mass - load.mass) > DISAGREE * spread:
             words.append(
-                f"the mass by {source.name} alone is {source.mass:.4g} ± {source.std:.2g} kg, which does not agree with "
+                f"the mass from {source.name} alone is {source.mass:.4g} ± {source.std:.2g} kg, which does not agree with "
                 f"{load.mass:.4g} ± {load.mass_std:.2g} kg: check the drive gains, the torques' unit and the arm's masses"
             )
     return words
 
 
 def _read_as_torque(arm: Arm, log: Source, name: str, reading: Mapping[str, Any]) -> Log:
-    """The log with another of its quantities in place of torque."""
+    """The log with another of its quantities in place of the torque."""
     return read_log(log, arm, **{**reading, "columns": {**(reading.get("columns") or {}), "tau": name}})

@@ -1,4 +1,4 @@
-"""A load from a force/torque sensor at the wrist: w = A π_L + bias, whatever the arm itself is."""
+"""A load from a force/torque sensor at the wrist: w = A π_L + bias, independent of the arm's own parameters."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def wrist_regressor(arm: Arm, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Ar
     """A: (N, 6, 10) with [f, μ] = A π_L, in the axes of the arm's tip and about its origin.
 
     f = m a + U h and μ = h × a + I ω̇ + ω × I ω, where a is the origin's acceleration less gravity and
-    U = S(ω̇) + S(ω)S(ω): what the flange exerts on the load.
+    U = S(ω̇) + S(ω)S(ω): the wrench that the flange exerts on the load.
     """
     q, qd, qdd = map(np.atleast_2d, map(double, ("q", "qd", "qdd"), (q, qd, qdd)))
     R = arm.pose(q)[:, :3, :3]
@@ -96,7 +96,9 @@ def _wrench(
     else:
         raw = raw_of(log, arm, reading.get("topic"), episodes=reading.get("episodes"))
         if raw.runs is not None and np.ptp(raw.runs):
-            raise raw.wrong("a wrench is read from one run, and this dataset has several; choose one, as episodes=0")
+            raise raw.wrong(
+                "a wrench is read from one run, and this dataset has several; choose one, such as episodes=0"
+            )
         unit = reading.get("time_unit") or (reading.get("units") or {}).get("t")
         columns, rate = reading.get("columns") or {}, checked_rate(reading.get("rate"))
         count = rows_of(raw, find(raw, "q", columns.get("q"), rate), arm.n) if rate is not None else 0
@@ -109,13 +111,13 @@ def _wrench(
             values = np.column_stack([numeric(raw, Found(axis, raw.values(axis))) for axis in WRENCH])
         else:
             raise DalembertError(
-                f"{raw.source}: it has no '{name}' of six columns and not all of {', '.join(WRENCH)}; it has {names_of(raw)}"
+                f"{raw.source}: it has neither '{name}' with six columns nor all of {', '.join(WRENCH)}; it has {names_of(raw)}"
             )
     else:
         values = numeric(raw, Found("the wrench", wrench))
     if values.shape != (len(t), 6):
         raise ShapeError(
-            f"{raw.source}: the wrench has shape {values.shape}; it must be ({len(t)}, 6), a row for each t"
+            f"{raw.source}: the wrench has shape {values.shape}; it must be ({len(t)}, 6), one row for each t"
         )
     whole, notes = np.isfinite(values).all(axis=1) & np.isfinite(t), list[str]()
     garbage = garbage_in(t, {"wrench": values})
@@ -123,14 +125,14 @@ def _wrench(
         told = f"{garbage.group} reaches {garbage.value:.3g}"
         if garbage.many:
             raise DalembertError(
-                f"{raw.source}: {int(garbage.rows.sum())} of {len(t)} rows of the wrench hold values that no sensor measures "
+                f"{raw.source}: {int(garbage.rows.sum())} of {len(t)} rows of the wrench contain values that no sensor measures "
                 f"({told}); is it another quantity? Name its column, wrench='NAME' (--wrench NAME)"
             )
         whole &= ~garbage.rows
         count = int(garbage.rows.sum())
         notes.append(
-            f"{raw.source}: {count} of {len(t)} rows of the wrench hold values that no sensor measures ({told}) and were dropped"
+            f"{raw.source}: {count} of {len(t)} rows of the wrench contain values that no sensor measures ({told}) and were dropped"
         )
     if whole.sum() < 10:
-        raise DalembertError(f"{raw.source}: only {int(whole.sum())} rows of the wrench hold numbers throughout")
+        raise DalembertError(f"{raw.source}: only {int(whole.sum())} rows of the wrench contain valid numbers only")
     return t[whole], values[whole], notes

@@ -1,9 +1,9 @@
-"""Parameters that bodies can have: every link's 4×4 pseudo-inertia positive semidefinite, by semidefinite programming.
+"""Physically consistent parameters: every link's 4×4 pseudo-inertia positive semidefinite, by semidefinite programming.
 
-A link with mass m, first moments h and second moments Σ = ½ tr(I) 1 − I belongs to some distribution of mass
-if and only if J = [[Σ, h], [hᵀ, m]] ⪰ 0. J is linear in the parameters, so that least squares under J ⪰ 0 is
-convex. A prior J₀ enters by the divergence tr(J₀⁻¹J) − log det(J₀⁻¹J), which is ½‖relative change‖² near J₀ and
-grows without bound towards what no body can be, or by the squared distance of the parameters.
+The mass m, first moments h and second moments Σ = ½ tr(I) 1 − I of a link belong to some distribution of mass if and
+only if J = [[Σ, h], [hᵀ, m]] ⪰ 0. J is linear in the parameters, so least squares under J ⪰ 0 is convex. A prior J₀
+enters through the divergence tr(J₀⁻¹J) − log det(J₀⁻¹J), which is ½‖relative change‖² near J₀ and grows without bound
+towards the boundary of the possible bodies, or through the squared distance of the parameters.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from dalembert.robot.inertia import Inertia
 
 Array = NDArray[np.float64]
 
-INSIDE = 1e-6  # smallest eigenvalue of a link's pseudo-inertia, over its usual size
-NEAREST = 1e-4  # weight of the distance to the arm's own parameters, where no prior is given
-SMALLEST = 0.03  # m: a prior's point masses and plates count as at least so thick
+INSIDE = 1e-6  # smallest eigenvalue of a link's pseudo-inertia, relative to its usual size
+NEAREST = 1e-4  # weight of the distance to the arm's own parameters if no prior is given
+SMALLEST = 0.03  # m: minimum thickness assumed for point masses and plates of a prior
 
 
 def entries(parameters: Array) -> Array:
-    """J (4, 4) of m, h, and the tensor about the origin (Ixx, Ixy, Ixz, Iyy, Iyz, Izz): linear in them."""
+    """J (4, 4), linear in m, h, and the tensor about the origin (Ixx, Ixy, Ixz, Iyy, Iyz, Izz)."""
     I, h = tensor(parameters[4:]), parameters[1:4, None]
     return np.block([[0.5 * np.trace(I) * np.eye(3) - I, h], [h.T, parameters[0]]])
 
 
 def ten_of(J: Array) -> Array:
-    """The ten parameters of J: what :func:`entries` is made from."""
+    """The ten parameters of J: the inverse of :func:`entries`."""
     Sigma = J[:3, :3]
     return np.array([J[3, 3], *J[:3, 3], *(np.trace(Sigma) * np.eye(3) - Sigma)[UPPER]])
 
@@ -53,16 +53,16 @@ BASIS = np.array([entries(e) for e in np.eye(10)])  # (10, 4, 4): J of each unit
 
 
 def ten(inertia: Inertia) -> Array:
-    """m, h and the tensor about the origin, as in a parameter vector."""
+    """m, h and the tensor about the origin, in the order of a parameter vector."""
     return np.array([inertia.mass, *inertia.first_moments, *np.array(inertia.tensor_at_origin, float)[UPPER]], float)
 
 
 @brief
 @dataclass(frozen=True, eq=False)
 class Links:
-    """Which part of the augmented links' parameters is the links themselves, without rotors and payload.
+    """The map from the parameters of the augmented links to those of the links themselves, without rotors and payload.
 
-    names          the link that each moving joint moves, passive ones too, where it has a mass
+    names          the links with mass that are moved by the joints, passive joints included
     coefficients   (L, 10, p), and constants (L, 10): own_i = coefficients_i φ + constants_i
     """
 
@@ -76,7 +76,7 @@ class Links:
 
 
 def links_of(parameters: ParameterSet) -> Links:
-    """The links of an arm, less what rides on them: the payload, and the rotors of the joints behind."""
+    """The links of an arm, without the bodies mounted on them: the payload, and the rotors of subsequent joints."""
     mechanism, robot = parameters.arm.mechanism.tree, parameters.arm.robot
     at = {name: k for k, name in enumerate(parameters.names)}
     coefficients, constants = np.zeros((mechanism.n, 10, parameters.size)), np.zeros((mechanism.n, 10))
@@ -98,7 +98,7 @@ def links_of(parameters: ParameterSet) -> Links:
 
 
 def scales(parameters: ParameterSet) -> Array:
-    """The usual size of every parameter: of a link's mass and length, of a rotor."""
+    """The usual size of every parameter, from the mass and length of a link, or of a rotor."""
     bodies = parameters.arm.mechanism.tree.bodies
     masses = np.array([float(body.inertia.mass) for body in bodies])
     usual = float(masses[masses > 0].mean()) if (masses > 0).any() else 1.0
@@ -121,12 +121,12 @@ def _inertial(parameters: ParameterSet) -> list[int]:
 
 @dataclass(frozen=True)
 class Belief:
-    """What possible bodies are asked for besides the log.
+    """What is assumed about the links besides the log.
 
-    prior      an arm whose parameters are believed
-    deviation  how far its links may be off, relative: 0.3 for thirty percent
+    prior      an arm whose parameters are the prior
+    deviation  the relative standard deviation of its links: 0.3 for thirty percent
     kind       "entropic" or "euclidean"
-    bounds     shapes that hold a link's mass, by its name
+    bounds     regions that contain the mass of a link, by its name
     """
 
     prior: Arm | None = None
@@ -136,14 +136,14 @@ class Belief:
 
 
 class ConsistentProblem:
-    """The nearest possible bodies to what logs say: one cone program, solved for any number of logs.
+    """The physically consistent parameters nearest to the estimate from a log: one cone program for any number of logs.
 
-    ``levels`` are the sizes of friction and other columns that are no inertias: what a prior allows them. Of the base
-    parameters in ``kept``, which the log does not show, those of friction keep the arm's value if there is no prior.
-    ``settled`` is for base parameters that are given (:meth:`exactly`).
+    ``levels`` are the sizes of friction and other columns that are not inertias, which a prior limits. Of the base
+    parameters in ``kept``, which the log does not determine, those of friction keep the arm's value if there is no
+    prior. ``settled`` is for base parameters that are given (:meth:`exactly`).
 
-    The unknowns are the parameters over their usual sizes. With an entropic prior each link has 14 more:
-    log det X ≥ Σ log D_ii for X ⪰ Z D⁻¹ Zᵀ, Z a lower triangle with the diagonal D.
+    The unknowns are the parameters divided by their usual sizes. With an entropic prior each link has 14 more: log det
+    X ≥ Σ log D_ii for X ⪰ Z D⁻¹ Zᵀ, with Z a lower triangle with the diagonal D.
 
     >>> import dalembert as da
     >>> base = da.load("planar-2r").base_parameters()
@@ -192,10 +192,12 @@ class ConsistentProblem:
             self._pull(range(p), start, size)
         elif not (self.program.weights.any() or self.program.slope.any()):
             self._pull(range(p), start, size / np.sqrt(2.0 * NEAREST))
-            self.notes.append("where the log leaves the parameters open, those nearest to the arm's own were taken")
+            self.notes.append(
+                "where the log does not determine the parameters, those nearest to the arm's own were chosen"
+            )
 
     def solve(self, R: Array, z: Array) -> tuple[Array, Array, list[str]]:
-        """(φ (p,), the prior's curvature (p, p), notes): least squares R π_b ≈ z of unit noise."""
+        """(φ (p,), the prior's curvature (p, p), notes) of least squares R π_b ≈ z with unit noise."""
         A = self._wide(R)
         length = float(np.linalg.norm(A, axis=0).max(initial=1.0))
         phi, notes = self._found(A, z, max(1.0, length))
@@ -208,13 +210,13 @@ class ConsistentProblem:
         return phi, curvature, notes
 
     def exactly(self, values: Array) -> tuple[Array, Array, list[str]]:
-        """The same with the base parameters given: only the nearest possible φ is sought."""
+        """The same for given base parameters: only the nearest physically consistent φ is determined."""
         self.program.zero(self._wide(np.eye(len(values))), values)
         phi, notes = self._found(np.zeros((0, self.program.size)), np.zeros(0), 1.0)
         return phi, np.zeros((len(phi), len(phi))), notes
 
     def _wide(self, R: Array) -> Array:
-        """R K in the program's unknowns."""
+        """R K in the unknowns of the program."""
         A = np.zeros((len(R), self.program.size))
         A[:, : len(self.size)] = R @ self.base.K * self.size
         return A
@@ -224,7 +226,7 @@ class ConsistentProblem:
         remarks = [] if accurate else ["the semidefinite program was solved to reduced accuracy"]
         return self.size * v[: len(self.size)], [*self.notes, *remarks]
 
-    # -- what is asked for -----------------------------------------------------------------------
+    # -- objective and constraints -----------------------------------------------------------------------
 
     def _pull(self, at: Iterable[int], values: Array, deviation: Array) -> None:
         """½ ((φ − value) / deviation)² of some parameters."""
@@ -234,7 +236,8 @@ class ConsistentProblem:
         self._curvature[at] += 1.0 / deviation[at] ** 2
 
     def _believe(self, values: Array, loose: list[int]) -> None:
-        """The quadratic terms of a prior: all inertias (euclidean) or rotors alone, and what is loose."""
+        """The quadratic terms of a prior: all inertias (euclidean) or rotors alone, and columns without a prior of
+        their own."""
         parameters, deviation = self.base.parameters, self.belief.deviation
         if self._entropic:
             rotors = [k for k, x in enumerate(parameters.members) if x.kind == "Im" and values[k] > 0]
@@ -244,25 +247,25 @@ class ConsistentProblem:
         self._pull(loose, values, self.size)
 
     def _prior(self, J0: Array, name: str) -> Array | None:
-        """The axes in which a link's prior is the unit matrix; None where there is none."""
+        """The axes in which a link's prior is the unit matrix; None if it has none."""
         if not J0[3, 3] > 0:
-            self.notes.append(f"the prior has no mass for link '{name}', which is left to the log")
+            self.notes.append(f"the prior has no mass for link '{name}', so only the log determines it")
             return None
         thick = _thick(J0)
         if np.abs(thick - J0).max() > 1e-9 * np.abs(J0).max():
             self.notes.append(
-                f"the prior of link '{name}' is a point or a plate and counts as {SMALLEST * 100:g} cm thick"
+                f"the prior of link '{name}' is a point mass or a plate and is treated as {SMALLEST * 100:g} cm thick"
             )
         return _unit_axes(thick)
 
     def _pseudo_inertia(self, i: int, inner: Array) -> tuple[Array, Array]:
-        """J of link i between inner and innerᵀ: (unknowns, 4, 4), and what does not depend on them."""
+        """J of link i between inner and innerᵀ: the coefficients of the unknowns (unknowns, 4, 4), and the constant part."""
         units = np.zeros((self.program.size, 4, 4))
         units[: len(self.size)] = np.tensordot(self.size[:, None] * self.links.coefficients[i].T, BASIS, 1)
         return inner @ units @ inner.T, inner @ entries(self.links.constants[i]) @ inner.T
 
     def _diverge(self, units: Array, constant: Array, first: int) -> None:
-        """(tr X − log det X) / deviation² of a link's pseudo-inertia X beside the prior's."""
+        """(tr X − log det X) / deviation² of a link's pseudo-inertia X relative to the prior's."""
         weight = 1.0 / self.belief.deviation**2
         self.program.slope += weight * np.trace(units, axis1=1, axis2=2)
         wide, fixed = np.zeros((len(units), 8, 8)), np.zeros((8, 8))
@@ -284,7 +287,7 @@ class ConsistentProblem:
         links = self.links
         for name, shape in bounds.items():
             if name not in links.names:
-                raise DalembertError(f"bounds name the link '{name}'; the moving links are {', '.join(links.names)}")
+                raise DalembertError(f"bounds contain the link '{name}'; the moving links are {', '.join(links.names)}")
             i = links.names.index(name)
             for Q in shape_forms(name, shape):
                 row = np.zeros((1, self.program.size))
@@ -297,19 +300,20 @@ def consistent(
     base: BaseParameters, R: Array, z: Array, belief: Belief, *, exactly: Array | None = None,
     levels: Array | None = None, kept: Sequence[int] = (),
 ) -> tuple[Array, Array, list[str]]:  # fmt: skip
-    """(φ (p,), the prior's curvature (p, p), notes): least squares R π_b ≈ z of unit noise, all links possible.
+    """(φ (p,), the prior's curvature (p, p), notes) of least squares R π_b ≈ z with unit noise and physically
+    consistent links.
 
-    With ``exactly`` the base parameters are given and only the nearest possible φ is sought. For ``levels`` and ``kept``
-    see :class:`ConsistentProblem`, which solves many of them.
+    With ``exactly`` the base parameters are given and only the nearest physically consistent φ is determined. For
+    ``levels`` and ``kept`` see :class:`ConsistentProblem`, which solves many of them.
     """
     problem = ConsistentProblem(base, belief, levels, kept, settled=exactly is not None)
     return problem.solve(R, z) if exactly is None else problem.exactly(exactly)
 
 
 def signed(base: BaseParameters, settled: bool = False) -> list[int]:
-    """The columns that cannot be negative: rotors have inertia, friction takes energy out, springs pull back.
+    """The columns that must be nonnegative: rotors have inertia, friction dissipates energy, springs pull back.
 
-    If ``settled``, only those that share a base parameter with others: what is settled by itself stays as it is.
+    If ``settled``, only those that share a base parameter with others: columns determined on their own are not changed.
     """
     alone = [base.independent[r] for r, row in enumerate(base.K) if np.count_nonzero(row) == 1] if settled else []
     return [k for k, parameter in enumerate(base.parameters.members) if parameter.signed and k not in alone]
@@ -321,7 +325,7 @@ def _unit_axes(J: Array) -> Array:
 
 
 def _reference(parameters: ParameterSet, own: Array) -> Array:
-    """J of the arm's own link, or of a usual body where that has no mass."""
+    """J of the arm's own link, or of a typical body if the link has no mass."""
     if own[0] > 0:
         return entries(own)
     usual = max(float(np.mean([float(body.inertia.mass) for body in parameters.arm.mechanism.tree.bodies])), 1e-3)
@@ -329,7 +333,7 @@ def _reference(parameters: ParameterSet, own: Array) -> Array:
 
 
 def _thick(J: Array) -> Array:
-    """J with second moments about the centre of mass of at least m·(3 cm)² each way."""
+    """J with second moments about the centre of mass of at least m·(3 cm)² in every direction."""
     m, h = J[3, 3], J[:3, 3]
     centre = J[:3, :3] - np.outer(h, h) / m
     values, vectors = np.linalg.eigh(centre)
@@ -340,7 +344,7 @@ def _thick(J: Array) -> Array:
 
 
 def shape_forms(name: str, shape: Any) -> list[Array]:
-    """Matrices Q with tr(QJ) ≥ 0 for every body inside the shape."""
+    """Matrices Q with tr(QJ) ≥ 0 for every body inside the region."""
 
     def form(weights: Array, centre: Array, constant: float) -> Array:
         # ∫ constant − Σ w_k (x_k − c_k)² dm
@@ -357,7 +361,9 @@ def shape_forms(name: str, shape: Any) -> list[Array]:
     if "box" in shape:
         low, high = (_three(name, x) for x in shape["box"])
         if not (high > low).all():
-            raise DalembertError(f"the box of link '{name}' has a side that is not above the other")
+            raise DalembertError(
+                f"the upper corner of the box of link '{name}' must exceed the lower one in all three coordinates"
+            )
         return [form(np.eye(3)[k], 0.5 * (low + high), 0.25 * float(high[k] - low[k]) ** 2) for k in range(3)]
     centre, radii = _three(name, shape["centre"]), _three(name, shape["radii"])
     if not (radii > 0).all():
@@ -368,5 +374,5 @@ def shape_forms(name: str, shape: Any) -> list[Array]:
 def _three(name: str, values: ArrayLike) -> Array:
     given = np.asarray(values, float)
     if given.shape != (3,) or not np.isfinite(given).all():
-        raise DalembertError(f"the bounds of link '{name}' need three finite numbers for a point")
+        raise DalembertError(f"each point in the bounds of link '{name}' must be three finite numbers")
     return given

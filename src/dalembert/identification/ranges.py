@@ -1,4 +1,4 @@
-"""Runs that leave the range of the motion from which an arm was identified: what is predicted there is extrapolated."""
+"""Runs that leave the range of the motion used for identification, where predictions are extrapolated."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from dalembert.logs.units import sliding_joints
 
 Array = NDArray[np.float64]
 
-BEYOND = 99.0  # percent: a run leaves a range by what so many of its samples stay below
-MOST = 2  # sentences for a run
+BEYOND = 99.0  # percentile of a run's samples that is compared with the range
+MOST = 2  # largest number of sentences per run
 
 
 class Extent(NamedTuple):
-    """A quantity of a motion, in words, in which unit, how far it may leave the range, and what is doubtful beyond.
+    """A quantity of a motion: its wording, its unit, the allowed excess over the range, and what is doubtful beyond it.
 
-    factor  of the largest value in the range, or of the width of the range of positions; slack in SI besides
+    factor  of the largest value in the range, or of the width of the range of positions; slack: an absolute allowance
+            in SI units
     """
 
     verb: str
@@ -34,10 +35,10 @@ class Extent(NamedTuple):
 
 QUANTITIES = {
     "qd": Extent("moves", "at up to", ("rad/s", "m/s"), 1.3, 0.02, "friction"),
-    "q": Extent("goes", "", ("rad", "m"), 0.25, 0.05, "all that depends on the pose"),
+    "q": Extent("goes", "", ("rad", "m"), 0.25, 0.05, "everything that depends on the pose"),
     "tau": Extent("has torques", "of up to", ("N m", "N"), 1.5, 0.1, "friction under load"),
     "qdd": Extent("accelerates", "at up to", ("rad/s²", "m/s²"), 1.5, 0.1, "inertia"),
-}  # the most doubtful first
+}  # the most critical first
 
 Motion = Mapping[str, Array]  # (M, n) of some of the quantities
 
@@ -60,13 +61,13 @@ def leaves_range(arm: Arm, source: str, run: Motion, training: Motion) -> list[s
 
 
 def _beyond_levels(run: Array, training: Array, quantity: Extent) -> Array:
-    """Above 1 where a joint leaves the range: (n,)."""
+    """The excess of each joint over the range: (n,), above 1 where it leaves the range."""
     level = np.percentile(np.abs(run), BEYOND, axis=0)
     return np.asarray(level / (quantity.factor * np.abs(training).max(axis=0) + quantity.slack))
 
 
 def _beyond_positions(run: Array, training: Array, quantity: Extent) -> Array:
-    """The same for a range that has two ends."""
+    """The same for a range with two ends."""
     low, high = training.min(axis=0), training.max(axis=0)
     least, most = np.percentile(run, (100.0 - BEYOND, BEYOND), axis=0)
     return np.asarray(np.maximum(low - least, most - high) / (quantity.factor * (high - low) + quantity.slack))

@@ -1,7 +1,7 @@
-"""An identification as a file: all that another program, another month or the next motion needs to know of it.
+"""The file of an identification: everything that another program, a later comparison or the next motion needs.
 
 ``dalembert identify --json`` and :meth:`Identification.save` write it, :func:`read_fit` reads it. The file is JSON with a
-``format`` and a ``version``; the reader takes nothing for granted, since a file may come from anywhere.
+``format`` and a ``version``; the reader checks every field, since a file may come from anywhere.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ Array = NDArray[np.float64]
 HANDS_ON = {"compare": "identification.comparison:comparison"}  # imported when it is first called
 
 FORMAT, VERSION = "dalembert identification", 1
-LARGEST = 16 << 20  # bytes of a file
+LARGEST = 16 << 20  # bytes, the largest file that is read
 SAME = 1e-6  # relative: combinations of parameters that differ by more belong to another geometry
-SYMMETRIC = 1e-6  # relative: what rounding may leave between two halves of a covariance
-FASTEST = 99.0  # percentile of |q̇| that stands for a joint's largest speed
+SYMMETRIC = 1e-6  # relative asymmetry of a covariance that rounding may cause
+FASTEST = 99.0  # percentile of |q̇| that is used as a joint's largest speed
 
 
 KINDS = {
@@ -55,10 +55,10 @@ KINDS = {
 @brief
 @dataclass(frozen=True, eq=False)
 class RunErrors:
-    """How well a fit predicts one run: relative errors of all joints and of each (n,), rms (n,) in N m or N.
+    """Prediction errors of a fit on one run: relative errors of all joints and of each (n,), rms (n,) in N m or N.
 
-    moving_error, resting_error   the relative error while joints move and while they rest; None where they never do
-    held                          the share of its dry friction that a joint at rest was predicted to keep
+    moving_error, resting_error   the relative error while joints move and while they rest; None if they never do
+    held                          the fraction of its dry friction that a joint at rest was predicted to hold
     """
 
     name: str
@@ -74,30 +74,30 @@ class RunErrors:
 
 @dataclass(frozen=True, eq=False)
 class FitRecord:
-    """What is kept of an identification in a file: parameters, their covariance, and what they are parameters of.
+    """The content of an identification file: parameters, their covariance, and the model that they belong to.
 
-    arm            its name; ``joint_names`` (n) and ``tree_joint_names`` (passive joints included) identify its geometry
-                   together with ``combinations``
-    names          of the base parameters (b,); ``formulas``: each as a sum of standard ones
-    parameters     (b,), ``covariance`` (b, b); zero rows for what the log does not determine (``unidentified``)
-    joints, units  of each base parameter, the joint of the tree from 0 (−1: none) and its term with a unit coefficient
+    arm            name of the arm; ``joint_names`` (n) and ``tree_joint_names`` (passive joints included) identify its
+                   geometry together with ``combinations``
+    names          of the base parameters (b,); ``formulas``: each as a sum of standard parameters
+    parameters     (b,), ``covariance`` (b, b); zero rows for parameters that the log does not determine (``unidentified``)
+    joints, units  for each base parameter, its joint of the tree from 0 (−1: none) and its term with a unit coefficient
                    (None for an inertia)
     combinations   K (b, p) with π_base = K π, over the standard parameters ``standard_names``
     friction_kinds, two_sided, offset
-                   of every joint of the tree: of "viscous" and "coulomb" those that count, whether Coulomb friction has a
-                   level for each direction, whether there is a constant torque
+                   for every joint of the tree: its friction, any of "viscous" and "coulomb"; whether Coulomb friction has
+                   one level per direction; whether there is a constant torque
     rotor, terms, drives, load_from
-                   the rest of the model, as :class:`ParameterSet` takes it
-    noise          σ_j (n,) of the kept residuals; ``correlation``: how many kept samples are worth one
+                   the rest of the model, as arguments of :class:`ParameterSet`
+    noise          σ_j (n,) of the kept residuals; ``correlation``: number of kept samples per independent sample
     rate           kept samples per second; ``cutoff`` of the low-pass (Hz)
-    speeds         (n,) the speed of each joint that 99 % of the samples do not exceed
-    error_scale    (b,) at least 1: what to multiply ``std`` with for the spread between folds, where there were folds
-    runs           errors on the identification run and on those of validation
+    speeds         (n,) 99th percentile of the speed of each joint
+    error_scale    (b,) at least 1: the factor on ``std`` that accounts for the spread between folds, if there were folds
+    runs           errors on the identification run and on the validation runs
     heated, mean_temperature
-                   joints whose friction depends on the temperature, and the mean of each joint's in the log (°C)
-    log_date       when the log's file was last changed (ISO 8601, UTC), where it came from a file
-    selection      what was chosen by cross-validation and all that was tried, as plain data; None where nothing was chosen
-    software       the version of dalembert that wrote it
+                   joints whose friction depends on the temperature, and the mean temperature of each joint in the log (°C)
+    log_date       when the log file was last changed (ISO 8601, UTC), if the log came from a file
+    selection      what was chosen by cross-validation and all that was tried, as plain data; None if nothing was chosen
+    software       the version of dalembert that wrote the file
 
     >>> import numpy as np, dalembert as da
     >>> arm = da.load("pendulum")
@@ -142,7 +142,7 @@ class FitRecord:
     unidentified: tuple[str, ...]
     runs: tuple[RunErrors, ...]
     gains: Array | None = None
-    formula_covariance: Array | None = None  # (b, b) by the formula for stationary residuals, of full rank
+    formula_covariance: Array | None = None  # (b, b) from the formula for stationary residuals, which has full rank
     error_scale: Array | None = None
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -155,12 +155,12 @@ class FitRecord:
 
     @property
     def n(self) -> int:
-        """How many joints q has."""
+        """The number of joints in q."""
         return len(self.joint_names)
 
     @cached_property
     def std(self) -> Array:
-        """Standard deviations (b,); infinite for what the log does not determine."""
+        """Standard deviations (b,); infinite for parameters that the log does not determine."""
         out = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
         out[[name in self.unidentified for name in self.names]] = np.inf
         return out
@@ -169,13 +169,13 @@ class FitRecord:
         words = f"{len(self.names)} base parameters, relative error {100 * self.runs[0].relative_error:.3g} %"
         return f"<FitRecord of {self.arm!r}: {words}>"
 
-    # -- the same parameters of an arm -------------------------------------------------------------
+    # -- the parameters for an arm -------------------------------------------------------------
 
     def parameter_set(self, arm: Arm) -> ParameterSet:
-        """The parameters that were looked for, of an arm with the same joints."""
+        """The parameter set of the fit, for an arm with the same joints."""
         if arm.joint_names != self.joint_names:
             raise DalembertError(
-                f"{self.source} is about arm '{self.arm}' with joints {_few(self.joint_names)}, and arm '{arm.name}' has "
+                f"{self.source} belongs to arm '{self.arm}' with joints {_few(self.joint_names)}, and arm '{arm.name}' has "
                 f"{_few(arm.joint_names)}; give the arm that was identified"
             )
         chosen = ParameterSet(
@@ -190,21 +190,22 @@ class FitRecord:
         return replace(chosen, only=self.standard_names, load_from=self.load_from)
 
     def base(self, arm: Arm) -> BaseParameters:
-        """The base parameters of this record, of an arm with the same geometry; a sentence where it has another."""
+        """The base parameters of this record, for an arm with the same geometry; a different geometry raises an error."""
         base = base_parameters(self.parameter_set(arm), self.tolerance)
         size = np.maximum(np.abs(self.combinations).max(initial=0.0), 1.0)
         if base.names != self.names or np.abs(base.K - self.combinations).max(initial=0.0) > SAME * size:
             raise DalembertError(
-                f"{self.source} is about an arm '{self.arm}' of another geometry: its {len(self.names)} base parameters are not "
-                f"the {base.rank} of arm '{arm.name}'; give the arm that was identified"
+                f"{self.source} belongs to an arm '{self.arm}' of another geometry: its {len(self.names)} base parameters differ "
+                f"from the {base.rank} of arm '{arm.name}'; give the arm that was identified"
             )
         return base
 
     def options(self, arm: Arm) -> dict[str, Any]:
-        """Keywords of :func:`dalembert.identify` that ask for the model, the cut-off and the estimator of this record.
+        """Keywords of :func:`dalembert.identify` that request the model, the cut-off and the estimator of this record.
 
-        ``da.identify(arm, log, **record.options(arm))`` chooses nothing. A prior that the selection chose, the arm's own
-        inertias, is among them; one that was given is not in a file and has to be given again, and so are bounds.
+        ``da.identify(arm, log, **record.options(arm))`` chooses nothing. A prior that the selection chose, the arm's
+        own inertias, is included; a prior that was given is not stored in the file and must be given again, and so must
+        bounds.
 
         >>> import numpy as np, dalembert as da
         >>> arm, t = da.load("pendulum"), np.arange(0, 20, 0.01)
@@ -215,7 +216,7 @@ class FitRecord:
         >>> again.names == fit.names, bool(np.allclose(again.parameters, fit.parameters))
         (True, True)
         """
-        self.parameter_set(arm)  # a sentence where the arm is another
+        self.parameter_set(arm)  # raises an error for a different arm
         places = dict(zip(arm.mechanism.actuated, arm.joint_names, strict=True))
         terms: dict[str, dict[str, list[dict[str, Any]]]] = {name: {} for name in arm.joint_names}
         for body, term in self.terms:
@@ -242,13 +243,13 @@ class FitRecord:
         return {"model": model, "filtering": filtering, "estimator": estimator, "selection": False}
 
     def compare(self, before: FitRecord | str | os.PathLike[str], *, level: float = 0.01) -> FitComparison:
-        """What changed since an earlier fit of the arm; see :meth:`Identification.compare`."""
+        """What has changed since an earlier fit of the arm; see :meth:`Identification.compare`."""
         return handed_on(HANDS_ON, "compare")(self, before, level=level)
 
     # -- the file ------------------------------------------------------------------------------------
 
     def written(self) -> dict[str, Any]:
-        """The record as plain data for JSON; what is infinite or no number is null."""
+        """The record as plain data for JSON; infinite and undefined numbers become null."""
         return {
             "format": FORMAT,
             "version": VERSION,
@@ -260,23 +261,23 @@ class FitRecord:
         }
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the record as JSON, whole or not at all; :func:`read_fit` reads it."""
+        """Write the record as JSON, atomically; :func:`read_fit` reads it."""
         write_json(path, self.written(), overwrite=overwrite)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> FitRecord:
-        """The record that a file holds; see :func:`read_fit`."""
+        """The record stored in a file; see :func:`read_fit`."""
         return read_fit(path)
 
 
-_TABLES = ("units", "terms", "drives", "runs", "source")  # fields that are not written as they are
+_TABLES = ("units", "terms", "drives", "runs", "source")  # fields that are converted before they are written
 _PLAIN = tuple(entry.name for entry in fields(FitRecord) if entry.name not in _TABLES)
 
 
 def read_fit(path: str | os.PathLike[str]) -> FitRecord:
     """The :class:`FitRecord` in a file that ``fit.save(…)`` or ``dalembert identify --json`` wrote.
 
-    A file of more than 16 MiB, or one that is no such record, is refused in one sentence.
+    A file of more than 16 MiB, or one that is not such a record, raises an error of one sentence.
 
     >>> import tempfile, numpy as np, dalembert as da
     >>> arm = da.load("pendulum")
@@ -303,7 +304,7 @@ def read_fit(path: str | os.PathLike[str]) -> FitRecord:
 
 
 def as_record(source: Identification | FitRecord | str | os.PathLike[str]) -> FitRecord:
-    """The record of a fit, of itself, or of a file."""
+    """The record of a fit, of a record itself, or of a file."""
     if isinstance(source, FitRecord):
         return source
     if isinstance(source, str | os.PathLike):
@@ -311,20 +312,20 @@ def as_record(source: Identification | FitRecord | str | os.PathLike[str]) -> Fi
     record = getattr(source, "record", None)
     if not isinstance(record, FitRecord):
         raise DalembertError(
-            f"this is a {type(source).__name__}; give an identification, a FitRecord or the path of a file of "
+            f"the fit is a {type(source).__name__}; give an identification, a FitRecord or the path of a file of "
             "'dalembert identify --json'"
         )
     return record
 
 
 def record_of(fit: Identification) -> FitRecord:
-    """What of an identification is kept in a file."""
+    """The record of an identification, for its file."""
     base, ready, arm = fit.base, fit.run.conditioned, fit.before
     parameters = base.parameters
     if parameters.extra:
         raise DalembertError(
-            f"parameter '{parameters.extra[0].name}' is a column of a caller's own, which no file can hold; leave extra columns "
-            "out, or make them terms"
+            f"parameter '{parameters.extra[0].name}' belongs to a user-defined column, which cannot be stored in a file; leave "
+            "extra columns out, or make them terms"
         )
     members, bodies = [parameters.members[k] for k in base.independent], range(arm.mechanism.tree.n)
     return FitRecord(
@@ -364,7 +365,7 @@ def kind_of_parameter(record: FitRecord, k: int) -> str:
 
 
 def same_parameter(a: FitRecord, b: FitRecord, name: str) -> bool:
-    """Whether a name stands for the same combination of the same terms in both."""
+    """Whether a name denotes the same combination of the same terms in both."""
     if name not in a.names or name not in b.names:
         return False
     i, j = a.names.index(name), b.names.index(name)
@@ -376,7 +377,7 @@ def same_parameter(a: FitRecord, b: FitRecord, name: str) -> bool:
 
 
 def fit_as_json(fit: Identification) -> dict[str, Any]:
-    """Every number of an identification: its record, and what is known of the calibrated arm."""
+    """Every number of an identification: its record, and the properties of the calibrated arm."""
     return {
         **fit.record.written(),
         **({} if fit.folds is None else {"folds": fit.folds.written()}),
@@ -388,14 +389,14 @@ def fit_as_json(fit: Identification) -> dict[str, Any]:
 
 
 def write_json(path: str | os.PathLike[str], plain: Mapping[str, Any], *, overwrite: bool) -> None:
-    """Plain data as JSON, a line for every key and every row of a matrix."""
+    """Plain data as JSON, with one line per key and per row of a matrix."""
     with whole_file(path, overwrite=overwrite) as file:
         lines = [f" {json.dumps(key)}: {_value_text(value)}" for key, value in plain.items()]
         file.write("{\n" + ",\n".join(lines) + "\n}\n")
 
 
 def _value_text(value: Any) -> str:
-    """A value on one line; a list of lists or of tables with one of them on each."""
+    """A value on one line; a list of lists or tables has one line per entry."""
     if isinstance(value, list) and value and isinstance(value[0], list | dict):
         return "[\n" + ",\n".join(f"  {json.dumps(x, ensure_ascii=False, allow_nan=False)}" for x in value) + "\n ]"
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
@@ -406,7 +407,7 @@ def _errors(run: PredictedRun) -> RunErrors:
 
 
 def _date_of(sources: Sequence[str]) -> str | None:
-    """When the last of some files was changed; None where one is no file."""
+    """When the most recent of some files was changed; None if one of them is not a file."""
     try:
         last = max(os.stat(source).st_mtime for source in sources)
     except (OSError, ValueError):
@@ -419,7 +420,7 @@ def _few(names: Sequence[str]) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Arrays as lists, and null for what JSON has no number for."""
+    """Arrays as lists, and null for numbers that JSON does not have."""
     if isinstance(value, np.ndarray | np.generic):
         return plain(value.tolist())
     if isinstance(value, Mapping):
@@ -430,17 +431,17 @@ def plain(value: Any) -> Any:
 
 
 def _numbers_of(term: Term) -> dict[str, Any]:
-    """All numbers of a term by name, as :meth:`Term.read` takes them, whatever robot files leave out."""
+    """All numbers of a term by name, as :meth:`Term.read` takes them, including those that robot files omit."""
     values = {entry.name: plain(getattr(term, entry.name)) for entry in term.numbers()}
     return values if term.physical else {**values, "physical": False}
 
 
 def _no_constant(word: str) -> float:
-    raise ValueError(f"{word} is no number of JSON")
+    raise ValueError(f"{word} is not a JSON number")
 
 
 class _RecordReader:
-    """The fields of a file, one after the other, each checked for what it must be."""
+    """The fields of a file, read one by one, each checked for its type and range."""
 
     def __init__(self, where: str, whole: Any) -> None:
         self.where, self.whole = where, whole
@@ -458,13 +459,15 @@ class _RecordReader:
                 f"joint_names has {n} names and tree_joint_names {len(tree)}; an arm has at least one joint"
             )
         if len(set(names)) < b:
-            raise self.wrong("names has a name twice; every base parameter has its own")
+            raise self.wrong("names contains a name twice; the names of base parameters must be unique")
         covariance = self.numbers("covariance", b, b)
         size = float(np.abs(covariance[np.isfinite(covariance)]).max(initial=0.0))
         if not np.allclose(covariance, covariance.T, rtol=0, atol=SYMMETRIC * size, equal_nan=True):
-            raise self.wrong("covariance is not symmetric; no covariance is like this")
+            raise self.wrong("covariance is not symmetric; the file is damaged")
         if (np.diag(covariance) < 0).any():
-            raise self.wrong("covariance has a negative number on its diagonal; no variance is negative")
+            raise self.wrong(
+                "covariance has a negative number on its diagonal; variances are at least 0, so the file is damaged"
+            )
         joints = self.joint_numbers("joints", b, len(tree))
         return FitRecord(
             arm=self.word("arm"), joint_names=joint_names, tree_joint_names=tree, method=self.word("method"),
@@ -490,15 +493,15 @@ class _RecordReader:
 
     def _check_format(self) -> None:
         if not isinstance(self.whole, dict):
-            raise self.wrong("this is no result of an identification; give a file of 'dalembert identify --json'")
+            raise self.wrong("this is not the result of an identification; give a file of 'dalembert identify --json'")
         if self.whole.get("format") != FORMAT:
             older = {"names", "parameters", "std"} <= self.whole.keys()
             if older:
                 raise self.wrong(
-                    "this result was written by an older dalembert, without the covariance that is needed; write it again with "
+                    "this result was written by an older dalembert, without the covariance that is needed; create it again with "
                     "'dalembert identify --json'"
                 )
-            raise self.wrong("this is no result of an identification; give a file of 'dalembert identify --json'")
+            raise self.wrong("this is not the result of an identification; give a file of 'dalembert identify --json'")
         version = self.get("version")
         if isinstance(version, bool) or not isinstance(version, int) or version < 1:
             raise self.wrong(f"version is {_short(version)}; it must be a whole number from 1 to {VERSION}")
@@ -515,14 +518,14 @@ class _RecordReader:
         return self.whole[key]
 
     def heated(self, n: int) -> tuple[int, ...]:
-        """The joints whose friction depends on the temperature; files of before have none."""
+        """The joints whose friction depends on the temperature; older files have none."""
         joints = self.whole.get("heated", [])
         if not isinstance(joints, list) or not all(type(j) is int and 0 <= j < n for j in joints):
             raise self.wrong(f"heated is {_short(joints)}; it must be a list of whole numbers from 0 to {n - 1}")
         return tuple(joints)
 
     def selection(self) -> Mapping[str, Any] | None:
-        """What was chosen and tried; a file of before, or of a fit with nothing chosen, has none."""
+        """What was chosen and tried; None in older files and for a fit in which nothing was chosen."""
         given = self.whole.get("selection")
         if given is None:
             return None
@@ -530,7 +533,7 @@ class _RecordReader:
             raise self.wrong(f"selection is {_short(given)}; it must be a table or null")
         inside = _RecordReader(f"{self.where}: selection", given)
         if unknown := [name for name in inside.words("chosen") if name not in CHOICES]:
-            raise inside.wrong(f"chosen names '{unknown[0]}'; it must be of {', '.join(CHOICES)}")
+            raise inside.wrong(f"chosen contains '{unknown[0]}'; it must be one of {', '.join(CHOICES)}")
         inside.words("sentences")
         for key in ("error", "plain_error", "band"):
             inside.number(key)
@@ -543,7 +546,7 @@ class _RecordReader:
             estimator.positive("prior_deviation")
             if estimator.get("prior_kind") not in (None, "entropic", "euclidean"):
                 raise estimator.wrong(
-                    f"prior_kind is {_short(given['estimator']['prior_kind'])}; it can be entropic or euclidean"
+                    f"prior_kind is {_short(given['estimator']['prior_kind'])}; it must be 'entropic' or 'euclidean'"
                 )
         for trial in inside.tables("trials"):
             tried = _RecordReader(f"{self.where}: selection: trials", trial)
@@ -557,17 +560,17 @@ class _RecordReader:
     def word(self, key: str) -> str:
         value = self.get(key)
         if not isinstance(value, str):
-            raise self.wrong(f"{key} is {_short(value)}; it must be text")
+            raise self.wrong(f"{key} is {_short(value)}; it must be a string")
         return value
 
     def words(self, key: str, count: int | None = None, known: Sequence[str] | None = None) -> tuple[str, ...]:
         value = self.get(key)
         if not isinstance(value, list) or not all(isinstance(x, str) for x in value):
-            raise self.wrong(f"{key} is {_short(value)}; it must be a list of texts")
+            raise self.wrong(f"{key} is {_short(value)}; it must be a list of strings")
         if count is not None and len(value) != count:
             raise self.wrong(f"{key} has {len(value)} entries; it must have {count}, one for each base parameter")
         if known is not None and (unknown := [x for x in value if x not in known]):
-            raise self.wrong(f"{key} names '{unknown[0]}', which is not among the base parameters")
+            raise self.wrong(f"{key} contains '{unknown[0]}', which is not among the base parameters")
         return tuple(value)
 
     def flag(self, key: str) -> bool:
@@ -579,14 +582,14 @@ class _RecordReader:
     def flags(self, key: str, count: int) -> tuple[bool, ...]:
         value = self.get(key)
         if not isinstance(value, list) or len(value) != count or not all(isinstance(x, bool) for x in value):
-            raise self.wrong(f"{key} is {_short(value)}; it must be {count} times true or false")
+            raise self.wrong(f"{key} is {_short(value)}; it must be a list of {count} values true or false")
         return tuple(value)
 
     def frictions(self, count: int) -> tuple[tuple[str, ...], ...]:
         value = self.get("friction_kinds")
         if not isinstance(value, list) or len(value) != count or not all(_is_friction(x) for x in value):
             raise self.wrong(
-                f"friction_kinds is {_short(value)}; it must be {count} lists, each of {' and '.join(FRICTION)} or empty"
+                f"friction_kinds is {_short(value)}; it must be a list of {count} lists, each with any of {' and '.join(FRICTION)}, or empty"
             )
         return tuple(map(tuple, value))
 
@@ -621,7 +624,7 @@ class _RecordReader:
     def finite(self, key: str, *shape: int) -> Array:
         out = self.numbers(key, *shape)
         if np.isnan(out).any():
-            raise self.wrong(f"{key} has null where a number is needed")
+            raise self.wrong(f"{key} contains null where a number is needed")
         return out
 
     def number(self, key: str) -> float:
@@ -692,7 +695,7 @@ class _RecordReader:
         for table in self.tables("runs"):
             name = table.get("name")
             if not isinstance(name, str):
-                raise self.wrong(f"runs has the name {_short(name)}; it must be text")
+                raise self.wrong(f"runs has the name {_short(name)}; it must be a string")
             error, joints, rms = (table.get(key) for key in ("relative_error", "joint_errors", "rms"))
             whole = math.nan if error is None else self._number("relative_error", error)
             errors, sizes = (
@@ -700,17 +703,17 @@ class _RecordReader:
             )
             out.append(RunErrors(name, whole, errors, sizes, **self._at_rest(table, n)))
         if not out:
-            raise self.wrong("runs is empty; a result has at least the run that it was identified on")
+            raise self.wrong("runs is empty; a result has at least the identification run")
         return tuple(out)
 
     def _at_rest(self, table: Mapping[str, Any], n: int) -> dict[str, Any]:
-        """Errors moving and at rest, and the share of friction held there; a file may be without them."""
+        """Errors while moving and at rest, and the fraction of friction held at rest; older files lack them."""
         out: dict[str, Any] = {}
         for key in ("moving_error", "resting_error", "held"):
             if table.get(key) is not None:
                 out[key] = self._number(key, table[key])
         if not 0 <= out.get("held", 0.0) <= 1:
-            raise self.wrong(f"runs: held is {out['held']:g}; it is a share of the friction, from 0 to 1")
+            raise self.wrong(f"runs: held is {out['held']:g}; it must be a fraction of the friction, from 0 to 1")
         for key in ("moving_joint_errors", "resting_joint_errors"):
             given = table.get(key) or []
             if not isinstance(given, list) or len(given) not in (0, n):
@@ -733,6 +736,6 @@ def _is_index(x: Any, low: int, end: int) -> bool:
 
 
 def _short(value: Any) -> str:
-    """A value in a sentence."""
+    """A value, abbreviated for a message."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 40 else text[:36] + " …"

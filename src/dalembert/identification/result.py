@@ -1,4 +1,4 @@
-"""What an identification found: the parameters with their errors, how well they predict, and the calibrated arm."""
+"""The result of an identification: parameters with their errors, prediction errors, and the calibrated arm."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from dalembert.identification.record import FitRecord
     from dalembert.identification.selected import Selection
 
-# what the methods of an identification hand on to, by the modules that do it: imported when one is first called
+# the modules that implement methods of an identification, imported when one of them is first called
 HANDS_ON = {
     "plot": "report.identification:identification_figure",
     "_repr_html_": "report.notebook:fit_html",
@@ -42,22 +42,22 @@ HANDS_ON = {
 }
 Array = NDArray[np.float64]
 
-POSES = 10_000  # at which B(q) is looked at
-RESTS = 3  # fewer of them do not tell how much friction is held at rest
-SLIGHT = 1e-6  # of what is left at rest: dry friction below it, of joints whose friction turns over gradually, is none
+POSES = 10_000  # random poses at which B(q) is checked
+RESTS = 3  # minimum number of rests from which the held friction is estimated
+SLIGHT = 1e-6  # of the residual at rest: smaller dry friction, as of gradual Coulomb friction, counts as none
 
 
 class IdentificationWarning(UserWarning):
-    """Something about a log or a fit that its user should know before trusting it."""
+    """A property of a log or a fit that the user should know before trusting the result."""
 
 
 @brief
 @dataclass(frozen=True, eq=False)
 class PredictedRun:
-    """Measured and predicted torques of one run at the kept instants: t (M,), measured and predicted (M, n).
+    """Measured and predicted torques of one run at the kept samples: t (M,), measured and predicted (M, n).
 
-    held   the share of its dry friction that a joint at rest was predicted to keep in the direction of its last motion
-    notes  where it leaves the range of the motion from which the parameters are
+    held   the fraction of the dry friction that a joint at rest is predicted to hold in the direction of its last motion
+    notes  where the run leaves the range of the motion from which the parameters were identified
     """
 
     name: str
@@ -70,12 +70,12 @@ class PredictedRun:
 
     @cached_property
     def residual(self) -> Array:
-        """Measured minus predicted."""
+        """Measured minus predicted torques (N m): (M, n)."""
         return self.measured - self.predicted
 
     @property
     def resting(self) -> NDArray[np.bool_]:
-        """Which joints rest at the kept instants: (M, n); see :mod:`dalembert.logs.rest`."""
+        """Which joints are at rest at the kept samples: (M, n); see :mod:`dalembert.logs.rest`."""
         return self.conditioned.resting
 
     @property
@@ -85,32 +85,33 @@ class PredictedRun:
 
     @property
     def joint_errors(self) -> Array:
-        """The same for each joint: (n,)."""
+        """The relative error of each joint over the run: (n,)."""
         return np.linalg.norm(self.residual, axis=0) / np.maximum(np.linalg.norm(self.measured, axis=0), 1e-300)
 
     @property
     def moving_error(self) -> float | None:
-        """The relative error over the instants at which a joint moves, of all joints; None where none ever moves."""
+        """The relative error of all joints over the samples at which they move; None if no joint ever moves."""
         return self._error_where(~self.resting)
 
     @property
     def resting_error(self) -> float | None:
-        """The relative error over the instants at which a joint rests, of all joints; None where none ever rests."""
+        """The relative error of all joints over the samples at which they are at rest; None if no joint ever rests."""
         return self._error_where(self.resting)
 
     @property
     def moving_joint_errors(self) -> tuple[float | None, ...]:
-        """:attr:`moving_error` of each joint."""
+        """:attr:`moving_error` of each joint: (n,)."""
         return tuple(self._error_where(~self.resting, j) for j in range(self.measured.shape[1]))
 
     @property
     def resting_joint_errors(self) -> tuple[float | None, ...]:
-        """:attr:`resting_error` of each joint."""
+        """:attr:`resting_error` of each joint: (n,)."""
         return tuple(self._error_where(self.resting, j) for j in range(self.measured.shape[1]))
 
     @property
     def error_table(self) -> tuple[tuple[str, float | None, tuple[float | None, ...]], ...]:
-        """(which instants, relative error of all joints, of each joint): all, and where a joint rests, moving and at rest too."""
+        """(samples, relative error of all joints, of each joint) for all samples and, if a joint rests, for moving and
+        at rest."""
         whole = ("all", self.relative_error, tuple(map(float, self.joint_errors)))
         if not self.resting.any():
             return (whole,)
@@ -133,7 +134,7 @@ class PredictedRun:
 @brief
 @dataclass(frozen=True, eq=False)
 class SolvedEquations:
-    """The equations of a fit: those of every joint, or of energy, their weights, and the base parameters that were not free."""
+    """The equations of a fit, of every joint or of the energy, their weights, and the base parameters that were held fixed."""
 
     joints: JointTriangles
     weights: Array
@@ -142,25 +143,25 @@ class SolvedEquations:
 
 @dataclass(frozen=True, eq=False)
 class Identification:
-    """The parameters of an arm as its motion tells them.
+    """The identified parameters of an arm, with their errors.
 
     parameters     π_base (b,); ``names`` and ``formulas`` say what each is
-    std            their standard deviations, from fits that leave out one block of time each: autocorrelation of the
-                   residuals, their changing size and their correlation between joints count, and the unknown lag
-    condition      of Ȳ in the base columns, unweighted
+    std            their standard deviations, from fits that leave out one block of time each: they account for
+                   autocorrelated residuals of changing size, correlation between joints, and the unknown lag
+    condition      condition number of Ȳ in the base columns, unweighted
     noise          σ_j, the standard deviation of the kept residuals of each joint (N m)
-    correlation    how many kept samples of each joint's residual are worth one
+    correlation    number of kept samples of each joint that count as one independent sample
     essential      the base parameters that the log needs, by name
     unidentified   base parameters that the log does not determine; they keep the arm's own value
-    run            the run it was identified on; ``validation`` are the others
-    selection      what was chosen by cross-validation, what was tried and why the winner won; None where nothing was
-    folds          the cross-validation, where it was asked for (``folds=5``)
-    gains          factors of the measured torques, where total least squares found them, with ``gains_std``
-    lag            how much later the measured torques are than the positions (s); in ``run`` they are moved back by it
+    run            the run used for the identification; ``validation`` holds the others
+    selection      what was chosen by cross-validation, what was tried and why the winner won; None if nothing was chosen
+    folds          the cross-validation, if requested (``folds=5``)
+    gains          factors of the measured torques identified by total least squares, with ``gains_std``
+    lag            delay of the measured torques behind the positions (s); in ``run`` it is compensated
     blocks         the equations by blocks of time, for :meth:`bootstrap`
     solved         the equations of every joint as they were solved, with their weights
-    payload_com    (3,) m, the centre of mass of the payload that is known by its mass alone, with ``payload_com_std``; NaN
-                   where the motion does not show it
+    payload_com    (3,) m, the centre of mass of a payload of which only the mass is known, with ``payload_com_std``; NaN
+                   where the motion does not determine it
     """
 
     before: Arm
@@ -192,7 +193,7 @@ class Identification:
     reading: Mapping[str, Any] = field(default_factory=dict)
     conditioning: Mapping[str, Any] = field(default_factory=dict)
     formula_covariance: Array | None = (
-        None  # by the formula for stationary residuals: of full rank, as no jackknife need be
+        None  # from the formula for stationary residuals, which has full rank; a jackknife estimate may not have it
     )
 
     @property
@@ -202,12 +203,12 @@ class Identification:
 
     @property
     def formulas(self) -> tuple[str, ...]:
-        """Each base parameter as a sum of standard ones."""
+        """Each base parameter as a sum of standard parameters."""
         return self.base.formulas
 
     @cached_property
     def std(self) -> Array:
-        """Standard deviations (b,); infinite for what the log does not determine."""
+        """Standard deviations (b,); infinite for parameters that the log does not determine."""
         out = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
         out[[name in self.unidentified for name in self.names]] = np.inf
         return out
@@ -224,16 +225,16 @@ class Identification:
 
     @property
     def validation_error(self) -> float | None:
-        """The same on the (first) validation run."""
+        """‖τ_measured − τ_predicted‖ / ‖τ_measured‖ on the first validation run."""
         return self.validation[0].relative_error if self.validation else None
 
     # -- using it --------------------------------------------------------------------------------
 
     def torque(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, temperature: ArrayLike | None = None) -> Array:
-        """τ (N, n) of states, with everything that was identified: further terms and shared drives too.
+        """τ (N, n) at given states, with everything that was identified, including further terms and shared drives.
 
-        temperature  of the joints (°C), (N, n), (n,) or one number; the mean of the log unless given. It counts where friction
-                     was identified with it (``terms=["temperature"]``)
+        temperature  of the joints (°C), (N, n), (n,) or one number; by default the mean of the log. It is used if friction was
+                     identified with it (``terms=["temperature"]``)
         """
         q, qd, qdd = map(double, ("q", "qd", "qdd"), (q, qd, qdd))
         if temperature is not None:
@@ -242,7 +243,7 @@ class Identification:
 
     @property
     def temperature_slopes(self) -> dict[str, tuple[float, float, float]]:
-        """By joint: T̄ (°C), and what a kelvin above it adds to viscous (N m s/rad) and to Coulomb friction (N m)."""
+        """Per joint: T̄ (°C), and the change per K of viscous friction (N m s/rad) and Coulomb friction (N m)."""
         parameters, values = self.base.parameters, dict(zip(self.names, self.parameters.tolist(), strict=True))
         slopes = {}
         for j in parameters.heated:
@@ -251,16 +252,17 @@ class Identification:
         return slopes
 
     def torque_of(self, piece: Stretch) -> Array:
-        """τ (N, n) along a stretch of a conditioned log; a joint at rest keeps :attr:`held_friction` of its dry friction."""
+        """τ (N, n) along a section of a conditioned log; a joint at rest holds :attr:`held_friction` of its dry friction."""
         tau = self.base.felt.torque(self.parameters, *piece.states, piece.temperature)
         return tau - (1.0 - self.held_friction) * _kept_at_rest(self.base, self.parameters, piece)
 
     @property
     def held_friction(self) -> float:
-        """The share, 0 to 1, of its dry friction that a joint at rest keeps in the direction of its last motion.
+        """The fraction, 0 to 1, of its dry friction that a joint at rest holds in the direction of its last motion.
 
-        At rest friction is anything between its two levels, as the controller leaves it. The rests of the identification run
-        tell the share, as far as they agree, see :func:`held_share`; without them it is 0, the middle of both levels.
+        At rest, friction takes any value between its two levels, depending on the controller. The rests of the
+        identification run determine the fraction as far as they agree, see :func:`held_share`; without rests it is 0,
+        the middle of both levels.
         """
         return self.run.held
 
@@ -268,9 +270,9 @@ class Identification:
         """The torques (N, n) of any run, at every row of the log; the log need not have torques.
 
         Positions and velocities are conditioned as for the fit (the same cut-off), torques are not
-        filtered. A joint at rest keeps :attr:`held_friction` of its dry friction, whatever the sign of its noise. Rows
-        that hold no numbers get what their neighbours in time say; fewer than ten samples between two gaps are too few,
-        and get NaN. A run that leaves the range of the motion of the fit is warned of.
+        filtered. A joint at rest holds :attr:`held_friction` of its dry friction, whatever the sign of its velocity noise.
+        Rows with invalid values are interpolated from their neighbours in time; a section of fewer than ten samples between
+        two gaps is too short and yields NaN. A warning is issued if the run leaves the range of the motion of the fit.
 
         >>> import numpy as np, dalembert as da
         >>> arm, t = da.load("pendulum"), np.arange(0, 20, 0.01)
@@ -286,18 +288,18 @@ class Identification:
         return np.concatenate([self._predicted(part) for part in whole.separate])
 
     def _without_temperature(self, log: Log) -> list[str]:
-        """A sentence about each run that lacks the temperature which the friction depends on."""
+        """One sentence for each run that lacks the temperature on which the friction depends."""
         if not self.base.parameters.heated:
             return []
         mean = ", ".join(f"{x:.3g}" for x in self.base.parameters.usual_temperature)
         return [
-            f"{part.source}: it has no temperature; the mean of the training log, {mean} °C, is taken"
+            f"{part.source}: it has no temperature; the mean of the training log, {mean} °C, is used"
             for part in log.separate
             if part.temperature is None
         ]
 
     def _predicted(self, whole: Log) -> Array:
-        """The torques of one run, or of several in one file, at every row."""
+        """The torques at every row of one run, or of several runs in one file."""
         t = whole.t if whole.instants is None else whole.instants
         kept = np.arange(len(whole)) if whole.kept is None else whole.kept
         out = np.full((len(t), self.before.n), np.nan)
@@ -320,7 +322,7 @@ class Identification:
         return out if self.gains is None else out / self.gains
 
     def evaluate(self, log: Source, **reading: Any) -> PredictedRun:
-        """Measured against predicted on another run, conditioned as for the fit.
+        """Measured and predicted torques of another run, conditioned as for the fit.
 
         >>> import numpy as np, dalembert as da
         >>> arm, t = da.load("pendulum"), np.arange(0, 20, 0.01)
@@ -334,7 +336,7 @@ class Identification:
         return self.judged(self._read(log, **reading))
 
     def judged(self, log: Log) -> PredictedRun:
-        """The same of a log that was read already."""
+        """Measured and predicted torques of a log that has been read."""
         ready = condition(log, **{**self.conditioning, "cutoff": self.run.conditioned.cutoff})
         ready = replace(ready, notes=(*ready.notes, *self._without_temperature(log)))
         ready = ready.earlier_torques(self.lag)
@@ -344,14 +346,14 @@ class Identification:
 
     @cached_property
     def _range(self) -> dict[str, Array]:
-        """The motion and the torques of the run it was identified on."""
+        """The motion and the torques of the identification run."""
         return {**_motion(self.run.conditioned), "tau": self.run.measured}
 
     def bootstrap(self, count: int = 200, seed: int = 0) -> Array:
-        """The covariance (b, b) of the parameters by a block bootstrap, which checks ``covariance``.
+        """The covariance (b, b) of the parameters from a block bootstrap, as a check of ``covariance``.
 
-        The log is drawn again ``count`` times from moving blocks of itself, each long enough that the residuals forget what
-        was before. No equation is made again: sums over segments of time are all that a fit needs.
+        The log is resampled ``count`` times from moving blocks that are longer than the memory of the residuals. No
+        equation is set up again: a fit only needs sums over segments of time.
 
         >>> import numpy as np, dalembert as da
         >>> arm, t = da.load("pendulum"), np.arange(0, 40, 0.01)
@@ -365,13 +367,13 @@ class Identification:
         if self.blocks is None:
             kind = "physically consistent" if self.physical else f"'{self.method}'"
             raise DalembertError(
-                f"the bootstrap draws equations of least squares again, and this fit is {kind}; identify with method='ordinary', "
-                "'weighted' or 'reweighted' and physical=False"
+                f"the bootstrap resamples the equations of least squares, and this fit is {kind}; identify with "
+                "method='ordinary', 'weighted' or 'reweighted' and physical=False"
             )
         return self.blocks.bootstrap(count, seed)
 
     def _read(self, log: Any, torque_needed: bool = True, **reading: Any) -> Log:
-        own = {key: value for key, value in self.reading.items() if key != "episodes"}  # those of another log
+        own = {key: value for key, value in self.reading.items() if key != "episodes"}  # they belong to another log
         options = {**own, **reading}
         if isinstance(log, Mapping):
             if "current" not in log:
@@ -391,7 +393,7 @@ class Identification:
 
     @property
     def full(self) -> Array:
-        """φ (p,): a full parameter set with these base parameters, the nearest to the arm's own."""
+        """φ (p,): the full parameter set with these base parameters that is nearest to the arm's own."""
         return self._full[0]
 
     @cached_property
@@ -411,12 +413,12 @@ class Identification:
 
     @property
     def arm_notes(self) -> tuple[str, ...]:
-        """What no mechanism can have of this identification, or no robot, one sentence each."""
+        """What cannot be realised by a mechanism or stored in a robot file, one sentence each."""
         return tuple(self._calibrated[1])
 
     @cached_property
     def smallest_inertia(self) -> float:
-        """The smallest eigenvalue of B(q) of the identified parameters over 10,000 random poses."""
+        """The smallest eigenvalue of B(q) with the identified parameters over 10,000 random poses."""
         q, _, _ = random_states(self.before, POSES, seed=1)
         still = np.zeros_like(q)
         at_rest = self.torque(q, still, still)
@@ -432,21 +434,21 @@ class Identification:
     def plot(self, run: PredictedRun | None = None) -> Figure:
         """A matplotlib Figure: measured and predicted torques of every joint and their difference, over time.
 
-        run  the identification run unless given; one of ``.validation``, or what :meth:`evaluate` gives
+        run  the identification run by default; otherwise one of ``.validation``, or a result of :meth:`evaluate`
         """
         return handed_on(HANDS_ON, "plot")(self, run)
 
     @cached_property
     def record(self) -> FitRecord:
-        """What is kept of it in a file: parameters, covariance, model, errors; see :class:`dalembert.FitRecord`."""
+        """The content of its file: parameters, covariance, model, errors; see :class:`dalembert.FitRecord`."""
         from dalembert.identification.record import record_of
 
         return record_of(self)
 
     def save(self, path: str | os.PathLike[str], compared: FitTrend | None = None, *, overwrite: bool = False) -> None:
-        """Write every number as JSON, as ``dalembert identify --json`` does; :func:`dalembert.read_fit` reads it.
+        """Write all numbers as JSON, as ``dalembert identify --json`` does; :func:`dalembert.read_fit` reads the file.
 
-        compared  what :func:`dalembert.compare_fits` gives, to be written too
+        compared  a result of :func:`dalembert.compare_fits`, which is written too
 
         >>> import numpy as np, dalembert as da
         >>> arm, t = da.load("pendulum"), np.arange(0, 20, 0.01)
@@ -467,10 +469,11 @@ class Identification:
     def compare(
         self, before: Identification | FitRecord | str | os.PathLike[str], *, level: float = 0.01
     ) -> FitComparison:
-        """What changed since another identification of the arm: a :class:`FitComparison` with its sentences and tests.
+        """What has changed since an earlier identification of the arm: a :class:`FitComparison` with its sentences and
+        tests.
 
-        before  an identification, what :func:`dalembert.read_fit` gives, or a file of :meth:`save`
-        level   the chance of calling anything changed where nothing is, for all tests together
+        before  an identification, a result of :func:`dalembert.read_fit`, or a file of :meth:`save`
+        level   probability of reporting any change although nothing has changed, over all tests together
 
         >>> import numpy as np, dalembert as da
         >>> arm, t, rng = da.load("pendulum"), np.arange(0, 20, 0.01), np.random.default_rng(0)
@@ -503,10 +506,11 @@ def make_run(
     base: BaseParameters, values: Array, ready: Conditioned, gains: Array | None = None, held: float | None = None,
     predicted: Array | None = None,
 ) -> PredictedRun:  # fmt: skip
-    """A run's torques, measured and predicted, both through the same low-pass.
+    """Measured and predicted torques of a run, both through the same low-pass.
 
-    held       the share of its dry friction that a joint at rest keeps; unless given, that which explains this run best
-    predicted  (M, n) the low-passed torques of ``values``, where they are known already
+    held       the fraction of its dry friction that a joint at rest holds; by default the one that explains this run
+    best
+    predicted  (M, n) the low-passed torques of ``values``, if they are already known
     """
     if predicted is None:
         predicted = ready.thinned(lambda piece: base.felt.torque(values, *piece.states, piece.temperature))
@@ -520,7 +524,7 @@ def make_run(
 
 
 def _kept_at_rest(base: BaseParameters, values: Array, piece: Stretch) -> Array:
-    """The torque (N, n) of dry friction that joints at rest have if all of it stays in the direction of the last motion."""
+    """The dry friction torque (N, n) of joints at rest if all of it stays in the direction of the last motion."""
     out = np.zeros(piece.q.shape)
     rows = np.flatnonzero(piece.resting.any(axis=1))
     if piece.rest is not None and len(rows):
@@ -533,11 +537,11 @@ def _kept_at_rest(base: BaseParameters, values: Array, piece: Stretch) -> Array:
 
 
 def held_share(residual: Array, friction: Array, resting: NDArray[np.bool_]) -> float:
-    """The share, 0 to 1, of ``friction`` (M, n) that joints at rest have, given what is left with all of it.
+    """The fraction, 0 to 1, of ``friction`` (M, n) that joints at rest hold, from the residuals with all of it held.
 
-    Every rest of every joint tells a share of its own by least squares. Their mean, weighted by the square of the friction
-    over the residual that the joint has in motion, is drawn towards 0, the middle between both levels, as far as the rests
-    disagree: by m²/(m² + e²) with the mean m and its standard error e. With fewer than ``RESTS`` of them the share is 0.
+    Every rest of every joint gives a fraction by least squares. Their mean, weighted by the square of the friction over
+    the residual of the moving joint, is shrunk towards 0, the middle between both levels, as far as the rests disagree:
+    by m²/(m² + e²) with the mean m and its standard error e. With fewer than ``RESTS`` rests the fraction is 0.
 
     >>> friction, resting = np.full((9, 1), 2.0), np.array([[True], [True], [False]] * 3)
     >>> held_share(np.where(resting, -0.75 * friction, 0.1), friction, resting)

@@ -1,11 +1,12 @@
-"""Least squares that outliers do not spoil: spikes are taken off the torques, and large residuals count for less.
+"""Robust least squares: spikes are removed from the torques, and large residuals are down-weighted.
 
-A spike in one sample of a torque is spread by the low-pass over every equation near it, where nothing can be told from
-noise any more. It is found before, in the residual at the log's own rate: a sample that is SPIKE robust standard
-deviations away from the median of its neighbours (Hampel's identifier) takes the value of that median. What lasts longer
-(a contact, a drive in saturation) stays, and is bounded by Huber's weights of the low-passed equations,
-w = min(1, c σ_j / |r|), with the scale σ_j of each joint from the median of |r|. Huber's loss is convex, so that there is
-one minimum, wherever the iteration starts; c = 1.345 keeps 95 % of the efficiency of least squares with normal noise.
+A spike in one torque sample is spread by the low-pass over every equation near it, where it cannot be distinguished
+from noise any more. It is therefore detected beforehand, in the residual at the log's own rate: a sample that is SPIKE
+robust standard deviations away from the median of its neighbours (Hampel's identifier) is replaced by that median.
+Longer disturbances (a contact, a drive in saturation) remain, and are bounded by Huber's weights of the low-passed
+equations, w = min(1, c σ_j / |r|), with the scale σ_j of each joint from the median of |r|. Huber's loss is convex, so
+there is a single minimum, wherever the iteration starts; c = 1.345 retains 95 % of the efficiency of least squares
+under normal noise.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ Array = NDArray[np.float64]
 CORNER = 1.345  # c of Huber's weights, in standard deviations
 SPIKE = 6.0  # robust standard deviations from the median of its neighbours, beyond which a sample is a spike
 NEIGHBOURS = 0.25  # of a period of the cut-off: the window of that median
-WIDEST = 31  # samples of that window, at most
-ROUNDS = 30  # of reweighting, at most
-SETTLED = 0.01  # of a standard deviation: what another round may change
-NORMAL = 1.4826  # the standard deviation of normal noise, in medians of its absolute value
+WIDEST = 31  # largest number of samples in that window
+ROUNDS = 30  # of reweighting, maximum
+SETTLED = 0.01  # of a standard deviation: change at which the iteration has converged
+NORMAL = 1.4826  # ratio of the standard deviation of normal noise to the median of its absolute value
 
 
 def row_weights(residual: Array, noise: Array) -> Array:
@@ -49,7 +50,7 @@ def row_weights(residual: Array, noise: Array) -> Array:
 
 
 def robust_scale(residual: Array, use: NDArray[np.bool_]) -> Array:
-    """σ_j (n,) from the medians of |r| over the instants at which ``use`` (M, n) says so; all, where it says never."""
+    """σ_j (n,) from the medians of |r| over the samples selected by ``use`` (M, n), or over all if none is selected."""
     columns = (np.abs(r[m] if m.any() else r) for r, m in zip(residual.T, use.T, strict=True))
     return np.array([NORMAL * float(np.median(column)) for column in columns])
 
@@ -57,11 +58,11 @@ def robust_scale(residual: Array, use: NDArray[np.bool_]) -> Array:
 @brief
 @dataclass(frozen=True)
 class RobustFit:
-    """What the robust method found.
+    """The result of the robust method.
 
     equations  those of the log without spikes
     joints     their weighted triangles
-    inflation  (n,) by how much each joint's error variances exceed those of least squares with these weights
+    inflation  (n,) the factor by which each joint's error variances exceed those of least squares with these weights
     """
 
     estimate: ways.Estimate
@@ -73,10 +74,10 @@ class RobustFit:
 def robust(
     equations: LogEquations, base: BaseParameters, joints: JointTriangles, fixed: Callable[..., tuple[int, ...]]
 ) -> RobustFit:
-    """Huber's estimate, by iteratively reweighted least squares from that of ``weighted``.
+    """Huber's estimate, by iteratively reweighted least squares starting from that of ``weighted``.
 
     joints  triangles of the equations, unweighted
-    fixed   the columns that triangles of some noise do not determine
+    fixed   the columns that triangles with a given noise do not determine
     """
     first = ways.least_squares(joints, base.values, fixed(joints), 1)
     first = ways.least_squares(joints, base.values, fixed(joints, first.noise), 1)
@@ -107,7 +108,7 @@ def _huber(noise: Array) -> RowWeights:
 
 
 def _inflation(residual: Array, noise: Array, moving: NDArray[np.bool_]) -> Array:
-    """E[ψ²] E[w] / E[ψ′]² (n,): what the covariance σ² (Yᵀ diag(w) Y)⁻¹ is to be multiplied by (sandwich formula).
+    """E[ψ²] E[w] / E[ψ′]² (n,): the factor on the covariance σ² (Yᵀ diag(w) Y)⁻¹ (sandwich formula).
 
     ψ = w r/σ; its slope ψ′ is 1 up to the corner and 0 beyond.
     """
@@ -123,25 +124,25 @@ def _notes(equations: LogEquations, weights: Array, spikes: NDArray[np.intp]) ->
     notes = []
     if spikes.any():
         words = ", ".join(f"{count} at '{name}'" for name, count in zip(names, spikes, strict=True) if count)
-        notes.append(
-            f"robust: torque samples that stand alone were replaced by the median of their neighbours: {words}"
-        )
+        notes.append(f"robust: isolated torque spikes were replaced by the median of their neighbours: {words}")
     if far.any():
         words = ", ".join(
             f"{100 * k / max(m, 1):.2g} % at '{name}'"
             for name, k, m in zip(names, far, moving.sum(axis=0), strict=True) if k
         )  # fmt: skip
-        notes.append(f"robust: equations beyond {SPIKE:g} standard deviations, which count for less: {words}")
+        notes.append(
+            f"robust: equations with residuals beyond {SPIKE:g} standard deviations were down-weighted: {words}"
+        )
     return tuple(notes)
 
 
 def without_spikes(
     equations: LogEquations, base: BaseParameters, values: Array
 ) -> tuple[Conditioned, NDArray[np.intp]]:
-    """The log with torque spikes replaced, and how many of each joint: (n,).
+    """The log with torque spikes replaced, and the number of spikes of each joint: (n,).
 
-    A sample is a spike where the residual beside the torques of ``values`` is far from the median of its neighbours; a joint
-    that rests has none, since its friction jumps there.
+    A sample is a spike if its residual with the torques of ``values`` is far from the median of its neighbours; a joint
+    at rest has none, since its friction jumps there.
     """
     with extra("identify", "identification"):
         from scipy.ndimage import median_filter
@@ -156,7 +157,7 @@ def without_spikes(
         medians.append(median_filter(residual, size=(width, 1), mode="nearest"))
         apart.append(residual - medians[-1])
     every = np.concatenate(apart)
-    scale = robust_scale(every, every != 0.0)  # a sample that is the median itself says nothing
+    scale = robust_scale(every, every != 0.0)  # a sample that equals the median carries no information
     counts = np.zeros(len(scale), np.intp)
     pieces = list[Stretch]()
     for piece, away, median, smooth in zip(ready.pieces, apart, medians, predicted, strict=True):

@@ -1,6 +1,7 @@
-"""The predicted torques of a run as columns times base parameters: a triangle for each joint, and the columns at some instants.
+"""The predicted torques of a run as columns times base parameters: one triangle per joint, and the columns at some
+samples.
 
-With them the error of a run is known for any values of the parameters, without going through the run again.
+They give the error of a run for any values of the parameters, without processing the run again.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ Array = NDArray[np.float64]
 class RunColumns:
     """For each joint j, its low-passed columns Ŷ_j, with τ̂_j = Ŷ_j π over the whole run.
 
-    columns    (c_j,) the base parameters that joint j feels
-    triangles  (c_j + 1, c_j + 1) upper triangular, RᵀR = [Ŷ_j, τ_j]ᵀ[Ŷ_j, τ_j] over all kept instants, τ_j as measured
-    instants   (S,) some of the kept instants
+    columns    (c_j,) the base parameters that act on joint j
+    triangles  (c_j + 1, c_j + 1) upper triangular, RᵀR = [Ŷ_j, τ_j]ᵀ[Ŷ_j, τ_j] over all kept samples, τ_j as measured
+    instants   (S,) some of the kept samples
     values     (c_j, S) the columns there
     """
 
@@ -42,7 +43,7 @@ class RunColumns:
 
 
 def run_columns(base: BaseParameters, run: PredictedRun, most: int) -> RunColumns:
-    """The columns of a run as its prediction has them, also at rest, at ``most`` instants or fewer.
+    """The columns of a run as used in its prediction, including rest, at no more than ``most`` samples.
 
     >>> import numpy as np, dalembert as da
     >>> arm, t = da.load("pendulum"), np.arange(0, 20, 0.01)
@@ -71,7 +72,7 @@ def run_columns(base: BaseParameters, run: PredictedRun, most: int) -> RunColumn
 
 
 def _predicting_rows(base: BaseParameters, held: float, piece: Stretch) -> Array:
-    """The columns (columns of all joints, N) of a stretch; at rest, ``held`` of what changes with the speed stays."""
+    """The columns (columns of all joints, N) of a stretch; at rest, ``held`` of the speed-dependent part remains."""
     felt, (q, qd, qdd) = base.felt, piece.states
     rows = felt.rows(q, qd, qdd, piece.temperature)
     at_rest = np.flatnonzero(piece.resting.any(axis=1)) if piece.rest is not None else np.zeros(0, np.intp)

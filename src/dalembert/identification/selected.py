@@ -1,4 +1,4 @@
-"""What a selection chose, what it tried and why: part of an identification's result."""
+"""The outcome of a model selection: what was chosen, what was tried and why."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from dalembert.identification.options import CHOICES, EstimatorOptions, FilterOp
 
 @dataclass(frozen=True)
 class Trial:
-    """Something that was tried.
+    """A candidate that was tried.
 
-    choice      what it is about: "cutoff", "friction", "offset", "spring", "ripple", "coupling" or "estimator"
-    joint       whose law it is, or ""
-    option      what was tried, in words
+    choice      the choice it belongs to: "cutoff", "friction", "offset", "spring", "ripple", "coupling" or "estimator"
+    joint       the joint of a law, or ""
+    option      the candidate, in words
     error       the relative torque error on parts of the log that were left out of the fit
-    gain        the share of the squared error that it takes away: for a law, of that of its joint with the model before;
-                for an estimator, of that of the first; for a cut-off, of that of the best (negative: it adds so much)
+    gain        the relative reduction of the squared error: for a law, that of its joint with respect to the model before;
+                for an estimator, with respect to the first; for a cut-off, to the best (negative: the error increases)
     spread      the standard error of the gain
-    parameters  how many it has more than the model before
+    parameters  number of additional parameters with respect to the model before
     chosen      whether it is part of the result
     """
 
@@ -39,18 +39,18 @@ class Trial:
 @brief
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """What blocked cross-validation chose for an identification.
+    """The choices that blocked cross-validation made for an identification.
 
-    chosen     what was chosen, of the names in ``SelectionOptions.choose``; all else was given
+    chosen     what was chosen, by the names of ``SelectionOptions.choose``; everything else was given
     structure  {joint: names of its laws}, such as {"joint1": ("viscous", "coulomb", "offset")}
-    drives     (i, j, ratio) of drives that two joints share, numbers from 1
-    trials     everything that was tried, with its score
-    blocks     how many parts of the log were left out, one after another
-    band       the frequency (Hz) up to which errors were judged, for all cut-offs alike
-    error      the relative error on parts left out, low-passed at the cut-off as the fit is: it compares with
-               ``fit.relative_error`` and with that of ``fit.evaluate``, where those of ``trials`` are up to ``band``
-    plain      the same with viscous and Coulomb friction alone
-    model, filtering, estimator   the options that pin all that was chosen: ``identify(arm, log, model=…, …)``
+    drives     (i, j, ratio) of drives that are shared by two joints, numbered from 1
+    trials     all candidates that were tried, with their scores
+    blocks     the number of parts of the log that were left out, one at a time
+    band       the frequency (Hz) up to which the errors of all cut-offs were evaluated
+    error      the relative error on parts left out, low-passed at the cut-off of the fit: it is comparable with
+               ``fit.relative_error`` and ``fit.evaluate``, whereas the errors in ``trials`` are evaluated up to ``band``
+    plain      the same error with viscous and Coulomb friction alone
+    model, filtering, estimator   the options that pin all choices: ``identify(arm, log, model=…, …)``
     standard_errors               of the difference, by which a model with more parameters had to be better
     """
 
@@ -68,17 +68,17 @@ class Selection:
     standard_errors: float = 1.0
 
     def tried(self, choice: str) -> tuple[Trial, ...]:
-        """The trials about a choice."""
+        """The trials that belong to a choice."""
         return tuple(trial for trial in self.trials if trial.choice == choice)
 
     @property
     def numbers(self) -> dict[str, int]:
-        """{joint: its number in q, from 1}, as the sentences call the joints."""
+        """{joint: its number in q, from 1}, as used in the sentences."""
         return {joint: k for k, joint in enumerate(self.structure, 1)}
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What was chosen and why, in at most five sentences; joints are called by their numbers in q, from 1."""
+        """What was chosen and why, in at most five sentences; joints are referred to by their numbers in q, from 1."""
         return tuple(
             line for line in (self._first, self._cutoff, self._friction, self._others, self._estimator) if line
         )
@@ -86,7 +86,7 @@ class Selection:
     @property
     def _first(self) -> str:
         given = [WORDS.get(name, name) for name in CHOICES if name not in self.chosen]
-        fixed = f"; not chosen: {', '.join(given)}" if given else ""
+        fixed = f"; given, not chosen: {', '.join(given)}" if given else ""
         return (
             f"Held-out torque error {percent(self.error)}, against {percent(self.plain)} with viscous and Coulomb friction alone: "
             f"{self.blocks} blocks of the log, each predicted from the others{fixed}."
@@ -100,7 +100,7 @@ class Selection:
         won = next(trial for trial in tried if trial.chosen)
         ends = ", ".join(f"{percent(x.error)} at {x.option}" for x in dict.fromkeys((tried[0], tried[-1])) if x != won)
         return (
-            f"Cut-off {won.option}: held-out error {percent(won.error)}; {ends} ({len(tried)} tried, all judged up to "
+            f"Cut-off {won.option}: held-out error {percent(won.error)}; {ends} ({len(tried)} tried, all evaluated up to "
             f"{self.band:.3g} Hz)."
         )
 
@@ -126,7 +126,7 @@ class Selection:
         return f"{words[0].upper()}{words[1:]}{self._clearest(asked)}."
 
     def _at(self, laws: Sequence[str]) -> list[str]:
-        """Each of some laws with the joints that have it."""
+        """Some laws, each with the joints that have it."""
         out: list[str] = []
         for law in laws:
             if joints := [number for joint, number in self.numbers.items() if law in self.structure[joint]]:
@@ -137,14 +137,16 @@ class Selection:
     def _clearest(self, choices: Sequence[str]) -> str:
         """The chosen law with the largest gain, and how many were tried."""
         tried = [trial for trial in self.trials if trial.choice in choices]
-        won = [trial for trial in tried if trial.chosen and trial.choice != "coupling"]  # which two joints gain from
+        won = [
+            trial for trial in tried if trial.chosen and trial.choice != "coupling"
+        ]  # a shared drive improves two joints
         if not won:
             return f" ({len(tried)} tried)" if tried else ""
         best = max(won, key=lambda trial: trial.gain)
         words = best.option.partition(",")[0].removeprefix("a ").removeprefix("an ").removesuffix(" friction")
-        size = "squared error" if best.gain <= 1 else "own squared error, since other joints gain too"
+        size = "squared error" if best.gain <= 1 else "own squared error, because other joints improve too"
         return (
-            f" ({len(tried)} tried; best: {words.replace('losses of the gear by direction', 'gear losses')} at joint "
+            f" ({len(tried)} tried; best: {words.replace('direction-dependent gear losses', 'gear losses')} at joint "
             f"{self.numbers[best.joint]}, gain {100 * best.gain:.0f} ± {100 * best.spread:.0f} % of its {size})"
         )
 
@@ -163,11 +165,13 @@ class Selection:
         else:
             alike = " with joints weighted equally" if best.error > won.error else ""
             why = f"not clearly worse than {short(best.option)} at {percent(best.error)}{alike}, and "
-            why += "simpler" if tried.index(won) < tried.index(best) else "with links that can exist"
+            why += (
+                "simpler" if tried.index(won) < tried.index(best) else "preferred for its physically consistent links"
+            )
         return f"Estimator: {short(won.option)}; held-out error {percent(won.error)} up to {self.band:.3g} Hz, {why}."
 
     def as_json(self) -> dict[str, Any]:
-        """Everything that was tried, as plain data."""
+        """All trials as plain data."""
         return {
             "chosen": list(self.chosen),
             "structure": {joint: list(laws) for joint, laws in self.structure.items()},
@@ -187,7 +191,7 @@ class Selection:
 
 
 FRICTION_LAWS = ("viscous", "coulomb", "tanh", "stribeck", "drag", "load", "gear", "temperature")
-PRIOR = "physically consistent links, the arm's own as a prior"
+PRIOR = "physically consistent links with the arm's own as a prior"
 OTHER_LAWS = ("offset", "spring", "balance", "gas_spring", "harmonic")
 WORDS = {
     "cutoff": "cut-off", "coulomb": "Coulomb", "tanh": "gradual Coulomb", "stribeck": "Stribeck", "drag": "quadratic",
@@ -197,7 +201,7 @@ WORDS = {
 
 
 def percent(share: float) -> str:
-    """A relative error in percent, with three figures; a dash for none.
+    """A relative error in percent, with three digits; a dash if there is none.
 
     >>> percent(0.04216), percent(0.12), percent(float("inf"))
     ('4.22 %', '12 %', '–')
@@ -206,16 +210,16 @@ def percent(share: float) -> str:
 
 
 def short(option: str) -> str:
-    """An estimator in fewer words.
+    """The name of an estimator, abbreviated.
 
-    >>> short("physically consistent links, the arm's own as a prior (30 %)")
+    >>> short("physically consistent links with the arm's own as a prior (30 %)")
     'physically consistent, prior (30 %)'
     """
     return option.replace(PRIOR, "physically consistent, prior")
 
 
 def signed(value: float) -> str:
-    """A number with a minus sign as printed.
+    """A number with a typographic minus sign.
 
     >>> signed(-1.0)
     '−1'
@@ -224,7 +228,7 @@ def signed(value: float) -> str:
 
 
 def spans(joints: Sequence[int]) -> str:
-    """Numbers of joints, those that follow each other as a span.
+    """Joint numbers, consecutive ones as a range.
 
     >>> spans([1, 2, 3, 5]), spans([4, 5])
     ('1–3, 5', '4, 5')

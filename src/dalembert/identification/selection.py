@@ -1,9 +1,9 @@
 """Model selection by blocked cross-validation: the cut-off, and the laws of every joint.
 
-The log is cut into parts, one after another in time. Every candidate is fitted to all parts but one and judged on that
-one, for each of them; what has a shape that the torque is not linear in gets its shape inside that fit. A candidate with
-more parameters replaces a simpler one only if it is better by more than one standard error of the difference between the
-two, block by block, and by a share that is worth a parameter.
+The log is divided into consecutive parts. Every candidate is fitted to all parts but one and evaluated on the remaining
+one, for each part; shape parameters in which the torque is nonlinear are chosen inside that fit. A candidate with more
+parameters replaces a simpler one only if it is better by more than one standard error of the block-wise difference
+between the two, and by enough to justify a parameter.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
+from dalembert.files.journal import Journal
 from dalembert.identification.base import base_parameters
-from dalembert.identification.blocks import REST, STILL, Grams, Material, several_grams
+from dalembert.identification.blocks import REST, STILL, Grams, Material, packed_grams, several_grams, unpacked_grams
 from dalembert.identification.candidates import Candidates, Family, LawVariant, families_of, gas_springs
 from dalembert.identification.columns import HEAT
 from dalembert.identification.crossvalidation import CrossValidation, better_in, difference, usual_squares
@@ -34,25 +35,25 @@ from dalembert.terms import Offset
 Array = NDArray[np.float64]
 Columns = NDArray[np.intp]
 Progress = Callable[[str, float], None]
-Laws = dict[tuple[int, str], LawVariant]  # what the joints have, by joint and family
+Laws = dict[tuple[int, str], LawVariant]  # the laws of a model, by joint and family
 
-WORTH = 0.15  # of a joint's squared error: what another law must take away
-MOSTLY = 0.8  # of the parts of the log in which it must be better
-NEAR = 0.01  # of the score: laws that differ by less are equally good
-LEAST = 0.3  # of a joint's squared error with viscous and Coulomb friction: errors below it count as so large
-HEAVY = 0.1  # of the largest torque: joints with less have no counterbalance
-BEYOND = 1.5  # of the band: a higher cut-off is taken only if all others are worse
-BALANCING = ("gas_spring", "balance", "harmonic")  # laws that a gas spring may stand for
-FINER = (0.0, 0.1, 0.04, 0.016)  # steps in the shape of a gas spring, after all shapes
-ROUNDS = 4  # of adding laws, at most
-DEVIATIONS = (1.0, 0.3, 0.1, 0.03)  # of a prior around the arm's own inertias, relative
-LOADED = ("load", "gear")  # laws that depend on what a joint passes on
-SIGNED = ("viscous", "coulomb", "tanh", "stribeck", "drag", "load", "gear", "spring", "drive")  # not below zero
+WORTH = 0.15  # minimum reduction of a joint's squared error by another law
+MOSTLY = 0.8  # fraction of the parts of the log in which it must be better
+NEAR = 0.01  # relative: laws whose scores differ by less are equally good
+LEAST = 0.3  # of a joint's squared error with viscous and Coulomb friction: floor of the error used as a scale
+HEAVY = 0.1  # of the largest torque: joints with less torque get no counterbalance
+BEYOND = 1.5  # times the band: a higher cut-off is chosen only if all others are worse
+BALANCING = ("gas_spring", "balance", "harmonic")  # laws that a gas spring may replace
+FINER = (0.0, 0.1, 0.04, 0.016)  # step sizes in the shape of a gas spring; 0: the listed shapes
+ROUNDS = 4  # of adding laws, maximum
+DEVIATIONS = (1.0, 0.3, 0.1, 0.03)  # relative deviations of a prior around the arm's own inertias
+LOADED = ("load", "gear")  # laws that depend on the torque transmitted by a joint
+SIGNED = ("viscous", "coulomb", "tanh", "stribeck", "drag", "load", "gear", "spring", "drive")  # nonnegative
 
 
 @dataclass(frozen=True, eq=False)
 class CutoffStage:
-    """The equations at one cut-off (Hz), as they are fitted and as they are judged."""
+    """The equations at one cut-off (Hz), in the bands used for fitting and for evaluation."""
 
     cutoff: float
     fitted: Grams
@@ -60,7 +61,7 @@ class CutoffStage:
 
 
 class Better(NamedTuple):
-    """A law that was tried at a joint: the best variant of its family, and the scores (B,) of the model with it."""
+    """A law that was tried at a joint: the best variant of its family, and the scores (B,) of the model that contains it."""
 
     trial: Trial
     family: Family
@@ -69,10 +70,19 @@ class Better(NamedTuple):
 
 
 class Selector:
-    """One selection: the log's Gram matrices at every cut-off, and the search in them."""
+    """One selection: the Gram matrices of the log at every cut-off, and the search over them."""
 
-    def __init__(self, arm: Arm, material: Material, settings: AskedSettings, rotor: bool, step: Progress) -> None:
+    def __init__(
+        self,
+        arm: Arm,
+        material: Material,
+        settings: AskedSettings,
+        rotor: bool,
+        step: Progress,
+        journal: Journal,
+    ) -> None:
         assert settings.selection is not None
+        self.journal = journal
         self.arm, self.settings, self.step, self.open = arm, settings, step, settings.open
         self.errors_needed = settings.selection.standard_errors
         self.material = material
@@ -96,7 +106,7 @@ class Selector:
             for j in range(arm.n)
             for family in families_of(arm, j, float(self.fastest[j]), bool(heavy[j]), heated, self.open)
         )
-        self.load_from = self.shared.values  # what joints pass on, for laws that depend on it
+        self.load_from = self.shared.values  # defines the transmitted torques of load-dependent laws
         self.plain: Laws = {}
         for key, family in self.candidates.families.items():
             if family.name in FRICTION:
@@ -105,7 +115,7 @@ class Selector:
             self.load_from = self._first(fit)
 
     def _offer(self, families: Iterable[Family]) -> None:
-        """Takes these families as the candidates."""
+        """Use these families as the candidates."""
         self.candidates = Candidates(self.arm, self.shared.rank, families, self.material.thinned)
         self.start = np.zeros(self.candidates.size)
         self.start[: self.shared.rank] = self.shared.values
@@ -114,10 +124,10 @@ class Selector:
             for j, places in enumerate(self.shared.felt.columns)
         ]
         self._studies: dict[CutoffStage, CrossValidation] = {}  # without a prior
-        self._precisions: dict[float, Array] = {}  # of the prior, by its deviation
+        self._precisions: dict[float, Array] = {}  # precision of the prior, by its deviation
 
     def _first(self, ready: Conditioned) -> Array:
-        """The shared parameters of a first fit, with viscous and Coulomb friction."""
+        """The shared parameters from a first fit with viscous and Coulomb friction."""
         (fitted,) = self._grams(ready)
         ones = np.ones(self.arm.n)
         cv = CrossValidation(fitted, fitted, self.candidates.size, self.start, ones, ones)
@@ -126,7 +136,7 @@ class Selector:
     # -- Gram matrices ------------------------------------------------------------------------------
 
     def rows(self, piece: Stretch) -> list[Array]:
-        """What the joints feel at the samples of a piece: (columns, samples) each."""
+        """The columns of every joint at the samples of a piece: (columns, samples) each."""
         felt, (q, qd, qdd), usual = self.shared.felt, piece.states, self.material.log.mean_temperature
         common = felt.rows(q, qd, qdd, piece.temperature)
         warmth = None if piece.temperature is None or usual is None else piece.temperature - usual
@@ -137,13 +147,30 @@ class Selector:
         return out
 
     def weights(self, piece: Stretch, kept: NDArray[np.intp]) -> Array:
-        """(n, M): a joint's equations count little while it rests."""
+        """(n, M): the weights of the equations; those of a joint at rest are small."""
         moving = (np.abs(piece.qd[kept]) >= STILL * self.fastest) & ~piece.resting[kept]
         return np.where(moving, 1.0, REST).T
 
     def stage(self, cutoff: float) -> CutoffStage:
         """The Gram matrices at a cut-off."""
-        return CutoffStage(cutoff, *self._grams(*self.material.at(cutoff)))
+
+        def computed() -> dict[str, Any]:
+            fitted, judged = self._grams(*self.material.at(cutoff))
+            return {**packed_grams(fitted, "fitted"), **packed_grams(judged, "judged")}
+
+        step = self.journal.step(f"equations at {cutoff!r} Hz", computed)
+        self.material.part_count = int(step["judged parts"])
+        return CutoffStage(cutoff, *(unpacked_grams(step, name, self.columns) for name in ("fitted", "judged")))
+
+    def errors(self, cv: CrossValidation, variants: Sequence[Columns]) -> tuple[Array, int]:
+        """((n, B) squares on parts left out, the variant that fits all parts best): a candidate, scored."""
+
+        def computed() -> dict[str, Any]:
+            errors, which = cv.errors(variants)
+            return {"errors": errors, "which": which}
+
+        step = self.journal.step("candidate", computed)
+        return step["errors"], int(step["which"])
 
     def _grams(self, *low_passes: Conditioned) -> list[Grams]:
         gap = 1.0 / float(self.material.cutoffs[0])
@@ -151,15 +178,15 @@ class Selector:
         return several_grams(low_passes, labels, self.columns, self.rows, self.weights)
 
     def judged(self, stage: CutoffStage, usual: Array | None = None, deviation: float | None = None) -> CrossValidation:
-        """Cross-validation at a stage, each joint weighted by the noise that viscous and Coulomb friction leave there."""
+        """Cross-validation at a stage, each joint weighted by its noise with viscous and Coulomb friction."""
         columns = self.columns_of(self.plain)
         if stage not in self._studies:
             weights, ones = self._noise_weights(stage, columns), np.ones(self.arm.n)
             self._studies[stage] = CrossValidation(
                 stage.fitted, stage.judged, self.candidates.size, self.start, weights, ones
             )
-        cv = copy(self._studies[stage])  # which shares the sums
-        cv.usual = usual_squares(stage.judged, cv.errors([columns])[0]) if usual is None else usual
+        cv = copy(self._studies[stage])  # the copy shares the sums
+        cv.usual = usual_squares(stage.judged, self.errors(cv, [columns])[0]) if usual is None else usual
         if deviation is not None:
             if deviation not in self._precisions:
                 self._precisions[deviation] = self.precision(deviation)
@@ -167,7 +194,7 @@ class Selector:
         return cv
 
     def _noise_weights(self, stage: CutoffStage, columns: Columns) -> Array:
-        """1/σ_j (n,) with the noise that these columns leave at a stage."""
+        """1/σ_j (n,), with the noise that remains at a stage after fitting these columns."""
         ones = np.ones(self.arm.n)
         weights = ones
         for _ in range(2):
@@ -185,7 +212,8 @@ class Selector:
         return weights
 
     def precision(self, deviation: float) -> Array:
-        """(P, P) of a prior around the arm's own inertias: the inverse of K S² Kᵀ, S being how far each may be off."""
+        """(P, P) precision of a prior around the arm's own inertias: the inverse of K S² Kᵀ, S holding the standard
+        deviations."""
         base = self.shared
         inertial = np.array([x.unit is None and x.torque is None and x.slope is None for x in base.parameters.members])
         K = base.K[:, inertial] * (deviation * scales(base.parameters)[inertial])
@@ -206,19 +234,19 @@ class Selector:
         return np.array([*range(self.shared.rank), *own], np.intp)
 
     def moves(self, laws: Laws) -> Iterable[tuple[Family, Laws]]:
-        """Every family that a model does not have, and the model without what it replaces."""
+        """Every family that a model does not have, with the model that it would extend: the law that it replaces is removed."""
         for key, family in self.candidates.families.items():
             if key not in laws:
                 rest = {k: v for k, v in laws.items() if not (k[0] == family.joint and k[1] in family.replaces)}
                 yield family, rest
 
     def laws(self, cv: CrossValidation, laws: Laws) -> tuple[Laws, list[Trial]]:
-        """The model with the laws that are worth their parameters and without those that are not; what was tried last."""
+        """The model with the laws that are worth their parameters and without the others; also the last trials."""
         trials: dict[tuple[int, str], Trial] = {}
-        plain, _ = cv.errors([self.columns_of(self.plain)])
+        plain, _ = self.errors(cv, [self.columns_of(self.plain)])
         self.plain_share = [self.share(cv, plain, j) for j in range(self.arm.n)]
         for done in range(ROUNDS):
-            before, _ = cv.errors([self.columns_of(laws)])
+            before, _ = self.errors(cv, [self.columns_of(laws)])
             better: dict[int, list[Better]] = {}
             for count, (family, rest) in enumerate(self.moves(laws)):
                 self.step("selection", (done + count / len(self.candidates.families)) / ROUNDS)
@@ -236,7 +264,8 @@ class Selector:
         return laws, [replace(trial, chosen=key in laws) for key, trial in trials.items()]
 
     def simplest(self, several: Sequence[Better]) -> Better:
-        """Of laws that are all worth it, the one with fewest parameters within one standard error of the best."""
+        """Of several laws that are all worth their parameters, the one with the fewest within one standard error of the
+        best."""
         best = max(several, key=lambda x: x.trial.gain)
         near = [best]
         for other in several:
@@ -246,13 +275,13 @@ class Selector:
         return min(near, key=lambda x: (x.trial.parameters, -x.trial.gain))
 
     def tried(self, cv: CrossValidation, before: Array, laws: Laws, rest: Laws, family: Family) -> tuple[Better, bool]:
-        """What a family brings beside a model with errors ``before``, and whether that is enough."""
+        """The gain of a family beside a model with errors ``before``, and whether it is sufficient."""
         models = [{**rest, family.key: variant} for variant in family.variants]
-        errors, which = cv.errors([self.columns_of(model) for model in models])
+        errors, which = self.errors(cv, [self.columns_of(model) for model in models])
         gain, spread = difference(cv.scores(before), cv.scores(errors), cv.parts)
         unit = self.unit(cv, before, family.joint)
         more = len(self.columns_of(models[which])) - len(self.columns_of(laws)) + (len(family.variants) > 1)
-        freedom = 1 if family.choice == "coupling" else max(1, more)  # the three parameters of a drive come together
+        freedom = 1 if family.choice == "coupling" else max(1, more)  # the three parameters of a drive belong together
         needed = max(
             self.errors_needed * spread * sqrt(freedom) if more > 0 else 0.0, WORTH * unit * max(1.0, 0.5 * more)
         )
@@ -267,35 +296,36 @@ class Selector:
         return Better(trial, family, variant, cv.scores(errors)), enough
 
     def share(self, cv: CrossValidation, errors: Array, joint: int) -> float:
-        """What a joint's own errors are of the score of these errors."""
+        """The contribution of a joint to the score of these errors."""
         own = (errors[joint] / np.maximum(cv.judged.rows[joint], 1.0) / cv.usual[joint])[cv.counted].mean()
         return max(float(own), 1e-12) / self.arm.n
 
     def unit(self, cv: CrossValidation, errors: Array, joint: int) -> float:
-        """What gains at a joint are measured in: its share of these errors, but not less than what counts at all."""
+        """The scale for gains at a joint: its contribution to these errors, with a lower bound."""
         return max(self.share(cv, errors, joint), LEAST * self.plain_share[joint], cv.floor(joint))
 
     def possible(self, cv: CrossValidation, laws: Laws, family: Family) -> bool:
-        """Whether a law's coefficients have the signs that a mechanism can have."""
+        """Whether the coefficients of a law have signs that a mechanism can have."""
         if family.name not in SIGNED:
             return True
         pi, _ = cv.solve(cv.parts, self.columns_of(laws))
         columns = laws[family.key].columns
-        # the rest of a spring is anywhere, and a drive's inertia may not be told from those of links
+        # the rest position of a spring can have either sign, and a drive's inertia may be indistinguishable from
+        # those of links
         signed = {"spring": columns[:1], "drive": columns[1:]}.get(family.name, columns)
         return bool((pi[list(signed)] > 0).all())
 
     def without(self, cv: CrossValidation, laws: Laws) -> Laws:
-        """The model without laws whose loss is within one standard error, the least needed first."""
+        """The model without laws whose removal costs less than one standard error, the least needed removed first."""
         while True:
-            before, _ = cv.errors([self.columns_of(laws)])
+            before, _ = self.errors(cv, [self.columns_of(laws)])
             losses = []
             for key in laws:
                 rest = {k: v for k, v in laws.items() if k != key}
-                errors, _ = cv.errors([self.columns_of(rest)])
+                errors, _ = self.errors(cv, [self.columns_of(rest)])
                 loss, spread = difference(cv.scores(errors), cv.scores(before), cv.parts)
                 unit, basic = self.unit(cv, before, key[0]), key[1] in FRICTION
-                # viscous and Coulomb friction are left out only where the error does not grow at all
+                # viscous and Coulomb friction are removed only if the error does not grow at all
                 limit = 0.0 if basic else max(self.errors_needed * spread, WORTH * unit)
                 if loss <= max(limit, (NEAR if basic else WORTH) * cv.floor(key[0])):
                     losses.append((loss, key))
@@ -304,11 +334,11 @@ class Selector:
             least = min(losses)[1]
             laws = {key: variant for key, variant in laws.items() if key != least}
 
-    # -- all of it ------------------------------------------------------------------------------------
+    # -- the whole selection ------------------------------------------------------------------------------------
 
     def run(self) -> tuple[float, Laws, list[Trial], float]:
-        """(cut-off, laws, what was tried, the error of viscous and Coulomb friction alone): laws at the best cut-off for
-        viscous and Coulomb friction, and once more at the best cut-off for those laws, if that is another."""
+        """(cut-off, laws, trials, error with viscous and Coulomb friction alone): laws at the best cut-off for viscous
+        and Coulomb friction, and again at the best cut-off for those laws if it is a different one."""
         cutoffs = self.material.cutoffs
         stages = []
         for k, cutoff in enumerate(cutoffs):
@@ -337,7 +367,7 @@ class Selector:
             laws, trials = self.laws(cv, self.plain)
         plain = self.plain_error(stages[now])
         laws, finer = self.finer(stages[now].cutoff, laws, deviation)
-        for fine in finer:  # stands for the coarse law
+        for fine in finer:  # replaces the coarse law
             coarse = (fine.joint, ("a gas spring", "a counterbalance", "torque ripple"))
             trials = [
                 replace(t, chosen=False) if t.joint == coarse[0] and t.option.startswith(coarse[1]) else t
@@ -346,9 +376,10 @@ class Selector:
         return stages[now].cutoff, laws, [*cut, *trials, *finer], plain
 
     def finer(self, cutoff: float, laws: Laws, deviation: float | None) -> tuple[Laws, list[Trial]]:
-        """The model with gas springs of a finer shape, at joints with a gas spring or what looks like one, and their trials.
+        """The model with gas springs of finely tuned shape at joints with a gas spring or a similar law, and their
+        trials.
 
-        A counterbalance gives way to a gas spring that is better, and ripple to one that is clearly better.
+        A counterbalance is replaced by a gas spring that is better, and ripple by one that is clearly better.
         """
         trials = list[Trial]()
         for joint, own in list(laws):
@@ -364,7 +395,7 @@ class Selector:
         return laws, trials
 
     def _finest(self, joint: int, cutoff: float, laws: Laws, deviation: float | None) -> tuple[Trial, LawVariant]:
-        """The gas spring of a joint that predicts best beside the other laws, by smaller and smaller steps in its shape."""
+        """The gas spring of a joint that predicts best beside the other laws, searched with decreasing steps in its shape."""
         mine = (joint, "gas_spring")
         others = [replace(self.candidates.families[key], variants=(law,)) for key, law in laws.items() if key != mine]
         plain = [self.candidates.families[key] for key in self.plain if key not in laws]
@@ -378,20 +409,20 @@ class Selector:
             before = {key: offered[key].variants[0] for key in laws if key != mine}
             rest = {key: law for key, law in before.items() if key not in ((joint, "balance"), (joint, "harmonic"))}
             cv = search.judged(search.stage(cutoff), None, deviation)
-            errors, _ = cv.errors([search.columns_of(before)])
+            errors, _ = self.errors(cv, [search.columns_of(before)])
             search.plain_share = [search.share(cv, errors, j) for j in range(self.arm.n)]
             better, _ = search.tried(cv, errors, before, rest, offered[mine])
             tried.append((better.trial, better.variant))
         return min(tried, key=lambda x: x[0].error)
 
     def plain_error(self, stage: CutoffStage) -> float:
-        """The error of viscous and Coulomb friction alone on parts left out, low-passed as the fit is."""
+        """The error with viscous and Coulomb friction alone on the parts left out, low-passed as for the fit."""
         weights, ones = self._studies[stage].weights, np.ones(self.arm.n)
         cv = CrossValidation(stage.fitted, stage.fitted, self.candidates.size, self.start, weights, ones)
-        return cv.relative(cv.errors([self.columns_of(self.plain)])[0])
+        return cv.relative(self.errors(cv, [self.columns_of(self.plain)])[0])
 
     def best_cutoff(self, scores: Sequence[Array]) -> int:
-        """The cut-off that is judged best; of those within one standard error of it the highest, but not far beyond the band."""
+        """The best cut-off; of those within one standard error of it the highest, but not far above the band."""
         best = int(np.argmin([float(s.mean()) for s in scores]))
         near = []
         for k, s in enumerate(scores):
@@ -403,13 +434,13 @@ class Selector:
     def believed(
         self, stages: list[CutoffStage], usual: Array, laws: Laws
     ) -> tuple[float | None, list[tuple[Array, float]]]:
-        """(the deviation of a prior around the arm's inertias that helps, if one does; scores and errors of all stages)."""
+        """(deviation of a prior around the arm's inertias, if one helps; scores and errors of all stages)."""
 
         def scored(deviation: float | None) -> list[tuple[Array, float]]:
             out = []
             for stage in stages:
                 cv = self.judged(stage, usual, deviation)
-                errors, _ = cv.errors([self.columns_of(laws)])
+                errors, _ = self.errors(cv, [self.columns_of(laws)])
                 out.append((cv.scores(errors), cv.relative(errors)))
             return out
 
@@ -426,11 +457,11 @@ class Selector:
 
     @property
     def arm_has_inertias(self) -> bool:
-        """Whether the arm says anything that a prior could hold on to."""
+        """Whether the arm has inertias that a prior could use."""
         return any(not body.inertia.is_zero for body in self.arm.mechanism.tree.bodies)
 
     def model(self, laws: Laws) -> ModelOptions:
-        """The options that ask for these laws, and for nothing else."""
+        """The options that request exactly these laws."""
         names = self.arm.joint_names
         terms: dict[str, dict[str, list[dict[str, float]]]] = {name: {} for name in names}
         for (j, family), variant in laws.items():
@@ -460,7 +491,7 @@ class Selector:
 
 
 def _against(best: Array, scores: Array, parts: int) -> tuple[float, float]:
-    """(gain, its standard error) of the best beside other scores, in the best's."""
+    """(gain, its standard error) of the best scores with respect to others, relative to the best."""
     gain, spread = difference(best, scores, parts)
     size = max(float(best.mean()), 1e-300)
     return gain / size, spread / size

@@ -1,9 +1,9 @@
-"""Small parameters: an arm without those that matter least along a motion.
+"""Small parameters: an arm without the parameters that matter least along a motion.
 
-The parameters are those that inverse dynamics is compiled from (:mod:`dalembert.equations.regrouping`): first moments h
-and second moments Σ = ∫ r rᵀ dm of every link and of what is counted with it, in a frame on the axis of its joint; they
-are base parameters, and each that is zero takes its products out of the code. Besides these, rotors that count by
-k_r² I_m, viscous and Coulomb friction.
+The parameters are those from which inverse dynamics is compiled (:mod:`dalembert.equations.regrouping`): first moments
+h and second moments Σ = ∫ r rᵀ dm of every link and of everything that is lumped with it, in a frame on the axis of its
+joint; they are base parameters, and each one that is zero removes its products from the code. In addition there are
+rotors that enter through k_r² I_m, viscous and Coulomb friction.
 """
 
 from __future__ import annotations
@@ -32,27 +32,29 @@ Array = NDArray[np.floating[Any]]
 FIRST = ("h_x", "h_y", "h_z")
 SECOND = {"Σ_xx": (0, 0), "Σ_yy": (1, 1), "Σ_zz": (2, 2), "Σ_xy": (0, 1), "Σ_xz": (0, 2), "Σ_yz": (1, 2)}
 DRIVE = ("I_m", "F_v", "F_s")  # in the order of the regressor, after the ten of the link
-MOST = 4000  # instants that are looked at
+MOST = 4000  # largest number of samples that are used
 
 
 @brief
 @dataclass(frozen=True)
 class DroppedPart:
-    """A parameter of joint i of the tree: its name, and what it adds to the columns of Y."""
+    """A parameter of joint i of the tree: its name, and its contribution to the columns of Y."""
 
     joint: int
     name: str
-    share: Array  # (13N,) of the parameters of Arm.regressor
+    share: Array  # (13N,) its combination of the parameters of Arm.regressor
 
 
 def without_small_parameters(arm: Arm, small: float | None, motion: Any) -> Arm:
-    """The arm without the parameters that change the torque of no joint by more than the share ``small`` of its RMS."""
+    """The arm without the parameters that change no joint torque by more than the fraction ``small`` of its RMS."""
     if small is None or motion is None:
         raise DalembertError(
-            "small parameters are small along a motion: give both, as in approximate(small=0.01, motion=motion)"
+            "small parameters are defined along a motion: give both small and motion, as in approximate(small=0.01, motion=motion)"
         )
     if not 0.0 < number("small", small) < 1.0:
-        raise DalembertError(f"small is {small!r}; it must be a share of the RMS torque between 0 and 1, such as 0.01")
+        raise DalembertError(
+            f"small is {small!r}; it must be a fraction of the RMS torque between 0 and 1, such as 0.01"
+        )
     at = samples(motion)
     check_fits(arm, at)
     at = at.rows(np.unique(np.linspace(0, len(at.t) - 1, MOST).round().astype(np.intp)))
@@ -68,7 +70,7 @@ def without_small_parameters(arm: Arm, small: float | None, motion: Any) -> Arm:
         less = arm.replace(**_without(whole.robot, dropped))
         if not order or (rms(at.t, tau - less.inverse_dynamics(*states)) <= allowed).all():
             return less.replace(notes=(*arm.robot.notes, _note(arm, dropped, small)))
-        # friction that depends on the load is not linear, and terms that are left out count for less: a tenth is taken back
+        # load-dependent friction is nonlinear, and omitted terms have a smaller effect with it: a tenth is restored
         order = order[: int(0.9 * len(order))]
 
 
@@ -77,14 +79,14 @@ def _note(arm: Arm, dropped: list[DroppedPart], small: float) -> str:
     for part in sorted(dropped, key=lambda part: part.joint):
         by_joint.setdefault(arm.robot.tree_joints[part.joint].name, []).append(part.name)
     words = "; ".join(f"{', '.join(names)} of {joint}" for joint, names in by_joint.items()) or "none"
-    return f"small parameters left out, which change no torque by more than {100 * small:g} % of its RMS along a motion: {words}"
+    return f"small parameters omitted, which change no torque by more than {100 * small:g} % of its RMS along a motion: {words}"
 
 
-# -- which there are -------------------------------------------------------------------------------
+# -- the parameters -------------------------------------------------------------------------------
 
 
 def _parts(arm: Arm) -> Iterator[DroppedPart]:
-    """The parameters that can be left out, those that are not zero."""
+    """The parameters that can be omitted: those that are not zero."""
     tree, robot = arm.mechanism.tree, arm.robot
     width = len(arm.parameters)
     for i, (link, joint) in enumerate(zip(lean_links(tree), robot.tree_joints, strict=True)):
@@ -103,7 +105,7 @@ def _parts(arm: Arm) -> Iterator[DroppedPart]:
 
 
 def _moments(link: LeanLink) -> Iterator[tuple[str, Array, float]]:
-    """The moments of a lean link: name, ten parameters of a unit of it in the body's frame, value."""
+    """The moments of a regrouped link: name, ten parameters of a unit of it in the body's frame, value."""
     R, t = np.array(link.frame.rotation, float), np.array(link.frame.translation, float)
     for k, name in enumerate(FIRST):
         h = R[:, k]
@@ -114,7 +116,7 @@ def _moments(link: LeanLink) -> Iterator[tuple[str, Array, float]]:
 
 
 def _ten(h: Array, Sigma: Array) -> Array:
-    """m = 0, m c and the tensor tr Σ 1 − Σ about the frame's origin, as S (7.77) lists them."""
+    """m = 0, m c and the tensor tr Σ 1 − Σ about the frame's origin, in the order of S (7.77)."""
     I = np.trace(Sigma) * np.eye(3) - Sigma
     return np.array([0.0, *h, I[0, 0], I[0, 1], I[0, 2], I[1, 1], I[1, 2], I[2, 2]])
 
@@ -125,16 +127,16 @@ def _at(width: int, first: int, values: Array) -> Array:
     return out
 
 
-# -- which are left out ----------------------------------------------------------------------------
+# -- the omitted ones ----------------------------------------------------------------------------
 
 
 def _least_first(columns: Array, allowed: Array) -> list[int]:
-    """Parameters, the one that adds least to the error after the other, as long as no joint's RMS error exceeds what is allowed.
+    """Parameters in order of increasing contribution to the error, as long as no joint's RMS error exceeds its bound.
 
     columns  (T, n, K) the torques of each
     """
     Gram = np.einsum("tik,til->ikl", columns, columns) / len(columns)
-    scale = np.maximum(allowed**2, np.finfo(float).tiny)  # of a joint without torque: nothing may be added to it
+    scale = np.maximum(allowed**2, np.finfo(float).tiny)  # for a joint without torque: no error is allowed
     felt = [k for k in range(Gram.shape[-1]) if Gram[:, k, k].max() > 1e-24 * scale.max()]
     error, cross = np.zeros(len(allowed)), np.zeros(Gram.shape[:2])
     order: list[int] = []
@@ -165,7 +167,7 @@ def _without(robot: Robot, dropped: list[DroppedPart]) -> dict[str, Any]:
 
 
 def _changed(link: Link, taken: Array) -> Link:
-    """The link less ten parameters; marked where no body can be like this."""
+    """The link minus ten parameters; marked if the result is not that of a body."""
     left = ten(link.inertia) - taken
     m, x, y, z = left[:4].tolist()
     inertia = Inertia.from_origin(m, (x, y, z), tensor(left[4:]).tolist())
@@ -173,7 +175,7 @@ def _changed(link: Link, taken: Array) -> Link:
 
 
 def _lighter(joint: Joint, name: str) -> Joint:
-    """The joint without its rotor's inertia, or without its and its motor's viscous or Coulomb friction."""
+    """The joint without its rotor's inertia, or without the viscous or Coulomb friction of the joint and its motor."""
     rotor = joint.rotor
     if name == "I_m":
         return joint if rotor is None else joint.with_rotor(replace(rotor, inertia=0.0))

@@ -1,4 +1,4 @@
-"""From the triangles of a log to parameters: the method asked for, its covariance, possible bodies, drive gains."""
+"""From the triangles of a log to parameters: the chosen method, its covariance, physical consistency, drive gains."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from dalembert.logs.conditioning import Conditioned
 from dalembert.logs.formats.raw import listed
 
 Array = NDArray[np.float64]
-FixedBy = Callable[..., tuple[int, ...]]  # (triangles, noise or nothing) → columns
+FixedBy = Callable[..., tuple[int, ...]]  # (triangles, noise or None) → columns
 
-SEEN = 0.05  # a payload that makes less than this share of a joint's torque does not fix its drive gain
-CLEARLY = 1.5  # times the residual of weighted least squares, beyond which the sequential procedure has gone wrong
-PERIODS = 5  # of the cut-off for every parameter, below which balances of energy are too few
-HARMLESS = 1e-3  # of a joint's torque: a residual that nobody minds
-CENTRES = 4  # fits with the payload's inertia as of the centre of mass of the one before
-TOLD_LAG = 0.1  # ms: a lag that is worth a word
-LOST = 10.0  # a parameter whose error alone makes torques so many times those measured is not in the log
+SEEN = 0.05  # minimum fraction of a joint's torque that a payload must cause to fix its drive gain
+CLEARLY = 1.5  # times the residual of weighted least squares: the sequential procedure has accumulated errors
+PERIODS = 5  # minimum number of periods of the cut-off per parameter for enough energy balances
+HARMLESS = 1e-3  # of a joint's torque: a negligible residual
+CENTRES = 4  # fits, each with the payload's inertia at the centre of mass of the previous one
+TOLD_LAG = 0.1  # ms: smallest lag that is reported
+LOST = 10.0  # times the measured torques: a parameter whose error alone causes more is not determined by the log
 
 
 def solution(
     equations: LogEquations, base: BaseParameters, joints: JointTriangles, method: str, damping: float | None,
     belief: Belief | None, loaded: KnownLoad | None, notes: list[str], warned: list[str],
 ) -> Identification:  # fmt: skip
-    """The parameters by ``method``; with a ``belief``, those that possible bodies have.
+    """The parameters by ``method``; with a ``belief``, physically consistent ones.
 
-    loaded  a run with a payload that is known
-    notes   sentences about the result are added to these, and warnings to ``warned``
+    loaded  a run with a known payload
+    notes   sentences about the result are appended to these, and warnings to ``warned``
     """
     lag, blocks = joints.lag, None
     if equations.lag is None:
@@ -54,7 +54,8 @@ def solution(
     inflation, size = np.ones(len(joints.joints)), float(np.sqrt(np.mean(ready.tau**2)))
 
     def fixed_by(triangles: JointTriangles, noise: Array | None = None) -> tuple[int, ...]:
-        """The columns that the log does not determine, or leaves so open that they alone make torques beyond measure."""
+        """The columns that the log does not determine, or determines so poorly that their errors exceed the measured
+        torques."""
         if noise is None or belief is not None:
             return ways.undetermined(triangles.together(), typical)
         unit = triangles.together(1.0 / np.maximum(noise, 1e-12 * size))
@@ -124,7 +125,7 @@ def solution(
 
 
 def _solved(joints: JointTriangles, weights: Array, fixed: tuple[int, ...], gains: Array | None) -> SolvedEquations:
-    """The equations as they were solved, their torques times the drive gains where these were found."""
+    """The equations as they were solved, with the torques multiplied by the drive gains if these were identified."""
     systems = joints.joints
     if gains is not None:
         systems = tuple(
@@ -135,15 +136,15 @@ def _solved(joints: JointTriangles, weights: Array, fixed: tuple[int, ...], gain
 
 
 def _late(lag: float) -> list[str]:
-    """What the torques' lag (s) is, in words."""
+    """A sentence on the lag (s) of the torques."""
     if 1e3 * abs(lag) < TOLD_LAG:
         return []
     word = "later" if lag > 0 else "earlier"
-    return [f"the torques are {1e3 * abs(lag):.2g} ms {word} than the positions, and were moved to their instants"]
+    return [f"the torques are {1e3 * abs(lag):.2g} ms {word} than the positions, which was corrected"]
 
 
 def _settled(joints: JointTriangles, base: BaseParameters, fixed_by: FixedBy, rounds: int) -> ways.Estimate:
-    """Least squares, then once more without what its noise leaves open."""
+    """Least squares, repeated without the parameters that are undetermined at its noise level."""
     first = ways.least_squares(joints, base.values, fixed_by(joints), rounds)
     return ways.least_squares(joints, base.values, fixed_by(joints, first.noise), rounds)
 
@@ -155,22 +156,22 @@ def _torque_noise(run: PredictedRun, moving: NDArray[np.bool_]) -> Array:
 
 
 def _few_balances(joints: JointTriangles, estimate: ways.Estimate, ready: Conditioned) -> list[str]:
-    """Says where a log has too few balances of energy: one per period of the cut-off, for all joints together."""
+    """Warn if a log has too few energy balances: there is one per period of the cut-off, for all joints together."""
     periods = round(joints.together().rows * ready.every / ready.rate * ready.cutoff)
     free = len(estimate.values) - len(estimate.fixed)
     if periods >= PERIODS * free:
         return []
     return [
-        f"{ready.log.source}: the log has {periods} independent balances of energy at most for {free} parameters, which makes "
-        f"method='energy' inaccurate below {PERIODS * free:g}; log a longer motion that does not repeat itself, give a prior, or "
-        "use method='weighted'"
+        f"{ready.log.source}: the log has at most {periods} independent energy balances for {free} parameters, and "
+        f"method='energy' is inaccurate with fewer than {PERIODS * free:g}; log a longer motion without repetition, give a "
+        "prior, or use method='weighted'"
     ]
 
 
 def _against(
     equations: LogEquations, joints: JointTriangles, own: ways.Estimate, base: BaseParameters, fixed_by: FixedBy
 ) -> list[str]:
-    """Advises against the sequential procedure where its residuals are clearly those of errors that have added up."""
+    """Warn against the sequential procedure if its residuals show clearly that errors have accumulated."""
     other = _settled(joints, base, fixed_by, 1)
     torques = np.sqrt([joint.z @ joint.z + joint.rss for joint in joints.joints])
     least = np.maximum(HARMLESS * torques, 1e-300)
@@ -179,14 +180,14 @@ def _against(
     if not ratios[worst] > CLEARLY:
         return []
     return [
-        f"{equations.ready.log.source}: errors add up from joint to joint in method='sequential', whose residual at joint "
+        f"{equations.ready.log.source}: errors accumulate from joint to joint in method='sequential', whose residual at joint "
         f"'{equations.arm.joint_names[worst]}' is {ratios[worst]:.2g} times that of weighted least squares; use "
         "method='weighted'"
     ]
 
 
 def correlation_times(run: PredictedRun, moving: NDArray[np.bool_]) -> Array:
-    """Each joint's correlation time in kept samples, over all runs, at least what the low-pass itself brings."""
+    """Each joint's correlation time in kept samples, over all runs, at least that of the low-pass itself."""
     ready = run.conditioned
     least = max(1.0, ready.rate / ready.every / (2.0 * ready.cutoff)) if ready.reach else 1.0
     ends = [log.t.max() for log in ready.log.separate]
@@ -210,17 +211,19 @@ def _physical(
     base: BaseParameters, joints: JointTriangles, estimate: ways.Estimate, times: Array, belief: Belief, sizes: Array,
     notes: list[str],
 ) -> tuple[Array, Array, Array]:  # fmt: skip
-    """(π_b, φ, covariance of π_b) with possible bodies, each sample worth what its correlation leaves of it."""
+    """(π_b, φ, covariance of π_b) of a physically consistent fit that accounts for autocorrelated residuals."""
     prior = belief.prior
     if prior is not None and (prior.n != base.parameters.arm.n):
-        raise DalembertError(f"the prior '{prior.name}' has {prior.n} joints, and the arm {base.parameters.arm.n}")
+        raise DalembertError(
+            f"the prior '{prior.name}' has {prior.n} joints, and the arm has {base.parameters.arm.n}; give a prior for the same arm"
+        )
     whole = joints.together(1.0 / (ways.above_zero(estimate.noise) * np.sqrt(times)))
     phi, curvature, remarks = consistent(base, whole.R, whole.z, belief, levels=sizes, kept=estimate.fixed)
     notes += remarks
     if prior is not None:
         notes.append(
-            f"the inertias of '{prior.name}' are a prior ({belief.kind}, {100 * belief.deviation:g} %), its friction within the size of the "
-            "torques measured"
+            f"the inertias of '{prior.name}' are a prior ({belief.kind}, {100 * belief.deviation:g} %), and its friction is limited by the "
+            "size of the measured torques"
         )
     RK = whole.R @ base.K
     return base.K @ phi, phi, base.K @ ways.inverse_of(RK.T @ RK + curvature, 1e-14) @ base.K.T
@@ -229,7 +232,7 @@ def _physical(
 @brief
 @dataclass(frozen=True, eq=False)
 class KnownLoad:
-    """A run with a payload whose mass is known: its ten parameters at the tip; ``centred`` False leaves its centre open."""
+    """A run with a payload of known mass: its ten parameters at the tip; if not ``centred``, its centre is unknown."""
 
     ten: Array
     run: Conditioned
@@ -239,7 +242,7 @@ class KnownLoad:
 @brief
 @dataclass(frozen=True, eq=False)
 class TotalEstimate:
-    """What total least squares finds: π_b, drive gains (n,) and the centre of mass of the payload where it was open."""
+    """The result of total least squares: π_b, drive gains (n,) and the payload's centre of mass, if it was unknown."""
 
     estimate: ways.Estimate
     gains: Array
@@ -253,8 +256,8 @@ def _total(
 ) -> TotalEstimate:
     """Parameters and drive gains from a run without and one with a known payload.
 
-    Where only the mass of the payload is known, its first moments are three further unknowns; its inertia is then that of a
-    point mass at its centre, found by repetition.
+    If only the mass of the payload is known, its first moments are three further unknowns; its inertia is then that of
+    a point mass at its centre, found by fixed-point iteration.
     """
     arm, n, b = equations.arm, equations.arm.n, base.rank
     load = TipLoad(arm)
@@ -273,7 +276,7 @@ def _total(
                 V[:, j] = -tau[use, j]
                 block = np.column_stack([Y[use, j], Y_L[use, j], V])
                 triangles[j] = np.asarray(np.linalg.qr(np.vstack([triangles[j], block]), mode="r"))
-    # the noise of the torques as they are logged, from the run without payload
+    # the noise of the torques as logged, from the run without payload
     fixed = ways.undetermined(joints.together(), typical_sizes(base))
     alone = ways.least_squares(joints, base.values, fixed, ways.ROUNDS)
     times = correlation_times(make_run(base, alone.values, equations.ready), equations.moving)
@@ -283,7 +286,7 @@ def _total(
         held = np.array([_share(E[:, b : b + 10] @ ten, E[:, b + 10 + j]) < SEEN for j, E in enumerate(triangles)])
         if held.all():
             raise DalembertError(
-                "the known payload hardly changes a torque in the loaded log, so it cannot fix the scale"
+                "the known payload hardly changes the torques in the loaded log, so it cannot fix the scale; use a heavier payload"
             )
         known = ten.copy()
         known[1 + moments] = 0.0
@@ -296,18 +299,17 @@ def _total(
     gains_std = np.zeros(n)
     gains_std[~held] = np.sqrt(np.diag(covariance)[len(start) :])
     words = ", ".join(f"{g:.4g} ± {e:.2g}" for g, e in zip(gains, gains_std, strict=True))
-    notes = [f"drive gains found with the payload: {words} times those given"]
+    notes = [f"drive gains identified with the payload: {words} times the given ones"]
     if held.any():
         names = [arm.joint_names[j] for j in np.flatnonzero(held)]
-        warned.append(f"the payload hardly loads {listed(names)}, whose drive gains stay as they were given")
+        warned.append(f"the payload hardly loads {listed(names)}, whose drive gains keep their given values")
     com_std = None
     if not loaded.centred:
         com_std = np.full(3, np.nan)
         com_std[moments] = np.sqrt(np.diag(covariance)[b : b + len(moments)]) / mass
         com[~np.isfinite(com_std)] = np.nan
         centre = ", ".join(
-            f"{c:.4g} ± {e:.2g}" if np.isfinite(c) else "not shown by the motion"
-            for c, e in zip(com, com_std, strict=True)
+            f"{c:.4g} ± {e:.2g}" if np.isfinite(c) else "not determined" for c, e in zip(com, com_std, strict=True)
         )
         notes.append(
             f"only the mass of the payload is known; its centre of mass, from the tip, is x, y, z = {centre} m"
@@ -318,12 +320,12 @@ def _total(
 
 
 def _share(part: Array, whole: Array) -> float:
-    """The size of a torque beside another."""
+    """The size of a torque relative to another."""
     return float(np.linalg.norm(part) / max(float(np.linalg.norm(whole)), 1e-300))
 
 
 def _moments_shown(triangles: list[Array], b: int) -> NDArray[np.intp]:
-    """Which first moments of the payload the runs show beside the arm's own parameters and its mass: of 0, 1, 2."""
+    """Which first moments of the payload (of 0, 1, 2) the runs determine beside the arm's own parameters and the mass."""
     whole = np.vstack([E[:, : b + 4] for E in triangles])
     lengths = np.linalg.norm(whole, axis=0)
     felt = [k for k in range(b + 4) if lengths[k] > 1e-10 * lengths.max()]
@@ -331,7 +333,7 @@ def _moments_shown(triangles: list[Array], b: int) -> NDArray[np.intp]:
     return np.array([k - b - 1 for k in shown if k > b], dtype=np.intp)
 
 
-# -- judgement -----------------------------------------------------------------------------------
+# -- assessment -----------------------------------------------------------------------------------
 
 
 def _condition(R: Array) -> float:
@@ -339,31 +341,31 @@ def _condition(R: Array) -> float:
 
 
 def _joints_of(base: BaseParameters, chosen: list[int]) -> str:
-    """The joints that some base parameters belong to, in words; extra columns by their own names."""
+    """The joints that some base parameters belong to, in words; user-defined columns by their own names."""
     bodies, joints = base.parameters.arm.mechanism.tree.bodies, [base.parameters.joints[c] for c in base.independent]
     return listed(sorted({bodies[joints[k]].name if joints[k] >= 0 else base.names[k] for k in chosen}))
 
 
 def _unseen(fit: Identification, fixed: tuple[int, ...]) -> list[str]:
-    """Names the base parameters that the log does not show at all."""
+    """Warn about base parameters that the log does not determine at all."""
     if not fixed:
         return []
     base = fit.base
     names = [base.formulas[k] if len(base.formulas[k]) < 40 else base.names[k] + " + …" for k in fixed]
     return [
-        f"{fit.run.name}: the motion does not show {listed(names)}, which keep the arm's own value; move "
+        f"{fit.run.name}: the motion does not excite {listed(names)}, which keep the arm's own value; move "
         f"{_joints_of(base, list(fixed))} more"
     ]
 
 
 def _weak(fit: Identification, typical: Array) -> list[str]:
-    """Names the base parameters that the log hardly shows: their error alone makes torques like those measured."""
+    """Warn about base parameters that the log hardly determines: their errors alone cause torques like the measured ones."""
     size = float(np.sqrt(np.mean(fit.run.measured**2)))
     brought = fit.std * typical
     weak = [int(k) for k in np.argsort(-brought) if np.isfinite(brought[k]) and brought[k] > size]
     if fit.physical or not weak:
         return []
     return [
-        f"{fit.run.name}: the motion hardly shows {listed([fit.names[k] for k in weak])}: their standard deviations "
-        f"stand for torques as large as those measured; excite {_joints_of(fit.base, weak)} more"
+        f"{fit.run.name}: the motion hardly excites {listed([fit.names[k] for k in weak])}: their standard deviations "
+        f"correspond to torques as large as the measured ones; excite {_joints_of(fit.base, weak)} more"
     ]

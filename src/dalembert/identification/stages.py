@@ -1,9 +1,9 @@
-"""How far an identification is: its stages in order, as one fraction that never goes back."""
+"""Progress of an identification: its stages in order, as one fraction that never decreases."""
 
 from __future__ import annotations
 
-# what ``progress`` is called with, in the order in which an identification comes there, and the share of the whole; what
-# nothing is chosen for is skipped
+# the words that ``progress`` is called with, in the order of an identification, and their share of the total time;
+# stages of choices that are not made are skipped
 STAGES = {
     "reading": 0.15,
     "filtering": 0.1,
@@ -16,9 +16,9 @@ STAGES = {
 
 
 class Stages:
-    """The fraction that is done, from the words and fractions of ``progress``.
+    """The fraction done, from the words and fractions of ``progress``.
 
-    With folds, the fit to the whole log and each fold count alike.
+    With folds, the fit to the whole log and each fold have the same weight.
 
     >>> stages = Stages(folds=4)
     >>> [round(stages(*told), 3) for told in (("reading", 1.0), ("residuals", 1.0), ("fold 1 of 4", 0.5), ("reading", 0.0))]
@@ -29,7 +29,7 @@ class Stages:
         self.count, self.reached = 1 + folds, 0.0
 
     def __call__(self, words: str, fraction: float) -> float:
-        """The fraction of the whole; of words that are no stage, that which was reached before."""
+        """The fraction of the whole; for words that are not a stage, the fraction reached before."""
         if words.startswith("fold "):
             _, k, _, count = words.split()
             self._reach((int(k) + fraction) / (1 + int(count)))

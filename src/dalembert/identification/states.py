@@ -1,4 +1,4 @@
-"""States of an arm as further columns need them: of all joints of its tree, in arrays that a term's law runs on."""
+"""States of an arm for the evaluation of further columns: of all joints of its tree, as arrays for a term's law."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Array = NDArray[np.float64]
 
 
 class Samples(np.ndarray):
-    """Numbers at many instants as one scalar: an array with the functions that laws ask their scalars for."""
+    """Numbers at many samples as one scalar: an array with the functions that laws require of their scalars."""
 
     def less(self, other: Any) -> Any:
-        """1 where it is below the other, else 0."""
+        """1 where it is below the other, otherwise 0."""
         return 1.0 * np.less(self, other)
 
     def select(self, x: Any, y: Any) -> Any:
-        """x where it is not 0, else y."""
+        """x where it is not 0, otherwise y."""
         return np.where(self != 0.0, x, y).view(Samples)
 
     def ratan2(self, y: Any) -> Any:
@@ -43,9 +43,9 @@ for _name, _function in {
 
 
 class States:
-    """q, q̇, q̈ of an arm, (N, n) each, and where the joints of its tree are and how fast they move then.
+    """q, q̇, q̈ of an arm, (N, n) each, and the positions and velocities of the joints of its tree.
 
-    temperature  T − T̄ (N, n): how much warmer than usual the joints are (K); none of them is unless given
+    temperature  T − T̄ (N, n): deviation of the joints from their mean temperature (K); zero by default
     """
 
     def __init__(self, arm: Arm, q: Array, qd: Array, qdd: Array, temperature: Array | None = None) -> None:
@@ -53,7 +53,7 @@ class States:
 
     @cached_property
     def Gamma(self) -> Array | None:
-        """Γ (N, links, n), how the joints of the tree follow those that are held; None where they are the same."""
+        """Γ (N, links, n), the Jacobian of the joints of the tree with respect to q; None if they are the same."""
         if self.arm.mechanism.identity:
             return None
         return np.asarray(self.arm.closure_jacobian(self.q), np.float64)
@@ -63,34 +63,34 @@ class States:
         return self.q if self.Gamma is None else np.asarray(self.arm.tree_positions(self.q), np.float64)
 
     def row(self, joint: int) -> Array:
-        """Γ_j (N, n), or a unit vector (1, n): what a joint of the tree follows."""
+        """Γ_j (N, n), or a unit vector (1, n): the dependence of a joint of the tree on q."""
         return np.eye(self.arm.n)[joint : joint + 1] if self.Gamma is None else self.Gamma[:, joint]
 
     def position(self, joint: int) -> Array:
-        """(N,) where a joint of the tree is."""
+        """(N,) the position of a joint of the tree."""
         return self._positions[:, joint]
 
     def torque(self, term: Term, joint: int, load: Array | None = None) -> Array:
-        """(N, n) what a term at a joint of the tree brings to the joints that are held: Γ_jᵀ f(q_j, q̇_j, load)."""
+        """(N, n) the contribution of a term at a joint of the tree to the joints of q: Γ_jᵀ f(q_j, q̇_j, load)."""
         row = self.row(joint)
         q = self.position(joint) if "q" in term.of else np.zeros(len(self.q))
         return row * self.law(term, q, (row * self.qd).sum(axis=1), np.zeros(len(q)) if load is None else load)
 
     def own_torque(self, term: Term, joint: int, load: Array | None = None) -> Array:
-        """(N,) what a term at a joint brings to that joint itself, where all joints of the tree are held."""
+        """(N,) the torque of a term at a joint on that joint itself, if all joints of the tree are in q."""
         rest = np.zeros(len(self.q))
         q = self.q[:, joint] if "q" in term.of else rest
         return self.law(term, q, self.qd[:, joint], rest if load is None else load)[:, 0]
 
     def warmth(self, joint: int) -> Array:
-        """T − T̄ (N, 1) of a joint of the tree that is held (K)."""
+        """T − T̄ (N, 1) of a joint of the tree that is in q (K)."""
         if self.temperature is None:
             return np.zeros((len(self.q), 1))
         return self.temperature[:, [self.arm.mechanism.actuated.index(joint)]]
 
     @staticmethod
     def law(term: Term, q: Array, qd: Array, load: Array) -> Array:
-        """A term's torque (N, 1) at many instants."""
-        with np.errstate(over="ignore"):  # of an exponential whose inverse counts
+        """A term's torque (N, 1) at many samples."""
+        with np.errstate(over="ignore"):  # in an exponential whose inverse is used
             torque = term.torque(*(np.asarray(x).view(Samples) for x in (q, qd, load)))
         return np.broadcast_to(np.asarray(torque), len(q))[:, None]

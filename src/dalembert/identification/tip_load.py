@@ -36,13 +36,13 @@ class TipLoad:
 
     @cached_property
     def weighing(self) -> Arm:
-        """The arm on which a load has its weight, where that of the links is carried otherwise."""
+        """The arm on which a load has weight, even if the weight of the links is carried otherwise."""
         if not self.arm.mechanism.tree.lifts:
             return self.arm
         return self.arm.replace(links=tuple(replace(link, weight=1.0) for link in self.arm.robot.links))
 
     def regressor(self, piece: Stretch) -> Array:
-        """(N, n, 10): what a unit of m, m c, I about the tip's origin brings to every joint."""
+        """(N, n, 10): the torque of every joint per unit of m, m c, I about the tip's origin."""
         at = WIDTH * self.arm.mechanism.tip_body
         return self.weighing.regressor(*piece.states)[:, :, at : at + 10] @ self.carry
 

@@ -1,12 +1,12 @@
-"""Where and how gradually a joint's Coulomb friction turns over: tanh((q̇ − c)/w), w and c by least squares.
+"""Shape of a joint's gradual Coulomb friction: tanh((q̇ − c)/w), with w and c by least squares.
 
-Gears with grease and elastic teeth do not turn their friction over at once, and measured speeds have offsets.
-The published models of Franka's and Universal Robots' arms have this shape of friction.
+In gears with grease and elastic teeth, friction does not change sign abruptly, and measured speeds have offsets. The
+published models of Franka's and Universal Robots' arms have this shape of friction.
 
-Torques are linear in all but w and c, so those are found with all the rest eliminated (variable projection):
-with Q an orthonormal base of the columns that joint j's equations have without Coulomb friction, (w, c) is where
-the part of tanh((q̇ − c)/w) that is orthogonal to Q explains most of τ_j. Every joint has its own equations
-for it, low-passed as the torques are.
+The torques are linear in everything except w and c, so these are found with all the rest eliminated (variable
+projection): with Q an orthonormal basis of the columns of joint j's equations without Coulomb friction, (w, c) is where
+the part of tanh((q̇ − c)/w) that is orthogonal to Q explains most of τ_j. Every joint has its own equations for it,
+low-passed like the torques.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from dalembert.logs.conditioning import Conditioned
 
 Array = NDArray[np.float64]
 
-WIDTHS = (0.003, 0.01, 0.03, 0.1, 0.3)  # of a joint's largest speed, from the best of which the search starts
+WIDTHS = (0.003, 0.01, 0.03, 0.1, 0.3)  # of a joint's largest speed; the search starts from the best of them
 NARROWEST, WIDEST, FARTHEST = 1e-4, 1.0, 0.1  # of the same: bounds of w and of |c|
 
 
 def turn_overs(
     base: BaseParameters, ready: Conditioned, weights: Array, step: Callable[[str, float], None]
 ) -> tuple[Array, Array]:
-    """(w, c) of every joint, (n,) each in rad/s; ``base`` has all columns but those of Coulomb friction.
+    """(w, c) of every joint, (n,) each in rad/s; ``base`` has all columns except those of Coulomb friction.
 
-    ``weights`` (M, n) is what a joint's equation counts at each kept instant.
+    ``weights`` (M, n) are the weights of the joints' equations at the kept samples.
     """
     n, felt = base.parameters.arm.n, base.felt
     widths, centres = np.zeros(n), np.zeros(n)
@@ -40,12 +40,12 @@ def turn_overs(
     )
     for j, part in enumerate(felt.parts):
         widths[j], centres[j] = _best(rows[part].T, ready, weights[:, j], j)
-        step("turn-over of friction", (j + 1) / n)
+        step("shape of friction", (j + 1) / n)
     return widths, centres
 
 
 def _best(rows: Array, ready: Conditioned, weight: Array, j: int) -> tuple[float, float]:
-    """(w, c) of joint j, whose columns without Coulomb friction at the kept instants are ``rows`` (M, b_j)."""
+    """(w, c) of joint j, whose columns without Coulomb friction at the kept samples are ``rows`` (M, b_j)."""
     with extra("identify", "identification"):
         from scipy.optimize import least_squares
 

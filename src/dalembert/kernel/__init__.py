@@ -1,1 +1,1 @@
-"""Graphs compiled and handed out as NumPy gufuncs."""
+"""Compilation of graphs to NumPy gufuncs."""

@@ -1,7 +1,7 @@
-"""A kernel on a batch: room for its results, and for large batches several threads.
+"""A kernel on a batch: memory for its results, and several threads for large batches.
 
-Pieces are slices of one leading axis, written into one array of results. A state's result does not depend on the piece
-that it is in, so that all numbers of threads give the same bits.
+Pieces are slices of one leading axis, written into one array of results. The result of a state does not depend on its
+piece, so results are bitwise equal for any number of threads.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from dalembert.kernel.threads import together, usable_threads
 
 Array = NDArray[np.floating[Any]]
 
-# what a state costs is measured by the numbers that come out for it, about 0.2 ns each; one that goes in costs as much as
-GOES_IN = 4  # of them: sines, cosines and what is made of them
-SHARE = 3 << 18  # cost below which a further thread does not pay: about 160 µs
-PIECE = 1 << 23  # cost of the largest piece: about 2 ms, after which Ctrl-C is heard
-PIECES = 4  # for each thread, so that one that is held up leaves some to the others
-LANES = 8  # states side by side that a kernel computes at once: no piece has fewer
-ALIGNED = 64  # states: longer pieces begin where cache lines do
-ONE_BLOCK = 100_000  # numbers in several results together from which they are given one piece of memory
+# the cost of a state is measured in output numbers, about 0.2 ns each; an input number costs as much as
+GOES_IN = 4  # of them, because of sines, cosines and the terms that depend on them
+SHARE = 3 << 18  # cost below which another thread does not pay off: about 160 µs
+PIECE = 1 << 23  # cost of the largest piece: about 2 ms, after which Ctrl-C is handled
+PIECES = 4  # pieces per thread, so that the others can take over from a thread that is delayed
+LANES = 8  # states that a kernel computes at once; no piece has fewer
+ALIGNED = 64  # states: longer pieces begin at cache-line boundaries
+ONE_BLOCK = 100_000  # total size of several results from which they share one block of memory
 
 _CORES = re.compile(r"\((.*?)\)")  # the core shapes in a gufunc's signature
 _KINDS = {"divide by zero": "divide", "overflow": "over", "underflow": "under", "invalid value": "invalid"}
 
 
 class Layout(NamedTuple):
-    """What a gufunc's signature says of its batches.
+    """Properties of batches that follow from a gufunc's signature.
 
-    inputs   how many core axes each has
-    outputs  likewise
-    shapes   the core shapes of the outputs; none where a size is a letter, which the arrays tell
-    cost     of one state; 0 where a size is a letter
-    alone    up to how many numbers in one input one thread does a batch, unless the caller says otherwise
-    loose    up to how many numbers in one input several results have memory of their own
+    inputs   number of core axes of each input
+    outputs  number of core axes of each output
+    shapes   core shapes of the outputs; empty if a size is symbolic and determined by the arrays
+    cost     cost of one state; 0 if a size is symbolic
+    alone    size of one input up to which a single thread processes a batch, unless the caller specifies threads
+    loose    size of one input up to which several results have separate memory
     """
 
     inputs: tuple[int, ...]
@@ -54,7 +54,7 @@ class Layout(NamedTuple):
 
 @cache
 def layout_of(signature: str) -> Layout:
-    """What a signature says.
+    """The layout of a signature.
 
     >>> layout_of("(7),(7),(7)->(7)").alone // 7  # states
     17284
@@ -79,11 +79,12 @@ def run(
     threads: int | None = None,
     cost: int | None = None,
 ) -> Any:
-    """``ufunc(*arrays, out=out)``, a large batch on several threads.
+    """``ufunc(*arrays, out=out)``, with several threads for a large batch.
 
-    threads  how many at most; None: by the size of the batch, the CPUs that may be used, and OMP_NUM_THREADS
-    cost     of one state, beside that of a number that comes out; without it, by the numbers that go in and out
-    Warnings and errors about floating-point numbers are those of one call, in the caller's thread.
+    threads  maximum number of threads; None: from the batch size, the available CPUs and OMP_NUM_THREADS
+    cost     cost of one state relative to one output number; by default estimated from the numbers of inputs and
+             outputs
+    Floating-point warnings and errors are those of a single call in the caller's thread.
 
     >>> import numpy as np, dalembert as da
     >>> kernel, q = da.load("planar-2r").kernel("gravity_torque"), np.ones((1000, 2))
@@ -116,12 +117,12 @@ def run(
 
 
 def over_threads(ufunc: np.ufunc, threads: int | None = None) -> Callable[..., Any]:
-    """The kernel as a function of its arrays, large batches on several threads."""
+    """The kernel as a function of its arrays, with several threads for large batches."""
     return lambda *arrays: run(ufunc, arrays, threads=threads)
 
 
 def _size(arrays: Sequence[Any]) -> float:
-    """No fewer numbers than a broadcast input has, found quickly; infinite where that takes a closer look."""
+    """A quick upper bound for the size of a broadcast input; infinite if a closer look is needed."""
     size = 0
     for array in arrays:
         if type(array) is not np.ndarray or array.ndim > 2:
@@ -131,7 +132,7 @@ def _size(arrays: Sequence[Any]) -> float:
 
 
 def _leading(layout: Layout, arrays: Sequence[Any], out: tuple[Array, ...] | None) -> tuple[int, ...] | None:
-    """The leading shape of a batch; None where it is NumPy's, or a lazy array's, to run the gufunc or to refuse it."""
+    """The leading shape of a batch; None if NumPy or a lazy array must run or refuse the gufunc itself."""
     if len(arrays) != len(layout.inputs) or (out is None and not layout.shapes):
         return None
     shapes: set[tuple[int, ...]] = set()
@@ -151,10 +152,10 @@ def _leading(layout: Layout, arrays: Sequence[Any], out: tuple[Array, ...] | Non
 
 
 def _room(shapes: Sequence[tuple[int, ...]], arrays: Sequence[Array], needed: bool) -> tuple[Array, ...] | None:
-    """Room for results, large ones in one piece; None where NumPy may see to it itself.
+    """Memory for the results, in one block if they are large; None if NumPy may allocate them.
 
-    Freed in several pieces, large results go back to the system, and the next call pays for every page
-    again: several times the cost of the calculation. One piece stays with the process.
+    Large results that are freed in several blocks are returned to the system, and the next call pays for every page
+    again, several times the cost of the computation. A single block stays with the process.
     """
     sizes = [prod(shape) for shape in shapes]
     if not needed and sum(sizes) < ONE_BLOCK:
@@ -165,7 +166,7 @@ def _room(shapes: Sequence[tuple[int, ...]], arrays: Sequence[Array], needed: bo
 
 
 def _pieces(leading: tuple[int, ...], threads: int, work: int) -> tuple[int, list[slice]]:
-    """Slices of the first axis that is long enough, else of the longest; and which axis that is."""
+    """Slices of the first axis that is long enough, otherwise of the longest; and the index of that axis."""
     count = max(threads, min(PIECES * threads, 2 * work // SHARE), -(-work // PIECE))
     axis = next((k for k, length in enumerate(leading) if length >= ALIGNED * count), leading.index(max(leading)))
     length = leading[axis]
@@ -183,12 +184,12 @@ def _in_pieces(
     arrays  inputs and outputs
     axis    counted from the last leading axis, −1
 
-    NumPy's settings for floating-point errors belong to a thread. Pieces therefore note only what happened, and one of
-    those where it did is run again by the caller's thread, under its own settings, for NumPy to report it.
+    NumPy's floating-point error settings are per thread. Pieces therefore only record what happened, and the caller's
+    thread repeats one piece in which it did, under its own settings, so that NumPy reports it.
     """
     cuts: list[
         tuple[Array, tuple[slice, ...] | None]
-    ] = []  # with the axes before, where it is not broadcast along this
+    ] = []  # with the preceding axes, unless it is broadcast along this one
     for array, axes in zip(arrays, layout.inputs + layout.outputs, strict=True):
         at = array.ndim - axes + axis
         cuts.append((array, (slice(None),) * at if at >= 0 and array.shape[at] > 1 else None))

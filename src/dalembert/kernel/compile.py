@@ -1,7 +1,7 @@
-"""LLVM IR to machine code, and machine code to something that can be called.
+"""Compilation of LLVM IR to machine code, and loading of machine code as callable functions.
 
-LLVM works for one thread at a time, under a lock that is also held across a fork: a child never finds LLVM in the
-middle of what another thread of its parent was doing. The fork waits until that is done.
+LLVM serves one thread at a time, under a lock that is also held across a fork: a child never finds LLVM in the middle
+of an operation of another thread of its parent. The fork waits until that operation is complete.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import gc
 import os
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -22,14 +22,23 @@ from dalembert.emit.ir import Form
 from dalembert.errors import DalembertError
 from dalembert.kernel.forks import COMPILING
 
-MAPS_FOR_EACH = 4  # memory maps that one object file may need: code, constants, addresses, and one to spare
-MAPS_FOR_OTHERS = 1000  # memory maps that are left to the rest of the process
-LENGTH_BYTES = 8  # before each object file of a kernel: how long it is
+MAPS_FOR_EACH = 4  # memory maps that one object file may need: code, constants, addresses, and one spare
+MAPS_FOR_OTHERS = 1000  # memory maps reserved for the rest of the process
+_V2 = ("cx16", "popcnt", "sse3", "ssse3", "sse4.1", "sse4.2")
+_V3 = (*_V2, "avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
+# the instruction set extensions of the x86-64 levels beyond the baseline
+LEVELS = {
+    "x86-64-v2": _V2,
+    "x86-64-v3": _V3,
+    "x86-64-v4": (*_V3, "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
+}
+CPU = "DALEMBERT_CPU"  # the environment variable that limits kernels to the instructions of a level
+LENGTH_BYTES = 8  # length prefix of each object file of a kernel
 
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine that code is made for, as LLVM names it."""
+    """A target machine in LLVM's terms."""
 
     triple: str
     cpu: str
@@ -39,20 +48,20 @@ class Machine:
     far: bool = False  # whether code may be loaded far from its constants
 
     def form(self, scalar: str = "double", align: int = 1) -> Form:
-        """The form of a tape that fills this machine's vectors."""
+        """The form of a tape that fills this machine's vector registers."""
         return Form(self.width if scalar == "double" or self.width == 1 else 2 * self.width, scalar, align)
 
 
 def target() -> Machine:
-    """This machine, as code must be made for this process now."""
+    """This machine, with the code model that this process currently needs."""
     return _in_crowded_memory() if _cuda_is_loaded() else _host()
 
 
 def _cuda_is_loaded() -> bool:
-    """Whether the driver of a GPU is part of this process.
+    """Whether a GPU driver is loaded in this process.
 
-    It reserves so much of the address space that LLVM may find no room for a kernel's constants within 2 GB of its code,
-    which is as far as ordinary instructions reach, and would then end the process.
+    It reserves so much of the address space that LLVM may find no space for a kernel's constants within 2 GB of its
+    code, which is the reach of ordinary instructions, and would then abort the process.
     """
     if not hasattr(os, "RTLD_NOLOAD"):
         return False
@@ -75,13 +84,32 @@ def _host() -> Machine:
         from llvmlite import binding as llvm
 
         features = llvm.get_host_cpu_features()
-        width = 8 if features.get("avx512f") else 4 if features.get("avx") else 2
         version = f"{llvmlite.__version__}/{'.'.join(map(str, llvm.llvm_version_info))}"
-        return Machine(llvm.get_process_triple(), llvm.get_host_cpu_name(), features.flatten(), width, version)
+        triple, cpu, level = llvm.get_process_triple(), llvm.get_host_cpu_name(), os.environ.get(CPU, "")
+    if not level:
+        return Machine(triple, cpu, features.flatten(), _width(features), version)
+    if level not in LEVELS or not triple.startswith("x86_64"):
+        raise DalembertError(
+            f"the environment variable {CPU} is {level!r}, and this processor is {cpu} ({triple.split('-')[0]}); it must be one "
+            f"of {', '.join(LEVELS)} on x86_64, or unset for all instructions that the processor has"
+        )
+    instructions = dict.fromkeys(LEVELS[level], True)
+    missing = [name for name in instructions if not features.get(name)]
+    if missing:
+        raise DalembertError(
+            f"the environment variable {CPU} is {level!r}, but this processor ({cpu}) has no {', '.join(missing)}; choose a "
+            "lower level, or unset it"
+        )
+    return Machine(triple, level, "", _width(instructions), version)
+
+
+def _width(features: Mapping[str, bool]) -> int:
+    """How many doubles a vector register holds."""
+    return 8 if features.get("avx512f") else 4 if features.get("avx") else 2
 
 
 def host_features() -> dict[str, bool]:
-    """Which instructions this processor has, by LLVM's names."""
+    """The instruction set extensions of this processor, by LLVM's names."""
     with COMPILING:
         from llvmlite import binding as llvm
 
@@ -90,7 +118,7 @@ def host_features() -> dict[str, bool]:
 
 @cache
 def _llvm() -> Any:
-    """llvmlite, ready to compile for this machine."""
+    """llvmlite, initialised to compile for this machine."""
     from llvmlite import binding as llvm
 
     llvm.initialize_native_target()
@@ -100,7 +128,7 @@ def _llvm() -> Any:
 
 @cache
 def _llvm_for(triple: str) -> Any:
-    """llvmlite, ready to compile for other machines, too."""
+    """llvmlite, initialised to compile for other machines as well."""
     llvm = _llvm()
     if triple != target().triple:
         llvm.initialize_all_targets()
@@ -109,7 +137,7 @@ def _llvm_for(triple: str) -> Any:
 
 
 def _machine(opt: int = 2, of: Machine | None = None, reloc: str = "pic") -> Any:
-    """A new target machine, of this machine unless given; an engine that is made with it owns it."""
+    """A new target machine, by default this one; an engine created with it owns it."""
     of = of or target()
     known = _llvm_for(of.triple).Target.from_triple(of.triple)
     reach = {"reloc": "static", "codemodel": "large"} if of.far else {"reloc": reloc, "codemodel": "small"}
@@ -117,8 +145,8 @@ def _machine(opt: int = 2, of: Machine | None = None, reloc: str = "pic") -> Any
 
 
 def c_function(name: str) -> int:
-    """Where a function of the C library for numbers is."""
-    library = ctypes.CDLL(None)  # what this process has loaded: Python and NumPy need them too
+    """The address of a function of the C mathematics library."""
+    library = ctypes.CDLL(None)  # already loaded in this process, because Python and NumPy need them too
     if not hasattr(library, name):
         from ctypes.util import find_library
 
@@ -132,12 +160,12 @@ def object_code(
     optimise: bool = False,
     machine: Machine | None = None,
 ) -> bytes:
-    """Compile modules of IR for this machine, unless another is given: their object files, each after its length.
+    """The object files of IR modules, each preceded by its length, compiled for this machine unless another is given.
 
-    Between modules ``tell`` is told how far it is, forks need not wait, and Ctrl-C is heard. Of several modules,
-    which are the parts of a long tape, instructions are not scheduled a second time, after register allocation: that
-    takes up to half of the time and brings nothing. A tape's IR is in its final form; that of functions, with names in
-    memory, calls and loops that could be done by vectors, is for LLVM to ``optimise`` first.
+    Between modules, ``tell`` receives the progress, forks can proceed, and Ctrl-C is handled. For several modules,
+    which are the parts of a long tape, the second instruction scheduling after register allocation is disabled: it
+    takes up to half of the time without benefit. The IR of a tape is final; that of functions, with variables in
+    memory, calls and vectorisable loops, must first be optimised by LLVM (``optimise``).
     """
     opt = 2 if len(modules) == 1 else 1
     objects = []
@@ -162,8 +190,8 @@ def _object(ir: str, opt: int, optimise: bool, of: Machine) -> bytes:
 def _optimised(module: Any, machine: Any, options: Any) -> None:
     """Run LLVM's passes over a module.
 
-    The passes are freed here: llvmlite's class inherits a ``_dispose`` that does nothing before the one that frees them,
-    150 kB for every module.
+    The passes are freed here, because llvmlite's class inherits a ``_dispose`` that does nothing before the one that
+    frees them; this would leak 150 kB per module.
     """
     with _llvm().create_pass_builder(machine, options) as builder:
         passes = builder.getModulePassManager()
@@ -175,9 +203,9 @@ def _optimised(module: Any, machine: Any, options: Any) -> None:
 
 
 def compiled_for(machine: Machine, ir: str, assembly: bool = False, reloc: str = "static", *beside: str) -> bytes:
-    """A module of IR for another machine, optimised: its object file, or its assembly as text.
+    """The object file of an optimised IR module for another machine, or its assembly as text.
 
-    Modules ``beside`` it become part of it; what is internal to each stays so.
+    Modules ``beside`` it are linked into it; their internal symbols stay internal.
     """
     with COMPILING, _machine(2, machine, reloc) as of, _llvm().parse_assembly(ir) as module:
         for other in beside:
@@ -192,7 +220,7 @@ def compiled_for(machine: Machine, ir: str, assembly: bool = False, reloc: str =
 
 
 def _objects(code: bytes) -> Iterator[bytes]:
-    """The object files in what :func:`object_code` gives."""
+    """The object files in the result of :func:`object_code`."""
     start = 0
     while start < len(code):
         first = start + LENGTH_BYTES
@@ -201,7 +229,7 @@ def _objects(code: bytes) -> Iterator[bytes]:
 
 
 class MachineCode:
-    """Machine code in memory; it is unmapped when nothing refers to it any more."""
+    """Machine code in memory, unmapped when it is no longer referenced."""
 
     def __init__(self, code: bytes) -> None:
         objects = list(_objects(code))
@@ -218,22 +246,22 @@ class MachineCode:
             self._engine.finalize_object()
 
     def address(self, name: str) -> int:
-        """Where a function is."""
+        """The address of a function."""
         with COMPILING:
             return int(self._engine.get_function_address(name))
 
 
-_unused: deque[Any] = deque()  # engines of code that nothing refers to any more
+_unused: deque[Any] = deque()  # engines of code that is no longer referenced
 
 
 def _give_up(engine: Any) -> None:
-    """Unmap the code of an engine: now, or when the thread that LLVM works for is done."""
+    """Unmap the code of an engine: now, or when the thread that holds LLVM's lock is done."""
     _unused.append(engine)
     _unmap()
 
 
 def _unmap() -> None:
-    if COMPILING.acquire(blocking=False):  # objects die anywhere, also where waiting for the lock would be for ever
+    if COMPILING.acquire(blocking=False):  # objects can be destroyed anywhere, even where waiting would deadlock
         try:
             with contextlib.suppress(IndexError):
                 while True:
@@ -242,13 +270,13 @@ def _unmap() -> None:
             COMPILING.release()
 
 
-# -- the system's bound on memory maps -----------------------------------------------------------
+# -- the system's limit on memory maps -----------------------------------------------------------
 
 _room = 0  # object files that can be loaded before the maps are counted again
 
 
 def _look_for_room(objects: int) -> None:
-    """A sentence where LLVM would end the process: Linux gives a process vm.max_map_count maps and no more."""
+    """Raise an error where LLVM would abort the process: Linux limits a process to vm.max_map_count maps."""
     global _room
     if _room < objects:
         _room = _loadable()
@@ -258,7 +286,7 @@ def _look_for_room(objects: int) -> None:
             _room = _loadable()
         if _room < objects:
             raise DalembertError(
-                f"this process holds {_maps()} memory maps and the system allows it {most_maps()}, so no more kernels "
+                f"this process has {_maps()} memory maps and the system allows {most_maps()}, so no more kernels "
                 "can be loaded; drop arms that are no longer needed, or raise vm.max_map_count (sysctl)"
             )
     _room -= objects
@@ -269,7 +297,7 @@ def _loadable() -> int:
 
 
 def _maps() -> int:
-    """How many memory maps this process has; 0 where the system does not tell."""
+    """The number of memory maps of this process; 0 if the system does not report it."""
     try:
         with open("/proc/self/maps", "rb") as file:
             return sum(1 for _ in file)
@@ -278,7 +306,7 @@ def _maps() -> int:
 
 
 def most_maps() -> int:
-    """How many memory maps the system allows a process."""
+    """The number of memory maps that the system allows per process."""
     try:
         return int(Path("/proc/sys/vm/max_map_count").read_text())
     except (OSError, ValueError):

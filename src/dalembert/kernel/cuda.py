@@ -1,8 +1,7 @@
-"""Kernels on NVIDIA's GPUs: PTX from LLVM, kept in the cache like other code, loaded by the driver (cuda-bindings).
+"""Kernels on NVIDIA GPUs: PTX from LLVM, cached like other code, loaded by the driver (cuda-bindings).
 
-One text serves every card from the architecture Volta on; the driver makes its machine code of it. A kernel runs on the
-stream that it is given, in the primary context of the device, which is the one that CuPy, PyTorch and JAX use, and does
-not wait for it.
+One PTX text serves every GPU from Volta on; the driver translates it to machine code. A kernel is queued on the given
+stream in the primary context of the device, which CuPy, PyTorch and JAX also use, and the call does not wait for it.
 """
 
 from __future__ import annotations
@@ -34,20 +33,20 @@ if TYPE_CHECKING:
     from dalembert.graph.tape import Graph
 
 GPU = Machine("nvptx64-nvidia-cuda", "sm_70", "+ptx70", 1)
-NAME = "run"  # of the kernel in its module
-BLOCKS = (256, 128, 64, 32)  # threads in a block, to choose from
-USUAL_SHARED = 48 * 1024  # bytes of shared memory that a block may have without being asked for
+NAME = "run"  # name of the kernel in its module
+BLOCKS = (256, 128, 64, 32)  # candidates for the number of threads per block
+USUAL_SHARED = 48 * 1024  # bytes of shared memory that a block may use without an explicit request
 LOADED = 256  # modules that stay loaded
-LAYOUTS = 64  # of arrays, that a kernel remembers how to work on
+LAYOUTS = 64  # number of array layouts whose launch parameters a kernel remembers
 SCALARS = {"float64": "double", "float32": "float"}
 
 
 @dataclass(frozen=True)
 class DeviceArray:
-    """An array in the memory of a GPU, whoever owns it.
+    """An array in GPU memory, regardless of its owner.
 
     pointer  address of its first number      shape, strides  strides in bytes, 0 where it is broadcast
-    dtype    "float32" or "float64"           device          which GPU, as CUDA numbers them
+    dtype    "float32" or "float64"           device          CUDA's index of the GPU
     """
 
     pointer: int
@@ -67,19 +66,19 @@ def _driver() -> Any:
         from cuda.bindings import driver
     try:
         started = driver.cuInit(0)
-    except (RuntimeError, OSError):  # the driver's library is not there
-        raise DalembertError("there is no NVIDIA driver on this machine: give arrays on the CPU") from None
+    except (RuntimeError, OSError):  # the driver's library is missing
+        raise DalembertError("there is no NVIDIA driver on this machine: pass arrays on the CPU") from None
     _done(driver, started)
     return driver
 
 
 def _done(driver: Any, answer: tuple[Any, ...]) -> Any:
-    """What a call gives; a sentence where it failed."""
+    """The result of a driver call; raises an error if it failed."""
     error, *values = answer
     if error != driver.CUresult.CUDA_SUCCESS:
         _, text = driver.cuGetErrorString(error)
         what = text.decode() if isinstance(text, bytes) else str(error)
-        raise DalembertError(f"the GPU's driver refused: {what} ({error.name})")
+        raise DalembertError(f"the GPU driver reported an error: {what} ({error.name})")
     return values[0] if len(values) == 1 else values
 
 
@@ -98,7 +97,7 @@ def _attribute(device: int, name: str) -> int:
 
 
 def _most_shared(device: int) -> int:
-    """Bytes of shared memory that a block can have."""
+    """Bytes of shared memory available to a block."""
     return _attribute(device, "CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
 
 
@@ -107,18 +106,18 @@ def _most_shared(device: int) -> int:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A kernel's function on a device, and how it is launched; its module is unloaded when nothing refers to it."""
+    """A kernel's function on a device and its launch parameters; its module is unloaded when no longer referenced."""
 
     function: Any
     block: int
-    shared: int  # bytes of a block
+    shared: int  # bytes per block
 
 
 @dataclass(frozen=True)
 class DeviceKernel:
-    """What a kernel is made of: ``parts`` name it, ``graph`` gives its tape, which is asked for only where it must be.
+    """The ingredients of a kernel: ``parts`` identify it, and ``graph`` returns its tape, called only if necessary.
 
-    ``acts`` gives the tapes of several acts, where there are any, that do the same.
+    ``acts`` returns the tapes of several equivalent stages, if there are any.
     """
 
     parts: tuple[str, ...]
@@ -128,7 +127,7 @@ class DeviceKernel:
     acts: Callable[[], Sequence[tuple[Graph, Signature]]] | None = None
 
     def ptx(self, kind: str) -> tuple[bytes, int]:
-        """The kernel's PTX, from the cache or made now, and the bytes of shared memory that a thread needs."""
+        """The kernel's PTX, cached or compiled now, and the bytes of shared memory that a thread needs."""
         key = kept.key_of(*self.parts, self.scalar, repr(GPU), kind, _llvm_version())
         code = kept.load(key)
         if code is None:
@@ -141,7 +140,7 @@ class DeviceKernel:
         return code[8:], struct.unpack("<q", code[:8])[0]
 
     def loaded(self, device: int, kind: str) -> Loaded:
-        """The kernel on a device; in one act where several would need more shared memory than its blocks have."""
+        """The kernel on a device; in a single stage if several would need more shared memory than its blocks have."""
         if kind == "acts" and BLOCK[self.scalar] * self.ptx(kind)[1] > _most_shared(device):
             kind = self.one_act
         block = 0 if kind == "strided" else BLOCK[self.scalar]
@@ -149,19 +148,19 @@ class DeviceKernel:
 
     @cached_property
     def layouts(self) -> dict[Any, list[Launch]]:
-        """How arrays of the layouts seen last are worked on."""
+        """Launch parameters for the array layouts used last."""
         return {}
 
     @cached_property
     def kind(self) -> str:
-        """How dense rows are best worked on."""
-        if self.acts is not None and self.scalar == "double":  # floats have registers enough
+        """The best tapes for dense rows."""
+        if self.acts is not None and self.scalar == "double":  # single precision has enough registers
             return "acts"
         return self.one_act
 
     @property
     def one_act(self) -> str:
-        """The same for one tape."""
+        """The best order for one tape."""
         return "staged" if staged_inputs(self.signature, self.scalar) else "direct"
 
 
@@ -170,7 +169,7 @@ _loading = threading.RLock()
 
 
 def _loaded(key: Any, device: int, ptx: Callable[[], tuple[bytes, int]], block: int = 0) -> Loaded:
-    """The kernel kept under a key, or that of ``ptx()``; the device's context is current."""
+    """The kernel loaded under a key, or that of ``ptx()``; the device's context must be current."""
     with _loading:
         if key not in _modules:
             _modules[key] = _load(*ptx(), device, block)
@@ -181,18 +180,20 @@ def _loaded(key: Any, device: int, ptx: Callable[[], tuple[bytes, int]], block: 
 
 
 def _load(ptx: bytes, shared: int, device: int, block: int) -> Loaded:
-    """Load a kernel that needs so many bytes of shared memory for a thread; a block of 0 threads is to be chosen."""
+    """Load a kernel that needs this many bytes of shared memory per thread; a block size of 0 is chosen
+    automatically."""
     module = _call("cuModuleLoadData", ptx + b"\0")
     function = _call("cuModuleGetFunction", module, NAME.encode())
     most = _most_shared(device)
     if block * shared > most:
         raise DalembertError(
-            f"a row of {shared:,} bytes is too wide for this GPU, whose blocks share {most:,} bytes; ask for fewer outputs"
+            f"a row of {shared:,} bytes is too wide for this GPU, whose blocks share {most:,} bytes; request fewer "
+            "outputs"
         )
     if block * shared > USUAL_SHARED:
         attribute = _driver().CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         _call("cuFuncSetAttribute", function, attribute, block * shared)
-    if not block:  # that with which most threads are at work at once; of those the smallest
+    if not block:  # the block size with the highest occupancy, and the smallest of those
         occupied = "cuOccupancyMaxActiveBlocksPerMultiprocessor"
         block = min(BLOCKS, key=lambda b: (-b * _call(occupied, function, b, 0), b))
     loaded = Loaded(function, block, block * shared)
@@ -201,7 +202,7 @@ def _load(ptx: bytes, shared: int, device: int, block: int) -> Loaded:
 
 
 def _unload(module: Any, device: int) -> None:
-    """Give a module up, once what runs of it is done."""
+    """Unload a module once its running kernels are done."""
     with _current(device):
         _call("cuCtxSynchronize")
         _call("cuModuleUnload", module)
@@ -232,8 +233,8 @@ def leading_shape(signature: Signature, inputs: Sequence[DeviceArray]) -> tuple[
 def collapsed(
     shape: tuple[int, ...], strides: Sequence[tuple[int, ...]]
 ) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-    """The same rows with as few leading axes as they have: axes of one are left out, and those that continue each other
-    in all arrays are joined.
+    """The same rows with as few leading axes as possible: axes of length one are dropped, and axes that are contiguous
+    in all arrays are merged.
 
     >>> collapsed((4, 1, 5), [(40, 40, 8), (0, 0, 0)])
     ((20,), [(8,), (0,)])
@@ -256,7 +257,7 @@ def collapsed(
 
 
 class Launch(NamedTuple):
-    """One launch of a kernel: how far each array has moved on for it, and what follows the arrays' addresses."""
+    """One launch of a kernel: the offset of each array, and the arguments that follow the arrays' addresses."""
 
     kernel: Loaded
     states: int
@@ -265,7 +266,8 @@ class Launch(NamedTuple):
 
 
 def launch(of: DeviceKernel, inputs: Sequence[DeviceArray], outputs: Sequence[DeviceArray], stream: int) -> None:
-    """Run a kernel on arrays of one device, on a stream: outputs have the inputs' leading shape and their core shapes."""
+    """Queue a kernel on arrays of one device on a stream; outputs have the inputs' leading shape and their own core
+    shapes."""
     arrays = [*inputs, *outputs]
     device = arrays[0].device
     layout = (device, *((array.shape, array.strides) for array in arrays))
@@ -282,7 +284,7 @@ def launch(of: DeviceKernel, inputs: Sequence[DeviceArray], outputs: Sequence[De
 
 
 def _launches(of: DeviceKernel, inputs: int, arrays: Sequence[DeviceArray], device: int) -> list[Launch]:
-    """How arrays that lie like these are worked on."""
+    """Launch parameters for arrays with this layout."""
     cores, size = of.signature.arrays, BYTES[of.scalar]
     lead = leading_shape(of.signature, arrays[:inputs])
     if not prod(lead):
@@ -306,7 +308,7 @@ def _launches(of: DeviceKernel, inputs: int, arrays: Sequence[DeviceArray], devi
 
 
 def _broadcast(array: DeviceArray, core: int, lead: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides of an array's leading axes, broadcast: 0 where it repeats itself."""
+    """The strides of an array's broadcast leading axes: 0 along broadcast axes."""
     own = len(array.shape) - core
     lengths, strides = array.shape[:own], array.strides[:own]
     missing = len(lead) - own
@@ -322,7 +324,7 @@ def _contiguous(shape: tuple[int, ...], strides: tuple[int, ...], size: int) -> 
 
 
 def _by_axes(lengths: tuple[int, ...], steps: list[tuple[int, ...]]) -> Any:
-    """(offsets, AXES lengths, AXES strides of each array): axes that are too many are gone through one index at a time."""
+    """(offsets, AXES lengths, AXES strides of each array); surplus axes are iterated one index at a time."""
     if len(lengths) > AXES:
         for k in range(lengths[0]):
             for offsets, inner, within in _by_axes(lengths[1:], [of[1:] for of in steps]):
@@ -334,7 +336,7 @@ def _by_axes(lengths: tuple[int, ...], steps: list[tuple[int, ...]]) -> Any:
 
 @contextmanager
 def _current(device: int) -> Iterator[None]:
-    """Within it the device's primary context is current; what was current before comes back."""
+    """A context manager in which the device's primary context is current; the previous one is restored afterwards."""
     context = _context(device)
     if int(_call("cuCtxGetCurrent")) == int(context):
         yield
@@ -362,7 +364,7 @@ def _launch(kernel: Loaded, count: int, numbers: Sequence[int], stream: int) -> 
 
 @dataclass(frozen=True)
 class DeviceRollout:
-    """A rollout as a kernel: ``parts`` name it, ``graphs`` gives its tapes, which are asked for only where they must be."""
+    """A rollout as a kernel: ``parts`` identify it, and ``graphs`` returns its tapes, called only if necessary."""
 
     parts: tuple[str, ...]
     program: Program
@@ -370,7 +372,7 @@ class DeviceRollout:
     scalar: str
 
     def ptx(self) -> bytes:
-        """The kernel's PTX, from the cache or made now."""
+        """The kernel's PTX, cached or compiled now."""
         key = kept.key_of("rollout", *self.parts, self.scalar, repr(GPU), _llvm_version())
         code = kept.load(key)
         if code is None:
@@ -379,16 +381,17 @@ class DeviceRollout:
         return code
 
     def launch(self, arrays: Sequence[DeviceArray], steps: int, records: int, stream: int) -> None:
-        """All steps of all states. ``arrays`` are the program's inputs and outputs, whose leading axes broadcast."""
+        """Queue all steps of all states. ``arrays`` are the program's inputs and outputs, whose leading axes
+        broadcast."""
         cores, device = self.program.cores(), arrays[0].device
-        lead = arrays[-1].shape[: -len(cores[-1])]  # an output's: that to which the inputs broadcast
+        lead = arrays[-1].shape[: -len(cores[-1])]  # that of an output, to which the inputs broadcast
         if not prod(lead):
             return
         lengths, outer = collapsed(
             lead, [_broadcast(array, len(core), lead) for array, core in zip(arrays, cores, strict=True)]
         )
         if len(lengths) > 1:
-            raise ShapeError("the states of a rollout must lie in one batch; give arrays of shape (states, n)")
+            raise ShapeError("the states of a rollout must form one batch; pass arrays of shape (states, n)")
         letters = {"s": steps, "m": records}
         sizes = [letters[x] if x in letters else int(x) for x in dict.fromkeys(axis for core in cores for axis in core)]
         inner = [

@@ -1,4 +1,4 @@
-"""Object files in the format ELF, as far as they are measured here."""
+"""A minimal reader of ELF object files, for measuring their sections."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from dalembert.errors import DalembertError
 
-ALLOCATED, WRITABLE = 2, 1  # flags of sections
-SYMBOLS = 2  # a type of section
+ALLOCATED, WRITABLE = 2, 1  # section flags
+SYMBOLS = 2  # a section type
 
 
 class ElfSection(NamedTuple):
-    """A row of the table of sections."""
+    """A row of the section table."""
 
     kind: int
     flags: int
@@ -24,7 +24,7 @@ class ElfSection(NamedTuple):
 
 def _sections(content: bytes) -> Iterator[ElfSection]:
     if content[:4] != b"\x7fELF":
-        raise DalembertError("the object file is not in the format ELF, so its sections cannot be read")
+        raise DalembertError("the object file is not in ELF format, so its sections cannot be read")
     wide = content[4] == 2
     (table,) = struct.unpack_from("<Q" if wide else "<I", content, 40 if wide else 32)
     length, count = struct.unpack_from("<HH", content, 58 if wide else 46)
@@ -34,12 +34,12 @@ def _sections(content: bytes) -> Iterator[ElfSection]:
 
 
 def flash(content: bytes) -> int:
-    """Bytes of the sections that stay in read-only memory: code and constants."""
+    """Size in bytes of the sections in read-only memory: code and constants."""
     return sum(x.size for x in _sections(content) if x.flags & ALLOCATED and not x.flags & WRITABLE)
 
 
 def undefined(content: bytes) -> list[str]:
-    """The names of the symbols that something else has to define."""
+    """The names of undefined symbols."""
     sections = list(_sections(content))
     (table,) = (x for x in sections if x.kind == SYMBOLS)
     names, wide = sections[table.link], content[4] == 2

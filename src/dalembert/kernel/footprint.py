@@ -1,4 +1,4 @@
-"""What compiled code takes of a machine, from its assembly: instructions, and bytes of stack."""
+"""Resources used by compiled code, from its assembly: instructions and bytes of stack."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from dalembert.errors import DalembertError
 _FUNCTION = re.compile(r"^([A-Za-z_][\w.]*):")
 _INSTRUCTION = re.compile(r"^\t([a-z][\w.]*)\s*(.*)")
 _CALLS = {"bl", "b", "b.w", "call", "tail", "callq", "jal", "j", "jmp"}
-_OFFSET = re.compile(r"^\t\.cfi_def_cfa_offset\s+(\d+)")  # how far down the stack pointer is
+_OFFSET = re.compile(r"^\t\.cfi_def_cfa_offset\s+(\d+)")  # offset of the stack pointer
 _LOWERED = re.compile(r"^sp, (?:sp, )?#(\d+)$")
 
 
 class _Function(NamedTuple):
-    """What a function of an assembly text has."""
+    """Stack and calls of one function of an assembly text."""
 
     frame: int
     calls: set[str]
@@ -24,17 +24,17 @@ class _Function(NamedTuple):
 
 
 class Footprint(NamedTuple):
-    """Bytes on the stack when a function is called, and instructions in all."""
+    """Bytes of stack below a call, and total number of instructions."""
 
     stack: int
     instructions: int
 
 
 def footprint(assembly: str, name: str) -> Footprint:
-    """The deepest that the stack gets below a call of a function, and how many instructions the whole text has.
+    """The maximum stack depth below a call of a function, and the number of instructions of the whole text.
 
-    Functions must not call themselves. Where they are marked ``uwtable`` LLVM says where the stack is. On ARM that would
-    bring in symbols of a library; there the instructions at the start of a function tell.
+    Functions must not be recursive. If they are marked ``uwtable``, LLVM reports the stack offset. On ARM this would
+    require library symbols; there the offset is taken from the instructions at the start of a function.
     """
     functions = {function: _measured(lines) for function, lines in _functions(assembly)}
 
@@ -67,12 +67,14 @@ def _measured(lines: list[str]) -> _Function:
 
 
 def _lowered(mnemonic: str, operands: str) -> int:
-    """By how much an instruction of ARM lowers the stack pointer."""
+    """The number of bytes by which an ARM instruction lowers the stack pointer."""
     if mnemonic in ("push", "push.w", "vpush"):
         return (8 if mnemonic == "vpush" else 4) * len(operands.split(","))
     if mnemonic in ("sub", "sub.w", "subw") and operands.startswith("sp,"):
         size = _LOWERED.match(operands)
         if size is None:
-            raise DalembertError(f"the stack grows by 'sub {operands}', whose size cannot be read; this is a defect")
+            raise DalembertError(
+                f"the stack grows by 'sub {operands}', whose size cannot be read; this is a bug in dalembert"
+            )
         return int(size[1])
     return 0

@@ -1,11 +1,11 @@
 """A compiled loop as a real NumPy gufunc.
 
-NumPy makes a gufunc from C function pointers through ``PyUFunc_FromFuncAndDataAndSignature`` in its
-C API table, which is reached here with ctypes. Broadcasting, ``out=``, casts and strides are then
-NumPy's own. NumPy keeps pointers to the code and never frees it; the ufunc is therefore given an object
-that owns all of it, in the field that holds the function of an ``np.frompyfunc`` and is released with
-the ufunc. NumPy pickles ufuncs by name, which ours do not have: that object also holds the recipe that makes the ufunc
-again on the other side.
+NumPy creates a gufunc from C function pointers through ``PyUFunc_FromFuncAndDataAndSignature`` in its
+C API table, which is accessed here with ctypes. Broadcasting, ``out=``, casts and strides are then
+handled by NumPy. NumPy keeps pointers to the code and never frees it; the ufunc is therefore given an object
+that owns the code, in the field that holds the function of an ``np.frompyfunc`` and is released with
+the ufunc. NumPy pickles ufuncs by name, which these do not have: that object also holds the recipe that recreates the
+ufunc in another process.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ import numpy as np
 from dalembert.errors import DalembertError
 from dalembert.kernel.compile import MachineCode
 
-Recipe = tuple[Callable[..., np.ufunc], tuple[Any, ...]]  # function and arguments that make a kernel again
+Recipe = tuple[Callable[..., np.ufunc], tuple[Any, ...]]  # function and arguments that recreate a kernel
 
-# the position in NumPy's table of C functions for ufuncs; fixed by its ABI
+# index in NumPy's table of C functions for ufuncs; fixed by its ABI
 _FROM_FUNC_AND_DATA_AND_SIGNATURE = 31
 
 
 class _Ufunc(ctypes.Structure):
-    """NumPy's PyUFuncObject down to the field ``obj``; its layout is part of NumPy's ABI."""
+    """NumPy's PyUFuncObject up to the field ``obj``; its layout is part of NumPy's ABI."""
 
     _fields_ = (
         ("head", ctypes.c_byte * object.__basicsize__),
@@ -44,7 +44,7 @@ class _Ufunc(ctypes.Structure):
 
 @dataclass(frozen=True, eq=False)
 class _Owned:
-    """What a ufunc of ours points to, and the recipe that makes it again; it lives as long as the ufunc."""
+    """The objects to which a ufunc points, and the recipe that recreates it; it lives as long as the ufunc."""
 
     memory: tuple[Any, ...]
     recipe: Recipe
@@ -57,7 +57,7 @@ def _owned_by(ufunc: np.ufunc) -> _Owned | None:
 
 
 def loop_of(ufunc: np.ufunc, kind: type[np.floating[Any]]) -> int:
-    """Where the loop of a ufunc for a type is."""
+    """The address of the loop of a ufunc for a type."""
     of = _Ufunc.from_address(id(ufunc))
     types = ctypes.cast(of.types, ctypes.POINTER(ctypes.c_byte))
     index = next(k for k in range(of.ntypes) if types[k * of.nargs] == np.dtype(kind).num)
@@ -93,11 +93,11 @@ def gufunc(
     recipe: Recipe,
     kinds: str = "fd",
 ) -> np.ufunc:
-    """The gufunc whose loops ``code`` holds; ``recipe`` (function, arguments) makes it again.
+    """The gufunc whose loops are in ``code``; ``recipe`` (function, arguments) recreates it.
 
     ``kinds`` are the types it has loops for: f is float32, d is float64.
     """
-    if re.search(r"[(,]0[,)]", signature):  # NumPy takes no core of size 0
+    if re.search(r"[(,]0[,)]", signature):  # NumPy does not accept a core dimension of size 0
         raise DalembertError(f"{name} has nothing to compute: no joint moves")
     count, arrays = len(kinds), inputs + outputs
     loops = (ctypes.c_void_p * count)(*(code.address(f"loop_{kind}") for kind in kinds))
@@ -109,7 +109,7 @@ def gufunc(
         -1, ctypes.addressof(held[0]), ctypes.addressof(held[1]), 0, ctypes.addressof(held[2]),
     )  # fmt: skip
     owned = _Owned((code, loops, data, types, held), recipe)
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(owned))  # NumPy drops this reference when the ufunc dies
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(owned))  # NumPy drops this reference when the ufunc is destroyed
     _Ufunc.from_address(id(ufunc)).obj = id(owned)
     return ufunc
 

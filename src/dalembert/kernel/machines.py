@@ -1,4 +1,4 @@
-"""The machines that code is compiled for, in LLVM's words: triple, CPU and features, and how wide their vectors are.
+"""The target machines in LLVM's terms: triple, CPU, features and vector width.
 
 To add one, write a row here and one in the table of targets.
 """
@@ -6,7 +6,7 @@ To add one, write a row here and one in the table of targets.
 from __future__ import annotations
 
 from dalembert.errors import DalembertError
-from dalembert.kernel.compile import Machine, host_features, target
+from dalembert.kernel.compile import LEVELS, Machine, host_features, target
 
 LINUX = "unknown-linux-gnu"
 MACHINES: dict[str, Machine] = {
@@ -19,14 +19,6 @@ MACHINES: dict[str, Machine] = {
     "cortex-m4f": Machine("thumbv7em-unknown-none-eabihf", "cortex-m4", "", 1),
     "wasm": Machine("wasm32-unknown-unknown", "generic", "+simd128", 2),
 }
-_V2 = ("cx16", "popcnt", "sse3", "ssse3", "sse4.1", "sse4.2")
-_V3 = (*_V2, "avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
-# the instructions that the levels of x86-64 consist of, beyond those that all processors have
-LEVELS = {
-    "x86-64-v2": _V2,
-    "x86-64-v3": _V3,
-    "x86-64-v4": (*_V3, "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
-}
 
 
 def machine_of(name: str) -> Machine:
@@ -35,7 +27,7 @@ def machine_of(name: str) -> Machine:
 
 
 def runnable(name: str) -> Machine:
-    """The machine of a target as code for this process; an error where this processor cannot run it."""
+    """The machine of a target for code in this process; raises an error if this processor cannot run it."""
     here = target()
     if name == "host":
         return here
@@ -44,11 +36,11 @@ def runnable(name: str) -> Machine:
     missing = [feature for feature in LEVELS.get(name, ()) if not known.get(feature)]
     if name not in LEVELS or machine.triple.split("-")[0] != here.triple.split("-")[0]:
         raise DalembertError(
-            f"this processor ({here.cpu}) cannot run code for '{name}'; its files can be written all the same"
+            f"this processor ({here.cpu}) cannot run code for '{name}'; the files can still be written"
         )
     if missing:
         raise DalembertError(
-            f"this processor ({here.cpu}) cannot run code for '{name}', as it has no {', '.join(missing)}; its files can "
-            "be written all the same"
+            f"this processor ({here.cpu}) cannot run code for '{name}', because it lacks {', '.join(missing)}; the "
+            "files can still be written"
         )
     return Machine(here.triple, machine.cpu, machine.features, machine.width, here.llvm, here.far)

@@ -1,4 +1,4 @@
-"""A kernel: from memory, from the cache on disk, or made now."""
+"""Kernels: from memory, from the cache on disk, or newly compiled."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from dalembert.kernel.gufunc import Recipe, gufunc
 if TYPE_CHECKING:
     from dalembert.graph.tape import Graph
 
-PATIENCE = 2.0  # seconds that compiling may take before a bar is shown
-KEPT = 128  # kernels that stay in memory although no arm holds them, so that an arm made again finds its own
+PATIENCE = 2.0  # seconds of compilation before a progress bar is shown
+KEPT = 128  # kernels that stay in memory although no arm refers to them, so that a recreated arm finds its own
 
-_kernels: OrderedDict[str, np.ufunc] = OrderedDict()  # those used last, the latest at the end
+_kernels: OrderedDict[str, np.ufunc] = OrderedDict()  # recently used kernels, the latest at the end
 _turns: WeakValueDictionary[str, threading.RLock] = WeakValueDictionary()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_turns.clear)  # no other thread is left to make anything
+    os.register_at_fork(after_in_child=_turns.clear)  # no other thread survives the fork
 
 
 def made(parts: Sequence[str], make: Callable[[str], np.ufunc], machine: Machine | None = None) -> np.ufunc:
-    """What ``make`` gives for the key of these parts and this processor; threads that ask at once share one."""
+    """The result of ``make`` for the key of these parts and this processor; concurrent threads share one result."""
     key = cache.key_of(*parts, repr(machine or target()))
     with KEEPING:
         if (kernel := _found(key)) is not None:
@@ -58,7 +58,8 @@ def _found(key: str) -> np.ufunc | None:
 def code_of(
     key: str, ir: Callable[[], Sequence[str]], what: str, optimise: bool = False, machine: Machine | None = None
 ) -> MachineCode:
-    """The machine code kept under the key, or that of ``ir()``, which is then kept; a bar names ``what`` is compiled."""
+    """The machine code cached under the key, or that of ``ir()``, which is then cached; a progress bar names
+    ``what``."""
     code = cache.load(key)
     if code is None:
         with Bar(f"compiling {what}", PATIENCE) as bar:
@@ -78,11 +79,11 @@ def graph_kernel(
     scalar: str = "double",
     machine: Machine | None = None,
 ) -> np.ufunc:
-    """The gufunc of a graph. ``recipe`` (function, arguments) makes it again, in another process.
+    """The gufunc of a graph. ``recipe`` (function, arguments) recreates it in another process.
 
-    ``of`` is whose it is, for the person who waits. What calculates in the ``scalar`` "double" takes arrays of doubles and
-    of floats, which are widened; in "float" it takes arrays of floats. A ``machine`` names the only instructions that the
-    code may use; this processor has to have them.
+    ``of`` names the owner in the progress bar. With the ``scalar`` "double" the gufunc takes arrays of doubles and of
+    floats, which are widened; with "float" it takes arrays of floats. A ``machine`` restricts the instructions that the
+    code may use; this processor must support them.
     """
 
     def ir() -> list[str]:

@@ -1,8 +1,8 @@
-"""Plain Python functions over numbers and arrays, compiled: ``@native``.
+"""Compilation of plain Python functions on numbers and arrays: ``@native``.
 
-The native functions of a module are compiled in one piece when the first of them is called, with all that they call,
-and kept in the cache of kernels under the text of the modules that have a part in it. :mod:`dalembert.emit.functions` says
-what they may be made of. The text runs as Python, too, without the compiler: ``function.__wrapped__``.
+The native functions of a module are compiled together with all functions they call when the first of them is called,
+and are cached under a key that contains the source of all modules involved. :mod:`dalembert.emit.functions` lists the
+supported constructs. A function also runs as Python without the compiler: ``function.__wrapped__``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dalembert.kernel.compile import MachineCode, target
 from dalembert.kernel.forks import COMPILING
 from dalembert.kernel.make import code_of
 
-# arrays by their number of dimensions, which the translation reads from the name
+# arrays by their number of dimensions, which the translator reads from the name
 Floats1: TypeAlias = Array
 Floats2: TypeAlias = Array
 Floats3: TypeAlias = Array
@@ -35,21 +35,21 @@ Integers1: TypeAlias = NDArray[np.int64]
 Integers2: TypeAlias = NDArray[np.int64]
 Flags1: TypeAlias = NDArray[np.bool_]
 
-lanes = range  # of a loop whose iterations can be done side by side; sums, least and largest values may grow in it
+lanes = range  # range of a loop with independent iterations, except for sums, minima and maxima
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 PASSED: dict[str, Any] = {FLOAT: ctypes.c_double, INT: ctypes.c_int64, BOOL: ctypes.c_bool}
 DTYPES = {FLOAT: np.dtype(np.float64), INT: np.dtype(np.int64), "i8": np.dtype(np.bool_)}
 
-HEAD = object.__basicsize__  # of a NumPy array, before the pointer to its data; its layout is part of NumPy's ABI
+HEAD = object.__basicsize__  # bytes of a NumPy array before its data pointer; the layout is part of NumPy's ABI
 _address = ctypes.c_uint64
 
 _natives: dict[str, list[FunctionType]] = {}  # by module
 
 
 def native(function: Function) -> Function:
-    """The function, compiled with its module when it is called first; it returns one number or nothing."""
+    """The function, compiled with its module at the first call; it returns one number or None."""
     assert isinstance(function, FunctionType)
     _natives.setdefault(function.__module__, []).append(function)
     interface = interface_of(function)
@@ -69,7 +69,8 @@ Packer = Callable[[Any], Sequence[Any]]
 
 
 def _packer(type_: Type) -> Packer:
-    """What is passed for a value of this type: itself, the address and the shape of an array, the words of a record."""
+    """The arguments passed for a value of this type: the value, the address and shape of an array, or the words of a
+    record."""
     if isinstance(type_, str):
         return lambda value: (value,)
     if isinstance(type_, ArrayType):
@@ -85,8 +86,8 @@ def _array_packer(dtype: np.dtype[Any], ndim: int) -> Packer:
     def pack(value: Any) -> Sequence[Any]:
         if value.dtype != dtype or value.ndim != ndim or not value.flags.c_contiguous:
             raise DalembertError(
-                f"native code was given an array of {value.dtype} in {value.ndim} dimensions; it takes contiguous ones "
-                f"of {dtype} in {ndim} there"
+                f"native code received an array of {value.dtype} with {value.ndim} dimensions; it needs a contiguous "
+                f"one of {dtype} with {ndim}"
             )
         return _address.from_address(id(value) + HEAD).value, *value.shape
 
@@ -94,7 +95,7 @@ def _array_packer(dtype: np.dtype[Any], ndim: int) -> Packer:
 
 
 def _entry(function: FunctionType) -> Callable[..., Any]:
-    """The compiled function, which releases the interpreter while it works."""
+    """The compiled function, which releases the interpreter lock while it runs."""
     interface = interface_of(function)
     kinds: list[Any] = []
     for _, type_ in interface.parameters:
@@ -103,7 +104,7 @@ def _entry(function: FunctionType) -> Callable[..., Any]:
         else:
             kinds += [ctypes.c_void_p, *[ctypes.c_int64] * getattr(type_, "ndim", 0)]
     returned = PASSED[interface.returns[0]] if interface.returns else None
-    with COMPILING:  # one unit for threads that ask at once
+    with COMPILING:  # one unit for concurrent threads
         address = _code(function.__module__).address(function.__name__)
     return ctypes.CFUNCTYPE(returned, *kinds)(address)
 
@@ -116,7 +117,7 @@ def _code(module: str) -> MachineCode:
 
 
 def _used(module: str) -> list[str]:
-    """The module, and those that it has functions from, directly or not."""
+    """The module and those from which it uses functions, directly or indirectly."""
     listed = [module]
     for name in listed:
         functions = (x for x in vars(sys.modules[name]).values() if isinstance(x, FunctionType))

@@ -1,7 +1,8 @@
-"""The targets that are object files: a function of one state, on hosted machines also of many rows, and a C header.
+"""Object-file targets: a function for one state, on hosted machines also one for many rows, and a C header.
 
-The function is ``NAME_QUANTITY``, as the target ``c`` has it. ``NAME_QUANTITY_rows`` takes a count as well, and fills the
-vectors of the machine with states. Nothing else is needed: no symbol of the C library, none of the compiler's.
+The function is ``NAME_QUANTITY``, as for the target ``c``. ``NAME_QUANTITY_rows`` also takes a count, and fills the
+vector registers of the machine with states. No symbols of the C library or of the compiler's runtime library are
+needed.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def on_computers(name: str) -> Callable[[Unit, Settings], Source]:
 
 
 def with_kernel(name: str) -> Callable[[Unit, Settings], Source]:
-    """The writer of an object file for processors of this one's family, with a gufunc that uses their instructions only."""
+    """The writer of an object file for a processor of this family, with a gufunc restricted to its instructions."""
 
     def write(unit: Unit, settings: Settings) -> Source:
         source = _object_files(name, True, False, unit, settings)
@@ -47,7 +48,8 @@ def with_kernel(name: str) -> Callable[[Unit, Settings], Source]:
 
 
 def _object_files(name: str, rows: bool, measured: bool, unit: Unit, settings: Settings) -> Source:
-    """The files NAME.o, NAME.h and NAME_test.c; with a function of many ``rows``, and ``measured`` in the notes."""
+    """The files NAME.o, NAME.h and NAME_test.c; optionally with a function for many ``rows``, and ``measured`` in the
+    notes."""
     machine, scalar = machine_of(name), settings.precision
     reloc = "pic" if rows else "static"
     state = wrapped(unit.graph, unit.signature, Form(1, scalar, BYTES[scalar], flags=False), unit.symbol, "state")
@@ -62,20 +64,21 @@ def _object_files(name: str, rows: bool, measured: bool, unit: Unit, settings: S
         marked = state if machine.triple.startswith("thumb") else state.replace(" nounwind", " nounwind uwtable")
         needs = footprint(compiled_for(machine, marked, True, reloc).decode(), unit.symbol)
         notes.append(
-            f"{flash(content):,} bytes of flash (code and constants), {needs.stack:,} bytes of stack, {needs.instructions:,} "
-            f"instructions{' in the function of one state' if rows else ''}, counted in the file."
+            f"{flash(content):,} bytes of flash (code and constants), {needs.stack:,} bytes of stack, "
+            f"{needs.instructions:,} "
+            f"instructions{' in the function for one state' if rows else ''}, counted in the file."
         )
         if missing := undefined(content):
             notes.append(
-                f"The linker has to find {', '.join(missing)} in the compiler's library; the stack for that is not counted."
+                f"The linker must find {', '.join(missing)} in the compiler's library, whose stack is not counted."
             )
     if rows:
-        notes.append(f"{unit.symbol}_rows: {form.width} state{'s side by side' if form.width > 1 else ' at a time'}.")
+        notes.append(f"{unit.symbol}_rows: {form.width} state{'s in parallel' if form.width > 1 else ' at a time'}.")
     return Source(files, tuple(notes))
 
 
 def machine_kernel(unit: Unit, name: str, scalar: str) -> np.ufunc:
-    """The gufunc of a unit, compiled with the instructions of a target only."""
+    """The gufunc of a unit, compiled with only the instructions of a target."""
     from dalembert.kernel.make import graph_kernel
 
     graph = unit.graph
@@ -88,10 +91,10 @@ def machine_kernel(unit: Unit, name: str, scalar: str) -> np.ufunc:
 
 
 def llvm(unit: Unit, settings: Settings) -> Source:
-    """The file NAME.ll: the IR of the function of one state, for reading."""
+    """The file NAME.ll: the IR of the function for one state, for inspection."""
     names = array_names(unit, set())
     use = f"void {unit.symbol}(pointers to the arrays, in this order); one state."
-    head = description(unit, names, use, f"{settings.precision} precision, no function of a library")
+    head = description(unit, names, use, f"{settings.precision} precision, no library functions")
     form = Form(1, settings.precision, BYTES[settings.precision], flags=False)
     text = wrapped(unit.graph, unit.signature, form, unit.symbol, "state")
     notes = (f"{operation_words(unit.operations).capitalize()}.", *unit.remarks)

@@ -1,7 +1,7 @@
 """Linear algebra on one thread, for many small matrices in a row.
 
-NumPy's and SciPy's wheels bring OpenBLAS, whose threads wait for one another: for matrices of a hundred
-rows that costs more than it brings, and on a machine that has other work to do a hundred times more.
+NumPy's and SciPy's wheels include OpenBLAS, whose threads wait for one another: for matrices of a hundred
+rows this costs more than it gains, and on a busy machine a hundred times more.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Any
 
 from dalembert.kernel.forks import KEEPING
 
-_within: list[bool] = []  # one for every thread that is within it
-_before: list[int] = []  # threads of each library before the first of them
+_within: list[bool] = []  # number of threads inside the context
+_before: list[int] = []  # thread count of each library before the first entry
 PREFIXES, SUFFIXES = ("scipy_openblas", "openblas"), ("64_", "")
 
 
 @cache
 def _libraries() -> tuple[tuple[Any, Any], ...]:
-    """(get, set) the number of threads, of every OpenBLAS that came with NumPy and SciPy."""
+    """Functions (get, set) for the number of threads of every OpenBLAS included in NumPy and SciPy."""
     calls = []
     for package in ("numpy", "scipy"):
         spec = importlib.util.find_spec(package)
@@ -45,7 +45,7 @@ def _libraries() -> tuple[tuple[Any, Any], ...]:
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Within it OpenBLAS uses one thread; another BLAS is left alone.
+    """A context manager in which OpenBLAS uses one thread; other BLAS libraries are not affected.
 
     >>> import numpy as np
     >>> with one_thread():
@@ -63,6 +63,6 @@ def one_thread() -> Iterator[None]:
     finally:
         with KEEPING:
             _within.pop()
-            if not _within:  # the last of the threads that were within it at once
+            if not _within:  # the last concurrent thread leaves
                 for (_, write), count in zip(_libraries(), _before, strict=True):
                     write(count)

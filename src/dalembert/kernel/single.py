@@ -1,8 +1,8 @@
-"""A kernel's function for one state: about half of what the gufunc's own call costs.
+"""A kernel's function for one state, at about half the cost of calling the gufunc.
 
-``single_of(gufunc)`` is a function of CPython, made of the machine code of :mod:`dalembert.emit.single`, which takes the
-gufunc's arrays as contiguous rows of float64 and gives an array, or None where it does not apply. Where the platform is not
-one whose layout of objects is known, there is none.
+``single_of(gufunc)`` is a built-in function of CPython, made from the machine code of :mod:`dalembert.emit.single`. It
+takes the gufunc's arrays as contiguous rows of float64 and returns an array, or None if it does not apply. It is not
+available on platforms whose object layout is not known.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from dalembert.kernel.forks import COMPILING
 from dalembert.kernel.gufunc import loop_of, numpy_c_functions
 from dalembert.kernel.make import code_of
 
-# invalid, division by zero and overflow, as each processor's fenv.h has them
+# invalid, division by zero and overflow, as defined in each processor's fenv.h
 MASKS = {"x86_64": 0x0D, "AMD64": 0x0D, "aarch64": 0x07, "arm64": 0x07}
-_NEW_FROM_DESCR = 94  # the position in NumPy's table of C functions for arrays; fixed by its ABI
+_NEW_FROM_DESCR = 94  # index in NumPy's table of C functions for arrays; fixed by its ABI
 _FASTCALL = 0x80
 
 
@@ -44,10 +44,10 @@ class _MethodDef(ctypes.Structure):
 
 
 def _method() -> Any:
-    """The function's definition, and what keeps its code; None on a platform that is not known.
+    """The function's definition, and the owner of its code; None on an unknown platform.
 
-    It is made once and stays: functions refer to it by its address alone. Threads that ask at once must get the same,
-    since ``cache`` would make one for each and keep only the last.
+    It is created once and never freed, because functions refer to it by address only. Concurrent threads must get the
+    same one, whereas ``cache`` would create one for each and keep only the last.
     """
     with COMPILING:
         return _defined()
@@ -71,7 +71,7 @@ def _defined() -> Any:
 
 @cache
 def _addresses() -> dict[str, int]:
-    """What the table holds that is the same for all kernels."""
+    """The entries of the table that are common to all kernels."""
 
     def address(function: Any) -> int:
         return int(ctypes.cast(function, ctypes.c_void_p).value or 0)
@@ -86,7 +86,7 @@ def _addresses() -> dict[str, int]:
 
 
 def single_of(kernel: np.ufunc) -> Any:
-    """The function, which keeps the kernel; None where there is none."""
+    """The function, which keeps the kernel alive; None if there is none."""
     method = _method()
     given, _, given_back = str(kernel.signature).partition("->")
     inputs, outputs = (
@@ -113,5 +113,5 @@ def single_of(kernel: np.ufunc) -> Any:
     content = [*(entries[name] for name in TABLE), *lengths, *(x for numbers in lists.values() for x in numbers)]
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
-    # what stands for the function's module is an object that lives as long as the function
+    # the object in the function's module field lives as long as the function
     return make(ctypes.addressof(method[0]), struct.pack(f"={len(content)}q", *content), kernel)

@@ -1,8 +1,9 @@
-"""Threads that help with large batches: kernels release Python's lock while they compute.
+"""Helper threads for large batches: kernels release Python's interpreter lock while they compute.
 
-The thread that calls takes part itself, and helpers take what it has not begun. It never waits for a helper that is busy
-with another batch, however many threads of the user call at once: there is nothing to wait for in a circle, and no more
-helpers than the largest batch has asked for. Helpers end before the process forks, and begin again when they are needed.
+The calling thread takes part itself, and helpers take the pieces that it has not begun. It never waits for a helper
+that is busy with another batch, however many user threads call at once, so deadlocks are impossible, and there are
+never more helpers than the largest batch has requested. Helpers end before the process forks, and are restarted when
+they are needed.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ from dalembert.arrays import shown
 from dalembert.errors import DalembertError
 
 MOST_THREADS = 1024
-ENDING = 1.0  # s at most that a fork waits for a helper: nothing depends on its end but Python's warning
-YIELDS = 100  # looks at whether helpers are done, some 100 µs, before a sleep from which waking takes as long
+ENDING = 1.0  # s: longest wait of a fork for a helper; only Python's warning depends on its end
+YIELDS = 100  # polls of the helpers, about 100 µs, before a sleep from which waking takes as long
 
 Queue = SimpleQueue["_Job | None"]
 
 
 def checked_threads(threads: Any) -> int | None:
-    """``threads`` as a number; None is left to the size of the batch.
+    """``threads``, checked; None stands for a choice by the size of the batch.
 
     >>> checked_threads(2)
     2
@@ -49,19 +50,19 @@ def checked_threads(threads: Any) -> int | None:
 
 
 def usable_threads() -> int:
-    """The CPUs that this process may use, or OMP_NUM_THREADS where that is less."""
+    """The number of CPUs that this process may use, or OMP_NUM_THREADS if that is smaller."""
     if hasattr(os, "process_cpu_count"):  # from Python 3.13 on
         cpus = os.process_cpu_count() or 1
     elif hasattr(os, "sched_getaffinity"):
         cpus = len(os.sched_getaffinity(0))
     else:
         cpus = os.cpu_count() or 1
-    outermost = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()  # "4,2": 2 are for nested regions
+    outermost = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()  # "4,2": the 2 is for nested regions
     return min(cpus, int(outermost)) if outermost.isdecimal() and int(outermost) > 0 else cpus
 
 
 class _Job:
-    """Pieces of work that several threads take one after the other."""
+    """Pieces of work that several threads take from a common queue."""
 
     def __init__(self, work: Callable[[Iterator[Any]], None], pieces: Iterable[Any]) -> None:
         self.work, self.left = work, deque(pieces)
@@ -69,7 +70,7 @@ class _Job:
         self.problem: BaseException | None = None
 
     def taken(self) -> Iterator[Any]:
-        """Pieces until none is left."""
+        """Process pieces until none is left."""
         while True:
             try:
                 piece = self.left.popleft()
@@ -78,7 +79,7 @@ class _Job:
             yield piece
 
     def help(self) -> None:
-        """The same in a helper; what goes wrong is kept for the thread that waits."""
+        """Process pieces in a helper; an exception is stored for the waiting thread."""
         with self.changed:
             if not self.left:
                 return
@@ -94,7 +95,7 @@ class _Job:
                 self.changed.notify()
 
     def run(self, helpers: int) -> None:
-        """Take part until all is done; after an error or Ctrl-C, until helpers have done what they had begun."""
+        """Take part until all is done; after an error or Ctrl-C, until helpers have finished their current pieces."""
         try:
             if helpers > 0:
                 _helpers.ask(self, helpers)
@@ -119,26 +120,26 @@ class _Helpers:
         self.forget()
 
     def forget(self) -> None:
-        """Begin without any, as the child of a fork does."""
+        """Start without helpers, as in the child of a fork."""
         self.asked: Queue = SimpleQueue()
         self.threads: list[Thread] = []
-        self.growing = RLock()  # a signal's handler may fork while this thread holds it
+        self.growing = RLock()  # a signal handler may fork while this thread holds it
 
     def ask(self, job: _Job, count: int) -> None:
-        """Let so many helpers take part, as soon as they are free."""
+        """Let this many helpers take part as soon as they are free."""
         with self.growing:
             while len(self.threads) < count:
                 helper = Thread(target=_wait_for_jobs, args=(self.asked,), name="dalembert", daemon=True)
                 try:
                     helper.start()
-                except RuntimeError:  # no more threads on this machine, or Python is about to end: the rest do it
+                except RuntimeError:  # no more threads, or Python is shutting down: the others do the work
                     break
                 self.threads.append(helper)
             for _ in range(min(count, len(self.threads))):
                 self.asked.put(job)
 
     def end(self) -> None:
-        """Let all of them end: Python warns of a fork beside other threads."""
+        """Stop all helpers, because Python warns of a fork in the presence of other threads."""
         with self.growing:
             for _ in self.threads:
                 self.asked.put(None)
@@ -150,7 +151,7 @@ class _Helpers:
 def _wait_for_jobs(asked: Queue) -> None:
     while (job := asked.get()) is not None:
         job.help()
-        del job  # and the arrays that it holds
+        del job  # and release the arrays that it holds
 
 
 _helpers = _Helpers()
@@ -159,7 +160,8 @@ if hasattr(os, "register_at_fork"):
 
 
 def together(work: Callable[[Iterator[Any]], None], pieces: Iterable[Any], threads: int) -> None:
-    """``work(some)`` in this thread and in helpers, each with the pieces that it takes; an error in one is raised here.
+    """Run ``work(some)`` in this thread and in helpers, each with the pieces that it takes; an error in one is raised
+    here.
 
     >>> done = []
     >>> together(done.extend, range(5), threads=2)

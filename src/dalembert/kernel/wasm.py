@@ -1,12 +1,12 @@
-"""WebAssembly: LLVM's object file as a module that can be instantiated, without a linker.
+"""WebAssembly: conversion of LLVM's object file to an instantiable module, without a linker.
 
-An object file is a module already, but for three things. It imports what a linker would provide: the memory, which stays
-an import, ``env.memory``, and a stack pointer, which becomes a global of the module. It exports nothing. And its code has
-places for a linker to correct; since no function is imported and the data keep their addresses, what stands there is final.
+An object file is already a module, except for three things. It imports what a linker would provide: the memory, which
+stays an import, ``env.memory``, and a stack pointer, which becomes a global of the module. It exports nothing. And its
+code has relocations; since no function is imported and the data keep their addresses, the provisional values are final.
 
-The first ``reserved`` bytes of the memory, whole pages of 64 KiB, belong to the module: its constants from 0 on, and its
-stack, which grows down from the end of them. Several modules may share a memory: those that use sines all keep the same
-table of digits of 2/π in the same place, and none leaves anything on the stack.
+The first ``reserved`` bytes of the memory, whole pages of 64 KiB, belong to the module: its constants from 0 on, and
+its stack, which grows down from the end of the range. Several modules may share a memory: those that use sines all keep
+the same table of digits of 2/π in the same place, and none leaves anything on the stack.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FINAL = {0: "function", 3: "address", 4: "address", 5: "address", 6: "type", 7: 
 
 
 def leb(value: int) -> bytes:
-    """A natural number in groups of seven bits, the lowest first (LEB128)."""
+    """An unsigned integer in groups of seven bits, lowest first (LEB128)."""
     groups = bytearray()
     while value > 127:
         groups.append(value & 127 | 128)
@@ -37,7 +37,7 @@ def leb(value: int) -> bytes:
 
 
 def signed_leb(value: int) -> bytes:
-    """The same of an integer with sign."""
+    """A signed integer in LEB128."""
     groups = bytearray()
     while not -64 <= value < 64:
         groups.append(value & 127 | 128)
@@ -46,7 +46,7 @@ def signed_leb(value: int) -> bytes:
 
 
 def vector(items: Sequence[bytes]) -> bytes:
-    """How many there are, then they."""
+    """A vector: the number of items, then the items."""
     return leb(len(items)) + b"".join(items)
 
 
@@ -56,12 +56,12 @@ def named(text: str) -> bytes:
 
 
 def section(name: str, content: bytes) -> bytes:
-    """A section of a module."""
+    """The bytes of a section of a module."""
     return bytes([SECTIONS[name]]) + leb(len(content)) + content
 
 
 class Reader:
-    """Bytes that are read one after the other."""
+    """A sequential reader of bytes."""
 
     def __init__(self, content: bytes) -> None:
         self.content, self.at = content, 0
@@ -70,12 +70,12 @@ class Reader:
         return self.at < len(self.content)
 
     def bytes(self, count: int) -> bytes:
-        """The next so many."""
+        """The next ``count`` bytes."""
         self.at += count
         return self.content[self.at - count : self.at]
 
     def number(self) -> int:
-        """A natural number in LEB128."""
+        """An unsigned integer in LEB128."""
         value, shift = 0, 0
         while True:
             (byte,) = self.bytes(1)
@@ -85,7 +85,7 @@ class Reader:
                 return value
 
     def signed(self) -> int:
-        """An integer with sign in LEB128."""
+        """A signed integer in LEB128."""
         start = self.at
         value = self.number()
         bits = 7 * (self.at - start)
@@ -97,7 +97,7 @@ class Reader:
 
 
 class _Symbol(NamedTuple):
-    """An entry of an object file's table of symbols."""
+    """An entry of an object file's symbol table."""
 
     kind: int
     name: str
@@ -110,7 +110,7 @@ class _ObjectFile:
     def __init__(self, content: bytes) -> None:
         reader = Reader(content)
         if reader.bytes(len(MAGIC)) != MAGIC:
-            raise ValueError("this is no WebAssembly")
+            raise ValueError("this is not a WebAssembly file")
         self.sections: dict[int, bytes] = {}
         self.custom: dict[str, Reader] = {}
         while reader:
@@ -123,7 +123,7 @@ class _ObjectFile:
                 self.sections[kind] = body
 
     def imports(self) -> Iterator[tuple[str, int]]:
-        """Names and kinds of what is imported."""
+        """Names and kinds of the imports."""
         reader = Reader(self.sections.get(SECTIONS["imports"], b"\0"))
         for _ in range(reader.number()):
             reader.text()
@@ -141,7 +141,7 @@ class _ObjectFile:
             yield name, kind
 
     def defined_functions(self) -> dict[str, int]:
-        """The indices of the functions, by their names."""
+        """The indices of the functions, by name."""
         return {symbol.name: symbol.number for symbol in self._symbols() if symbol.kind == 0}
 
     def _symbols(self) -> Iterator[_Symbol]:
@@ -158,7 +158,7 @@ class _ObjectFile:
     def _symbol(body: Reader) -> _Symbol:
         kind, flags = body.number(), body.number()
         undefined, explicit = flags & 0x10, flags & 0x40
-        if kind == 1:  # data: name, and where it is unless it is elsewhere
+        if kind == 1:  # data: name, and its location unless it is undefined
             name = body.text()
             where = [body.number() for _ in range(0 if undefined else 3)]
             return _Symbol(kind, name, where[0] if where else -1)
@@ -167,7 +167,7 @@ class _ObjectFile:
         return _Symbol(kind, name, index)
 
     def relocations(self) -> Iterator[tuple[int, int]]:
-        """Kinds of all relocations, and where in the content of their section they are."""
+        """Kinds of all relocations, and their offsets in the section."""
         for name, reader in self.custom.items():
             if name.startswith("reloc."):
                 reader.number()  # section
@@ -175,14 +175,14 @@ class _ObjectFile:
                     kind, at, _ = (reader.number() for _ in range(3))
                     if kind not in FINAL:
                         raise DalembertError(
-                            f"the module needs a linker for a relocation of kind {kind}; this is a defect"
+                            f"the module needs a linker for a relocation of kind {kind}; this is a bug in dalembert"
                         )
                     if FINAL[kind] == "address":
                         reader.number()
                     yield kind, at
 
     def stack(self) -> int:
-        """What all functions together may have on the stack, in bytes; none calls itself."""
+        """The stack size of all functions together, in bytes; none is recursive."""
         code, total = self.sections[SECTIONS["code"]], 0
         for kind, at in self.relocations():
             if FINAL[kind] == "global" and code[at - 1] == GLOBAL_GET:
@@ -190,16 +190,16 @@ class _ObjectFile:
                 reader.number()
                 constant, size, operation = reader.number(), reader.signed(), reader.number()
                 if (constant, operation) != (I32_CONST, I32_SUB):
-                    raise DalembertError("a function's part of the stack has no fixed size; this is a defect")
+                    raise DalembertError("the stack frame of a function has no fixed size; this is a bug in dalembert")
                 total += size
         return total
 
     def data_end(self) -> int:
-        """Where the constants end; they begin at 0."""
+        """The end of the constants, which begin at 0."""
         reader, end = Reader(self.sections.get(SECTIONS["data"], b"\0")), 0
         for _ in range(reader.number()):
             if reader.number() or reader.number() != I32_CONST:
-                raise ValueError("data that have no address")
+                raise ValueError("data without an address")
             at = reader.signed()
             reader.bytes(1)
             size = reader.number()
@@ -209,7 +209,7 @@ class _ObjectFile:
 
 
 class WasmModule(NamedTuple):
-    """A module, and how many pages at the start of the memory are its own."""
+    """A module, and the number of pages at the start of the memory that belong to it."""
 
     content: bytes
     pages: int
@@ -219,12 +219,14 @@ def wasm_module(objects: bytes, exported: Sequence[str], about: Mapping[str, Any
     """The module of an object file.
 
     exported  the functions that can be called
-    about     what is written as JSON into the custom section "dalembert"
+    about     content of the custom section "dalembert", written as JSON
     """
     file = _ObjectFile(objects)
     imported = dict(file.imports())
     if strange := [name for name in imported if name not in ("__linear_memory", "__stack_pointer")]:
-        raise DalembertError(f"the module would import {', '.join(strange)}, which no page has; this is a defect")
+        raise DalembertError(
+            f"the module would import {', '.join(strange)}, which no page provides; this is a bug in dalembert"
+        )
     pages = max(1, -(-(file.data_end() + file.stack()) // PAGE))
     end_of_stack = bytes([I32_CONST]) + signed_leb(pages * PAGE) + bytes([END])
     globals_ = [bytes([I32, MUTABLE]) + end_of_stack] * ("__stack_pointer" in imported)

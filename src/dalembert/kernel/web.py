@@ -1,8 +1,8 @@
-"""The target ``wasm``: a WebAssembly module, and a loader for pages and Node.
+"""The target ``wasm``: a WebAssembly module, and a loader for web pages and Node.
 
-The module exports a function for each quantity, under its bare name: ``inverse_dynamics(q, qd, qdd, tau, count)`` takes the
-byte offsets of rows that lie one behind the other in the imported memory, and the number of states. Two states of doubles,
-or four of floats, are computed side by side (SIMD128).
+The module exports one function per quantity, named after it: ``inverse_dynamics(q, qd, qdd, tau, count)`` takes the
+byte offsets of contiguous rows in the imported memory, and the number of states. Two states in double precision, or
+four in single precision, are computed in parallel (SIMD128).
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ TAKEN = (
     "exports",
     "memory",
     "then",
-)  # by the module and its loader; ``then`` would make it a promise
+)  # names used by the module and its loader; ``then`` would make it a promise
 
 
 def wasm(unit: Unit, settings: Settings) -> Source:
-    """The files NAME.wasm and NAME.mjs of one function."""
+    """The files NAME.wasm and NAME.mjs with one function."""
     return wasm_of([unit], settings, unit.symbol)
 
 
 def wasm_of(units: Sequence[Unit], settings: Settings, name: str) -> Source:
-    """The files NAME.wasm and NAME.mjs of several functions that share a memory."""
+    """The files NAME.wasm and NAME.mjs with several functions that share a memory."""
     for unit in units:
         if unit.name in TAKEN:
             raise DalembertError(
-                f"in a module for wasm the function cannot be called '{unit.name}', since {', '.join(TAKEN)} are taken; give "
-                "another name, --function NAME (function=...)"
+                f"the function of a wasm module cannot be named '{unit.name}', because {', '.join(TAKEN)} are "
+                "reserved; choose another name, --function NAME (function=...)"
             )
     machine = MACHINES["wasm"]
     form = replace(machine.form(settings.precision), flags=False)
@@ -63,8 +63,8 @@ def wasm_of(units: Sequence[Unit], settings: Settings, name: str) -> Source:
     files: dict[str, str | bytes] = {f"{name}.wasm": module.content, f"{name}.mjs": LOADER.read_text(encoding="utf-8")}
     notes = [f"{unit.name}: {operation_words(unit.operations)}." for unit in units]
     notes.append(
-        f"{len(module.content):,} bytes, {form.width} states side by side; the first {module.pages * PAGE:,} bytes of the "
-        "memory belong to the module."
+        f"{len(module.content):,} bytes, {form.width} states in parallel; the first {module.pages * PAGE:,} bytes of "
+        "the memory belong to the module."
     )
     remarks = dict.fromkeys(remark for unit in units for remark in unit.remarks)
     return Source(files, (*notes, *remarks))

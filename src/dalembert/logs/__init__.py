@@ -1,1 +1,1 @@
-"""Recorded data, read and judged: formats, what their columns mean, units, conditioning, suspicions."""
+"""Recorded data: file formats, meaning of columns, units, conditioning and plausibility checks."""

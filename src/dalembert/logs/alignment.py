@@ -1,8 +1,9 @@
-"""Signals of a log that lag behind each other: logged velocities behind positions, torques behind both.
+"""Lags between the signals of a log: logged velocities behind positions, torques behind both.
 
 Drives differentiate and filter velocities, and filter and transmit torques; each takes some milliseconds. A lag d of a
-signal x looks like an error −d ẋ, which is no noise: more samples do not average it out. The lag of the velocities shows
-in the log itself, since they are derivatives of its positions. That of the torques shows beside a model of the arm.
+signal x appears as an error −d ẋ, which is not noise: more samples do not average it out. The lag of the velocities can
+be found from the log itself, since they are derivatives of its positions; that of the torques requires a model of the
+arm.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from dalembert.logs.log import Log, joined
 
 Array = NDArray[np.float64]
 
-WINDOW = 40_000  # samples of a log that tell its lag: enough for a microsecond
-PIECES = 20  # of these, whose lags differ by the error of their mean
-SURE = 3.0  # of these errors, which a lag has at least
-SMALLEST = 0.02  # of the time between samples: a shorter lag is left as it is
-LARGEST = 0.05  # s: what is later than this is no derivative of what is logged beside it
-ALIKE = 0.9  # the least correlation of a joint's logged velocity with the derivative of its position
+WINDOW = 40_000  # samples from which the lag is estimated: enough for a microsecond
+PIECES = 20  # number of pieces of the window, whose lags give the standard error of their mean
+SURE = 3.0  # a lag must be at least this many standard errors
+SMALLEST = 0.02  # of the sampling interval: a shorter lag is not corrected
+LARGEST = 0.05  # s: a signal with a larger lag is not the derivative of the logged positions
+ALIKE = 0.9  # smallest correlation of a joint's logged velocity with the derivative of its position
 
 
 def aligned(log: Log) -> Log:
-    """The log, its velocities moved to the instants of the positions that they are derivatives of.
+    """The log with velocities shifted to the sampling instants of the positions.
 
     >>> t = np.arange(0, 20, 0.01)
     >>> late = Log(t, np.sin(t)[:, None], np.ones((2000, 1)), np.cos(t - 0.004)[:, None])
@@ -40,22 +41,22 @@ def aligned(log: Log) -> Log:
     if lag == 0.0 or log.qd is None:
         return log
     word = "later" if lag > 0 else "earlier"
-    note = f"{log.source}: the velocities are {1e3 * abs(lag):.2g} ms {word} than the positions and were moved to their instants"
+    note = f"{log.source}: the velocities are {1e3 * abs(lag):.2g} ms {word} than the positions and were shifted to match them"
     return replace(log, qd=_moved(log, log.qd, lag), notes=(*log.notes, note))
 
 
 def earlier_torques(log: Log, lag: float) -> Log:
-    """The log, its torques moved back by ``lag`` (s)."""
+    """The log with torques shifted back by ``lag`` (s)."""
     if log.parts:
         return joined([earlier_torques(part, lag) for part in log.parts])
     return log if lag == 0.0 else replace(log, tau=_moved(log, log.tau, lag))
 
 
 def velocity_lag(log: Log) -> float:
-    """How much later the logged velocities are than the derivatives of the positions (s); 0 where that is not certain.
+    """Lag of the logged velocities behind the derivatives of the positions (s); 0 if it is not significant.
 
-    To first order in the lag d, the derivative of q less the logged velocity is d q̈: d by least squares, over all joints
-    whose velocities are those of their positions.
+    To first order in the lag d, the derivative of q minus the logged velocity is d q̈; d is estimated by least squares
+    over all joints whose velocities match their positions.
     """
     if log.qd is None or len(log) < 10 * PIECES:
         return 0.0
@@ -94,13 +95,13 @@ def _runs(log: Log, step: float) -> list[NDArray[np.intp]]:
 
 
 def _moved(log: Log, x: Array, lag: float) -> Array:
-    """x at the instants t + lag, run by run."""
+    """x at the instants t + lag, for each run."""
     step = usual_step(log)
     return np.concatenate([later(x[run], lag / step) for run in _runs(log, step)])
 
 
 def later(x: Array, steps: float) -> Array:
-    """x (N, …) so many samples later, by cubic interpolation between four of them; its ends are held.
+    """x (N, …) evaluated ``steps`` samples later, by cubic interpolation between four samples; the ends are held.
 
     >>> later(np.arange(6.0) ** 2, 0.5).tolist()
     [0.0, 2.25, 6.25, 12.25, 16.0, 25.0]

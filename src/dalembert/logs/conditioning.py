@@ -1,9 +1,9 @@
-"""From a log to what the equations need: even samples, accelerations, and everything below one frequency.
+"""Conditioning of a log for identification: uniform sampling, accelerations, and a common bandwidth.
 
 S 7.4: "The reconstructing filter does not work in real time and thus it can also be anti-causal". Positions
-and velocities go forwards and backwards through a Butterworth low-pass, and accelerations are derivatives
-of splines through what is left. Torques and the regressor's columns then go through one and the same
-symmetric low-pass and are thinned to the rate at which their noise is independent from sample to sample.
+and velocities are filtered forwards and backwards by a Butterworth low-pass, and accelerations are derivatives
+of splines through the result. Torques and the regressor's columns are then filtered by one and the same
+symmetric low-pass and decimated to the rate at which their noise is independent from sample to sample.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ from dalembert.logs.formats.raw import Array, check_size, counted
 from dalembert.logs.log import Log
 from dalembert.logs.rest import Rests, rest_speeds, rests
 
-ENERGY = 0.99  # the share of the motion's power that tells how fast the motion is
-USUAL = 2.0  # times the median of the joints: what a single joint may ask for
-ABOVE = 10.0  # the cut-off, in frequencies below which that share lies
-STATES = 2.0  # positions and velocities keep this much more than torques, in cut-offs
-SPACING = 2.5  # samples kept a second, in cut-offs: just above what the low-pass lets through
+ENERGY = 0.99  # the share of the motion's power that defines its bandwidth
+USUAL = 2.0  # times the median bandwidth of the joints: the most that a single joint may require
+ABOVE = 10.0  # the cut-off frequency, in multiples of the bandwidth
+STATES = 2.0  # cut-off frequency for positions and velocities, in multiples of that for torques
+SPACING = 2.5  # samples kept per second, in multiples of the cut-off: just above the pass band
 REACH = 2.0  # half the length of the symmetric low-pass, in periods of the cut-off
-EVEN = 0.02  # steps that differ by less than this share are even
+EVEN = 0.02  # steps that differ by less than this share are uniform
 GAP = 0.5  # a gap longer than this many periods of the cut-off splits the log in two
-BREAK = 100.0  # usual steps: samples further apart are of two runs
-BLOCK = 2048  # samples at a time, so that memory does not grow with the log
-WIDE = 16  # times half the length of the low-pass: as many at least, so that hardly any are computed twice
-SLOW = 10.0  # s: what of a temperature changes more quickly is rounding and noise
-BRIEF = 0.05  # of a stretch: temperatures are smoothed over no more than this
-AT_ONCE, FAR = 50_000, 100  # samples that a spline goes through at once, and how far it reaches beyond
-SHIFTS = 8  # low-passed samples that are made at once
+BREAK = 100.0  # usual steps: samples further apart belong to different runs
+BLOCK = 2048  # samples processed at a time, so that memory does not grow with the log
+WIDE = 16  # block size is at least this many half lengths of the low-pass, so that few samples are computed twice
+SLOW = 10.0  # s: faster changes of a temperature are rounding and noise
+BRIEF = 0.05  # of a stretch: temperatures are smoothed over at most this share
+AT_ONCE, FAR = 50_000, 100  # samples per spline, and the overlap on either side
+SHIFTS = 8  # low-passed samples computed at a time
 
 
 @brief
 @dataclass(frozen=True, eq=False)
 class Stretch:
-    """A stretch of even samples: t (N,), filtered q, qd, qdd and measured tau, all (N, n).
+    """A stretch of uniformly sampled data: t (N,), filtered q, qd, qdd and measured tau, all (N, n).
 
-    rest         when each joint rests; unless given, they move throughout
-    temperature  of the joints (°C), (N, n), where logged
+    rest         when each joint is at rest; by default all joints move throughout
+    temperature  of the joints (°C), (N, n), if logged
     """
 
     t: Array
@@ -60,28 +60,28 @@ class Stretch:
 
     @property
     def resting(self) -> NDArray[np.bool_]:
-        """Which joints rest at which samples: (N, n)."""
+        """Which joints are at rest at which samples: (N, n)."""
         return np.zeros(self.qd.shape, bool) if self.rest is None else self.rest.resting
 
     @property
     def states(self) -> tuple[Array, Array, Array]:
-        """(q, qd, qdd) for the equations: a joint at rest has no acceleration, and no speed but the sign of its last motion.
+        """(q, qd, qdd) for the equations: a joint at rest has zero acceleration, and a velocity that has only a sign.
 
-        Dry friction then keeps its direction, and the noise of a joint at rest makes no torque.
+        Dry friction thus keeps the direction of the last motion, and the noise of a joint at rest causes no torque.
         """
         if self.rest is None:
             return self.q, self.qd, self.qdd
         return self.q, self.rest.held(self.qd), self.rest.stopped(self.qdd)
 
     def part(self, rows: slice) -> Stretch:
-        """Some of its samples."""
+        """A range of its samples."""
         rest = None if self.rest is None else self.rest.part(rows)
         warm = None if self.temperature is None else self.temperature[rows]
         return Stretch(self.t[rows], self.q[rows], self.qd[rows], self.qdd[rows], self.tau[rows], rest, warm)
 
 
 class EvenSamples(NamedTuple):
-    """A stretch of a log at even instants, not filtered: t (N,), q, qd where logged, tau and temperature (N, n)."""
+    """A uniformly sampled, unfiltered stretch of a log: t (N,), q, qd if logged, tau and temperature (N, n)."""
 
     t: Array
     q: Array
@@ -95,9 +95,9 @@ class EvenSamples(NamedTuple):
 class Conditioned:
     """A log ready for the equations.
 
-    rate     samples a second
-    cutoff   of the low-pass for torques and regressor (Hz)
-    every    one sample in so many is kept
+    rate     sampling rate (Hz)
+    cutoff   cut-off frequency of the low-pass for torques and regressor (Hz)
+    every    decimation factor: one sample in ``every`` is kept
     edge     samples lost at each end of a piece
     """
 
@@ -118,32 +118,32 @@ class Conditioned:
 
     @cached_property
     def reach(self) -> int:
-        """Half the length of the low-pass, in samples; none where it would reach the whole band."""
+        """Half the length of the low-pass, in samples; 0 if it would pass the whole band."""
         return 0 if 2 * self.cutoff >= 0.95 * self.rate else round(REACH * self.rate / self.cutoff)
 
     @cached_property
     def kept(self) -> tuple[NDArray[np.intp], ...]:
-        """For each piece, the samples that stay."""
+        """The indices of the kept samples, for each piece."""
         return tuple(np.arange(self.edge, len(piece.t) - self.edge, self.every) for piece in self.pieces)
 
     @property
     def count(self) -> int:
-        """How many instants stay."""
+        """Number of kept samples."""
         return sum(len(k) for k in self.kept)
 
     def thinned(self, quantity: Callable[[Stretch], Array]) -> Array:
-        """A ``quantity`` (N, …) of the samples of a stretch, each by itself, low-passed, at the kept samples of all pieces: (count, …)."""
+        """A ``quantity`` (N, …) of the samples of a stretch, low-passed, at all kept samples: (count, …)."""
         blocks = self.blocks() if self.count else zip(self.pieces, self.kept, strict=True)
         return np.concatenate([self.filtered(quantity(some), kept) for some, kept in blocks])
 
     def filtered(self, x: Array, at: NDArray[np.intp]) -> Array:
-        """``x`` (N, …) low-passed, at some samples only: (len(at), …)."""
+        """``x`` (N, …) low-passed, at the given samples only: (len(at), …)."""
         return self.low_passed(x.reshape(len(x), -1).T, at).T.reshape(len(at), *x.shape[1:])
 
     def low_passed(self, rows: Array, at: NDArray[np.intp]) -> Array:
-        """The low-pass of rows (C, N) at some samples, ``every`` apart, which all lie ``reach`` inside: (C, len(at)).
+        """Rows (C, N) low-passed at samples ``every`` apart and at least ``reach`` from the ends: (C, len(at)).
 
-        A few outputs at a time are one product with a matrix that holds the low-pass shifted by as many steps.
+        A few outputs at a time are computed as one product with a matrix of shifted copies of the low-pass.
         """
         reach, shifted = self.reach, self._shifted
         if not reach and len(at):
@@ -158,7 +158,7 @@ class Conditioned:
 
     @cached_property
     def _shifted(self) -> Array:
-        """The low-pass in each of ``SHIFTS`` columns, a step of ``every`` samples below the one before."""
+        """The low-pass in each of ``SHIFTS`` columns, each shifted down by ``every`` samples."""
         length = 2 * self.reach + 1
         columns = np.zeros((length + (SHIFTS - 1) * self.every, SHIFTS))
         for k in range(SHIFTS):
@@ -166,7 +166,7 @@ class Conditioned:
         return columns
 
     def blocks(self) -> Iterator[tuple[Stretch, NDArray[np.intp]]]:
-        """(samples to compute, where the kept ones lie among them): a bounded block at a time."""
+        """(samples to compute, indices of the kept ones among them), one bounded block at a time."""
         for piece, kept in zip(self.pieces, self.kept, strict=True):
             size = max(1, max(BLOCK, WIDE * self.reach) // self.every)
             for start in range(0, len(kept), size):
@@ -185,16 +185,16 @@ class Conditioned:
 
     @cached_property
     def qd(self) -> Array:
-        """The velocities at the kept instants."""
+        """Velocities at the kept instants."""
         return self.at_kept("qd")
 
     @cached_property
     def resting(self) -> NDArray[np.bool_]:
-        """Which joints rest at the kept instants: (count, n)."""
+        """Which joints are at rest at the kept instants: (count, n)."""
         return np.concatenate([p.resting[k] for p, k in zip(self.pieces, self.kept, strict=True)])
 
     def earlier_torques(self, lag: float) -> Conditioned:
-        """The same with torques that are ``lag`` (s) earlier: τ + lag τ̇."""
+        """A copy with torques shifted earlier by ``lag`` (s): τ + lag τ̇."""
         if lag == 0.0:
             return self
         steps = lag * self.rate
@@ -203,30 +203,30 @@ class Conditioned:
 
     @cached_property
     def tau(self) -> Array:
-        """The measured torques at the kept instants, low-passed."""
+        """Measured torques at the kept instants, low-passed."""
         return self.thinned(lambda piece: piece.tau)
 
 
 def condition(
     log: Log, *, cutoff: float | None = None, decimate: int | None = None, edge: float | None = None
 ) -> Conditioned:
-    """Resample where the stamps are uneven, filter without phase shift, differentiate, choose the samples that stay.
+    """The log after resampling (if the time stamps are uneven), zero-phase filtering, differentiation and decimation.
 
-    cutoff    in Hz; unless given, ten times the frequency below which 99 % of the motion's power lies
-    decimate  keep one sample in so many; unless given, 2.5 a period of the cut-off
-    edge      seconds cut at both ends; two periods of the cut-off unless given
+    cutoff    in Hz; by default ten times the frequency below which 99 % of the motion's power lies
+    decimate  keep one sample in ``decimate``; by default 2.5 samples per period of the cut-off
+    edge      seconds cut at both ends; by default two periods of the cut-off
     """
     notes: list[str] = []
     rate = 1.0 / usual_step(log)
-    how = "chosen from the motion's spectrum" if cutoff is None else "as asked"
+    how = "chosen from the spectrum of the motion" if cutoff is None else "as requested"
     cutoff = automatic_cutoff(log) if cutoff is None else number("cutoff", cutoff)
     slowest = min(1.0 / usual_step(part) for part in log.separate)
     if not 0 < cutoff < 0.5 * slowest:
         raise DalembertError(
-            f"the cut-off is {cutoff:g} Hz; it must lie between 0 and half the rate, {0.5 * slowest:g} Hz"
+            f"the cut-off is {cutoff:g} Hz; it must be between 0 and half the sampling rate, {0.5 * slowest:g} Hz"
         )
     if decimate is not None and decimate < 1:
-        raise DalembertError(f"decimate is {decimate}; it keeps one sample in so many and must be at least 1")
+        raise DalembertError(f"decimate is {decimate}; it must be at least 1, where 1 keeps every sample")
     every = decimate or max(1, int(rate / (SPACING * cutoff)))
     pieces = smoothed(log, cutoff, notes)
     ready = Conditioned((), rate, cutoff, every, 0, log)
@@ -235,14 +235,14 @@ def condition(
     if long and len(long) < len(pieces):
         lost = sum(len(piece.t) for piece in pieces if piece not in long) / rate
         notes.append(
-            f"{log.source}: {len(pieces) - len(long)} of {len(pieces)} stretches, {lost:.3g} s in all, are too short for this "
+            f"{log.source}: {len(pieces) - len(long)} of {len(pieces)} stretches, {lost:.3g} s in total, are too short for this "
             "cut-off and were left out"
         )
     if not long:
         span = float(log.t[-1] - log.t[0])
         raise DalembertError(
-            f"{log.source}: {span:.3g} s of motion are too few for a cut-off of {cutoff:.3g} Hz, which takes "
-            f"{edge_samples / rate:.3g} s from each end; log more, or raise the cut-off"
+            f"{log.source}: {span:.3g} s of motion are too short for a cut-off of {cutoff:.3g} Hz, which removes "
+            f"{edge_samples / rate:.3g} s at each end; record more, or raise the cut-off"
         )
     notes.append(
         f"low-pass at {cutoff:.3g} Hz ({how}), one sample in {every} kept, {edge_samples / rate:.2g} s cut at each end"
@@ -251,17 +251,17 @@ def condition(
 
 
 def usual_step(log: Log) -> float:
-    """The median time between samples (s); of several logs that were joined, the shortest."""
+    """The median sampling interval (s); for joined logs, the shortest."""
     if log.parts:
         return min(usual_step(part) for part in log.parts)
     steps = np.diff(log.t)
     if not (steps > 0).any():
-        raise DalembertError(f"{log.source}: time does not pass in it")
+        raise DalembertError(f"{log.source}: the time stamps never increase")
     return float(np.median(steps[steps > 0]))
 
 
 def smoothed(log: Log, cutoff: float, notes: list[str]) -> list[Stretch]:
-    """The log in stretches of even samples, each with filtered q, qd and qdd from its first sample to its last, and its rests."""
+    """The log as uniformly sampled stretches, each with filtered q, qd and qdd at all samples, and with its rests."""
     step = usual_step(log)
     moving = [
         filtered_states(samples, 1.0 / step, cutoff) for samples in even_stretches(log, step, GAP / cutoff, notes)
@@ -270,7 +270,7 @@ def smoothed(log: Log, cutoff: float, notes: list[str]) -> list[Stretch]:
 
 
 def with_rests(stretches: list[Stretch], rate: float, cutoff: float) -> list[Stretch]:
-    """The stretches of a log, each with the rests of its joints: what noise is, and how fast a joint moves, all of them say."""
+    """The stretches of a log with the rests of their joints; noise and speeds are estimated from all of them."""
     if not stretches:
         return []
     period = max(2, round(rate / cutoff))
@@ -279,9 +279,9 @@ def with_rests(stretches: list[Stretch], rate: float, cutoff: float) -> list[Str
 
 
 def automatic_cutoff(log: Log) -> float:
-    """Ten times the frequency below which 99 % of the velocities' power lies, noise taken off; at most 0.2 rate.
+    """Ten times the frequency below which 99 % of the velocities' power lies, less noise; at most 0.2 of the rate.
 
-    Of several logs that were joined, what the fastest motion needs and the lowest rate allows.
+    For joined logs, as required by the fastest motion and allowed by the lowest rate.
     """
     if log.parts:
         slowest = min(1.0 / usual_step(part) for part in log.parts)
@@ -299,9 +299,9 @@ def automatic_cutoff(log: Log) -> float:
 
 
 def spectrum(log: Log, rate: float) -> tuple[Array, Array]:
-    """Frequencies and the velocities' power at them, (K,) and (K, n), with the noise floor taken off.
+    """Frequencies (K,) and the power of the velocities at them (K, n), with the noise floor subtracted.
 
-    Of several logs that were joined, of the longest.
+    For joined logs, that of the longest.
     """
     with extra("identify", "the conditioning of a log"):
         from scipy.signal import periodogram
@@ -315,7 +315,7 @@ def spectrum(log: Log, rate: float) -> tuple[Array, Array]:
     t = np.arange(log.t[rows[0]], log.t[rows[-1]], 1.0 / rate)
     x = log.q if log.qd is None else log.qd
     columns = []
-    for j in range(log.n):  # one after another, which takes a seventh of the memory for seven joints
+    for j in range(log.n):  # one joint at a time, which needs a seventh of the memory for seven joints
         even = np.interp(t, log.t[rows], x[rows, j])
         f, column = periodogram(even, rate, "hann", detrend="linear")
         columns.append(column)
@@ -326,7 +326,7 @@ def spectrum(log: Log, rate: float) -> tuple[Array, Array]:
 
 
 def even_stretches(log: Log, step: float, longest: float, notes: list[str]) -> list[EvenSamples]:
-    """The log cut where time goes back or too much is missing, each stretch on even instants ``step`` apart."""
+    """The log, split where time goes back or too much is missing, each stretch resampled uniformly at ``step``."""
     with extra("identify", "the conditioning of a log"):
         from scipy.interpolate import CubicSpline
 
@@ -334,7 +334,7 @@ def even_stretches(log: Log, step: float, longest: float, notes: list[str]) -> l
         return [stretch for part in log.parts for stretch in even_stretches(part, step, longest, notes)]
     own = usual_step(log)
     if abs(own - step) > EVEN * step:
-        notes.append(f"{log.source}: it was brought from {1 / own:.6g} Hz to {1 / step:.6g} Hz, the rate of the others")
+        notes.append(f"{log.source}: resampled from {1 / own:.6g} Hz to {1 / step:.6g} Hz, the rate of the other logs")
     longest = max(longest, 3 * own)
     steps = np.diff(log.t)
     cuts = np.flatnonzero((steps <= 0) | (steps > longest)) + 1
@@ -346,16 +346,14 @@ def even_stretches(log: Log, step: float, longest: float, notes: list[str]) -> l
         what = counted(missing, "missing sample was", "missing samples were")
         notes.append(f"{log.source}: {what} interpolated")
     if uneven > len(cuts):
-        notes.append(f"{log.source}: the stamps are uneven; it was resampled at {1 / step:.6g} Hz")
+        notes.append(f"{log.source}: the time stamps are uneven, so the log was resampled at {1 / step:.6g} Hz")
     if len(cuts):
-        notes.append(
-            f"{log.source}: it was cut into {len(cuts) + 1} stretches, where time goes back or samples are missing"
-        )
+        notes.append(f"{log.source}: split into {len(cuts) + 1} stretches, where time goes back or samples are missing")
     stretches = []
     for start, end in zip([0, *cuts], [*cuts, len(log.t)], strict=True):
         if end - start < 10:
             continue
-        rows = slice(int(start), int(end))  # which copies nothing
+        rows = slice(int(start), int(end))  # a view, without copying
         t, q, tau = log.t[rows], log.q[rows], log.tau[rows]
         qd, warm = (None if x is None else x[rows] for x in (log.qd, log.temperature))
         if np.abs(np.diff(t) - step).max() > EVEN * step:
@@ -373,7 +371,7 @@ def _between(at: Array, t: Array, x: Array) -> Array:
 
 
 def filtered_states(samples: EvenSamples, rate: float, cutoff: float) -> Stretch:
-    """q, qd and qdd without phase shift: qdd from the logged qd, differentiated once, where there is one."""
+    """q, qd and qdd without phase shift; qdd is the derivative of the logged qd if there is one."""
     t, q, qd, tau, warm = samples
     warm = None if warm is None else slow_part(warm, round(min(SLOW * rate, BRIEF * len(t))))
     wide = STATES * cutoff
@@ -387,10 +385,10 @@ def filtered_states(samples: EvenSamples, rate: float, cutoff: float) -> Stretch
 
 
 def derivatives(x: Array, rate: float, order: int) -> list[Array]:
-    """The first, …, derivatives of the quintic spline through even samples (N, k), up to ``order``: (N, k) each.
+    """The first to ``order``-th derivatives of the quintic spline through uniform samples (N, k): (N, k) each.
 
-    A bounded number of samples at a time: how far a spline reaches falls by a factor of 2.3 per sample, so that FAR samples
-    away nothing is left of it in floating point.
+    A bounded number of samples is processed at a time: the influence of a sample decays by a factor 2.3 per sample and
+    is below rounding after FAR samples.
 
     >>> t = np.arange(0, 1, 0.01)
     >>> speed, acceleration = derivatives(np.sin(3 * t)[:, None], 100.0, 2)
@@ -411,7 +409,7 @@ def derivatives(x: Array, rate: float, order: int) -> list[Array]:
 
 
 def slow_part(x: Array, window: int) -> Array:
-    """x (N, k) without what changes quickly: at each sample the straight line through ``window`` samples around it.
+    """x (N, k) without fast changes: at each sample the straight line fitted to ``window`` samples around it.
 
     >>> ramp = np.arange(6.0)[:, None]
     >>> np.allclose(slow_part(ramp, 3), ramp), slow_part(np.array([[0.0], [3.0], [0.0]]), 3)[:, 0].round(3).tolist()
@@ -423,13 +421,13 @@ def slow_part(x: Array, window: int) -> Array:
     zero = np.zeros((1, x.shape[1]))
     sums, moments = (np.concatenate([zero, np.cumsum(y, axis=0)]) for y in (x - x[0], at[:, None] * (x - x[0])))
     total = sums[end] - sums[first]
-    spread = count * (count**2 - 1.0) / 12.0  # of the numbers of the samples around their middle
+    spread = count * (count**2 - 1.0) / 12.0  # sum of squares of the sample numbers about their mean
     slope = (moments[end] - moments[first] - middle * total) / np.where(spread > 0, spread, 1.0)
     return np.asarray(x[0] + total / count + slope * (at[:, None] - middle))
 
 
 def low_pass(x: Array, rate: float, cutoff: float) -> Array:
-    """Forwards and backwards through a fourth-order Butterworth low-pass: no phase shift."""
+    """x filtered forwards and backwards by a fourth-order Butterworth low-pass: no phase shift."""
     with extra("identify", "the conditioning of a log"):
         from scipy.signal import butter, sosfiltfilt
 

@@ -1,7 +1,7 @@
-"""Rows that hold garbage: finite numbers that no arm can have, as uninitialised buffers leave them in a log.
+"""Garbage rows: finite but physically impossible numbers, as left in a log by uninitialised buffers.
 
-Memory that nobody wrote reads as numbers of any magnitude, 1e282 beside 1e-310, and as time stamps of 0. A few such rows
-are dropped and counted; where there are many, the column is not what it is taken for.
+Uninitialised memory reads as numbers of any magnitude, 1e282 next to 1e-310, and as time stamps of 0. A few such rows
+are dropped and counted; if there are many, the column does not have the assumed meaning.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from dalembert.logs.formats.raw import Array
 
 Rows = NDArray[np.bool_]
 
-BEYOND = 1e8  # rad, rad/s, N m, and in any other unit too: no log of an arm means that
-FAR = 1e6  # beside the median of its column, beyond which a value above BEYOND is garbage
-LARGE = 1e4  # rad, rad/s, N m: no joint is there, but the unit of a column may be another
-UNLIKE = 1e5  # beside what nine values in ten of its column stay below, beyond which a value above LARGE is garbage
-TINY = 1e-30  # a value so small, but not 0, in a row beside garbage is garbage too
-MOST = 0.1  # of the rows: more garbage than that is no accident
-APART = 100.0  # usual steps: two stamps further apart do not follow each other
-AWAY = 100.0  # times the log's duration: a lonely stamp so far from the others is garbage
+BEYOND = 1e8  # rad, rad/s, N m, or any other unit: no log of an arm contains such values
+FAR = 1e6  # a value above BEYOND and more than this many times the median of its column is garbage
+LARGE = 1e4  # rad, rad/s, N m: impossible for a joint, but the column may be in another unit
+UNLIKE = 1e5  # a value above LARGE and more than this many times the 90th percentile of its column is garbage
+TINY = 1e-30  # a smaller value that is not 0, in a row next to garbage, is garbage too
+MOST = 0.1  # of the rows: more garbage than this is not accidental
+APART = 100.0  # usual steps: time stamps further apart are not consecutive
+AWAY = 100.0  # times the duration of the log: an isolated stamp this far from the others is garbage
 
 
 class Garbage(NamedTuple):
-    """Which rows (N,) are garbage, those of each quantity, and the column and the value that stand furthest out."""
+    """Which rows (N,) are garbage, in total and per quantity, and the column and value of the worst."""
 
     rows: Rows
     groups: dict[str, Rows]
@@ -37,12 +37,12 @@ class Garbage(NamedTuple):
 
     @property
     def many(self) -> bool:
-        """Whether there are more than a few uninitialised rows."""
+        """Whether there are more than a few garbage rows."""
         return bool(self.rows.mean() > MOST)
 
 
 def garbage_in(t: Array, arrays: Mapping[str, Array | None]) -> Garbage | None:
-    """The rows of a log that hold numbers no arm can have, by their stamps t (N,) and quantities (N, k); None without.
+    """The rows of a log with impossible numbers, from its stamps t (N,) and quantities (N, k); None if there are none.
 
     >>> q = np.sin(0.1 * np.arange(100.0))[:, None]
     >>> q[0], q[1] = 1e282, 1e-310
@@ -70,7 +70,7 @@ def garbage_in(t: Array, arrays: Mapping[str, Array | None]) -> Garbage | None:
 
 
 def impossible(values: Array) -> Rows:
-    """Which values (N, k) no arm can have: beyond all bounds, and far beyond what else is in their column."""
+    """Which values (N, k) are impossible: above all limits, and far above the others in their column."""
     size = np.where(np.isfinite(values), np.abs(values), 0.0)
     candidates = size > LARGE
     if not candidates.any():
@@ -87,7 +87,7 @@ def impossible(values: Array) -> Rows:
 
 
 def _lonely(t: Array) -> Rows:
-    """Stamps that follow none and are followed by none, and are 0 or far from all others."""
+    """Isolated time stamps that are 0 or far from all others."""
     finite = t[np.isfinite(t)]
     steps = np.abs(np.diff(finite))
     if not steps.any():
@@ -103,9 +103,9 @@ def _lonely(t: Array) -> Rows:
 
 
 def _grown(rows: Rows, tiny: Rows) -> Rows:
-    """The rows, and the tiny ones that touch them."""
+    """The rows, extended by adjacent rows with tiny values."""
     grown = rows.copy()
-    for order in (slice(None), slice(None, None, -1)):  # forwards, then backwards: a view of the same rows
+    for order in (slice(None), slice(None, None, -1)):  # forwards, then backwards: views of the same rows
         ahead, small = grown[order], tiny[order]
         for k in np.flatnonzero(small):
             if k and ahead[k - 1]:

@@ -1,7 +1,7 @@
-"""Logs of a moving arm: read, named, brought to the joint side and to SI, with every repair counted and said.
+"""Logs of a moving arm: read, identified, converted to the joint side and to SI units, with a note on every repair.
 
-A log is t (s), q, perhaps qd, and torque or motor current: from a file (``formats``), or a dict of arrays.
-Nothing is filtered here.
+A log contains t (s), q, optionally qd, and torque or motor current: from a file (``formats``), or from a dict of
+arrays. Nothing is filtered here.
 """
 
 from __future__ import annotations
@@ -39,25 +39,25 @@ from dalembert.robot.tables import shown
 Columns = Mapping[str, str | int | Sequence[str | int]]
 Episodes = str | int | Sequence[int | str]
 
-HANDS_ON = {"_repr_html_": "report.notebook:log_html"}  # what draws a log: imported when it is first called
+HANDS_ON = {"_repr_html_": "report.notebook:log_html"}  # drawing functions, imported on first use
 QUANTITIES = ("t", "q", "qd", "tau", "current", "temperature")
-POSSIBLE = (-100.0, 1000.0)  # °C: what is beyond is no temperature of a drive
-SHUFFLED = 10  # rows between two steps back in time, on average: fewer are no runs
-BEYOND = 1e30  # rad, rad/s, N m: no arm reaches that, and its square is still a number
+POSSIBLE = (-100.0, 1000.0)  # °C: possible temperatures of a drive
+SHUFFLED = 10  # average number of rows between backward steps in time: below it the rows are shuffled
+BEYOND = 1e30  # rad, rad/s, N m: far above any arm, and the square is still finite
 EPISODE = ", episode "  # between the name of a dataset and the number of an episode
-LAST_EPISODE = 10**9  # behind the last that a dataset can have
-LEAP = 20.0  # a step so many times the usual one is no motion
+LAST_EPISODE = 10**9  # above the largest possible episode number
+LEAP = 20.0  # a step this many times the usual one is a jump, not a motion
 
 
 @dataclass(frozen=True, eq=False)
 class Log:
-    """A run of an arm, at the joint side and in SI units: t (N,), q and tau (N, n), qd (N, n) where logged.
+    """A run of an arm, on the joint side and in SI units: t (N,), q and tau (N, n), qd (N, n) if logged.
 
-    temperature  of the joints (°C), (N, n), where logged
-    notes     what was found and done, one sentence each
-    source    the file it came from
-    instants  the stamps of all rows that the file has, those included that were dropped (s); kept: which were not
-    parts     the logs that were joined, if several were; qd is NaN in those that do not have it
+    temperature  of the joints (°C), (N, n), if logged
+    notes     findings and repairs, one sentence each
+    source    the file that it was read from
+    instants  time stamps of all rows of the file, including dropped ones (s); kept: which rows were not dropped
+    parts     the joined logs, if several were joined; qd is NaN in those without it
     """
 
     t: Array
@@ -84,23 +84,23 @@ class Log:
 
     @property
     def n(self) -> int:
-        """How many joints it has."""
+        """Number of joints."""
         return self.q.shape[1]
 
     @property
     def mean_temperature(self) -> Array | None:
-        """The mean temperature of each joint (°C), (n,); of several logs that were joined, over those that have it."""
+        """The mean temperature of each joint (°C), (n,); for joined logs, over those that have it."""
         return None if self.temperature is None else np.nanmean(self.temperature, axis=0)
 
     @property
     def separate(self) -> tuple[Log, ...]:
-        """The logs that were joined; itself alone if none were."""
+        """The joined logs; the log itself if it was not joined."""
         return self.parts or (self,)
 
     def part(self, start: float, end: float) -> Log:
         """The log between two fractions of its duration, such as ``part(0.0, 0.5)``: its first half.
 
-        Of several that were joined, the same part of each.
+        For joined logs, the same part of each.
         """
         if self.parts:
             return joined([log.part(start, end) for log in self.parts])
@@ -122,13 +122,13 @@ class Log:
         )
 
 
-Source = str | os.PathLike[str] | Mapping[str, ArrayLike] | Log  # what a log is read from
+Source = str | os.PathLike[str] | Mapping[str, ArrayLike] | Log  # sources of a log
 
 
 def joined(logs: Sequence[Log]) -> Log:
-    """Several logs as one, each a second after the last; nothing is filtered or filled in between them.
+    """Several logs as one, with a gap of one second between them, across which nothing is filtered or interpolated.
 
-    Those that were joined from others already are taken apart first.
+    Logs that are themselves joined are separated first.
     """
     logs = [part for log in logs for part in log.separate]
     if len(logs) == 1:
@@ -156,7 +156,7 @@ def joined(logs: Sequence[Log]) -> Log:
 
 
 def _stacked(arrays: Sequence[Array | None], logs: Sequence[Log]) -> Array | None:
-    """A quantity of several logs (N, n), NaN for those that do not have it; None if none does."""
+    """A quantity of several logs (N, n), NaN for logs without it; None if no log has it."""
     if all(values is None for values in arrays):
         return None
     return np.concatenate(
@@ -183,24 +183,24 @@ def read_log(
 ) -> Log:
     """A log for ``arm``: a path, or a dict of arrays ``t, q, qd, tau`` (or ``current`` with ``gains``).
 
-    ``temperature`` (°C) may stand beside them: (N, n), or (N,) for all joints.
+    ``temperature`` (°C) is optional: (N, n), or (N,) for all joints.
 
-    columns       what a quantity is called in the file: ``{"q": "q_mot", "tau": "tau_motor"}``; or its columns by
+    columns       the names of quantities in the file: ``{"q": "q_mot", "tau": "tau_motor"}``; or their columns by
                   number from 0, ``{"t": 0, "q": "1:7"}``, or by name, ``{"q": ["shoulder", "elbow"]}``
-    gains         drive gains, N m at the joint (at the motor, if "tau" is in motor_side) per ampere
+    gains         drive gains, in N m per ampere at the joint (at the motor, if "tau" is in motor_side)
     gears         motor turns per joint turn: n numbers, or the n×n matrix A of q_motor = A q_joint
-                  for coupled drives; the arm's own gears unless given
-    motor_side    which of "q", "qd", "tau" are at the motor side: q_joint = A⁻¹ q_motor, τ_joint = Aᵀ τ_motor
+                  for coupled drives; by default the arm's own gear ratios
+    motor_side    which of "q", "qd", "tau" are on the motor side: q_joint = A⁻¹ q_motor, τ_joint = Aᵀ τ_motor
     time_unit     of t: "s", "ms", "us" or "ns"; the same as units={"t": …}
-    rate          samples per second (Hz) of a log without time stamps: t = k/rate. Stamps that are there must agree with
+    rate          sampling rate (Hz) of a log without time stamps: t = k/rate. Existing time stamps must agree with
                   it, or count the rows
-    units         in which quantities are written, where that is not SI: ``{"q": "deg", "current": "mA"}``
-    joint_names   the joints of the log's columns in their order, where the file does not say
+    units         the units of quantities that are not in SI: ``{"q": "deg", "current": "mA"}``
+    joint_names   the joints of the log's columns, in order, if the file does not name them
     topic         which JointState messages of a ROS log to read
-    episodes      of a LeRobot dataset, those to read: "0:5" (0 to 4), "1,4:6", a number or a list of numbers; all
-                  unless given. Each is a run of its own, and several are joined
-    torque_needed False lets a log pass that has no torque (its tau is NaN)
-    progress      called with the fraction that is read
+    episodes      episodes of a LeRobot dataset to read: "0:5" (0 to 4), "1,4:6", a number or a list of numbers; all
+                  by default. Each is a separate run, and several are joined
+    torque_needed False accepts a log without torques (its tau is NaN)
+    progress      called with the fraction read
     """
     if isinstance(source, Log):
         same_count(arm, source.q.shape[1], source.source)
@@ -210,7 +210,7 @@ def read_log(
         for group in given:
             if group not in QUANTITIES:
                 raise DalembertError(
-                    f"{option} names '{group}', which is no quantity of a log; known are {', '.join(QUANTITIES)}"
+                    f"{option} names '{group}', which is not a quantity of a log; known quantities are {', '.join(QUANTITIES)}"
                 )
     raw = raw_of(source, arm, topic, progress, episodes)
     rate = checked_rate(rate)
@@ -229,17 +229,17 @@ def read_log(
         except DalembertError as problem:
             if "temperature" in wanted or "temperature" in unit:
                 raise
-            raw.notes.append(f"{str(problem).rstrip('.')}; the temperature is left out")
+            raw.notes.append(f"{str(problem).rstrip('.')}; the temperature is ignored")
     if "q" not in arrays:
         raise missing(raw, "q", "joint positions (q)")
-    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is infinite, and told as such
+    with np.errstate(over="ignore", invalid="ignore"):  # overflow gives infinities, which are reported
         _torque_from_current(raw, arrays, gains, arm.n, wanted)
     if "tau" not in arrays:
         if torque_needed:
             raise missing(raw, "tau", "joint torques (tau), nor a current with drive gains")
         arrays["tau"] = np.full_like(arrays["q"], np.nan)
     sides = tuple(motor_side.replace(",", " ").split()) if isinstance(motor_side, str) else tuple(motor_side)
-    with np.errstate(all="ignore"):  # LAPACK divides by zero on the way to a determinant of 0
+    with np.errstate(all="ignore"):  # LAPACK divides by zero when it computes a determinant of 0
         _to_joint_side(raw, arrays, gears, sides, arm)
     if raw.runs is None:
         return _cleaned(raw, t, arrays, torque_needed, arm)
@@ -252,7 +252,7 @@ def read_log(
 
 
 def _runs(raw: Raw) -> Iterator[tuple[Raw, slice]]:
-    """The runs that a file holds, one after the other, and their rows; what is to be said of all stands with the first."""
+    """The runs in a file, one by one, with their rows; notes on all of them go with the first."""
     assert raw.runs is not None
     ends = [*(np.flatnonzero(np.diff(raw.runs)) + 1).tolist(), len(raw.runs)]
     for start, end in zip([0, *ends], ends, strict=False):
@@ -267,24 +267,24 @@ def raw_of(
     progress: Callable[[float], None] | None = None,
     episodes: Episodes | None = None,
 ) -> Raw:
-    """What a file or a dict holds, before it is known what its names mean."""
+    """The contents of a file or a dict, before their meaning is determined."""
     chosen = None if episodes is None else episodes_of(episodes)
     if isinstance(source, Mapping):
         if chosen is not None:
             raise DalembertError(
-                "the log: episodes are asked for, but only LeRobot datasets have them, and this is a dict"
+                "the log: episodes are requested, but only LeRobot datasets have them, and this is a dict"
             )
         return Raw("the log", {str(name): values for name, values in source.items() if values is not None})
     if isinstance(source, str | os.PathLike):
         told = progress or (lambda fraction: None)
         return read(Path(source), Request(tuple(arm.joint_names), topic, told, chosen))
     raise DalembertError(
-        f"a log is a path, or a dict of arrays t, q, qd, tau, not {type(source).__name__}; several make a list"
+        f"a log must be a path or a dict of arrays t, q, qd, tau, not {type(source).__name__}; give several as a list"
     )
 
 
 def episodes_of(asked: Episodes) -> tuple[tuple[int, int], ...]:
-    """The numbers asked for, as stretches (first, behind the last).
+    """The requested episode numbers, as ranges (first, last + 1).
 
     >>> episodes_of("0:5, 7"), episodes_of([3, 1])
     (((0, 5), (7, 8)), ((3, 4), (1, 2)))
@@ -302,7 +302,7 @@ def episodes_of(asked: Episodes) -> tuple[tuple[int, int], ...]:
             )
         stretches.append((first, last))
     if not stretches:
-        raise DalembertError("episodes is empty; leave it out for all, or give numbers from 0, such as '0:5'")
+        raise DalembertError("episodes is empty; omit it to read all, or give numbers from 0, such as '0:5'")
     return tuple(stretches)
 
 
@@ -314,7 +314,7 @@ def _torque_from_current(
         arrays["tau"] = current * per_joint("gains", gains, n)
         raw.note("torque is current times the drive gains")
     elif gains is not None:
-        raise raw.wrong(f"drive gains are given, but there is no current in it; it has {names_of(raw)}")
+        raise raw.wrong(f"drive gains are given, but it has no current; it has {names_of(raw)}")
     elif current is not None and "tau" not in arrays:
         raise raw.wrong(
             "it has motor currents and no torques: give the drive gains (N m/A), n numbers, as gains (--gains)"
@@ -322,7 +322,7 @@ def _torque_from_current(
 
 
 def per_joint(what: str, values: ArrayLike, n: int, *, matrix: bool = False) -> Array:
-    """``values`` as n finite numbers; one number is for all, and with ``matrix`` n×n of them are well too."""
+    """``values`` as n finite numbers; one number applies to all joints, and ``matrix`` also allows n×n numbers."""
     try:
         given = np.asarray(values, float)
     except (TypeError, ValueError, OverflowError):
@@ -331,7 +331,7 @@ def per_joint(what: str, values: ArrayLike, n: int, *, matrix: bool = False) -> 
         given = np.full(n, float(given))
     if given.shape not in ((n,), (n, n) if matrix else (n,)) or not np.isfinite(given).all():
         or_matrix = f", or a matrix of {n}×{n}" if matrix else ""
-        raise ShapeError(f"{what} is {shown(values)}; it must be {n} finite numbers, one for each joint{or_matrix}")
+        raise ShapeError(f"{what} is {shown(values)}; it must be {n} finite numbers, one per joint{or_matrix}")
     return given
 
 
@@ -340,49 +340,49 @@ def _to_joint_side(
 ) -> None:
     for name in motor_side:
         if name not in ("q", "qd", "tau"):
-            raise DalembertError(f"motor_side names '{name}'; it may name q, qd and tau")
+            raise DalembertError(f"motor_side names '{name}'; it can only name q, qd and tau")
     if not motor_side:
         if gears is not None:
             raise DalembertError(
-                "gears are given, but motor_side does not say which of q, qd and tau are at the motor side"
+                "gears are given, but motor_side does not state which of q, qd and tau are on the motor side"
             )
         return
     if gears is None:
         bare = [joint.name for joint in arm.robot.moving_joints if joint.rotor is None]
         if bare:
             raise raw.wrong(
-                f"data at the motor side need gear ratios, and joint {bare[0]} of arm '{arm.name}' has none; give gears"
+                f"data on the motor side need gear ratios, but joint {bare[0]} of arm '{arm.name}' has none; give gears"
             )
         gears = [float(joint.rotor.gear) for joint in arm.robot.moving_joints if joint.rotor is not None]
     A = per_joint("gears", gears, arm.n, matrix=True)
     A = np.diag(A) if A.ndim == 1 else A
     if abs(np.linalg.det(A)) < 1e-12:
-        raise DalembertError("the gear ratios cannot be inverted: every motor must turn when its joint turns")
+        raise DalembertError("the matrix of gear ratios is singular: every motor must turn when its joint turns")
     for name in motor_side:
         if name in arrays:
             arrays[name] = arrays[name] @ A if name == "tau" else arrays[name] @ np.linalg.inv(A).T
-    raw.note(f"{', '.join(motor_side)} were brought from the motor side to the joint side")
+    raw.note(f"{', '.join(motor_side)} were converted from the motor side to the joint side")
 
 
 # -- repairs -------------------------------------------------------------------------------------
 
 
 def _cleaned(raw: Raw, t: Array, arrays: dict[str, Array], torque_needed: bool, arm: Arm) -> Log:
-    """Rows that are no numbers dropped, repeated ones too; each repair counted in a note."""
+    """The log without rows that are not numbers and without repeated rows; every repair is counted in a note."""
     q, tau, qd = arrays["q"], arrays["tau"], arrays.get("qd")
     if qd is not None and not np.isfinite(qd).any(axis=0).all():
         empty = [arm.joint_names[j] for j in np.flatnonzero(~np.isfinite(qd).any(axis=0))]
         who = "" if len(empty) == arm.n else f" for {listed(empty)}"
-        raw.note(f"qd holds no number at all{who} and is made from q")
+        raw.note(f"qd contains no numbers at all{who} and is computed from q")
         qd = None
-    if not torque_needed:  # garbage in it costs no row
+    if not torque_needed:  # garbage in the torques does not cost any row
         tau = np.where(impossible(tau), np.nan, tau)
     rows = np.flatnonzero(_whole(raw, t, {"q": q, "qd": qd, "tau": tau if torque_needed else None}, arm))
     rows = rows[_in_order(raw, t[rows])]
     same_time = np.diff(t[rows]) == 0
     repeated = np.all([(np.diff(x[rows], axis=0) == 0).all(axis=1) for x in (q, tau, qd) if x is not None], axis=0)
     moving: Any = False
-    if qd is not None:  # a row that says exactly what the last said, while the arm moves, was not sampled anew
+    if qd is not None:  # a row identical to the previous one, while the arm moves, is not a new sample
         moving = np.abs(qd[rows[1:]]).max(axis=1) > 1e-3 * max(float(np.abs(qd[rows]).max()), 1e-12)
     repeated &= same_time | moving
     crowded = same_time & ~repeated
@@ -390,15 +390,15 @@ def _cleaned(raw: Raw, t: Array, arrays: dict[str, Array], torque_needed: bool, 
         raw.note(f"{counted(int(repeated.sum()), 'row repeats', 'rows repeat')} the one before; dropped")
     if crowded.any():
         raw.note(
-            f"{int(crowded.sum())} of {len(t)} rows have the time of the one before and other values, and were dropped; "
+            f"{int(crowded.sum())} of {len(t)} rows have the same time as the row before but other values, and were dropped; "
             "is t rounded?"
         )
     rows = np.concatenate([rows[:1], rows[1:][~(repeated | crowded)]])
     if len(rows) < FEWEST:
-        raise raw.wrong(f"only {len(rows)} of {len(t)} rows differ from each other")
+        raise raw.wrong(f"only {len(rows)} of {len(t)} rows differ from one another")
     back = int((np.diff(t[rows]) < 0).sum())
     if back:
-        raw.note(f"time goes backwards {counted(back, 'time')}; what follows is taken as another run")
+        raw.note(f"time goes backwards {counted(back, 'time')}; the rows after that are treated as another run")
     q = _unwrapped(raw, arm, t[rows], q[rows])
     warm = _filled(raw, t, arrays.get("temperature"), rows)
     qd = None if qd is None else qd[rows]
@@ -406,7 +406,7 @@ def _cleaned(raw: Raw, t: Array, arrays: dict[str, Array], torque_needed: bool, 
 
 
 def _named_together(names: Sequence[str]) -> str:
-    """The name of several runs; the dataset of several episodes is named once.
+    """The name of several runs; the dataset of several episodes is named only once.
 
     >>> _named_together(["a.csv", "b.csv"]), _named_together(["arm, episode 0", "arm, episode 3"])
     ('a.csv, b.csv', 'arm, episodes 0, 3')
@@ -418,13 +418,13 @@ def _named_together(names: Sequence[str]) -> str:
 
 
 def _filled(raw: Raw, t: Array, temperature: Array | None, rows: NDArray[np.intp]) -> Array | None:
-    """The temperatures at some rows: those that are missing, since drives send them seldom, lie between their neighbours."""
+    """The temperatures at some rows; missing values, since drives send them rarely, are interpolated."""
     if temperature is None:
         return None
     with np.errstate(invalid="ignore"):
         good = np.isfinite(temperature) & (temperature > POSSIBLE[0]) & (temperature < POSSIBLE[1])
     if not good.any(axis=0).all():
-        raw.note("the temperature of a joint holds no number that can be one; the temperature is left out")
+        raw.note("the temperature of a joint contains no plausible number; the temperature is ignored")
         return None
     filled = temperature[rows]
     missing = ~good[rows]
@@ -432,14 +432,12 @@ def _filled(raw: Raw, t: Array, temperature: Array | None, rows: NDArray[np.intp
         there = np.flatnonzero(good[:, j])
         filled[missing[:, j], j] = np.interp(rows[missing[:, j]], there, temperature[there, j])
     if missing.any():
-        raw.note(
-            f"the temperature is missing in {int(missing.any(axis=1).sum())} rows and filled in between its neighbours"
-        )
+        raw.note(f"the temperature is missing in {int(missing.any(axis=1).sum())} rows and was interpolated there")
     return filled
 
 
 def _unwrapped(raw: Raw, arm: Arm, t: Array, q: Array) -> Array:
-    """q without the jumps of whole turns that drives make when they count an angle within one turn only."""
+    """q without the jumps by full turns of drives that measure an angle only within one turn."""
     steps = np.diff(t)
     follows = (steps > 0) & (steps < 10 * np.median(np.abs(steps)))
     moved = np.abs(np.diff(q, axis=0))
@@ -451,18 +449,18 @@ def _unwrapped(raw: Raw, arm: Arm, t: Array, q: Array) -> Array:
         return q
     turns = q.copy()
     turns[:, who] = np.unwrap(q[:, who], axis=0)
-    for j in who:  # the turn in which the joint's limits lie
+    for j in who:  # the turn that contains the joint's limits
         limits = arm.robot.moving_joints[j].limits
         if limits.lower is not None and limits.upper is not None:
             middle = 0.5 * (float(limits.lower) + float(limits.upper))
             turns[:, j] += 2 * np.pi * np.round((middle - np.median(turns[:, j])) / (2 * np.pi))
-    what = counted(int(jumps.sum()), "jump by a whole turn was", "jumps by whole turns were")
-    raw.note(f"{what} taken out of q of {listed([arm.joint_names[j] for j in who])}")
+    what = counted(int(jumps.sum()), "jump by a full turn was", "jumps by full turns were")
+    raw.note(f"{what} removed from q of {listed([arm.joint_names[j] for j in who])}")
     return turns
 
 
 def _whole(raw: Raw, t: Array, arrays: Mapping[str, Array | None], arm: Arm) -> NDArray[np.bool_]:
-    """Which rows hold numbers throughout; the others counted."""
+    """Which rows consist of numbers throughout; the others are counted."""
     bad: dict[str, Any] = {"t": ~np.isfinite(t)}
     for group, values in arrays.items():
         if values is None:
@@ -471,7 +469,7 @@ def _whole(raw: Raw, t: Array, arrays: Mapping[str, Array | None], arm: Arm) -> 
         dead = np.flatnonzero(~finite.any(axis=0))
         if len(dead):
             raise raw.wrong(
-                f"{group} of joint '{arm.joint_names[dead[0]]}' holds no number in any of its {len(t)} rows"
+                f"{group} of joint '{arm.joint_names[dead[0]]}' contains no number in any of its {len(t)} rows"
             )
         bad[group] = ~finite.all(axis=1)
     garbage = _garbage(raw, t, arrays, arm)
@@ -483,24 +481,26 @@ def _whole(raw: Raw, t: Array, arrays: Mapping[str, Array | None], arm: Arm) -> 
         j = int(np.argmax(largest))
         if largest[j] > BEYOND:
             raise raw.wrong(
-                f"{group} of joint '{arm.joint_names[j]}' reaches {largest[j]:.3g}; at most {BEYOND:g} is a "
-                "number that a log can mean"
+                f"{group} of joint '{arm.joint_names[j]}' reaches {largest[j]:.3g}; the largest plausible value is "
+                f"{BEYOND:g}"
             )
     numbers: NDArray[np.bool_] = ~np.any(list(bad.values()), axis=0)
     whole = numbers & ~garbage
     counts = ", ".join(f"{int(rows.sum())} in {group}" for group, rows in bad.items() if rows.any())
     if whole.sum() < FEWEST:
         raise raw.wrong(
-            f"only {int(whole.sum())} of {len(t)} rows hold numbers throughout; rows with NaN, inf or empty "
+            f"only {int(whole.sum())} of {len(t)} rows consist of numbers throughout; rows with NaN, inf or empty "
             f"cells: {counts}"
         )
     if not numbers.all():
-        raw.note(f"{int((~numbers).sum())} of {len(t)} rows hold NaN, inf or an empty cell ({counts}) and were dropped")
+        raw.note(
+            f"{int((~numbers).sum())} of {len(t)} rows contain NaN, inf or an empty cell ({counts}) and were dropped"
+        )
     return whole
 
 
 def _garbage(raw: Raw, t: Array, arrays: Mapping[str, Array | None], arm: Arm) -> NDArray[np.bool_]:
-    """Which rows hold finite numbers that no arm can have; a few are counted, many are an error."""
+    """Which rows contain finite but impossible numbers; a few are counted, many are an error."""
     garbage = garbage_in(t, arrays)
     if garbage is None:
         return np.zeros(len(t), bool)
@@ -508,15 +508,15 @@ def _garbage(raw: Raw, t: Array, arrays: Mapping[str, Array | None], arm: Arm) -
     count, told = int(garbage.rows.sum()), f"{what} reaches {garbage.value:.3g}"
     if garbage.many:
         raise raw.wrong(
-            f"{count} of {len(t)} rows hold values that no arm can have: {told}; at most {100 * MOST:g} % of the rows may "
-            "hold such garbage, and are dropped: is this column another quantity (columns)?"
+            f"{count} of {len(t)} rows contain values that no arm can have: {told}; at most {100 * MOST:g} % of the rows may "
+            "contain such values and are dropped: is this column another quantity (columns)?"
         )
-    raw.note(f"{count} of {len(t)} rows hold values that no arm can have ({told}) and were dropped")
+    raw.note(f"{count} of {len(t)} rows contain values that no arm can have ({told}) and were dropped")
     return garbage.rows
 
 
 def _in_order(raw: Raw, t: Array) -> NDArray[np.intp] | slice:
-    """An order in which time goes forwards, for a log whose rows are mixed up; runs one after another stay."""
+    """An order in which time increases, for a log with shuffled rows; consecutive runs stay as they are."""
     steps = np.diff(t)
     back = steps[steps < 0]
     if not len(back):
@@ -524,7 +524,7 @@ def _in_order(raw: Raw, t: Array) -> NDArray[np.intp] | slice:
     usual = float(np.median(np.abs(steps[steps != 0])))
     if len(t) / (len(back) + 1) >= SHUFFLED and -back.min() > SHUFFLED * usual:
         return slice(None)
-    raw.note(f"its rows are not in the order of time ({len(back)} steps back) and were sorted")
+    raw.note(f"the rows are not in chronological order ({len(back)} steps back) and were sorted")
     return np.argsort(t, kind="stable")
 
 

@@ -1,4 +1,4 @@
-"""What a file's arrays mean: which is t, q, qd, tau or current, in which unit, and whose columns they are."""
+"""The meaning of a file's arrays: which is t, q, qd, tau or current, in which unit, and to which joints they belong."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from dalembert.logs import units as si
 from dalembert.logs.formats.raw import SPELLINGS, Array, Raw, listed, matched, seconds
 from dalembert.robot.tables import nearest
 
-LONGEST_STEP = 0.15  # s: samples further apart than this are no log of a motion
-SHORTEST_STEP = 1e-5  # s: nor are samples closer than this
+LONGEST_STEP = 0.15  # s: samples further apart than this are not a log of a motion
+SHORTEST_STEP = 1e-5  # s: neither are samples closer than this
 SINCE_1970 = (1e9, 4.2e9)  # s: between 2001 and 2103
-AGREES = 0.02  # a usual step that differs from 1/rate by less than this share agrees with it
+AGREES = 0.02  # relative tolerance between the usual step and 1/rate
 FEWEST = 10  # rows
 HOTTEST = 200.0  # °C: no drive is warmer
 
 
 @dataclass
 class Found:
-    """A quantity of a file, as it stands there; unit: what its name ends with, units: what its columns say."""
+    """A quantity as stored in a file; unit: the ending of its name, units: those of its columns."""
 
     name: str
     values: Any
@@ -36,32 +36,34 @@ class Found:
 
 
 def names_of(raw: Raw) -> str:
-    """What a file has, for a message."""
+    """The contents of a file, for a message."""
     if not raw.headed and raw.table is not None:
         return f"{raw.table.shape[1]} columns without names"
     return listed(raw.names) or "nothing"
 
 
 def missing(raw: Raw, group: str, what: str) -> DalembertError:
-    """The sentence about a quantity that a file does not have."""
+    """The error for a quantity that a file does not contain."""
     if raw.roles and group == "tau":
         return raw.wrong(
             f"this LeRobot dataset has no {what}; its features are {names_of(raw)}; record torques or motor currents, such "
-            "as observation.effort, or say which feature holds them with columns (--column tau=NAME)"
+            "as observation.effort, or name the feature that holds them with columns (--column tau=NAME)"
         )
-    return raw.wrong(f"it has no {what}; it has {names_of(raw)}; say which with columns (--column {group}=NAME)")
+    return raw.wrong(
+        f"it has no {what}; it has {names_of(raw)}; name the right one with columns (--column {group}=NAME)"
+    )
 
 
 def find(raw: Raw, group: str, asked: Any, rate: float | None = None) -> Found | None:
-    """A quantity by what it was said to be called, or by a name that means it; with a ``rate``, t may be missing."""
+    """A quantity under the name given by the user, or under a known name; with a ``rate``, t may be missing."""
     if asked is not None:
         return _asked(raw, group, asked)
     if not raw.headed:
         if group == "q" or (group == "t" and rate is None):
             raise raw.wrong(
-                f"the file has no header; say which of its {names_of(raw)} are what, counted from 0, such as "
-                'columns={"t": 0, "q": "1:7", "tau": "7:13"} (--column t=0 --column q=1:7 …); without a column of time, '
-                "give its rate in Hz, such as rate=500 (--rate 500), instead of t"
+                f"the file has no header; assign its {names_of(raw)}, counted from 0, to quantities, such as "
+                'columns={"t": 0, "q": "1:7", "tau": "7:13"} (--column t=0 --column q=1:7 …); without a time column, '
+                "give the sampling rate in Hz, such as rate=500 (--rate 500), instead of t"
             )
         return None
     if raw.roles:
@@ -71,7 +73,7 @@ def find(raw: Raw, group: str, asked: Any, rate: float | None = None) -> Found |
         return None
     name, unit = names[0]
     if len(names) > 1 and group != "t":
-        raw.note(f"{listed([candidate for candidate, _ in names])} may all be {group}; {name} was read")
+        raw.note(f"{listed([candidate for candidate, _ in names])} could all be {group}; {name} was read")
     return _named(raw, name, unit)
 
 
@@ -81,27 +83,27 @@ def _named(raw: Raw, name: str, unit: str | None = None) -> Found:
 
 
 def meant(raw: Raw, group: str) -> list[tuple[str, str | None]]:
-    """The names that mean a quantity, the best first, and the unit that each ends with."""
+    """The names that denote a quantity, best first, each with the unit that it ends with."""
     places = [(name, *place) for name in raw.names if (place := _meaning(name, group))]
     return [(name, unit) for name, _, unit in sorted(places, key=lambda place: place[1])]
 
 
 def _meaning(name: str, group: str) -> tuple[int, str | None] | None:
-    """(how good a name it is for the quantity, the unit it ends with), or None if it means something else."""
+    """(rank of the name for the quantity, the unit it ends with), or None if it denotes something else."""
     words = SPELLINGS[group]
     whole = name.lower().strip("_%/# ")
     for further, word in enumerate((whole, re.split(r"[./:]", whole)[-1])):
         if word in words:
             return words.index(word) + 100 * further, None
         stem, _, ending = word.rpartition("_")
-        unit = si.understood(group, ending) if len(ending) > 1 or group == "t" else None  # q_m is no metre
+        unit = si.understood(group, ending) if len(ending) > 1 or group == "t" else None  # the m in q_m is not metre
         if stem in words and unit:
             return words.index(stem) + 100 * further, unit
     return None
 
 
 def _asked(raw: Raw, group: str, asked: Any) -> Found:
-    """What ``columns`` names: an array, an array's columns, columns of the table by name or by number."""
+    """The quantity named by ``columns``: an array, columns of an array, or columns of the table by name or number."""
     if isinstance(asked, str) and asked in raw.names:
         return _named(raw, asked)
     words = asked if isinstance(asked, list | tuple) else asked.split(",") if isinstance(asked, str) else [asked]
@@ -122,7 +124,7 @@ def _asked(raw: Raw, group: str, asked: Any) -> Found:
         except DalembertError:
             raise
         except (TypeError, ValueError) as error:
-            raise raw.wrong(f"{label:.60} cannot stand side by side for {group} ({error})", ShapeError) from None
+            raise raw.wrong(f"{label:.60} cannot be combined into {group} ({error})", ShapeError) from None
     at: list[int] = []
     for word in words:
         if word in raw.header:
@@ -139,7 +141,7 @@ def _asked(raw: Raw, group: str, asked: Any) -> Found:
 
 
 def _numbers(raw: Raw, group: str, word: Any, width: int) -> list[int]:
-    """Columns by number: 3, or 1:7 for those from 1 up to and without 7."""
+    """Columns by number: 3, or 1:7 for 1 to 6."""
     start, colon, end = (part.strip() for part in str(word).partition(":"))
     numbers = [part for part in (start, end) if part]
     countable = all(part.isdecimal() and len(part) < 10 for part in numbers) and (start or colon)
@@ -149,22 +151,22 @@ def _numbers(raw: Raw, group: str, word: Any, width: int) -> list[int]:
     first = int(start or 0)
     last = first + 1 if not colon else int(end or width)
     if not first < last <= width:
-        raise raw.wrong(f"{group} is said to be column {word}, but there are {width}, from 0 to {width - 1}")
+        raise raw.wrong(f"{group} is assigned to column {word}, but there are {width} columns, from 0 to {width - 1}")
     return list(range(first, last))
 
 
-# -- what they are ---------------------------------------------------------------------------------
+# -- values ----------------------------------------------------------------------------------------
 
 
 def numeric(raw: Raw, quantity: Found) -> Array:
-    """A quantity's values as numbers; times become seconds since 1970."""
+    """The values of a quantity as numbers; dates become seconds since 1970."""
     try:
         values = np.asarray(quantity.values)
         if values.dtype.kind == "M":
             return seconds(values)
         if values.dtype.kind in "cUSV":
             raise ValueError
-        with np.errstate(invalid="ignore"):  # NaN of the kind that signals becomes one that does not
+        with np.errstate(invalid="ignore"):  # signalling NaNs become quiet NaNs
             numbers = np.asarray(values, float)
             return np.where(np.isnan(numbers), np.nan, numbers) if np.isnan(numbers).any() else numbers
     except (TypeError, ValueError, OverflowError):
@@ -172,48 +174,46 @@ def numeric(raw: Raw, quantity: Found) -> Array:
 
 
 def checked_rate(rate: Any) -> float | None:
-    """The rate of a log's samples (Hz), if one is given."""
+    """The sampling rate of a log (Hz), if given."""
     if rate is None:
         return None
     value = number("rate", rate)
     if not 0.0 < value <= 1.0 / SHORTEST_STEP:
         raise DalembertError(
-            f"rate is {value:g}; it is the number of samples per second (Hz), above 0 and at most {1.0 / SHORTEST_STEP:g}"
+            f"rate is {value:g}; it is the sampling rate in Hz, and must be above 0 and at most {1.0 / SHORTEST_STEP:g}"
         )
     return value
 
 
 def time_of(raw: Raw, time: Found | None, unit: str | None, rate: float | None = None, count: int = 0) -> Array:
-    """t in s: in the unit that is said, that its name says, or that only can be meant.
+    """t in s, from the unit given by the user, the unit in its name, or the only plausible unit.
 
-    rate   samples per second (Hz): t = k/rate where the log has no time, of ``count`` rows
+    rate   sampling rate (Hz): t = k/rate for the ``count`` rows of a log without time
     """
     if time is None and rate is not None:
         if unit is not None:
-            raise raw.wrong(
-                f"the time is said to be in '{unit}', but the log has no time (t); rate is in Hz, and enough"
-            )
+            raise raw.wrong(f"the time unit is given as '{unit}', but there is no time (t); rate, in Hz, is sufficient")
         _check_count(raw, count)
-        raw.note(f"it has no time stamps; its rows are taken {rate:g} per second")
+        raw.note(f"there are no time stamps; a sampling rate of {rate:g} Hz is used")
         return np.arange(count) / rate
     if time is None:
         raise raw.wrong(
-            f"it has no time (t); it has {names_of(raw)}; say which with columns (--column t=NAME), or, for a log without "
-            "time stamps, give its rate in Hz, such as rate=500 (--rate 500)"
+            f"it has no time (t); it has {names_of(raw)}; name it with columns (--column t=NAME), or, for a log without "
+            "time stamps, give its sampling rate in Hz, such as rate=500 (--rate 500)"
         )
     t = numeric(raw, time)
     t = t.reshape(-1) if t.size == max(t.shape, default=0) else t
     if t.ndim != 1:
-        raise raw.wrong(f"t has shape {t.shape}; it must be (N,), with a row for each instant", ShapeError)
+        raise raw.wrong(f"t has shape {t.shape}; it must be (N,), with one entry per instant", ShapeError)
     _check_count(raw, len(t))
     finite = t[np.isfinite(t)]
     if len(finite) < FEWEST:
-        raise raw.wrong(f"only {len(finite)} of {len(t)} rows have a time ({time.name}) that is a number")
+        raise raw.wrong(f"only {len(finite)} of {len(t)} rows have a valid time ({time.name})")
     steps = np.diff(finite)
     steps = np.diff(np.sort(finite)) if 10 * (steps < 0).sum() > len(steps) else np.abs(steps)
     if not steps.any():
         if rate is not None:
-            raw.note(f"{time.name} is {finite[0]:.10g} in all rows, and not a time; they are taken {rate:g} per second")
+            raw.note(f"{time.name} is {finite[0]:.10g} in all rows, so it is not a time; a rate of {rate:g} Hz is used")
             return np.arange(len(t)) / rate
         rounded = "; is it written with too few digits?" if abs(finite[0]) > 1e6 else ""
         raise raw.wrong(f"all {len(finite)} rows have the same time, {time.name} = {finite[0]:.10g}{rounded}")
@@ -224,52 +224,52 @@ def time_of(raw: Raw, time: Found | None, unit: str | None, rate: float | None =
     if unit is None:
         unit = next((u for u in ("ms", "us", "ns") if SINCE_1970[0] < middle * si.TIME[u] < SINCE_1970[1]), None)
         if unit is not None:
-            raw.note(f"{time.name} is taken as {unit} since 1970")
+            raw.note(f"{time.name} is read as {unit} since 1970")
     if unit is None and step > LONGEST_STEP:
         like = min(("ms", "us", "ns"), key=lambda u: abs(np.log(step * si.TIME[u] / 4e-3)))
-        counts = ", or give the rate in Hz (--rate) if it counts the rows" if _counts(finite, step) else ""
+        counts = ", or give the sampling rate in Hz (--rate) if it counts the rows" if _counts(finite, step) else ""
         raise raw.wrong(
-            f"the samples are {step:g} s apart, which looks like {like}; say time_unit='{like}' if it is, 's' if "
-            f"it is not{counts}"
+            f"the samples are {step:g} s apart, which looks like {like}; give time_unit='{like}' if that is right, or 's' if "
+            f"not{counts}"
         )
     scale = float(si.factors(raw.source, "t", [unit or "s"], [None])[0])
     if step * scale < SHORTEST_STEP:
         raise raw.wrong(
-            f"the samples are {step * scale:g} s apart with {time.name} in {unit or 's'}, which no log of an arm "
-            "is; say another time_unit: s, ms, us or ns"
+            f"the samples are {step * scale:g} s apart with {time.name} in {unit or 's'}, which is implausible for a log of "
+            "an arm; give another time_unit: s, ms, us or ns"
         )
     return t * scale
 
 
 def _check_count(raw: Raw, count: int) -> None:
     if count < FEWEST:
-        raise raw.wrong(f"it has {count} rows, and {FEWEST} are the fewest that say anything")
+        raise raw.wrong(f"it has {count} rows; at least {FEWEST} are needed")
 
 
 def _counts(t: Array, step: float) -> bool:
-    """Whether these are numbers of rows and no times."""
+    """Whether these are row numbers instead of times."""
     return step == 1.0 and bool((t == np.round(t)).all())
 
 
 def _rated(raw: Raw, name: str, t: Array, step: float, unit: str | None, rate: float) -> Array:
-    """Stamps of a log whose rate is given too: they must agree, in the unit that is said or in any, or count rows."""
+    """Time stamps of a log with a given rate: they must agree with it, in the given unit or in any, or count rows."""
     scales = si.TIME if unit is None else {unit: float(si.factors(raw.source, "t", [unit], [None])[0])}
     agreeing = next((u for u, scale in scales.items() if abs(step * scale * rate - 1.0) <= AGREES), None)
     if agreeing is not None:
         if unit is None and agreeing != "s":
-            raw.note(f"{name} is taken as {agreeing}, which agrees with the rate of {rate:g} Hz")
+            raw.note(f"{name} is read in {agreeing}, which agrees with the rate of {rate:g} Hz")
         return t * scales[agreeing]
     if unit is None and _counts(t[np.isfinite(t)], step):
-        raw.note(f"{name} counts the rows, and is divided by the rate of {rate:g} Hz")
+        raw.note(f"{name} counts the rows and was divided by the rate of {rate:g} Hz")
         return t / rate
     own = 1.0 / (step * (1.0 if unit is None else scales[unit]))
     raise raw.wrong(
-        f"rate is {rate:g} Hz, but {name} says {own:.6g} Hz; leave rate out (rate=None), or {name} if that is no time"
+        f"rate is {rate:g} Hz, but {name} gives {own:.6g} Hz; omit rate (rate=None), or {name} if it is not a time"
     )
 
 
 def rows_of(raw: Raw, quantity: Found | None, n: int) -> int:
-    """How many instants a quantity of n joints has, which may stand in columns."""
+    """Number of instants of a quantity of n joints, which may be transposed."""
     shape = () if quantity is None else numeric(raw, quantity).shape
     return 0 if not shape else shape[1] if len(shape) == 2 and shape[0] == n != shape[1] else shape[0]
 
@@ -277,15 +277,17 @@ def rows_of(raw: Raw, quantity: Found | None, n: int) -> int:
 def group_of(
     raw: Raw, group: str, quantity: Found, arm: Arm, count: int, names: Sequence[str] | None, unit: str | None
 ) -> Array:
-    """One quantity as (N, n) in SI, its columns in the order of the arm's joints."""
+    """One quantity as (N, n) in SI, with columns in the order of the arm's joints."""
     values, name = numeric(raw, quantity), quantity.name
     if values.ndim == 1 and (arm.n == 1 or count == 1):
         values = values[:, None]
     if values.ndim == 2 and values.shape[1] == count != values.shape[0]:
         values = values.T
-        raw.note(f"{name} has a column for each instant, and was turned")
+        raw.note(f"{name} has one column per instant and was transposed")
     if values.ndim != 2 or len(values) != count:
-        raise raw.wrong(f"{name} has shape {values.shape}; it must be ({count}, {arm.n}), a row for each t", ShapeError)
+        raise raw.wrong(
+            f"{name} has shape {values.shape}; it must be ({count}, {arm.n}), with one row per t", ShapeError
+        )
     joints, order = tuple(names) if names is not None else quantity.joints, list(range(arm.n))
     if joints is None:
         same_count(arm, values.shape[1], raw.source, name)
@@ -294,7 +296,7 @@ def group_of(
             raise raw.wrong(
                 f"{name} has {values.shape[1]} columns, but {len(joints)} joint names are given", ShapeError
             )
-        remedy = "; joint_names (--joints) says which they are, in the log's order"
+        remedy = "; give the names in the order of the log as joint_names (--joints)"
         order, notes = joint_order(raw.source, "log", joints, arm, remedy)
         values = values[:, order]
         raw.notes += notes if group == "q" else []
@@ -310,14 +312,14 @@ def group_of(
         return values
     if np.any(factor != 1.0):
         raw.notes.append(si.converted(raw.source, name, own or [unit]))
-    with np.errstate(over="ignore"):  # what overflows is infinite, and told as such
+    with np.errstate(over="ignore"):  # overflow gives infinities, which are reported
         return values * factor
 
 
 def temperature_of(
     raw: Raw, quantity: Found, arm: Arm, count: int, names: Sequence[str] | None, unit: str | None
 ) -> Array:
-    """Temperatures (N, n) in °C; a single column holds for all joints."""
+    """Temperatures (N, n) in °C; a single column applies to all joints."""
     values = numeric(raw, quantity)
     if values.size == count and values.ndim in (1, 2):
         offset = si.celsius(raw.source, [unit or next(iter(quantity.units), None) or quantity.unit])
@@ -332,14 +334,14 @@ def temperature_of(
     middle = float(np.nanmedian(values)) if np.isfinite(values).any() else 0.0
     if not said and middle > HOTTEST:
         raise raw.wrong(
-            f"{quantity.name} is {middle:.4g} as a median, which looks like kelvin; say units={{'temperature': 'K'}} "
-            "(--unit temperature=K) if it is, 'degC' if it is not"
+            f"{quantity.name} has a median of {middle:.4g}, which looks like kelvin; give units={{'temperature': 'K'}} "
+            "(--unit temperature=K) if it is, 'degC' if not"
         )
     return values
 
 
 def joint_order(source: str, what: str, joints: Sequence[str], arm: Arm, remedy: str) -> tuple[list[int], list[str]]:
-    """The columns of the arm's joints in its order, and what is to be said about them."""
+    """The columns of the arm's joints in the order of the arm, and notes on them."""
     order = matched(arm.joint_names, joints)
     if order is None:
         missing = next((joint for joint in arm.joint_names if joint not in joints), arm.joint_names[0])
@@ -350,14 +352,14 @@ def joint_order(source: str, what: str, joints: Sequence[str], arm: Arm, remedy:
     taken, notes = [joints[k] for k in order], []
     beyond = [joint for joint in joints if joint not in taken]
     if taken != list(arm.joint_names):
-        notes.append(f"{source}: {listed(taken)} are taken for {listed(arm.joint_names)}")
+        notes.append(f"{source}: {listed(taken)} are used for {listed(arm.joint_names)}")
     if beyond:
-        notes.append(f"{source}: the joints {listed(beyond)} are not the arm's and were left out")
+        notes.append(f"{source}: the joints {listed(beyond)} do not belong to the arm and were left out")
     return order, notes
 
 
 def same_count(arm: Arm, count: int, source: str, name: str = "q") -> None:
-    """A log must have as many joints as the arm."""
+    """Refuse a log whose number of joints differs from that of the arm."""
     if count != arm.n:
         raise ShapeError(
             f"{source}: {name} has {count} joints, but arm '{arm.name}' has {arm.n}: {', '.join(arm.joint_names)}"

@@ -1,10 +1,10 @@
-"""Joints mixed up, turned, or counted from another zero: which change of a log makes it the log of this arm.
+"""Joints that are exchanged, reversed, or measured from another zero: changes after which a log matches this arm.
 
-A change is suggested on two grounds. The arm's own torques then explain far more of those measured, with a gain between
-``GAINS`` at every joint that they explain better. And the parameters of an arm of this geometry, whatever they are,
-explain far more as well: a least-squares fit of all of them, friction included, before and after; or as much, where a joint
-has negative inertia or friction before. No other change may be fitted far better. Joints whose torque is negligible and
-hardly more than friction and noise neither accuse others nor are accused.
+A change is suggested if two conditions hold. The arm's own torques then explain far more of the measured torques, with
+a gain within ``GAINS`` at every joint that they explain better. And a least-squares fit of all parameters of an arm of
+this geometry, friction included, explains far more as well; or equally much, if the fit without the change gives a
+joint negative inertia or friction. No other change may give a far better fit. Joints whose torque is negligible and
+hardly more than friction and noise count neither for nor against a change.
 """
 
 from __future__ import annotations
@@ -27,33 +27,31 @@ from dalembert.logs.units import sliding_joints
 States = tuple[Array, Array, Array, Array]  # q, qd, qdd, tau
 
 LOOKED = 600  # instants at which changes are tried
-POOR = 0.6  # the share of a joint's squares beyond friction that the arm leaves, above which changes are tried
-GAINED = 0.5  # a change must take so much of them away, all joints together
-LESS = 0.2  # or so much, if less than half of them is left
-VOTE = 0.1  # of a joint's squares: who is explained by so much more or less counts for or against a change
-GAINS = (0.3, 3.0)  # what the arm's own torques may be multiplied with to explain those measured
-SMALL = 0.02  # of the largest torque: a joint below it counts only where its torque tells more than friction and noise
-TOLD = 0.5  # of its squares: what the joint's own equations must explain of it then
-UNDECIDED = 0.02  # of a joint's squares: two changes that differ by less are both said
-RIVAL = 0.2  # of what the fit leaves with a change: another that leaves less makes it doubtful
-THINNED = 4  # one of so many instants is looked at for that
-TRIED = 12  # changes, those that the arm's own torques like best, for which the arm is fitted again
-FITTED = 5e-3  # of a joint's squares beyond friction: a fit that leaves less has no joint mixed up
-BETTER = 0.25  # of what the fit leaves: a change must leave less
-ALIKE = 1.2  # times what it leaves: as much, for a change after which no inertia or friction is negative
-NEGATIVE, LOSS = 0.1, 0.02  # of the arm's own inertia, and of a joint's torque: what noise can make negative
-UNDESCRIBED, DESCRIBED = 0.5, 0.1  # of a joint's squares: what the arm's own torques leave, at least and at most
-POSES = 50  # in which a joint's inertia is looked at
-RANK = 1e-12  # squares of singular values, beside the largest, of columns that are dependent
-RIDGE = (
-    1e-9  # added to the squares of columns of length one, so that what the log does not show stays as the arm has it
-)
+POOR = 0.6  # changes are tried if the arm leaves more than this share of a joint's squares beyond friction unexplained
+GAINED = 0.5  # a change must explain this share of them, over all joints
+LESS = 0.2  # or this share, if less than half of them remains
+VOTE = 0.1  # of a joint's squares: a joint explained by this much more or less counts for or against a change
+GAINS = (0.3, 3.0)  # plausible gains between the arm's own torques and the measured ones
+SMALL = 0.02  # of the largest torque: a joint below it counts only if its torque exceeds friction and noise
+TOLD = 0.5  # of its squares: the share that the joint's own equations must then explain
+UNDECIDED = 0.02  # of a joint's squares: if two changes differ by less, both are reported
+RIVAL = 0.2  # of the residual with a change: another change with a smaller residual makes it doubtful
+THINNED = 4  # decimation factor of the instants for that comparison
+TRIED = 12  # number of changes, those favoured by the arm's own torques, for which the arm is fitted again
+FITTED = 5e-3  # of a joint's squares beyond friction: with a smaller residual no joint is mixed up
+BETTER = 0.25  # of the residual of the fit: a change must leave less
+ALIKE = 1.2  # times the residual: equally good, for a change after which no inertia or friction is negative
+NEGATIVE, LOSS = 0.1, 0.02  # of the arm's own inertia, and of a joint's torque: noise can cause such negative values
+UNDESCRIBED, DESCRIBED = 0.5, 0.1  # of a joint's squares: residual of the arm's own torques, at least and at most
+POSES = 50  # configurations in which a joint's inertia is evaluated
+RANK = 1e-12  # squared singular values, relative to the largest, of linearly dependent columns
+RIDGE = 1e-9  # added to the squares of normalised columns, so that what the log does not excite keeps the arm's values
 
 
 class Change(NamedTuple):
-    """A change to a log: in words, what makes it, the states so changed and the joints it concerns.
+    """A change to a log: its description, its remedy, the changed states and the joints concerned.
 
-    torques  whose torques and ``motions``, whose positions and velocities the joints have, where they are others'
+    torques  for each joint, whose torques it has; ``motions``, whose positions and velocities, if exchanged
     """
 
     words: str
@@ -65,11 +63,11 @@ class Change(NamedTuple):
 
 
 class Explained:
-    """How well the torques of a log are those of an arm in the states of the log, changed or not.
+    """How well the torques of a log match those of an arm in the states of the log, changed or unchanged.
 
-    before, change  the log as it was, and what was changed: friction and the joints that count are taken from there
+    before, change  the unchanged log, and the change: friction and the joints that count are taken from there
     friction        bases (N, ≤ 3) of each joint's viscous and Coulomb friction and offset
-    left, total     the torques beyond friction (N, n), and their squares (n,)
+    left, total     the torques beyond friction (N, n), and their sums of squares (n,)
     """
 
     def __init__(self, arm: Arm, states: States, before: Explained | None = None, change: Change | None = None) -> None:
@@ -77,7 +75,7 @@ class Explained:
         self._counts: NDArray[np.bool_] | None = None
         if before is None:
             self.friction = [_basis(np.column_stack([v, np.sign(v), np.ones(len(v))])) for v in states[1].T]
-        else:  # of a velocity turned it is the same
+        else:  # a reversed velocity has the same friction basis
             self.friction = [before.friction[k] for k in (change and change.motions) or every]
             self._counts = before.counts[list((change and change.torques) or every)]
         self.left = np.column_stack([x - Q @ (Q.T @ x) for x, Q in zip(states[3].T, self.friction, strict=True)])
@@ -85,7 +83,7 @@ class Explained:
 
     @cached_property
     def counts(self) -> NDArray[np.bool_]:
-        """(n,) the joints whose torque tells something: not those that are negligible, and friction and noise besides."""
+        """(n,) the joints with an informative torque, that is, not both negligible and only friction and noise."""
         if self._counts is not None:
             return self._counts
         tau = np.sum(self.states[3] ** 2, axis=0)
@@ -99,7 +97,7 @@ class Explained:
         return moves
 
     def thinned(self) -> Explained:
-        """The same at some of the instants."""
+        """A copy with some of the instants."""
         q, qd, qdd, tau = (x[::THINNED] for x in self.states)
         some = Explained(self.arm, (q, qd, qdd, tau))
         some._counts = self.counts
@@ -107,12 +105,12 @@ class Explained:
 
     @cached_property
     def regressor(self) -> Array:
-        """Y (N, n, p) of all parameters."""
+        """Y (N, n, p) for all parameters."""
         return np.asarray(self.arm.regressor(*self.states[:3]), float)
 
     @cached_property
     def _own(self) -> tuple[Array, Array]:
-        """(shares, gains) of the arm's own torques, joint by joint: (n,) each."""
+        """(shares, gains) of the arm's own torques, per joint: (n,) each."""
         model = np.asarray(self.arm.inverse_dynamics(*self.states[:3]), float)
         shares, gains = np.zeros(self.arm.n), np.ones(self.arm.n)
         for j in np.flatnonzero(self.counts):
@@ -126,7 +124,7 @@ class Explained:
 
     @property
     def shares(self) -> Array:
-        """What the arm's own torques leave, with a gain of their own, of the squares that friction leaves: (n,)."""
+        """Residual of the arm's own torques, with a gain per joint, as a share of the squares beyond friction: (n,)."""
         return self._own[0]
 
     @property
@@ -136,7 +134,7 @@ class Explained:
 
     @cached_property
     def _fit(self) -> tuple[Array, Array]:
-        """(shares, π): what the best parameters leave of the same squares, and those nearest to the arm's own."""
+        """(shares, π): residual of the best parameters as a share of the squares, and those nearest to the arm's."""
         joints, own = np.flatnonzero(self.counts), np.asarray(self.arm.parameters, float)
         size = np.sqrt(self.total[joints])
         Y = self.regressor[:, joints] / size[:, None]
@@ -155,11 +153,11 @@ class Explained:
 
     @property
     def fitted(self) -> Array:
-        """What the best parameters of an arm of this geometry leave of the same squares: (n,), 0 where nothing counts."""
+        """Residual of the best parameters of an arm of this geometry, as a share: (n,), 0 if a joint does not count."""
         return self._fit[0]
 
     def possible(self, j: int) -> bool:
-        """Whether a joint of the best parameters is one that can be: with inertia, and friction that takes energy out."""
+        """Whether the best parameters of a joint are physical: positive inertia, and dissipative friction."""
         q, qd, _, tau = self.states
         pi, own = self._fit[1], np.asarray(self.arm.parameters, float)
         some = q[:: max(1, len(q) // POSES)]
@@ -172,7 +170,7 @@ class Explained:
         return bool(np.mean(inertia @ pi) > -NEGATIVE * abs(np.mean(inertia @ own)) and power > -LOSS * usual)
 
     def better_than(self, other: Explained, joints: Sequence[int]) -> bool:
-        """Whether the best parameters leave clearly less, BETTER of a joint's squares, or as much and can be."""
+        """Whether the best parameters leave clearly less (BETTER of a joint's squares), or as much but are physical."""
         if self.clearly_below(other):
             return True
         mine = [j for j in joints if self.counts[j]]
@@ -180,18 +178,18 @@ class Explained:
         return alike and not all(map(other.possible, mine)) and all(map(self.possible, mine))
 
     def described_over(self, other: Explained) -> bool:
-        """Whether the arm's own torques describe two joints or more, that are not so before, and a fit is no worse."""
+        """Whether the arm's own torques describe at least two joints not described before, and a fit is no worse."""
         fits = (
             (other.shares > UNDESCRIBED) & (self.shares < DESCRIBED) & (np.abs(np.log(np.abs(self.gains))) < np.log(2))
         )
         return bool(fits.sum() > 1 and self.ratio(other) < ALIKE)
 
     def clearly_below(self, other: Explained) -> bool:
-        """Whether the best parameters leave BETTER of a joint's squares, or less, and not more in all."""
+        """Whether the residual of the best parameters is at most BETTER for some joint, and not larger in total."""
         return bool(self.ratio(other) < BETTER and self.fitted.sum() < other.fitted.sum())
 
     def ratio(self, other: Explained) -> float:
-        """The product over the joints of what is left, beside that of another."""
+        """The product over the joints of the residuals, relative to that of another."""
         mine, others = (np.log(np.maximum(x.fitted, FITTED)).sum() for x in (self, other))
         return float(np.exp(mine - others))
 
@@ -206,7 +204,7 @@ def _basis(A: Array) -> Array:
 
 
 def explained(arm: Arm, ready: Conditioned) -> Explained:
-    """The log at some of its instants."""
+    """The torques of the log at some of its instants."""
     every = max(1, ready.count // LOOKED)
     return Explained(
         arm, (ready.at_kept("q")[::every], ready.qd[::every], ready.at_kept("qdd")[::every], ready.tau[::every])
@@ -214,7 +212,7 @@ def explained(arm: Arm, ready: Conditioned) -> Explained:
 
 
 def mixed_up(arm: Arm, log: Log, ready: Conditioned, reading: Mapping[str, Any]) -> list[str]:
-    """A sentence about the change to the log's joints with which it looks like a log of this arm, if there is one."""
+    """A suggestion to change the log's joints so that it matches this arm, if there is one."""
     if arm.passive_names:
         return []
     now = explained(arm, ready)
@@ -244,8 +242,8 @@ def mixed_up(arm: Arm, log: Log, ready: Conditioned, reading: Mapping[str, Any])
     alike = [f" (or {other.words})" for further, other, _ in passed[1:2] if further < share + UNDECIDED]
     if new.clearly_below(now):
         reason = (
-            f"the best fit would leave {_percent(new)} of the torques beyond friction unexplained, as a mean of its joints, "
-            f"and leaves {_percent(now)} as it is"
+            f"the best fit would leave {_percent(new)} of the torques beyond friction unexplained, averaged over the joints, "
+            f"instead of {_percent(now)} without this change"
         )
     elif change.remedy is _zero:
         who = listed(
@@ -254,12 +252,12 @@ def mixed_up(arm: Arm, log: Log, ready: Conditioned, reading: Mapping[str, Any])
         reason = f"the arm's own model would explain more than {100 * (1 - DESCRIBED):.0f} % of the torques of {who}"
     else:
         who = listed([arm.joint_names[j] for j in change.joints if not now.possible(j)])
-        reason = f"the best fit would be possible, and gives {who} negative inertia or friction as it is"
-    return [f"{log.source}: {change.words}{''.join(alike)} {reason}; {change.remedy(arm, reading)}"]
+        reason = f"the best fit would be physical; without this change it gives {who} negative inertia or friction"
+    return [f"{log.source}: {change.words}{''.join(alike)}, {reason}; {change.remedy(arm, reading)}"]
 
 
 def _rivalled(new: Explained, now: Explained) -> bool:
-    """Whether some other change is fitted far better: then the arm's own torques like this one by chance."""
+    """Whether another change gives a far better fit: then the arm's own torques favour this one by coincidence."""
     before, chosen = now.thinned(), new.thinned()
     least = chosen.ratio(before)
     others = (Explained(now.arm, change.states, before, change) for change in _changes(now.arm, before.states))
@@ -267,9 +265,9 @@ def _rivalled(new: Explained, now: Explained) -> bool:
 
 
 def plausible(new: Explained, now: Explained, joints: Sequence[int]) -> bool:
-    """Whether the arm's own torques need gains that a real arm can need, wherever the change makes them explain more.
+    """Whether the gains of the arm's own torques are plausible wherever the change makes them explain more.
 
-    Some joint must be explained so, and none of those that the change concerns be explained less.
+    At least one joint must be explained better, and none of those concerned by the change worse.
     """
     gained = now.shares - new.shares
     gains = new.gains[new.counts & (gained > VOTE)]
@@ -278,8 +276,8 @@ def plausible(new: Explained, now: Explained, joints: Sequence[int]) -> bool:
 
 
 def point_against(arm: Arm, ready: Conditioned, joints: Sequence[int]) -> bool:
-    """Whether the torques of these joints are those of the arm with the other sign: if it takes plausible gains, and the
-    arm's parameters fit them better so; the same torques of all joints are fitted as well by negative masses, though."""
+    """Whether the torques of these joints are those of the arm with opposite sign, with plausible gains and a better
+    fit; the reversed torques of all joints, however, are fitted equally well by negative masses."""
     now = explained(arm, ready)
     q, qd, qdd, tau = now.states
     sign = np.where(np.isin(np.arange(arm.n), joints), -1.0, 1.0)
@@ -293,15 +291,15 @@ def _percent(states: Explained) -> str:
 
 
 def turned(arm: Arm, reading: Mapping[str, Any], joints: Sequence[int], quantities: Sequence[str]) -> str:
-    """What to ask for so that some joints have the other sign in the named quantities."""
+    """How to reverse the sign of the named quantities of some joints."""
     if "gains" in reading and list(quantities) == ["tau"]:
-        return "the other sign of their drive gains (gains, --gains) does that"
+        return "reverse the sign of their drive gains (gains, --gains)"
     if reading.get("motor_side"):
-        return "the other sign of their gear ratios (gears, --gears) does that for what is at the motor side"
+        return "reverse the sign of their gear ratios (gears, --gears) for quantities on the motor side"
     signs = [-1 if j in joints else 1 for j in range(arm.n)]
     sides = ",".join(quantities)
     words = " ".join(map(str, signs))
-    return f"gears={signs} with motor_side='{sides}' (--gears '{words}' --motor-side {sides}) does that"
+    return f"use gears={signs} with motor_side='{sides}' (--gears '{words}' --motor-side {sides})"
 
 
 def _turned(j: int, *quantities: str) -> Callable[[Arm, Mapping[str, Any]], str]:
@@ -312,21 +310,21 @@ def _named(i: int, j: int) -> Callable[[Arm, Mapping[str, Any]], str]:
     def remedy(arm: Arm, reading: Mapping[str, Any]) -> str:
         swap = {arm.joint_names[i]: arm.joint_names[j], arm.joint_names[j]: arm.joint_names[i]}
         names = " ".join(swap.get(name, name) for name in reading.get("joint_names") or arm.joint_names)
-        return f"joint_names, in the order of the log's columns (--joints '{names}'), does that"
+        return f"give joint_names in the order of the log's columns (--joints '{names}')"
 
     return remedy
 
 
 def _columns(arm: Arm, reading: Mapping[str, Any]) -> str:
-    return "columns (--column tau=…) names the columns of tau in the order of the joints"
+    return "name the columns of tau in the order of the joints with columns (--column tau=…)"
 
 
 def _zero(arm: Arm, reading: Mapping[str, Any]) -> str:
-    return "add it to that column, or move the joint's zero in the robot's file"
+    return "add it to that column, or change the joint's zero position in the robot file"
 
 
 def _changes(arm: Arm, states: States) -> Iterator[Change]:
-    """Two joints exchanged, one turned, one counted from another zero."""
+    """Two joints exchanged, one reversed, or one measured from another zero."""
     q, qd, qdd, tau = states
     names = arm.joint_names
     for i, j in combinations(range(arm.n), 2):
@@ -340,11 +338,11 @@ def _changes(arm: Arm, states: States) -> Iterator[Change]:
     for j, (name, unit, slides) in enumerate(zip(names, np.eye(arm.n), sliding_joints(arm), strict=True)):
         sign = 1.0 - 2.0 * unit
         moved = (q * sign, qd * sign, qdd * sign)
-        way = f"with joint '{name}' {'sliding' if slides else 'turning'} the other way"
+        way = f"with the direction of joint '{name}' reversed"
         yield Change(way, _turned(j, "q", "qd", "tau"), (*moved, tau * sign), (j,))
-        yield Change(f"with q of '{name}' of the other sign", _turned(j, "q", "qd"), (*moved, tau), (j,))
+        yield Change(f"with the sign of q of '{name}' reversed", _turned(j, "q", "qd"), (*moved, tau), (j,))
         other = (q, qd, qdd, tau * sign)
-        yield Change(f"with the torque of '{name}' of the other sign", _turned(j, "tau"), other, (j,))
+        yield Change(f"with the sign of the torque of '{name}' reversed", _turned(j, "tau"), other, (j,))
         for turn, words in () if slides else ((0.5, "90°"), (-0.5, "−90°"), (1.0, "180°")):
             shifted = (q + turn * np.pi * unit, qd, qdd, tau)
             yield Change(f"with {words} added to q of '{name}'", _zero, shifted, (j,))

@@ -1,8 +1,8 @@
-"""When the joints of a log rest: instants at which the velocity is nothing but noise, and the direction friction keeps there.
+"""Rest phases of the joints of a log: when the velocity is only noise, and in which direction friction acts meanwhile.
 
-The velocity of a joint at rest is noise, and so is its sign: dry friction computed from it jumps between its two levels.
-A joint rests where it stays below a speed that the noise of its own velocity sets, for at least a period of the
-cut-off; a reversal passes through zero more quickly and is no rest.
+The velocity of a joint at rest is noise, and so is its sign: dry friction computed from it would jump between its two
+levels. A joint is at rest while its speed stays below a threshold set by the noise of its own velocity, for at least
+one period of the cut-off; a reversal passes through zero more quickly and is not a rest.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from dalembert.environment.brief import brief
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-SHARE = 1e-3  # of a joint's largest speed: below it a joint without any noise rests, too
-NOISE = 3.0  # standard deviations of the velocity's noise: below them a rest may begin
-LEAVE = 2.0  # times that speed: above it a rest is over
-QUIET = 0.1  # of the blocks of time, those that vary least, show the noise: the others have motion and its vibration
-BENT = 2.0  # noise varies at most so much more about its linear trend in a period than about a parabola
-CREEP = 1e-9  # rad/s or m/s: the speed of a joint at rest; its sign is the direction that friction keeps
+SHARE = 1e-3  # of a joint's largest speed: below it even a noise-free joint is at rest
+NOISE = 3.0  # standard deviations of the velocity noise: below it a rest may begin
+LEAVE = 2.0  # times that speed: above it a rest ends
+QUIET = 0.1  # share of the time blocks, those with the least variation, that show the noise; the others contain motion
+BENT = 2.0  # largest ratio of the variation of noise about a linear trend to that about a parabola, within a period
+CREEP = 1e-9  # rad/s or m/s: the velocity assigned to a joint at rest; its sign is the direction of friction
 
 
 def rest_speeds(velocities: Sequence[Array], window: int) -> Array:
-    """The speed (n,) below which each joint may rest, from all stretches (N, n) of a log.
+    """The speed (n,) below which each joint may be at rest, from all stretches (N, n) of a log.
 
-    ``window`` is a period of the cut-off in samples. The noise is what a linear trend over a period leaves of the velocity,
-    in the tenth of all periods in which that is least.
+    ``window`` is a period of the cut-off in samples. The noise is the residual of the velocity about a linear trend
+    over a period, in the tenth of all periods in which it is smallest.
     """
     fastest = np.max([np.abs(qd).max(axis=0) for qd in velocities], axis=0)
     blocks = [_noise(qd, window) for qd in velocities]
@@ -38,9 +38,10 @@ def rest_speeds(velocities: Sequence[Array], window: int) -> Array:
 
 
 def _noise(qd: Array, window: int) -> Array:
-    """The root mean square, over blocks of a period, of the velocity less its linear trend in the block: (blocks, n).
+    """RMS residual of the velocity about its linear trend, in blocks of one period: (blocks, n).
 
-    A fast motion bends within a period, which is no noise. So the noise is at most ``BENT`` times what a parabola leaves.
+    A fast motion is curved within a period, which is not noise, so the noise is at most ``BENT`` times the residual
+    about a parabola.
     """
     window = max(2, min(window, len(qd)))
     count = len(qd) // window
@@ -59,30 +60,30 @@ def _noise(qd: Array, window: int) -> Array:
 @brief
 @dataclass(frozen=True, eq=False)
 class Rests:
-    """When the joints of a stretch rest: resting (N, n) bool, and direction (N, n) ±1, or 0 where nothing says one.
+    """When the joints of a stretch are at rest: resting (N, n) bool, and direction (N, n) ±1, or 0 if unknown.
 
     The direction is that of the last motion; before its first motion a joint has the direction of that motion, and a
-    joint that never moves has none. Where a joint moves, its own velocity has the sign, and the direction is 0.
+    joint that never moves has none. While a joint moves, the sign of its own velocity applies, and the direction is 0.
     """
 
     resting: Mask
     direction: NDArray[np.int8]
 
     def part(self, rows: slice) -> Rests:
-        """Some of its samples."""
+        """A range of its samples."""
         return Rests(self.resting[rows], self.direction[rows])
 
     def held(self, qd: Array) -> Array:
-        """The velocities (N, n) with next to none in the direction of its last motion while a joint rests."""
+        """The velocities (N, n), reduced to a negligible value in the direction of the last motion during rests."""
         return np.where(self.resting, CREEP * self.direction, qd)
 
     def stopped(self, x: Array) -> Array:
-        """Velocities or accelerations (N, n) that are zero while a joint rests."""
+        """Velocities or accelerations (N, n), set to zero while a joint is at rest."""
         return np.where(self.resting, 0.0, x)
 
 
 def rests(qd: Array, speeds: Array, shortest: int) -> Rests:
-    """When the joints of one stretch with velocities (N, n) rest, below ``speeds`` (n,) for ``shortest`` samples or more.
+    """The rests in one stretch with velocities (N, n): below ``speeds`` (n,) for at least ``shortest`` samples.
 
     >>> qd = np.concatenate([np.ones(10), 1e-4 * (-1.0) ** np.arange(10), -np.ones(10)])[:, None]
     >>> rest = rests(qd, np.array([1e-3]), 5)
@@ -96,7 +97,7 @@ def rests(qd: Array, speeds: Array, shortest: int) -> Rests:
         slow, quick = np.flatnonzero(size <= speed), np.flatnonzero(size > LEAVE * speed)
         if not len(slow):
             continue
-        # slow samples are of one rest unless the joint is quick in between
+        # slow samples belong to one rest unless the joint is fast in between
         before = np.searchsorted(quick, slow)
         cuts = np.flatnonzero(np.diff(before)) + 1
         first, last = np.append(0, cuts), np.append(cuts, len(slow)) - 1

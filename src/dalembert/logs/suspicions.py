@@ -1,7 +1,7 @@
-"""What does not look like what it says it is: degrees, motor sides, other units, turned signs, joints mixed up.
+"""Plausibility checks of a log: degrees, motor side, other units, reversed signs, exchanged joints.
 
-All is judged beside the arm as it is described, before anything is fitted; a sentence says what it looks like and
-what to ask for. Nothing is changed.
+The log is compared with the arm as described, before anything is fitted; each finding is a sentence that states what
+the data look like and which option corrects it. Nothing is changed.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from dalembert.logs.formats.raw import listed
 from dalembert.logs.log import Log
 from dalembert.logs.mix_ups import mixed_up, point_against, turned
 
-ODD = 8.0  # a torque that is so many times the model's, or so small a part of it, has another unit
-FAR = 40.0  # rad: no joint without limits turns that far in a log
+ODD = 8.0  # torques that differ from the model's by more than this factor, either way, are in another unit
+FAR = 40.0  # rad: no joint without limits moves that far in a log
 SLACK = 0.1  # rad beyond a limit
-SPIKE = 50.0, 5.0  # times what nine samples in ten differ from their neighbours, and times a joint's usual torque
-MOVED = 1e-3  # rad or m: an arm whose joints all move less stands still
-STUCK = 1000.0  # a way by qd so many times what q covers is none that this q has made
+SPIKE = 50.0, 5.0  # times the 90th percentile of the deviation from the neighbours, and times a joint's usual torque
+MOVED = 1e-3  # rad or m: an arm whose joints all move less is at rest
+STUCK = 1000.0  # if the path length from qd is this many times that of q, they do not belong together
 
 
 def suspicions(arm: Arm, log: Log, ready: Conditioned, reading: Mapping[str, Any]) -> list[str]:
-    """Sentences about a log that does not look like what it says it is."""
+    """Findings about a log that does not look as declared, one sentence each."""
     said = [*_units_odd(arm, log), *_spikes(arm, log)]
     if log.qd is not None:
         said += _velocity_odd(arm, log, ready)
     if said:
-        return said  # torques of an arm that moves so tell nothing
+        return said  # the torques of such a motion are not informative
     known = any(not body.inertia.is_zero for body in arm.mechanism.tree.bodies) and bool(np.isfinite(ready.tau).all())
     torques = _torque_odd(arm, log, ready, reading) if known else []
     return [*_beyond_limits(arm, log), *torques, *(mixed_up(arm, log, ready, reading) if known and not torques else [])]
 
 
 class _Range(NamedTuple):
-    """Between which angles a joint goes, and between which it may (rad)."""
+    """The range of angles that a joint covers, and its allowed range (rad)."""
 
     low: float
     high: float
@@ -47,7 +47,7 @@ class _Range(NamedTuple):
 
 
 def _ranges(arm: Arm, log: Log) -> dict[int, _Range]:
-    """Of each joint that turns; one without limits may turn half of ``FAR`` either way."""
+    """{revolute joint: ranges}; the allowed range without limits is half of ``FAR`` either way."""
     ranges = {}
     for j, joint in enumerate(arm.robot.moving_joints):
         lower, upper = joint.limits.lower, joint.limits.upper
@@ -61,27 +61,25 @@ def _ranges(arm: Arm, log: Log) -> dict[int, _Range]:
 def _goes(arm: Arm, log: Log, beyond: Mapping[int, _Range]) -> str:
     worst = max(beyond, key=lambda j: max(beyond[j].lower - beyond[j].low, beyond[j].high - beyond[j].upper))
     low, high, lower, upper = beyond[worst]
-    said = f"{log.source}: joint '{arm.joint_names[worst]}' goes from {low:.4g} to {high:.4g} rad"
+    said = f"{log.source}: joint '{arm.joint_names[worst]}' moves from {low:.4g} to {high:.4g} rad"
     unlimited = (lower, upper) == (-0.5 * FAR, 0.5 * FAR)
-    return said if unlimited else f"{said}, and its limits are {lower:.4g} and {upper:.4g}"
+    return said if unlimited else f"{said}, but its limits are {lower:.4g} and {upper:.4g}"
 
 
 def _units_odd(arm: Arm, log: Log) -> list[str]:
-    """Positions many times beyond the joints' limits: degrees, or motor angles."""
+    """Positions far beyond the joint limits: degrees, or motor angles."""
     ranges = _ranges(arm, log)
     far = {j: r for j, r in ranges.items() if max(-r.low, r.high) > 4 * max(-r.lower, r.upper) or r.high - r.low > FAR}
     if not far:
         return []
     goes, scale = _goes(arm, log, far), np.pi / 180
     if all(r.lower - SLACK < scale * r.low and scale * r.high < r.upper + SLACK for r in ranges.values()):
-        return [
-            f"{goes}, which looks like degrees: units={{'q': 'deg'}} (--unit q=deg), or angles of motors (motor_side)"
-        ]
-    return [f"{goes}, which looks like degrees (units) or angles of the motors (motor_side)"]
+        return [f"{goes}, which looks like degrees: units={{'q': 'deg'}} (--unit q=deg), or motor angles (motor_side)"]
+    return [f"{goes}, which looks like degrees (units) or motor angles (motor_side)"]
 
 
 def _spikes(arm: Arm, log: Log) -> list[str]:
-    """Single torques that stand far out from both their neighbours."""
+    """Single torques far away from both their neighbours."""
     if len(log) < 10 or not np.isfinite(log.tau).all():
         return []
     told = []
@@ -93,8 +91,8 @@ def _spikes(arm: Arm, log: Log) -> list[str]:
         far = (out > SPIKE[1] * usual) & (usual > 0)
         if far.any() and (far := far & (out > SPIKE[0] * np.percentile(out, 90))).any():
             told.append(
-                f"{log.source}: tau of joint '{name}' stands out at {int(far.sum())} single samples, by up to {out.max():.3g} N m "
-                f"where {usual:.3g} are usual; empty cells or NaN in their place have these rows dropped"
+                f"{log.source}: tau of joint '{name}' has {int(far.sum())} isolated outliers of up to {out.max():.3g} N m, "
+                f"where {usual:.3g} are usual; replace them by empty cells or NaN to have these rows dropped"
             )
     return told
 
@@ -104,7 +102,7 @@ def _beyond_limits(arm: Arm, log: Log) -> list[str]:
     beyond = {j: r for j, r in ranges if r.low < r.lower - SLACK or r.high > r.upper + SLACK}
     if not beyond:
         return []
-    return [f"{_goes(arm, log, beyond)}; has it another zero, another sign, or are joints mixed up?"]
+    return [f"{_goes(arm, log, beyond)}; does it have another zero or sign, or are joints exchanged?"]
 
 
 def _velocity_odd(arm: Arm, log: Log, ready: Conditioned) -> list[str]:
@@ -113,14 +111,14 @@ def _velocity_odd(arm: Arm, log: Log, ready: Conditioned) -> list[str]:
     inside = slice(ready.edge, len(piece.t) - ready.edge)
     a, b = slope[inside], piece.qd[inside]
     if not np.abs(a).max(initial=0.0) > 1e-9 or np.ptp(piece.q, axis=0).max() < MOVED:
-        return []  # the arm stands still
+        return []  # the arm is at rest
     if not b.any():
-        return [f"{log.source}: qd is zero throughout, while q moves; leave it out, and it is made from q"]
+        return [f"{log.source}: qd is zero throughout, although q moves; omit qd, and it is computed from q"]
     travels = np.abs(b).sum(axis=0) / ready.rate
     stuck = [j for j in range(arm.n) if travels[j] > STUCK * max(float(np.ptp(piece.q[:, j])), MOVED)]
     if stuck:
         return [
-            f"{log.source}: q of {_who(arm, stuck[0], stuck)} stands still, while its qd makes a way of "
+            f"{log.source}: q of {_who(arm, stuck[0], stuck)} does not move, although its qd covers "
             f"{travels[stuck[0]]:.3g} rad; is its position another column?"
         ]
     ratio = np.sum(a * b, axis=0) / np.maximum(np.sum(a * a, axis=0), 1e-300)
@@ -132,11 +130,11 @@ def _velocity_odd(arm: Arm, log: Log, ready: Conditioned) -> list[str]:
     by = abs(ratio[j])
     everywhere = np.ptp(np.log(np.maximum(np.abs(ratio[moving]), 1e-12))) < 0.1
     known = [
-        (ratio[j] < 0 and 0.8 < by < 1.25, "the other sign"),
-        (40 < by < 80, "degrees a second: units={'qd': 'deg/s'} (--unit qd=deg/s)"),
+        (ratio[j] < 0 and 0.8 < by < 1.25, "the opposite sign"),
+        (40 < by < 80, "degrees per second: units={'qd': 'deg/s'} (--unit qd=deg/s)"),
         (0.012 < by < 0.025, "q in degrees: units={'q': 'deg'} (--unit q=deg)"),
         (bool(everywhere) and (by > 500 or by < 1e-2), "time in another unit: time_unit"),
-        (by > 5, "speeds of the motors: motor_side='qd'"),
+        (by > 5, "motor speeds: motor_side='qd'"),
     ]
     looks = next((words for holds, words in known if holds), "something else")
     who = _who(arm, j, off)
@@ -148,7 +146,7 @@ def _who(arm: Arm, joint: Any, joints: Sequence[Any]) -> str:
 
 
 def _torque_odd(arm: Arm, log: Log, ready: Conditioned, reading: Mapping[str, Any]) -> list[str]:
-    """Measured torques beside those of the arm as it is: their ratio tells units, motor side, sign."""
+    """Findings from the ratio of the measured torques to those of the arm as described: unit, motor side, sign."""
     x = ready.tau
     y = ready.thinned(lambda piece: np.asarray(arm.inverse_dynamics(*piece.states), float))
     size_a, size_b = np.sqrt(np.mean(y**2, axis=0)), np.sqrt(np.mean(x**2, axis=0))
@@ -170,7 +168,7 @@ def _torque_odd(arm: Arm, log: Log, ready: Conditioned, reading: Mapping[str, An
     if opposite and not said and point_against(arm, ready, opposite):
         names = listed([arm.joint_names[j] for j in opposite], 8)
         said.append(
-            f"{log.source}: the torques of {names} point against those of the arm; is their sign turned? "
+            f"{log.source}: the torques of {names} are opposite to those of the arm; is their sign reversed? If so, "
             f"{turned(arm, reading, opposite, ['tau'])}"
         )
     return said
@@ -183,15 +181,15 @@ def _unit_of(arm: Arm, factor: float, from_current: bool) -> str:
         if from_current
         else "N mm: units={'tau': 'N mm'} (--unit 'tau=N mm'), or currents in mA",
         1e-3: "kN m: units={'tau': 'kN m'} (--unit 'tau=kN m')",
-        9.81: "another unit of force, like kgf m over N m",
+        9.81: "another unit of force, such as kgf m instead of N m",
         100.0: "N cm: units={'tau': 'N cm'} (--unit 'tau=N cm')",
     }
     if gears:
-        known[1.0 / float(np.median(gears))] = "torques at the motor side (motor_side='tau')"
+        known[1.0 / float(np.median(gears))] = "torques on the motor side (motor_side='tau')"
     if factor < 1:
-        known.setdefault(0.1, "motor currents in A (gains), or torques at the motor side (motor_side, gears)")
-        known.setdefault(0.02, "torques at the motor side, or motor currents in A (motor_side and gears, or gains)")
+        known.setdefault(0.1, "motor currents in A (gains), or torques on the motor side (motor_side, gears)")
+        known.setdefault(0.02, "torques on the motor side, or motor currents in A (motor_side and gears, or gains)")
     closest = min(known, key=lambda k: abs(np.log(factor / k)))
     if abs(np.log(factor / closest)) < np.log(4.0):
         return known[closest]
-    return "another unit" if factor > 1 else "torques at the motor side, or another unit"
+    return "another unit" if factor > 1 else "torques on the motor side, or another unit"

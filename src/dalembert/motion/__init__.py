@@ -1,9 +1,9 @@
-"""What simulation, control and operational space are made of, in the coordinates that are held.
+"""Building blocks of simulation, control and operational space, in the actuated coordinates.
 
 operational_space.py  S 7.8: the dynamic model of the tip
-control.py            the control laws that are compiled
-rubbing.py            dry friction at rest, also of passive joints
-contact.py            friction, stops and impacts together
-methods.py            the methods of integration, and what each can do
-stepping.py           the steps they are made of
+control.py            the compiled control laws
+rubbing.py            dry friction at rest, including that of passive joints
+contact.py            friction, stops and impacts combined
+methods.py            the integration methods and their capabilities
+stepping.py           the steps that they consist of
 """

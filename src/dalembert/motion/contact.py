@@ -1,31 +1,33 @@
-"""A step with dry friction and stops: a complementarity problem at every instant, and a step cut where its answer changes.
+"""A step with dry friction and stops: a complementarity problem at each time, and a step cut where its solution
+changes.
 
-Dry friction and stops are set-valued. A joint that moves feels F_s sgn(q̇); a joint at rest feels whatever torque
-within [−F_s⁺, F_s⁻] keeps it there, and at a stop whatever the stop must bear: there the interval has no end on
-one side. So at rest there is one torque f_i and one interval for every joint, friction and stop together, and
+Dry friction and stops are set-valued. A moving joint experiences F_s sgn(q̇); a joint at rest experiences whatever
+torque within [−F_s⁺, F_s⁻] keeps it there, and at a stop whatever the stop must bear: there the interval is unbounded
+on one side. So at rest there is one torque f_i and one interval per joint, for friction and stop combined, and
 
     B q̈ = r + f,    f_i inside its interval: q̈_i = 0,    at its lower end: q̈_i ≥ 0,    at its upper end: q̈_i ≤ 0.
 
-Since B is positive definite this boxed complementarity problem has one solution. An impact is the same problem for
-the velocity: with the momentum B q̇⁻ for r and no friction (it has no time to act), its solution p is the
+Since B is positive definite, this boxed complementarity problem has exactly one solution. An impact is the same problem
+for the velocity: with the momentum B q̇⁻ for r and no friction (it has no time to act), its solution p is the
 projection of q̇⁻ on the admissible velocities in the metric of B. With one coefficient of restitution e for all
-joints q̇⁺ = (1 + e) p − e q̇⁻ has T⁺ = e² T⁻ + (1 − e²) T(p) ≤ T⁻, however many joints hit at once.
+joints, q̇⁺ = (1 + e) p − e q̇⁻ has T⁺ = e² T⁻ + (1 − e²) T(p) ≤ T⁻, however many joints hit at once.
 
 A step is taken in passes. Each pass:
 
-1. :func:`touch`, :func:`strike`: impacts, and what friction has just stopped.
-2. :func:`pivot`: who is held and which way the others slip, by principal pivoting; then all is smooth.
+1. :func:`touch`, :func:`strike`: apply impacts, and stop what friction has just brought to rest.
+2. :func:`pivot`: determine which contacts are held and which way the others slip, by principal pivoting; then all is
+   smooth.
 3. Four stages of Runge–Kutta (:func:`loaded`, :func:`solved`, :func:`borne`).
-4. :func:`watch`, :func:`aim`: has a joint passed a stop, a velocity zero, or a load what friction or a stop can
-   bear? Then the pass is taken again, just up to the first such instant.
-5. :func:`finish`: otherwise it is kept, and the rest of the step follows.
+4. :func:`watch`, :func:`aim`: check whether a joint has passed a stop, a velocity zero, or a load the capacity of
+   friction or a stop. If so, the pass is repeated, just up to the first such time.
+5. :func:`finish`: otherwise it is accepted, and the rest of the step follows.
 
-A joint that sticks or rests on its stop is at q̇ = 0.0 exactly and cannot creep. If a step needs more than
-:func:`most_passes`, every joint that is at rest stays at rest until the step ends, and every joint that comes to a
-stop stays there: after at most one more event per joint the step is over, and no energy is added.
+A joint that sticks or rests on its stop has q̇ = 0.0 exactly and cannot creep. If a step needs more than
+:func:`most_passes`, every joint at rest stays at rest until the end of the step, and every joint that comes to
+rest stays there: after at most one more event per joint the step is finished, and no energy is added.
 
-Passive joints of a closed chain that rub stick and slip by the same rules (:mod:`rubbing`): what is held are then
-*contacts*, first the joints of q, then the directions Γ_p of those passive joints.
+Passive joints of a closed chain with dry friction stick and slip by the same rules (:mod:`rubbing`): the elements that
+are held are then *contacts*, first the joints of q, then the directions Γ_p of those passive joints.
 """
 
 from __future__ import annotations
@@ -43,38 +45,38 @@ from dalembert.motion.rubbing import Brakes, brakes, directions, drifts
 from dalembert.motion.stepping import Setting, Values, both, either, inertia_and_load, no, some
 
 # A joint past its stop by REACHED is put back, which gives it the speed √(2 a REACHED); that must stay below SOFT, or
-# joints would rock on their stops for ever.
-REACHED = 1e-12  # rad or m: this near to its stop a joint is at it
-SLOWED = 1e-9  # rad/s or m/s: this near to rest a contact is stopped by friction
-SOFT = 1e-4  # rad/s or m/s: a slower impact shakes no contact loose, so that rocking ends
+# joints would rock on their stops forever.
+REACHED = 1e-12  # rad or m: a joint this close to its stop is at it
+SLOWED = 1e-9  # rad/s or m/s: a contact this close to rest is stopped by friction
+SOFT = 1e-4  # rad/s or m/s: a slower impact releases no contact, so that rocking ends
 BOUNCE = 1e-3  # rad/s or m/s: a slower impact is plastic, so that bouncing ends
-CREEP = 1e-10  # rad/s or m/s: slower than this, a contact rests where passive joints rub
+CREEP = 1e-10  # rad/s or m/s: a slower contact is at rest if passive joints have friction
 SLACK = 1e-9  # rad/s² or m/s²: and is not pulled back from its slip
-OVERLOAD = 1e-9  # beside 1 N m (or N) and the friction: more load than that is more than a contact can bear
-LATE = 1e-4  # of a pass: this much too late is in time for a contact that gives way
-NO_TIME = 1e-100  # s: a pass that long only gets a joint to its stop
-TURNS = 60.0  # pivots at most
-AT_ONCE = 6.0  # pivots that change all contacts at fault; later ones change the first (Murty), which always ends
+OVERLOAD = 1e-9  # relative to 1 N m (or N) and the friction: a larger excess load releases a contact
+LATE = 1e-4  # of a pass: tolerated delay of a contact that gives way
+NO_TIME = 1e-100  # s: a pass this short only moves a joint to its stop
+TURNS = 60.0  # maximum number of pivots
+AT_ONCE = 6.0  # pivots that change all violated contacts; later ones change only the first (Murty), which terminates
 
 Rows = Sequence[Values]
 
 
 def most_passes(n: int) -> float:
-    """How many passes a step with n contacts may be cut into before its contacts are kept until its end."""
+    """Number of passes that a step with n contacts may be cut into before its contacts are frozen until its end."""
     return float(40 + 10 * n)
 
 
-# -- the equations -------------------------------------------------------------------------------
+# -- equations -----------------------------------------------------------------------------------
 
 
 def loaded(
     setting: Setting, q: Values, qd: Values, tau: Values, h_e: Values | None, base: BaseMotion | None
 ) -> tuple[list[Scalar], ...]:
-    """B, and r = τ − τ′ of (7.116) without dry friction; where passive joints rub, also Γ_p and Γ̇_p q̇.
+    """B, and r = τ − τ′ of (7.116) without dry friction; with friction of passive joints, also Γ_p and Γ̇_p q̇.
 
-    Where static levels depend on the state, they come last.
+    If static levels depend on the state, they come last.
 
-    tau  τ, or τ − Jᵀ h_e followed by τ, where h_e is not given
+    tau  τ, or τ − Jᵀ h_e followed by τ if h_e is not given
     """
     n = setting.n
     B, load = inertia_and_load(setting, q, qd, h_e, base)
@@ -92,7 +94,8 @@ def released(
 ) -> tuple[list[list[Scalar]], list[Scalar], list[Scalar], list[Scalar]]:
     """B, r = τ − τ′ of (7.116) without dry friction, and the static levels of the joints, forward and backward.
 
-    All that a step needs to know of a state, for machines that pivot themselves. Dry friction of passive joints is left out.
+    This is all that a step needs to know of a state, for targets that pivot themselves. Dry friction of passive joints
+    is omitted.
     """
     setting = Setting(mechanism, ((-inf, inf),) * mechanism.n)
     B, load = inertia_and_load(setting, q, qd, h_e, None)
@@ -101,7 +104,7 @@ def released(
 
 
 def _levels_at(setting: Setting, q: Values, qd: Values, tau: Values) -> list[Scalar]:
-    """The static levels of all contacts, forward and then backward; passive joints have no load."""
+    """Static levels of all contacts, forward and then backward; passive joints have no load."""
     x = Chain(setting.mechanism, q).q
     places = [x[i] for i in (*setting.mechanism.actuated, *setting.rubs)]
     rest = [0.0] * len(setting.rubs)
@@ -110,7 +113,7 @@ def _levels_at(setting: Setting, q: Values, qd: Values, tau: Values) -> list[Sca
 
 
 def contact_speeds(setting: Setting, q: Values, qd: Values) -> tuple[list[Scalar]]:
-    """The speed of every contact."""
+    """Speed of every contact."""
     G = directions(setting.mechanism, q, setting.rubs)
     return ([*qd, *(dot(g, qd) for g in G)],)
 
@@ -118,14 +121,14 @@ def contact_speeds(setting: Setting, q: Values, qd: Values) -> tuple[list[Scalar
 def solved(
     setting: Setting, B: Values, r: Values, held: Values, slide: Values, G: Values = (), drift: Values = ()
 ) -> tuple[list[Scalar]]:
-    """q̈ with these contacts held and the others sliding: under this friction, or this way where levels vary."""
+    """q̈ with these contacts held and the others sliding, with this friction, or in this direction if levels vary."""
     return (_solved(setting, B, r, held, _acting(setting, held, slide), G, drift)[0],)
 
 
 def borne(
     setting: Setting, B: Values, r: Values, held: Values, slide: Values, G: Values = (), drift: Values = ()
 ) -> tuple[list[Scalar], ...]:
-    """q̈, and what the held contacts bear; where passive joints rub, also the acceleration of every contact."""
+    """q̈ and the load on the held contacts; with friction of passive joints, also the acceleration of every contact."""
     a, push, rise = _solved(setting, B, r, held, _acting(setting, held, slide), G, drift)
     return (a, push, rise) if setting.rubs else (a, push)
 
@@ -135,13 +138,13 @@ def _acting(setting: Setting, held: Values, slide: Values) -> list[Scalar]:
 
 
 def _dry(setting: Setting, held: Values, way: Values) -> list[Scalar]:
-    """The dry friction of contacts that move this way."""
+    """Dry friction of contacts that move in this direction."""
     if not setting.varies:
         return [dry_friction(body, 0.0, 0.0, w, 0.0) for body, w in zip(setting.contacts, way, strict=True)]
     dry: list[Scalar] = []
     for i, w in enumerate(way):
         forward, backward = setting.static(i)
-        # a contact that nothing holds may be at rest and feel its load: both levels are then the same torque
+        # a contact that nothing holds may be at rest and carry its load: both levels are then the same torque
         moves = select(less(0.0, w), forward, select(less(w, 0.0), -backward, 0.5 * (forward - backward)))
         dry.append(select(held[i], 0.0, moves))
     return dry
@@ -178,7 +181,7 @@ def solve_free(setting: Setting, B: Rows, r: Values, held: Values) -> list[Scala
 
 
 def _brakes(setting: Setting, B: Rows, G: Rows, held: Values) -> Brakes:
-    """The passive contacts, with the joints that are held at rest."""
+    """The passive contacts, with the held joints at rest."""
     n = setting.n
     return brakes(B, lambda g: solve_free(setting, B, g, held[:n]), G, held[n:])
 
@@ -192,12 +195,12 @@ def _speeds(setting: Setting, qd: Values, G: Values) -> list[Scalar]:
 
 
 def _moves(setting: Setting, v: Scalar) -> Scalar:
-    """Whether that is a speed: joints rest at 0.0 exactly, directions of passive joints but for rounding."""
+    """Whether v counts as motion: joints rest at exactly 0.0, directions of passive joints only up to rounding."""
     return either(less(CREEP, v), less(v, -CREEP)) if setting.rubs else sgn(v) * sgn(v)
 
 
 def _can_rest(setting: Setting, i: int, q: Values) -> Scalar:
-    """Whether friction or a stop may hold the contact."""
+    """Whether friction or a stop can hold the contact."""
     return either(setting.sticks(i), either(*setting.at_stops(i, q)))
 
 
@@ -209,20 +212,20 @@ def _tired(setting: Setting, tries: Values) -> Scalar:
 
 
 def clock(setting: Setting, trial: Values, done: Values, h: Values) -> tuple[list[Scalar], ...]:
-    """(step, left, turn, turn): how long the pass is, and what its pivoting begins with."""
+    """(step, left, turn, turn): the length of the pass, and the initial values of its pivoting."""
     return [select(trial[0], trial[0], h[0] - done[0])], [0.0] * setting.n, [0.0], [0.0]
 
 
 def touch(
     setting: Setting, q: Values, qd: Values, slip: Values, still: Values, done: Values, h: Values, G: Values = ()
 ) -> tuple[list[Scalar], list[Scalar]]:
-    """(knock, shaken): whether the velocity is to change at once, and whether by more than rounding."""
+    """(knock, shaken): whether the velocity jumps, and whether by more than rounding."""
     goes_on = less(done[0], h[0])
     shaken = both(goes_on, some([*(_into(setting, i, q, qd) for i in range(setting.n)), *still]))
     if not setting.rubs:
         return [shaken], [shaken]
     speed = _speeds(setting, qd, G)
-    # a direction that is held turns with the pose: what is left along it is taken away
+    # a held direction rotates with the pose: the remaining velocity along it is removed
     strays = some([both(_rests(setting, i, q, speed, slip), speed[i]) for i in range(len(speed))])
     return [either(shaken, both(goes_on, strays))], [shaken]
 
@@ -241,13 +244,13 @@ def strike(
     setting: Setting, restitution: Scalar, q: Values, qd: Values, B: Values, knock: Values, slip: Values, still: Values,
     tries: Values, left: Values, turn: Values, G: Values = (), h: Values = (),
 ) -> tuple[list[Scalar], ...]:  # fmt: skip
-    """(q̇⁺, left, turn, more), and where passive joints rub who slips: one pivot of the impact.
+    """(q̇⁺, left, turn, more), and with friction of passive joints the slip: one pivot of the impact.
 
-    An impact is hard where a joint hits its stop so that others may leave theirs, and friction has no say. Otherwise
-    contacts at rest stay at rest: the impulse that does so is a projection too.
+    An impact is hard if a joint hits its stop so that others may leave theirs and friction has no influence. Otherwise
+    contacts at rest stay at rest; the impulse that achieves this is a projection, too.
 
-    left  in a hard impact joints at a stop that leave it, with no impulse, in others joints that the impulse would
-          drive into their stop and that are brought to rest too; ``more`` whether that must be tried
+    left  in a hard impact, joints at a stop that leave it without an impulse; otherwise joints that the impulse would
+          drive into their stop and that are brought to rest as well; ``more`` whether that must be tried
     """
     n, matrix, speed = setting.n, _rows(B, setting.n), _speeds(setting, qd, G)
     into = [_into(setting, i, q, qd) for i in range(n)]
@@ -264,7 +267,7 @@ def strike(
     v = _brought_to_rest(setting, matrix, qd, pressed)
     if setting.rubs:
         # friction stops a passive joint only if it could do so within a step: where its direction Γ_p vanishes, as
-        # at a dead centre of a linkage, the joint turns back while the others move on, and friction with it
+        # at a dead centre of a linkage, the joint reverses while the others continue, and so does its friction
         rows = _rows(G, n)
         braked = [*pressed, *(both(no(hard[0]), x) for x in fixed[n:])]
         most = [h[0] * sum(setting.static(i)) for i in range(n, len(setting.contacts))]
@@ -326,7 +329,7 @@ def _size(x: Scalar) -> Scalar:
 
 
 def _changes(fault: Values, turn: Values) -> tuple[list[Scalar], Scalar]:
-    """Which of the contacts at fault change over in this turn, and whether there are any at fault."""
+    """The violated contacts that change in this turn, and whether there are any violated contacts."""
     change: list[Scalar] = []
     earlier: Scalar = 0.0
     for x in fault:
@@ -335,18 +338,18 @@ def _changes(fault: Values, turn: Values) -> tuple[list[Scalar], Scalar]:
     return change, earlier
 
 
-# -- who is held ---------------------------------------------------------------------------------
+# -- held contacts -------------------------------------------------------------------------------
 
 
 def pivot(
     setting: Setting, q: Values, qd: Values, B: Values, r: Values, slip: Values, tries: Values, turn: Values,
     G: Values = (), drift: Values = (),
 ) -> tuple[list[Scalar], ...]:  # fmt: skip
-    """(held, way, dry, q̈, push, slip, turn, more), and where passive joints rub (speed, rise): one pivot.
+    """(held, way, dry, q̈, push, slip, turn, more), and with friction of passive joints (speed, rise): one pivot.
 
-    held, way, dry  who is held, and which way and how strongly dry friction acts on the others
-    push            what the held contacts bear
-    slip            which way contacts at rest are now thought to slip; ``more`` whether that must be tried
+    held, way, dry  which contacts are held, and the direction and level of dry friction on the others
+    push            load on the held contacts
+    slip            assumed slip direction of contacts at rest; ``more`` whether it must be tried
     """
     speed, tired = _speeds(setting, qd, G), _tired(setting, tries)
     held: list[Scalar] = []
@@ -357,7 +360,7 @@ def pivot(
         rests.append(both(_can_rest(setting, i, q), no(moves)))
         stays = either(tired, no(slip[i])) if i < setting.n else no(slip[i])
         held.append(both(rests[i], stays))
-        if setting.rubs:  # a contact that goes on through rest is known by its slip, not yet by its speed
+        if setting.rubs:  # a contact that passes through rest is identified by its slip, not yet by its speed
             way.append(select(held[i], 0.0, select(slip[i], slip[i], select(moves, sgn(speed[i]), 0.0))))
         else:
             way.append(select(moves, sgn(speed[i]), both(both(rests[i], no(held[i])), slip[i])))
@@ -374,7 +377,7 @@ def pivot(
         lower, upper = setting.at_stops(i, q)
         up = both(held[i], both(less(forward, push[i]), no(upper)))
         down = both(held[i], both(less(push[i], -backward), no(lower)))
-        # a contact thought to slip one way that is pulled the other way is held
+        # a contact assumed to slip one way but pulled the other way is held
         back = both(rests[i], less(slip[i] * rise[i], -SLACK if setting.rubs else 0.0))
         fault.append(either(either(up, down), back))
         new.append(select(back, 0.0, select(up, 1.0, -1.0)))
@@ -389,7 +392,7 @@ def pivot(
 
 
 def _parabola_root(x0: Scalar, slope: Scalar, x1: Scalar) -> Scalar:
-    """Where in [0, 1] the parabola from x0 ≥ 0 with this first slope to x1 < 0 is zero."""
+    """Root in [0, 1] of the parabola from x0 ≥ 0 with this initial slope to x1 < 0."""
     bend = x1 - x0 - slope
     square = slope * slope - 4.0 * bend * x0
     root = sqrt(select(less(0.0, square), square, 0.0))
@@ -413,9 +416,9 @@ class _Cubic:
         return self.x0 + s * (self.d0 + s * (self.c2 + s * self.c3))
 
     def root(self, end: Scalar, value: Scalar, edge: float) -> Scalar:
-        """Where it first falls through 0 before ``end``, where it is ``value`` < 0.
+        """First decrease through 0 before ``end``, where the value is ``value`` < 0.
 
-        If it begins within ``edge`` of 0 and does not fall, an eighth of the way at least: what leaves 0 has left.
+        If it starts within ``edge`` of 0 and does not decrease, at least an eighth of the way, so that it can leave 0.
         """
         s = end * _parabola_root(self.x0, end * self.d0, value)
         for _ in range(3):
@@ -431,7 +434,8 @@ class _Cubic:
 def _room(
     setting: Setting, i: int, q: Values, qd: Values, q1: Values, qd1: Values, length: Scalar
 ) -> tuple[Scalar, Scalar, Scalar, Scalar, Scalar]:
-    """(which stop: 1 the upper, distance, its rate at both ends): the only stop, or that passed, or approached."""
+    """(which stop, 1 for the upper; distance; its rate at both ends) of the only stop, or the one passed or
+    approached."""
     lower, upper = setting.stops[i]
     up: Scalar = 1.0
     if lower > -inf:
@@ -447,7 +451,7 @@ def _room(
 def _margins(
     setting: Setting, i: int, q: Values, held: Values, push: Values, push1: Values, tries: Values
 ) -> tuple[Scalar, Scalar, Scalar]:
-    """(whether a held contact gives way in the pass, how much more it can bear at its beginning and at its end)."""
+    """(whether a held contact gives way in the pass, its remaining capacity at the start and at the end)."""
     lower, upper = setting.at_stops(i, q)
 
     def margin(p: Scalar, instant: int) -> Scalar:
@@ -466,14 +470,15 @@ def watch(
     qd1: Values, a1: Values, push1: Values, step: Values, tries: Values, speed: Values = (), rise: Values = (),
     speed1: Values = (), rise1: Values = (),
 ) -> tuple[list[Scalar]]:  # fmt: skip
-    """Whether something may have happened in the pass from (q, q̇) to (q1, q̇1); the arguments are those of :func:`aim`."""
+    """Whether an event may have occurred in the pass from (q, q̇) to (q1, q̇1); the arguments are those of
+    :func:`aim`."""
     speed, rise, speed1, rise1 = (speed, rise, speed1, rise1) if setting.rubs else (qd, a, qd1, a1)
     look: list[Scalar] = []
     nearest: Scalar = 0.0
     for i in range(len(setting.contacts)):
         if setting.dry(i):
             look.append(both(setting.sticks(i), less(way[i] * speed1[i], -SLOWED)))
-        if setting.stopped(i):  # at the end, or on the way if it should turn back
+        if setting.stopped(i):  # at the end, or on the way if it may reverse
             ahead, (lower, upper) = q[i] + step[0] * qd[i], setting.stops[i]
             if upper < inf:
                 nearest = _least(nearest, upper - select(less(ahead, q1[i]), q1[i], ahead))
@@ -498,10 +503,10 @@ def aim(
     qd1: Values, a1: Values, push1: Values, step: Values, tries: Values, speed: Values = (), rise: Values = (),
     speed1: Values = (), rise1: Values = (),
 ) -> tuple[list[Scalar], list[Scalar]]:  # fmt: skip
-    """(whether the pass from (q, q̇) to (q1, q̇1) must be taken again, how long): up to its first event.
+    """(whether the pass from (q, q̇) to (q1, q̇1) must be repeated up to its first event, and its new length).
 
-    a, push                      q̈ and what held contacts bear at the beginning, and with a 1 at the end
-    speed, rise, speed1, rise1   q̇ and q̈ of the contacts, where passive joints rub
+    a, push                      q̈ and the load on held contacts at the start; with suffix 1, at the end
+    speed, rise, speed1, rise1   q̇ and q̈ of the contacts, if passive joints have friction
     """
     speed, rise, speed1, rise1 = (speed, rise, speed1, rise1) if setting.rubs else (qd, a, qd1, a1)
     cut: Scalar = 0.0
@@ -509,7 +514,7 @@ def aim(
     for i in range(len(setting.contacts)):
         events: list[tuple[Scalar, Scalar]] = []
         if setting.dry(i):
-            u0 = way[i] * speed[i]  # along the way that friction opposes
+            u0 = way[i] * speed[i]  # in the direction that friction opposes
             if setting.rubs:
                 u0 = select(less(0.0, u0), u0, 0.0)
             s0, u1, s1 = step[0] * way[i] * rise[i], way[i] * speed1[i], step[0] * way[i] * rise1[i]
@@ -518,7 +523,7 @@ def aim(
         if setting.stopped(i):
             _, room, d0, left, d1 = _room(setting, i, q, qd, q1, qd1, step[0])
             curve = _Cubic(room, d0, left, d1)
-            # there and back within the pass
+            # it passes the stop and returns within the pass
             turns = both(less(d0, 0.0), less(0.0, d1))
             deepest = d0 / select(turns, d0 - d1, 1.0)
             depth, passes = curve.at(deepest), less(left, -REACHED)
@@ -527,7 +532,7 @@ def aim(
             events.append((either(dips, passes), hits))
         if setting.dry(i) or setting.stopped(i):
             gives_way, m0, m1 = _margins(setting, i, q, held, push, push1, tries)
-            # the chord says when to second order
+            # the chord gives the time to second order
             events.append((gives_way, m0 / select(gives_way, m0 - m1, 1.0) + 0.2 * LATE))
         for happens, at in events:
             cut = either(happens, cut)
@@ -536,7 +541,7 @@ def aim(
 
 
 def keeps(setting: Setting, look: Values, cut: Values, done: Values, tries: Values, h: Values) -> tuple[Scalar, Scalar]:
-    """(whether a pass counts and is not taken again, whether the step is given up)."""
+    """(whether a pass is accepted, whether the step is given up)."""
     given_up = no(less(tries[0], 4.0 * most_passes(len(setting.contacts))))
     return both(less(done[0], h[0]), no(either(both(look[0], cut[0]), given_up))), given_up
 
@@ -548,7 +553,7 @@ def finish(
 ) -> tuple[list[Scalar], ...]:  # fmt: skip
     """(q, q̇, slip, still, trial, done, tries, again) for the next pass, after one from (q, q̇) to (q1, q̇1).
 
-    speed1, rise1   q̇1 and q̈1 of the contacts, where passive joints rub
+    speed1, rise1   q̇1 and q̈1 of the contacts, if passive joints have friction
     """
     n, count = setting.n, len(setting.contacts)
     speed1, rise1 = (speed1, rise1) if setting.rubs else (qd1, a1)
@@ -561,7 +566,7 @@ def finish(
         if setting.dry(i):
             slows = both(setting.sticks(i), both(less(way[i] * rise1[i], 0.0), less(way[i] * speed1[i], SLOWED)))
         still.append(both(kept, slows))
-        # unless the impulse that stops it leaves it at rest, a passive joint turns back
+        # a passive joint reverses unless the impulse that stops it leaves it at rest
         slips.append(select(still[i], -way[i] if setting.rubs else 0.0, slip[i]))
     for i in range(n):
         x, (lower, upper) = q1[i], setting.stops[i]

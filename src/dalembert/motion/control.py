@@ -1,9 +1,9 @@
 """Control laws: the torque as a function of the state and of a reference motion.
 
-All cancel the gravity of the model they are given. PD with gravity compensation holds a pose, and follows slow motions;
-feedforward gives the torques of the motion itself; inverse dynamics (computed torque) makes every joint follow
-ë + K_d ė + K_p e = 0; passivity-based control keeps ½ sᵀ B s from growing and learns the parameters meanwhile; control in
-operational space makes every row of the tip's pose follow such an equation, or keep a force.
+All of them compensate the gravity of their model. PD with gravity compensation holds a pose and follows slow motions;
+feedforward applies the torques of the motion itself; inverse dynamics (computed torque) makes every joint follow
+ë + K_d ė + K_p e = 0; passivity-based control keeps ½ sᵀ B s from growing and can adapt the parameters; control in
+operational space makes every row of the tip's pose follow such an equation, or regulates a force.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from dalembert.motion.rubbing import actuated, dry_torque
 
 
 def limited(tau: Values, effort: Values) -> list[Scalar]:
-    """τ between −τ_max and τ_max of each joint, as its drive gives it."""
+    """τ limited to ±τ_max of each joint, as its drive delivers it."""
     most = [select(less(limit, t), limit, t) if limit < inf else t for t, limit in zip(tau, effort, strict=True)]
     return [select(less(t, -limit), -limit, t) if limit < inf else t for t, limit in zip(most, effort, strict=True)]
 
@@ -39,7 +39,7 @@ def pd_gravity(
 ) -> list[Scalar]:
     """τ = g(q) + K_p (q_d − q) + K_d (q̇_d − q̇); ``reference`` is [q_d, q̇_d, q̈_d].
 
-    Where Newton's method closes the loops, q covers the whole tree; the law concerns the actuated joints.
+    Where Newton's method closes the loops, q covers the whole tree; the law applies to the actuated joints.
     """
     n = mechanism.n
     rest = [0.0] * n
@@ -54,8 +54,8 @@ def computed_torque(
 ) -> list[Scalar]:
     """τ = B(q) y + C q̇ + F_v q̇ + g + F_s sgn(q̇_d), y = q̈_d + K_d (q̇_d − q̇) + K_p (q_d − q).
 
-    Dry friction (static levels, what depends on the load) is compensated for the direction in which the reference
-    moves: with the measured q̇ the torque would jump back and forth around rest.
+    Dry friction (static levels and load-dependent friction) is compensated for the direction of the reference:
+    with the measured q̇, the torque would chatter around rest.
     """
     n = mechanism.n
     q_d, qd_d, qdd_d = reference[:n], reference[n : 2 * n], reference[2 * n :]
@@ -68,7 +68,8 @@ def computed_torque(
 def feedforward(
     mechanism: AnyMechanism, q: Values, qd: Values, reference: Values, kp: Values, kd: Values
 ) -> list[Scalar]:
-    """τ = τ_d + K_p (q_d − q) + K_d (q̇_d − q̇); ``reference`` is [q_d, q̇_d, τ_d], τ_d the torques of the motion."""
+    """τ = τ_d + K_p (q_d − q) + K_d (q̇_d − q̇); ``reference`` is [q_d, q̇_d, τ_d], where τ_d are the torques of the
+    motion."""
     n, q = mechanism.n, actuated(mechanism, q)
     q_d, qd_d, tau_d = _parts(reference, n)
     return [tau_d[i] + kp[i] * (q_d[i] - q[i]) + kd[i] * (qd_d[i] - qd[i]) for i in range(n)]
@@ -114,7 +115,7 @@ def adaptive(
 ) -> tuple[list[Scalar], list[Scalar]]:
     """(τ, Γ Yᵀ s): the law of Slotine and Li, τ = :func:`passivity` + Y δ with δ˙ = Γ Yᵀ s.
 
-    columns  of the regressor Y(q, q̇, q̇_r, q̈_r), those whose parameters are adapted: π̂ = π of the mechanism + δ
+    columns  columns of the regressor Y(q, q̇, q̇_r, q̈_r) whose parameters are adapted: π̂ = π of the mechanism + δ
     learned  δ
     """
     qd_r, qdd_r, s = reference_velocity(mechanism, q, qd, reference, slope)
@@ -129,10 +130,10 @@ def adaptive(
 
 @dataclass(frozen=True)
 class TipLaw:
-    """Control of the tip's motion and of its force, with all its numbers, to run in one loop with the dynamics.
+    """Motion and force control of the tip with all its constants, to run in one loop with the dynamics.
 
     row_gains, joint_gains  of :func:`tip_torque`
-    surface  of :func:`wall_wrench`: what the tip presses against
+    surface  of :func:`wall_wrench`: the surface that the tip presses against
     least    pivots of J_A B⁻¹ J_Aᵀ, and the measure of the orientation, below which the pose is singular
     """
 
@@ -155,11 +156,12 @@ def tip_torque(
     joint_gains: Values,
     soft: Soft = EXACT,
 ) -> tuple[list[Scalar], TaskModel]:
-    """τ of S (7.141) for ẍ = ẍ_d + K_D (ẋ_d − ẋ) + K_P e + K_F (h_d − h_e), and the model it comes from.
+    """τ of S (7.141) for ẍ = ẍ_d + K_D (ẋ_d − ẋ) + K_P e + K_F (h_d − h_e), and the model from which it is computed.
 
     reference    [e, ẋ_d, ẍ_d], e = x_d − x
-    row_gains    [K_P, K_D, K_F, h_d]: a row that keeps a force has K_P = 0, one that follows a motion K_F = 0
-    joint_gains  [q_r, K_r, k_N] of τ_0 = g + K_r (q_r − q) − k_N B q̇, which internal motion feels if the arm is redundant
+    row_gains    [K_P, K_D, K_F, h_d]: a force-controlled row has K_P = 0, one that follows a motion K_F = 0
+    joint_gains  [q_r, K_r, k_N] of τ_0 = g + K_r (q_r − q) − k_N B q̇, which acts on the internal motion of a redundant
+                 arm
     """
     n, m = mechanism.n, space.m
     error, xd_d, xdd_d = _parts(reference, m)
@@ -168,7 +170,7 @@ def tip_torque(
     xdd = [xdd_d[k] + kd[k] * (xd_d[k] - xd[k]) + kp[k] * error[k] for k in range(m)]
     if h_e is not None:
         for k, row in enumerate(space.rows):
-            if row < 3:  # x, y, z, which are also the forces of the wrench
+            if row < 3:  # x, y, z, which are also the force components of the wrench
                 xdd[k] = xdd[k] + kf[k] * (h_d[k] - h_e[row])
     tau_0 = None
     if m < n:
@@ -181,9 +183,9 @@ def tip_torque(
 
 
 def tip_control(law: TipLaw, q: Values, qd: Values, reference: Values) -> list[Scalar]:
-    """:func:`tip_torque` less Jᵀ h_e of the surface, for the reference [x_d, ẋ_d, ẍ_d]; NaN where singular.
+    """:func:`tip_torque` minus Jᵀ h_e of the surface, for the reference [x_d, ẋ_d, ẍ_d]; NaN at a singularity.
 
-    Rows are x, y, z and those of a quaternion: they are entries of the pose, or roots of such; angles are not.
+    Rows are x, y, z and those of a quaternion: they are entries of the pose, or roots of such entries; angles are not.
     """
     mechanism, space = law.mechanism, law.space
     R, p = tip_frame(mechanism, q)
@@ -203,7 +205,7 @@ def tip_control(law: TipLaw, q: Values, qd: Values, reference: Values) -> list[S
 
 
 def wall_wrench(mechanism: AnyMechanism, space: Space, q: Values, qd: Values, surface: Values) -> list[Scalar]:
-    """What the tip exerts on a flat, springy surface without friction: −(k depth − d v) n while it presses, never a pull.
+    """Wrench of the tip on a flat, elastic surface without friction: −(k depth − d v) n in contact, never a pull.
 
     surface  [a point of it, its unit normal, k in N/m, d in N s/m]
     """

@@ -1,4 +1,4 @@
-"""Methods of integration, one entry each: adding a method means adding an entry."""
+"""Integration methods, one entry each: adding a method means adding an entry."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ class Tableau:
 
     @property
     def c(self) -> tuple[float, ...]:
-        """The instants of the stages, in parts of the step."""
+        """Times of the stages, as fractions of the step."""
         return tuple(fsum(row) for row in self.a)
 
     @property
     def instants(self) -> tuple[float, ...]:
-        """The same, each once, in order."""
+        """Distinct times of the stages, in order."""
         return tuple(sorted(set(self.c)))
 
     @property
     def to_the_end(self) -> Tableau:
-        """The same method with a last stage at the end of the step, which what is looked for events needs."""
+        """The same method with an additional stage at the end of the step, which event detection needs."""
         return self if self.c[-1] == 1.0 else Tableau((*self.a, self.b), (*self.b, 0.0))
 
     def step(self, rate: Callable[[float, Any], Any], t: float, x: Any, h: float) -> Any:
-        """x a step h after t, where ẋ = rate(t, x): on arrays, outside of compiled loops."""
+        """x after a step h from t, where ẋ = rate(t, x): on arrays, outside of compiled loops."""
         slopes: list[Any] = []
         for c, row in zip(self.c, self.a, strict=True):
             slopes.append(rate(t + c * h, x + h * sum(a * k for a, k in zip(row, slopes, strict=True))))
@@ -45,14 +45,14 @@ RK4 = Tableau(((), (1 / 2,), (0.0, 1 / 2), (0.0, 0.0, 1.0)), (1 / 6, 1 / 3, 1 / 
 
 @dataclass(frozen=True)
 class Method:
-    """How a motion is integrated.
+    """An integration method.
 
-    order      of the error of fixed steps, and of the rule inside adaptive ones
-    tableau    of fixed steps of Runge and Kutta; else they are those of the midpoint Lagrangian
-    solver     SciPy's class for adaptive steps
-    symplectic whether the error of the energy does not grow; its state is q and the momenta
-    refuses    what it cannot do, and the sentence that says so: "parameters" that differ from the arm's, "dry friction",
-               "contact" with stops, loops closed by "Newton", "adaptation" of parameters while the arm moves
+    order      order of the error of fixed steps, and of the rule inside adaptive ones
+    tableau    of fixed Runge–Kutta steps; without it, the steps are those of the midpoint Lagrangian
+    solver     SciPy class for adaptive steps
+    symplectic whether the energy error stays bounded; the state is then q and the momenta
+    refuses    what it does not support, with the message: "parameters" that differ from the arm's, "dry friction",
+               "contact" with stops, loops closed by "Newton", "adaptation" of parameters during the motion
     """
 
     order: int
@@ -62,9 +62,7 @@ class Method:
     refuses: Mapping[str, str] = field(default_factory=dict)
 
 
-ADAPTATION = (
-    "adaptive control has a state of its own, its parameters, which only fixed steps integrate; use method {others}"
-)
+ADAPTATION = "adaptive control has its own state, the parameters, which only fixed steps integrate; use method {others}"
 
 METHODS: dict[str, Method] = {
     "rk4": Method(4, RK4),
@@ -73,15 +71,15 @@ METHODS: dict[str, Method] = {
         2,
         symplectic=True,
         refuses={
-            "parameters": "the variational method takes no parameters; use {others}",
-            "approximation": "arm '{arm}' leaves out terms of its equations of motion, which then follow from no energy, as the "
-            "variational method needs it; use method {others}",
-            "Newton": "arm '{arm}' closes its loops by Newton's method, which does not go with the variational method: "
-            "each of its rounds would close them anew, and the error left over would spoil the momentum it keeps; use "
-            "{others}",
-            "dry friction": "arm '{arm}' has dry friction, which the variational method does not know; use method "
+            "parameters": "the variational method does not support parameters; use {others}",
+            "approximation": "arm '{arm}' omits terms of its equations of motion, which are then not derived from an "
+            "energy, as the variational method requires; use method {others}",
+            "Newton": "arm '{arm}' closes its loops by Newton's method, which the variational method does not support: "
+            "each of its iterations would close them again, and the residual error would corrupt the momentum that it "
+            "conserves; use {others}",
+            "dry friction": "arm '{arm}' has dry friction, which the variational method does not support; use method "
             "{others}, or friction=False",
-            "contact": "the variational method has no contact; use method {others}",
+            "contact": "the variational method does not support contact; use method {others}",
             "adaptation": ADAPTATION,
         },
     ),
@@ -89,9 +87,9 @@ METHODS: dict[str, Method] = {
 
 
 def check_method(name: str, arm: str, needs: Iterable[str] = ()) -> Method:
-    """The method, or an error: there is none of this name, or it refuses what this arm needs."""
+    """The method of this name; raises an error if there is none or if it does not support what this arm needs."""
     if name not in METHODS:
-        raise DalembertError(f"there is no method '{name}'; known are {', '.join(METHODS)}")
+        raise DalembertError(f"there is no method '{name}'; choose from {', '.join(METHODS)}")
     for need in needs:
         if need in METHODS[name].refuses:
             others = " or ".join(f"'{other}'" for other, method in METHODS.items() if need not in method.refuses)

@@ -1,20 +1,20 @@
-"""The dynamic model in operational space, S 7.8, and what the ellipsoids of S 7.9 are made of.
+"""The dynamic model in operational space, S 7.8, and the quantities behind the ellipsoids of S 7.9.
 
 x_e are some rows of the tip's pose: x, y, z and three numbers for the orientation. With E = T⁻¹(φ),
 
     φ̇ = E ω,   J_A = [J_P; E J_O],   J̇_A = [J̇_P; E J̇_O + Ė J_O],
 
-and T_A = diag(1, T) of S (7.128): J = T_A J_A. The four ways to write an orientation:
+and T_A = diag(1, T) of S (7.128): J = T_A J_A. There are four representations of the orientation:
 
     zyz         φ, ϑ, ψ with R = R_z(φ) R_y(ϑ) R_z(ψ); T is singular where sin ϑ = 0
     rpy         roll, pitch, yaw with R = R_z(yaw) R_y(pitch) R_x(roll); singular where cos pitch = 0
     quaternion  ε, the vector part of the unit quaternion (η, ε) with η ≥ 0; singular where η = 0
     geometric   no coordinates at all: ω itself, T = 1
 
-No angle is ever computed: their sines and cosines are entries of R. For an arm that turns its tip
-about one fixed axis n only, the row ``ANGLE`` is nᵀω, which no representation can make singular.
+No angle is ever computed: sines and cosines of the angles are entries of R. For an arm that rotates its tip
+about a single fixed axis n, the row ``ANGLE`` is nᵀω, which no representation can make singular.
 
-For a closed chain, q, J, B, C and g are those of its actuated joints, S 7.3.3; every line holds as it stands.
+For a closed chain, q, J, B, C and g are those of its actuated joints, S 7.3.3; all equations hold unchanged.
 
 ``soft`` are two small numbers (λ², μ²), zero unless a singularity is to be damped: λ² 1 is added to
 J_A B⁻¹ J_Aᵀ (and to J_A J_Aᵀ), and 1/s becomes s/(s² + μ²) in E.
@@ -52,7 +52,8 @@ EXACT: Soft = (0.0, 0.0)
 
 @dataclass(frozen=True)
 class Space:
-    """Which rows of the pose: 0, 1, 2 are x, y, z; 3, 4, 5 the orientation; ``ANGLE`` that about ``normal``."""
+    """The selected rows of the pose: 0, 1, 2 are x, y, z; 3, 4, 5 the orientation; ``ANGLE`` the angle about
+    ``normal``."""
 
     orientation: str
     rows: tuple[int, ...]
@@ -60,12 +61,12 @@ class Space:
 
     @property
     def m(self) -> int:
-        """How many rows."""
+        """Number of rows."""
         return len(self.rows)
 
     @property
     def represented(self) -> bool:
-        """Whether a representation of the orientation, which can be singular, takes part."""
+        """Whether the rows include a representation of the orientation, which can be singular."""
         return self.orientation != "geometric" and any(3 <= k < 6 for k in self.rows)
 
 
@@ -74,15 +75,15 @@ class Space:
 
 @dataclass(frozen=True)
 class Turn:
-    """E = T⁻¹ at one orientation, and how far it is from singular: |sin ϑ|, |cos pitch| or η."""
+    """E = T⁻¹ at one orientation, and its measure of singularity: |sin ϑ|, |cos pitch| or η."""
 
     E: Mat
     measure: Scalar
-    parts: tuple[Scalar, ...] = ()  # what Ė is made of
+    parts: tuple[Scalar, ...] = ()  # intermediate values for Ė
 
 
 def _over(s: Scalar, s_squared: Scalar, mu_squared: Scalar) -> Scalar:
-    """1/s, or s/(s² + μ²); of numbers, NaN where that is 0/0, as compiled code has it"""
+    """1/s, or s/(s² + μ²); for numbers, NaN for 0/0, as in compiled code"""
     below = s_squared + mu_squared
     return math.nan if isinstance(below, float) and below == 0.0 else s / below
 
@@ -127,7 +128,7 @@ def turn(space: Space, R: MatLike, soft: Soft = EXACT) -> Turn:
 
 
 def turn_derivative(space: Space, at: Turn, omega: Vec) -> Mat:
-    """Ė while the tip turns with ω."""
+    """Ė while the tip rotates with ω."""
     if space.orientation == "geometric":
         return NULL
     rates = at.E @ omega  # φ̇
@@ -190,7 +191,7 @@ def _times(E: Mat, J_O: Mat) -> Mat:
 
 @dataclass(frozen=True)
 class TipKinematics:
-    """J_A (m×n), the representation's measure, and what J̇_A needs."""
+    """J_A (m×n), the measure of the representation, and intermediate values for J̇_A."""
 
     J: Mat
     turn: Turn
@@ -253,7 +254,7 @@ class Symmetric:
 
 
 def ldl(A: Sequence[Values]) -> Symmetric:
-    """L D Lᵀ = A, whose entries are taken from the lower triangle."""
+    """L D Lᵀ = A, read from the lower triangle of A."""
     m = len(A)
     L = zeros(m)
     D: list[Scalar] = []
@@ -283,7 +284,7 @@ def _gram(A: Mat, B: Mat, extra: Scalar = 0.0) -> Grid:
 
 @dataclass(frozen=True)
 class TaskModel:
-    """What every term needs: J_A, J_A B⁻¹ (m×n) and J_A B⁻¹ J_Aᵀ factorised."""
+    """Common factors of all terms: J_A, J_A B⁻¹ (m×n) and J_A B⁻¹ J_Aᵀ factorised."""
 
     kinematics: TipKinematics
     J_over_B: Mat
@@ -296,7 +297,7 @@ class TaskModel:
 
     @property
     def trust(self) -> tuple[list[Scalar], Scalar]:
-        """(pivots of J_A B⁻¹ J_Aᵀ, measure of the representation): what tells singularities."""
+        """(pivots of J_A B⁻¹ J_Aᵀ, measure of the representation), which indicate singularities."""
         return self.A.D, self.kinematics.turn.measure
 
     def inertia(self) -> Mat:
@@ -309,7 +310,7 @@ class TaskModel:
 
 
 def model(mechanism: AnyMechanism, space: Space, q: Values, soft: Soft = EXACT) -> TaskModel:
-    """The pieces of the operational space model at q."""
+    """The operational space model at q."""
     k = analytical(mechanism, space, q, soft)
     B = factorised(mechanism, inertia_matrix(mechanism, q))
     J_over_B = Mat.of(B.solve(row) for row in k.J)
@@ -317,7 +318,7 @@ def model(mechanism: AnyMechanism, space: Space, q: Values, soft: Soft = EXACT) 
 
 
 def _at_rest(mechanism: AnyMechanism, q: Values) -> Vec:
-    """g(q), and what springs and offsets take"""
+    """g(q), including the torques of springs and offsets"""
     rest = [0.0] * mechanism.n
     return Vec(inverse_dynamics(mechanism, q, rest, rest))
 
@@ -326,7 +327,7 @@ def coriolis(mechanism: AnyMechanism, space: Space, q: Values, qd: Values, soft:
     """C_A = J̄_Aᵀ C J̄_A − B_A J̇_A J̄_A, with the Christoffel C: Ḃ_A − 2C_A is skew-symmetric.
 
     C_A ẋ_e is S (7.131) wherever q̇ = J̄_A ẋ_e: always for a nonredundant arm, and for a redundant
-    one when it has no internal motion (docs/operational-space.md).
+    one without internal motion (docs/operational-space.md).
     """
     M = model(mechanism, space, q, soft)
     J_bar = M.inverse_jacobian()
@@ -352,7 +353,7 @@ def gravity(mechanism: AnyMechanism, space: Space, q: Values, soft: Soft = EXACT
 
 
 def null_projector(mechanism: AnyMechanism, space: Space, q: Values, soft: Soft = EXACT) -> tuple[Mat, TaskModel]:
-    """1 − J_Aᵀ J̄_Aᵀ, n×n, S (7.141): what it makes of a torque does not move the tip."""
+    """1 − J_Aᵀ J̄_Aᵀ, n×n, S (7.141): projects a torque so that it does not move the tip."""
     M, n = model(mechanism, space, q, soft), mechanism.n
     identity = Mat.of([1.0 if i == j else 0.0 for j in range(n)] for i in range(n))
     return identity - M.J.T @ M.inverse_jacobian().T, M
@@ -370,9 +371,9 @@ def torque(
 ) -> tuple[Vec, TaskModel]:
     """τ = J_Aᵀ γ_A + (1 − J_Aᵀ J̄_Aᵀ) τ_0, S (7.141), with γ_A of (7.139):
 
-    γ_A = J̄_Aᵀ τ = B_A (ẍ_e − J̇_A q̇) + J̄_Aᵀ τ′, τ′ being all that acts besides B q̈: C q̇ + g and,
-    beyond (7.133), friction and the contact Jᵀ h_e also where only some rows of the pose are taken. Friction that depends
-    on the load is added for the loads that follow.
+    γ_A = J̄_Aᵀ τ = B_A (ẍ_e − J̇_A q̇) + J̄_Aᵀ τ′, where τ′ is everything that acts besides B q̈: C q̇ + g and,
+    beyond (7.133), friction and the contact Jᵀ h_e, also if only some rows of the pose are selected. Load-dependent
+    friction is added for the resulting loads.
     """
     M = model(mechanism, space, q, soft)
     rest = Vec(inverse_dynamics(unloaded(mechanism), q, qd, [0.0] * mechanism.n, h_e))
@@ -394,7 +395,7 @@ def resolved_acceleration(
 ) -> tuple[Vec, list[Scalar], Scalar]:
     """q̈ = J_A⁺ (ẍ_e − J̇_A q̇) + (1 − J_A⁺ J_A) q̈_0: redundancy resolved at the kinematic level.
 
-    Returns q̈, the pivots of J_A J_Aᵀ and the representation's measure.
+    Returns q̈, the pivots of J_A J_Aᵀ and the measure of the representation.
     """
     k = analytical(mechanism, space, q, soft)
     wanted = Vec(xdd) - analytical_derivative(mechanism, space, q, qd, k) @ Vec(qd)
@@ -409,13 +410,13 @@ def resolved_acceleration(
 
 
 def reach(mechanism: AnyMechanism, space: Space, q: Values) -> tuple[Mat, Mat, Vec]:
-    """(J, J B⁻¹, −J B⁻¹ g): what ellipsoids of acceleration are drawn from, S (7.148); g with springs and offsets."""
+    """(J, J B⁻¹, −J B⁻¹ g), from which acceleration ellipsoids are drawn, S (7.148); g includes springs and offsets."""
     M = model(mechanism, space, q)
     return M.J, M.J_over_B, -(M.J_over_B @ _at_rest(mechanism, q))
 
 
 def _magnitude(x: Scalar) -> Scalar:
-    """|x|: where a determinant vanishes, rounding may leave −1e-30."""
+    """|x|, since rounding may leave −1e-30 where a determinant vanishes."""
     return sqrt(x * x)
 
 
@@ -435,7 +436,7 @@ def _over_size(A: Iterable[Values], size: Values) -> Mat:
 
 
 def manipulability(mechanism: AnyMechanism, space: Space, q: Values, size: Values) -> tuple[VecLike, Scalar]:
-    """(tip position, √det(J W² Jᵀ)): the product of the velocity ellipsoid's radii; ``size`` is diag W."""
+    """(tip position, √det(J W² Jᵀ)): the product of the radii of the velocity ellipsoid; ``size`` is diag W."""
     J = analytical(mechanism, space, q).J
     return tip_frame(mechanism, q)[1], _volume(_times_size(J, size))
 
@@ -463,7 +464,7 @@ def consistent_manipulability(mechanism: AnyMechanism, space: Space, q: Values, 
 
 
 def exact_manipulability(mechanism: AnyMechanism, space: Space, q: Values, size: Values) -> tuple[VecLike, Scalar]:
-    """(tip position, √det(J B⁻¹ W² B⁻¹ Jᵀ)): as above, but of all accelerations that τᵀ W⁻² τ ≤ 1 reaches."""
+    """(tip position, √det(J B⁻¹ W² B⁻¹ Jᵀ)): as above, but for all accelerations reachable with τᵀ W⁻² τ ≤ 1."""
     J = analytical(mechanism, space, q).J
     B = factorised(mechanism, inertia_matrix(mechanism, q))
     return tip_frame(mechanism, q)[1], _volume(_times_size((B.solve(row) for row in J), size))

@@ -1,7 +1,7 @@
-"""One step of direct dynamics, S 7.6, in pieces: Runge–Kutta 4 and variational.
+"""One step of forward dynamics, S 7.6, in parts: Runge–Kutta 4 and variational.
 
 Dry friction and stops are in :mod:`dalembert.motion.contact`. Conditions are numbers, 1 or 0, and choices
-are :func:`select`: the text runs on floats and can be traced for many states at once.
+use :func:`select`, so that the code runs on floats and can be traced for many states at once.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def no(a: Scalar) -> Scalar:
 
 
 def some(conditions: Values) -> Scalar:
-    """Whether one of them holds."""
+    """Whether at least one of them holds."""
     result: Scalar = 0.0
     for c in conditions:
         result = either(c, result)
@@ -58,16 +58,16 @@ def some(conditions: Values) -> Scalar:
 
 
 def has_dry_friction(body: Body) -> bool:
-    """Whether the joint has dry friction, or may have: a parameter that is not known yet."""
+    """Whether the joint has dry friction, or may have it through a parameter that is not yet known."""
     return varies(body) or any(not isinstance(F, (int, float)) or F != 0.0 for F in static(body))
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What is simulated: the mechanism, and (lower, upper) of every joint's stops, infinite where there is none.
+    """The simulated system: the mechanism, and the stops (lower, upper) of every joint, infinite where there are none.
 
-    rubs    passive joints of a closed chain (numbers in its tree) that have dry friction, or may have
-    levels  static levels of the contacts, forward ones first, at one instant or at both ends of a pass: where they
+    rubs    passive joints of a closed chain (indices in its tree) that have dry friction, or may have
+    levels  static levels of the contacts, forward ones first, at one time or at both ends of a pass, if they
             depend on the state
     """
 
@@ -78,44 +78,44 @@ class Setting:
 
     @property
     def n(self) -> int:
-        """How many joints there are."""
+        """Number of joints."""
         return self.mechanism.n
 
     @property
     def contacts(self) -> tuple[Body, ...]:
-        """All that can stick: the joints, then the passive joints that rub."""
+        """Everything that can stick: the joints, then the passive joints with friction."""
         if not self.rubs:
             return self.mechanism.bodies
         return (*self.mechanism.bodies, *(self.mechanism.tree.bodies[p] for p in self.rubs))
 
     def dry(self, i: int) -> bool:
-        """Whether the contact has dry friction, or may have: a parameter that is not known yet."""
+        """Whether the contact has dry friction, or may have it through a parameter that is not yet known."""
         return has_dry_friction(self.contacts[i])
 
     @property
     def varies(self) -> bool:
-        """Whether some static level depends on the state."""
+        """Whether any static level depends on the state."""
         return any(map(varies, self.contacts))
 
     def static(self, i: int, instant: int = 0) -> tuple[Scalar, Scalar]:
-        """The static levels of a contact, forward and backward; at the end of a pass: instant −1."""
+        """Static levels of a contact, forward and backward; at the end of a pass for instant −1."""
         if not self.levels:
             return static(self.contacts[i])
         at = self.levels[instant]
         return at[i], at[len(self.contacts) + i]
 
     def sticks(self, i: int) -> Scalar:
-        """Whether there is dry friction that can hold the contact."""
+        """Whether dry friction can hold the contact."""
         forward, backward = self.static(i)
         return less(0.0, forward + backward) if self.dry(i) else 0.0
 
     def stopped(self, i: int) -> bool:
-        """Whether the contact has a stop: passive joints have none."""
+        """Whether the contact has a stop; passive joints have none."""
         return i < self.n and self.stops[i] != (-inf, inf)
 
     @property
     def has_events(self) -> bool:
-        """Whether anything can stick or hit a stop."""
+        """Whether any joint can stick or hit a stop."""
         return any(self.dry(i) or self.stopped(i) for i in range(len(self.contacts)))
 
     def at_stops(self, i: int, q: Values) -> tuple[Scalar, Scalar]:
@@ -127,7 +127,7 @@ class Setting:
 def inertia_and_load(
     setting: Setting, q: Values, qd: Values, h_e: Values | None, base: BaseMotion | None
 ) -> tuple[list[list[Scalar]], list[Scalar]]:
-    """B(q), and τ′(q, q̇) of (7.116) without the dry friction."""
+    """B(q), and τ′(q, q̇) of (7.116) without dry friction."""
     mechanism, rest = smooth(setting.mechanism), [0.0] * setting.n
     return inertia_matrix(mechanism, q), inverse_dynamics(mechanism, q, qd, rest, h_e, base)
 
@@ -145,7 +145,7 @@ def accelerate(
 
 
 def advance(weights: Sequence[float]) -> Callable[..., tuple[list[Scalar], list[Scalar]]]:
-    """A stage's state: (q, q̇) after as much of the step with each velocity, and with each acceleration."""
+    """State of a stage: (q, q̇) after these fractions of the step with each velocity and each acceleration."""
 
     def state(q: Values, qd: Values, *values: Values) -> tuple[list[Scalar], list[Scalar]]:
         *slopes, h = values
@@ -162,7 +162,7 @@ def _moved(x: Values, parts: Values, slopes: Sequence[Values]) -> list[Scalar]:
 
 
 def learn(weights: Sequence[float]) -> Callable[..., tuple[list[Scalar]]]:
-    """What is learnt by a stage, or by the end of a step: δ after as much of the step with each rate."""
+    """Estimate at a stage, or at the end of a step: δ after these fractions of the step with each rate."""
 
     def state(learned: Values, *values: Values) -> tuple[list[Scalar]]:
         *rates, h = values
@@ -172,9 +172,9 @@ def learn(weights: Sequence[float]) -> Callable[..., tuple[list[Scalar]]]:
 
 
 def combine(weights: Sequence[float]) -> Callable[..., tuple[list[Scalar], list[Scalar]]]:
-    """The state at the end, x + h Σ b_i k_i, from (q, q̇), the velocities of the later stages, all accelerations and h.
+    """State at the end, x + h Σ b_i k_i, from (q, q̇), the velocities of the later stages, all accelerations and h.
 
-    A last value, 0 or NaN, spoils it where the pose is near a singular one.
+    A last value, 0 or NaN, invalidates it if the pose is close to a singular one.
     """
     count = len(weights)
     unit = next(weight for weight in weights if weight)
@@ -203,7 +203,7 @@ def combine(weights: Sequence[float]) -> Callable[..., tuple[list[Scalar], list[
 
 
 def reference_at(part: float) -> Callable[..., tuple[list[Scalar]]]:
-    """The reference after ``part`` of a pass, from its values at 0, h/2 and h: a parabola through them."""
+    """Reference after the fraction ``part`` of a pass, from the parabola through its values at 0, h/2 and h."""
 
     def value(r0: Values, r1: Values, r2: Values, done: Values, step: Values, h: Values) -> tuple[list[Scalar]]:
         x = (done[0] + part * step[0]) / h[0]
@@ -214,10 +214,10 @@ def reference_at(part: float) -> Callable[..., tuple[list[Scalar]]]:
 
 
 def near_singular(setting: Setting, q: Values, qd: Values, h: Values) -> tuple[list[Scalar], list[Scalar]]:
-    """(0, or NaN where a closed chain comes to a singular pose within a step and a half; how far it is: r²).
+    """(0, or NaN if a closed chain reaches a singular pose within a step and a half; its distance from it: r²).
 
-    There the actuated joints turn back while the passive ones go on, into another way to close the loop:
-    what is simulated would bounce off instead.
+    There the actuated joints reverse while the passive ones continue, into another closure of the loop,
+    whereas the simulated chain would bounce back.
     """
     away, rate = clearances(setting.mechanism, q, qd)
     # r + 1.5 h ṙ < 0 with r² and its rate 2 r ṙ: 2 r² + 1.5 h (2 r ṙ) < 0
@@ -228,7 +228,9 @@ def near_singular(setting: Setting, q: Values, qd: Values, h: Values) -> tuple[l
 # -- variational ---------------------------------------------------------------------------------
 
 MOST_ROUNDS = 60.0
-SETTLED = 1e-12  # change of v in the last round, beside the largest speed; what remains is h times less
+SETTLED = (
+    1e-12  # change of v in the last iteration, relative to the largest speed; the remaining error is h times smaller
+)
 
 
 def momentum(mechanism: AnyMechanism, q: Values, qd: Values) -> list[Scalar]:
@@ -273,15 +275,16 @@ def discrete_legendre(
     h_e: Values | None,
     base: BaseMotion | None,
 ) -> tuple[list[Scalar], list[Scalar], list[Scalar], list[Scalar]]:
-    """One round of solving the discrete Euler–Lagrange equations of the midpoint Lagrangian.
+    """One iteration for the discrete Euler–Lagrange equations of the midpoint Lagrangian.
 
     L_d(q_0, q_1) = h L(q_m, v) with q_m = (q_0 + q_1)/2 and v = (q_1 − q_0)/h. With the forces f at the
     midpoint, p_0 = −D_1 L_d − h/2 f and p_1 = D_2 L_d + h/2 f read
 
         B(q_m) v = p_0 + h/2 k,    p_1 = p_0 + h k,    k = ∂L/∂q + f = C^T v − g + τ − F_v v − J^T h_e − τ_b,
 
-    τ_b being what a motion of the base adds, since ½ ∂(v^T B v)/∂q = (Ḃ − C) v = C^T v. The first is
-    solved for v by fixed-point iteration, which gains a factor of order h every time. (v, p_1, rounds, again); NaN if it does not settle.
+    where τ_b is the contribution of a base motion, since ½ ∂(v^T B v)/∂q = (Ḃ − C) v = C^T v. The first equation is
+    solved for v by fixed-point iteration, which gains a factor of order h per iteration. Returns (v, p_1, rounds,
+    again); NaN if it does not converge.
     """
     n, mechanism = setting.n, smooth(setting.mechanism)
     C = coriolis_matrix(mechanism, q_m, v)

@@ -1,10 +1,10 @@
-"""What can be asked of an arm: tables of quantities, and the one machine that traces, counts and compiles them.
+"""The quantities of an arm: tables of them, and one machine that traces, counts and compiles them.
 
 machine.py    trace, price and kernel, for an entry of any table
-joints.py     dynamics, kinematics and closure, of the joints
-tip.py        operational space, for the rows of the tip's pose that are looked at
-gradients.py  what optimisers of motions ask for
+joints.py     dynamics, kinematics and closure, in joint space
+tip.py        operational space, for the selected rows of the tip's pose
+gradients.py  quantities for the optimisation of motions
 derived.py    gradients and directional derivatives of any entry, which are entries themselves
-running.py    a kernel on arrays that are checked: loops are closed first
-rollouts.py   programs of a simulation's steps, and the functions of the state that go with them
+running.py    running a kernel on checked arrays, with loops closed first
+rollouts.py   programs for the steps of a simulation, and the functions of the state that belong to them
 """

@@ -1,14 +1,14 @@
 """Derivatives of any quantity, again as quantities: weighted gradients, directional derivatives, Jacobians.
 
-:func:`gradient` multiplies the Jacobian of y(x) from the left: of weights w_y for each output it gives d_x = ∂(Σ w∘y)/∂x
-for each input, in one sweep back over the tape, at a few times the price of y itself. :func:`tangent` multiplies from the
-right: t_y = Σ ∂y/∂x t_x, along the tape. Neither makes the Jacobian itself, which is :func:`jacobian`. All give a
-:class:`Quantity`, so that they are traced, counted, compiled, cached and pickled like the entries of a table, and can be
-differentiated again.
+:func:`gradient` multiplies the Jacobian of y(x) from the left: with one weight w_y per output it gives d_x = ∂(Σ
+w∘y)/∂x for each input, in one reverse sweep over the tape, at a few times the cost of y itself. :func:`tangent`
+multiplies from the right: t_y = Σ ∂y/∂x t_x, in one forward sweep. Neither forms the Jacobian itself, which is
+:func:`jacobian`. All of them return a :class:`Quantity`, so they are traced, counted, compiled, cached and pickled like
+the entries of a table, and can be differentiated again.
 
-Where a function is not smooth, its derivatives are those of its pieces: sgn, comparisons and choices are constant
-between their jumps, so that Coulomb friction adds nothing. Where loops are closed by Newton's method a kernel takes q of
-all joints of the tree; derivatives are by the q that are held, through Γ.
+Where a function is not smooth, its derivatives are those of its smooth pieces: sgn, comparisons and choices are
+constant between their jumps, so Coulomb friction contributes nothing. If loops are closed by Newton's method, a kernel
+takes q of all joints of the tree; derivatives are with respect to the actuated q, through Γ.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Lists = dict[str, list[Any]]
 
 
 def gradient(entry: Quantity, options: tuple[str, ...] = (), by: tuple[str, ...] | None = None) -> Derived:
-    """∂(Σ w∘y)/∂x of a quantity y with these options, for all of its inputs or for those asked for.
+    """∂(Σ w∘y)/∂x of a quantity y with these options, for all of its inputs or for those in ``by``.
 
     Its inputs are those of y, its options, and a weight w_y per output; its outputs d_x.
     """
@@ -38,7 +38,7 @@ def gradient(entry: Quantity, options: tuple[str, ...] = (), by: tuple[str, ...]
 
 
 def tangent(entry: Quantity, options: tuple[str, ...] = (), by: tuple[str, ...] | None = None) -> Derived:
-    """Σ ∂y/∂x t_x of a quantity y with these options, along directions of all of its inputs or of those asked for.
+    """Σ ∂y/∂x t_x of a quantity y with these options, along directions of all of its inputs or of those in ``by``.
 
     Its inputs are those of y, its options, and a direction t_x per input; its outputs t_y.
     """
@@ -46,9 +46,9 @@ def tangent(entry: Quantity, options: tuple[str, ...] = (), by: tuple[str, ...] 
 
 
 def jacobian(entry: Quantity, options: tuple[str, ...] = (), by: tuple[str, ...] | None = None) -> Derived:
-    """∂y/∂x of every output y of a quantity by all of its inputs x or by those asked for: y's axes, then those of x.
+    """∂y/∂x of every output y of a quantity with respect to all of its inputs x or those in ``by``: y's axes, then x's.
 
-    Its inputs are those of y and its options; its outputs d_y_d_x, those of one y together.
+    Its inputs are those of y and its options; its outputs are d_y_d_x, grouped by y.
     """
     return derivative_of("jacobian", entry, options, by)
 
@@ -57,10 +57,11 @@ def jacobian(entry: Quantity, options: tuple[str, ...] = (), by: tuple[str, ...]
 class Derived(Quantity):
     """A derivative of another quantity.
 
-    source    what is differentiated, with ``taken`` options; options that it is given besides stay as they are
-    by        by which of its inputs and options
-    weights   what each weight (of a gradient) or direction (of a tangent) belongs to, by its name; a Jacobian has none
-    mode      which of ``MODES``
+    source    the quantity that is differentiated, with the options ``taken``; further options are not differentiated
+    by        the inputs and options with respect to which it is differentiated
+    weights   the array to which each weight (of a gradient) or direction (of a tangent) belongs, by name; none for a
+              Jacobian
+    mode      one of ``MODES``
     """
 
     source: Quantity = None  # type: ignore[assignment]  # fields after those with defaults need one
@@ -70,7 +71,7 @@ class Derived(Quantity):
     mode: str = ""
 
     def of(self, *bound: Any) -> Quantity:
-        """The same of the source for this task space, or these columns."""
+        """The same derivative of the source for this task space, or these columns."""
         return derivative_of(self.mode, self.source.of(*bound), self.taken, self.by)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -78,19 +79,19 @@ class Derived(Quantity):
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What tells it apart: what is differentiated, and how."""
+        """The identity of the quantity: what is differentiated, and how."""
         return self.mode, ",".join(self.taken), ",".join(self.by), *self.source.key
 
     def formulations(self, mechanism: AnyMechanism) -> tuple[str, ...]:
-        """Those of the source."""
+        """The formulations of the source."""
         return self.source.formulations(mechanism)
 
     def contenders(self, mechanism: AnyMechanism) -> tuple[str, ...]:
-        """Those of the source; the one whose derivative has the fewest operations is taken."""
+        """The candidates of the source; the one whose derivative has the fewest operations is used."""
         return self.source.contenders(mechanism)
 
     def values(self, mechanism: AnyMechanism, formulation: str, arrays: Arrays) -> Any:
-        """The derivative: on the tape of its inputs; of other scalars, such as floats, by way of a tape of its own."""
+        """The derivative, on the tape of its inputs; for other scalars, such as floats, on a tape of its own."""
         from dalembert.graph.passes import pruned
         from dalembert.graph.tape import Expr, Graph, evaluate
 
@@ -103,20 +104,20 @@ class Derived(Quantity):
         return evaluate(pruned(graph), scalars, SCALARS)
 
     def _on_tape(self, mechanism: AnyMechanism, formulation: str, graph: Graph, x: Lists) -> Iterable[Any]:
-        """The derivative by inputs of a tape."""
+        """The derivative with respect to inputs on a tape."""
         from dalembert.graph.tape import Expr
 
         inner = {name: row for name, row in x.items() if name not in self.weights}
         y = list(flat(self.source.values(mechanism, formulation, inner)))
         if not all(isinstance(value, (Expr, int, float)) for value in y):
             raise DalembertError(
-                f"{self.name} has no formulas as written where numbers of the mechanism are inputs: it exists on the tape only"
+                f"{self.name} has no written formulas if numbers of the mechanism are inputs: it exists only on the tape"
             )
         return MODES[self.mode](self, mechanism, graph, x, y)
 
 
 def _gradient(entry: Derived, mechanism: AnyMechanism, graph: Graph, x: Lists, y: list[Any]) -> Iterable[Any]:
-    """∂(Σ w∘y)/∂x, back over the tape."""
+    """∂(Σ w∘y)/∂x, by a reverse sweep over the tape."""
     from dalembert.graph import derivative
 
     weights = [w for name in entry.weights for w in x[name]]
@@ -128,7 +129,7 @@ def _gradient(entry: Derived, mechanism: AnyMechanism, graph: Graph, x: Lists, y
 
 
 def _tangent(entry: Derived, mechanism: AnyMechanism, graph: Graph, x: Lists, y: list[Any]) -> Iterable[Any]:
-    """Σ ∂y/∂x t_x, along the tape."""
+    """Σ ∂y/∂x t_x, by a forward sweep over the tape."""
     from dalembert.graph import derivative
 
     seeds: dict[int, Any] = {}
@@ -139,7 +140,7 @@ def _tangent(entry: Derived, mechanism: AnyMechanism, graph: Graph, x: Lists, y:
 
 
 def _jacobian(entry: Derived, mechanism: AnyMechanism, graph: Graph, x: Lists, y: list[Any]) -> Iterable[Any]:
-    """∂y/∂x, along the tape or back over it: in the fewest sweeps."""
+    """∂y/∂x, by forward or reverse sweeps, whichever are fewer."""
     from dalembert.graph import derivative
 
     sizes = {name: mechanism.n if _follows(mechanism, name) else len(x[name]) for name in entry.by}
@@ -184,13 +185,13 @@ def derivative_of(
     by = tuple(inputs) if by is None else by
     if wrong := [name for name in by if name not in inputs]:
         raise DalembertError(
-            f"{source.name} has no input '{wrong[0]}' to differentiate by; with the options that are given it has "
-            f"{', '.join(inputs)}"
+            f"{source.name} has no input '{wrong[0]}' with respect to which it could be differentiated; with the given options "
+            f"its inputs are {', '.join(inputs)}"
         )
     if not by or len(set(by)) < len(by):
         raise DalembertError(
-            f"{source.name} is to be differentiated by ({', '.join(by)}); name each input once, and at least one of "
-            f"{', '.join(inputs)}"
+            f"{source.name} cannot be differentiated with respect to ({', '.join(by)}); name at least one input, each once, "
+            f"of {', '.join(inputs)}"
         )
     held = {name: ("n",) if shape == ("Q",) else shape for name, shape in inputs.items()}
     if mode == "gradient":
@@ -206,7 +207,7 @@ def derivative_of(
         weights = _distinct("t_", by, inputs)
         further = {name: held[x] for name, x in weights.items()}
         outputs = {f"t_{name}": shape for name, shape in source.outputs.items()}
-        summary = f"Σ ∂y/∂x t_x by ({', '.join(by)}), y = {source.summary}"
+        summary = f"Σ ∂y/∂x t_x for ({', '.join(by)}), y = {source.summary}"
     return Derived(
         f"{_text({**inputs, **further})} -> {_text(outputs)}", summary, {},
         options=tuple(option for option in source.options if option not in options), whole=source.whole, where=source.where, sizes=source.sizes, measured=source.measured, varies=source.varies, condensed=source.condensed, table=source.table,
@@ -215,11 +216,11 @@ def derivative_of(
 
 
 def derivative_by(entry: Quantity, by: tuple[str, ...]) -> Derived:
-    """The same derivative by these inputs; options of what is differentiated, named among them, become inputs."""
+    """The same derivative with respect to these inputs; options of the source that are among them become inputs."""
     if not isinstance(entry, Derived):
         modes = ", ".join(f"{entry.name}_{mode}" for mode in MODES)
         raise DalembertError(
-            f"{entry.name} is not a derivative, and cannot be one by {', '.join(by)}; name one of {modes}"
+            f"{entry.name} is not a derivative, so it takes no variables {', '.join(by)}; name one of {modes}"
         )
     further = tuple(x for x in by if x in entry.source.takes and x not in entry.taken)
     return derivative_of(entry.mode, entry.source, (*entry.taken, *further), by)
@@ -230,7 +231,7 @@ def _text(shapes: Mapping[str, Shape]) -> str:
 
 
 def _distinct(prefix: str, names: Iterable[str], taken: Iterable[str]) -> dict[str, str]:
-    """A name with the prefix for each, with the prefix once more where that is taken: derivatives of derivatives."""
+    """A name with the prefix for each; the prefix is repeated if that name is taken, for derivatives of derivatives."""
     used, out = set(taken), {}
     for name in names:
         new = prefix + name

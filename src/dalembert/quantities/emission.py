@@ -1,7 +1,7 @@
 """Quantities as units to emit: one function for one or several of them, traced on one tape.
 
-What several quantities have in common is then computed once. Their inputs are united by name; an output whose name
-another array has already is called after its quantity: ``inverse_dynamics_tau`` beside the input ``tau``.
+Common subexpressions of several quantities are computed once. Their inputs are merged by name; an output whose name
+is already taken is prefixed with its quantity: ``inverse_dynamics_tau`` next to the input ``tau``.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from dalembert.quantities.derived import Derived
 from dalembert.quantities.lighter import flat
 from dalembert.quantities.machine import Quantity, identity, signature, taken, taped
 
-LONGEST = 80  # letters of a name
+LONGEST = 80  # characters in a name
 STATES, FEW = 8, 3  # states of a self-test, and of one with many outputs
 MANY = 400  # outputs
-TRIED = 200  # states that are tried until so many with finite outputs are there
-GRID = 1024  # samples are whole multiples of 1/GRID: short to write, and exact in single precision too
+TRIED = 200  # states that are tried to find that many with finite outputs
+GRID = 1024  # samples are integer multiples of 1/GRID: short to write, and exact in single precision
 
-# what arrays hold, by the names that they have in all tables
+# the contents of arrays, by the names that they have in all tables
 MEANINGS = {
     "q": "joint positions (rad or m)",
     "qd": "joint velocities (rad/s or m/s)",
@@ -43,19 +43,19 @@ MEANINGS = {
     "qd_r": "reference velocities (rad/s or m/s)",
     "qdd_r": "reference accelerations (rad/s^2 or m/s^2)",
     "tau": "joint torques (N m or N)",
-    "load": "torques that the joints pass on (N m or N)",
+    "load": "torques that the joints transmit (N m or N)",
     "tree_q": "positions of all joints of the tree (rad or m)",
-    "tip_wrench": "fx fy fz mx my mz (N, N m) by the tip on its environment, in base axes",
+    "tip_wrench": "fx fy fz mx my mz (N, N m) exerted by the tip on its environment, in base axes",
     "base_motion": "angular velocity (rad/s), angular acceleration (rad/s^2) and linear acceleration (m/s^2) of the base, in base axes",
-    "parameters": "dynamic parameters of each joint: m (kg), m c (kg m), Ixx Ixy Ixz Iyy Iyz Izz (kg m^2), Im, Fv, Fs; then further ones",
-    "lengths": "translations (m) of each joint on the link before and of its link's frame from it; then of the tip",
-    "payload": "m (kg), m c (kg m), Ixx Ixy Ixz Iyy Iyz Izz (kg m^2) about the tip, of a body that is added there",
+    "parameters": "dynamic parameters per joint: m (kg), m c (kg m), Ixx Ixy Ixz Iyy Iyz Izz (kg m^2), Im, Fv, Fs; then further ones",
+    "lengths": "translations (m) of each joint on the previous link and of its link's frame from it; then of the tip",
+    "payload": "m (kg), m c (kg m), Ixx Ixy Ixz Iyy Iyz Izz (kg m^2) about the tip, of an additional body there",
     "gravity": "gravity in base axes (m/s^2)",
-    "gears": "gear ratios k_r of each joint, with their signs; friction of motors is in Fv and Fs, at the joint's side",
+    "gears": "gear ratios k_r of each joint, with their signs; motor friction is included in Fv and Fs, referred to the joint",
 }
 BY_NEWTON = (
-    "q holds all {N} joints of the tree, passive ones included ({names}): close the loops first, as by Newton's method "
-    "with the function of loop_equations."
+    "q holds all {N} joints of the tree, passive ones included ({names}): close the loops first, for example by Newton's "
+    "method with the function loop_equations."
 )
 
 
@@ -81,7 +81,7 @@ def unit_of(
     function: str | None = None,
     joints: Sequence[str] = (),
 ) -> Unit:
-    """The unit of one or several quantities; ``joints`` names those of the tree."""
+    """The unit of one or several quantities; ``joints`` names the joints of the tree."""
     name = _function_name(entries, function)
     each = _options(entries, options)
     wanted = [taken(mechanism, entry, formulation, each[entry.name]) for entry in entries]
@@ -119,32 +119,32 @@ def units_apart(
     function: str | None = None,
     joints: Sequence[str] = (),
 ) -> tuple[list[Unit], str]:
-    """A unit for each of several quantities, and what to call the files that hold all of them."""
+    """One unit per quantity, and the name of the files that hold all of them."""
     name = f"{identifier(robot)}_{_function_name(entries, function)}"
     each = _options(entries, options)
     return [unit_of(mechanism, robot, [entry], formulation, each[entry.name], None, joints) for entry in entries], name
 
 
 def _function_name(entries: Sequence[Quantity], function: str | None) -> str:
-    """What the function is called after the robot's name."""
+    """The part of the function's name that follows the robot's name."""
     names = [entry.name for entry in entries]
     if twice := [name for name, times in Counter(names).items() if times > 1]:
-        raise DalembertError(f"the quantity '{twice[0]}' is asked for twice; name each once")
+        raise DalembertError(f"the quantity '{twice[0]}' is requested twice; name each once")
     name = "_".join(names) if function is None else function
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
         raise DalembertError(
-            f"the function cannot be called {name!r}; a name has letters, digits and _ and begins with a letter"
+            f"the function cannot be called {name!r}; a name consists of letters, digits and _ and begins with a letter"
         )
     if len(name) > LONGEST:
         raise DalembertError(
-            f"the function's name '{name}' has {len(name)} letters, more than {LONGEST}; give a shorter one, "
+            f"the function's name '{name}' has {len(name)} characters, more than {LONGEST}; give a shorter one, "
             "--function NAME (function=...)"
         )
     return name
 
 
 def _options(entries: Sequence[Quantity], options: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    """The options that each quantity takes; an error for one that none does."""
+    """The options that each quantity takes; an error for an option that none of them takes."""
     for option in options:
         if not any(option in entry.takes for entry in entries):
             entries[0].check_options((option,))
@@ -154,7 +154,7 @@ def _options(entries: Sequence[Quantity], options: tuple[str, ...]) -> dict[str,
 def _arrays(
     mechanism: AnyMechanism, entries: Sequence[Quantity], options: Mapping[str, tuple[str, ...]]
 ) -> tuple[Signature, dict[str, str]]:
-    """All inputs by name and all outputs, and what outputs, weights and directions mean."""
+    """All inputs by name, all outputs, and the meanings of outputs, weights and directions."""
     signatures = [signature(mechanism, entry, options[entry.name]) for entry in entries]
     inputs = dict(array for each in signatures for array in each.inputs)
     times = Counter(name for each in signatures for name, _ in each.outputs)
@@ -191,15 +191,15 @@ def _together(
 
     try:
         return taped(arrays.inputs, equations, min(entry.condensed for entry in entries))
-    except ZeroDivisionError:  # while constants are folded
+    except ZeroDivisionError:  # during constant folding
         raise SingularInertiaError(
             f"{' and '.join(entry.name for entry in entries)} do not exist for this mechanism, which has no B⁻¹: every "
-            "joint must move something that resists it"
+            "joint must move some inertia"
         ) from None
 
 
 def _samples(mechanism: AnyMechanism, arrays: Signature, graph: Graph) -> Iterator[tuple[float, ...]]:
-    """States for a self-test: random ones, the same every time, around a pose that the mechanism can have."""
+    """States for a self-test: random but reproducible, around a pose that the mechanism can take."""
     numbers = random.Random(7)
     reach = 2.0 if mechanism.linear else 0.3
     home = {"q": mechanism.pose if mechanism.by_newton else mechanism.home, "tree_q": mechanism.pose}
@@ -224,6 +224,6 @@ def _samples(mechanism: AnyMechanism, arrays: Signature, graph: Graph) -> Iterat
 
 
 def _single(value: float) -> float:
-    """The nearest number of single precision."""
+    """The nearest single-precision number."""
     (rounded,) = struct.unpack("<f", struct.pack("<f", value))
     return float(rounded)

@@ -1,6 +1,6 @@
-"""What optimisers of motions ask for, with the gradients of weighted sums of it (:func:`derived.gradient`).
+"""Quantities for the optimisation of motions, with the gradients of weighted sums of them (:func:`derived.gradient`).
 
-``GRADIENTS["regressor"]`` is ``.of(columns)``, the c columns that count.
+``GRADIENTS["regressor"]`` takes ``.of(columns)``, the c columns that are used.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dalembert.robot.omissions import SUMMANDS
 
 
 def points(mechanism: AnyMechanism, q: Values) -> list[Any]:
-    """Where the arm is, in base axes: the origins of the frames of all N joints and links of its tree, and the tip."""
+    """Points of the arm in base axes: the origins of the frames of all N joints and links of its tree, and the tip."""
     F = kinematics.frames(mechanism.tree, Chain(mechanism, q).q)
     return [*F.p_joint, *F.p, F.p_tip]
 
@@ -37,7 +37,7 @@ def _row(arrays: str, summary: str, value: Equations, **other: Any) -> Quantity:
 
 GRADIENTS = table("gradients", {
     "regressor": _row(
-        "q, qd, qdd -> Y(n,c)", "chosen columns of Y, S (7.81)", _regressor,
+        "q, qd, qdd -> Y(n,c)", "selected columns of Y, S (7.81)", _regressor,
         sizes=lambda columns: {"c": len(columns)}, whole=SUMMANDS,
     ),
     "torque": _row(

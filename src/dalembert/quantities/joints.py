@@ -1,4 +1,4 @@
-"""What can be asked of an arm at its joints: inputs, outputs and equations of each quantity, in one table."""
+"""The quantities of an arm in joint space: inputs, outputs and equations of each, in one table."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ from dalembert.robot.mechanism import Mechanism
 from dalembert.robot.omissions import SUMMANDS
 from dalembert.robot.tables import nearest
 
-DEEP = 60.0  # products a joint in the factorisation of B, as in a chain of 20: then articulated bodies are lighter
+DEEP = 60.0  # products per joint in the factorisation of B, as in a chain of 20: then articulated bodies are cheaper
 
-# -- equations as the table calls them: of the mechanism and the arrays ----------------------------
+# -- equations with the arguments of the table: the mechanism and the arrays -----------------------
 
 
 def _on_moving_base(function: Equations) -> Equations:
-    """A function of (q, q̇, q̈ or τ, h_e, base), the motion of the base given as nine numbers."""
+    """A function of (q, q̇, q̈ or τ, h_e, base), with the motion of the base given as nine numbers."""
 
     def run(m: Any, q: Values, qd: Values, qdd: Values, h_e: Values | None = None, base: Any = None) -> Any:
         return function(m, q, qd, qdd, h_e, None if base is None else BaseMotion.of(base))
@@ -57,8 +57,8 @@ def _on_fixed_base(name: str, function: Equations) -> Equations:
     def run(m: Mechanism, q: Values, qd: Values, qdd: Values, h_e: Values | None = None, base: Any = None) -> Any:
         if base is not None:
             raise DalembertError(
-                f"the formulation '{name}' has no base_motion: its energies are those of an arm on a fixed base; "
-                "'lean', 'newton-euler' and 'newton-euler-base' take it"
+                f"the formulation '{name}' does not support base_motion: its energies are those of an arm on a fixed base; "
+                "'lean', 'newton-euler' and 'newton-euler-base' do"
             )
         return function(m, q, qd, qdd, h_e)
 
@@ -76,9 +76,9 @@ def _friction(m: Mechanism, qd: Values, q: Values | None, load: Values | None) -
 
 
 def _lighter_forward_dynamics(m: Mechanism) -> str | None:
-    """Articulated bodies where joints lie deep.
+    """Articulated bodies if the tree is deep.
 
-    Factorising B takes d (d + 1)/2 products for a joint of d ancestors; articulated bodies are linear in the joints.
+    Factorising B takes d (d + 1)/2 products for a joint with d ancestors; articulated bodies are linear in the joints.
     """
     depth: list[int] = []
     for body in m.bodies:
@@ -87,7 +87,7 @@ def _lighter_forward_dynamics(m: Mechanism) -> str | None:
 
 
 def _fields(function: Equations) -> Equations:
-    """The fields of the dataclass that a function gives, in order."""
+    """The fields of the dataclass that a function returns, in order."""
 
     def run(*arrays: Any) -> list[Any]:
         values = function(*arrays)
@@ -96,16 +96,16 @@ def _fields(function: Equations) -> Equations:
     return run
 
 
-# -- through γ: how a kind of quantity follows from the tree's -------------------------------------
+# -- through γ: how each kind of quantity follows from that of the tree ----------------------------
 
 
 def _by(function: Callable[..., Any]) -> Callable[..., Any]:
-    """By a function of the mechanism, the arrays and the tree's equations."""
+    """A rule given by a function of the mechanism, the arrays and the equations of the tree."""
     return lambda m, x, tree: function(m, *x.values(), tree=tree)
 
 
 def _on_tree(m: AnyMechanism, x: Arrays) -> tuple[Chain, Arrays]:
-    """The chain, and the arrays as its tree has them. Where Γ is constant, velocities need no positions."""
+    """The chain, and the arrays for its tree. If Γ is constant, velocities need no positions."""
     q = [0.0] * m.n if x["q"] is None else x["q"]
     chain = Chain(m, q, x["qd"] if "qdd" in x else None)
     inner = {**x, "q": chain.q}
@@ -123,7 +123,7 @@ def _covector(m: AnyMechanism, x: Arrays, tree: Equations) -> Any:
 
 
 def _scalar(m: AnyMechanism, x: Arrays, tree: Equations) -> Any:
-    """What has no coordinates of its own: energies, poses."""
+    """Quantities without coordinates of their own: energies, poses."""
     return tree(m.tree, *_on_tree(m, x)[1].values())
 
 
@@ -139,14 +139,14 @@ def _forward_derivatives(m: AnyMechanism, q: Values, qd: Values, tau: Values) ->
 
 
 def _slopes(m: AnyMechanism, values: list[Any], q: Values, qd: Values) -> tuple[Any, Any]:
-    """The derivatives by q_a and q̇_a of torques or accelerations that stand on the tape."""
+    """The derivatives with respect to q_a and q̇_a of torques or accelerations on the tape."""
     from dalembert.graph.derivative import jacobian
     from dalembert.graph.tape import Expr
 
     first = q[0]
     if not isinstance(first, Expr):
         raise DalembertError(
-            "derivatives of closed chains and of approximate models exist on the tape only: they have no formulas as written"
+            "derivatives of closed chains and of approximate models exist only on the tape: they have no written formulas"
         )
     dq = jacobian(first.graph, values, q)
     if m.by_newton:  # the joints of the tree move with q_a
@@ -156,7 +156,7 @@ def _slopes(m: AnyMechanism, values: list[Any], q: Values, qd: Values) -> tuple[
 
 
 def _torque_second_derivatives(m: AnyMechanism, q: Values, qd: Values, qdd: Values) -> Any:
-    """From ∂τ/∂q, ∂τ/∂q̇ and B, by forward mode; what is symmetric is taken once for each pair."""
+    """From ∂τ/∂q, ∂τ/∂q̇ and B, by forward mode; symmetric entries are computed once per pair."""
     span, motion = range(m.n), {"q": q, "qd": qd, "qdd": qdd}
 
     def slopes(quantity: str, by: str) -> list[list[Grid]]:
@@ -178,7 +178,7 @@ def _torque_second_derivatives(m: AnyMechanism, q: Values, qd: Values, qdd: Valu
 
 
 def _closure(m: AnyMechanism, q: Values) -> Any:
-    """(cos, sin) of the joints that are known so; of the others (position, 0)."""
+    """(cos, sin) of the joints whose closure gives them; (position, 0) for the others."""
     positions = Chain(m, q).q
     cosines = [cos(x) if isinstance(x, Angle) else x for x in positions]
     return cosines, [sin(x) if isinstance(x, Angle) else 0.0 for x in positions]
@@ -199,7 +199,7 @@ def _tree_motion(m: AnyMechanism, q: Values, qd: Values, qdd: Values) -> Any:
 
 
 def _loop_equations(m: AnyMechanism, tree_q: Values) -> Any:
-    """Φ and ∂Φ/∂q of all loops at any q of the tree, closed or not: what Newton's method asks for."""
+    """Φ and ∂Φ/∂q of all loops at any q of the tree, closed or not, for Newton's method."""
     residual: list[Any] = []
     rows: list[list[Any]] = []
     for loop in m.loops:
@@ -295,7 +295,7 @@ JOINTS = table("joints", {
     ),
     "torque_terms": Quantity(
         MOTION + "inertia(n,n), rotor(n,n), products(n,V), gravity(n), viscous(n), coulomb(n), "
-        "other(n), contact(n), base(n)", "the torque in its parts, S (7.40)",
+        "other(n), contact(n), base(n)", "the terms of the torque, S (7.40)",
         {"composite": _on_moving_base(terms.torque_terms)}, CONTACT,
         held={"composite": _on_moving_base(pulled.torque_terms)},
     ),
@@ -304,7 +304,7 @@ JOINTS = table("joints", {
         {"virtual-work": regressor.regressor}, pulled=_by(pulled.regressor), whole=SUMMANDS,
     ),
     "compact_regressor": Quantity(
-        MOTION + "Y(Z)", "the entries of Y(q, q̇, q̈) that are not 0 in every state, row after row",
+        MOTION + "Y(Z)", "the entries of Y(q, q̇, q̈) that are not identically 0, row by row",
         {"virtual-work": compact_regressor}, whole=SUMMANDS, measured=lambda m: {"Z": len(regressor_pattern(m))},
         varies=False,
     ),
@@ -369,7 +369,7 @@ JOINTS = table("joints", {
         "q -> g(n)", "g(q), S (7.39)", {"lean": _gravity}, ("base_motion",), pulled=_covector
     ),
     "friction_torque": Quantity(
-        "qd -> friction(n)", "F_v q̇ + F_s sgn(q̇), S (7.42), and further terms, with q and load where they ask for it",
+        "qd -> friction(n)", "F_v q̇ + F_s sgn(q̇), S (7.42), and further terms, with q and load if they depend on them",
         {"joint": _friction}, ("q", "load"), held={"joint": pulled.friction_torque},
     ),
     "pose": Quantity("q -> T(4,4)", "homogeneous matrix of the tip", {"frames": kinematics.pose}, pulled=_scalar),
@@ -404,14 +404,14 @@ JOINTS = table("joints", {
 
 
 def known(mechanism: AnyMechanism | None = None) -> dict[str, Quantity]:
-    """The quantities that a mechanism has; an open arm unless given."""
+    """The quantities of a mechanism; by default those of an open arm."""
     has = {"": True, "coordinates": mechanism is not None and not mechanism.identity}
     has["loops"] = mechanism is not None and bool(mechanism.loops)
     return {name: entry for name, entry in JOINTS.items() if has[entry.where]}
 
 
 def quantity(name: str, mechanism: AnyMechanism) -> Quantity:
-    """The table's entry, or its derivative, as in "pose_gradient"; or an error that lists the names."""
+    """The entry of the table, or its derivative, as in "pose_gradient"; otherwise an error that lists the names."""
     entries = known(mechanism)
     if name in entries:
         return entries[name]
@@ -420,6 +420,6 @@ def quantity(name: str, mechanism: AnyMechanism) -> Quantity:
         return derivative_of(mode, quantity(source, mechanism))
     *first, last = (f"_{mode}" for mode in MODES)
     raise DalembertError(
-        f"there is no quantity '{name}'; known are {', '.join(entries)}, and their derivatives, with {', '.join(first)} or {last} "
-        f"behind the name{nearest(name, list(entries))}"
+        f"there is no quantity '{name}'; the quantities are {', '.join(entries)}, and their derivatives, with "
+        f"{', '.join(first)} or {last} appended to the name{nearest(name, list(entries))}"
     )

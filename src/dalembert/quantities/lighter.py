@@ -1,8 +1,8 @@
-"""The closed form as a rival of the tree's equations, where the joints of the tree follow linearly: q = T y + b.
+"""The closed form as an alternative to the equations of the tree, if its joints follow linearly: q = T y + b.
 
-Then all that is computed of an arm is made of trigonometric polynomials in the coordinates held (S 7.3.3), and these
-are often lighter than the tree's equations with Γ: those of the parallelogram arm have 19 operations instead of 47.
-Both are traced, and the one that compiles to fewer operations is taken.
+In that case every quantity of an arm is a trigonometric polynomial in the actuated coordinates (S 7.3.3), which is
+often cheaper than the equations of the tree with Γ: for the parallelogram arm it has 19 operations instead of 47. Both
+are traced, and the one that compiles to fewer operations is used.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dalembert.coordinates.chain import AnyMechanism
 Arrays = dict[str, Any]
 
 CLOSED_FORM = "closed-form"
-HELD = 4  # coordinates, beyond which closed forms are not tried unless asked for
+HELD = 4  # number of coordinates above which closed forms are tried only on request
 SCALARS: dict[str, Callable[..., Any]] = {
     **{name: getattr(operator, name) for name in ("add", "sub", "mul", "neg")},
     **{f.__name__: f for f in (sqrt, sin, cos, exp, log, tanh, atan2, asin, acos, less, select)},
@@ -26,12 +26,12 @@ SCALARS: dict[str, Callable[..., Any]] = {
 
 
 def has_closed_form(mechanism: AnyMechanism) -> bool:
-    """Whether the coordinates held are others than those of the tree, and linear in them."""
+    """Whether the actuated coordinates differ from those of the tree, which are linear in them."""
     return mechanism.linear and not mechanism.identity
 
 
 def closed_form(arrays: Arrays, values: Callable[[Arrays], Any]) -> list[Any]:
-    """A quantity's values from trigonometric polynomials, grouped by inputs or by angle: by what makes fewer operations."""
+    """A quantity from trigonometric polynomials, grouped by inputs or by angle, whichever takes fewer operations."""
     from dalembert.graph.passes import factored, pruned
     from dalembert.graph.sums import cost
     from dalembert.graph.tape import Graph, evaluate

@@ -1,9 +1,8 @@
-"""The machine that traces, counts and compiles, one for the entries of all tables: :func:`trace`, :func:`price`,
-:func:`kernel`.
+"""The machine that traces, counts and compiles the entries of all tables: :func:`trace`, :func:`price`, :func:`kernel`.
 
-A table (:mod:`joints`, :mod:`tip`, :mod:`gradients`, :mod:`rollouts`) says of each quantity which arrays go in and come
-out, and its equations. To add a quantity, write its equations and a row in a table. Its derivatives (:mod:`derived`) need
-no rows.
+A table (:mod:`joints`, :mod:`tip`, :mod:`gradients`, :mod:`rollouts`) lists the input and output arrays of each
+quantity, and its equations. To add a quantity, write its equations and a row in a table. Its derivatives
+(:mod:`derived`) need no rows.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ Shape = tuple[str, ...]
 Equations = Callable[..., Any]
 
 CHEAPEST = "cheapest"
-# the book's closed forms run to tens of thousands of lines: there the search for sums takes longer than it saves
+# the book's closed forms have tens of thousands of lines: there the search for sums takes longer than it saves
 CONDENSED_LENGTH = 6000
 
 _ARRAY = re.compile(r"(\w+)(?:\((.*?)\))?")  # "J(6,n)", or "q" for an input whose shape is in INPUTS
@@ -49,23 +48,23 @@ def _shapes(text: str) -> dict[str, Shape]:
 
 # the core shape of every input that is the same in all tables, in the letters of sizes_of and of a table
 INPUTS = _shapes(
-    "q(Q) qd(n) qdd(n) qd_r(n) qdd_r(n) tau(n) load(n) tree_q(N) tip_wrench(W) base_motion(9)"  # of the joints
-    "parameters(K) lengths(D) payload(10) gravity(3) gears(N)"  # of the mechanism, where they are inputs
-    "xdd(m) tau0(n) qdd0(n) size(n) soft(2)"  # of the tip; soft is (λ², μ²), the damping of both kinds of singularity
+    "q(Q) qd(n) qdd(n) qd_r(n) qdd_r(n) tau(n) load(n) tree_q(N) tip_wrench(W) base_motion(9)"  # joint space
+    "parameters(K) lengths(D) payload(10) gravity(3) gears(N)"  # numbers of the mechanism, if they are inputs
+    "xdd(m) tau0(n) qdd0(n) size(n) soft(2)"  # tip; soft is (λ², μ²), the damping of both kinds of singularity
     "row_gains(4m) joint_gains(3n) surface(8)"
-    "reference(3n) kp(n) kd(n) p(n)"  # of controllers, and momenta
+    "reference(3n) kp(n) kd(n) p(n)"  # controllers, and momenta
 )
 
 
 def sizes_of(mechanism: AnyMechanism) -> dict[str, int]:
-    """What the letters in the shapes of a mechanism's arrays stand for.
+    """The sizes that the letters in the shapes of a mechanism's arrays stand for.
 
     n  joint variables                               N  joints of the tree, more than n in closed chains
-    Q  numbers in q: N where Newton's method closes the loops, else n
+    Q  entries of q: N if Newton's method closes the loops, else n
     V  products of two velocities, q̇_i q̇_j with i ≤ j
-    K  dynamic parameters of the N joints             D  lengths: 6 of each of the N joints, 3 of the tip
+    K  dynamic parameters of the N joints             D  lengths: 6 per joint of the tree, 3 of the tip
     P  points of the arm: both ends of each of the N joints, and the tip
-    W  numbers in the wrenches: 6 at the tip, or of each contact
+    W  entries of the wrenches: 6 for the tip, or per contact
     L  loops                                         e  equations that close them
     """
     n, N = mechanism.n, mechanism.tree.n
@@ -86,29 +85,30 @@ def sizes_of(mechanism: AnyMechanism) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Quantity:
-    """One thing to compute.
+    """A quantity to compute.
 
-    arrays    what goes in and what comes out, as in "q, qd -> C(n,n)": names in ``INPUTS``, others with their core
-              shape: letters of :func:`sizes_of` and of ``sizes``, numbers, and multiples such as 3n
-    summary   what comes out, in words
-    equations formulation → a function of the tree (or, without ``pulled`` and ``held``, of any mechanism), of what
-              :meth:`of` binds, and of the arrays in their order; of an option that is not asked for, None
-    options   further inputs that a caller may ask for, each making a kernel of its own; besides these, the numbers of
-              the mechanism itself (:mod:`dalembert.coordinates.variants`) are options of every quantity
-    pulled    a rule by which the quantity follows from that of the tree where coordinates are not the tree's: a
+    arrays    inputs and outputs, as in "q, qd -> C(n,n)": names in ``INPUTS``, others with their core shape: letters of
+              :func:`sizes_of` and of ``sizes``, numbers, and multiples such as 3n
+    summary   the result, in words
+    equations formulation → a function of the tree (or, without ``pulled`` and ``held``, of any mechanism), of the
+              arguments that :meth:`of` binds, and of the arrays in their order; None for an option that is not
+              requested
+    options   further inputs that a caller may request, each of which makes a kernel of its own; in addition, the
+              numbers of the mechanism itself (:mod:`dalembert.coordinates.variants`) are options of every quantity
+    pulled    a rule by which the quantity follows from that of the tree if the coordinates are not the tree's: a
               function of the mechanism, the arrays by name, and the tree's equations
-    held      besides or instead, equations of their own on the coordinates that are held, by formulation
-    rivals    formulations of which the one with the fewest operations is taken unless one is named
-    settled   the rival that is the lightest, a function of the mechanism; None where they must be traced to know
-    whole     what no approximate model may leave out for it to have a meaning, of ``SUMMANDS``
-    where     what a mechanism must have for it: "coordinates" that are not those of its tree, or "loops"
-    sizes     what further letters stand for, a function of what :meth:`of` binds
-    measured  what letters stand for that only the equations tell, a function of the mechanism
-    acts      the same in several acts that follow each other, for machines with few registers: arrays as above, and
-              equations; arrays that are no inputs go from act to act by their names. They are used where ``in_acts`` says
-              so of a mechanism, without options and by the first formulation
-    condensed up to how many lines the tape is searched for sums that repeat
-    varies    whether numbers of the mechanism can be inputs; not where the shape of what comes out depends on them
+    held      in addition or instead, equations of their own in the actuated coordinates, by formulation
+    rivals    formulations among which the one with the fewest operations is used by default
+    settled   the cheapest rival, a function of the mechanism; None if the rivals must be traced to find it
+    whole     terms of ``SUMMANDS`` that an approximate model must not omit for the quantity to have a meaning
+    where     what a mechanism must have: "coordinates" that are not those of its tree, or "loops"
+    sizes     the values of further letters, a function of the arguments that :meth:`of` binds
+    measured  the values of letters that only the equations determine, a function of the mechanism
+    acts      the same computation in several consecutive acts, for machines with few registers: arrays as above, and
+              equations; arrays that are not inputs are passed from act to act by name. They are used if ``in_acts`` is
+              true for a mechanism, without options and with the first formulation
+    condensed number of lines up to which the tape is searched for repeated sums
+    varies    whether numbers of the mechanism can be inputs; False if the shape of the result depends on them
     """
 
     arrays: str
@@ -132,7 +132,7 @@ class Quantity:
     bound: tuple[Any, ...] = ()
 
     def of(self, *bound: Any) -> Quantity:
-        """The same for this task space, or these columns."""
+        """The same quantity for this task space, or these columns."""
         return replace(self, bound=bound)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -140,17 +140,17 @@ class Quantity:
 
     @cached_property
     def inputs(self) -> dict[str, Shape]:
-        """The core shapes of what goes in, options aside."""
+        """The core shapes of the inputs, without options."""
         return _shapes(self.arrays.split("->")[0])
 
     @cached_property
     def outputs(self) -> dict[str, Shape]:
-        """The core shapes of what comes out."""
+        """The core shapes of the outputs."""
         return _shapes(self.arrays.split("->")[1])
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What tells it apart from all others, in every process."""
+        """The identity of the quantity, the same in every process."""
         return self.table, self.name, repr(self.bound)
 
     def shapes_of(self, options: Iterable[str]) -> dict[str, Shape]:
@@ -165,29 +165,31 @@ class Quantity:
         return (*known, CLOSED_FORM) if has_closed_form(mechanism) else known
 
     def _as_written(self, mechanism: AnyMechanism) -> bool:
-        """Whether its equations hold on this mechanism as they are."""
+        """Whether its equations hold on this mechanism unchanged."""
         whole = mechanism.identity and not mechanism.omitted
         return whole or (self.pulled is None and not self.held)
 
     def chosen(self, formulation: str | None, mechanism: AnyMechanism, options: Iterable[str] = ()) -> str:
-        """The formulation to use, the fastest unless one is named; or an error that lists those that exist.
+        """The formulation to use, by default the fastest; otherwise an error that lists the existing ones.
 
-        Where numbers of the mechanism are inputs, rivals are not traced to be compared: their order decides.
+        If numbers of the mechanism are inputs, the rivals are not traced and compared: their order decides.
         """
         if missing := [name for name in mechanism.omitted if name in self.whole]:
             raise DalembertError(
-                f"{self.name} has no meaning for an approximate model without {', '.join(missing)} terms; ask the whole "
+                f"{self.name} is not defined for an approximate model without {', '.join(missing)} terms; use the complete "
                 "arm, arm.replace(omitted=())"
             )
         known, contenders = self.formulations(mechanism), self.contenders(mechanism)
         compared = len(contenders) > 1 and VARIANTS.keys().isdisjoint(options)
         default = CHEAPEST if compared else contenders[0]
         if formulation is not None and formulation not in (*known, default):
-            raise DalembertError(f"{self.name} has no formulation '{formulation}'; it has {', '.join(known)}")
+            raise DalembertError(
+                f"{self.name} has no formulation '{formulation}'; its formulations are {', '.join(known)}"
+            )
         return formulation or default
 
     def contenders(self, mechanism: AnyMechanism) -> tuple[str, ...]:
-        """The formulations of which the one with the fewest operations is taken unless one is named."""
+        """The formulations among which the one with the fewest operations is used by default."""
         known = self.formulations(mechanism)
         rivals = known[:1]
         if self.rivals and set(self.rivals) <= set(known):
@@ -197,7 +199,7 @@ class Quantity:
 
     @property
     def takes(self) -> tuple[str, ...]:
-        """All options that a caller may ask for: its own, and the numbers of the mechanism."""
+        """All options that a caller may request: its own, and the numbers of the mechanism."""
         return (*self.options, *(name for name in VARIANTS if self.varies and name not in self.inputs))
 
     def check_options(self, options: Iterable[str]) -> None:
@@ -205,10 +207,10 @@ class Quantity:
         for option in options:
             if option not in self.takes:
                 allowed = ", ".join(self.takes) or "none"
-                raise DalembertError(f"{self.name} does not take '{option}'; the options it takes are: {allowed}")
+                raise DalembertError(f"{self.name} does not take '{option}'; its options are: {allowed}")
 
     def values(self, mechanism: AnyMechanism, formulation: str, arrays: Arrays) -> Any:
-        """What the equations give, on floats or on expressions."""
+        """The result of the equations, on floats or on expressions."""
         if formulation == CLOSED_FORM:
             tree = self.formulations(mechanism)[0]
             return closed_form(arrays, lambda x: self.values(mechanism, tree, x))
@@ -229,13 +231,13 @@ TABLES: dict[str, dict[str, Quantity]] = {}
 
 
 def table(name: str, rows: Mapping[str, Quantity]) -> dict[str, Quantity]:
-    """The table of this name, which is that of its module in this room: its entries know where they stand."""
+    """The table of this name, which is that of its module in this package: its entries know their place."""
     TABLES[name] = {key: replace(row, table=name, name=key) for key, row in rows.items()}
     return TABLES[name]
 
 
 def _looked_up(table: str, name: str, bound: tuple[Any, ...]) -> Quantity:
-    """An entry in another process."""
+    """An entry, looked up in another process."""
     import_module(f"dalembert.quantities.{table}")
     return TABLES[table][name].of(*bound)
 
@@ -282,7 +284,7 @@ def trace(
 def taken(
     mechanism: AnyMechanism, entry: Quantity, formulation: str | None = None, options: tuple[str, ...] = ()
 ) -> tuple[str, Graph]:
-    """The formulation that is taken, the lightest unless one is named, and its graph."""
+    """The formulation that is used, by default the cheapest, and its graph."""
     return _traced(mechanism, entry, entry.chosen(formulation, mechanism, options), options)
 
 
@@ -302,7 +304,7 @@ def acts_of(mechanism: AnyMechanism, entry: Quantity) -> list[tuple[Graph, Signa
 
 
 def _traced(mechanism: AnyMechanism, entry: Quantity, formulation: str, options: tuple[str, ...]) -> tuple[str, Graph]:
-    """The formulation that is taken, and its graph."""
+    """The formulation that is used, and its graph."""
     if formulation == CHEAPEST:
         from dalembert.graph.count import count
         from dalembert.symbols.harmonics import ClosedFormTooLarge
@@ -322,15 +324,15 @@ def _traced(mechanism: AnyMechanism, entry: Quantity, formulation: str, options:
 
     try:
         return formulation, taped(arrays, equations, entry.condensed)
-    except ZeroDivisionError:  # while constants are folded
+    except ZeroDivisionError:  # during constant folding
         raise SingularInertiaError(
-            f"{entry.name} does not exist for this mechanism, which has no B⁻¹: every joint must move something that resists it"
+            f"{entry.name} does not exist for this mechanism, which has no B⁻¹: every joint must move some inertia"
         ) from None
 
 
 @dataclass(frozen=True)
 class Price:
-    """What a quantity costs: ``written`` as the formulas stand, ``compiled`` after simplification."""
+    """The cost of a quantity: ``written`` for the printed formulas, ``compiled`` after simplification."""
 
     written: Operations
     compiled: Operations
@@ -339,7 +341,7 @@ class Price:
 def price(
     mechanism: AnyMechanism, entry: Quantity, formulation: str | None = None, options: tuple[str, ...] = ()
 ) -> Price:
-    """Count a quantity's operations both ways."""
+    """The operations of a quantity, written and compiled."""
     from dalembert.graph.count import count
 
     chosen = entry.chosen(formulation, mechanism, options)
@@ -349,7 +351,7 @@ def price(
 
 
 def written(mechanism: AnyMechanism, entry: Quantity, formulation: str, options: tuple[str, ...] = ()) -> Operations:
-    """The operations of the formulas as they stand, nothing shared and nothing simplified."""
+    """The operations of the printed formulas, without sharing and simplification."""
     from dalembert.graph.count import Tally
 
     tally = Tally()
@@ -364,20 +366,20 @@ def run_on(
     scalar: Callable[[], Any],
     options: tuple[str, ...] = (),
 ) -> None:
-    """Run a quantity's formulas as they stand on scalars of any kind."""
+    """Run a quantity's printed formulas on scalars of any kind."""
     shapes = signature(mechanism, entry, options).inputs
     arrays = {name: [scalar() for _ in range(prod(shape))] for name, shape in shapes}
     entry.values(mechanism, formulation, arrays)
 
 
 def identity(mechanism: AnyMechanism) -> str:
-    """What the kernels of a mechanism are kept by: its numbers, and the laws of its terms, which may be a user's own."""
+    """The key under which the kernels of a mechanism are stored: its numbers, and the laws of its terms, including a user's."""
     laws = [_law(term) for body in mechanism.tree.bodies for term in body.further]
     return "".join([repr(mechanism), *laws])
 
 
 def _law(term: Term) -> str:
-    """All that a term computes, as a tape."""
+    """Everything that a term computes, as a tape."""
     from dalembert.graph.tape import Graph
 
     graph = Graph()
@@ -395,9 +397,9 @@ def kernel(
     of: str = "",
     scalar: str = "double",
 ) -> np.ufunc:
-    """The compiled gufunc: from memory, from the cache on disk, or made now; a bar names the arm that it is ``of``.
+    """The compiled gufunc: from memory, from the cache on disk, or newly compiled; a progress bar names the arm ``of``.
 
-    It calculates in the ``scalar`` "double" or "float".
+    It computes in the ``scalar`` "double" or "float".
     """
     from dalembert.kernel.make import graph_kernel
 

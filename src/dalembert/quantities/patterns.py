@@ -1,4 +1,4 @@
-"""Where the matrices of a mechanism have numbers: entries that are 0 in every state are known before any state is."""
+"""Sparsity patterns of the matrices of a mechanism: entries that are 0 in every state are known in advance."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dalembert.coordinates.chain import AnyMechanism
 from dalembert.equations import regressor
 from dalembert.quantities.lighter import flat
 
-KEPT = 16  # mechanisms whose patterns are remembered
+KEPT = 16  # mechanisms whose patterns are cached
 
 
 def compact_regressor(mechanism: AnyMechanism, q: Values, qd: Values, qdd: Values) -> list[Scalar]:
@@ -21,7 +21,7 @@ def compact_regressor(mechanism: AnyMechanism, q: Values, qd: Values, qdd: Value
 
 @lru_cache(KEPT)
 def regressor_pattern(mechanism: AnyMechanism) -> tuple[tuple[int, int], ...]:
-    """(row, column) of every entry of Y that is not 0 on the tape, row after row."""
+    """(row, column) of every entry of Y that is not 0 on the tape, row by row."""
     from dalembert.graph.tape import Graph
     from dalembert.quantities.machine import sizes_of
 

@@ -1,11 +1,10 @@
-"""What a simulation's step is made of: programs over the equations, traced, compiled and cached.
+"""The steps of a simulation: programs over the equations, traced, compiled and cached.
 
-The pieces are in :mod:`dalembert.motion.stepping` and :mod:`dalembert.motion.control`; here
-is in which order they are called. A program runs as one compiled loop (:func:`rollout_kernel`), or
-piece by piece from Python (:func:`piece_kernels`) where a torque is a Python function, or where
-Newton's method closes the loops of the arm: pieces then take the joints of its whole tree from
-``place``, which Python is to provide, as it does the torque. Functions of the state that are wanted by
-themselves are in the table ``ROLLOUTS``.
+The pieces are in :mod:`dalembert.motion.stepping` and :mod:`dalembert.motion.control`; this module arranges them in
+order. A program runs as one compiled loop (:func:`rollout_kernel`), or piece by piece from Python
+(:func:`piece_kernels`) if a torque is a Python function, or if Newton's method closes the loops of the arm: the pieces
+then take the joints of its whole tree from ``place``, which Python provides, as it provides the torque. Functions of
+the state that are used on their own are in the table ``ROLLOUTS``.
 """
 
 from __future__ import annotations
@@ -43,8 +42,8 @@ LAWS: dict[str, Callable[..., list[Any]]] = {
     "passivity": control.passivity,
 }
 FOLLOWING = (*LAWS, "adaptive")  # the laws that follow a motion of the joints
-BASE = 9  # numbers in a motion of the base: [ω, ω̇, p̈]
-PARABOLA = (0.0, 0.5, 1.0)  # parts of a step at which a reference is given that is asked for anywhere within it
+BASE = 9  # entries of a motion of the base: [ω, ω̇, p̈]
+PARABOLA = (0.0, 0.5, 1.0)  # fractions of a step at which a reference is given that is needed anywhere within it
 
 
 def _energies(m: AnyMechanism, q: Values, qd: Values, parameters: Values) -> Any:
@@ -80,22 +79,22 @@ ROLLOUTS = table("rollouts", {
 
 @dataclass(frozen=True)
 class Plan:
-    """Which program: everything that changes the code, nothing that is data.
+    """The choice of a program: everything that changes the code, nothing that is data.
 
     method      of ``METHODS``, one with fixed steps
     law         "none", "given" (an array), one of ``FOLLOWING``, "tip" (of ``tip``), or "host" (a Python function)
     friction    whether the arm's friction acts
-    stops       (lower, upper) of every joint, to bump into; () for none
-    restitution whether a coefficient of restitution is given; stops are plastic otherwise
+    stops       (lower, upper) position of the end stops of every joint; () for none
+    restitution whether a coefficient of restitution is given; impacts are plastic otherwise
     tip_wrench  whether one is given; with "host" it is part of the torque
     parameters  whether the dynamic parameters are inputs
     tip         the law of the tip, with its numbers
-    base_motion "" where the base stands still, "held" where its motion is constant over each step, "sampled" where it is
-                a function of time
+    base_motion "" for a fixed base, "held" if its motion is constant over each step, "sampled" if it is a function of
+                time
     twofold     whether torques from Python come as τ − Jᵀ h_e followed by τ, for friction that depends on the load
-    model       the mechanism that the law knows; that which is simulated unless given
+    model       the mechanism that the law assumes; by default the simulated one
     columns     of the regressor, whose parameters the law "adaptive" learns
-    effort      the most that the drive of each joint gives of what a law asks for; () for as much as is asked
+    effort      the largest torque of each joint's drive; () for no limit
     """
 
     method: str = "rk4"
@@ -120,9 +119,9 @@ Piece = Callable[..., Sequence[Sequence[Any]]]
 class Rollout:
     """A program and the pieces it calls, each a function of lists of scalars.
 
-    references  slots of the reference, and after which part of the step each has it
+    references  slots of the reference, and the fraction of the step at which each is evaluated
     bases       the same for a motion of the base that is a function of time
-    torques     functions that Python is to provide, and after which part of the step they are called
+    torques     functions that Python provides, and the fraction of the step at which they are called
     """
 
     program: Program
@@ -132,24 +131,24 @@ class Rollout:
     torques: Mapping[str, float]
 
     def calls(self) -> dict[str, Call]:
-        """For each piece one of its calls; the others have slots of the same sizes."""
+        """One call of each piece; its other calls have slots of the same sizes."""
         return {call.function: call for call in self.program.calls if call.function in self.pieces}
 
 
 def _acting(mechanism: AnyMechanism, plan: Plan) -> AnyMechanism:
-    """The mechanism with the friction that the plan leaves it."""
+    """The mechanism with the friction that the plan includes."""
     return mechanism if plan.friction else stepping.smooth(mechanism, viscous=False)
 
 
 def setting_of(mechanism: AnyMechanism, plan: Plan) -> Setting:
-    """What a plan simulates; parameters that are not known yet may make every passive joint rub."""
+    """The setting that a plan simulates; with parameters as inputs, every passive joint may have friction."""
     passive = [(p, body) for p, body in enumerate(mechanism.tree.bodies) if p not in mechanism.actuated]
     rubs = (p for p, body in passive if plan.friction and (plan.parameters or stepping.has_dry_friction(body)))
     return Setting(_acting(mechanism, plan), plan.stops or ((-inf, inf),) * mechanism.n, tuple(rubs))
 
 
 def _has_events(setting: Setting, plan: Plan) -> bool:
-    """Whether anything can stick or hit a stop."""
+    """Whether any joint can stick or hit a stop."""
     return setting.has_events or (plan.parameters and plan.friction)
 
 
@@ -174,15 +173,15 @@ def _state(stage: int) -> tuple[str, str]:
 
 
 def _learned(stage: int) -> str:
-    """The slot of what a law has learnt at a stage."""
+    """The slot of the parameters learned by a law at a stage."""
     return f"learned{stage}" if stage > 1 else "learned"
 
 
 class _Draft:
-    """A program being written: its calls so far, and what is given besides the state.
+    """A program under construction: its calls so far, and its inputs other than the state.
 
-    instants  of the stages, in parts of the step, each once; "_0", "_1", … in the names of slots are their numbers
-    sampled   whether the reference is asked for anywhere within a step
+    instants  of the stages, as fractions of the step, each once; "_0", "_1", … in the names of slots are their numbers
+    sampled   whether the reference is needed anywhere within a step
     """
 
     def __init__(self, setting: Setting, plan: Plan, instants: tuple[float, ...], sampled: bool = False) -> None:
@@ -239,7 +238,7 @@ class _Draft:
 
     @property
     def known(self) -> AnyMechanism:
-        """The mechanism that the law knows: not the parameters that it meets."""
+        """The mechanism that the law assumes: without the parameters that are inputs."""
         return self.setting.mechanism if self.plan.model is None else _acting(self.plan.model, self.plan)
 
     def _add(self, name: str, size: int, kind: list[str]) -> None:
@@ -255,12 +254,12 @@ class _Draft:
         again: str | None = None,
         carry: str = "",
     ) -> None:
-        """One more call; slots are words, and "new>old" is carried over when it is repeated."""
+        """Add a call; slots are words, and "new>old" is carried over when the call is repeated."""
         carried = tuple((new, old) for new, _, old in (pair.partition(">") for pair in carry.split()))
         self.calls.append(Call(function, tuple(inputs.split()), tuple(outputs.split()), when, again, carried))
 
     def place(self, q: str) -> str:
-        """The slot that equations take a position from: q, or all joints of the tree, which are found before."""
+        """The slot from which equations take a position: q, or all joints of the tree, which are computed first."""
         if not self.setting.mechanism.by_newton:
             return q
         self.sizes["tree_" + q] = self.setting.mechanism.tree.n
@@ -268,7 +267,7 @@ class _Draft:
         return "tree_" + q
 
     def guard(self, x: str, qd: str, h: str) -> str:
-        """The slot that is not a number where a closed chain comes near a singular pose, and the call for it."""
+        """The slot that becomes NaN if a closed chain approaches a singular pose, and the call that sets it."""
         clearances = clearance_count(self.setting.mechanism)
         if not clearances:
             return ""
@@ -278,10 +277,10 @@ class _Draft:
         return "unsafe"
 
     def torque(self, stage: int, part: float, x: str, times: str, when: str | None = None) -> None:
-        """The call for the torque of a stage after this part of the step: of a Python function, or of a law that learns.
+        """Add the call for the torque of a stage at this fraction of the step: of a Python function, or of an adaptive law.
 
-        x      the slot that equations take the position from
-        times  the slots of instants that a Python function is told besides the state
+        x      the slot from which equations take the position
+        times  the slots of instants that a Python function receives in addition to the state
         """
         k, (q, qd) = self.instants.index(part), _state(stage)
         if self.plan.law == "host":
@@ -291,7 +290,7 @@ class _Draft:
             self.call("adapt", f"{x} {qd} {given}", f"tau rate{stage}", when)
 
     def load(self, part: float) -> str:
-        """The slots that torque and contact after this part of the step are made from."""
+        """The slots from which torque and contact at this fraction of the step are computed."""
         k = self.instants.index(part)
         reference = f"{self.followed}_{k}"
         law = {"none": "", "given": "tau", "adaptive": "tau", "host": f"tau_{k}", "tip": reference}
@@ -308,7 +307,7 @@ class _Draft:
         return piece
 
     def take(self, values: Sequence[Any], q: Any, qd: Any) -> tuple[Any, ...]:
-        """(setting, q, q̇, τ, h_e, base) from what is in the slots of :meth:`load`."""
+        """(setting, q, q̇, τ, h_e, base) from the contents of the slots of :meth:`load`."""
         rest = list(values)
         setting = self.with_parameters(rest.pop()) if self.plan.parameters else self.setting
         base = BaseMotion.of(rest.pop()) if self.plan.base_motion else None
@@ -321,7 +320,7 @@ class _Draft:
             tau = LAWS[self.plan.law](self.known, q, qd, *rest)
         else:
             (tau,) = rest
-        if self.plan.effort and self.plan.law not in ("none", "given", "host"):  # these come limited
+        if self.plan.effort and self.plan.law not in ("none", "given", "host"):  # these are already limited
             tau = control.limited(tau, self.plan.effort)
         return setting, q, qd, tau, h_e, base
 
@@ -331,7 +330,7 @@ class _Draft:
         return replace(self.setting, mechanism=_acting(mechanism, self.plan))
 
     def stage(self, tableau: Tableau, k: int, h: str) -> None:
-        """The state of stage k from those before it, the first being 1; what differs only in its stage is one piece."""
+        """Add the state of stage k from the previous ones, counted from 1; calls that differ only in the stage share a piece."""
         used = {j: weight for j, weight in enumerate(tableau.a[k - 1], 1) if weight}
         rows = list(dict.fromkeys(tuple(filter(None, row)) for row in tableau.a[1:]))
         name = f"advance{rows.index(tuple(used.values()))}"
@@ -343,7 +342,7 @@ class _Draft:
             self.call(name, f"learned {_each(['rate'], used)} {h}", _learned(k))
 
     def combine(self, tableau: Tableau, h: str, unsafe: str) -> None:
-        """The state at the end of the step, as that of one more stage."""
+        """Add the state at the end of the step, as that of one more stage."""
         end = len(tableau.b) + 1
         self.pieces["combine"] = stepping.combine(tableau.b)
         self.call(
@@ -359,7 +358,7 @@ class _Draft:
     def finished(
         self, slots: dict[str, int], state: dict[str, str], inner: dict[str, str], again: str | None = None
     ) -> Rollout:
-        """The program, with the sizes of slots that are words; state and inner slots with what is carried over into them."""
+        """The program, with the sizes of slots that are words, and state and inner slots with what is carried over into them."""
         sizes = {slot: size for words, size in slots.items() for slot in words.split()}
         if self.learns:
             state = {**state, "learned": self.learned}
@@ -390,7 +389,7 @@ def _smooth(setting: Setting, plan: Plan, tableau: Tableau) -> Rollout:
         draft.torque(k, part, x, "t h")
         draft.call("accelerate", f"{x} {v} {draft.load(part)}", f"a{k}")
     draft.combine(tableau, "h", unsafe)
-    # of many joints, what is linear in their number
+    # for many joints, the formulation that is linear in their number
     long = n > 8 and setting.mechanism.identity and not plan.parameters and not setting.mechanism.omitted
     draft.pieces["accelerate"] = draft.loaded(_articulated if long else lambda *values: (stepping.accelerate(*values),))
     slots = {f"q qd {_each('qv', range(2, end + 1))} {_each('a', range(1, end))}": n}
@@ -407,15 +406,15 @@ def _eventful(setting: Setting, plan: Plan, tableau: Tableau) -> Rollout:
     end, pushed = f"q{last + 1} v{last + 1} a{last}", f"push{last}"
 
     def rubs(slots: str) -> str:
-        """Slots that are there only where passive joints rub."""
+        """Slots that exist only if passive joints have friction."""
         return slots if setting.rubs else ""
 
     def varies(slots: str) -> str:
-        """Slots of static levels, which are there only where these depend on the state."""
+        """Slots of static levels, which exist only if these depend on the state."""
         return slots if setting.varies else ""
 
     def of(function: Callable[..., Any], instants: int = 1) -> Piece:
-        """A function of the setting, whose last slots may be static levels at so many instants, and the parameters."""
+        """A function of the setting, whose last slots may be static levels at this many instants, and the parameters."""
 
         def piece(*values: Any) -> Any:
             here = setting
@@ -435,7 +434,7 @@ def _eventful(setting: Setting, plan: Plan, tableau: Tableau) -> Rollout:
         return contact.strike(s, 0.0, *values)
 
     def equations(k: int, when: str | None = None) -> None:
-        """The calls that say B, r (and Γ_p, Γ̇_p q̇, and static levels) of a stage."""
+        """Add the calls that compute B, r (and Γ_p, Γ̇_p q̇, and static levels) of a stage."""
         q, qd = _state(k)
         part = tableau.c[k - 1]
         x = draft.place(q) if when is None else position
@@ -532,7 +531,7 @@ def _eventful(setting: Setting, plan: Plan, tableau: Tableau) -> Rollout:
 
 
 def _finish(q: Any, v1: Any, p: Any, p1: Any, again: Any, h: Any, *unsafe: Any) -> Any:
-    """(q, p) of the next step once v has settled; spoilt near a singular pose of a closed chain."""
+    """(q, p) of the next step once v has converged; NaN near a singular pose of a closed chain."""
     moved = [select(again[0], x, x + h[0] * y) for x, y in zip(q, v1, strict=True)]
     for spoilt in unsafe:
         moved = [x + spoilt[0] for x in moved]
@@ -540,7 +539,7 @@ def _finish(q: Any, v1: Any, p: Any, p1: Any, again: Any, h: Any, *unsafe: Any) 
 
 
 def _settle(again: Any, settled: Any) -> Any:
-    """A state that has settled waits for its neighbours: (must it wait, has it settled, is it at work)."""
+    """A state that has converged waits for the others of the batch: (must it wait, has it converged, is it active)."""
     ready, before = stepping.no(again[0]), settled[0]
     return [stepping.either(before, again[0])], [stepping.either(before, ready)], [select(before, 0.0, again[0])]
 
@@ -590,9 +589,9 @@ def _signature(call: Call, sizes: Mapping[str, int]) -> Signature:
 
 
 def rollout_kernel(mechanism: AnyMechanism, plan: Plan) -> np.ufunc:
-    """The whole rollout as one gufunc; :meth:`Program.signature` says what it takes.
+    """The whole rollout as one gufunc; :meth:`Program.signature` lists its arguments.
 
-    ``out=`` must be given: how often the state is recorded is told by its shape.
+    ``out=`` must be given: its shape determines how often the state is recorded.
     """
     from dalembert.emit.rollout import rollout_ir
     from dalembert.kernel.compile import target
@@ -606,7 +605,7 @@ def rollout_kernel(mechanism: AnyMechanism, plan: Plan) -> np.ufunc:
         def ir() -> list[str]:
             return rollout_ir(program, _graphs(whole), target().form())
 
-        doc = f"Many steps from {', '.join(program.state)}: all in one loop."
+        doc = f"Many steps from {', '.join(program.state)} in one loop."
         return gufunc(
             code_of(key, ir, f"the simulation of {mechanism.n} joints"),
             program.signature(), len(program.inputs), len(program.state), "rollout", doc,
@@ -631,13 +630,13 @@ def device_rollout(mechanism: AnyMechanism, plan: Plan, scalar: str) -> DeviceRo
 
 
 def _identity(mechanism: AnyMechanism, plan: Plan) -> tuple[str, ...]:
-    """What the kernels of a plan are kept by."""
+    """The key under which the kernels of a plan are stored."""
     model = () if plan.model is None else (identity(plan.model),)
     return identity(mechanism), repr(plan), *model
 
 
 def _as_far_as_it_matters(mechanism: AnyMechanism, plan: Plan, name: str) -> Plan:
-    """The plan as a piece knows it, so that pieces are compiled once for all plans that they cannot tell apart."""
+    """The plan reduced to what affects a piece, so that a piece is compiled once for all plans that do not change it."""
     bare = replace(plan, stops=(), restitution=False)
     at_stops = name in ("touch", "strike", "pivot", "watch", "aim", "finish")
     if not at_stops and _has_events(setting_of(mechanism, bare), bare):
@@ -645,7 +644,7 @@ def _as_far_as_it_matters(mechanism: AnyMechanism, plan: Plan, name: str) -> Pla
     if name != "strike":
         plan = replace(plan, restitution=False)
     if name in ("load", "accelerate") or (name == "solve" and METHODS[plan.method].tableau is None):
-        # a torque is a torque, and a motion of the base one, wherever it comes from
+        # neither a torque nor a motion of the base depends on its origin
         plan = replace(plan, base_motion="held") if plan.base_motion else plan
         return replace(plan, law="given", model=None, columns=()) if plan.law in ("host", "adaptive") else plan
     if name.startswith(("sample", "adapt", "learn")):

@@ -1,4 +1,4 @@
-"""A kernel on arrays of NumPy that are checked: loops are closed first where they must be, and mistakes are named."""
+"""Running a kernel on checked NumPy arrays: loops are closed first if necessary, and errors are explained."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dalembert.kernel.batches import run
 
 Array = NDArray[np.floating[Any]]
 
-REACTIONS = ("loop_wrenches", "joint_wrenches", "recursion")  # undetermined where a loop is singular, even a linear one
+REACTIONS = ("loop_wrenches", "joint_wrenches", "recursion")  # undetermined if a loop is singular, even a linear one
 STATE = ("q", "qd", "qdd", "tau")
 
 
@@ -33,11 +33,11 @@ def run_placed(
     out: Array | tuple[Array, ...] | None = None,
     threads: int | None = None,
 ) -> Any:
-    """What a kernel gives where loops must be closed first, or cannot be: an error that names the loop and the state."""
+    """The result of a kernel for which loops must be closed first, or an error that names the loop and the state."""
     if "q" not in arrays:
         return run_named(ufunc, quantity, arrays, out, threads)
     q = np.asarray(arrays["q"], DOUBLE)
-    if placing.mechanism.by_newton:  # one float64 among the inputs is no reason to round the tree's joints
+    if placing.mechanism.by_newton:  # one float64 among the inputs is no reason to round the joints of the tree
         dtype = np.result_type(*(a for name, a in arrays.items() if name in STATE))
         arrays = {**arrays, "q": placing.by_newton(q, None).astype(dtype, copy=False)}
     with np.errstate(invalid="ignore", divide="ignore"):  # explained below
@@ -53,7 +53,7 @@ def run_named(
     out: Array | tuple[Array, ...] | None = None,
     threads: int | None = None,
 ) -> Any:
-    """What a kernel gives, or an error with the names and shapes of its arrays."""
+    """The result of a kernel, or an error with the names and shapes of its arrays."""
     try:
         return run(ufunc, list(arrays.values()), out, threads)
     except (TypeError, ValueError) as problem:

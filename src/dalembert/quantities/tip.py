@@ -1,8 +1,8 @@
-"""What can be asked of an arm in operational space, in one table.
+"""The quantities of an arm in operational space, in one table.
 
-The entries depend on which rows of the tip's pose are looked at: ``TIP[name].of(space)``, of whose rows there are m.
-Every quantity that inverts something also says whether it could: by the pivots of the factorisation, and by the
-measure of the representation.
+The entries depend on the selected rows of the tip's pose: ``TIP[name].of(space)``, which has m rows. Every quantity
+that inverts a matrix also reports whether it could: by the pivots of the factorisation, and by the measure of the
+representation.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dalembert.quantities.machine import Equations, Quantity, table
 
 
 def _trusted(function: Equations) -> Equations:
-    """From a function that gives (value, model): the value, and how far it can be trusted."""
+    """From a function that returns (value, model): the value, and the measures of its reliability."""
 
     def run(*arrays: Any) -> list[Any]:
         value, model = function(*arrays)
@@ -91,7 +91,7 @@ TIP = table("tip", {
         "q, qd, reference(3m), tip_wrench, row_gains, joint_gains, soft -> tau(n)" + TRUST,
         "τ of the controller of the tip", _trusted(control.tip_torque),
     ),
-    "wall_wrench": _row("q, qd, surface -> h_e(6)", "what the tip exerts on a wall", control.wall_wrench),
+    "wall_wrench": _row("q, qd, surface -> h_e(6)", "the wrench that the tip exerts on a wall", control.wall_wrench),
     "resolved_acceleration": _row(
         "q, qd, xdd, qdd0, soft -> qdd(n)" + TRUST, "q̈ = J_A⁺(ẍ_e − J̇_A q̇) + (1 − J_A⁺ J_A) q̈_0",
         s.resolved_acceleration,

@@ -1,4 +1,4 @@
-"""Reports: what a motion asks of an arm, as figures and as one page for a colleague.
+"""Reports: the requirements of a motion on an arm, as figures and as a single page.
 
 import dalembert as da
 from dalembert.report import figures

@@ -1,6 +1,6 @@
-"""The moving arm as a file: ``.gif``, ``.mp4``, or ``.html`` with a small player that needs no network.
+"""Animations of a moving arm as a file: ``.gif``, ``.mp4``, or ``.html`` with a small player that needs no network.
 
-The instants of the pictures are evenly spread over the motion, so that it plays in real time, or ``speed`` times as fast.
+The frames are evenly spaced over the motion, which plays in real time, or ``speed`` times as fast.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ from dalembert.simulation.simulate import Run
 from dalembert.trajectory.trajectory import Trajectory
 
 Array = NDArray[np.floating[Any]]
-MOST = 5_000  # pictures of a film
-FINER = 8  # points of the tip's path to each picture
-SIZE, DPI = (6.0, 5.0), 100  # inches, and pixels to each: even numbers of pixels, as video needs them
+MOST = 5_000  # largest number of frames
+FINER = 8  # points of the tip's path per frame
+SIZE, DPI = (6.0, 5.0), 100  # inches, and pixels per inch: video needs even numbers of pixels
 
 
 @brief
 @dataclass(frozen=True)
 class Film:
-    """An arm at the instants t (N,) of its motion: ``poses``, how long each is shown (s), and where its tip goes.
+    """An arm at the times t (N,) of its motion: ``poses``, the duration of each frame (s), and the path of the tip.
 
-    tips  (FINER (N − 1) + 1, 3) the tip, at instants between those of the pictures too
+    tips  (FINER (N − 1) + 1, 3) the positions of the tip, also at times between the frames
     """
 
     arm: Arm
@@ -58,12 +58,12 @@ class Film:
 
     @property
     def size(self) -> float:
-        """How large the arm is, wherever it goes (m)."""
+        """The extent of the arm over the whole motion (m)."""
         return size_of(self.arm, self.poses)
 
     @property
     def view(self) -> View:
-        """From where it is seen: square on if it stays in a plane, else from a corner."""
+        """The view: perpendicular to the plane if the arm stays in one, otherwise from a corner."""
         picked = np.unique(np.linspace(0, len(self.poses) - 1, 12).astype(int))
         return views_of(self.arm, [self.poses[k] for k in picked])[0]
 
@@ -94,12 +94,10 @@ def _between(t: Array, instants: Array, q: Array) -> Array:
 
 
 def check_animation(path: str | os.PathLike[str], *, overwrite: bool) -> str:
-    """The kind of file; or a sentence, before any work, that says why it could not be written."""
+    """The kind of file; an error, before any computation, if it cannot be written."""
     kind = Path(path).suffix.lower()
     if kind not in WRITERS:
-        raise DalembertError(
-            f"{path}: a film is written as {', '.join(WRITERS)}, not as '{kind}'; end the name with one of them"
-        )
+        raise DalembertError(f"{path}: an animation cannot be written as '{kind}'; use one of {', '.join(WRITERS)}")
     if kind == ".mp4":
         _ffmpeg(path)
     if kind != ".html":
@@ -118,16 +116,18 @@ def animate(
     fps: float,
     overwrite: bool,
 ) -> None:
-    """Write the film of q(t), t from 0 to its last instant."""
+    """Write the animation of q(t), with t from 0 to its last value."""
     kind = check_animation(path, overwrite=overwrite)
     if not (np.isfinite(speed) and speed > 0):
-        raise DalembertError(f"speed is {speed!r}; it must be above 0: 1 is real time, 0.5 half as fast")
+        raise DalembertError(f"speed is {speed!r}; it must be above 0: 1 is real time, 0.5 is half as fast")
     if not (np.isfinite(fps) and 1 <= fps <= 60):
-        raise DalembertError(f"fps is {fps!r}; it must be from 1 to 60 pictures a second")
-    each = round(100 / fps) / 100 if kind == ".gif" else 1 / fps  # a GIF counts hundredths of a second
+        raise DalembertError(f"fps is {fps!r}; it must be from 1 to 60 frames per second")
+    each = round(100 / fps) / 100 if kind == ".gif" else 1 / fps  # the resolution of a GIF is a hundredth of a second
     count = max(int(np.ceil(float(t[-1]) / (speed * each) - 1e-9)) + 1, 2)
     if count > MOST:
-        raise DalembertError(f"{path}: {count:,} pictures are too many, {MOST:,} at most; raise speed= or lower fps=")
+        raise DalembertError(
+            f"{path}: the animation would have {count:,} frames, and at most {MOST:,} are allowed; raise speed= or lower fps="
+        )
     instants = np.minimum(np.arange(count) * speed * each, t[-1])
     with Bar(f"drawing {os.path.basename(path)}") as bar:
         finer = np.interp(np.arange(FINER * (count - 1) + 1) / FINER, np.arange(count), instants)
@@ -136,11 +136,11 @@ def animate(
             WRITERS[kind](film, file, bar)
 
 
-# -- pictures ------------------------------------------------------------------------------------
+# -- frames ------------------------------------------------------------------------------------
 
 
 def pictures(film: Film, progress: Callable[[float], None]) -> Iterator[NDArray[np.uint8]]:
-    """Every picture as (height, width, 3) bytes; what stands still is drawn once."""
+    """Every frame as (height, width, 3) bytes; the static parts are drawn only once."""
     with extra("plot", "a film"):
         import matplotlib
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -156,7 +156,7 @@ def pictures(film: Film, progress: Callable[[float], None]) -> Iterator[NDArray[
         figures.draw_surroundings(axes, arm, view, triad=0.16 * size, base_size=0, margin=0)
         middle = (everything.min(axis=0) + everything.max(axis=0)) / 2
         room = np.array(SIZE) * axes.get_position().size
-        axes.set_aspect("auto")  # the limits make both scales the same
+        axes.set_aspect("auto")  # the limits make both scales equal
         half = room * float(((np.ptp(everything, axis=0) / 2 + 0.16 * size) / room).max())
         axes.set(xlim=(middle[0] - half[0], middle[0] + half[0]), ylim=(middle[1] - half[1], middle[1] + half[1]))
         axes.set_title(literal(arm.name))
@@ -181,7 +181,7 @@ def pictures(film: Film, progress: Callable[[float], None]) -> Iterator[NDArray[
 
 
 def write_gif(film: Film, file: Any, progress: Callable[[float], None]) -> None:
-    """All pictures with one palette, for as long as each is shown; it plays again and again."""
+    """All frames with a common palette and duration, played in an endless loop."""
     with extra("plot", "a GIF"):
         from PIL import Image
 
@@ -194,7 +194,7 @@ def write_gif(film: Film, file: Any, progress: Callable[[float], None]) -> None:
 
 
 def _ffmpeg(path: str | os.PathLike[str]) -> str:
-    """The program that makes videos: of the package imageio-ffmpeg, or of this machine."""
+    """The ffmpeg program: that of the package imageio-ffmpeg, or of this machine."""
     if installed := shutil.which("ffmpeg"):
         return installed
     with extra("video", f"{path}: a video"):
@@ -204,7 +204,7 @@ def _ffmpeg(path: str | os.PathLike[str]) -> str:
 
 
 def write_mp4(film: Film, file: Any, progress: Callable[[float], None]) -> None:
-    """H.264 as browsers and slides play it. ffmpeg must be able to go back in its file, so that it has one of its own."""
+    """H.264 video for browsers and slides. ffmpeg needs a seekable output, so it writes to a temporary file."""
     width, height = (round(DPI * inches) for inches in SIZE)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "film.mp4"
@@ -220,7 +220,7 @@ def write_mp4(film: Film, file: Any, progress: Callable[[float], None]) -> None:
                 for picture in pictures(film, progress):
                     process.stdin.write(picture.tobytes())
                 process.stdin.close()
-            except BrokenPipeError:  # ffmpeg has given up, and says why
+            except BrokenPipeError:  # ffmpeg has stopped, and reports why
                 pass
             finally:
                 if process.poll() is None and not process.stdin.closed:
@@ -240,7 +240,7 @@ def write_mp4(film: Film, file: Any, progress: Callable[[float], None]) -> None:
 
 
 def write_html(film: Film, file: Any, progress: Callable[[float], None]) -> None:
-    """One page: the strokes' ends over time as whole numbers, each less the one before, and a script that draws them."""
+    """One page: the ends of the strokes over time as differences of integers, and a script that draws them."""
     size, view = film.size, film.view
     frames = []
     for k, pose in enumerate(film.poses):

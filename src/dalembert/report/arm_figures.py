@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Array = NDArray[np.floating[Any]]
-GHOSTS = 7  # configurations that are drawn of a motion
-MOST = 24  # of those that are given
+GHOSTS = 7  # configurations drawn along a motion
+MOST = 24  # largest number of given configurations
 PATH = 400  # points of the tip's path
 TIP, SHEET = figures.INK, "#dfe4e9"
 
 
 def resting(arm: Arm) -> Array:
-    """The configuration in which an arm is shown unless one is given: its home, moved within the joints' limits."""
+    """The configuration in which an arm is shown by default: its home, moved within the joint limits."""
     if arm.loops:
         return arm.home
     limits = [joint.limits for joint in arm.robot.moving_joints]
@@ -38,14 +38,14 @@ def resting(arm: Arm) -> Array:
 
 
 def configurations(arm: Arm, q: Any) -> tuple[Array, Array | None]:
-    """The configurations (N, n) that are drawn, the last one in full, and the points (M, 3) of the tip's path, if any."""
+    """The configurations (N, n) to be drawn, the last one in full, and the points (M, 3) of the tip's path, if any."""
     if q is None:
         return resting(arm)[None], None
     if hasattr(q, "t") and hasattr(q, "q"):
         motion = arm.checked("q", q.q)
         if motion.ndim != 2:
             raise DalembertError(
-                f"the motion's q has shape {motion.shape}: a picture shows one motion, (N, {arm.n}); choose one, as in run.q[0]"
+                f"the motion's q has shape {motion.shape}, but a picture shows one motion, (N, {arm.n}); choose one, as in run.q[0]"
             )
         picked = np.interp(np.linspace(q.t[0], q.t[-1], GHOSTS), q.t, np.arange(len(q.t))).round().astype(int)
         along = np.unique(np.linspace(0, len(motion) - 1, PATH).round().astype(int))
@@ -76,7 +76,7 @@ def arm_figure(arm: Arm, q: ArrayLike | Any | None = None) -> Figure:
 
 
 def draw(axes: Axes, arm: Arm, poses: list[Pose], view: View, path: Array | None) -> None:
-    """The last pose in full, those before it as ghosts, the tip's path, the plate at the base, and gravity."""
+    """The last pose in full, earlier ones as ghosts, the tip's path, the plate at the base, and gravity."""
     size = size_of(arm, poses)
     draw_plate(axes, plate(arm, size) @ view.matrix.T)
     for k, pose in enumerate(poses[:-1]):
@@ -91,16 +91,16 @@ def draw(axes: Axes, arm: Arm, poses: list[Pose], view: View, path: Array | None
 
 
 def draw_plate(axes: Axes, edge: Array) -> None:
-    """The disc that the base stands on, seen from anywhere: at least a line."""
+    """The disc under the base, at least a line from any direction."""
     axes.fill(*edge.T, facecolor=SHEET, edgecolor=figures.SOFT, lw=1.6, joinstyle="round", zorder=1)
 
 
 def draw_strokes(axes: Axes, drawn: list[Stroke], view: View) -> None:
-    """The strokes one over the other, each with a light edge."""
+    """The strokes in painting order, each with a light outline."""
     for k, stroke in enumerate(drawn):
         x, y = view.matrix @ stroke.ends.T
         look: dict[str, Any] = {"solid_capstyle": "round" if stroke.round else "butt", "zorder": 3 + k / len(drawn)}
-        if np.hypot(x[1] - x[0], y[1] - y[0]) <= 1e-3 * np.linalg.norm(stroke.ends[1] - stroke.ends[0]):  # seen end on
+        if np.hypot(x[1] - x[0], y[1] - y[0]) <= 1e-3 * np.linalg.norm(stroke.ends[1] - stroke.ends[0]):  # end on
             look |= {"marker": "o" if stroke.round else "s", "ms": 1.25 * stroke.width, "mew": 1.2, "mec": "white"}
             axes.plot(x[:1], y[:1], color=stroke.colour, **look)
             continue
@@ -110,7 +110,7 @@ def draw_strokes(axes: Axes, drawn: list[Stroke], view: View) -> None:
 
 
 def label_tip(axes: Axes, pose: Pose, view: View, size: float) -> None:
-    """Letters at the tip's axes, where these can be told apart."""
+    """Letters at the tip's axes, if these can be distinguished."""
     for letter, colour, way in zip("xyz", figures.AXES, pose.tip_axes.T, strict=True):
         end = view.matrix @ way
         if np.hypot(*end) > 0.35:

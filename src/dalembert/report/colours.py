@@ -1,4 +1,4 @@
-"""Colours: one for each joint however many there are, and what each becomes on a dark page."""
+"""Colours: one per joint for any number of joints, and their counterparts on a dark page."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ Array = NDArray[np.floating[Any]]
 
 INK, SOFT, RED = "#1c2733", "#8b97a3", "#b3261e"
 JOINTS = ("#1f5fa8", "#d1702a", "#3d8f5a", "#8a58a5", "#b0413e", "#3b9ba3", "#8c6d31", "#d4679b", "#5b6770", "#7a9a01")
-GREY = 0.035  # chroma in Oklab up to which a colour is a shade of the page, not a meaning
-LIGHTNESS, CHROMA, HUES = (0.42, 0.52, 0.62, 0.72), (0.09, 0.15, 0.2), 36  # among which further joints choose
+GREY = 0.035  # chroma in Oklab up to which a colour counts as a neutral shade
+LIGHTNESS, CHROMA, HUES = (0.42, 0.52, 0.62, 0.72), (0.09, 0.15, 0.2), 36  # the grid of colours for further joints
 
 # sRGB to the cone responses of Oklab (Ottosson, 2020), and these to lightness, green-red and blue-yellow
 _CONES = np.array([
@@ -29,7 +29,7 @@ _LAB = np.array([
 
 
 def oklab(colour: str) -> Array:
-    """Lightness (0 to 1), green–red and blue–yellow (3,) of a colour ``#rrggbb``; distances are those that are seen.
+    """Lightness (0 to 1), green–red and blue–yellow (3,) of a colour ``#rrggbb``; distances are perceptually uniform.
 
     >>> oklab("#ffffff").round(3).tolist()
     [1.0, 0.0, 0.0]
@@ -40,12 +40,12 @@ def oklab(colour: str) -> Array:
 
 
 def _linear(lab: Array) -> Array:
-    """The linear sRGB of a colour, beyond 0 to 1 where no screen shows it."""
+    """The linear sRGB of a colour, outside 0 to 1 if a screen cannot show it."""
     return np.asarray(np.linalg.solve(_CONES, np.linalg.solve(_LAB, lab) ** 3))
 
 
 def _hex(lab: Array) -> str:
-    """``#rrggbb`` of a colour; one that no screen shows loses chroma until it can be shown."""
+    """``#rrggbb`` of a colour; the chroma of one that a screen cannot show is reduced."""
     rgb = _linear(lab)
     while rgb.min() < -1e-4 or rgb.max() > 1 + 1e-4:
         lab = lab * np.array([1.0, 0.95, 0.95])
@@ -57,7 +57,7 @@ def _hex(lab: Array) -> str:
 
 @cache
 def _candidates() -> tuple[tuple[str, ...], Array]:
-    """Colours that further joints may take, (k,) and (k, 3): strong enough on white, and each on a screen."""
+    """Candidate colours for further joints, (k,) and (k, 3): with enough contrast on white, and displayable."""
     turns = np.linspace(0, 2 * np.pi, HUES, endpoint=False)
     labs = [
         np.array([light, c * np.cos(h), c * np.sin(h)]) for light in LIGHTNESS for c in CHROMA for h in turns.tolist()
@@ -68,7 +68,7 @@ def _candidates() -> tuple[tuple[str, ...], Array]:
 
 @cache
 def _palette(count: int) -> tuple[str, ...]:
-    """So many colours: those of ``JOINTS``, then each time the candidate farthest from all before it."""
+    """A number of colours: those of ``JOINTS``, then repeatedly the candidate farthest from all before it."""
     if count <= len(JOINTS):
         return JOINTS[:count]
     before = _palette(count - 1)
@@ -77,11 +77,11 @@ def _palette(count: int) -> tuple[str, ...]:
     return (*before, names[int(np.argmax(distance))])
 
 
-SEVERAL = 40  # colours that can still be told from each other; then they begin again
+SEVERAL = 40  # number of distinguishable colours; after that they repeat
 
 
 def joint_colour(i: int) -> str:
-    """The colour ``#rrggbb`` of joint i, from 0, in every figure; 40 joints have one each.
+    """The colour ``#rrggbb`` of joint i, from 0, in every figure; up to 40 joints have different colours.
 
     >>> joint_colour(0), joint_colour(10) in JOINTS
     ('#1f5fa8', False)
@@ -91,13 +91,13 @@ def joint_colour(i: int) -> str:
 
 @cache
 def in_the_dark(colour: str) -> str:
-    """The colour on a dark page: shades of the page turn round, meanings keep their hue and become lighter.
+    """The colour on a dark page: neutral shades are inverted, other colours keep their hue and become lighter.
 
     >>> in_the_dark("#ffffff"), in_the_dark("#1f5fa8")
     ('#15191f', '#639fe9')
     """
     lab = oklab(colour)
-    if np.hypot(lab[1], lab[2]) <= GREY:  # white becomes the page, ink becomes nearly white
+    if np.hypot(lab[1], lab[2]) <= GREY:  # white becomes the colour of the page, ink nearly white
         light = 0.212 + 0.95 * max(1.0 - float(lab[0]), 0.0) ** 0.9
         return _hex(np.array([min(light, 0.95), -0.003, -0.013]))
     return _hex(np.array([0.5 + 0.4 * lab[0], *(0.95 * lab[1:])]))

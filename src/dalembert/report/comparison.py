@@ -1,4 +1,4 @@
-"""Two or more identifications of an arm side by side: a section of the report, and a figure."""
+"""Comparison of two or more identifications of an arm: a section of the report, and a figure."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 BEFORE, AFTER, CHANGED = SOFT, JOINTS[0], RED
-POINTS = 60  # speeds that a friction curve is drawn with
-SLOWEST = 0.02  # of the speed that both logs reach: where it begins
-FAINT = 0.35  # opacity of parameters that no fit tells from zero
-LIMIT = 1.6  # of the axes, over the larger of all values
+POINTS = 60  # speeds per friction curve
+SLOWEST = 0.02  # of the largest common speed: where the curve begins
+FAINT = 0.35  # opacity of parameters that are not significantly different from zero in any fit
+LIMIT = 1.6  # of the axes, relative to the largest of all values
 ABOUT = (
-    "<p>Differences are tested with the covariances of all fits; every family of tests is corrected for its size (Holm), so "
-    "that nothing is called changed with more than a chance of {level:g} % anywhere. The parameters of one kind of one joint "
-    "are tested together by their Mahalanobis distance.</p>"
+    "<p>Differences are tested with the covariances of all fits; every family of tests is corrected for its size (Holm), so the "
+    "probability of reporting any change where there is none is at most {level:g} %. The parameters of one kind at one joint are "
+    "tested together by their Mahalanobis distance.</p>"
 )
 
 
 def comparison_section(trend: FitTrend) -> str:
-    """The section: what changed in words, the tests, every parameter, error bars and friction curves."""
+    """The section: the changes in words, the tests, every parameter, error bars and friction curves."""
     lines = "".join(f"<li>{text(sentence)}</li>" for sentence in trend.sentences)
     parts = [
         f'<h2 id="comparison">Comparison with {_others(trend)}</h2><ul class="notes">{lines}</ul>',
@@ -66,23 +66,23 @@ def _others(trend: FitTrend) -> str:
 
 
 def _colours(trend: FitTrend) -> list[str]:
-    """A colour for each fit: grey for the first of two, shades of the joints' colours for several, the last in blue."""
+    """One colour per fit: grey for the first of two, shades of the joints' colours for several, blue for the last."""
     if len(trend.records) == 2:
         return [BEFORE, AFTER]
     return [*(JOINTS[1 + k % (len(JOINTS) - 1)] for k in range(len(trend.records) - 1)), AFTER]
 
 
 def _parameter_panels(trend: FitTrend) -> list[Panel]:
-    """Every shared parameter of every fit with its error bars, over the larger of all; changed ones on a red ground."""
+    """Every common parameter of every fit with its error bars, relative to the largest; changed ones on a red background."""
     colours = _colours(trend)
-    keys: list[Key] = [*zip(colours, trend.labels, strict=True), (CHANGED, "changed by more than chance")]
+    keys: list[Key] = [*zip(colours, trend.labels, strict=True), (CHANGED, "significant change")]
     changed = {x.name for x in trend.changed}
     if len(trend.records) == 2:
         changed = set(trend.steps[0].significant)
 
     def draw(axes: Axes, some: list[ParameterTrend]) -> None:
         for k, parameter in enumerate(some):
-            # one that no fit tells from zero stands back
+            # parameters that are not significantly different from zero are drawn faintly
             faint = FAINT if (2 * parameter.std > np.abs(parameter.values)).all() else 1.0
             size = max(float(np.abs(parameter.values).max()), 1e-300)
             if parameter.name in changed:
@@ -99,7 +99,7 @@ def _parameter_panels(trend: FitTrend) -> list[Panel]:
         axes.set_xlim(-0.7, len(some) - 0.3)
         axes.set_ylim(-LIMIT, LIMIT)
 
-    title = "Parameters ± 2 σ, over the largest value"
+    title = "Parameters ± 2 σ, relative to the largest value"
     rows = trend.parameters
     across = even_width(len(rows))
     return [
@@ -109,7 +109,7 @@ def _parameter_panels(trend: FitTrend) -> list[Panel]:
 
 
 def friction_panels(trend: FitTrend) -> list[Panel]:
-    """The friction torque of every joint over speed, of every fit."""
+    """The friction torque of every joint against speed, for every fit."""
     colours, last, out = _colours(trend), trend.records[-1], []
     clear = {x.joint for x in trend.steps[-1].changed_groups if x.kind == "friction"}
     clear |= {x.joint for x in trend.steps[-1].changed_friction}
@@ -151,7 +151,7 @@ def _groups(step: FitComparison) -> str:
         for group in step.groups
     ]  # fmt: skip
     heading = "<h3>Tests of each joint</h3>"
-    columns = ["joint", "what", "Mahalanobis distance", "degrees of freedom", "probability (Holm)"]
+    columns = ["joint", "parameters", "Mahalanobis distance", "degrees of freedom", "p-value (Holm)"]
     return heading + table(columns, rows)
 
 
@@ -165,7 +165,7 @@ def _table(step: FitComparison) -> str:
          number(x.difference, 3, sign=True), number(x.z, 2, sign=True), _chance(x.adjusted, step.level), text(x.unit)]
         for x in step.parameters
     ]  # fmt: skip
-    columns = ["parameter", "before", "after", "difference", "σ", "probability (Holm)", "unit"]
+    columns = ["parameter", "before", "after", "difference", "σ", "p-value (Holm)", "unit"]
     return "<h3>All parameters</h3>" + table(columns, rows)
 
 
@@ -179,9 +179,7 @@ def _trend_table(trend: FitTrend) -> str:
         ]
         for x in trend.parameters
     ]
-    return "<h3>All parameters</h3>" + table(
-        ["parameter", *trend.labels, "probability if constant (Holm)", "unit"], rows
-    )
+    return "<h3>All parameters</h3>" + table(["parameter", *trend.labels, "p-value of a constant (Holm)", "unit"], rows)
 
 
 def _with_error(value: float, std: float) -> str:
@@ -189,6 +187,6 @@ def _with_error(value: float, std: float) -> str:
 
 
 def _chance(p: float, level: float) -> str:
-    """A probability, in bold where it is below the level."""
+    """A p-value, in bold if it is below the significance level."""
     shown = "&lt; 10⁻⁶" if p < 1e-6 else number(p, 2)
     return f'<b class="bad">{shown}</b>' if p < level else shown

@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 COLOURS = {"green": "#2e7d4f", "amber": "#c77700", "red": RED, "unknown": SOFT}
 KINDS = {"green": "good", "amber": "tight", "red": "bad", "unknown": "soft"}
 PEAK, CONTINUOUS, POINT, SHADE = RED, "#2e7d4f", "#c77700", "#e3efe7"
-WIDE_ENOUGH = 3.0  # times the motion's speed: beyond that a diagram is cut off, and its limits are told at the edge
+WIDE_ENOUGH = 3.0  # times the motion's speed: extent of a diagram; limits beyond it are noted at the edge
 MOTION: Key = (INK, "the motion")
 MOTOR_KEY: tuple[Key, ...] = (
     MOTION,
-    (PEAK, "peak torque and largest speed of the motor"),
+    (PEAK, "peak torque and maximum speed of the motor"),
     (CONTINUOUS, "continuous torque"),
     (POINT, "RMS torque at mean speed"),
 )
 GEAR_KEY: tuple[Key, ...] = (
     MOTION,
-    (PEAK, "T2B and largest speed of the gear"),
+    (PEAK, "T2B and maximum speed of the gear"),
     (CONTINUOUS, "limit of the mean torque (T2N or TA)"),
     (POINT, "mean torque at mean speed"),
 )
@@ -48,12 +48,12 @@ def drives_figure(drives: Drives) -> Figure:
 
 
 def sweep_figure(sweep: GearSweep) -> Figure:
-    """Torque and speed of the motor over the gear ratio, the optimum marked."""
+    """Torque and speed of the motor against the gear ratio, with the optimum marked."""
     return assemble(sweep_panels(sweep))
 
 
 def figure_of(drawn: Drives | GearSweep) -> Figure:
-    """What ``.plot()`` draws of drives, or of a sweep over gear ratios."""
+    """The figure of ``.plot()`` for drives, or for a sweep over gear ratios."""
     return drives_figure(drawn) if isinstance(drawn, Drives) else sweep_figure(drawn)
 
 
@@ -104,7 +104,7 @@ def _load_side(axes: Axes, drive: DriveSizing) -> None:
 
 @dataclass(frozen=True)
 class _Limit:
-    """A speed–torque curve ((speed, torque), …) and the largest speed, both in rad/s (m/s); ``scale`` of what is drawn."""
+    """A speed–torque curve ((speed, torque), …) and the maximum speed, both in rad/s (m/s); ``scale`` of the plot."""
 
     points: Sequence[tuple[float, float]]
     colour: str
@@ -112,14 +112,14 @@ class _Limit:
     scale: float
 
     def drawn(self) -> tuple[Any, Any]:
-        """The curve in one quadrant, closed at the largest speed."""
+        """The curve in one quadrant, closed at the maximum speed."""
         n, T = np.array(self.points, float).T / np.array([[self.scale], [1.0]])
         end = [0.0] if self.top is not None else []
         return np.append(n, [n[-1]] * len(end)), np.append(T, end)
 
 
 def _diagram(axes: Axes, speed: Any, torque: Any, lines: Sequence[_Limit], point: tuple[float, float] | None) -> None:
-    """The motion and its limits in four quadrants; limits far from the motion are told at the edge."""
+    """The motion and its limits in four quadrants; limits far from the motion are noted at the edge."""
     curves = [(line.colour, *line.drawn()) for line in lines]
     for colour, n, T in curves:
         for a in (1, -1):
@@ -133,11 +133,11 @@ def _diagram(axes: Axes, speed: Any, torque: Any, lines: Sequence[_Limit], point
     fast, strong = (max(float(np.abs(x).max()), y) for x, y in zip((speed, torque), point or (0.0, 0.0), strict=True))
     ends = [float(n[-1]) for _, n, _ in curves]
     levels = {colour: float(T.max()) for colour, _, T in curves}
-    steady = max(levels.get(CONTINUOUS, 0.0), 1.3 * strong)  # the continuous torque is always in sight
+    steady = max(levels.get(CONTINUOUS, 0.0), 1.3 * strong)  # the continuous torque is always visible
     x = min(max(ends, default=np.inf), WIDE_ENOUGH * fast) if fast > 0 else max(ends, default=1.0)
     y = steady if steady < 0.5 * levels.get(PEAK, 0.0) else max([*levels.values(), 1.1 * strong])
     axes.set_xlim(-1.08 * (x or 1.0), 1.08 * (x or 1.0))
-    axes.set_ylim(-1.3 * (y or 1.0), 1.3 * (y or 1.0))  # room for words at the upper edge
+    axes.set_ylim(-1.3 * (y or 1.0), 1.3 * (y or 1.0))  # room for text at the upper edge
     if levels.get(PEAK, 0.0) > y:
         _at_edge(axes, f"↑ limit {levels[PEAK]:.3g}", (0.01, 0.98), "left", "top")
     if ends and max(ends) > 1.08 * x and any(line.top is not None for line in lines):
@@ -145,14 +145,14 @@ def _diagram(axes: Axes, speed: Any, torque: Any, lines: Sequence[_Limit], point
 
 
 def _at_edge(axes: Axes, words: str, at: tuple[float, float], ha: str, va: str) -> None:
-    """A limit outside of a diagram, in the limits' colour."""
+    """A limit outside a diagram, in the colour of limits."""
     axes.text(*at, words, transform=axes.transAxes, ha=ha, va=va, fontsize=8, color=PEAK, zorder=6)
 
 
 def sweep_panels(sweep: GearSweep) -> list[Panel]:
-    """Torques and speed over the ratio."""
+    """Torques and speed against the gear ratio."""
     key: tuple[Key, ...] = (
-        (PEAK, "peak torque (dashed: the motor's, and its largest speed)"),
+        (PEAK, "peak torque (dashed: limits of the motor's torque and speed)"),
         (CONTINUOUS, "RMS torque (dashed: the motor's continuous torque)"),
         (INK, "motor speed"),
         (SHADE, "ratios that the motor allows"),
@@ -200,7 +200,7 @@ def _sweep_speed(axes: Axes, sweep: GearSweep) -> None:
 
 
 def _ratio_axis(axes: Axes, sweep: GearSweep) -> None:
-    """What is possible, what is fitted; ticks as plain numbers."""
+    """The feasible and the fitted ratio; ticks as plain numbers."""
     axes.axvline(sweep.fitted, color=SOFT, lw=1.0, ls=(0, (2, 2)))
     axes.annotate(
         f"fitted {sweep.fitted:.4g}", (sweep.fitted, 1.0), (3, -9), xycoords=("data", "axes fraction"),
@@ -220,7 +220,7 @@ def _ratio_axis(axes: Axes, sweep: GearSweep) -> None:
 
 
 def drives_section(study: Study, name: str, about: str) -> str:
-    """What the motion asks of motors and gears, as HTML; nothing where the robot file has none."""
+    """The requirements on motors and gears, as HTML; empty if the robot file has none."""
     drives = study.sizing.drives
     if drives is None:
         return ""
@@ -235,16 +235,16 @@ def drives_section(study: Study, name: str, about: str) -> str:
         if panels
     )
     return (
-        "<h3>Drives</h3>\n<p>Motors and gears of the robot file under this motion; the cycle repeats for ever. A light is green "
-        "where every check leaves 20 % or more, amber where less is left, red where a limit is exceeded. A limit far outside of a "
-        "diagram is told at its edge.</p>"
+        "<h3>Drives</h3>\n<p>Motors and gears of the robot file under this motion, repeated as a continuous cycle. A light is green "
+        "if every check has a margin of at least 20 %, amber if a margin is smaller, red if a limit is exceeded. A limit far outside "
+        "a diagram is noted at its edge.</p>"
         + _lights(drives) + "<h4>Utilisation</h4>\n" + _utilisation(drives) + diagrams
         + "<h4>Motors</h4>\n" + _motors(drives) + _gears(drives)
     )  # fmt: skip
 
 
 def light(colour: str, words: str = "") -> str:
-    """A traffic light, and words beside it."""
+    """A traffic light with a text."""
     lamp = f'<span style="color:{COLOURS[colour]};font-size:1.25em;line-height:1">●</span>'
     return f"{lamp} {text(words or colour)}"
 
@@ -262,11 +262,11 @@ def _part(part: Any) -> str:
 
 
 def _utilisation(drives: Drives) -> str:
-    """A row for each check and a column for each joint: per cent of what is allowed."""
+    """A row for each check and a column for each joint: utilisation in percent."""
     names = list(dict.fromkeys(check.name for drive in drives.joints for check in drive.checks))
     own = [{check.name: check for check in drive.checks} for drive in drives.joints]
     rows = [[text(name), *(_used(checks.get(name)) for checks in own)] for name in names]
-    return table(["% of what is allowed", *(drive.joint for drive in drives.joints)], rows)
+    return table(["utilisation (%)", *(drive.joint for drive in drives.joints)], rows)
 
 
 def _used(check: Check | None) -> str:
@@ -285,8 +285,8 @@ def _motors(drives: Drives) -> str:
         ("torque (N m)", "RMS", [number(d.torque_rms) for d in own]),
         ("speed (rpm)", "peak", [number(float(np.abs(d.motor_speed).max()) / RPM) for d in own]),
         ("speed (rpm)", "mean", [number(d.mean_speed / RPM) for d in own]),
-        ("inertia load / motor", "least", [number(d.inertia_ratio[0], 3) for d in own]),
-        ("inertia load / motor", "most", [number(d.inertia_ratio[1], 3) for d in own]),
+        ("inertia load / motor", "minimum", [number(d.inertia_ratio[0], 3) for d in own]),
+        ("inertia load / motor", "maximum", [number(d.inertia_ratio[1], 3) for d in own]),
         ("inertia load / motor", "band", [_band(d) for d in own]),
     ]
     electric = [

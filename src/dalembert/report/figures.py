@@ -1,7 +1,7 @@
 """The figures of a report. Each function takes a :class:`Study` and returns a matplotlib Figure.
 
-A figure is made of panels; the page shows every panel by itself, so that it can be read on a narrow
-screen, and the functions here put them side by side. No window is opened and no backend chosen.
+A figure consists of panels; the page shows every panel separately, so that it can be read on a narrow
+screen, and the functions here arrange them side by side. No window is opened and no backend is selected.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Array = NDArray[np.floating[Any]]
-Key = tuple[str, str]  # what a colour means: (colour, word)
+Key = tuple[str, str]  # an entry of a legend: (colour, word)
 Curve = tuple[str, str, Array]  # (colour, word, values)
 
 AXES = ("#b0413e", "#3d8f5a", "#1f5fa8")  # x, y, z
 CAUSES = {
     "inertia": ("#2f67ad", "inertia of the links"),
-    "rotor": ("#93b9e3", "inertia of the rotors' spin"),
+    "rotor": ("#93b9e3", "inertia of the spinning rotors"),
     "centrifugal": ("#e07b2a", "centrifugal"),
     "coriolis": ("#f3c24f", "Coriolis"),
     "gravity": ("#5b9f70", "gravity"),
@@ -47,10 +47,10 @@ CAUSES = {
     "base": ("#6f7d8a", "motion of the base"),
 }
 SPLIT = {
-    "D_rot": ("#2f67ad", "rotation, by accelerations"),
-    "D_tran": ("#93b9e3", "translation, by accelerations"),
-    "h_rot": ("#e07b2a", "rotation, by velocities"),
-    "h_tran": ("#f3c24f", "translation, by velocities"),
+    "D_rot": ("#2f67ad", "rotation, due to accelerations"),
+    "D_tran": ("#93b9e3", "translation, due to accelerations"),
+    "h_rot": ("#e07b2a", "rotation, due to velocities"),
+    "h_tran": ("#f3c24f", "translation, due to velocities"),
 }
 EVENTS = {PayloadEvent: ("#b8860b", "payload held"), WrenchEvent: ("#0f8a8a", "wrench at the tip")}
 STYLE: Any = {
@@ -88,7 +88,7 @@ STYLE: Any = {
 
 @dataclass(frozen=True)
 class Panel:
-    """One set of axes: its title, what draws it, and what its colours mean."""
+    """One set of axes: its title, its drawing function, and its legend."""
 
     title: str
     draw: Callable[[Any], None]
@@ -98,12 +98,12 @@ class Panel:
     left: float = 0.62  # inches beside them
 
 
-PAGE_DPI = 80  # pixels of a notebook's page for an inch of a figure
-HALF, THIRD, WHOLE = (5.2, 2.7), (4.0, 2.45), (10.6, 3.2)  # inches: panels two and three to a line, and one
+PAGE_DPI = 80  # pixels of a notebook page per inch of a figure
+HALF, THIRD, WHOLE = (5.2, 2.7), (4.0, 2.45), (10.6, 3.2)  # inches: two, three and one panel per row
 
 
 def new_figure(**options: Any) -> Figure:
-    """An empty figure that a notebook shows as a picture, whether or not pyplot was imported there."""
+    """An empty figure that a notebook shows as a picture, whether or not pyplot has been imported."""
     with extra("plot", "a figure"):
         from matplotlib.figure import Figure
 
@@ -113,7 +113,7 @@ def new_figure(**options: Any) -> Figure:
 
 
 def _notebook_png(figure: Figure) -> tuple[bytes, dict[str, int]]:
-    """The figure as PNG with two pixels for each pixel of the page, and its size on the page."""
+    """The figure as PNG with two pixels per pixel of the page, and its size on the page."""
     file = BytesIO()
     figure.savefig(file, format="png", dpi=2 * PAGE_DPI)
     width, height = (round(PAGE_DPI * inches) for inches in figure.get_size_inches())
@@ -121,7 +121,7 @@ def _notebook_png(figure: Figure) -> tuple[bytes, dict[str, int]]:
 
 
 def alone(panel: Panel) -> Figure:
-    """The panel by itself, without its key; its axes begin where those of its neighbours begin."""
+    """The panel by itself, without its legend; its axes are aligned with those of its neighbours."""
     with extra("plot", "a figure"):
         import matplotlib
 
@@ -149,7 +149,7 @@ def assemble(panels: Sequence[Panel], columns: int = 2) -> Figure:
     key = dict.fromkeys(pair for panel in panels for pair in panel.key)
     room = int(14 * width * columns) // (6 + max((len(shortened(visible(word))) for _, word in key), default=0))
     across = max(1, min(len(key), 4 * columns, room))
-    more = 0.19 * max(0, -(-len(key) // across) - 2)  # inches for a legend of more than two lines
+    more = 0.19 * max(0, -(-len(key) // across) - 2)  # inches, for a legend of more than two lines
     with matplotlib.rc_context(STYLE):
         figure = new_figure(figsize=(width * columns, height * lines + more), layout="constrained")
         for k, panel in enumerate(panels, 1):
@@ -157,7 +157,7 @@ def assemble(panels: Sequence[Panel], columns: int = 2) -> Figure:
             panel.draw(axes)
             axes.set_title(literal(panel.title))
         if key:
-            # a label that begins with "_" means none to matplotlib, so that the words are set afterwards
+            # a label that begins with "_" is ignored by matplotlib, so the texts are set afterwards
             handles = [Line2D([], [], color=colour, lw=3, label="word") for colour, _ in key]
             legend = figure.legend(handles=handles, loc="outside upper left", ncols=across)
             for piece, (_, word) in zip(legend.get_texts(), key, strict=True):
@@ -169,7 +169,7 @@ def assemble(panels: Sequence[Panel], columns: int = 2) -> Figure:
 
 
 def draw_arm(study: Study) -> Figure:
-    """The arm in its start and its end pose, and the path of its tip."""
+    """The arm in its start and end pose, and the path of its tip."""
     return assemble(arm_panels(study))
 
 
@@ -179,7 +179,7 @@ def motion_figure(study: Study) -> Figure:
 
 
 def torque_figure(study: Study) -> Figure:
-    """The torque of every joint between its limits."""
+    """The torque of every joint with its limits."""
     return assemble(torque_panels(study))
 
 
@@ -195,12 +195,12 @@ def tip_figure(study: Study) -> Figure:
 
 
 def scaling_figure(study: Study) -> Figure:
-    """The torques at this pace, and at the paces that use the limits up."""
+    """The torques of the motion as given, and of the scaled motions that reach the limits."""
     return assemble(scaling_panels(study))
 
 
 def omission_figure(studies: Omissions | Mapping[str, Omissions]) -> Figure:
-    """What can be neglected along a motion, or along several by their titles: errors, and operations saved."""
+    """Negligible terms along a motion, or along several by their titles: errors, and saved operations."""
     titled = studies if isinstance(studies, Mapping) else {"": studies}
     return assemble([omission_panel(study, title if len(titled) > 1 else "") for title, study in titled.items()], 1)
 
@@ -209,7 +209,7 @@ def omission_figure(studies: Omissions | Mapping[str, Omissions]) -> Figure:
 
 
 def motion_panels(study: Study) -> list[Panel]:
-    """Positions, velocities and accelerations; joints that slide in panels of their own."""
+    """Positions, velocities and accelerations; prismatic joints in separate panels."""
     return [
         *_by_joint(study, ("Position", "Position"), study.shown.q, "position"),
         *_by_joint(study, ("Velocity", "Velocity"), study.shown.qd, "speed"),
@@ -218,7 +218,7 @@ def motion_panels(study: Study) -> list[Panel]:
 
 
 def _by_joint(study: Study, names: tuple[str, str], x: Array, what: str) -> list[Panel]:
-    """One panel for the joints that turn and one for those that slide, a line for each joint."""
+    """One panel for revolute joints and one for prismatic joints, with one line per joint."""
     joints = study.arm.robot.moving_joints
     out = []
     for slides in (False, True):
@@ -233,7 +233,7 @@ def _by_joint(study: Study, names: tuple[str, str], x: Array, what: str) -> list
 
 
 def _together(study: Study, title: str, curves: Sequence[Curve], same: float = 0.0) -> Panel:
-    """Curves over time; one that covers another, to within ``same``, is dashed."""
+    """Curves over time; one that coincides with another, to within ``same``, is dashed."""
 
     def draw(axes: Axes) -> None:
         for k, (colour, _, y) in enumerate(curves):
@@ -252,7 +252,7 @@ def _each_joint(study: Study, draw: Callable[..., None], key: tuple[Key, ...] = 
 
 
 def torque_panels(study: Study) -> list[Panel]:
-    """For each joint the torque, with its limits where they are near enough to be seen."""
+    """For each joint the torque, with its limits if they are close enough to be visible."""
 
     def draw(axes: Axes, i: int) -> None:
         axes.plot(study.shown.t, study.shown_torque[:, i], color=joint_colour(i))
@@ -263,7 +263,7 @@ def torque_panels(study: Study) -> list[Panel]:
 
 
 def share_panel(study: Study) -> Panel:
-    """All torques as shares of their limits."""
+    """All torques relative to their limits."""
     limit = study.sizing.torque.limit
     known = [i for i in range(study.arm.n) if limit[i] > 0]
 
@@ -280,18 +280,18 @@ def share_panel(study: Study) -> Panel:
         time_axis(axes, study)
 
     key = tuple((joint_colour(i), study.arm.joint_names[i]) for i in known)
-    return Panel("Torque as a share of its limit (%)", draw, key, WHOLE)
+    return Panel("Torque relative to its limit (%)", draw, key, WHOLE)
 
 
 def stacked_panels(study: Study) -> list[Panel]:
-    """For each joint the torque by cause: what pushes upwards stacked above zero, the rest below."""
+    """For each joint the torque by cause: positive contributions stacked above zero, the others below."""
     return _stacked(
         study, [(*CAUSES[name], x) for name, x in study.causes.items()], (INK, "torque", study.shown_torque)
     )
 
 
 def motion_split_panels(study: Study) -> list[Panel]:
-    """For each joint what the links' rotation and their translation ask for, D q̈ and h of M (4.1), stacked."""
+    """For each joint the torques of the links' rotation and translation, D q̈ and h of M (4.1), stacked."""
     whole = sum(study.split.values(), np.zeros_like(study.shown.q))
     noise = 1e-9 * np.abs(whole).max(initial=0.0)
     parts = [(*SPLIT[name], x) for name, x in study.split.items() if np.abs(x).max(initial=0.0) > noise]
@@ -319,7 +319,7 @@ def _stacked(study: Study, parts: Sequence[Curve], whole: Curve) -> list[Panel]:
 
 
 def pair_panels(study: Study) -> list[Panel]:
-    """Every term by itself: b_ij q̈_j, h_ijj q̇_j², 2 h_ijk q̇_j q̇_k and g_i, as in S Figs 7.6, 7.8, 7.11."""
+    """Every term separately: b_ij q̈_j, h_ijj q̇_j², 2 h_ijk q̇_j q̇_k and g_i, as in S Figs 7.6, 7.8, 7.11."""
     terms, n, names = study.terms, study.arm.n, study.arm.joint_names
     accelerating = terms.inertia + terms.rotor
     words = {
@@ -333,7 +333,7 @@ def pair_panels(study: Study) -> list[Panel]:
         of_joint = f"at {names[i]} ({study.sizing.torque.units[i]})"
         inertia = [(joint_colour(j), f"by {names[j]}", accelerating[:, i, j]) for j in range(n)]
         out.append(_lines(study, f"Inertia {of_joint}", inertia))
-        squares = [(joint_colour(j), f"centrifugal, by {names[j]}", terms.centrifugal[:, i, j]) for j in range(n)]
+        squares = [(joint_colour(j), f"centrifugal, {names[j]}", terms.centrifugal[:, i, j]) for j in range(n)]
         products = [
             (joint_colour(n + j + k - 1), f"Coriolis, {names[j]} and {names[k]}", terms.coriolis[:, i, j, k])
             for j in range(n)
@@ -346,7 +346,7 @@ def pair_panels(study: Study) -> list[Panel]:
 
 
 def _lines(study: Study, title: str, lines: Sequence[Curve]) -> Panel:
-    """Lines with a legend inside; those that are zero throughout are named so."""
+    """Lines with a legend inside; if all are zero throughout, the panel says so."""
     noise = 1e-9 * np.abs(study.shown_torque).max(initial=0.0)
     moving = [line for line in lines if np.abs(line[2]).max(initial=0.0) > noise]
 
@@ -367,7 +367,7 @@ def _lines(study: Study, title: str, lines: Sequence[Curve]) -> Panel:
 
 
 def tip_panels(study: Study) -> list[Panel]:
-    """Position, velocity and acceleration of the tip along the base's axes; axes it keeps away from left out."""
+    """Position, velocity and acceleration of the tip along the base axes; components that stay zero are omitted."""
     smallest = (1e-6, 1e-9, 1e-9)
     scales = [max(np.abs(x).max(initial=0.0), least) for x, least in zip(study.tip, smallest, strict=True)]
     seen = [
@@ -378,7 +378,7 @@ def tip_panels(study: Study) -> list[Panel]:
 
 
 def reaction_panels(study: Study) -> list[Panel]:
-    """The force at the joint that closes each chain, along the base's axes; axes it keeps away from left out."""
+    """The force at each loop closure, along the base axes; components that stay zero are omitted."""
     out = []
     noise = 1e-9 * max(np.abs(study.reactions[..., :3]).max(initial=0.0), 1e-9)
     for index, loop in enumerate(study.arm.loops):
@@ -390,15 +390,15 @@ def reaction_panels(study: Study) -> list[Panel]:
 
 
 def _along_axes(x: Array, seen: Sequence[int]) -> list[Curve]:
-    """The components of vectors x (N, 3) along those of the base's axes that are seen."""
+    """The components of vectors x (N, 3) along the base axes that are shown."""
     return [(AXES[k], "xyz"[k], x[:, k]) for k in seen]
 
 
-SCALED = {"as given": SOFT, "evenly scaled": "#1f5fa8", "time-optimal": "#d1702a"}
+SCALED = {"as given": SOFT, "uniformly scaled": "#1f5fa8", "time-optimal": "#d1702a"}
 
 
 def scaling_panels(study: Study) -> list[Panel]:
-    """For each joint the torque at every pace, over time."""
+    """For each joint the torque of the motion and of its scaled versions, over time."""
     paces = [("as given", study), *((v.name, v.study) for v in (study.evenly, study.fastest) if v.study is not None)]
 
     def draw(axes: Axes, i: int) -> None:
@@ -412,11 +412,11 @@ def scaling_panels(study: Study) -> list[Panel]:
     return _each_joint(study, draw, tuple((SCALED[name], name) for name, _ in paces))
 
 
-LEAST, MOST = 1e-4, 3.0  # shares that are drawn: 0.01 % to 300 %
+LEAST, MOST = 1e-4, 3.0  # range of the relative errors that are drawn: 0.01 % to 300 %
 
 
 def omission_panel(omissions: Omissions, title: str = "") -> Panel:
-    """For each omission a bar for every joint: its error, logarithmic; below it the operations that are saved."""
+    """For each omission one bar per joint with its error, on a logarithmic scale; below it the saved operations."""
     n, rows = len(omissions.joints), omissions.rows
     width = 0.8 / n
 
@@ -440,7 +440,7 @@ def omission_panel(omissions: Omissions, title: str = "") -> Panel:
         axes.grid(axis="x", visible=False)
 
     key = tuple((joint_colour(i), joint) for i, joint in enumerate(omissions.joints))
-    head = title or f"whole model: {omissions.operations.total} operations"
+    head = title or f"complete model: {omissions.operations.total} operations"
     return Panel(f"RMS error / RMS torque ({head})", draw, key, (10.6, 3.6), 0.85)
 
 
@@ -453,7 +453,7 @@ def _operations(omissions: Omissions, row: Omission) -> str:
 
 
 def poses_along(study: Study) -> tuple[NDArray[np.intp], list[Pose], Array]:
-    """Some of the instants that are drawn, the arm at each, and all points (N, 3) of these poses, the tip's path and the base."""
+    """Some of the drawn samples, the arm at each, and all points (N, 3) of these poses, the tip's path and the base."""
     picked = np.unique(np.linspace(0, len(study.shown.t) - 1, 7).round().astype(np.intp))
     poses = skeleton(study.arm, study.shown.q[picked])
     lines = [line.reshape(-1, 3) for pose in poses for line in pose.lines]
@@ -461,9 +461,9 @@ def poses_along(study: Study) -> tuple[NDArray[np.intp], list[Pose], Array]:
 
 
 def arm_panels(study: Study) -> list[Panel]:
-    """The arm seen from where most of it is seen: one view of a planar arm, two of others."""
+    """The arm from its most informative direction: one view of a planar arm, two views of others."""
     _, poses, everything = poses_along(study)
-    key = (("#b9c3cd", "start"), ("#dde3e8", "on the way"), ("#1f5fa8", "end"), ("#d1702a", "path of the tip"))
+    key = (("#b9c3cd", "start"), ("#dde3e8", "in between"), ("#1f5fa8", "end"), ("#d1702a", "path of the tip"))
 
     def draw(axes: Axes, view: View) -> None:
         extent = max(float(np.ptp(everything @ view.matrix.T, axis=0).max()), 1e-3)
@@ -486,7 +486,7 @@ def arm_panels(study: Study) -> list[Panel]:
 
 
 def draw_links(axes: Axes, view: View, pose: Pose, colour: str, width: float, rail: float, zorder: float) -> None:
-    """The links as lines of this width, and dashed the rails on which sliding joints have gone out."""
+    """The links as lines of this width, and the extended rails of prismatic joints as dashed lines."""
     for line in pose.lines:
         axes.plot(*(view.matrix @ line.T), color=colour, lw=width, zorder=zorder)
     for line in pose.rails:
@@ -494,7 +494,7 @@ def draw_links(axes: Axes, view: View, pose: Pose, colour: str, width: float, ra
 
 
 def draw_joints(axes: Axes, view: View, pose: Pose, colour: str, size: float, edge: float, zorder: float) -> None:
-    """The joints: round where they turn, square where they slide."""
+    """The joints: round if revolute, square if prismatic."""
     for points, marker in ((pose.turns, "o"), (pose.slides, "s")):
         if len(points):
             axes.plot(*(view.matrix @ points.T), marker, ms=size, mfc="white", mec=colour, mew=edge, zorder=zorder)
@@ -503,7 +503,7 @@ def draw_joints(axes: Axes, view: View, pose: Pose, colour: str, size: float, ed
 def draw_surroundings(
     axes: Axes, arm: Arm, view: View, *, triad: float, base_size: float = 12.0, margin: float = 0.1
 ) -> None:
-    """The base, where gravity pulls, and axes with scales or a ``triad`` of them."""
+    """The base, the direction of gravity, and axes with scales or a ``triad``."""
     base = np.array(arm.robot.base.translation, float)
     axes.plot(*(view.matrix @ base), "^", ms=base_size, color=INK, zorder=1.5)
     _pull(axes, view.matrix @ np.array(arm.robot.gravity, float))
@@ -517,7 +517,7 @@ def draw_surroundings(
 
 
 def _pull(axes: Axes, g: Array) -> None:
-    """An arrow for gravity in the corner, where it lies in the view."""
+    """An arrow for gravity in the corner, if it lies in the view."""
     size = float(np.hypot(*g))
     if size < 1e-9:
         return
@@ -539,11 +539,11 @@ def _triad(axes: Axes, view: View, origin: Array, length: float) -> None:
         axes.text(x, y, "xyz"[k], color=AXES[k], ha="center", va="center", fontsize=8)
 
 
-# -- small things --------------------------------------------------------------------------------
+# -- helpers --------------------------------------------------------------------------------
 
 
 def draw_dots(axes: Axes, x: Array, y: Array, colour: str, size: float = 2.0) -> None:
-    """A dot (points across) at each of the places x, y (N,): one path, however many there are."""
+    """Dots (diameter in points) at the positions x, y (N,): a single path for any number of them."""
     with extra("plot", "a figure"):
         from matplotlib.patches import PathPatch
         from matplotlib.path import Path
@@ -557,12 +557,12 @@ def draw_dots(axes: Axes, x: Array, y: Array, colour: str, size: float = 2.0) ->
 
 
 def _few(count: int, most: int = 600) -> Any:
-    """Rows for areas, which are not simplified as lines are: all, or evenly spread ones."""
+    """Rows for areas, which are not simplified like lines: all, or evenly spaced ones."""
     return slice(None) if count <= most else np.linspace(0, count - 1, most).round().astype(int)
 
 
 def time_axis(axes: Axes, study: Study) -> None:
-    """The motion's time along the axes, its events shaded, and a line at zero where the curves go through it."""
+    """The time axis of the motion, its events shaded, and a line at zero if the curves cross it."""
     t = study.shown.t
     for event in study.events:
         colour, _ = EVENTS[type(event)]
@@ -577,14 +577,14 @@ def time_axis(axes: Axes, study: Study) -> None:
 
 
 def _headroom(axes: Axes, lines: int) -> None:
-    """Room above the curves for a legend of so many lines."""
+    """Room above the curves for a legend of this many lines."""
     low, high = axes.get_ylim()
     axes.set_ylim(low, high + (high - low) * (0.04 + 0.16 * lines))
 
 
 def _limits(axes: Axes, limit: float, y: Array, joint: str) -> None:
-    """± limit as dashed lines where the curve comes near, in words where it stays far away: beside the joint's name, or
-    below it where both are too long for one line."""
+    """± limit as dashed lines if the curve comes close, otherwise as text: beside the joint's name, or below it if both
+    are too long for one line."""
     if np.isnan(limit):
         axes.margins(y=0.12)
         return

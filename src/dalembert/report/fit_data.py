@@ -1,9 +1,9 @@
-"""An identification as data for its page: which terms it has, its equations, and its runs, small enough to be mailed.
+"""An identification as data for its page: its terms, its equations, and its runs, small enough to be sent by mail.
 
-Every error on the page is ‖x₀ − R Δπ‖ / ‖τ‖ of a joint of a run, with Δπ what was changed of the parameters: R is the exact
-triangle of the joint's columns over the whole run, x₀ what the fit leaves. Curves over time are shown at some instants. There the
-columns are written as Q diag(d), Q = Ŷ R⁻¹, in the order of a QR decomposition with pivoting, so that what hardly shows takes
-hardly any room.
+Every error on the page is ‖x₀ − R Δπ‖ / ‖τ‖ of a joint in a run, where Δπ is the change of the parameters: R is the
+exact triangle of the joint's columns over the whole run, and x₀ the residual of the fit. Curves over time are shown at
+some samples, where the columns are stored as Q diag(d), Q = Ŷ R⁻¹, in the order of a QR decomposition with pivoting, so
+that insignificant directions take hardly any space.
 """
 
 from __future__ import annotations
@@ -26,21 +26,26 @@ from dalembert.terms import Harmonic
 Array = NDArray[np.float64]
 
 RUNS = 4  # the identification run and the first validation runs
-MOST = 2000  # instants of a run that are shown
-NUMBERS = 250_000  # of the columns at them, in all runs
-FEWEST = 250  # instants of a run, however many columns there are
-FINEST, COARSEST = 2047, 24  # steps up to the largest value of a direction, by how much it counts
-SIGNAL = 32767  # steps of measured torques and residuals
-KEPT_BYTES = 6  # of a double, in triangles: 36 binary places
+MOST = 2000  # largest number of samples of a run that are shown
+NUMBERS = 250_000  # largest number of column entries at them, over all runs
+FEWEST = 250  # smallest number of samples of a run, for any number of columns
+FINEST, COARSEST = 2047, 24  # quantisation steps of a direction, by its significance
+SIGNAL = 32767  # quantisation steps of measured torques and residuals
+KEPT_BYTES = 6  # of a double, in triangles: 36 bits of the mantissa
 MOMENTS = "Masses and first moments (gravity)"
 TENSORS = "Inertia tensors"
 KINDS = {"Im": "Rotor inertia", "Fv": "Viscous friction", "Fs": "Coulomb friction"}
-LINKS = (KINDS["Im"], MOMENTS, TENSORS)  # below friction, springs and whatever else joints have
-KINDS |= {"Fs+": KINDS["Fs"], "Fs-": KINDS["Fs"], "FvT": "Friction by temperature", "FsT": "Friction by temperature"}
+LINKS = (KINDS["Im"], MOMENTS, TENSORS)  # listed after friction, springs and other joint terms
+KINDS |= {
+    "Fs+": KINDS["Fs"],
+    "Fs-": KINDS["Fs"],
+    "FvT": "Temperature-dependent friction",
+    "FsT": "Temperature-dependent friction",
+}
 
 
 def fit_data(fit: Identification) -> tuple[dict[str, Any], bytes]:
-    """What the page is told, and its arrays, in the order in which js/fit_data.js reads them."""
+    """The data of the page and its arrays, in the order in which js/fit_data.js reads them."""
     assert fit.solved is not None
     runs = [fit.run, *fit.validation][:RUNS]
     kinds = [kind_name(fit.base.parameters.members[k]) for k in fit.base.independent]
@@ -70,7 +75,7 @@ def fit_data(fit: Identification) -> tuple[dict[str, Any], bytes]:
 
 
 def kind_name(parameter: Parameter) -> str:
-    """What a parameter is switched with, in words: all of a kind at a joint are one switch."""
+    """The name of the switch of a parameter: all of a kind at a joint share one switch."""
     if parameter.drive is not None:
         joints = f"{parameter.drive.i + 1} and {parameter.drive.j + 1}"
         return f"{KINDS[parameter.kind]} of the drive shared by joints {joints}"
@@ -86,7 +91,7 @@ def kind_name(parameter: Parameter) -> str:
 
 
 def _refit_arrays(solved: SolvedEquations, values: Array) -> Iterable[bytes]:
-    """The weighted triangle of all joints, row after row, and what the fit leaves of its right side."""
+    """The weighted triangle of all joints, row by row, and the residual of its right-hand side."""
     whole = solved.joints.together(solved.weights)
     yield _doubles(whole.R[np.triu_indices(len(values))], KEPT_BYTES)
     yield _doubles(whole.z - whole.R @ values, 8)
@@ -100,7 +105,7 @@ def _run_arrays(fit: Identification, run: PredictedRun, columns: RunColumns) -> 
         p = len(felt)
         size = np.abs(fit.parameters[felt]) + np.nan_to_num(fit.std[felt], nan=0.0, posinf=0.0)
         Q, scaled, order = qr(R[:, :p] * size, pivoting=True)
-        upper = np.triu(Q.T @ R[:, order])[:p]  # of the columns as they are, in the new order
+        upper = np.triu(Q.T @ R[:, order])[:p]  # of the unscaled columns, in the new order
         left = Q.T @ (R[:, -1] - R[:, :p] @ fit.parameters[felt])
         yield _whole_numbers(order)
         yield _doubles(upper[np.triu_indices(p)], KEPT_BYTES)
@@ -116,7 +121,7 @@ def _run_arrays(fit: Identification, run: PredictedRun, columns: RunColumns) -> 
 
 
 def _doubles(x: Array, kept: int) -> bytes:
-    """Doubles rounded to so many bytes: the first bytes of all, then the second of all, and so on."""
+    """Doubles rounded to a number of bytes: the first bytes of all, then the second bytes of all, and so on."""
     bits = np.ascontiguousarray(x, "<f8").view("<u8")
     lost = 8 * (8 - kept)
     if lost:
@@ -125,14 +130,14 @@ def _doubles(x: Array, kept: int) -> bytes:
 
 
 def _whole_numbers(x: NDArray[np.integer[Any]]) -> bytes:
-    """Whole numbers from −32768 to 32767 as 0, −1, 1, −2, …: their high bytes, then their low ones."""
+    """Integers from −32768 to 32767 as 0, −1, 1, −2, …: their high bytes, then their low bytes."""
     wide = x.astype(np.int32)
     folded = np.where(wide < 0, -2 * wide - 1, 2 * wide).astype(">u2")
     return folded.view(np.uint8).reshape(-1, 2).T.tobytes()
 
 
 def _stepped(x: Array, steps: int) -> Iterable[bytes]:
-    """The size of a step, and the values as whole numbers of steps, at most ``steps`` of them."""
+    """The step size, and the values as integer multiples of it, at most ``steps``."""
     step = max(float(np.abs(x).max(initial=0.0)) / steps, 1e-300)
     yield _doubles(np.array([step]), 8)
     yield _whole_numbers(np.round(x / step).astype(np.int32))

@@ -1,4 +1,4 @@
-"""A cross-validation in the report: the error on every part that was left out, and how the parameters spread."""
+"""The cross-validation in a report: the error on every part that was left out, and the spread of the parameters."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-ACROSS = 40  # parameters of one panel
-LOWEST, HIGHEST = 0.1, 10.0  # ratios that are drawn
+ACROSS = 40  # largest number of parameters per panel
+LOWEST, HIGHEST = 0.1, 10.0  # range of the ratios that are drawn
 ABOUT = (
-    "<p>The whole identification was repeated without each part, and the part predicted. The spread of the estimates is a "
-    "standard deviation that assumes nothing about the residuals (jackknife); beside that by formula it should be about 1.</p>"
+    "<p>The whole identification was repeated without each part, and that part was predicted. The spread of the estimates gives a "
+    "standard deviation without assumptions about the residuals (jackknife); its ratio to the one by formula should be about 1.</p>"
 )
 
 
 def folds_section(fit: Identification, folds: Folds) -> str:
-    """The section: words, table of errors, pictures, table of parameters."""
+    """The section: sentences, table of errors, pictures, table of parameters."""
     lines = "".join(f"<li>{text(sentence)}</li>" for sentence in folds.sentences)
     rests = any(fold.resting_error is not None for fold in folds)
     shown = []
@@ -101,7 +101,7 @@ def fold_panels(fit: Identification, folds: Folds) -> list[Panel]:
         axes.set_ylabel("ratio")
 
     across = even_width(len(known))
-    title = "Standard deviation by jackknife over that by formula"
+    title = "Ratio of the standard deviation by jackknife to that by formula"
     marks = ((INK, f"at most {FAR:g} times"), (RED, f"more than {FAR:g} times"))
     panels += [
         Panel("" if at else title, partial(draw_ratios, some=known[at : at + across].tolist()), marks, WHOLE, 0.6)
@@ -111,7 +111,7 @@ def fold_panels(fit: Identification, folds: Folds) -> list[Panel]:
 
 
 def even_width(count: int) -> int:
-    """How many parameters a panel has, so that all panels have about as many.
+    """The number of parameters per panel, so that all panels have about as many.
 
     >>> even_width(58), even_width(40), even_width(0)
     (29, 40, 1)

@@ -1,4 +1,4 @@
-"""The pieces of a page: text, tables, grids of figures, downloads, and the style of it all."""
+"""The elements of a page: text, tables, grids of figures, downloads, and the style sheet."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dalembert.report.words import visible
 from dalembert.web.bundle import digest
 
 Column = tuple[str, str, Sequence[str]]  # of a table: (group, heading, cells)
-WIDE = 11  # columns that fit on paper in the usual size
+WIDE = 11  # columns that fit on paper at the usual font size
 
 STYLE = """
 :root { color-scheme: light dark; --paper: #fff; --ink: #1c2733; --soft: #5f6c79; --line: #dfe4e9; --wash: #f5f7f9;
@@ -133,10 +133,10 @@ def text(words: Any) -> str:
 
 @dataclass(frozen=True)
 class Byline:
-    """Who made a page, when, and what they say about it; what is empty is left out.
+    """Author, date and note of a page; empty entries are omitted.
 
-    date  as it is to be shown; a :class:`datetime.date` as 2026-11-16
-    note  a paragraph, or several with empty lines between
+    date  as it is to be shown; a :class:`datetime.date` is shown as 2026-11-16
+    note  one paragraph, or several separated by empty lines
     """
 
     author: str | None = None
@@ -146,9 +146,9 @@ class Byline:
     def __post_init__(self) -> None:
         for name in ("author", "note"):
             if not isinstance(value := getattr(self, name), str | None):
-                raise DalembertError(f"the {name} of a report is {shown(value)}; give words, as in {name}='…'")
+                raise DalembertError(f"the {name} of a report is {shown(value)}; give a text, as in {name}='…'")
         if not isinstance(self.date, str | datetime.date | None):
-            raise DalembertError(f"the date of a report is {shown(self.date)}; give words or a datetime.date")
+            raise DalembertError(f"the date of a report is {shown(self.date)}; give a text or a datetime.date")
 
     def html(self) -> str:
         """The line under the title, and the note."""
@@ -166,7 +166,7 @@ class Byline:
 
 @dataclass(frozen=True)
 class PageProgram:
-    """What a page that computes has besides its parts: a style sheet, data by the names of their elements, and a script."""
+    """The active content of a page: a style sheet, data by the names of their elements, and a script."""
 
     style: str
     data: Mapping[str, str]
@@ -174,7 +174,7 @@ class PageProgram:
 
     @property
     def policy(self) -> str:
-        """The element that lets the page run this script and no other, and reach nothing."""
+        """The element that allows the page to run this script only, without network access."""
         rules = f"script-src {digest(self.script)}; object-src 'none'; base-uri 'none'; connect-src 'none'"
         return f'<meta http-equiv="Content-Security-Policy" content="{rules}">\n'
 
@@ -193,7 +193,7 @@ def page(
     byline: Byline | None = None,
     program: PageProgram | None = None,
 ) -> str:
-    """A whole page that needs nothing from anywhere: its head with ``links`` (place, word), its parts and its foot."""
+    """A complete, self-contained page: its header with ``links`` (anchor, word), its parts and its footer."""
     from dalembert import __version__
 
     byline, parts = byline or Byline(), list(parts)
@@ -204,7 +204,7 @@ def page(
         f'<header><div><h1>{text(title)}</h1>{byline.html()}{sources}<p class="soft">{about}</p>'
         f'<nav aria-label="Sections">{entries}</nav></div></header>'
     )
-    foot = f"<footer><div>Made by dalembert {__version__}. This page needs no network.</div></footer>"
+    foot = f"<footer><div>Written by dalembert {__version__}. This page needs no network.</div></footer>"
     body, sheet = with_classes("\n".join([head, "<main>", *parts, "</main>", foot]))
     author = f'<meta name="author" content="{text(byline.author)}">\n' if byline.author else ""
     policy, more, elements = ("", "", "") if program is None else (program.policy, program.style, program.elements)
@@ -216,13 +216,13 @@ def page(
 
 
 def cards(pairs: Iterable[tuple[str, str]]) -> str:
-    """The few numbers one looks for first, each with its words."""
+    """Key figures as cards, each with its description."""
     shown = "".join(f'<div class="card"><b>{text(b)}</b><span>{text(s)}</span></div>' for b, s in pairs)
     return f'<div class="cards">{shown}</div>'
 
 
 def number(value: float, digits: int = 4, *, sign: bool = False) -> str:
-    """A number as a table shows it, with thin spaces between thousands; what is not known is a dash.
+    """A number in a table, with thin spaces between thousands; an unknown number is a dash.
 
     >>> number(12345.6), number(0.00123456), number(float("nan")), number(-2.5), number(2e-5), number(4.2e10)
     ('12\\u202f346', '0.001235', '–', '−2.5', '2·10⁻⁵', '4.2·10¹⁰')
@@ -247,7 +247,7 @@ def number(value: float, digits: int = 4, *, sign: bool = False) -> str:
 
 
 def share(value: float) -> str:
-    """A margin in percent, in the colour of what it means."""
+    """A margin in percent, coloured by its meaning."""
     if np.isnan(value):
         return '<span class="soft">–</span>'
     if abs(value) < 5e-4:
@@ -261,9 +261,9 @@ def share(value: float) -> str:
 def table(
     columns: Sequence[str], rows: Iterable[Sequence[str]], groups: Sequence[tuple[str, int]] = (), words: bool = False
 ) -> str:
-    """A table of cells that are HTML already. ``groups`` are headings over so many columns each.
+    """A table of cells that are already HTML. ``groups`` are headings, each over a number of columns.
 
-    With ``words`` the last column is text that may take several lines.
+    With ``words`` the last column is text that may wrap.
     """
     starts = list(itertools.accumulate(width for _, width in groups))[:-1]
 
@@ -290,14 +290,14 @@ def table(
 
 
 def table_of_columns(columns: Sequence[Column]) -> str:
-    """A table of columns, those that follow each other in one group under its heading."""
+    """A table of columns; consecutive columns of one group share its heading."""
     groups = [(group, len(list(some))) for group, some in itertools.groupby(group for group, _, _ in columns)]
     rows = zip(*(cells for _, _, cells in columns), strict=True)
     return table([heading for _, heading, _ in columns], list(rows), groups)
 
 
 def key(pairs: Iterable[Key], *, areas: bool = False) -> str:
-    """What the colours mean."""
+    """The legend of the colours."""
     items = "".join(f'<li><i style="background:{colour}"></i>{text(word)}</li>' for colour, word in pairs)
     return f'<ul class="key{" areas" if areas else ""}">{items}</ul>\n' if items else ""
 
@@ -306,7 +306,7 @@ def grid(
     panels: Sequence[Panel], name: str, about: str, *, across: str = "two", areas: bool = False, beside: str = "",
     progress: Callable[[float], None] | None = None,
 ) -> str:  # fmt: skip
-    """The panels, and what stands ``beside`` them, in a grid that becomes one column on a narrow screen."""
+    """The panels, and the content ``beside`` them, in a grid that becomes one column on a narrow screen."""
     drawn = []
     for k, panel in enumerate(panels):
         if progress is not None:

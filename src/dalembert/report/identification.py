@@ -1,4 +1,4 @@
-"""The page about an identification: torques measured and predicted, residuals, spectra, parameters with error bars."""
+"""The report on an identification: measured and predicted torques, residuals, spectra, parameters with error bars."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ if TYPE_CHECKING:
 Array = NDArray[np.floating[Any]]
 
 MEASURED, PREDICTED, RESIDUAL = ("#a9b4bf", "measured"), (JOINTS[0], "predicted"), (RED, "residual")
-CUTOFF, VELOCITY = (JOINTS[1], "cut-off of the low-pass"), (JOINTS[2], "velocity, on a scale of its own")
-MOST = 1500  # points a line is drawn with
-DOTS = 500  # residuals that are drawn over position and over velocity
-BINS = 16  # of position or velocity, in which the mean of the residuals is drawn
+CUTOFF, VELOCITY = (JOINTS[1], "cut-off of the low-pass"), (JOINTS[2], "velocity, on its own scale")
+MOST = 1500  # largest number of points per line
+DOTS = 500  # residuals that are drawn against position and against velocity
+BINS = 16  # bins of position or velocity for the mean of the residuals
 LEFT = 0.84  # inches beside axes with a label
 SPECTRA = (
-    "<p>Power spectral densities of the torques. The cut-off should stand where the motion's power has fallen away and what "
-    "is left is noise: below it the logged velocities (noise floor taken off), the torques and the residual are used, above "
-    "it nothing is.</p>"
+    "<p>Power spectral densities of the torques. The cut-off should lie where the power of the motion has decayed and only noise "
+    "remains: below it, the logged velocities (noise floor subtracted), the torques and the residual are used; above it, nothing "
+    "is used.</p>"
 )
 AGAINST = (
-    "<p>Where the mean of the residuals departs from zero, the model lacks a term: a function of position points to gravity, "
-    "springs or torque ripple, a function of velocity to friction.</p>"
+    "<p>Where the mean of the residuals differs from zero, the model lacks a term: a dependence on position indicates gravity, "
+    "springs or torque ripple, a dependence on velocity indicates friction.</p>"
 )
 
 
@@ -63,8 +63,8 @@ def write_identification(
     overwrite: bool = False,
     progress: Callable[[float], None] | None = None,
 ) -> None:
-    """Write the page, whole or not at all. It needs nothing from anywhere; title, author, note and date as for
-    :func:`dalembert.write_report`. ``compared``: what :func:`dalembert.compare_fits` gives, for a section about it."""
+    """Write the report atomically. It is self-contained; title, author, note and date as for
+    :func:`dalembert.write_report`. ``compared``: a result of :func:`dalembert.compare_fits`, shown in a section of its own."""
     check_writable(path, overwrite=overwrite)
     text_of_page = identification_html(fit, progress, title=title, byline=Byline(author, date, note), compared=compared)
     with whole_file(path, overwrite=overwrite) as file:
@@ -116,13 +116,13 @@ def identification_html(
 
 
 def remarks(fit: Identification) -> tuple[str, ...]:
-    """What to know about an identification besides its warnings, one sentence each, on the terminal and on the page: what
-    was done with the log, what the fit suggests, and what of it no body or no robot file can have."""
+    """Remarks on an identification besides its warnings, one sentence each, for the terminal and the page: how the log
+    was processed, what the fit suggests, and what cannot be realised by a body or stored in a robot file."""
     return tuple(dict.fromkeys((*fit.notes, *fit.arm_notes)))
 
 
 def verdict(fit: Identification) -> str:
-    """How many parameters there are and how well they are determined, in a sentence, on the terminal and on the page."""
+    """The number of parameters and how well they are determined, as a sentence for the terminal and the page."""
     definite = "positive definite" if fit.positive_definite else "not positive definite"
     return (
         f"{len(fit.parameters)} base parameters, {len(fit.essential)} essential; condition number {fit.condition:.4g}, "
@@ -132,13 +132,13 @@ def verdict(fit: Identification) -> str:
 
 
 def numbering(arm: Arm) -> str:
-    """Which joint has which number in the names of parameters; empty where these are the numbers of q."""
+    """Which joint has which number in the names of parameters; empty if the numbers are those of q."""
     names = ", ".join(f"{k} {joint.name}" for k, joint in enumerate(arm.robot.tree_joints, 1))
-    return f"The numbers are those of all joints that move: {names}." if arm.passive_names else ""
+    return f"Parameters are numbered by all moving joints: {names}." if arm.passive_names else ""
 
 
 def percent(share: float) -> str:
-    """A relative deviation, with as many figures as it is worth.
+    """A relative deviation, with a suitable number of digits.
 
     >>> percent(0.01234), percent(1.5), percent(20.0)
     ('1.2 %', '150 %', '> 1000 %')
@@ -160,11 +160,12 @@ def _summary(fit: Identification) -> str:
 
 def _notes(fit: Identification) -> str:
     lines = [f"<li><b>{text(w)}</b></li>" for w in fit.warnings] + [f"<li>{text(n)}</li>" for n in remarks(fit)]
-    return f'<h3>What was done, and what to know</h3><ul class="notes">{"".join(lines)}</ul>' if lines else ""
+    return f'<h3>Processing and remarks</h3><ul class="notes">{"".join(lines)}</ul>' if lines else ""
 
 
 def error_tables(fit: Identification, runs: list[PredictedRun]) -> str:
-    """Tables of the relative errors of all joints and of each, moving, at rest and in all, and of the residuals' size."""
+    """Tables of the relative errors of all joints and of each, for all samples, moving and at rest, and of the rms
+    residuals."""
     joints, units = fit.before.joint_names, joint_units(fit.before)["torque"]
     names = [text(os.path.basename(run.name)) for run in runs]
     rows = [
@@ -180,20 +181,20 @@ def error_tables(fit: Identification, runs: list[PredictedRun]) -> str:
     held = ""
     if any(run.resting.any() for run in runs):
         held = (
-            "<p>Friction at rest is anything between its two levels. A joint at rest is predicted to keep "
+            "<p>At rest, friction can take any value between its two levels. A joint at rest is predicted to hold "
             f"{100 * fit.held_friction:.0f} % of its dry friction in the direction of its last motion, which explains the "
-            "identification run best; 0 % is the middle of both levels.</p>"
+            "identification run best; 0 % is the middle between both levels.</p>"
         )
     return (
         "<h3>Relative torque error, ‖measured − predicted‖ / ‖measured‖</h3>"
-        + table(["run", "instants", "all joints", *joints], rows) + held
+        + table(["run", "samples", "all joints", *joints], rows) + held
         + "<h3>Root mean square of the residual</h3>"
         + table(["run", *(f"{joint} ({unit})" for joint, unit in zip(joints, units, strict=True))], rms)
     )  # fmt: skip
 
 
 def _in_time(run: PredictedRun) -> tuple[Array, NDArray[np.intp]]:
-    """Instants to draw, and their rows; a line ends where a piece of the log ends."""
+    """The samples to be drawn, and their rows; a line is interrupted where a piece of the log ends."""
     rows = np.arange(0, len(run.t), max(1, -(-len(run.t) // MOST)))
     t = run.t[rows].astype(float)
     usual = float(np.median(np.diff(t))) if len(t) > 1 else 1.0
@@ -214,7 +215,7 @@ def _torque_panels(fit: Identification, run: PredictedRun) -> list[Panel]:
 
 
 def _residual_panels(fit: Identification, run: PredictedRun) -> list[Panel]:
-    """What is left of every joint's torque, on axes of its own."""
+    """The residual torque of every joint, in separate axes."""
     t, rows = _in_time(run)
 
     def draw(axes: Axes, j: int, unit: str) -> None:
@@ -226,7 +227,7 @@ def _residual_panels(fit: Identification, run: PredictedRun) -> list[Panel]:
 
 
 def _against_panels(fit: Identification) -> list[Panel]:
-    """The residual of every joint over its position and over its velocity, with the mean in each of some bins."""
+    """The residual of every joint against its position and against its velocity, with the mean in a number of bins."""
     ready = fit.run.conditioned
     q, qd = (
         np.concatenate([getattr(piece, name)[at] for piece, at in zip(ready.pieces, ready.kept, strict=True)])
@@ -267,7 +268,7 @@ def _labelled(axes: Axes, across: str, up: str) -> None:
 
 
 def _spectrum_panels(fit: Identification) -> list[Panel]:
-    """Measured and predicted torque, residual and velocity of every joint over frequency."""
+    """Spectra of the measured and predicted torque, the residual and the velocity of every joint."""
     with extra("identify", "the report on an identification"):
         from scipy.signal import welch
 
@@ -302,11 +303,11 @@ def _spectrum_panels(fit: Identification) -> list[Panel]:
 
 
 def _parameters(fit: Identification) -> str:
-    """Table and error bars."""
+    """The parameters as a table and with error bars."""
     values, std = fit.parameters, fit.std
     rows = []
     for k, (name, formula) in enumerate(zip(fit.names, fit.formulas, strict=True)):
-        mark = "not in the log" if name in fit.unidentified else "yes" if name in fit.essential else "no"
+        mark = "not determined" if name in fit.unidentified else "yes" if name in fit.essential else "no"
         relative = fit.relative_std[k]
         shown = "–" if not np.isfinite(relative) else text(percent(relative))
         rows.append(
@@ -325,17 +326,17 @@ def _parameters(fit: Identification) -> str:
         axes.set_xticks(x, [literal(fit.names[k]) for k in some], rotation=90, fontsize=7)
         axes.set_ylim(-1.6, 1.6)
 
-    title = "Parameters with ±2 standard deviations, over the larger of identified and former value"
-    key = ((JOINTS[0], "identified"), (JOINTS[1], "the arm as it was"))
+    title = "Parameters with ±2 standard deviations, relative to the larger of identified and original value"
+    key = ((JOINTS[0], "identified"), (JOINTS[1], "original arm"))
     panels = [
         Panel("" if start else title, partial(draw, some=finite[start : start + 40]), key, WHOLE, 0.6)
         for start in range(0, len(finite), 40)
     ]
     return (
-        '<h2 id="parameters">Parameters</h2><p>Base parameters in SI units; the standard deviations allow for '
+        '<h2 id="parameters">Parameters</h2><p>Base parameters in SI units; the standard deviations account for '
         f"the autocorrelation of the residuals. {text(numbering(fit.before))}</p>"
         + grid(panels, "parameters", "parameters", across="one")
-        + table(["parameter", "value", "std", "relative std", "essential", "what it is made of"], rows, words=True)
+        + table(["parameter", "value", "std", "relative std", "essential", "composition"], rows, words=True)
     )
 
 

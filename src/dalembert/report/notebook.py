@@ -1,4 +1,4 @@
-"""What a notebook shows of an object on the last line of a cell: a small picture and a table, as HTML without scripts.
+"""Notebook representations of objects: a small picture and a table, as HTML without scripts.
 
 Everything is drawn as SVG by ``sketch.py``: no matplotlib, no style sheet, readable on light and on dark pages.
 """
@@ -37,14 +37,14 @@ from dalembert.trajectory.scaling_table import ScalingTable
 from dalembert.trajectory.trajectory import Trajectory
 
 Array = NDArray[np.floating[Any]]
-ROWS = 24  # of a table; what is more is counted
+ROWS = 24  # largest number of rows of a table; the remaining ones are counted
 MARK = '<span style="color:{}">■</span> '
 
 
 def shown(
     title: str, pictures: Sequence[str], columns: Sequence[str], rows: Sequence[Sequence[str]], note: str = ""
 ) -> str:
-    """Title, pictures side by side, table (cells are HTML already) and a note."""
+    """Title, pictures side by side, table (cells are already HTML) and a note."""
     left, right = "left", "right"
     head = "".join(
         f'<th scope="col" style="padding:2px 8px;text-align:{right if k else left}">{text(c)}</th>'
@@ -70,11 +70,11 @@ def shown(
 
 
 def _drawn(draw: Callable[[], str]) -> tuple[list[str], str]:
-    """The picture; where the arm cannot stand like that, the sentence that says so in its place."""
+    """The picture, or a sentence in its place if the arm cannot assume this configuration."""
     try:
         return [draw()], ""
     except DalembertError as problem:
-        return [], f"without a picture: {problem}"
+        return [], f"no picture: {problem}"
 
 
 def _name(i: int, name: str) -> str:
@@ -119,7 +119,7 @@ def _arm_picture(arm: Arm, motion: Any) -> str:
 
 
 def motion_html(motion: Trajectory) -> str:
-    """A motion: positions over time, and for every joint where it goes and how fast."""
+    """A motion: positions over time, and the start, end and peak rates of every joint."""
     names = joint_names(motion.n, None)
     rows = [
         [
@@ -146,7 +146,7 @@ def run_html(run: Run) -> str:
     for i, name in enumerate(arm.joint_names):
         unit = units["position"][i]
         cells = np.array([q[0, i], q[-1, i], run.q[..., i].min(), run.q[..., i].max()])
-        cells[np.abs(cells) < 1e-12 * np.abs(run.q).max(initial=0.0)] = 0.0  # rounding
+        cells[np.abs(cells) < 1e-12 * np.abs(run.q).max(initial=0.0)] = 0.0  # rounding errors
         rows.append([_name(i, name), *(f"{number(x)} {unit}" for x in cells.tolist())])
         speed = np.abs(run.qd[..., i]).max()
         speed = speed if speed > 1e-12 * np.abs(run.qd).max(initial=0.0) else 0.0
@@ -155,7 +155,7 @@ def run_html(run: Run) -> str:
             rows[-1].append(f"{number(float(np.abs(run.tau[:, i]).max()))} {units['torque'][i]}")
     columns = ["joint", "initial", "final", "lowest", "highest", "peak speed", *([] if batch else ["peak |τ|"])]
     many = f"{int(np.prod(batch)):,} runs, the first one drawn, " if batch else ""
-    title = f"run of {arm.name}: {many}{number(float(run.t[-1] - run.t[0]))} s, {len(run.t):,} instants"
+    title = f"run of {arm.name}: {many}{number(float(run.t[-1] - run.t[0]))} s, {len(run.t):,} samples"
     pictures, note = _drawn(lambda: _arm_picture(arm, _Rows(run.t, q)))
     picture = curves_svg(
         run.t, _curves(arm.joint_names, q), f"positions ({' or '.join(sorted(set(units['position']), reverse=True))})"
@@ -164,7 +164,7 @@ def run_html(run: Run) -> str:
 
 
 class _Rows:
-    """Positions over time, as a picture of an arm takes them."""
+    """Positions over time, in the form needed for a picture of an arm."""
 
     def __init__(self, t: Array, q: Array) -> None:
         self.t, self.q = t, q
@@ -174,7 +174,7 @@ class _Rows:
 
 
 def ellipsoid_html(shape: Ellipsoid) -> str:
-    """An ellipsoid: at the arm's tip, and its axes with their radii; of a batch only its shape."""
+    """An ellipsoid: at the arm's tip, and its axes with their radii; for a batch only its shape."""
     unit = shape.units[0] if len(set(shape.units)) == 1 else "mixed units"
     of = "" if shape.arm is None else f" of {shape.arm.name}"
     title = f"{shape.what} ellipsoid{of}: {' '.join(shape.rows)}"
@@ -223,7 +223,7 @@ def _ellipsoid_picture(shape: Ellipsoid) -> str:
 
 
 def sizing_html(sizing: Sizing) -> str:
-    """A sizing: the share of its tightest limit for every joint, and peak and RMS torque, speed and power."""
+    """A sizing: the utilisation of the tightest limit of every joint, and peak and RMS torque, speed and power."""
     rows = []
     for i, name in enumerate(sizing.joints):
         torque, speed, power = ((x.peak[i], x.rms[i], x.units[i]) for x in (sizing.torque, sizing.speed, sizing.power))
@@ -241,18 +241,18 @@ def sizing_html(sizing: Sizing) -> str:
     used = np.stack([x.used for x in (sizing.torque, sizing.speed, sizing.acceleration)])
     shares = np.where(np.isnan(used).all(axis=0), np.nan, np.nan_to_num(used, nan=0.0).max(axis=0))
     colours = [RED if share > 1 + ROUNDING else joint_colour(i) for i, share in enumerate(shares)]
-    picture = bars_svg(sizing.joints, shares, colours, "largest share of a limit")
+    picture = bars_svg(sizing.joints, shares, colours, "largest utilisation of a limit")
     title = f"sizing of {sizing.arm}: {number(sizing.duration)} s"
     return shown(title, [picture], columns, rows, "; ".join(sizing.exceeded[:3]))
 
 
 def drives_html(drives: Drives) -> str:
-    """Drives: what is used of the deciding limit of every joint, its traffic light and why."""
+    """Drives: the utilisation of the deciding limit of every joint, its traffic light and the reason."""
     return _drives_shown(f"drives of {len(drives)} joint{'s' * (len(drives) != 1)}", drives, {})
 
 
 def selection_html(selection: DriveSelection) -> str:
-    """Drives from catalogues: what every joint got, its traffic light, and why nothing smaller will do."""
+    """Drives from catalogues: the choice for every joint, its traffic light, and why nothing smaller suffices."""
     assert selection.sizing.drives is not None
     unit = " kg" if selection.criterion == "mass" else ""
     costs = {choice.joint: f"{number(choice.cost)}{unit}" for choice in selection.choices}
@@ -273,13 +273,13 @@ def _drives_shown(title: str, drives: Drives, costs: dict[str, str], criterion: 
         [drive.joint for drive in drives],
         shares,
         [COLOURS[drive.light] for drive in drives],
-        "used of the deciding limit",
+        "utilisation of the deciding limit",
     )
     return shown(title, [picture], columns, rows, note)
 
 
 def monte_carlo_html(study: MonteCarlo) -> str:
-    """Robots of one design: what 99 % of them use of each limit, and the quantiles of the peak torques."""
+    """Robots of one design: the 99 % quantile of the utilisation of each limit, and the quantiles of the peak torques."""
     rows = []
     for i, row in enumerate(study.table()):
         numbers = [row["nominal_peak"], *(row[f"peak_{share:g}"] for share in QUANTILES), row["limit"]]
@@ -288,12 +288,12 @@ def monte_carlo_html(study: MonteCarlo) -> str:
     columns = ["peak torque of", "nominal", *(f"{share:.0%}" for share in QUANTILES), "limit", "above it"]
     shares = 1.0 - study.margin(0.99)
     colours = [RED if share > 1 + ROUNDING else joint_colour(i) for i, share in enumerate(shares)]
-    picture = bars_svg(study.joints, shares, colours, "share of the limit that 99 % stay below")
+    picture = bars_svg(study.joints, shares, colours, "utilisation of the limit, 99 % quantile")
     return shown(f"{len(study.peak):,} robots of the design {study.arm}", [picture], columns, rows)
 
 
 def fit_html(fit: Identification) -> str:
-    """An identification: the joint that is predicted worst, and the parameters with their standard deviations."""
+    """An identification: the joint with the largest prediction error, and the parameters with their standard deviations."""
     worst = int(np.argmax(fit.run.joint_errors))
     curves: list[Curve] = [
         ("#9aa6b2", "measured", fit.run.measured[:, worst]),
@@ -340,7 +340,7 @@ def log_html(log: Log) -> str:
 
 
 def scaling_table_html(table: ScalingTable) -> str:
-    """The table that it prints."""
+    """The table in its printed form."""
     return shown(
         "time stretched by c", [], table.columns, [[text(cell) for cell in row] for row in table.rows], table.note
     )

@@ -1,4 +1,4 @@
-"""The report: one HTML page about an arm and its motions, for a colleague."""
+"""The report: one HTML page about an arm and its motions."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ from dalembert.trajectory.csv_file import DERIVED, carried_columns
 Array = NDArray[np.floating[Any]]
 Progress = Callable[[float], None]
 
-SMALL = 3  # joints up to which an arm gets its equations and every torque term by itself
+SMALL = 3  # largest number of joints for which equations and individual torque terms are shown
 
 
 @dataclass(frozen=True)
 class SectionPlace:
-    """Where a section stands: ``name`` begins its identifiers, ``about`` ends the words of its figures, ``across`` is how
-    many panels of joints stand side by side."""
+    """The place of a section: ``name`` is the prefix of its identifiers, ``about`` the suffix of its figure
+    descriptions, ``across`` the number of joint panels side by side."""
 
     name: str
     about: str
     across: str
 
 
-Section = Callable[[Study, SectionPlace], str]  # HTML about a motion; empty where there is nothing to say
+Section = Callable[[Study, SectionPlace], str]  # HTML about a motion; empty if there is nothing to show
 
 
 def write_report(
@@ -72,15 +72,15 @@ def write_report(
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> None:
-    """Write the report about some motions of one arm, whole or not at all.
+    """Write the report on some motions of one arm, atomically.
 
-    studies    of :func:`dalembert.study`: one, or a list with one for each motion
-    title      the page's own; the arm and its motion unless given
-    author     who made it, shown under the title
-    note       what to say first: a paragraph, or several with empty lines between
-    date       shown beside the author: words, or a :class:`datetime.date`; None leaves it out, so that the same input
-               gives the same page on any day
-    overwrite  whether a file that is there may be replaced
+    studies    results of :func:`dalembert.study`: one, or a list with one per motion
+    title      of the page; by default the arm and its motion
+    author     shown under the title
+    note       introductory text: one paragraph, or several separated by empty lines
+    date       shown beside the author: a text, or a :class:`datetime.date`; None omits it, so that the same input always
+               gives the same page
+    overwrite  whether an existing file may be replaced
 
     >>> import tempfile, dalembert as da
     >>> swing = da.study(da.load("pendulum"), da.polynomial([0.0], [1.0], 1.0), title="Swing")
@@ -102,7 +102,7 @@ def report_html(
     date: str | datetime.date | None = None,
     progress: Progress | None = None,
 ) -> str:
-    """The page as text. All studies must be of one arm."""
+    """The page as text. All studies must belong to one arm."""
     byline = Byline(author, date, note)
     studies = [studies] if isinstance(studies, Study) else studies
     strange = (
@@ -110,13 +110,13 @@ def report_html(
     )
     if strange:
         raise DalembertError(
-            f"a report cannot be made of {shown(strange[0])}; give what da.study makes, one for each motion"
+            f"a report cannot be made from {shown(strange[0])}; give results of da.study, one for each motion"
         )
     if not studies:
-        raise DalembertError("a report needs at least one motion")
+        raise DalembertError("there is no motion to report on; give at least one result of da.study")
     arm = studies[0].arm
     if any(study.arm != arm for study in studies):
-        raise DalembertError("a report is about one arm; these motions belong to several")
+        raise DalembertError("these motions belong to several arms; write one report per arm")
     title = title or f"{arm.name}: {studies[0].title if len(studies) == 1 else f'{len(studies)} motions'}"
     parts = [_summary(studies), _the_arm(arm)]
     steps = len(SECTIONS) * len(studies)
@@ -130,7 +130,7 @@ def report_html(
     parts += [_equations(arm), _words()]
     links = [("arm", "The arm"), *((f"motion-{k + 1}", s.title) for k, s in enumerate(studies))]
     links += [("equations", "Equations of motion")] if _has_equations(arm) else []
-    return page(title, _about(arm), [*links, ("words", "How to read it")], parts, byline)
+    return page(title, _about(arm), [*links, ("words", "How to read this report")], parts, byline)
 
 
 # -- the top -------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ def _about(arm: Arm) -> str:
 
 
 def _summary(studies: Sequence[Study]) -> str:
-    """The few numbers one looks for first."""
+    """The key figures of the motions."""
     if len(studies) == 1:
         (study,) = studies
         power = study.sizing.power.peak
@@ -153,7 +153,7 @@ def _summary(studies: Sequence[Study]) -> str:
         if (tightest := study.sizing.tightest) is not None:
             x, i = tightest
             facts.append(
-                (f"{100 * x.used[i]:.0f} %", f"of a limit used at most: {x.name} of {study.arm.joint_names[i]}")
+                (f"{100 * x.used[i]:.0f} %", f"largest utilisation of a limit: {x.name} of {study.arm.joint_names[i]}")
             )
         facts.append((f"{number(power[strongest], 3)} W", f"peak power, at {study.arm.joint_names[strongest]}"))
         facts.append((f"{number(float(study.sizing.energy.sum()), 3)} J", "total energy delivered by the drives"))
@@ -169,7 +169,7 @@ def _summary(studies: Sequence[Study]) -> str:
         columns += [
             ("", "least margin", [f"{margin} {of}" for margin, of, _ in least]),
             ("", "peak power (W)", [number(float(s.power.peak.max()), 3) for s in sizings]),
-            ("", "energy given (J)", [number(float(s.energy.sum()), 3) for s in sizings]),
+            ("", "energy delivered (J)", [number(float(s.energy.sum()), 3) for s in sizings]),
         ]
         parts = ["<h2>At a glance</h2>" + table_of_columns(columns)]
     beyond = [
@@ -182,19 +182,19 @@ def _summary(studies: Sequence[Study]) -> str:
     if missing := studies[0].without_effort_limit:
         parts.append(
             f'<div class="notice">Effort limits are missing at {text(", ".join(missing))}: the margins of their '
-            "torques, and what scaling would do, are left out. The option --limits gives them.</div>"
+            "torques and the effect of scaling are omitted. Use the option --limits to give them.</div>"
         )
     if (h := studies[0].tip_wrench) is not None:
         force, moment = (", ".join(number(x) for x in part) for part in (h[:3], h[3:]))
         parts.append(
-            f'<div class="notice">The tip pushes on its environment with the constant force ({force}) N and the '
+            f'<div class="notice">The tip exerts on its environment the constant force ({force}) N and the '
             f"moment ({moment}) N m, in base axes.</div>"
         )
     return "\n".join(parts)
 
 
 def _unbroken(words: str) -> str:
-    """A number and its unit on one line."""
+    """The text with numbers and their units kept on one line."""
     return re.sub(
         r"(?<=\d) (N m|N|rad/s²|rad/s|rad|m/s²|m/s|m|s)\b", lambda unit: unit[0].replace(" ", "\u00a0"), words
     )
@@ -231,14 +231,14 @@ def _the_arm(arm: Arm) -> str:
     payload = ""
     if arm.robot.payload is not None:
         com = ", ".join(number(x) for x in arm.robot.payload.com)
-        payload = f" It holds {number(arm.robot.payload.mass)} kg, centred at ({com}) m in the tip's frame."
+        payload = f" It holds a payload of {number(arm.robot.payload.mass)} kg with its centre of mass at ({com}) m in the tip's frame."
     left_out = (*(OMISSIONS[name] for name in arm.omitted), *arm.robot.left_out)
-    notes = "".join(f"<p><b>Left out of the model: {text(what)}.</b></p>" for what in left_out)
+    notes = "".join(f"<p><b>Omitted from the model: {text(what)}.</b></p>" for what in left_out)
     notes += "".join(f"<p class=soft>{text(note)}</p>" for note in arm.robot.notes)
     if arm.loops:
         names = ", ".join(name for loop in arm.loops for name in loop.passive)
         closing = ", ".join(arm.loop_names)
-        payload += f" Its chains are closed at {text(closing)}; the passive joints {text(names)} follow from those of the table."
+        payload += f" Its kinematic loops are closed at {text(closing)}; the passive joints {text(names)} follow from those in the table."
     if arm.robot.couplings:
         rules = "; ".join(coupling.text for coupling in arm.robot.couplings)
         payload += f" Some of its joints follow others: {text(rules)}."
@@ -249,7 +249,7 @@ def _the_arm(arm: Arm) -> str:
 
 
 def _terms(arm: Arm) -> str:
-    """Friction beyond viscous and Coulomb, springs and losses, of passive joints too."""
+    """Friction beyond viscous and Coulomb, springs and losses, including those of passive joints."""
     rows = []
     for joint in arm.robot.tree_joints:
         if joint.friction.further:
@@ -280,13 +280,13 @@ def _motion_head(study: Study, index: int, count: int) -> str:
     head = study.title if count > 1 else f"The motion: {study.title}"
     if study.thinned:
         note += (
-            f"<p class=soft>Of {len(study.at.t):,} instants {len(study.rows):,} are drawn and offered for download, the "
-            "peaks among them; the tables count all.</p>"
+            f"<p class=soft>{len(study.rows):,} of {len(study.at.t):,} samples are drawn and offered for download, including the "
+            "peaks; the tables are computed from all samples.</p>"
         )
     if study.events:
         kinds = dict.fromkeys(figures.EVENTS[type(event)] for event in study.events)
         items = "".join(f"<li>{_unbroken(text(event))}</li>" for event in study.events)
-        note += f"<p>During a part of the motion, which figures over time have shaded:</p><ul>{items}</ul>{key(kinds, areas=True)}"
+        note += f"<p>During part of the motion, shaded in the figures over time:</p><ul>{items}</ul>{key(kinds, areas=True)}"
     return f'<h2 id="motion-{index + 1}">{text(head)}</h2>\n{note}'
 
 
@@ -301,7 +301,7 @@ def _joint_motion(study: Study, place: SectionPlace) -> str:
 
 
 def _torques(study: Study, place: SectionPlace) -> str:
-    """Every joint against its limits; for arms of many joints also all in one picture."""
+    """Every joint with its limits; for arms with many joints also all of them in one picture."""
     limited = not np.isnan(study.sizing.torque.limit).all()
     whole = ""
     if limited and study.arm.n > SMALL:
@@ -310,7 +310,7 @@ def _torques(study: Study, place: SectionPlace) -> str:
     return (
         f"<h3>Torques{' and forces' if 'N' in study.sizing.torque.units else ''}"
         f"{' against their limits' if limited else ''}</h3>\n"
-        f"<p>What each drive gives at its joint, τ of S (7.42), its rotor included.{dashed}</p>{whole}"
+        f"<p>The torque of each drive at its joint, τ of S (7.42), including that for its rotor.{dashed}</p>{whole}"
         + grid(figures.torque_panels(study), f"{place.name}-torque", place.about, across=place.across)
     )
 
@@ -318,13 +318,13 @@ def _torques(study: Study, place: SectionPlace) -> str:
 def _causes(study: Study, place: SectionPlace) -> str:
     """Where the torques come from; for small arms term by term."""
     out = (
-        "<h3>Where the torques come from</h3>\n<p>Causes that push the same way are stacked; the line is their sum.</p>"
+        "<h3>Where the torques come from</h3>\n<p>Contributions of the same sign are stacked; the line is their sum.</p>"
         + grid(figures.stacked_panels(study), f"{place.name}-stack", place.about, across=place.across, areas=True)
     )  # fmt: skip
     if study.arm.n <= SMALL:
         out += (
-            "<h4>Every contribution by itself</h4>\n<p>Inertia: torque by the acceleration of each joint, rotors included. "
-            "Velocities: centrifugal torque by the velocity of one joint, Coriolis torque by those of two.</p>"
+            "<h4>Individual contributions</h4>\n<p>Inertia: torque due to the acceleration of each joint, rotors included. "
+            "Velocities: centrifugal torque due to the velocity of one joint, Coriolis torque due to those of two.</p>"
             + grid(figures.pair_panels(study), f"{place.name}-pairs", place.about, across="three")
         )
     return out
@@ -336,7 +336,7 @@ def _tip_motion(study: Study, place: SectionPlace) -> str:
 
 
 def _rotation_and_translation(study: Study, place: SectionPlace) -> str:
-    """What turning the links costs, and what moving their masses costs: M's two parts of D q̈ and of h."""
+    """The torques for rotating the links and for moving their masses: M's two parts of D q̈ and of h."""
     split, units = study.split, study.sizing.torque.units
     columns: list[Column] = [
         ("", "joint", [f"{text(x)} ({u})" for x, u in zip(study.arm.joint_names, units, strict=True)])
@@ -348,21 +348,21 @@ def _rotation_and_translation(study: Study, place: SectionPlace) -> str:
         whole = rms(study.shown.t, split[f"D_{part}"] + split[f"h_{part}"])
         columns.append(("both together", word, [number(float(x)) for x in whole]))
     return (
-        "<h4>Rotation and translation of the links</h4>\n<p>The same motion as M (4.1) reads it: what it takes to turn the "
-        "links about their centres of mass, rotors included, and what it takes to move these centres. Gravity, friction and "
-        "contact are not in it. The table has the RMS over the motion.</p>"
+        "<h4>Rotation and translation of the links</h4>\n<p>The decomposition of M (4.1): the torque for rotating the links about "
+        "their centres of mass, rotors included, and the torque for moving these centres. Gravity, friction and contact are not "
+        "included. The table shows the RMS over the motion.</p>"
         + grid(figures.motion_split_panels(study), f"{place.name}-split", place.about, across=place.across, areas=True)
         + table_of_columns(columns)
     )
 
 
 def _ellipsoids(study: Study, place: SectionPlace) -> str:
-    """What the tip could be accelerated with along the way."""
+    """The acceleration capability of the tip along the motion."""
     head = "<h3>Acceleration capability of the tip</h3>\n"
     shapes = study.ellipsoids
     if isinstance(shapes, str):
         return f"{head}<p>There is no dynamic manipulability ellipsoid: {text(shapes)}.</p>"
-    by = "whose shares of the joints' limits have squares that sum to at most 1"
+    by = "whose fractions of the joint limits have a sum of squares of at most 1"
     by = "of 1 N m (or N) each" if study.without_effort_limit else by
     t, unit, rows = study.shown.t, shapes.units[0], []
     for word, x in (("longest radius", shapes.radii[:, 0]), ("shortest radius", shapes.radii[:, -1])):
@@ -372,14 +372,14 @@ def _ellipsoids(study: Study, place: SectionPlace) -> str:
     columns = ["", "start", "end", "least", "at (s)", "most", "at (s)"]
     return (
         f"{head}<p>The dynamic manipulability ellipsoid, S (7.149): accelerations that the tip can reach from rest at each pose with torques "
-        f"{by}; gravity moves its centre. Motors that reach their limits one by one can do more.</p>"
+        f"{by}; gravity shifts its centre. Motors that reach their limits individually can do more.</p>"
         + grid(tip_figures.along_panels(study, shapes), f"{place.name}-ellipsoids", place.about)
         + table(columns, rows)
     )
 
 
 def _reactions(study: Study, place: SectionPlace) -> str:
-    """Of closed chains: what the joints at which they were cut must bear."""
+    """For closed chains: the loads on the joints at which the loops were cut."""
     if not study.arm.loops:
         return ""
     t, rows = study.shown.t, []
@@ -393,15 +393,15 @@ def _reactions(study: Study, place: SectionPlace) -> str:
         ])  # fmt: skip
     columns = ["joint", "force of", "peak force", "at (s)", "its components (N)", "peak moment"]
     return (
-        "<h3>Reactions where the chains are closed</h3>\n<p>The force at each joint that closes a chain, in base axes. Of a "
-        "planar loop it is the part in its plane: what the bearing carries across it is not determined by the motion.</p>"
+        "<h3>Reactions at the loop closures</h3>\n<p>The force at each joint that closes a loop, in base axes. For a planar "
+        "loop it is the component in its plane: the motion does not determine the load across the plane.</p>"
         + grid(figures.reaction_panels(study), f"{place.name}-loops", place.about, across="three")
         + table(columns, rows)
     )
 
 
 def _ends(study: Study) -> str:
-    """Where the motion begins and ends, in numbers."""
+    """Start and end of the motion, in numbers."""
     units, q = study.sizing.position_units, study.at.q
     rows = [
         [text(name), number(q[0, i]), number(q[-1, i]), number(q[-1, i] - q[0, i], sign=True), units[i]]
@@ -454,14 +454,14 @@ def _sizing(study: Study, place: SectionPlace) -> str:
     totals = (number(given), number(returned), _net(given, returned))
     rows.append(["<b>all</b>", "", "", "", *(f"<b>{x}</b>" for x in totals)])
     groups = [("", 1), ("power τ q̇", 3), ("energy (J)", 3)]
-    power = table(["joint", "peak", "at (s)", "RMS (W)", "given", "returned", "net"], rows, groups)
-    motors = "<p class=soft>The robot file names no rotors and gears, so there are no figures at the motors.</p>"
+    power = table(["joint", "peak", "at (s)", "RMS (W)", "delivered", "returned", "net"], rows, groups)
+    motors = "<p class=soft>The robot file defines no rotors and gears, so there are no figures for the motors.</p>"
     if driven:
         gears: Column = ("", "k_r", [_known(study.arm.mechanism.bodies[i].gear) for i in driven])
         torque, speed = ("motor torque τ / k_r", s.motor_torque), ("motor speed k_r q̇", s.motor_speed)
         watts: Column = ("power", "peak (W)", [number(s.motor_power.peak[i]) for i in driven])
         columns = [joints(driven), gears, *demand(*torque, driven), *demand(*speed, driven), watts]
-        motors = "<h4>Motors, through gears without losses</h4>\n" + table_of_columns(columns)
+        motors = "<h4>Motors, with lossless gears</h4>\n" + table_of_columns(columns)
     bearings = [joints()]
     for word, x in (("force |f|", s.force), ("along the axis", s.axial), ("across it", s.radial),
                     ("moment |μ|", s.moment), ("tilting", s.tilting)):  # fmt: skip
@@ -475,12 +475,12 @@ def _sizing(study: Study, place: SectionPlace) -> str:
 
 
 def _drives(study: Study, place: SectionPlace) -> str:
-    """Motors and gears, where the robot file has them."""
+    """Motors and gears, if the robot file has them."""
     return drives_section(study, place.name, place.about)
 
 
 def _tolerances(study: Study, place: SectionPlace) -> str:
-    """Margins of robots within their tolerances, where these are given."""
+    """Margins of robots within their tolerances, if these are given."""
     if (drawn := study.drawn) is None:
         return ""
     middle, most, nearly_all = drawn.quantile((0.5, 0.95, 0.99))
@@ -490,30 +490,30 @@ def _tolerances(study: Study, place: SectionPlace) -> str:
     columns: list[Column] = [
         ("", "joint", [text(name) for name in drawn.joints]),
         ("peak torque", "nominal", [f"{number(drawn.nominal_peak[i])} {drawn.units[i]}" for i in every]),
-        *(("peak torque", f"{share:.0%} stay below", [number(x) for x in values])
+        *(("peak torque", f"{share:.0%} quantile", [number(x) for x in values])
           for share, values in ((0.5, middle), (0.95, most), (0.99, nearly_all))),
         ("effort limit", "limit", [number(drawn.limit[i]) for i in every]),
-        ("effort limit", "margin of 95 %", [light(light_of(margin[i]), f"{margin[i]:.0%}") if known[i] else "–" for i in every]),
+        ("effort limit", "margin at 95 %", [light(light_of(margin[i]), f"{margin[i]:.0%}") if known[i] else "–" for i in every]),
         ("effort limit", "robots above it", [f"{drawn.exceeded[i]:.2%}" if known[i] else "–" for i in every]),
-        ("", "what matters most", [text(_cause(drawn, i)) for i in every]),
+        ("", "main cause", [text(_cause(drawn, i)) for i in every]),
     ]  # fmt: skip
     return (
-        f"<h3>Tolerances</h3>\n<p>Torques of {len(drawn.peak):,} robots whose numbers were drawn within their tolerances: "
-        f"{text(drawn.tolerances.text)}. A light is green where 95 % of the robots have 20 % of the limit left or more, amber "
-        "where they have less, red where they exceed it.</p>" + table_of_columns(columns)
+        f"<h3>Tolerances</h3>\n<p>Torques of {len(drawn.peak):,} robots whose parameters were sampled within their tolerances: "
+        f"{text(drawn.tolerances.text)}. A light is green if 95 % of the robots have a margin of at least 20 % of the limit, amber "
+        "if it is smaller, red if they exceed the limit.</p>" + table_of_columns(columns)
         + grid(monte_carlo_panels(drawn), f"{place.name}-tolerances", place.about)
         + _drives_within(study)
     )  # fmt: skip
 
 
 def _cause(drawn: MonteCarlo, joint: int) -> str:
-    """The number that moves a joint's peak torque most, and the correlation with it."""
+    """The parameter with the largest effect on a joint's peak torque, and their correlation."""
     (name, correlation), *_ = drawn.causes(joint) or [("", 0.0)]
     return f"{name} ({correlation:+.2f})" if abs(correlation) > 0.05 else "–"
 
 
 def _drives_within(study: Study) -> str:
-    """The lights of motors and gears for 95 % of the robots."""
+    """The traffic lights of motors and gears for 95 % of the robots."""
     drawn, drives = study.drawn, study.sizing.drives
     if drawn is None or drives is None:
         return ""
@@ -524,9 +524,9 @@ def _drives_within(study: Study) -> str:
         deciding = f"{name}, {100 * (1 - least):.0f} %" if name else "–"
         rows.append([text(drive.joint), light(drive.light), light(then), text(deciding)])
     return (
-        "<h4>Drives of 95 % of the robots</h4>\n<p>Torques, heat, life and holding brakes as 95 % of the robots need them; speeds, bearing "
-        "loads and emergency torques as the file has them.</p>"
-        + table(["joint", "as the file has it", "95 % of the robots", "deciding"], rows, words=True)
+        "<h4>Drives of 95 % of the robots</h4>\n<p>Torques, heat, life and holding brakes as required by 95 % of the robots; speeds, "
+        "bearing loads and emergency torques as for the nominal robot.</p>"
+        + table(["joint", "nominal robot", "95 % of the robots", "deciding"], rows, words=True)
     )
 
 
@@ -536,7 +536,7 @@ def _net(given: float, returned: float) -> str:
 
 
 def _inside(study: Study, i: int) -> str:
-    """How far the positions stay from the nearer of their limits."""
+    """The distance of the positions from the nearer of their limits."""
     s = study.sizing
     left = [x for x in (s.lowest[i] - s.lower[i], s.upper[i] - s.highest[i]) if not np.isnan(x)]
     if not left:
@@ -546,8 +546,8 @@ def _inside(study: Study, i: int) -> str:
 
 
 def _scaling(study: Study, place: SectionPlace) -> str:
-    """What slowing down or hurrying up would do."""
-    head = "<h3>What scaling would do</h3>\n"
+    """The effect of slowing down or speeding up the motion."""
+    head = "<h3>Effect of scaling</h3>\n"
     variants = [study.evenly, study.fastest]
     if not any(v.study for v in variants):
         why = dict.fromkeys(v.why_not for v in variants)
@@ -568,25 +568,25 @@ def _scaling(study: Study, place: SectionPlace) -> str:
     by_joint += [("peak torque", word, [number(x) for x in at.sizing.torque.peak]) for word, at in paces.items()]
     by_joint += [("", "limit", [number(x) for x in torque.limit]), ("", "unit", torque.units)]
     return (
-        head + "<p>Evenly scaled: time is stretched by a factor c, r = c t, the least that keeps every limit (S 7.7); "
-        "below 1 the motion becomes faster. Time-optimal: the same path from rest to rest in the least time, at a pace "
-        "that varies.</p>" + table(columns, rows) + missing + table_of_columns(by_joint)
+        head + "<p>Uniformly scaled: time is stretched by a factor c, r = c t, the smallest that satisfies all limits (S 7.7); "
+        "below 1 the motion becomes faster. Time-optimal: the same path from rest to rest in minimum time, with variable "
+        "speed.</p>" + table(columns, rows) + missing + table_of_columns(by_joint)
         + grid(figures.scaling_panels(study), f"{place.name}-scaling", place.about, across=place.across)
     )  # fmt: skip
 
 
 def _omissions(study: Study, place: SectionPlace) -> str:
-    """What an approximate model of the arm could leave out along this motion."""
+    """The terms that an approximate model of the arm could omit along this motion."""
     judged = study.omissions
     ((first, *_), errors), (headings, costs) = judged.tables(direct=False)
     small = ", ".join(judged.negligible(NEGLIGIBLE))
-    words = f"Each by itself, {small} terms stay below 1 % at every joint." if small else "None stays below 1 %."
-    words += " Small parameters are the least important ones, as many as change no joint's torque by more than 1 %: "
+    words = f"Individually, {small} terms stay below 1 % at every joint." if small else "None stays below 1 %."
+    words += " Small parameters are the least important ones that together change no joint torque by more than 1 %: "
     words += f"arm.approximate(small={NEGLIGIBLE}, motion=…)."
     groups = [("", 1), ("error", 2), ("inverse dynamics", 2)]
     return (
-        "<h3>What can be neglected</h3>\n<p>What the torques of this motion would be wrong by if an approximate model left out "
-        "some of their terms (M's conclusion, S 7.3.2), and the multiplications and additions that it would take: "
+        "<h3>Negligible terms</h3>\n<p>The error in the torques of this motion if an approximate model omitted some of their terms "
+        "(M's conclusion, S 7.3.2), and the remaining multiplications and additions: "
         f"arm.approximate(drop=…). {text(words)}</p>"
         + table([text(x) for x in (first, *study.arm.joint_names)], [[text(x) for x in line] for line in errors])
         + table([text(x) for x in headings], [[text(x) for x in line] for line in costs], groups)
@@ -595,7 +595,7 @@ def _omissions(study: Study, place: SectionPlace) -> str:
 
 
 def _tightest(study: Study) -> list[str]:
-    """The least margin, what has it, and when."""
+    """The smallest margin, its quantity, and its time."""
     if (tightest := study.sizing.tightest) is None:
         return ["–", "–", "–"]
     x, i = tightest
@@ -603,12 +603,12 @@ def _tightest(study: Study) -> list[str]:
 
 
 def _downloads(study: Study, place: SectionPlace) -> str:
-    """One table with everything over the motion's time, the sizing, and the motion in the least time."""
+    """One table with everything over the time of the motion, the sizing, and the time-optimal motion."""
     stem = re.sub(r"[^A-Za-z0-9._-]+", "-", f"{study.arm.name}-{study.title}").strip("-").lower()
     derived = _contributions(study) | _columns_of_tip(study)
     columns = _columns_of_motion(study) | {f"{DERIVED}{name}": x for name, x in derived.items()}
     items = [
-        download(f"{stem}.csv", "Motion, torques, their causes, tip", csv_text(list(columns), list(columns.values()))),
+        download(f"{stem}.csv", "Motion, torques, contributions, tip", csv_text(list(columns), list(columns.values()))),
         download(f"{stem}-sizing.csv", "Sizing", study.sizing.csv()),
     ]
     if study.sizing.drives is not None:
@@ -617,11 +617,11 @@ def _downloads(study: Study, place: SectionPlace) -> str:
         values = _columns_of_motion(fastest)
         file = f"{stem}-{study.fastest.name.replace(' ', '-')}.csv"
         items.append(download(file, study.fastest.name.capitalize(), csv_text(list(values), list(values.values()))))
-    return f'<h3 class="for-screen">The numbers</h3>\n<ul class="downloads">{"".join(items)}</ul>\n'
+    return f'<h3 class="for-screen">Numbers</h3>\n<ul class="downloads">{"".join(items)}</ul>\n'
 
 
 def _columns_of_motion(study: Study) -> dict[str, Array]:
-    """Those of a motion file, what the tip carries and exerts among them, and the torques: name → (N,)."""
+    """The columns of a motion file, including payloads and tip wrenches, and the torques: name → (N,)."""
     at = study.shown
     groups = {"q": at.q, "qd": at.qd, "qdd": at.qdd, "tau": study.shown_torque}
     moving = {f"{name}{i + 1}": x[:, i] for name, x in groups.items() for i in range(study.arm.n)}
@@ -629,7 +629,7 @@ def _columns_of_motion(study: Study) -> dict[str, Array]:
 
 
 def _contributions(study: Study) -> dict[str, Array]:
-    """The torques by cause, for small arms every term; what is zero throughout is left out."""
+    """The torques by cause, for small arms every term; columns that are zero throughout are omitted."""
     parts = vars(study.terms) if study.arm.n <= SMALL else study.terms.by_joint
     columns = {}
     for kind, x in parts.items():
@@ -655,7 +655,7 @@ def _columns_of_tip(study: Study) -> dict[str, Array]:
     return columns
 
 
-# what the page says about each motion, in this order
+# the sections about each motion, in this order
 SECTIONS: tuple[Section, ...] = (
     _start_and_end,
     _joint_motion,
@@ -678,7 +678,7 @@ SECTIONS: tuple[Section, ...] = (
 
 
 def _has_equations(arm: Arm) -> bool:
-    """Whether the arm is small, and its closed chains, if it has any, have a closed form."""
+    """Whether the arm is small and, if it has kinematic loops, they have a closed-form solution."""
     return arm.n <= SMALL and arm.mechanism.linear
 
 
@@ -688,7 +688,7 @@ def _equations(arm: Arm) -> str:
         return ""
     closed_form = arm.equations()
     body = closed_form.latex().replace(r"\begin{align*}", "").replace(r"\end{align*}", "").strip()
-    body = body.replace(r"\frac", r"\dfrac")  # as large as align* has them
+    body = body.replace(r"\frac", r"\dfrac")  # display size, as in align*
     rows = []
     for line in body.split(r"\\"):
         left, _, right = line.strip().partition("&=") if "&=" in line else ("", "", line.strip().lstrip("&"))
@@ -701,26 +701,26 @@ def _equations(arm: Arm) -> str:
         re.fullmatch(r"\s*(\S+)\s*= (\S.*?)(?:\s\s+(.*))?", line) for line in closed_form.legend().splitlines()[1:]
     ]
     known = [[text(x or "") for x in match.groups()] for match in legend if match]
-    letters = table(["letter", "value (SI)", "what it is"], known, words=True) if known else ""
+    letters = table(["symbol", "value (SI)", "meaning"], known, words=True) if known else ""
     return (
         '<h2 id="equations">Equations of motion</h2>\n<p>The inertia matrix, the matrix of centrifugal and Coriolis terms, '
-        "gravity and the torques, in the letters of S 7.3.</p>"
+        "gravity and the torques, in the notation of S 7.3.</p>"
         f'<div class="equations"><table>{"".join(rows)}</table></div>{letters}'
     )
 
 
 def _words() -> str:
     words = [
-        ("torque τ", "what the drive of a joint gives at the joint, friction and its rotor's inertia counted in: N m, or N "
-         "for a prismatic joint"),
-        ("motor", "behind a gear without losses: torque τ / k_r, speed k_r q̇, and the same power τ q̇"),
-        ("margin", "what a peak leaves of its limit, as a share of the limit; red where the limit is exceeded"),
-        ("RMS", "root of the mean square over the motion, by trapezoids between the sample instants"),
-        ("given, returned", "the integrals of the positive and of the negative power of each drive"),
+        ("torque τ", "the torque of a drive at its joint, including friction and the inertia of its rotor: N m, or N for a "
+         "prismatic joint"),
+        ("motor", "with a lossless gear: torque τ / k_r, speed k_r q̇, and the same power τ q̇"),
+        ("margin", "the unused fraction of a limit at the peak; red if the limit is exceeded"),
+        ("RMS", "root mean square over the motion, by the trapezoidal rule between the samples"),
+        ("delivered, returned", "the integrals of the positive and of the negative power of each drive"),
         ("bearing loads", "the force f and the moment μ, about the origin of the joint's frame, that the link before a joint "
-         "exerts on the link behind it, S (7.112), (7.113); tilting is the part of μ across the axis"),
-        ("S", "the textbook chapter on dynamics whose equations and example these are; the numbers are its equations'"),
+         "exerts on the link after it, S (7.112), (7.113); the tilting moment is the component of μ perpendicular to the axis"),
+        ("S", "the textbook chapter on dynamics whose equations and example are used"),
         ("units", "SI, radians"),
     ]  # fmt: skip
     items = "".join(f"<dt>{text(a)}</dt><dd>{text(b)}</dd>" for a, b in words)
-    return f'<h2 id="words">How to read it</h2>\n<dl>{items}</dl>'
+    return f'<h2 id="words">How to read this report</h2>\n<dl>{items}</dl>'

@@ -1,4 +1,4 @@
-"""What ``.plot()`` draws of motions, runs, sizings and ellipsoids; each function returns a matplotlib Figure."""
+"""The figures of ``.plot()`` for motions, runs, sizings and ellipsoids; each function returns a matplotlib Figure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Array = NDArray[np.floating[Any]]
-MOST = 2000  # points of a line
+MOST = 2000  # largest number of points per line
 ENERGIES = (("#e07b2a", "kinetic"), ("#5b9f70", "potential"), (INK, "sum"))
 
 
@@ -69,24 +69,24 @@ def run_figure(run: Run, batch: int | tuple[int, ...] | None = None) -> Figure:
 
 
 def chosen(run: Run, batch: int | tuple[int, ...] | None) -> tuple[int, ...]:
-    """The place of one run in its batch; () where it is none."""
+    """The index of one run in its batch; () if it is not a batch."""
     leading = run.q.shape[:-2]
     index = () if batch is None else batch if isinstance(batch, tuple) else (batch,)
     if len(index) != len(leading) or not all(-size <= k < size for k, size in zip(index, leading, strict=True)):
         example = f"batch={(0,) * len(leading) if len(leading) > 1 else 0}" if leading else "no batch="
         raise ShapeError(
-            f"batch is {batch}, but the run has the batch shape {leading}; give the place of one run: {example}"
+            f"batch is {batch}, but the run has the batch shape {leading}; give the index of one run: {example}"
         )
     return index
 
 
 def joint_names(n: int, arm: Arm | None) -> tuple[str, ...]:
-    """The joints' names; of a motion without an arm, numbers."""
+    """The joints' names; numbers for a motion without an arm."""
     return arm.joint_names if arm is not None else tuple(f"joint {i + 1}" for i in range(n))
 
 
 def _units(arm: Arm | None) -> dict[str, str]:
-    """For every quantity its unit, or both where some joints are prismatic."""
+    """The unit of every quantity, or both units if some joints are prismatic."""
     known = {"position": ("rad", "m"), "speed": ("rad/s", "m/s"), "acceleration": ("rad/s²", "m/s²")}
     words = known if arm is None else joint_units(arm)
     return {what: " or ".join(sorted(set(units), reverse=True)) for what, units in words.items()}
@@ -97,7 +97,7 @@ def _curves(names: Sequence[str], x: Array) -> list[Curve]:
 
 
 def _over_time(title: str, t: Array, curves: list[Curve], inside: bool = False, events: Sequence[Event] = ()) -> Panel:
-    """Curves over time; a curve that covers an earlier one is dashed. With ``inside`` the legend stands in the axes."""
+    """Curves over time; a curve that coincides with an earlier one is dashed. With ``inside`` the legend is in the axes."""
     few = slice(None) if len(t) <= MOST else np.unique(np.linspace(0, len(t) - 1, MOST).round().astype(int))
     same = 1e-6 * max((float(np.ptp(y)) for _, _, y in curves if len(y)), default=0.0)
 
@@ -139,17 +139,17 @@ def _are_turned(names: Sequence[str]) -> bool:
 
 
 def _foot(names: Sequence[str]) -> float:
-    """Inches below the axes for the names of ``_ticks``."""
+    """The height (inches) below the axes for the names of ``_ticks``."""
     return 0.3 + 0.055 * max(len(_label(name)) for name in names) if _are_turned(names) else 0.42
 
 
 def _label(name: str) -> str:
-    """A name as it stands below a bar: the middle of a long one is left out."""
+    """The label of a bar: the middle of a long name is omitted."""
     return name if len(name) <= 24 else f"{name[:12]}…{name[-11:]}"
 
 
 def _ticks(axes: Axes, names: Sequence[str]) -> None:
-    """The joints' names below the bars, turned where they would run into each other."""
+    """The joints' names below the bars, rotated if they would overlap."""
     names = [_label(name) for name in names]
     axes.set_xticks(range(len(names)), [literal(name) for name in names])
     if _are_turned(names):
@@ -162,7 +162,7 @@ def _ticks(axes: Axes, names: Sequence[str]) -> None:
 
 
 def _shares(sizing: Sizing, limited: list[Demand]) -> Panel:
-    """How much of each limit is used, in per cent, side by side for every joint."""
+    """The utilisation of each limit in percent, side by side for every joint."""
     colours = ("#1f5fa8", "#93b9e3", "#5b6770")
     width = 0.8 / len(limited)
 
@@ -178,11 +178,13 @@ def _shares(sizing: Sizing, limited: list[Demand]) -> Panel:
 
     key = [(colour, x.name) for x, colour in zip(limited, colours, strict=False)]
     over = any((x.used > 1 + ROUNDING).any() for x in limited)
-    return Panel("Share of the limit used (%)", draw, (*key, *([(RED, "above the limit")] if over else [])), (4.8, 2.8))
+    return Panel(
+        "Utilisation of the limit (%)", draw, (*key, *([(RED, "above the limit")] if over else [])), (4.8, 2.8)
+    )
 
 
 def _bars(sizing: Sizing, quantity: Demand, joints: list[int]) -> Panel:
-    """Peak and RMS of a quantity for these joints, which share a unit."""
+    """Peak and RMS of a quantity for these joints, which have the same unit."""
 
     def draw(axes: Axes) -> None:
         x = np.arange(len(joints))
@@ -200,12 +202,13 @@ def monte_carlo_figure(study: MonteCarlo) -> Figure:
 
 
 def monte_carlo_panels(study: MonteCarlo) -> list[Panel]:
-    """The peak torques of many robots beside the limits: a panel for the joints of each unit."""
+    """The peak torques of many robots with the limits: one panel per unit."""
     return [_spread(study, [i for i, u in enumerate(study.units) if u == unit]) for unit in dict.fromkeys(study.units)]
 
 
 def _spread(study: MonteCarlo, joints: list[int]) -> Panel:
-    """For these joints, which share a unit: the peaks of most robots as bars, the middle one, the file's, and the limit."""
+    """For these joints, which have the same unit: the peaks of most robots as bars, the median, the nominal robot, and
+    the limit."""
     low, middle, high = study.quantile((0.01, 0.5, 0.99))[:, joints]
     colours = [joint_colour(i) for i in joints]
 
@@ -220,7 +223,7 @@ def _spread(study: MonteCarlo, joints: list[int]) -> Panel:
 
     title = f"Peak torque: 1 %, 50 % and 99 % of {len(study.peak):,} robots ({study.units[joints[0]]})"
     foot = _foot([study.joints[i] for i in joints])
-    return Panel(title, draw, ((INK, "○ as its file has it"), (RED, "limit")), (6.4, 2.8 + foot), foot)
+    return Panel(title, draw, ((INK, "○ nominal robot"), (RED, "limit")), (6.4, 2.8 + foot), foot)
 
 
 # -- ellipsoids ----------------------------------------------------------------------------------
@@ -230,11 +233,11 @@ def plot_ellipsoid(shape: Ellipsoid, exact: Polytope | None = None) -> Figure:
     """See :meth:`Ellipsoid.plot`."""
     if shape.arm is None or shape.q is None:
         raise DalembertError(
-            "this ellipsoid has no arm to be drawn at; take one from a method such as arm.dynamic_manipulability(q)"
+            "this ellipsoid belongs to no arm and cannot be drawn; use one from a method such as arm.dynamic_manipulability(q)"
         )
     return ellipsoid_figure(at_frame(shape.arm, shape.frame), shape.q, shape, exact)
 
 
 def at_frame(arm: Arm, frame: str) -> Arm:
-    """The arm with its tip at a link's frame, where the ellipsoid was asked for."""
+    """The arm with its tip at the link frame for which the ellipsoid was computed."""
     return arm if frame == "tip" else arm.replace(tip=Frame(frame, frame))

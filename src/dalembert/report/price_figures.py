@@ -1,4 +1,4 @@
-"""Operations over the number of joints, as figures: M's Table 3 beside our formulas as written and as compiled."""
+"""Figures of operation counts against the number of joints: M's Table 3 beside our formulas as written and as compiled."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ STYLE: Any = {
     "axes.titlelocation": "left", "axes.grid": True, "grid.color": "#e4e4e4", "legend.frameon": False,
     "axes.edgecolor": "#888888", "svg.fonttype": "none",
 }  # fmt: skip
-FEW = 10  # operations: what one joint needs when compiled lies below, and is not drawn
-Number = Callable[[Any], float]  # of operations, or of nanoseconds: what a panel shows
+FEW = 10  # operations: lower limit of the axis; compiled code for one joint lies below it and is not drawn
+Number = Callable[[Any], float]  # the value shown in a panel: operations or nanoseconds
 
 
 def table_3_figure(joints: Iterable[int] = range(1, 21), costs: Sequence[Cost] | None = None) -> Figure:
     """M's Table 3 with our curves: multiplications and additions of inverse dynamics over n, as a matplotlib Figure.
 
-    joints  the numbers of joints
-    costs   of :func:`dalembert.analysis.price.growth`; counted now unless given
+    joints  the numbers of joints on the axis
+    costs   a result of :func:`dalembert.analysis.price.growth`; counted now by default
 
     >>> len(table_3_figure([2, 3]).axes)
     2
@@ -45,10 +45,10 @@ def table_3_figure(joints: Iterable[int] = range(1, 21), costs: Sequence[Cost] |
 
 
 def growth_figure(costs: Sequence[Cost]) -> Figure:
-    """Growth with n: operations, and nanoseconds where they were measured."""
+    """Growth with n: operations, and nanoseconds if they were measured."""
     panels: dict[str, Number | None] = {"Operations for inverse dynamics (multiplications + additions)": _total}
     if any(cost.nanoseconds is not None for cost in costs):
-        panels["Measured, ns for each state"] = None
+        panels["Measured, ns per state"] = None
     return _figure(costs, panels)
 
 
@@ -65,7 +65,7 @@ def _total(operations: Operations) -> float:
 
 
 def _figure(costs: Sequence[Cost], panels: Mapping[str, Number | None]) -> Figure:
-    """A panel for each title, of operations or, where they are None, of nanoseconds; both axes logarithmic."""
+    """A panel for each title, of operations or, if they are None, of nanoseconds; both axes logarithmic."""
     with extra("plot", "a figure"):
         import matplotlib
         from matplotlib.figure import Figure
@@ -105,6 +105,6 @@ def _figure(costs: Sequence[Cost], panels: Mapping[str, Number | None]) -> Figur
 
 
 def _series(costs: Sequence[Cost], field: str, number: Number) -> tuple[list[int], list[float]]:
-    """n and what is known there; what is 0 has no place on a logarithmic axis."""
+    """n and the known values; zeros are omitted on a logarithmic axis."""
     known = [(cost.n, number(getattr(cost, field))) for cost in costs if getattr(cost, field) is not None]
     return [n for n, y in known if y > 0], [y for _, y in known if y > 0]

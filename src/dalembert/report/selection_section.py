@@ -1,4 +1,4 @@
-"""A model selection in the report: the reasons, what was tried as a table, and its scores as pictures."""
+"""The model selection in a report: the reasons, all candidates as a table, and their scores as pictures."""
 
 from __future__ import annotations
 
@@ -20,27 +20,29 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-BEST = 3  # laws of a joint that are in the table though they were not chosen; the others are folded away
+BEST = 3  # laws per joint that are shown in the table although they were not chosen; the others are collapsed
 LOSS = -0.6  # gains below this are drawn at the edge of their panel
-ROW, LETTER = 0.2, 0.076  # inches: of a line of a panel, and of a letter beside it
+ROW, LETTER = 0.2, 0.076  # inches: height of a row of a panel, and width of a letter beside it
 HEADINGS = {"cutoff": "cut-off", "estimator": "estimator"}
 CHOSEN, REJECTED = (JOINTS[0], "chosen"), (SOFT, "not chosen")
 COLUMNS = ("tried", "held-out error", "gain ± standard error", "parameters", "")
-GAS_SPRING = "a gas spring"  # how candidates call it
+GAS_SPRING = "a gas spring"  # the wording of the candidates
 ABOUT = (
-    "<p>The log was cut into blocks of time. Every candidate was fitted to all parts of the log but one and judged on that one, "
-    "for each of them. The held-out error is ‖measured − predicted‖ / ‖measured‖ over all joints. The gain is the share of the "
-    "squared error that a candidate takes away, every joint in units of its own, so that a small joint counts like a large one: "
-    "for a law, as a share of the error of its joint; for a cut-off, beside the best; for an estimator, beside the first. "
-    "A law with more parameters is taken if its gain exceeds {errors} of the difference, and {worth:g} % of the error of its "
-    "joint. One that gains as much and is not chosen has a coefficient of a sign that no mechanism has, or another law took its "
-    "place, or it was removed at the end. A shared drive is one with the next joint. A law that helps other joints too, such as a shared drive, may gain more than 100 % of its own. Held-out errors are "
-    "those of the model at the time: laws that were chosen first stand beside larger ones.</p>"
+    "<p>The log was divided into blocks of time. Every candidate was fitted to all parts of the log but one and evaluated on that "
+    "one, for each part. The held-out error is ‖measured − predicted‖ / ‖measured‖ over all joints. The gain is the relative "
+    "reduction of the squared error, with the joints weighted equally, so that a small joint counts as much as a large one: for a "
+    "law, relative to the error of its joint; for a cut-off, to the best one; for an estimator, to the first one. A law with more "
+    "parameters is accepted if its gain exceeds {errors} of the difference, and {worth:g} % of the error of its joint. A law with "
+    "a sufficient gain that was not chosen has a coefficient with an impossible sign, was superseded by another law, or was "
+    "removed at the end. A shared drive belongs to a joint and the next one. A law that also helps other joints, such as a shared "
+    "drive, can gain more than 100 % of the error of its own joint. Held-out errors refer to the model at the time of the trial, "
+    "so laws that were chosen early have larger ones.</p>"
 )
 
 
 def selection_section(selection: Selection) -> str:
-    """The section: reasons, pictures, the table of the chosen and the best others, and all others folded away."""
+    """The section: reasons, pictures, the table of the chosen and the best other candidates, and the remaining ones
+    collapsed."""
     lines = "".join(f"<li>{text(sentence)}</li>" for sentence in selection.sentences)
     count = selection.standard_errors
     errors = "one standard error" if count == 1 else f"{count:g} standard errors"
@@ -51,10 +53,12 @@ def selection_section(selection: Selection) -> str:
     for k, (title, panels, across) in enumerate(selection_panels(selection)):
         parts += [f"<h3>{title}</h3>", grid(panels, f"selection-{k}", "of the model selection", across=across)]
     shown, folded = ranked(selection)
-    parts += ["<h3>What was tried</h3>", _trial_table(shown)]
+    parts += ["<h3>Candidates</h3>", _trial_table(shown)]
     if folded:
         rest = _trial_table(folded)
-        parts.append(f"<details><summary>{len(folded)} more that were tried and not chosen</summary>{rest}</details>")
+        parts.append(
+            f"<details><summary>{len(folded)} further candidates that were not chosen</summary>{rest}</details>"
+        )
     return "".join(parts)
 
 
@@ -64,7 +68,7 @@ def selection_figure(selection: Selection) -> Figure:
 
 
 def ranked(selection: Selection) -> tuple[list[Trial], list[Trial]]:
-    """(cut-offs, of each joint the chosen laws and the ``BEST`` of the others, estimators; all others)."""
+    """(cut-offs, the chosen laws and the ``BEST`` others of each joint, estimators; all remaining trials)."""
     shown, folded = [*selection.tried("cutoff")], []
     for joint in selection.structure:
         mine = laws_at(selection, joint)
@@ -80,7 +84,7 @@ def laws_at(selection: Selection, joint: str) -> list[Trial]:
 
 
 def _trial_table(trials: Sequence[Trial]) -> str:
-    """The trials, a heading before those of each joint."""
+    """The trials, with a heading before those of each joint."""
     rows = []
     for name, some in itertools.groupby(trials, key=lambda trial: HEADINGS.get(trial.choice, trial.joint)):
         rows += [[f'<span class="soft">{text(name)}</span>', *[""] * 4], *(_row(trial) for trial in some)]
@@ -96,12 +100,12 @@ def _row(trial: Trial) -> list[str]:
 
 
 def label(trial: Trial) -> str:
-    """What was tried, in few words, for a picture.
+    """A short label of a candidate, for a picture.
 
-    >>> label(Trial("coupling", "a", "a drive that 'a' and 'b' share, ratio -1", 0.1, 0.0, 0.0, 3, False))
+    >>> label(Trial("coupling", "a", "a drive shared by 'a' and 'b', ratio -1", 0.1, 0.0, 0.0, 3, False))
     'shared drive, ratio −1'
-    >>> label(Trial("spring", "a", "a gas spring, ends 0.8 : 1 from the axis, nearest at 3.9 rad", 0.1, 0.0, 0.0, 2, False))
-    'gas spring, nearest at 3.9 rad'
+    >>> label(Trial("spring", "a", "a gas spring, lever ratio 0.8 : 1, shortest at 3.9 rad", 0.1, 0.0, 0.0, 2, False))
+    'gas spring, shortest at 3.9 rad'
     """
     if trial.choice == "coupling":
         return f"shared drive, {trial.option.rpartition(', ')[2]}".replace("-", "−")
@@ -115,7 +119,7 @@ def label(trial: Trial) -> str:
 
 
 def _signed(value: float) -> str:
-    """A number to a tenth below ten, with its sign."""
+    """A signed number with one decimal below ten."""
     return number(round(value, 1 if abs(value) < 10 else 0), 6, sign=True)
 
 
@@ -123,7 +127,7 @@ def _signed(value: float) -> str:
 
 
 def selection_panels(selection: Selection) -> list[tuple[str, list[Panel], str]]:
-    """(heading, panels, how many to a line) of the cut-offs, of the laws joint by joint, and of the estimators."""
+    """(heading, panels, number per row) of the cut-offs, of the laws joint by joint, and of the estimators."""
     out = []
     if len(cutoffs := selection.tried("cutoff")) > 1:
         out.append(("Cut-off of the low-pass", _cutoff_panels(cutoffs), "two"))
@@ -138,7 +142,7 @@ def selection_panels(selection: Selection) -> list[tuple[str, list[Panel], str]]
         out.append(("Laws of the joints", panels, "two"))
     if len(estimators := selection.tried("estimator")) > 1:
         labels = [f"{label(trial)}: {percent(trial.error)}" for trial in estimators]
-        across = f"gain beside {estimators[0].option} (%)"
+        across = f"gain over {estimators[0].option} (%)"
         title, width = "Estimators, with their held-out errors", WHOLE[0]
         panel = _gain_panel(title, estimators, across, labels, width, _beside(labels, width))
         out.append(("Estimator", [panel], "one"))
@@ -146,12 +150,12 @@ def selection_panels(selection: Selection) -> list[tuple[str, list[Panel], str]]
 
 
 def _beside(labels: Iterable[str], width: float) -> float:
-    """Inches that labels need beside the axes of a panel."""
+    """The width (inches) of the labels beside the axes of a panel."""
     return min(0.2 + LETTER * max(map(len, labels)), 0.55 * width)
 
 
 def _cutoff_panels(trials: Sequence[Trial]) -> list[Panel]:
-    """Held-out error over cut-off, and the squared error beside that of the best, every joint in units of its own."""
+    """Held-out error over cut-off, and the squared error relative to the best, with joints weighted equally."""
     hertz = np.array([float(trial.option.removesuffix(" Hz")) for trial in trials])
     best = [k for k, trial in enumerate(trials) if trial.chosen]
 
@@ -171,18 +175,18 @@ def _cutoff_panels(trials: Sequence[Trial]) -> list[Panel]:
 
     errors = partial(draw, y=[100 * x.error for x in trials], spread=None, up="held-out error (%)")
     losses = partial(
-        draw, y=[-100 * x.gain for x in trials], spread=[100 * x.spread for x in trials], up="more than the best (%)"
+        draw, y=[-100 * x.gain for x in trials], spread=[100 * x.spread for x in trials], up="excess over the best (%)"
     )
     return [
         Panel("Torque error on parts left out, all joints", errors, (CHOSEN, REJECTED), HALF, left=0.84),
-        Panel("Squared error, each joint in units of its own", losses, (CHOSEN, REJECTED), HALF, left=0.84),
+        Panel("Squared error, joints weighted equally", losses, (CHOSEN, REJECTED), HALF, left=0.84),
     ]
 
 
 def _gain_panel(
     title: str, trials: Sequence[Trial], across: str, labels: Sequence[str], width: float, left: float
 ) -> Panel:
-    """The gain of each trial with its standard error, one below the other."""
+    """The gain of each trial with its standard error, one row per trial."""
     gains = np.array([trial.gain for trial in trials])
     spreads = np.array([trial.spread for trial in trials])
     high = float(max(0.05, (gains + spreads).max()))

@@ -1,4 +1,4 @@
-"""An arm as lines: where its links run and its joints sit, and from where to look at it."""
+"""An arm as lines: its links and joints, and suitable views of it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dalembert.arm import Arm
 from dalembert.environment.brief import brief
 
 Array = NDArray[np.floating[Any]]
-ROUNDING = 1e-9  # m: links that are shorter have no direction
+ROUNDING = 1e-9  # m: shorter links have no direction
 
 
 @brief
@@ -20,9 +20,9 @@ ROUNDING = 1e-9  # m: links that are shorter have no direction
 class Pose:
     """The arm at one instant, in base axes (m).
 
-    lines   the links, (k, 3) each; ``rails`` how far sliding joints are out
-    turns, slides   (k, 3) where the joints are; ``tip`` (3,), and ``tip_axes`` (3, 3) its axes in columns
-    seats, axes     (N, 3) of all joints of the tree: where each sits on its parent, and the direction of its axis
+    lines   the links, (k, 3) each; ``rails``: the extended parts of prismatic joints
+    turns, slides   (k, 3) positions of revolute and prismatic joints; ``tip`` (3,), and ``tip_axes`` (3, 3) its axes in columns
+    seats, axes     (N, 3) of all joints of the tree: position on the parent, and direction of the axis
     """
 
     lines: list[Array]
@@ -37,9 +37,9 @@ class Pose:
 
 def skeleton(arm: Arm, q: Array) -> list[Pose]:
     """The arm at each of the configurations q (N, n)."""
-    mechanism = arm.mechanism.tree  # of closed chains all links
+    mechanism = arm.mechanism.tree  # all links of closed chains
     bodies, robot = mechanism.bodies, arm.robot
-    cuts: dict[int, list[Array]] = {}  # where a body is joined again, in its own axes
+    cuts: dict[int, list[Array]] = {}  # loop closures on a body, in its own axes
     for loop in arm.mechanism.loops:
         for body, place in ((loop.ends.body_a, loop.ends.place_a), (loop.ends.body_b, loop.ends.place_b)):
             cuts.setdefault(body, []).append(np.array([*place.translation, 1.0], float))
@@ -48,7 +48,7 @@ def skeleton(arm: Arm, q: Array) -> list[Pose]:
     out = []
     for at, tip_frame in zip(links, tips, strict=True):
         tip = tip_frame[:3, 3]
-        begins, moved, axes = [], [], []  # where each joint sits on its parent, where its slide has gone, its axis
+        begins, moved, axes = [], [], []  # position on the parent, displaced position, axis of each joint
         for i, body in enumerate(bodies):
             frame = (at[body.parent] if body.parent >= 0 else base) @ _matrix(body.placement)
             begins.append(frame[:3, 3])
@@ -73,7 +73,7 @@ def skeleton(arm: Arm, q: Array) -> list[Pose]:
 
 
 def _elbow(start: Array, end: Array, axis: Array) -> Array:
-    """A link from its joint to the next: along the joint's axis first, then across, as DH measures d and a."""
+    """A link from its joint to the next: first along the joint's axis, then across, as d and a in DH tables."""
     along = ((end - start) @ axis) * axis
     across = end - start - along
     shorter = min(np.linalg.norm(along), np.linalg.norm(across))
@@ -91,7 +91,7 @@ def _matrix(placement: Any) -> Array:
 @brief
 @dataclass(frozen=True)
 class View:
-    """A way to look: ``matrix`` (2, 3) takes a point to the page."""
+    """A view: ``matrix`` (2, 3) maps a point to the page."""
 
     name: str
     matrix: Array
@@ -101,7 +101,7 @@ class View:
 
 
 def views(points: Array, gravity: Array) -> list[View]:
-    """From where to look at these points: square on when they lie in a plane of base axes, else two views."""
+    """Suitable views of these points: perpendicular if they lie in a plane of base axes, otherwise two views."""
     spread = np.ptp(points, axis=0)
     flat = [k for k in range(3) if spread[k] < 1e-6 * max(spread.max(), 1e-9)]
     upwards = int(np.argmax(np.abs(gravity))) if gravity.any() else 2
@@ -123,10 +123,10 @@ def _square(name: str, across: int, up: int) -> View:
 
 
 def _corner(upwards: int, gravity: Array) -> View:
-    """From a corner and from above, without perspective."""
+    """The view from a corner and from above, in parallel projection."""
     z = np.zeros(3)
     z[upwards] = -np.sign(gravity[upwards]) if gravity[upwards] else 1.0
-    x = np.roll(np.eye(3), 1, axis=1)[upwards]  # the axis that follows the one upwards
+    x = np.roll(np.eye(3), 1, axis=1)[upwards]  # the axis after the vertical one
     y = np.cross(z, x)
     azimuth, height = np.radians(-58.0), np.radians(22.0)
     across = -np.sin(azimuth) * x + np.cos(azimuth) * y

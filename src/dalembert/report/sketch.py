@@ -1,6 +1,6 @@
 """Small pictures as inline SVG, drawn without matplotlib: for notebooks, light or dark.
 
-Lines and letters that carry no colour of their own take the colour of the text around the picture.
+Lines and letters without a colour of their own take the colour of the surrounding text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dalembert.report.strokes import by_depth, plate, points_of, size_of, stroke
 from dalembert.report.words import shortened, visible
 
 Array = NDArray[np.floating[Any]]
-POINTS, FINE = 800, 130  # of all curves of a picture together, and of each
+POINTS, FINE = 800, 130  # largest number of points of all curves of a picture together, and of each
 SHAPE, LINE = "#3f7fc4", "currentColor"
 
 
@@ -28,7 +28,7 @@ def arm_svg(
     arm: Arm, poses: list[Pose], view: View, *, path: Array | None = None, shape: Array | None = None,
     width: int = 260, height: int = 220,
 ) -> str:  # fmt: skip
-    """The last pose in full and those before as ghosts; ``path`` (k, 3) of the tip, ``shape`` (k, 2) around it on the page."""
+    """The last pose in full and earlier ones as ghosts; ``path`` (k, 3) of the tip, ``shape`` (k, 2) around it on the page."""
     size = size_of(arm, poses)
     disc = plate(arm, size) @ view.matrix.T
     tip = view.matrix @ poses[-1].tip
@@ -49,7 +49,7 @@ def arm_svg(
     for stroke in drawn:
         ends = to_page(stroke.ends @ view.matrix.T)
         cap = "round" if stroke.round else "butt"
-        if np.hypot(*(ends[1] - ends[0])) < 0.3:  # seen end on
+        if np.hypot(*(ends[1] - ends[0])) < 0.3:  # seen along its axis
             out.append(
                 f'<circle cx="{ends[0, 0]:.1f}" cy="{ends[0, 1]:.1f}" r="{0.6 * stroke.width:.1f}" fill="{stroke.colour}"/>'
             )
@@ -62,7 +62,7 @@ def arm_svg(
 
 
 def curves_svg(t: Array, curves: Sequence[Curve], title: str, *, width: int = 300, height: int = 160) -> str:
-    """Curves over time with their largest and smallest value at the side, and the instants at the foot."""
+    """Curves over time with their largest and smallest value at the side, and the times at the bottom."""
     few = np.unique(
         np.linspace(0, len(t) - 1, min(len(t), FINE, max(POINTS // max(len(curves), 1), 16))).round().astype(int)
     )
@@ -95,7 +95,7 @@ def curves_svg(t: Array, curves: Sequence[Curve], title: str, *, width: int = 30
 
 
 def bars_svg(names: Sequence[str], shares: Array, colours: Sequence[str], title: str, *, width: int = 300) -> str:
-    """Shares as bars that lie, one for each name; the line is at 100 %."""
+    """Fractions as horizontal bars, one per name; the line is at 100 %."""
     step, left, right = (18, 110.0, width - 52.0) if len(names) <= 12 else (12, 110.0, width - 52.0)
     most = max(1.0, float(np.nanmax(np.where(np.isfinite(shares), shares, 0.0), initial=0.0)))
     height = 26 + step * len(names)
@@ -115,7 +115,7 @@ def bars_svg(names: Sequence[str], shares: Array, colours: Sequence[str], title:
 
 
 def _fitted(points: Array, width: float, height: float, margin: float) -> Any:
-    """The map from the plane of the view to the picture: the same scale both ways, in the middle."""
+    """The map from the plane of the view to the picture: centred, with equal scales."""
     low, high = points.min(axis=0), points.max(axis=0)
     scale = min((width - 2 * margin) / max(high[0] - low[0], 1e-9), (height - 2 * margin) / max(high[1] - low[1], 1e-9))
     middle = (low + high) / 2

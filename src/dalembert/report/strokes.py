@@ -1,4 +1,4 @@
-"""An arm as strokes with a width and a colour, in three dimensions: figures, notebooks and animations draw the same.
+"""An arm as three-dimensional strokes with a width and a colour, shared by figures, notebooks and animations.
 
 A revolute joint is a short cylinder along its axis, a prismatic joint a block; the tip has its three axes.
 """
@@ -20,7 +20,7 @@ from dalembert.report.skeleton import Pose, View, skeleton, views
 from dalembert.tip.task_rows import spread
 
 Array = NDArray[np.floating[Any]]
-LINK, ROD, PASSIVE = "#8795a3", "#a9b5c0", "#b4bec8"  # of links, of what prismatic joints extend, of passive joints
+LINK, ROD, PASSIVE = "#8795a3", "#a9b5c0", "#b4bec8"  # links, rods of prismatic joints, passive joints
 
 
 @brief
@@ -33,11 +33,11 @@ class Stroke:
     width: float
     round: bool = True
     outlined: bool = True
-    lift: float = 0.0  # how much nearer to the viewer it is painted than it is (m)
+    lift: float = 0.0  # shift towards the viewer in the painting order (m)
 
 
 def size_of(arm: Arm, poses: list[Pose]) -> float:
-    """How large the arm is (m): what the parts of its picture are measured by."""
+    """The size of the arm (m), to which the parts of its picture are scaled."""
     base = np.array(arm.robot.base.translation, float)
     reach = max(float(np.abs(points_of(pose) - base).max()) for pose in poses)
     return reach if reach > 1e-9 else 1.0
@@ -49,7 +49,7 @@ def points_of(pose: Pose) -> Array:
 
 
 def strokes(arm: Arm, pose: Pose, size: float) -> list[Stroke]:
-    """The arm at one instant; always as many strokes, in the same order, so that they can be followed over time."""
+    """The arm at one instant; the number and order of strokes never change, so that they can be followed over time."""
     number_of = {body: i for i, body in enumerate(arm.mechanism.actuated)}
     half, wide = 0.045 * size, 1.0 if len(pose.seats) <= 8 else 0.8
     out = [Stroke(line, ROD, 3.0 * wide) for line in pose.rails]
@@ -57,9 +57,9 @@ def strokes(arm: Arm, pose: Pose, size: float) -> list[Stroke]:
     for k, (seat, axis) in enumerate(zip(pose.seats, pose.axes, strict=True)):
         colour = joint_colour(number_of[k]) if k in number_of else PASSIVE
         turns = arm.mechanism.tree.bodies[k].revolute
-        width, lift = (8.5, 0.0) if turns else (11.0, 0.5 * size)  # a block is seen around the rod that runs in it
+        width, lift = (8.5, 0.0) if turns else (11.0, 0.5 * size)  # a block is painted over the rod inside it
         out.append(Stroke(np.array([seat - half * axis, seat + half * axis]), colour, width * wide, turns, lift=lift))
-    pins = pose.turns[sum(body.revolute for body in arm.mechanism.tree.bodies) :]  # where loops are closed
+    pins = pose.turns[sum(body.revolute for body in arm.mechanism.tree.bodies) :]  # loop closures
     out += [Stroke(np.array([pin, pin]), PASSIVE, 8.5 * wide, lift=0.01 * size) for pin in pins]
     for colour, way in zip(AXES, pose.tip_axes.T, strict=True):
         out.append(Stroke(np.array([pose.tip, pose.tip + 0.11 * size * way]), colour, 2.0, outlined=False))
@@ -67,7 +67,7 @@ def strokes(arm: Arm, pose: Pose, size: float) -> list[Stroke]:
 
 
 def plate(arm: Arm, size: float) -> Array:
-    """What the base stands on, square to gravity: a disc's edge, (k, 3)."""
+    """The plate under the base, perpendicular to gravity: the edge of a disc, (k, 3)."""
     g = np.array(arm.robot.gravity, float)
     z = g / np.linalg.norm(g) if g.any() else np.array([0.0, 0.0, 1.0])
     x = np.cross(z, np.eye(3)[int(np.argmin(np.abs(z)))])
@@ -79,7 +79,7 @@ def plate(arm: Arm, size: float) -> Array:
 
 
 def views_of(arm: Arm, poses: list[Pose]) -> list[View]:
-    """From where to look at the arm: square on if it stays in a plane, whatever it does, else from a corner and a side."""
+    """Suitable views of the arm: perpendicular if it always stays in a plane, otherwise from a corner and from the side."""
     points = [points_of(pose) for pose in (*poses, *skeleton(arm, spread(arm, 4)))]
     return views(
         np.concatenate([*points, [np.array(arm.robot.base.translation, float)]]), np.array(arm.robot.gravity, float)
@@ -92,6 +92,6 @@ def towards_viewer(view: View) -> Array:
 
 
 def by_depth(drawn: list[Stroke], view: View) -> list[Stroke]:
-    """The strokes in the order in which to paint them: the farthest first; the tip's axes, which come last, on top."""
+    """The strokes in painting order: the farthest first; the tip's axes on top."""
     way = towards_viewer(view)
     return [*sorted(drawn[:-3], key=lambda stroke: float(stroke.ends.mean(axis=0) @ way) + stroke.lift), *drawn[-3:]]

@@ -1,4 +1,4 @@
-"""A study: one arm, one motion, and everything a report says about them, computed once."""
+"""A study: one arm, one motion, and all results of a report on them, computed once."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from dalembert.trajectory.trajectory import Trajectory
 Array = NDArray[np.floating[Any]]
 Progress = Callable[[float], None]
 
-MOST = 1001  # instants that are drawn and offered for download; more are thinned out
+MOST = 1001  # largest number of samples that are drawn and offered for download
 NEGLIGIBLE = 0.01  # of a joint's RMS torque
 
 
 @brief
 @dataclass(frozen=True, eq=False)
 class Study:
-    """An arm, a motion, and what follows; make one with :func:`study`.
+    """An arm, a motion, and the results; created by :func:`study`.
 
-    at      the motion at every instant, twice where it jumps; ``torque`` (N, n) there
-    rows    the instants that are drawn: all of them, or ``MOST`` and the peaks; ``shown`` is the
-            motion there, and ``terms`` the torque in its parts
+    at      the motion at every sample, twice where it jumps; ``torque`` (N, n) there
+    rows    the samples that are drawn: all of them, or ``MOST`` and the peaks; ``shown`` is the motion there, and
+            ``terms`` the torque in its parts
     """
 
     arm: Arm
@@ -51,41 +51,41 @@ class Study:
 
     @property
     def thinned(self) -> bool:
-        """Whether fewer instants are drawn than there are."""
+        """Whether some samples are omitted in figures and downloads."""
         return len(self.rows) < len(self.at.t)
 
     @cached_property
     def shown(self) -> MotionSamples:
-        """The motion at the instants that are drawn."""
+        """The motion at the drawn samples."""
         return self.at.rows(self.rows)
 
     @property
     def shown_torque(self) -> Array:
-        """The torques at the instants that are drawn."""
+        """The torques at the drawn samples."""
         return self.torque[self.rows]
 
     @cached_property
     def events(self) -> tuple[Event, ...]:
-        """What the tip carries and exerts, and from when to when, on the clock of ``at``."""
+        """The payloads and wrenches at the tip with their time intervals, on the clock of ``at``."""
         if isinstance(self.motion, Trajectory):
             return self.motion.events
         return events_of(self.at.t, self.at.payload, self.at.wrench)
 
     @cached_property
     def terms(self) -> TorqueTerms:
-        """The torque in its parts, at the instants that are drawn."""
+        """The torque in its parts, at the drawn samples."""
         at = self.shown
         return at.model(self.arm).torque_terms(at.q, at.qd, at.qdd, at.push(self.tip_wrench))
 
     @cached_property
     def causes(self) -> dict[str, Array]:
-        """Every cause that is there at all, summed over joints that cause it: name → (N, n)."""
+        """Every nonzero contribution, summed over the joints that cause it: name → (N, n)."""
         noise = 1e-9 * np.abs(self.shown_torque).max(initial=0.0)
         return {name: x for name, x in self.terms.by_joint.items() if np.abs(x).max(initial=0.0) > noise}
 
     @cached_property
     def split(self) -> dict[str, Array]:
-        """D^rot q̈, D^tran q̈, h^rot and h^tran of M (4.1) at the instants that are drawn: name → (N, n)."""
+        """D^rot q̈, D^tran q̈, h^rot and h^tran of M (4.1) at the drawn samples: name → (N, n)."""
         model = self.shown.model(self.arm)
         at, qdd = model.dalembert(self.shown.q, self.shown.qd), self.shown.qdd[..., None]
         D = {"D_rot": (at.D_rot @ qdd)[..., 0], "D_tran": (at.D_tran @ qdd)[..., 0]}
@@ -93,25 +93,25 @@ class Study:
 
     @cached_property
     def reactions(self) -> Array:
-        """Of closed chains: force and moment at every cut, (N, loops, 6) in base axes, where drawn."""
+        """For closed chains: force and moment at every loop closure, (N, loops, 6) in base axes, at the drawn samples."""
         at = self.shown
         return at.model(self.arm).loop_wrenches(at.q, at.qd, at.qdd, at.push(self.tip_wrench))
 
     @cached_property
     def sizing(self) -> Sizing:
-        """What the motion asks of joints, motors and bearings."""
+        """The requirements of the motion on joints, motors and bearings."""
         return size(self.arm, self.at, self.tip_wrench)
 
     @cached_property
     def drawn(self) -> MonteCarlo | None:
-        """The torques of robots within the tolerances; None where none are given."""
+        """The torques of robots within the tolerances; None if none are given."""
         if self.tolerances is None:
             return None
         return monte_carlo(self.arm, self.at, self.tolerances, tip_wrench=self.tip_wrench)
 
     @cached_property
     def tip(self) -> tuple[Array, Array, Array]:
-        """Position, velocity and acceleration of the tip in base axes, (N, 3) each, where drawn."""
+        """Position, velocity and acceleration of the tip in base axes, (N, 3) each, at the drawn samples."""
         q, qd, qdd = self.shown.q, self.shown.qd, self.shown.qdd
         J, Jd = self.arm.jacobian(q)[:, :3], self.arm.jacobian_derivative(q, qd)[:, :3]
         velocity = np.einsum("tij,tj->ti", J, qd)
@@ -120,8 +120,8 @@ class Study:
 
     @cached_property
     def ellipsoids(self) -> Ellipsoid | str:
-        """What the tip can be accelerated with from rest at every pose that is drawn, S (7.149), by torques within the
-        joints' limits (of 1 where they are not known); or, in a sentence, why there is no telling."""
+        """The dynamic manipulability ellipsoid at every drawn pose, S (7.149), for torques within the joints' limits
+        (of 1 if these are unknown); or a sentence that explains why there is none."""
         limits = None if self.without_effort_limit else "arm"
         try:
             shapes = dynamic_manipulability(self.arm, self.shown.q, limits, redundancy="exact")
@@ -130,57 +130,59 @@ class Study:
         lost = ~(np.isfinite(shapes.radii).all(axis=-1) & np.isfinite(shapes.center).all(axis=-1))
         if lost.any():
             t = float(self.shown.t[np.argmax(lost)])
-            return f"the inertia matrix at t = {t:g} s cannot be inverted in float64, its masses lie so far apart"
+            return (
+                f"the inertia matrix at t = {t:g} s cannot be inverted in float64, because its masses differ too much"
+            )
         return shapes
 
     @cached_property
     def omissions(self) -> Omissions:
-        """What approximate models would leave out along the motion, and what they would save."""
+        """The terms that approximate models would omit along the motion, and the operations that they would save."""
         further: dict[tuple[str, ...], Arm] = {
             ("small parameters",): self.arm.approximate(small=NEGLIGIBLE, motion=self.at)
         }
         return self.arm.omissions(self.at, self.tip_wrench, further)
 
-    # -- what scaling would do -------------------------------------------------------------------
+    # -- scaling -------------------------------------------------------------------
 
     @property
     def without_effort_limit(self) -> list[str]:
-        """The joints whose effort limit is not known."""
+        """The joints whose effort limit is unknown."""
         return without_effort_limit(self.arm)
 
     @cached_property
     def evenly(self) -> Variant:
-        """The motion at the even pace that uses the limits up, S 7.7."""
-        return self._variant("evenly scaled", lambda motion: motion.scaled(self.arm, allow_faster=True))
+        """The motion scaled uniformly until it reaches the limits, S 7.7."""
+        return self._variant("uniformly scaled", lambda motion: motion.scaled(self.arm, allow_faster=True))
 
     @cached_property
     def fastest(self) -> Variant:
-        """The same path in the least time."""
+        """The same path in minimum time."""
         return self._variant("time-optimal", lambda motion: motion.time_optimal(self.arm))
 
     def _variant(self, name: str, make: Callable[[Any], Any]) -> Variant:
         try:
             if self.without_effort_limit:
-                raise DalembertError(f"limits missing at {', '.join(self.without_effort_limit)}")
+                raise DalembertError(f"effort limits are missing at {', '.join(self.without_effort_limit)}")
             if self.tip_wrench is not None:
-                raise DalembertError("scaling counts no force at the tip")
+                raise DalembertError("scaling does not support a force at the tip")
             return Variant(name, study(self.arm, make(self.trajectory), title=name))
         except DalembertError as error:
             return Variant(name, None, str(error))
 
     @cached_property
     def trajectory(self) -> Trajectory:
-        """The motion at every instant; between the rows of a table by quintic pieces."""
+        """The motion at any time; between the rows of a table by quintic interpolation."""
         if isinstance(self.motion, Trajectory):
             return self.motion
         from dalembert.trajectory.hermite import Hermite
 
         at = self.at
         again = (np.diff(at.t, append=np.inf) == 0) & (np.diff(at.q, axis=0, append=np.inf) == 0).all(axis=1)
-        at = at.rows(~again)  # without what only shows that something else is carried from now on
+        at = at.rows(~again)  # without rows that only mark a change of the payload
         t = at.t - at.t[0]
         if len(t) < 2 or not (np.diff(t) > 0).all():
-            raise DalembertError("the motion's instants must all differ")
+            raise DalembertError("the times of the motion must all differ")
         return Trajectory(
             float(t[-1]), self.arm.n, Hermite(t, np.array([at.q, at.qd, at.qdd])), sampled_at=t,
             events=events_of(t, at.payload, at.wrench),
@@ -190,7 +192,7 @@ class Study:
 @brief
 @dataclass(frozen=True, eq=False)
 class Variant:
-    """The motion at another pace; or, in a sentence, why there is none."""
+    """The motion with another timing; or a sentence that explains why there is none."""
 
     name: str
     study: Study | None
@@ -207,11 +209,11 @@ def study(
     tolerances: Tolerances | Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Study:
-    """Compute what a report says about a motion of an arm.
+    """The results of a report on a motion of an arm, computed once.
 
     motion      a Trajectory, or anything with .t (N,), .q, .qd, .qdd (N, n)
-    title, note one line and one paragraph about the motion, for its reader
-    tip_wrench  constant [fx fy fz mx my mz] by the tip on its environment, in base axes
+    title, note one line and one paragraph about the motion, shown in the report
+    tip_wrench  constant [fx fy fz mx my mz] exerted by the tip on its environment, in base axes
     tolerances  of masses, friction and payload, as for :func:`dalembert.monte_carlo`: margins are given with quantiles
 
     >>> import dalembert as da
@@ -228,7 +230,7 @@ def study(
 
 
 def _drawn(tau: Array) -> NDArray[np.intp]:
-    """The instants that are drawn: evenly spread, and the extremes of every torque."""
+    """The samples that are drawn: evenly spaced, and the extremes of every torque."""
     count = len(tau)
     if count <= MOST + 64:
         return np.arange(count)

@@ -1,4 +1,4 @@
-"""Figures and formulas as SVG that stands inside a page: small, the same every time, no address in it."""
+"""Figures and formulas as SVG embedded in a page: small, reproducible, without external addresses."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 Array = NDArray[np.floating[Any]]
 
 FONT = "system-ui, 'Segoe UI', 'Helvetica Neue', Arial, 'Liberation Sans', sans-serif"
-GRID = 16  # places in a pixel for the outline of a formula
-DEVIATION = 0.1  # points, 1/72 inch: how far a drawn line may leave its curve, about 0.15 px of a page
+GRID = 16  # subdivisions of a pixel for the outline of a formula
+DEVIATION = 0.1  # points, 1/72 inch: largest deviation of a drawn line from its curve, about 0.15 px of a page
 _NUMBER = re.compile(r"-?\d+\.\d{3,}")
 _COLOUR = re.compile(r"#[0-9a-f]{6}\b")
 _STYLED = re.compile(r'(<(?:path|use|text|tspan|g|i|rect)\b[^>]*?) style="([^"]*)"')
 _HREF = "{http://www.w3.org/1999/xlink}href"
-# what every figure of a page has, so that no element needs to say it
+# properties common to all figures of a page, so that no element has to repeat them
 COMMON = f"figure svg {{ stroke-linejoin: round; stroke-linecap: butt; font-family: {FONT}; }}\n"
 
 
 def figure_svg(figure: Figure, label: str, name: str) -> str:
-    """The figure as an <svg>; ``name`` keeps its identifiers apart from those of others on the page.
+    """The figure as an <svg>; ``name`` distinguishes its identifiers from those of others on the page.
 
-    Its background is the page's own, and lines are drawn with as few points as keep them within ``DEVIATION``.
+    Its background is that of the page, and lines are drawn with as few points as keep them within ``DEVIATION``.
     """
     with extra("plot", "a figure"):
         import matplotlib
@@ -46,7 +46,7 @@ def figure_svg(figure: Figure, label: str, name: str) -> str:
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     settings: Any = {"svg.hashsalt": name, "svg.fonttype": "none", "path.simplify": True}
     with matplotlib.rc_context(settings), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)  # the browser's fonts draw the words
+        warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)  # the browser's fonts draw the text
         figure.savefig(file, format="svg", metadata=nothing)
     drawn = file.getvalue()
     root = ElementTree.fromstring(drawn[drawn.index("<svg") :])
@@ -57,7 +57,7 @@ def figure_svg(figure: Figure, label: str, name: str) -> str:
 
 
 def _element(node: ElementTree.Element, names: dict[str, str]) -> str:
-    """One element of matplotlib's file and all in it, without what says nothing; identifiers by their new ``names``."""
+    """One element of matplotlib's file and its content, without redundant attributes; identifiers by their new ``names``."""
     tag = node.tag.rpartition("}")[2]
     if tag in ("metadata", "style"):
         return ""
@@ -87,7 +87,7 @@ def _element(node: ElementTree.Element, names: dict[str, str]) -> str:
 
 
 def _style(style: str) -> str:
-    """The style without what every figure has, in short."""
+    """The style without the common properties, abbreviated."""
     kept = []
     for entry in style.split(";"):
         key, _, value = entry.strip().partition(": ")
@@ -101,7 +101,7 @@ def _style(style: str) -> str:
 
 
 def _path(d: str) -> str:
-    """The path in short: polygons and polylines with as few points as keep them in place, to a tenth of a point."""
+    """The path, abbreviated: polygons and polylines with as few points as keep their shape to a tenth of a point."""
     if set(re.findall("[A-Za-z]", d)) - set("MLz"):  # curves, as of round markers
         return re.sub(r"\s*([A-Za-z])\s*", r"\1", _NUMBER.sub(_short, " ".join(d.split())))
     out = []
@@ -110,24 +110,24 @@ def _path(d: str) -> str:
         tenths = np.round(10 * _fewer(numbers, DEVIATION)).astype(int)
         steps = np.diff(tenths, axis=0)
         steps = steps[steps.any(axis=1)]
-        lines = f"l{_numbers(steps)}" if len(steps) else "h0"  # a dot, where its ends are round
+        lines = f"l{_numbers(steps)}" if len(steps) else "h0"  # a dot, if its ends are round
         out.append(f"M{_numbers(tenths[:1])}{lines}{'z' if 'z' in piece else ''}")
     return "".join(out)
 
 
 def _numbers(tenths: NDArray[np.int_]) -> str:
-    """Whole tenths as a row of numbers."""
+    """Integer tenths as a list of numbers."""
     return _row(tenths.ravel() / 10)
 
 
 def _row(values: NDArray[Any]) -> str:
-    """Numbers with a blank between two only where no sign parts them."""
+    """Numbers separated by blanks only where there is no sign."""
     words = [re.sub(r"^(-?)0\.", r"\1.", f"{x:g}") for x in values.tolist()]
     return words[0] + "".join(word if word[0] == "-" else f" {word}" for word in words[1:])
 
 
 def _fewer(points: Array, most: float) -> Array:
-    """The points (N, 2) that keep the line through them within ``most`` of all (Ramer, Douglas and Peucker)."""
+    """The points (N, 2) whose polyline stays within ``most`` of all points (Ramer, Douglas and Peucker)."""
     keep = np.zeros(len(points), bool)
     keep[[0, -1]] = True
     open_ = [(0, len(points) - 1)]
@@ -148,9 +148,9 @@ def _fewer(points: Array, most: float) -> Array:
 
 
 def with_classes(body: str) -> tuple[str, str]:
-    """A page's body with the styles of its figures as classes, and the style sheet of these.
+    """A page's body with the styles of its figures as classes, and their style sheet.
 
-    Colours are variables there: each has its value, and on a screen that is dark another.
+    Colours are variables there, with one value for light and another for dark screens.
     """
     classes: dict[str, str] = {}
 
@@ -172,7 +172,7 @@ def _short(number: re.Match[str]) -> str:
 
 
 def formula_svg(latex: str, size: float = 17.0) -> str:
-    """One line of LaTeX, without its dollars, as an <svg> that sits on the line of the text around it."""
+    """One line of LaTeX, without its dollar signs, as an <svg> aligned with the baseline of the surrounding text."""
     with extra("plot", "a figure"):
         import matplotlib
         from matplotlib.font_manager import FontProperties

@@ -1,4 +1,4 @@
-"""Pictures of what an arm can do with its tip: ellipsoids at one configuration, maps over the workspace."""
+"""Figures of the capability of the tip: ellipsoids at one configuration, maps over the workspace."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.floating[Any]]
 WITH, WITHOUT, EXACT, STEEL = "#1f5fa8", "#d1702a", "#5b9f70", "#9aa6b2"
-FAR = 8.0  # radii between the centre of an ellipsoid and zero
+FAR = 8.0  # radii between the centre of an ellipsoid and zero, beyond which it is drawn about its centre
 FAINT, BETWEEN = "#dde3e8", "#c5d8ee"
-PATH, REACH = "#d1702a", "#3d8f5a"  # of the tip; of the ellipsoid in the direction of its acceleration
+PATH, REACH = "#d1702a", "#3d8f5a"  # path of the tip; reach of the ellipsoid in the direction of the acceleration
 
 
 # -- one configuration ---------------------------------------------------------------------------
 
 
 def ellipsoid_figure(arm: Arm, q: ArrayLike, shape: Ellipsoid, exact: Polytope | None = None) -> Figure:
-    """An ellipsoid at the arm's tip, and by itself, with and without gravity: S Fig. 7.15.
+    """An ellipsoid at the arm's tip, and separately, with and without gravity: S Fig. 7.15.
 
     exact  the polytope of the same limits, drawn around it
     """
     named = [row for row in shape.rows if row in "xyz"]
     if shape.center.ndim != 1 or len(named) < 2:
-        raise DalembertError("a picture shows one configuration and two or three of the rows x, y, z")
+        raise DalembertError("a picture needs one configuration and two or three of the rows x, y, z")
     (pose,) = skeleton(arm, np.asarray(q, float)[None])
     gravity = np.array(arm.robot.gravity, float)
     points = np.concatenate([*(line.reshape(-1, 3) for line in pose.lines), np.array([arm.robot.base.translation])])
@@ -68,7 +68,7 @@ def _at_tip(arm: Arm, pose: Pose, points: Array, view: View, shape: Ellipsoid) -
     extent = max(float(np.ptp(points @ view.matrix.T, axis=0).max()), 1e-3)
     shifted = bool(np.hypot(*c) > 1e-12)
     largest = max(float(np.abs(k * c[:, None] + edge).max()) for k in (0, 1))
-    scale = 0.42 * extent / max(largest, 1e-300)  # m of paper for a unit
+    scale = 0.42 * extent / max(largest, 1e-300)  # m of the picture per unit
 
     def draw(axes: Axes) -> None:
         figures.draw_links(axes, view, pose, STEEL, 6, 2, 2)
@@ -82,7 +82,7 @@ def _at_tip(arm: Arm, pose: Pose, points: Array, view: View, shape: Ellipsoid) -
 
 
 def _ellipse(axes: Axes, at: Array, shift: Array, edge: Array, shifted: bool) -> None:
-    """An ellipse with its centre moved by gravity, and where it would be without."""
+    """An ellipse with its centre shifted by gravity, and its position without gravity."""
     if shifted:
         axes.plot(*(at[:, None] + edge), color=WITHOUT, lw=1.4, ls=(0, (4, 2)), zorder=4)
     x, y = (at + shift)[:, None] + edge
@@ -91,7 +91,7 @@ def _ellipse(axes: Axes, at: Array, shift: Array, edge: Array, shifted: bool) ->
 
 
 def _ruler(axes: Axes, view: View, scale: float, largest: float, unit: str) -> None:
-    """A bar that says how long an acceleration is on this picture."""
+    """A scale bar for accelerations."""
     with extra("plot", "a figure"):
         from matplotlib.lines import Line2D
         from matplotlib.offsetbox import AnchoredOffsetbox, AuxTransformBox, TextArea, VPacker
@@ -109,12 +109,12 @@ def _ruler(axes: Axes, view: View, scale: float, largest: float, unit: str) -> N
 def _key(shifted: bool, exact: Polytope | None) -> tuple[tuple[str, str], ...]:
     key = [(WITH, "with gravity" if shifted else "ellipsoid")]
     key += [(WITHOUT, "without gravity")] if shifted else []
-    key += [(EXACT, "exactly, each motor within its limit")] if exact is not None else []
+    key += [(EXACT, "exact, each motor within its limit")] if exact is not None else []
     return tuple(key)
 
 
 def _by_itself(shape: Ellipsoid, exact: Polytope | None, across: str, up: str) -> Panel:
-    """The ellipsoid's shadow on two base axes, in its own unit; 0 is the tip at rest."""
+    """The projection of the ellipsoid onto two base axes, in its own unit; 0 is the tip at rest."""
     P = components(shape.rows, across + up)
     c, edge = shape.shadow(P)
     shifted = bool(np.linalg.norm(components(shape.rows, "xyz") @ shape.center) > 1e-12)
@@ -145,13 +145,13 @@ def _by_itself(shape: Ellipsoid, exact: Polytope | None, across: str, up: str) -
 
 
 def along_panels(study: Study, shapes: Ellipsoid) -> list[Panel]:
-    """The ellipsoids at some poses of a motion, and over time what they allow beside what the motion asks for."""
+    """The ellipsoids at some poses of a motion, and their reach over time beside the acceleration of the motion."""
     pictures = [_on_the_way(study, shapes)] if sum(row in "xyz" for row in shapes.rows) >= 2 else []
     return [*pictures, _asked_and_allowed(study, shapes)]
 
 
 def _on_the_way(study: Study, shapes: Ellipsoid) -> Panel:
-    """The path of the tip with an ellipsoid here and there, its centre moved by gravity."""
+    """The path of the tip with ellipsoids at some poses, their centres shifted by gravity."""
     arm, path = study.arm, study.tip[0]
     picked, poses, points = figures.poses_along(study)
     view = views(points, np.array(arm.robot.gravity, float))[0]
@@ -159,7 +159,7 @@ def _on_the_way(study: Study, shapes: Ellipsoid) -> Panel:
     outlines = [centers[k][:, None] + edges[k] for k in picked]
     extent = max(float(np.ptp(points @ view.matrix.T, axis=0).max()), 1e-3)
     largest = max(float(np.abs(outline).max()) for outline in outlines)
-    scale = 0.22 * extent / max(largest, 1e-300)  # m of paper for a unit
+    scale = 0.22 * extent / max(largest, 1e-300)  # m of the picture per unit
 
     def draw(axes: Axes) -> None:
         for k, pose in enumerate(poses):
@@ -174,11 +174,11 @@ def _on_the_way(study: Study, shapes: Ellipsoid) -> Panel:
         _ruler(axes, view, scale, largest, shapes.units[0])
         figures.draw_surroundings(axes, arm, view, triad=0.16 * extent)
 
-    return Panel("On the way", draw, ((WITH, "ellipsoid"), (PATH, "path of the tip")), (5.2, 4.0))
+    return Panel("Along the motion", draw, ((WITH, "ellipsoid"), (PATH, "path of the tip")), (5.2, 4.0))
 
 
 def _asked_and_allowed(study: Study, shapes: Ellipsoid) -> Panel:
-    """|a| of the tip, how far the ellipsoid reaches that way, and its longest and shortest radius."""
+    """|a| of the tip, the reach of the ellipsoid in that direction, and its longest and shortest radius."""
     t = study.shown.t
     asked = study.tip[2] @ components(shapes.rows, "xyz")
     size = np.linalg.norm(asked, axis=-1)
@@ -236,7 +236,7 @@ def map_figure(workspace: WorkspaceMap) -> Figure:
         moved = "speeds" if workspace.quantity == "velocity-manipulability" else "torques"
         limits = f", {moved} relative to their limits" if workspace.limited else f", {moved} of unit size"
         if workspace.quantity == "gravity-load":
-            limits = ""  # its words say it
+            limits = ""  # its title contains it
         words = f"{literal(workspace.arm.name)}\n{workspace.take} of {workspace.poses:,} configurations{limits}"
         axes.set_title(words, loc="left", fontweight="normal", fontsize=9.0, linespacing=1.35)
     return with_glyphs(figure)

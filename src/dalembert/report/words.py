@@ -1,4 +1,4 @@
-"""A user's words in pictures and pages: names of joints, arms and files are shown as they are, whatever is in them."""
+"""User text in pictures and pages: names of joints, arms and files are shown literally, whatever they contain."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from dalembert.environment.extras import extra
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LONGEST = 56  # characters in a title or a legend
-# control and format characters, halves of surrogate pairs, private and unassigned ones, separators of lines
+LONGEST = 56  # largest number of characters in a title or a legend
+# control and format characters, unpaired surrogates, private and unassigned characters, line separators
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
 def escaped(character: str) -> str:
-    r"""The character as Python writes it: ``\x07``, ``\u5173``."""
+    r"""The character as a Python escape sequence: ``\x07``, ``\u5173``."""
     return character.encode("unicode_escape").decode()
 
 
 def visible(words: str) -> str:
-    r"""The words with what cannot be seen written out.
+    r"""The text with invisible characters escaped.
 
     >>> print(visible("bell\a, 关节, tab\t"))
     bell\x07, 关节, tab\t
@@ -31,12 +31,12 @@ def visible(words: str) -> str:
 
 
 def shortened(words: str) -> str:
-    """The words with their middle left out where they are too long to stand in a picture."""
+    """The text, with its middle omitted if it is too long for a picture."""
     return words if len(words) <= LONGEST else f"{words[: LONGEST - 20]}…{words[-19:]}"
 
 
 def literal(words: str) -> str:
-    r"""The words for matplotlib, which takes what stands between two dollars for mathematics.
+    r"""The text for matplotlib, which interprets text between two dollar signs as mathematics.
 
     >>> print(literal("$x$"))
     \$x\$
@@ -45,9 +45,9 @@ def literal(words: str) -> str:
 
 
 def with_glyphs(figure: Figure) -> Figure:
-    r"""The figure with every character drawn: in a font of this machine that has it, or written out as ``\u5173``.
+    r"""The figure with every character drawn: in a font of this machine that has it, or escaped as ``\u5173``.
 
-    For pictures that are drawn here. In a page, the reader's browser finds the fonts.
+    For pictures that are rendered here. In a page, the reader's browser selects the fonts.
     """
     with extra("plot", "a figure"):
         from matplotlib.text import Text
@@ -76,7 +76,7 @@ def _weight(weight: str | int) -> int:
 
 @cache
 def _families() -> tuple[str, ...]:
-    """The families of fonts on this machine, but for those that have a box for everything."""
+    """The font families on this machine, except those that draw a box for every character."""
     with extra("plot", "a figure"):
         from matplotlib.font_manager import fontManager
 
@@ -85,7 +85,7 @@ def _families() -> tuple[str, ...]:
 
 @cache
 def _drawn_by(family: str, weight: int) -> frozenset[str]:
-    """The characters that this family has, upright and in this weight."""
+    """The characters of this family in upright style and this weight."""
     with extra("plot", "a figure"):
         from matplotlib.font_manager import fontManager, get_font
 
@@ -93,6 +93,6 @@ def _drawn_by(family: str, weight: int) -> frozenset[str]:
         if (entry.name, entry.style, entry.stretch, _weight(entry.weight)) == (family, "normal", "normal", weight):
             try:
                 return frozenset(map(chr, get_font(entry.fname).get_charmap()))
-            except (OSError, RuntimeError):  # a font that FreeType cannot draw, such as one of coloured pictures
+            except (OSError, RuntimeError):  # a font that FreeType cannot draw, such as a colour font
                 continue
     return frozenset()

@@ -1,4 +1,4 @@
-"""Robots: what a file or a table says, read, checked and frozen."""
+"""The robot model: links, joints, inertias and drives, read from files or tables, checked and immutable."""
 
 from dalembert.robot.model import (
     Coupling,

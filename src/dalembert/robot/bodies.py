@@ -1,4 +1,4 @@
-"""Bodies from shapes: the ``shapes`` of a link in a table, and the links of a robot that only have shapes."""
+"""Inertias computed from shapes: the ``shapes`` of a link in a table, and links of a robot that have only shapes."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ BODY_KEYS = ("density", "mass", "wall")
 
 
 def read_shape(table: Table) -> Shape:
-    """A shape from a table with the key of its kind, like { cylinder = ["40 mm", "0.3 m"], xyz = [0, 0, 0.15] }."""
+    """A shape from a table keyed by its kind, such as { cylinder = ["40 mm", "0.3 m"], xyz = [0, 0, 0.15] }."""
     kinds: list[Any] = [kind for kind in SIZES if kind in table]
     if len(kinds) != 1:
-        raise RobotError(f"{table.where}: it needs one of the keys {', '.join(SIZES)}, and has {len(kinds)} of them")
+        raise RobotError(
+            f"{table.where}: exactly one of the keys {', '.join(SIZES)} is required, but {len(kinds)} of them are given"
+        )
     (kind,) = kinds
     if kind != "mesh" and "scale" in table:
-        raise RobotError(f"{table.where}: 'scale' is for a mesh, and this is a {kind}; leave it out")
+        raise RobotError(f"{table.where}: 'scale' applies only to a mesh, and this is a {kind}; leave it out")
     key = "scale" if kind == "mesh" else kind
     value = table.get(key, 1.0) if kind == "mesh" else table.get(key)
     count = len(SIZES[kind])
@@ -44,17 +46,17 @@ def read_shape(table: Table) -> Shape:
 
 
 def read_body(parent: Table, folder: str | os.PathLike[str] = "") -> tuple[Inertia, tuple[Shape, ...]]:
-    """The inertia of a link by its mass, com and inertia, or by its ``shapes``; and these shapes.
+    """The inertia of a link, from its mass, com and inertia or from its ``shapes``, together with these shapes.
 
-    folder  where relative paths of meshes begin
+    folder  folder that relative mesh paths refer to
     """
     if "shapes" not in parent:
         return read_inertia(parent), ()
     twice = [key for key in INERTIA_KEYS if key in parent]
     if twice:
         raise RobotError(
-            f"{parent.where}: '{twice[0]}' is given, and 'shapes', which give it too; leave one of them out (a shape may have a "
-            "mass instead of a density)"
+            f"{parent.where}: both '{twice[0]}' and 'shapes' are given, but the shapes already determine it; leave one of them "
+            "out (a shape may have a mass instead of a density)"
         )
     given = parent.get("shapes")
     shapes, body = [], Inertia()
@@ -66,7 +68,7 @@ def read_body(parent: Table, folder: str | os.PathLike[str] = "") -> tuple[Inert
         density = table.get("density", None)
         if mass is None and density is None:
             raise RobotError(
-                f"{table.where}: a {shape.kind} needs a density, like 2700 (kg/m³) or 'aluminium', or a mass (kg)"
+                f"{table.where}: a {shape.kind} needs either a density, such as 2700 (kg/m³) or 'aluminium', or a mass (kg)"
             )
         with told_at(table.where):
             body = body + shape.inertia(density, mass=mass, wall=wall, folder=folder)
@@ -75,21 +77,21 @@ def read_body(parent: Table, folder: str | os.PathLike[str] = "") -> tuple[Inert
 
 
 def _question_size(shape: Shape, table: Table) -> None:
-    """Refuse a size that can hardly be in metres, unless it says so; a mesh is questioned when it is opened."""
+    """Refuse a size too large to be in metres, unless its unit is written; a mesh is checked when it is opened."""
     given = table.get(shape.kind)
     words = any(isinstance(x, str) for x in (given if isinstance(given, (list, tuple)) else [given]))
     largest = max(shape.size)
     if shape.kind != "mesh" and not words and largest > LONGEST:
         raise RobotError(
             f"{table.where}: '{shape.kind}' has a size of {largest:g} m, which looks like millimetres; write \"{largest:g} mm\" if "
-            f'it is, or "{largest:g} m" if it is not'
+            f'it is in millimetres, or "{largest:g} m" if it really is in metres'
         )
 
 
 def with_density(robot: Robot, density: float | str, folder: str | os.PathLike[str] = "") -> Robot:
-    """The robot whose links without a mass have that of their shapes: of the collision shapes, or else of the visuals.
+    """The robot, with the inertia of links without a mass computed from their collision shapes, or else their visuals.
 
-    density  kg/m³, or the name of a material;  folder  where relative paths of meshes begin
+    density  kg/m³, or the name of a material;  folder  folder that relative mesh paths refer to
     """
     value, filled = density_of(density), []
     links = []
@@ -102,9 +104,9 @@ def with_density(robot: Robot, density: float | str, folder: str | os.PathLike[s
             filled.append(f"'{link.name}' {body.mass:.4g} kg ({_count(link)})")
         links.append(link)
     note = (
-        f"links without a mass in the file have that of their shapes at {value:g} kg/m³: {some(filled, 50)}"
+        f"links without a mass in the file take the inertia of their shapes at {value:g} kg/m³: {some(filled, 50)}"
         if filled
-        else f"the density {value:g} kg/m³ is not used: no link without a mass has shapes"
+        else f"the density {value:g} kg/m³ was not used: every link that has shapes also has a mass"
     )
     return robot.replace(links=tuple(links), notes=(*robot.notes, note))
 

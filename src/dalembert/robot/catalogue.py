@@ -1,6 +1,6 @@
-"""Catalogues of motors and gears: CSV files with a row for each, whose headings have the units.
+"""Catalogues of motors and gears: CSV files with one row per part and the units in the headings.
 
-Headings are what people write: "Mn [Nm]", "J [kg cm²]", "n max (rpm)", or the names of the fields, "rated_torque [N m]".
+Headings follow common usage, "Mn [Nm]", "J [kg cm²]", "n max (rpm)", or the field names, "rated_torque [N m]".
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dalembert.robot.tables import shown, some, told_at
 
 Kind = TypeVar("Kind", bound=DrivePart)
 
-# {field: what else it is called}, compared by letters and digits alone
+# {field: alternative names}, compared by letters and digits alone
 ALSO: dict[type[DrivePart], dict[str, str]] = {
     Motor: {
         "name": "motor, type, model, order code, part number",
@@ -67,7 +67,7 @@ ALSO: dict[type[DrivePart], dict[str, str]] = {
         "mass": "m, weight",
     },
 }
-# of each group at least one column must be there
+# at least one column of each group is required
 REQUIRED_COLUMNS: dict[type[DrivePart], tuple[tuple[str, ...], ...]] = {
     Motor: (
         *(("name",), ("rated_torque", "stall_torque"), ("peak_torque",), ("max_speed", "rated_speed")),
@@ -80,7 +80,7 @@ TEXTS = ("name", "thermal_class")
 
 @dataclass(frozen=True)
 class Catalogue(Sequence[Kind], Generic[Kind]):
-    """Motors or gears in the order of their file, and ``notes`` on what in it was not used."""
+    """Motors or gears in file order, with ``notes`` on the parts of the file that were not used."""
 
     parts: tuple[Kind, ...]
     notes: tuple[str, ...] = ()
@@ -110,8 +110,8 @@ class Catalogue(Sequence[Kind], Generic[Kind]):
 def read_motors(path: str | os.PathLike[str]) -> Catalogue[Motor]:
     """The motors of a CSV catalogue.
 
-    It needs a name, Mn or M0, Mmax, n max or nn, J and the mass; every other field of :class:`dalembert.Motor` may be
-    a column, too.
+    The columns name, Mn or M0, Mmax, n max or nn, J and mass are required; every other field of
+    :class:`dalembert.Motor` is optional.
 
     >>> import tempfile, pathlib
     >>> text = "motor,Mn [Nm],Mmax [Nm],n max [rpm],J [kg cm²],mass [kg],colour\\nM1,1.2,4.0,6000,0.3,1.5,red\\n"
@@ -128,8 +128,8 @@ def read_motors(path: str | os.PathLike[str]) -> Catalogue[Motor]:
 def read_gears(path: str | os.PathLike[str]) -> Catalogue[Gear]:
     """The gears of a CSV catalogue.
 
-    It needs a name, the ratio, T2N, the inertia at the input and the mass; every other field of
-    :class:`dalembert.Gear` may be a column, too.
+    The columns name, ratio, T2N, inertia (at the input) and mass are required; every other field of
+    :class:`dalembert.Gear` is optional.
 
     >>> import tempfile, pathlib
     >>> text = "gear,i,eta [%],T2N [Nm],J [kg cm²],mass [kg]\\nG1,100,75,50,0.08,0.5\\n"
@@ -144,7 +144,7 @@ def read_gears(path: str | os.PathLike[str]) -> Catalogue[Gear]:
 
 
 def parse_catalogue(text: str, kind: type[Kind], where: str = "catalogue.csv") -> Catalogue[Kind]:
-    """The parts in the text of a CSV catalogue; ``where`` opens every sentence about it."""
+    """The parts listed in the text of a CSV catalogue; ``where`` begins every error message."""
     text = text.removeprefix("\ufeff")
     lines = {k: line for k, line in enumerate(text.splitlines(), 1) if line.strip() and not line.startswith("#")}
     separator = max(";\t,", key=next(iter(lines.values()), "").count)
@@ -156,12 +156,14 @@ def parse_catalogue(text: str, kind: type[Kind], where: str = "catalogue.csv") -
         rows.append(row)
         places.append(f"{where}: line {numbers[reader.line_num - 1]}")
     if len(rows) < 2:
-        raise RobotError(f"{where}: it has no rows; a catalogue has a line of headings and a line for each part")
+        raise RobotError(f"{where}: the catalogue has no rows; it needs a line of headings and one line per part")
     columns, notes = _columns(rows[0], kind, where)
     parts = []
     for place, row in zip(places[1:], rows[1:], strict=True):
         if len(row) != len(rows[0]):
-            raise RobotError(f"{place} has {len(row)} cells, and the headings are {len(rows[0])}; make them as many")
+            raise RobotError(
+                f"{place} has {len(row)} cells, but there are {len(rows[0])} headings; give one cell per heading"
+            )
         values = {
             key: _cell(cell.strip(), key, scale, f"{place}, '{rows[0][column]}'", separator)
             for column, (key, scale) in columns.items()
@@ -169,21 +171,21 @@ def parse_catalogue(text: str, kind: type[Kind], where: str = "catalogue.csv") -
         }
         if empty := [" or ".join(group) for group in REQUIRED_COLUMNS[kind] if not values.keys() & set(group)]:
             raise RobotError(
-                f"{place} has no value for '{empty[0]}', without which the {kind.__name__.lower()} cannot be chosen; fill it in, or "
-                "leave the row out"
+                f"{place} has no value for '{empty[0]}', which is needed to select a {kind.__name__.lower()}; fill it in, or "
+                "remove the row"
             )
         with told_at(place):
             parts.append(kind(**values))
     counts = Counter(part.name for part in parts)
     if twice := sorted(name for name, count in counts.items() if count > 1):
-        raise RobotError(f"{where}: two parts are called {shown(twice[0])}; names must be unique")
+        raise RobotError(f"{where}: two parts have the name {shown(twice[0])}; names must be unique")
     return Catalogue(tuple(parts), tuple(notes), where)
 
 
 def _columns(
     headings: Sequence[str], kind: type[DrivePart], where: str
 ) -> tuple[dict[int, tuple[str, float]], list[str]]:
-    """{column: (field, factor to the model's unit)}, and what was not used."""
+    """{column: (field, factor to the model's unit)}, and notes on unused columns."""
     words, units = _words(kind), {entry.name: entry.metadata["unit"] for entry in kind.numbers()}
     columns: dict[int, tuple[str, float]] = {}
     unknown = []
@@ -195,7 +197,7 @@ def _columns(
             unknown.append(heading.strip())
             continue
         if key in (known for known, _ in columns.values()):
-            raise RobotError(f"{where}: two columns are '{key}'; leave one of them out")
+            raise RobotError(f"{where}: two columns give '{key}'; remove one of them")
         unit = units.get(key)
         if unit is None:
             columns[column] = (key, 1.0)
@@ -210,7 +212,7 @@ def _columns(
         raise RobotError(
             f"{where}: a catalogue of {kind.__name__.lower()}s needs {names}; its columns are {some(list(headings))}"
         )
-    notes = [f"{where}: the columns {', '.join(unknown)} are not known and were not used"] if unknown else []
+    notes = [f"{where}: the columns {', '.join(unknown)} are unknown and were ignored"] if unknown else []
     return columns, notes
 
 
@@ -225,7 +227,7 @@ def _cell(text: str, key: str, scale: float, where: str, separator: str) -> Any:
 
 
 def _words(kind: type[DrivePart]) -> dict[str, str]:
-    """{what a heading may say, in letters and digits: field}."""
+    """{possible heading, letters and digits only: field}."""
     own = [entry.name for entry in kind.numbers()] + ["name"] + (["thermal_class", "phases"] if kind is Motor else [])
     words = {_letters(key): key for key in own}
     for key, others in ALSO[kind].items():

@@ -1,4 +1,4 @@
-"""Can this be a robot? Numbers that are finite, rotations that rotate, inertias that bodies can have."""
+"""Plausibility checks of a robot: finite numbers, proper rotation matrices, physically possible inertias."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ WARN = 'load it with physical="warn" (--physical warn)'
 
 
 class PhysicalWarning(UserWarning):
-    """A link has an inertia that no body can have, and the robot was loaded all the same."""
+    """A link has a physically impossible inertia, but the robot was loaded anyway."""
 
 
 class ModelWarning(UserWarning):
-    """A robot's file says something that changes torques and that is no part of the model, or that is hardly meant so."""
+    """A robot file contains something that affects torques but is not modelled, or that is probably a mistake."""
 
 
 def check(
@@ -30,12 +30,12 @@ def check(
     physical: Literal["error", "warn"] = "error",
     remedy: str = WARN,
 ) -> Robot:
-    """The robot itself, once everything in it is found possible.
+    """The robot itself, after all checks have passed.
 
-    Numbers that are not finite, matrices that are no rotations and negative masses are errors.
-    Inertia tensors that no body can have are errors too, or a :class:`PhysicalWarning` with
-    ``physical="warn"``; links that say so themselves (``physical=False``) pass, whatever mass and tensor they have.
-    ``remedy`` is what the sentence recommends to who cannot correct them.
+    Non-finite numbers, matrices that are not rotations and negative masses are errors.
+    Physically impossible inertia tensors are errors too, or a :class:`PhysicalWarning` with
+    ``physical="warn"``; links marked ``physical=False`` pass with any mass and tensor.
+    ``remedy`` is what the error message recommends to users who cannot correct the tensors.
     """
     check_numbers(robot)
     check_physical(robot, physical, remedy)
@@ -43,7 +43,7 @@ def check(
 
 
 def check_numbers(robot: Robot) -> None:
-    """Refuse numbers that are not finite, matrices that are no rotations, and negative masses."""
+    """Refuse non-finite numbers, matrices that are not rotations, and negative masses."""
     where = robot.source or f"robot '{robot.name}'"
     for what, numbers in _numbers(robot):
         bad = next((x for x in numbers if isinstance(x, float) and not math.isfinite(x)), None)
@@ -52,16 +52,16 @@ def check_numbers(robot: Robot) -> None:
     for what, placement in _placements(robot):
         wrong = no_rotation(placement.rotation)
         if wrong:
-            raise RobotError(f"{where}: {what} has a rotation matrix that is none: {wrong}")
+            raise RobotError(f"{where}: {what} has a matrix that is not a rotation: {wrong}")
     for what, inertia, claimed in _inertias(robot):
         if claimed and _is_number(inertia.mass) and inertia.mass < 0:
             raise RobotError(f"{where}: {what} has a negative mass ({inertia.mass:g} kg)")
 
 
 def check_physical(robot: Robot, physical: str = "error", remedy: str = WARN, level: int = 3) -> None:
-    """Refuse links with impossible inertias, or warn of them, in one message; ``level`` is that of the line it points at."""
+    """Refuse impossible inertias, or warn about them, in one message; ``level`` is the stack level of the warning."""
     if physical not in PHYSICAL:
-        raise RobotError(f"physical is {physical!r}; it can be {' or '.join(map(repr, PHYSICAL))}")
+        raise RobotError(f"physical is {physical!r}; it must be {' or '.join(map(repr, PHYSICAL))}")
     where = robot.source or f"robot '{robot.name}'"
     impossible = [
         f"{what}: {reason}"
@@ -73,14 +73,14 @@ def check_physical(robot: Robot, physical: str = "error", remedy: str = WARN, le
     ]
     if not impossible:
         return
-    message = f"{where} has inertias that no body can have: {some(impossible, separator='; ')}"
+    message = f"{where} has physically impossible inertias: {some(impossible, separator='; ')}"
     if physical == "error":
         raise RobotError(f"{message}; correct them, or {remedy}")
     warnings.warn(message, PhysicalWarning, stacklevel=level)
 
 
 def _is_number(x: Any) -> bool:
-    return isinstance(x, float)  # the model makes floats of all numbers; symbols stay symbols
+    return isinstance(x, float)  # the model converts all numbers to floats; symbols stay symbols
 
 
 def _values(inertia: Inertia) -> tuple[Any, ...]:
@@ -88,7 +88,7 @@ def _values(inertia: Inertia) -> tuple[Any, ...]:
 
 
 def _inertias(robot: Robot) -> Iterator[tuple[str, Inertia, bool]]:
-    """Every body, and whether it claims to be physical."""
+    """Every body, and whether it is claimed to be physical."""
     for link in robot.links:
         yield f"link '{link.name}'", link.inertia, link.physical
     if robot.payload is not None:

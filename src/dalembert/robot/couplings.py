@@ -1,12 +1,12 @@
-"""Joints that follow others: mimic joints, coupled wrists, tendons, gears, screws.
+"""Coupled joints: mimic joints, coupled wrists, tendons, gears and screws.
 
-The joints of a robot form a tree. A :class:`Coupling` says that some of them have no motor of their own: where they
-stand follows from other joints, q_joints = matrix · q_of + offset, or for one joint that follows one other from a
-polynomial. Joints that follow are not part of the arm's ``q``.
+The joints of a robot form a tree. A :class:`Coupling` states that some of them have no motor of their own: their
+positions follow those of other joints, q_joints = matrix · q_of + offset, or, for one joint that follows one other, a
+polynomial. Coupled joints are not part of the arm's ``q``.
 
-A *motor* that moves several joints is a joint of the tree too: its link has no mass, and the rotor of the joint whose
-motor it is spins with it. So the equations of the tree have all of the rotor's gyroscopic terms, and a coordinate that
-is no joint of the mechanism needs nothing of its own.
+A *motor* that moves several joints is itself a joint of the tree: its link has no mass, and the rotor of the joint that
+it belongs to spins with it. The equations of motion of the tree therefore contain all gyroscopic terms of the rotor,
+and a coordinate that is not a joint of the mechanism needs no special treatment.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ if TYPE_CHECKING:
     from dalembert.robot.model import Joint, Limits, Link, Robot
 
 Row = tuple[float, ...]
-DEGREE = 16  # of a polynomial; MJCF has 4
-LARGEST = 1e15  # of a factor or an offset: squares of it, times inertias, are still numbers
-ROUNDING = 1e-12  # of limits that meet in one point
+DEGREE = 16  # largest degree of a polynomial; MJCF has 4
+LARGEST = 1e15  # largest factor or offset: its square times an inertia is still finite
+ROUNDING = 1e-12  # tolerance for limits that meet in one point
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class Coupling:
-    """Joints that follow others: q_joints = matrix · q_of + offset.
+    """Joints that follow other joints: q_joints = matrix · q_of + offset.
 
-    joints   the joints that follow
-    of       the joints that they follow, which may follow others in turn; none: the joints stand still
-    matrix   a row for every joint that follows, a column for every joint of ``of``; one number for one joint that
-             follows one other; each follows its own, one to one, unless given
-    offset   a number for every joint that follows (rad or m); 0 unless given
-    higher   of one joint that follows one other, the coefficients of q_of², q_of³, …
-    motors   instead of ``of``: names of coordinates that are no joints, new joints with links that have no mass.
-             Motor k stands in q where joint k would, is of its kind, and takes over its rotor
-    limits   of the motors, one each
+    joints   the coupled joints, which follow
+    of       the joints that they follow, which may themselves be coupled; empty if the coupled joints are fixed
+    matrix   one row per coupled joint, one column per joint of ``of``; a single number couples one joint to one
+             other. By default each joint follows its own counterpart, one to one
+    offset   one number per coupled joint (rad or m), 0 by default
+    higher   the coefficients of q_of², q_of³, … if one joint follows one other
+    motors   instead of ``of``: names of coordinates that are not joints of the mechanism; each becomes a joint with a
+             massless link; motor k takes the place of joint k in q, is of the same type, and takes over its rotor
+    limits   the limits of the motors, one per motor
 
     >>> Coupling("finger_right", "finger_left", -1.0)
     Coupling(joints=('finger_right',), of=('finger_left',), matrix=((-1.0,),), offset=(0.0,))
@@ -75,17 +75,17 @@ class Coupling:
         for names in (joints, of, motors):
             at_most(COUPLED_JOINTS, len(names), "joints in one coupling", "a coupling")
         if not joints:
-            raise RobotError("a coupling has no joints; name the joints that follow, like joints = ['finger_right']")
+            raise RobotError("a coupling has no joints; name the coupled joints, as in joints = ['finger_right']")
         where = coupled(joints)
         if of and motors:
-            raise RobotError(f"{where} has both 'of' ({some(of)}) and 'motors' ({some(motors)}); give one of them")
+            raise RobotError(f"{where} has both 'of' ({some(of)}) and 'motors' ({some(motors)}); give only one of them")
         for name in joints:
             if name in of or name in motors:
                 raise RobotError(f"{where}: joint '{name}' follows itself; name other joints in 'of'")
         for names, key in ((joints, "joints"), (of, "of"), (motors, "motors")):
             twice = next((name for name in names if names.count(name) > 1), None)
             if twice is not None:
-                raise RobotError(f"{where}: '{twice}' stands more than once in '{key}'; name it once")
+                raise RobotError(f"{where}: '{twice}' appears more than once in '{key}'; name it once")
         columns = len(of or motors)
         settle(
             self,
@@ -100,11 +100,11 @@ class Coupling:
         )
         if self.higher and not (len(joints) == columns == 1):
             raise RobotError(
-                f"{where} has coefficients of higher powers, {shown(self.higher)}, and couples {len(joints)} to "
-                f"{columns}; powers are for one joint that follows one other"
+                f"{where} has coefficients of higher powers, {shown(self.higher)}, but couples {len(joints)} to "
+                f"{columns} joints; powers are allowed only where one joint follows one other"
             )
         if len(self.higher) > DEGREE - 1:
-            raise RobotError(f"{where} has a polynomial of degree {len(self.higher) + 1}; at most {DEGREE} is taken")
+            raise RobotError(f"{where} has a polynomial of degree {len(self.higher) + 1}; the maximum is {DEGREE}")
         while self.higher and self.higher[-1] == 0.0:
             settle(self, higher=self.higher[:-1])
         self._check_motors(where)
@@ -112,37 +112,37 @@ class Coupling:
     def _check_motors(self, where: str) -> None:
         if self.limits and len(self.limits) != len(self.motors):
             raise RobotError(
-                f"{where} has limits for {len(self.limits)} motors, and it has {len(self.motors)}; give one table for each"
+                f"{where} has limits for {len(self.limits)} motors, but the number of motors is {len(self.motors)}; give one table per motor"
             )
         if len(self.motors) > len(self.joints):
             raise RobotError(
-                f"{where} has more motors ({len(self.motors)}) than joints ({len(self.joints)}), which would not determine the "
-                "motors; give at most as many motors as joints"
+                f"{where} has more motors ({len(self.motors)}) than joints ({len(self.joints)}), so the joints do not determine "
+                "the motors; give at most as many motors as joints"
             )
         idle = [motor for k, motor in enumerate(self.motors) if not any(row[k] for row in self.matrix)]
         if idle and len(self.motors) < len(self.joints):
-            raise RobotError(f"{where} has a column of zeros for motor '{idle[0]}', which moves no joint; leave it out")
+            raise RobotError(f"{where} has a column of zeros for motor '{idle[0]}', which moves no joint; remove it")
         if self.motors and len(self.motors) == len(self.joints) and singular(self.matrix):
             rows = [list(row) for row in self.matrix]
             raise RobotError(
-                f"{where} has the matrix {shown(rows)}, which has no inverse: some motors would move no joint, "
-                "give independent rows"
+                f"{where} has the singular matrix {shown(rows)}, so some combination of motors moves no joint; "
+                "give linearly independent rows"
             )
 
     def __repr__(self) -> str:
-        # what is empty is not said; q = matrix · q_of + offset is
+        # empty fields are omitted, except those of q = matrix · q_of + offset
         kept = [f"{key}={getattr(self, key)!r}" for key in ("joints", "of", "matrix", "offset")]
         kept += [f"{key}={getattr(self, key)!r}" for key in ("higher", "motors", "limits") if getattr(self, key)]
         return f"Coupling({', '.join(kept)})"
 
     @property
     def linear(self) -> bool:
-        """Whether it has no powers and no formulas."""
+        """Whether the coupling has neither higher powers nor formulas."""
         return not self.higher and not self.formulas
 
     @property
     def text(self) -> str:
-        """What it says, in a line.
+        """The coupling as one line of text.
 
         >>> Coupling("g2", "g1", -1.5, 0.02, higher=(0.5,)).text
         'g2 = 0.02 − 1.5 g1 + 0.5 g1²'
@@ -172,7 +172,7 @@ def _sum(terms: Sequence[tuple[float, str]]) -> str:
 
 
 def coupled(joints: Sequence[str]) -> str:
-    """How a sentence names a coupling: by the joints that follow."""
+    """The words with which a message refers to a coupling: its coupled joints."""
     return f"the coupling of joint{'s' * (len(joints) != 1)} {some([repr(name) for name in joints])}"
 
 
@@ -186,14 +186,12 @@ def _names(value: Any, key: str) -> tuple[str, ...]:
 def _limits(value: Any, where: str) -> tuple[Limits, ...]:
     limits = tuple(value) if isinstance(value, (list, tuple)) else (value,)
     if strange := [x for x in limits if not hasattr(x, "velocity")]:
-        raise RobotError(
-            f"{where} has {shown(strange[0])} in 'limits'; it must be a list of Limits, one for each motor"
-        )
+        raise RobotError(f"{where} has {shown(strange[0])} in 'limits'; it must be a list of Limits, one per motor")
     return limits
 
 
 def finite(value: Any, key: str, where: str) -> float:
-    """The value as a float that is finite, or an error that names the key."""
+    """The value as a finite float; otherwise an error that names the key."""
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -201,7 +199,7 @@ def finite(value: Any, key: str, where: str) -> float:
     if isinstance(value, (bool, str)) or not math.isfinite(number):
         raise RobotError(f"{where} has the value {shown(value)} in '{key}'; it must be a finite number")
     if abs(number) > LARGEST:
-        raise RobotError(f"{where} has the value {number:g} in '{key}'; at most {LARGEST:g} is taken, give rad and m")
+        raise RobotError(f"{where} has the value {number:g} in '{key}'; the maximum is {LARGEST:g}, in rad or m")
     return number
 
 
@@ -210,7 +208,7 @@ def _row(value: Any, size: int | None, key: str, where: str) -> Row:
     values = value if isinstance(value, (list, tuple)) else (value,)
     if size is not None and values and len(values) != size:
         raise RobotError(
-            f"{where} has {len(values)} values in '{key}' ({shown(value)}); it needs {size}, one for each joint"
+            f"{where} has {len(values)} values in '{key}' ({shown(value)}); it needs {size}, one per joint"
         )
     return tuple(finite(x, key, where) for x in values)
 
@@ -228,14 +226,14 @@ def _matrix(value: Any, rows: int, columns: int, where: str) -> tuple[Row, ...]:
     )
     if not shape or any(len(row) != columns for row in value):
         raise RobotError(
-            f"{where} has matrix = {shown(value)}; it needs {rows} row{'s' * (rows != 1)}, one for each joint that follows, "
-            f"of {columns} number{'s' * (columns != 1)}, one for each that they follow"
+            f"{where} has matrix = {shown(value)}; it needs {rows} row{'s' * (rows != 1)}, one per coupled joint, "
+            f"of {columns} number{'s' * (columns != 1)}, one per joint that they follow"
         )
     return tuple(tuple(finite(x, "matrix", where) for x in row) for row in value)
 
 
 def singular(matrix: Any) -> bool:
-    """Whether a square matrix has no inverse, whatever the units of its rows and of its columns."""
+    """Whether a square matrix is singular, irrespective of the units of its rows and columns."""
     import numpy as np
 
     A = np.array(matrix, float)
@@ -251,9 +249,9 @@ def singular(matrix: Any) -> bool:
 def with_motors(
     links: Sequence[Link], joints: Sequence[Joint], couplings: Sequence[Coupling]
 ) -> tuple[tuple[Link, ...], tuple[Joint, ...], tuple[Coupling, ...]]:
-    """Links, joints and couplings with a joint and a link without mass for every motor that the couplings name.
+    """Links, joints and couplings, extended by a joint and a massless link for every motor named in the couplings.
 
-    Motor k stands on the link that carries joint k, before it, and has its rotor.
+    Motor k is mounted on the link that carries joint k, precedes this joint, and takes over its rotor.
     """
     every_link, every_joint, on_motors = list(links), list(joints), []
     if isinstance(couplings, Coupling) or not all(isinstance(x, Coupling) for x in couplings):
@@ -287,7 +285,7 @@ def _unknown(name: str, known: Sequence[str]) -> str:
 
 
 def check_couplings(robot: Robot) -> None:
-    """Every name known, no joint that follows twice or in a circle, limits that leave some room."""
+    """Refuse unknown names, joints that are coupled twice or in a cycle, and limits that leave no range of motion."""
     where = f"robot '{robot.name}'"
     at_most(COUPLINGS, len(robot.couplings), "couplings", where)
     joints = {joint.name: joint for joint in robot.joints}
@@ -305,37 +303,37 @@ def check_couplings(robot: Robot) -> None:
         for name in coupling.joints:
             if name in follows:
                 raise RobotError(
-                    f"{place}: joint '{name}' follows {_leaders(follows[name])} already; let it follow in one coupling only"
+                    f"{place}: joint '{name}' already follows {_leaders(follows[name])}; a joint can follow in one coupling only"
                 )
             follows[name] = coupling
     if len(in_order(robot.couplings)) < len(robot.couplings):
-        raise RobotError(f"{where}: {_circle(follows)}; let one of them follow none of the others")
+        raise RobotError(f"{where}: {_circle(follows)}; remove one of these couplings")
     if follows and all(joint.name in follows for joint in robot.joints if joint.moves):
         raise RobotError(
-            f"{where}: every joint follows another or stands still, and none is left for a motor to move; "
-            "leave one out of the couplings"
+            f"{where}: every joint is coupled to another or fixed, so no joint is left for a motor to move; "
+            "remove one joint from the couplings"
         )
 
 
 def _leaders(coupling: Coupling) -> str:
-    return " and ".join(f"joint '{name}'" for name in coupling.of) or "no joint (it stands still)"
+    return " and ".join(f"joint '{name}'" for name in coupling.of) or "no joint (it is fixed)"
 
 
 def _circle(follows: Mapping[str, Coupling]) -> str:
-    """The names of joints that follow each other."""
+    """A cycle of joints that follow one another, as text."""
     for name in follows:
         way = [name]
         while leaders := [leader for leader in follows[way[-1]].of if leader in follows]:
             nearer = next((leader for leader in leaders if leader in way), leaders[0])
             if nearer in way:
                 circle = [*way[way.index(nearer) :], nearer]
-                return f"joints follow each other in a circle: {' follows '.join(map(repr, circle))}"
+                return f"joints follow one another in a cycle: {' follows '.join(map(repr, circle))}"
             way.append(nearer)
-    return "joints follow each other in a circle"
+    return "joints follow one another in a cycle"
 
 
 def in_order(couplings: Sequence[Coupling]) -> list[Coupling]:
-    """The couplings so that each stands after those whose joints it follows; those in a circle are left out.
+    """The couplings sorted so that each comes after those whose joints it follows; couplings in a cycle are left out.
 
     >>> [c.text for c in in_order([Coupling("c", "b"), Coupling("b", "a")])]
     ['b = a', 'c = b']
@@ -348,7 +346,7 @@ def in_order(couplings: Sequence[Coupling]) -> list[Coupling]:
             behind[before].append(k)
             missing[k] += 1
     out = [k for k, count in enumerate(missing) if not count]
-    for k in out:  # which grows
+    for k in out:  # grows during the loop
         for after in behind[k]:
             missing[after] -= 1
             if not missing[after]:
@@ -357,14 +355,14 @@ def in_order(couplings: Sequence[Coupling]) -> list[Coupling]:
 
 
 def followers(robot: Robot) -> dict[str, Coupling]:
-    """The joints that follow others, and the coupling of each."""
+    """{coupled joint: its coupling}."""
     return {name: coupling for coupling in robot.couplings for name in coupling.joints}
 
 
 def check_with_loops(robot: Robot) -> None:
-    """A loop may stand on joints that follow; what it stands on follows no joint that a loop determines."""
+    """A loop may contain coupled joints, but these must not follow a joint that a loop determines."""
     passive = {name: loop.name for loop in robot.loops for name in loop.passive}
-    behind: dict[str, str] = {}  # a joint that follows a passive one, and which
+    behind: dict[str, str] = {}  # {joint that follows a passive one: this passive joint}
     for coupling in in_order(robot.couplings):
         for leader in coupling.of:
             if leader in passive or leader in behind:
@@ -374,8 +372,8 @@ def check_with_loops(robot: Robot) -> None:
             if joint.name in behind:
                 leader = behind[joint.name]
                 raise RobotError(
-                    f"robot '{robot.name}': loop '{loop.name}' stands on joint '{joint.name}', which follows joint '{leader}', "
-                    f"and loop '{passive[leader]}' determines that one; let '{joint.name}' follow actuated joints only"
+                    f"robot '{robot.name}': loop '{loop.name}' contains joint '{joint.name}', which follows joint '{leader}', "
+                    f"a passive joint of loop '{passive[leader]}'; let '{joint.name}' follow actuated joints only"
                 )
 
 
@@ -383,7 +381,7 @@ def check_with_loops(robot: Robot) -> None:
 
 
 def led(robot: Robot) -> dict[str, tuple[str, float, float]]:
-    """For joints that follow one joint alone, and linearly: that joint, which follows none, with factor and offset."""
+    """{joint that follows a single joint linearly: (uncoupled joint that it finally follows, factor, offset)}."""
     out: dict[str, tuple[str, float, float]] = {}
     curved: set[str] = set()
     passive = {name for loop in robot.loops for name in loop.passive}
@@ -398,14 +396,14 @@ def led(robot: Robot) -> dict[str, tuple[str, float, float]]:
             out[name] = (root, factor * slope, shift + factor * start)
             if not factor * slope or max(abs(factor * slope), abs(shift + factor * start)) > LARGEST:
                 raise RobotError(
-                    f"robot '{robot.name}': joint '{name}' follows joint '{root}' by factors whose product is "
-                    f"{factor * slope:g} with offset {shift + factor * start:g}; correct the factors"
+                    f"robot '{robot.name}': joint '{name}' follows joint '{root}' with the overall factor "
+                    f"{factor * slope:g} and offset {shift + factor * start:g}; correct the factors"
                 )
     return out
 
 
 def with_led_limits(robot: Robot, held: Sequence[Joint]) -> tuple[Joint, ...]:
-    """The joints with limits that the joints that follow them, one to one and linearly, can keep too."""
+    """The joints, with limits tightened so that joints that follow them linearly stay within their own limits."""
     limits = {joint.name: joint.limits for joint in held}
     joints = {joint.name: joint for joint in robot.joints}
     for name, (leader, factor, shift) in led(robot).items():
@@ -415,7 +413,7 @@ def with_led_limits(robot: Robot, held: Sequence[Joint]) -> tuple[Joint, ...]:
 
 
 def _both(robot: Robot, leader: Joint, own: Limits, follower: Joint, factor: float, shift: float) -> Limits:
-    """The leader's limits, and those that its follower gives it by q_f = factor q + shift."""
+    """The leader's limits, tightened by those of its follower q_f = factor q + shift."""
     given = follower.limits
     ends = [None if x is None else _finite((x - shift) / factor) for x in (given.lower, given.upper)]
     lower, upper = ends if factor > 0 else ends[::-1]
@@ -424,8 +422,8 @@ def _both(robot: Robot, leader: Joint, own: Limits, follower: Joint, factor: flo
     if low is not None and high is not None and low > high:
         if low - high > ROUNDING * max(1.0, abs(low), abs(high)):
             raise RobotError(
-                f"robot '{robot.name}': joint '{follower.name}' follows joint '{leader.name}' by {factor:g} · q + {shift:g} and "
-                f"has limits from {_shown(given.lower)} to {_shown(given.upper)}, which leave none of the range from "
+                f"robot '{robot.name}': joint '{follower.name}' follows joint '{leader.name}' by {factor:g} · q + {shift:g}, and "
+                f"its limits from {_shown(given.lower)} to {_shown(given.upper)} exclude the whole range from "
                 f"{_shown(own.lower)} to {_shown(own.upper)} of '{leader.name}'; correct the limits, the factor or the offset"
             )
         low = high
@@ -438,7 +436,7 @@ def _both(robot: Robot, leader: Joint, own: Limits, follower: Joint, factor: flo
 
 
 def _finite(x: float) -> float | None:
-    """A limit, or none where a small factor makes it larger than any number."""
+    """The limit, or None if a small factor makes it overflow."""
     return x if math.isfinite(x) else None
 
 

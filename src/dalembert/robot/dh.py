@@ -1,9 +1,9 @@
-"""Denavit–Hartenberg tables, standard (as S and M have them) and modified (Craig, Khalil).
+"""Denavit–Hartenberg tables, standard (as in S and M) and modified (Craig, Khalil).
 
 Standard, S (2.52):  A_i = Rz(θ_i) Tz(d_i) Tx(a_i) Rx(α_i)            frame i at the end of link i
 Modified:            A_i = Rx(α_{i−1}) Tx(a_{i−1}) Rz(θ_i) Tz(d_i)    frame i at joint i
 
-Either way joint i's axis is a z axis: z_{i−1} in the standard table, z_i in the modified one.
+In both conventions the axis of joint i is a z axis: z_{i−1} in the standard table, z_i in the modified one.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from dalembert.robot.units import LONGEST, WIDEST
 
 CONVENTIONS = ("standard", "modified")
 MOVING_TYPES = ("revolute", "continuous", "prismatic")
-HELICAL = "helical"  # a turn and a slide that follows it: two joints of the robot
-# defaults, made once: all of them are frozen
+HELICAL = "helical"  # a revolute joint and a prismatic joint that follows it: two joints of the robot
+# shared defaults: all of them are immutable
 NO_INERTIA, NO_FRICTION, NO_LIMITS, HERE = Inertia(), Friction(), Limits(), Placement()
 ROW_KEYS = (
     *("type", "name", "link", "a", "alpha", "d", "theta", "offset"),
@@ -53,11 +53,11 @@ ROW_KEYS = (
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a DH table and what else is known of its joint and link (m, rad, kg, kg m²).
+    """One row of a DH table, with the other data of its joint and link (m, rad, kg, kg m²).
 
-    Of a revolute joint θ = q + ``theta``; of a prismatic joint d = q + ``d``. The modified table's
-    row i holds a_{i−1} and α_{i−1}. ``inertia`` is in the link's frame, about the centre of mass. A "helical" joint
-    turns by θ = q + ``theta`` and advances by ``pitch`` (m) in every turn: d + pitch q / 2π.
+    For a revolute joint θ = q + ``theta``; for a prismatic joint d = q + ``d``. Row i of a modified table
+    holds a_{i−1} and α_{i−1}. ``inertia`` is about the centre of mass, in the axes of the link frame. A "helical" joint
+    rotates by θ = q + ``theta`` and advances by ``pitch`` (m) per turn: d + pitch q / 2π.
     """
 
     a: Scalar = 0.0
@@ -86,22 +86,22 @@ class Row:
             )
         if (self.pitch is not None) != (self.type == HELICAL):
             raise RobotError(
-                f"a DH row has type '{self.type}' and pitch = {self.pitch}; a helical joint needs a pitch (m in a turn), "
-                "and no other has one"
+                f"a DH row has type '{self.type}' and pitch = {self.pitch}; a helical joint needs a pitch (m per turn), "
+                "and no other type has one"
             )
 
     @property
     def slides(self) -> bool:
-        """Whether d is the joint variable, not θ."""
+        """Whether the joint variable is d instead of θ."""
         return self.type == "prismatic"
 
 
 def read_row(value: object, where: str, folder: str | os.PathLike[str] = "") -> Row:
     """A row from a Row, a table with the keys ROW_KEYS, or four values (a, alpha, d, theta).
 
-    Among four values the word "q" marks the joint variable: (a, alpha, "q", theta) is prismatic;
-    (a, alpha, d, "q") and four numbers are revolute, the fourth number being the offset of θ.
-    ``folder`` is where relative paths of meshes begin.
+    In a row of four values the word "q" marks the joint variable: (a, alpha, "q", theta) is prismatic;
+    (a, alpha, d, "q") and four numbers are revolute, with the fourth number as the offset of θ.
+    ``folder`` is the folder that relative mesh paths refer to.
     """
     if isinstance(value, Row):
         return value
@@ -114,7 +114,9 @@ def read_row(value: object, where: str, folder: str | os.PathLike[str] = "") -> 
     if "offset" in table:
         own = "d" if slides else "theta"
         if own in table:
-            raise RobotError(f"{where}: 'offset' and '{own}' are both given; of a {kind} joint they are the same thing")
+            raise RobotError(
+                f"{where}: both 'offset' and '{own}' are given, which are the same quantity for a {kind} joint; give one of them"
+            )
         numbers[own] = _geometry(table, "offset", not slides)
     pitch = table.number("pitch", None)
     inertia, visuals = read_body(table, folder)
@@ -138,7 +140,7 @@ def read_row(value: object, where: str, folder: str | os.PathLike[str] = "") -> 
 
 
 def _geometry(table: Table, key: str, angle: bool) -> Scalar:
-    """A number of the DH table; one that can hardly be in rad or m is questioned unless it says its unit."""
+    """A number of the DH table; a value that is hardly in rad or m is refused unless its unit is written."""
     value, given = table.number(key, 0.0, angle=angle, length=not angle), table.get(key, 0.0)
     if isinstance(given, str) or not isinstance(value, float):
         return value
@@ -146,9 +148,9 @@ def _geometry(table: Table, key: str, angle: bool) -> Scalar:
         usual, other = ("rad", "deg") if angle else ("m", "mm")
         sentence = (
             f"{table.where}: '{key}' is {value:g} {usual}, which looks like {'degrees' if angle else 'millimetres'}; write "
-            f'"{value:g} {other}" if it is, or "{value:g} {usual}" if it is not'
+            f'"{value:g} {other}" if that is meant, or "{value:g} {usual}" if not'
         )
-        if angle and key != "alpha":  # a zero position may lie several turns away
+        if angle and key != "alpha":  # a zero position may be several turns away
             warnings.warn(sentence, ModelWarning, stacklevel=2)
         else:
             raise RobotError(sentence)
@@ -189,13 +191,13 @@ def _modified(row: Row) -> tuple[Placement, Placement]:
     X = _about_x(row.alpha)
     if row.slides:
         return Placement(X @ _about_z(row.theta), (row.a, 0.0, 0.0)), Placement()
-    # Tz(d) commutes with the joint's rotation, so it may stand before it
+    # Tz(d) commutes with the joint's rotation, so the two can be exchanged
     along_z = (row.a, X[1][2] * row.d, X[2][2] * row.d)
     return Placement(X, along_z), Placement()
 
 
 def frame_of(row: Row, convention: str) -> Placement:
-    """A of a row whose joint does not move: the next frame in the one before."""
+    """A for a row with a fixed joint: the placement of the next frame in the previous one."""
     about_z, about_x = (
         Placement(_about_z(row.theta), (0.0, 0.0, row.d)),
         Placement(_about_x(row.alpha), (row.a, 0.0, 0.0)),
@@ -223,10 +225,10 @@ def joint_of(row: Row, convention: str, name: str, parent: str, child: str) -> J
 
 
 def screw(joint: Joint, pitch: float) -> tuple[list[Joint], Link, Coupling]:
-    """A helical joint as the robot has it: the turn and the slide, the link between, and how the slide follows.
+    """A helical joint as modelled: its revolute and prismatic joints, the link between them, and their coupling.
 
-    joint  the revolute joint that its turn is
-    pitch  how far it advances in a turn (m), along the axis; negative for a left-handed thread
+    joint  the revolute joint
+    pitch  advance along the axis per turn (m); negative for a left-handed thread
     """
     advance = finite(pitch, "pitch", f"helical joint '{joint.name}'") / (2.0 * math.pi)
     between = Link(f"{joint.name}:turned", massless=True)
@@ -278,7 +280,7 @@ def assemble(
     notes: tuple[str, ...] = (),
     **robot: Any,
 ) -> Robot:
-    """Joints and links in a row, named joint1, link1, … where the rows do not name them."""
+    """The serial chain of joints and links, named joint1, link1, … unless the rows name them."""
     if not rows:
         raise RobotError(f"{name}: the DH table has no rows; an arm needs at least one joint")
     links, joints, remarks, couplings = [Link(base_link)], [], list(notes), []
@@ -302,9 +304,9 @@ def assemble(
 
 
 def rows_of(robot: Robot) -> tuple[str, tuple[Row, ...]] | None:
-    """The convention and DH table that make exactly this robot's joints and links, or None.
+    """The convention and the DH table that reproduce this robot's joints and links exactly, or None.
 
-    Exactly: the rows give back the same robot to the last bit, so a file written from them does too.
+    The rows reproduce the robot to the last bit, and so does a file written from them.
     """
     for convention in CONVENTIONS:
         rows = _recover(robot, convention)
@@ -336,7 +338,7 @@ def _recover(robot: Robot, convention: str) -> tuple[Row, ...] | None:
 
 
 def tree_rows(robot: Robot) -> tuple[str, tuple[Row, ...]] | None:
-    """A row of standard DH for every joint of a tree, each from its parent's link frame, or None."""
+    """One standard DH row per joint of a tree, relative to the parent's link frame; or None."""
     links = {link.name: link for link in robot.links}
     rows = [_recover_row(joint, links[joint.child], "standard") if joint.moves else None for joint in robot.joints]
     whole = tuple(row for row in rows if row is not None)
@@ -344,12 +346,12 @@ def tree_rows(robot: Robot) -> tuple[str, tuple[Row, ...]] | None:
 
 
 def _recover_row(joint: Joint, link: Link, convention: str) -> Row | None:
-    """The row that gives this joint, tried over the angles that rounding leaves open."""
+    """The row that reproduces this joint, found by trying the angles that rounding leaves open."""
     moved, fixed = joint.placement, joint.link_frame
     slides = joint.type == "prismatic"
     X = fixed.rotation if convention == "standard" else moved.rotation
     Z = moved.rotation
-    # −sin α and cos α stand in the third column of Rx(α), and of Rx(α) Rz(θ) too
+    # the third column of Rx(α), and of Rx(α) Rz(θ), contains −sin α and cos α
     alphas = _angles(-X[1][2], X[2][2])
     thetas = _angles(-Z[0][1], Z[0][0]) if slides else [joint.offset]
     keep: dict[str, Any] = {key.name: getattr(joint, key.name) for key in fields(Row) if hasattr(joint, key.name)}
@@ -371,6 +373,6 @@ def _angles(s: float, c: float) -> list[float]:
 
 
 def _along_z(t: VecLike, alpha: float) -> float:
-    """d from the translation (a, −d sin α, d cos α), by the larger of the two."""
+    """d from the translation (a, −d sin α, d cos α), using the larger of the two components."""
     s, c = sin(alpha), cos(alpha)
     return t[2] / c if abs(c) >= abs(s) else -t[1] / s

@@ -1,4 +1,4 @@
-"""What the columns of a DH table are called, in which units they are, and what their cells say."""
+"""The columns of a DH table: their names, their units, and the meaning of their cells."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dalembert.robot import units as si
 from dalembert.robot.tables import parse_angle, shown
 from dalembert.robot.units import LONGEST, WIDEST
 
-# what a column is: spellings, in lower case and without blanks, underscores and signs; Greek letters are spelled out
+# {column: spellings in lower case, without blanks, underscores and signs; Greek letters are spelled out}
 SPELLINGS = {
     "name": "joint name jointname i j k no nr number index row id axis jointno jointi",
     "link": "link linkname body linki",
@@ -47,7 +47,7 @@ SPELLINGS = {
 MEANING = {word: key for key, words in SPELLINGS.items() for word in words.split()}
 GEOMETRY = ("a", "alpha", "d", "theta")
 RATIO = {"rad/rad": 1.0, "1": 1.0, "-": 1.0}
-# the units of a column for revolute joints, and for prismatic ones
+# the units of a column, for revolute and for prismatic joints
 UNITS = {
     **dict.fromkeys(("a", "d", "com", "com x", "com y", "com z"), (si.LENGTH, si.LENGTH)),
     **dict.fromkeys(("alpha", "theta"), (si.ANGLE, si.ANGLE)),
@@ -60,14 +60,14 @@ UNITS = {
     **dict.fromkeys(("effort", "coulomb"), (si.TORQUE, si.FORCE)),
     "viscous": (si.TURNING_DAMPING, si.DAMPING),
 }
-# (largest believable number in SI, the unit in which larger ones are usually meant, in words), by the units of a column
+# {units of a column: (largest plausible number in SI, the unit that larger numbers are usually in, that unit in words)}
 DOUBTS = {
     "m": (LONGEST, "mm", "millimetres"),
     "rad": (WIDEST, "deg", "degrees"),
     "rad/s": (50.0, "deg/s", "degrees per second"),
 }
 
-LONGEST_CELL = 200  # letters of a header or a number: patterns take time with the square of them
+LONGEST_CELL = 200  # characters of a header or a number: pattern matching takes quadratic time
 EMPTY = ("", "-", "–", "—", "n/a", "na", "none", "null")
 _PREVIOUS = re.compile(r"[_\s]*+[{(\[]?\s*+[inj]\s*+[-−–]\s*+1\s*+[})\]]?|ᵢ₋₁", re.IGNORECASE)
 _BRACKETS = re.compile(r"(?P<name>[^\[(]*+)[\[(](?P<unit>.*)[\])]\s*+")
@@ -85,9 +85,9 @@ _BEFORE = re.compile(rf"(?P<before>.+?)(?:\s*\+\s*{_LETTER}|\*)", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class DHColumn:
-    """A column of the table: ``key`` of SPELLINGS, its unit as the header writes it, and where it stands.
+    """A column of the table: its ``key`` in SPELLINGS, its unit as written in the header, and its position.
 
-    previous  whether the header says that its value is that of the link before: a_{i−1}, as in modified tables
+    previous  whether the header refers to the previous link: a_{i−1}, as in modified tables
     """
 
     key: str
@@ -97,12 +97,12 @@ class DHColumn:
     previous: bool = False
 
     def units(self, slides: bool) -> dict[str, float]:
-        """The units that it may be in, for a revolute or a prismatic joint."""
+        """The allowed units, for a revolute or a prismatic joint."""
         return UNITS[self.key][slides]
 
 
 def compact(text: str) -> str:
-    """A header as SPELLINGS has it.
+    """A header in the normalised spelling of SPELLINGS.
 
     >>> compact(" Link Twist $\\\\alpha_i$"), compact("com_x")
     ('linktwistalphai', 'comx')
@@ -113,7 +113,7 @@ def compact(text: str) -> str:
 
 
 def columns_of(cells: Sequence[str], where: str) -> tuple[list[DHColumn], list[str]]:
-    """The columns that a row of headers names, and the headers that name none."""
+    """The columns that a row of headers names, and the headers that were not recognised."""
     columns, others = [], []
     for at, cell in enumerate(cells):
         column = _column(cell, at, where) if 0 < len(cell) <= LONGEST_CELL else None
@@ -145,7 +145,7 @@ def _column(cell: str, at: int, where: str) -> DHColumn | None:
             if not unit or meant is not None:
                 return DHColumn(key if meant in (None, "variable") else meant, cell, at, previous=count > 0)
             raise RobotError(
-                f"{where}, column '{cell}': the unit '{unit}' is not known; known are {', '.join(all_units(key))}"
+                f"{where}, column '{cell}': the unit '{unit}' is unknown; known units are {', '.join(all_units(key))}"
             )
         if pattern is _BRACKETS:
             return DHColumn(key, cell, at)
@@ -153,12 +153,12 @@ def _column(cell: str, at: int, where: str) -> DHColumn | None:
 
 
 def all_units(key: str) -> list[str]:
-    """The units of a column, of either kind of joint."""
+    """The units of a column, for either type of joint."""
     return list(dict.fromkeys(unit for known in UNITS[key] for unit in known))
 
 
 def unit_parts(key: str, unit: str) -> list[str]:
-    """A header may name two units, such as "deg, mm": one for revolute joints, one for prismatic ones; none if unknown."""
+    """The units in a header; "deg, mm" names one for revolute and one for prismatic joints; empty if any is unknown."""
     for separator in (r"$", r"[,;|]|\bor\b", r"/"):
         parts = [part for part in re.split(separator, unit) if part.strip()]
         if parts and all(any(si.unit_among(known, part) for known in UNITS[key]) for part in parts):
@@ -167,48 +167,48 @@ def unit_parts(key: str, unit: str) -> list[str]:
 
 
 def known_unit(key: str, unit: str) -> bool:
-    """Whether a column can be in this unit."""
+    """Whether a column can have this unit."""
     return key in UNITS and bool(unit_parts(key, unit))
 
 
 @dataclass(frozen=True)
 class DHCell:
-    """A cell, and how a sentence names it."""
+    """A cell, and its location as written in messages."""
 
     text: str
     column: DHColumn
     where: str
-    comma: bool  # a comma is a decimal point
+    comma: bool  # whether a comma is the decimal separator
 
     @property
     def blank(self) -> bool:
-        """Whether it says nothing."""
+        """Whether the cell is empty."""
         return self.text.lower() in EMPTY
 
     def wrong(self, sentence: str) -> RobotError:
-        """The sentence about it."""
+        """An error about this cell."""
         return RobotError(f"{self.where}, column '{self.column.header}': {sentence}")
 
     def number(self, slides: bool = False) -> float | None:
-        """Its value in SI units, for a revolute or a prismatic joint; None where it is blank."""
+        """The value in SI units, for a revolute or a prismatic joint; None if blank."""
         return None if self.blank else self.number_of(self.text, slides)
 
     def check_length(self) -> None:
-        """Refuse a cell that is far too long for what its column holds."""
+        """Refuse a cell that is far too long for the content of its column."""
         if self.column.key in UNITS and len(self.text) > LONGEST_CELL:
-            raise self.wrong(f"{shown(self.text)} is not a number: it has {len(self.text)} letters")
+            raise self.wrong(f"{shown(self.text)} is not a number: it has {len(self.text)} characters")
 
     def vector(self) -> tuple[float, ...]:
-        """Three numbers in one cell, such as "[0, -0.026, 0.002]"; 0 where it is blank."""
+        """Three numbers in one cell, such as "[0, -0.026, 0.002]"; zeros if blank."""
         if self.blank:
             return 0.0, 0.0, 0.0
         words = self.text.strip("[]() ").replace(";", " ").replace(",", " ").split()
         if len(words) != 3:
-            raise self.wrong(f"{shown(self.text)} is not a vector; write three numbers, like '[0, -0.026, 0.002]'")
+            raise self.wrong(f"{shown(self.text)} is not a vector; write three numbers, as in '[0, -0.026, 0.002]'")
         return tuple(map(self.number_of, words))
 
     def ends(self, slides: bool) -> tuple[float, float] | None:
-        """A range in one cell, such as "±170" or "-20 to 200"; None where it is blank."""
+        """A range in one cell, such as "±170" or "-20 to 200"; None if blank."""
         if self.blank:
             return None
         text = self.text.replace("−", "-").replace("+/-", "±").replace("+-", "±").strip()
@@ -217,14 +217,14 @@ class DHCell:
             return -size, size
         match = _RANGE.fullmatch(text)
         if match is None:
-            raise self.wrong(f"{shown(self.text)} is not a range; write it like '±170' or '-20 to 200'")
+            raise self.wrong(f"{shown(self.text)} is not a range; write it as '±170' or '-20 to 200'")
         lower, upper = match["lower"].strip(), match["upper"].strip().removeprefix("+")
         return self.number_of(lower, slides), self.number_of(upper, slides)
 
     def variable(self) -> tuple[bool, float]:
-        """Whether it says that it is the joint variable, and the number that is added to that.
+        """Whether the cell marks the joint variable, and the number added to that variable.
 
-        "q1", "θ2*" and "variable" are such words, "q1 + 90" and "pi/2 + q3" such sums; "90*" is one too.
+        Examples are "q1", "θ2*" and "variable"; the sums "q1 + 90" and "pi/2 + q3"; and "90*".
         """
         text = self._plain(self.text)
         if self.blank:
@@ -241,7 +241,7 @@ class DHCell:
         return re.sub(r"(?<=\d),(?=\d)|(?<!\w),(?=\d)", ".", text) if self.comma and "." not in text else text
 
     def number_of(self, text: str, slides: bool = False) -> float:
-        """A number with its unit, or in the column's."""
+        """A number in the unit written with it, or else in the unit of the column."""
         text, units = self._plain(text), self.column.units(slides)
         si_unit = next(iter(units))
         if units is si.ANGLE and any(word in text for word in ("pi", "π", "deg", "rad", "°")):
@@ -265,11 +265,11 @@ class DHCell:
 
     def _hint(self, unit: str) -> str:
         if re.fullmatch(r"[+-]?[0-9.]*,[0-9]+", self.text):
-            return "; write it with a decimal point, or put semicolons between the columns"
-        return "" if unit in RATIO else f"; write it like 0.5, or with its unit, like '0.5 {unit}'"
+            return "; use a decimal point, or separate the columns by semicolons"
+        return "" if unit in RATIO else f"; write it as 0.5, or with its unit, as '0.5 {unit}'"
 
     def _unit(self, units: dict[str, float], value: float, slides: bool) -> str:
-        """The unit of the column for this kind of joint."""
+        """The unit of the column for this type of joint."""
         said = self.column.unit
         if said is None:
             return next(iter(units))
@@ -277,24 +277,24 @@ class DHCell:
         if not own and value != 0:
             kind, usual = ("prismatic", "mm") if slides else ("revolute", "deg")
             raise self.wrong(
-                f"the joint is {kind} and the column is in {said}; write the unit in the cell, like '{value:g} {usual}'"
+                f"the joint is {kind}, but the column is in {said}; write the unit in the cell, as '{value:g} {usual}'"
                 if units is si.ANGLE or units is si.LENGTH
-                else f"the joint is {kind} and the column is in {said}; known are {', '.join(units)}"
+                else f"the joint is {kind}, but the column is in {said}; known units are {', '.join(units)}"
             )
         return own[0] if own else next(iter(units))
 
     def _question(self, value: float, text: str, unit: str) -> None:
-        """Refuse a number that can hardly be in the unit that it would be taken in."""
+        """Refuse a number that is implausible in the unit in which it would be interpreted."""
         if unit not in DOUBTS or (self.column.unit is not None and unit != "m" and self.column.key != "alpha"):
             return
         largest, meant, words = DOUBTS[unit]
         if abs(value) <= largest or si.unit_among({meant: 1.0}, self.column.unit or ""):
             return
-        said = f"says {self.column.unit}" if self.column.unit else "says no unit"
+        said = f"gives the unit {self.column.unit}" if self.column.unit else "gives no unit"
         name = _name(self.column)
         raise self.wrong(
-            f"{text} looks like {words}, but the header {said}, so it is {value:g} {unit}; write '{name} [{meant}]' in the "
-            f"header if it is, or '{text} {self.column.unit or unit}' in the cell if it is not"
+            f"{text} looks like {words}, but the header {said}, so it is read as {value:g} {unit}; write '{name} [{meant}]' in "
+            f"the header if that is meant, or '{text} {self.column.unit or unit}' in the cell if not"
         )
 
 
@@ -306,7 +306,7 @@ def _name(column: DHColumn) -> str:
 
 
 def places(columns: Sequence[DHColumn], cells: Sequence[str], where: str, comma: bool) -> Iterator[tuple[str, DHCell]]:
-    """The cells of a row, by what their columns are."""
+    """The cells of a row, keyed by their columns."""
     for column in columns:
         cell = DHCell(cells[column.at] if column.at < len(cells) else "", column, where, comma)
         cell.check_length()

@@ -1,8 +1,8 @@
-"""Robots from DH tables as people write them: CSV files and spreadsheets.
+"""Robots from DH tables in CSV files and spreadsheets.
 
 The header names the columns and their units, such as ``joint; a [mm]; alpha (deg); d [mm]; theta; mass [kg]``.
-Whatever had to be assumed (the convention, the types of joints, units) is said in the robot's notes. A number that can
-hardly be in the unit that it would be taken in, such as alpha = -90 without a unit, is refused with both remedies.
+All assumptions (the convention, joint types, units) are recorded in the robot's notes. A number that is implausible in
+the unit in which it would be interpreted, such as alpha = -90 without a unit, is refused with both remedies.
 """
 
 from __future__ import annotations
@@ -41,23 +41,23 @@ from dalembert.robot.table_cells import Cells, tables_in
 from dalembert.robot.tables import Table, shown, some, told_at
 from dalembert.robot.units import plain
 
-HEADER_WITHIN = 100  # rows from the top in which the header must stand
+HEADER_WITHIN = 100  # the header must be among this many rows from the top
 TYPES = {
     **dict.fromkeys(("r", "rev", "revolute", "rot", "rotational", "rotary", "rotation", "hinge", "0"), "revolute"),
     **dict.fromkeys(("p", "pris", "prismatic", "t", "translational", "linear", "slide", "slider", "1"), "prismatic"),
     **dict.fromkeys(("c", "continuous"), "continuous"),
     **dict.fromkeys(("f", "fix", "fixed", "tool", "flange", "tcp"), "fixed"),
 }
-ENDS = ("flange", "tool", "tcp", "ee", "tip", "end effector", "end-effector")  # names of a row that no joint moves
-FELT = ("mass", "inertia", "friction", "damping", "spring", "stiffness", "payload", "rotor")  # torques depend on these
+ENDS = ("flange", "tool", "tcp", "ee", "tip", "end effector", "end-effector")  # names of a row without a joint
+FELT = ("mass", "inertia", "friction", "damping", "spring", "stiffness", "payload", "rotor")  # these affect torques
 TOTALS = ("total", "sum", "summe", "gesamt", "σ", "∑")
 _SETTING = re.compile(r"\W*(?P<key>convention|dh convention|name|gravity)\s*[:=]\s*(?P<value>.+?)\W*", re.IGNORECASE)
 
 
 def read_dh_table(path: str | os.PathLike[str], convention: str | None = None) -> Robot:
-    """The serial arm of a DH table in a .csv, .tsv, .xlsx, .xls or .ods file.
+    """The serial arm described by a DH table in a .csv, .tsv, .xlsx, .xls or .ods file.
 
-    convention  "standard" or "modified", where the file does not say it or says it wrong
+    convention  "standard" or "modified"; overrides the file
     """
     if convention is not None and convention not in CONVENTIONS:
         raise RobotError(f"the DH convention is '{convention}'; it must be one of {', '.join(CONVENTIONS)}")
@@ -74,7 +74,7 @@ def read_dh_table(path: str | os.PathLike[str], convention: str | None = None) -
 
 
 def _header(cells: Cells) -> int | None:
-    """Which of the rows is the header: the first with two or more of a, alpha, d and theta."""
+    """The index of the header: the first row with at least two of a, alpha, d and theta."""
     for at, (number, row) in enumerate(cells.rows[:HEADER_WITHIN]):
         if len(row) > 1:
             columns, _ = columns_of(row, f"{cells.where}, {cells.row_word} {number}")
@@ -88,7 +88,7 @@ def _is_comment(row: Sequence[str]) -> bool:
 
 
 class _DHTable:
-    """A table whose header is found: its columns, its rows, and what was assumed about them."""
+    """A table whose header was found: its columns, its rows, and the assumptions made about them."""
 
     def __init__(self, cells: Cells, head: int, path: Path, convention: str | None) -> None:
         self.cells, self.path, self.asked = cells, path, convention
@@ -114,7 +114,7 @@ class _DHTable:
             if keys.count(column.key) > 1:
                 same = [other.header for other in self.columns if other.key == column.key]
                 raise RobotError(
-                    f"{where}: the columns {' and '.join(map(repr, same))} both mean {column.key}; keep one"
+                    f"{where}: the columns {' and '.join(map(repr, same))} both mean {column.key}; remove one of them"
                 )
         for header in others:
             name = re.split(r"[\[(]", header)[0].strip()
@@ -122,21 +122,21 @@ class _DHTable:
             close = difflib.get_close_matches(word[:60], [w for w in MEANING if len(w) > 3], n=1, cutoff=0.8)
             if close and len(word) > 3 and MEANING[close[0]] not in keys:
                 raise RobotError(
-                    f"{where}: the column '{header}' is not known; write '{close[0]}' if that is meant, and take the column "
-                    "out if it is not"
+                    f"{where}: the column '{header}' is unknown; write '{close[0]}' if that is meant, or remove the column "
+                    "if not"
                 )
         if "com" in keys and any(key.startswith("com ") for key in keys):
             raise RobotError(
-                f"{where}: the centre of mass is given twice, in one column and in several; keep one of them"
+                f"{where}: the centre of mass is given both in one column and in several; remove one of the two forms"
             )
         felt = [header for header in others if any(word in header.lower() for word in FELT)]
         self.left_out = [f"the columns {some([shown(x) for x in felt])} of the table"] if felt else []
         unused = [header for header in others if header not in felt]
         if unused:
-            self.notes.append(f"columns that a DH table has no use for: {some([shown(x) for x in unused])}")
+            self.notes.append(f"columns that were not used: {some([shown(x) for x in unused])}")
 
     def _take_units(self) -> None:
-        """The units in a row of their own below the header."""
+        """Read the units from a row of their own below the header."""
         _, row = self.rows[0] if self.rows else (0, ())
         told = {column.at: _bare(row[column.at]) for column in self.columns if column.at < len(row) and row[column.at]}
         measured = {c.at: c for c in self.columns if c.key in UNITS}
@@ -152,7 +152,7 @@ class _DHTable:
             ]
 
     def _share_units(self) -> None:
-        """theta and offset are in the unit of alpha, d in that of a, where only those say one."""
+        """Use the unit of alpha for theta and offset, and that of a for d, if they have none of their own."""
         by_key = {column.key: column for column in self.columns}
         for key, other in (("theta", "alpha"), ("alpha", "theta"), ("offset", "alpha"), ("d", "a"), ("a", "d")):
             column, model = by_key.get(key), by_key.get(other)
@@ -160,12 +160,12 @@ class _DHTable:
                 continue
             by_key[key] = DHColumn(key, column.header, column.at, model.unit, column.previous)
             self.notes.append(
-                f"column '{column.header}' says no unit and is taken in {model.unit}, as '{model.header}'"
+                f"column '{column.header}' has no unit and is read in {model.unit}, like '{model.header}'"
             )
         self.columns = sorted(by_key.values(), key=lambda column: column.at)
 
     def _settings(self, rows: Sequence[tuple[int, Sequence[str]]]) -> dict[str, tuple[str, str]]:
-        """What lines like "# convention: modified" or the cells "Convention", "modified" say: (value, where)."""
+        """Settings from lines such as "# convention: modified" or cells "Convention", "modified": (value, where)."""
         settings: dict[str, tuple[str, str]] = {}
         for number, row in rows:
             told = [cell for cell in row if cell]
@@ -177,7 +177,7 @@ class _DHTable:
         return settings
 
     def convention(self) -> str:
-        """The convention that is asked for, that the file says, or that is usual; a note says which."""
+        """The requested convention, else the one in the file, else the usual one; a note records which."""
         told = dict.fromkeys(
             place.text.lower()
             for number, row in self._table()
@@ -191,43 +191,45 @@ class _DHTable:
             return self.asked
         if said == "standard" and previous:
             raise RobotError(
-                f"{where}: the convention is said to be standard, but the column '{previous[0]}' is that of a modified "
+                f"{where}: the convention is given as standard, but the column '{previous[0]}' belongs to a modified "
                 "table; change one of them, or load it with convention='standard' or convention='modified'"
             )
         if said is None and previous:
-            self.notes.append(f"the DH convention is taken as modified, because a column is called '{previous[0]}'")
+            self.notes.append(
+                f"the DH convention is assumed to be modified, because a column is called '{previous[0]}'"
+            )
             return "modified"
         if said is None:
             self.notes.append(
-                "the DH convention is taken as standard; write '# convention: modified' above the table if it is not"
+                "the DH convention is assumed to be standard; write '# convention: modified' above the table if it is not"
             )
         return said or "standard"
 
     def _table(self) -> Sequence[tuple[int, Sequence[str]]]:
-        """The rows that say something about joints."""
+        """The rows that describe joints."""
         rows = []
         for number, row in self.rows:
             told = [cell for cell in row if cell.strip("-: ")]
             if not told or _is_comment(row):
                 continue
             if told[0].lower().strip(": ") in TOTALS:
-                self._note_once(f"{self.cells.row_word} {number} ('{told[0]}') is a total and is left out")
+                self._note_once(f"{self.cells.row_word} {number} ('{told[0]}') is a total and was ignored")
                 continue
             geometry = [c.at for c in self.columns if c.key in (*GEOMETRY, "type")]
             if not any(at < len(row) and row[at] for at in geometry):
-                self._note_once(f"{self.cells.row_word} {number} has no a, alpha, d or theta and is left out")
+                self._note_once(f"{self.cells.row_word} {number} has no a, alpha, d or theta and was ignored")
                 continue
             self._check_width(number, row)
             rows.append((number, row))
         return rows
 
     def _check_width(self, number: int, row: Sequence[str]) -> None:
-        """A number or variable to the right of the header was moved there by a decimal comma, or has no name."""
+        """Refuse a number or variable to the right of the header: it has no name, or a decimal comma shifted it."""
         beyond = next((cell for cell in row[self.width :] if re.fullmatch(r"[-+]?[\d.,]+|\*|[qθ].{0,9}", cell)), None)
         if beyond is not None:
             raise RobotError(
-                f"{self.where(number)}: {shown(beyond)} stands to the right of all {self.width} columns of the header; name its "
-                "column there, or put semicolons between the columns if commas are decimal points"
+                f"{self.where(number)}: {shown(beyond)} is to the right of all {self.width} columns of the header; name its "
+                "column there, or separate the columns by semicolons if commas are decimal separators"
             )
 
     def _note_once(self, note: str) -> None:
@@ -251,21 +253,21 @@ class _DHTable:
                     rows.append(row)
                 elif k + 1 == len(table) and rows:
                     tip = frame_of(row, convention)
-                    self.notes.append(f"{self.cells.row_word} {number} moves with no joint and is the tip's frame")
+                    self.notes.append(f"{self.cells.row_word} {number} has no joint and places the tip frame")
                 else:
                     raise RobotError(
-                        "the row is fixed, and only the last row of a DH table can be; write the arm as a .toml file with "
+                        "the row is fixed, but only the last row of a DH table can be; write the arm as a .toml file with "
                         'convention = "frames"'
                     )
         if self.guessed:
-            self.notes.append(f"types of joints by what varies: {some(self.guessed)}")
+            self.notes.append(f"joint types inferred from what varies: {some(self.guessed)}")
         if self.partial:
-            self.notes.append(f"moments of inertia that the table does not give are 0: {some(self.partial)}")
+            self.notes.append(f"moments of inertia missing from the table are set to 0: {some(self.partial)}")
         self._note_units()
         if not any(row.inertia.mass for row in rows):
             self.notes.append(
-                "the table has no masses, so torques are 0 until links have some: add columns such as mass [kg], com_x [m] "
-                "and Ixx [kg m²], or a column shapes with cells like: box = ['300 mm', '80 mm', '80 mm'], density = 'aluminium'"
+                "the table has no masses, so all torques are 0: add columns such as mass [kg], com_x [m] and Ixx [kg m²], or a "
+                "column shapes with cells such as: box = ['300 mm', '80 mm', '80 mm'], density = 'aluminium'"
             )
         name, _ = self.settings.get("name", (self.path.stem or "arm", ""))
         with told_at(where):
@@ -286,17 +288,17 @@ class _DHTable:
         return x, y, z
 
     def _note_units(self) -> None:
-        """Which columns were brought to SI."""
+        """Note which columns were converted to SI units."""
         changed = [f"'{c.header}' from {c.unit}" for c in self.columns if c.unit and not _is_si(c)]
         if changed:
-            self.notes.append(f"columns brought to SI units: {some(changed, 30)}")
+            self.notes.append(f"columns converted to SI units: {some(changed, 30)}")
         if self.cells.comma and any(
             re.search(r"\d,\d", row[c.at])
             for _, row in self.rows
             for c in self.columns
             if c.key in UNITS and c.at < len(row)
         ):
-            self.notes.append("commas in numbers are taken as decimal points")
+            self.notes.append("commas in numbers are read as decimal points")
 
     def _row(self, told: Mapping[str, DHCell], count: int, where: str) -> tuple[Row, str]:
         """The row of a joint, and its type."""
@@ -311,7 +313,7 @@ class _DHTable:
         offset = _number(told, "offset", slides)
         if offset and (d if slides else theta):
             raise told["offset"].wrong(
-                f"the joint is {kind} and has both an offset and a {'d' if slides else 'theta'}, which are the same thing"
+                f"the joint is {kind} and has both an offset and a {'d' if slides else 'theta'}, which are the same quantity"
             )
         d, theta = (offset or d, theta) if slides else (d, offset or theta)
         a, alpha = (_number(told, key) or 0.0 for key in ("a", "alpha"))
@@ -327,11 +329,11 @@ class _DHTable:
         }
         if kind == "fixed" and parts["inertia"].mass:
             place = told["mass"] if _number(told, "mass") else told["shapes"]
-            raise place.wrong("a fixed row has no mass of its own here; add it to the link of the row before")
+            raise place.wrong("a fixed row cannot have a mass of its own; add it to the link of the row before")
         return Row(a, alpha, d, theta, "revolute" if kind == "fixed" else kind, **names, **parts), kind  # type: ignore[arg-type]
 
     def _moments_are_whole(self, told: Mapping[str, DHCell], link: str) -> bool:
-        """Whether all principal moments are given, or none; tables of planar arms often have Izz alone."""
+        """Whether all principal moments are given, or none; tables of planar arms often have only Izz."""
         given = [k for k in ("xx", "yy", "zz") if _number(told, f"inertia {k}")]
         if 0 < len(given) < 3 and _inertia(told).impossible():
             self.partial.append(f"'{link}' (only {', '.join(f'I{k}' for k in given)})")
@@ -339,12 +341,12 @@ class _DHTable:
         return True
 
     def _type(self, told: Mapping[str, DHCell], theta_varies: bool, d_varies: bool, name: str) -> str:
-        """What the type column says, or what varies."""
+        """The type from the type column, or inferred from what varies."""
         place = told.get("type")
         if place is not None and not place.blank:
             kind = TYPES.get(place.text.lower())
             if kind is None:
-                raise place.wrong(f"the type is {shown(place.text)}; it can be R (revolute), P (prismatic) or fixed")
+                raise place.wrong(f"the type is {shown(place.text)}; it must be R (revolute), P (prismatic) or fixed")
             return kind
         if theta_varies and d_varies:
             raise told["d"].wrong("both theta and d vary; only one of them can be the joint variable")
@@ -359,7 +361,7 @@ class _DHTable:
                 if slides
                 else "theta is blank"
                 if blank["theta"]
-                else "neither theta nor d is said to vary"
+                else "neither theta nor d is marked as variable"
             )
             self.guessed.append(f"'{name}' {'prismatic' if slides else 'revolute'} ({reason})")
         return "prismatic" if slides else "revolute"
@@ -376,7 +378,7 @@ def _convention(text: str, where: str) -> str:
 
 
 def _bare(cell: str) -> str:
-    """A unit without the brackets around it."""
+    """A unit without the surrounding brackets."""
     return cell.strip(" []()").lower() if cell.lower() not in EMPTY else ""
 
 
@@ -386,11 +388,11 @@ def _is_si(column: DHColumn) -> bool:
 
 
 def _names(told: Mapping[str, DHCell]) -> dict[str, str]:
-    """The names of joint and link; numbers count the rows and name nothing."""
+    """The names of joint and link; plain numbers only count the rows."""
     texts = {key: told[key].text for key in ("name", "link") if key in told and not told[key].blank}
     for key, text in texts.items():
         if len(text) > NAME:
-            raise told[key].wrong(f"the name is {shown(text)}; it must have at most {NAME} letters")
+            raise told[key].wrong(f"the name is {shown(text)}; it must have at most {NAME} characters")
     return {key: text for key, text in texts.items() if not text.isdecimal()}
 
 
@@ -403,7 +405,7 @@ def _limits(told: Mapping[str, DHCell], slides: bool) -> Limits:
     ends = told["range"].ends(slides) if "range" in told else None
     if ends is not None:
         if values["lower"] is not None or values["upper"] is not None:
-            raise told["range"].wrong("a range is given, and a lower or upper limit; keep one of them")
+            raise told["range"].wrong("a range is given as well as a lower or upper limit; remove one of them")
         values["lower"], values["upper"] = ends
     return Limits(**values)
 
@@ -416,12 +418,14 @@ def _inertia(told: Mapping[str, DHCell]) -> Inertia:
 
 
 def _body(told: Mapping[str, DHCell], folder: Path) -> tuple[Inertia, tuple[Shape, ...]]:
-    """The inertia of a link by its numbers, or by the words of its cell ``shapes``; and these shapes."""
+    """The inertia of a link, from its numbers or from its ``shapes`` cell, together with these shapes."""
     by_numbers, place = _inertia(told), told.get("shapes")
     if place is None or place.blank:
         return by_numbers, ()
     if by_numbers != Inertia():
-        raise place.wrong("the row has shapes, and a mass, com or inertia, which they give too; leave one of them out")
+        raise place.wrong(
+            "the row has shapes as well as a mass, com or inertia, which the shapes already determine; remove one of them"
+        )
     words = place.text.strip()
     tables = words if words.startswith("[") else f"[{words}]" if words.startswith("{") else f"[{{{words}}}]"
     where = f"{place.where}, column '{place.column.header}'"
@@ -429,8 +433,8 @@ def _body(told: Mapping[str, DHCell], folder: Path) -> tuple[Inertia, tuple[Shap
         given = parse_tables(f"shapes = {tables}", where)
     except RobotError:
         raise place.wrong(
-            f"{shown(words)} is not a shape; write it like: box = ['300 mm', '80 mm', '80 mm'], density = 'aluminium', "
-            "xyz = ['-150 mm', 0, 0], and several as {…}, {…}"
+            f"{shown(words)} is not a shape; write it as: box = ['300 mm', '80 mm', '80 mm'], density = 'aluminium', "
+            "xyz = ['-150 mm', 0, 0], and several shapes as {…}, {…}"
         ) from None
     return read_body(Table(given, where, ("shapes",)), folder)
 

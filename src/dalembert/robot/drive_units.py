@@ -1,7 +1,7 @@
-"""Quantities as people write them, "0.32 kg cm2" or "3000 rpm", in the units that the model has.
+"""Quantities with units as found in data sheets, "0.32 kg cm2" or "3000 rpm", converted to the units of the model.
 
-The model is in SI with three exceptions that every data sheet shares: temperatures are in °C, gear life is in
-hours, and a price is in whatever currency the catalogue has.
+The model uses SI units, with three exceptions that all data sheets share: temperatures are in °C, gear life is in
+hours, and a price is in the currency of the catalogue.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dalembert.errors import RobotError
 from dalembert.robot.tables import shown
 
 _TURN, _DEGREE = 2.0 * math.pi, math.pi / 180.0
-_MINUTE = _DEGREE / 60.0  # of arc
+_MINUTE = _DEGREE / 60.0  # arcminute
 
-# {the model's unit: {unit as written, without blanks and points: factor to the model's unit}}
+# {the model's unit: {unit as written, without blanks and periods: factor to the model's unit}}
 UNITS: dict[str, dict[str, float]] = {
     "N m": {"Nm": 1.0, "mNm": 1e-3, "kNm": 1e3, "Ncm": 1e-2, "N-m": 1.0,
             **dict.fromkeys(("ozin", "oz-in"), 0.0070615518333), **dict.fromkeys(("lbin", "lb-in"), 0.112984829),
@@ -48,7 +48,7 @@ _SAME = str.maketrans(
 
 
 def factor(written: str, unit: str, what: str) -> float:
-    """What one ``written`` unit is in ``unit``, the model's.
+    """The factor from the ``written`` unit to ``unit``, the unit of the model.
 
     >>> factor("kg cm²", "kg m²", "J"), factor("Nm", "N m", "Mn")
     (0.0001, 1.0)
@@ -58,12 +58,12 @@ def factor(written: str, unit: str, what: str) -> float:
     lower = {name.lower(): name for name in known}
     name = compact if compact in known else lower.get(compact.lower())
     if name is None:
-        raise RobotError(f"{what} is in '{written}'; it can be in {', '.join(x for x in known if x)}")
+        raise RobotError(f"{what} is in '{written}'; the allowed units are {', '.join(x for x in known if x)}")
     return known[name]
 
 
 def quantity(value: str, unit: str, what: str) -> float:
-    """A number with its unit, in ``unit``, the model's.
+    """The value of a number with a unit, converted to ``unit``, the unit of the model.
 
     >>> quantity("3000 rpm", "rad/s", "rated_speed")
     314.1592653589793
@@ -72,9 +72,9 @@ def quantity(value: str, unit: str, what: str) -> float:
     """
     match = _QUANTITY.fullmatch(value)
     if match is None:
-        raise RobotError(f"{what} is {shown(value)}; it must be a number with a unit, like '1.5 {unit}'")
+        raise RobotError(f"{what} is {shown(value)}; it must be a number with a unit, such as '1.5 {unit}'")
     if not match[2] and "" not in UNITS[unit]:
         raise RobotError(
-            f"{what} is {shown(value)}, a text without a unit; write '{match[1]} {unit}', or a number in {unit}"
+            f"{what} is {shown(value)}, a string without a unit; write '{match[1]} {unit}', or a number in {unit}"
         )
     return float(match[1]) * factor(match[2], unit, what)

@@ -1,7 +1,7 @@
-"""Motors and gears with the quantities that drive makers print, and the rotor that follows from them.
+"""Motors and gears with the quantities of their data sheets, and the rotor that follows from them.
 
-Every field has a unit; a table in a robot file takes a number in that unit, or a text with another one:
-``rotor_inertia = "0.32 kg cm2"``. A field that is not given is not known: what needs it is left out.
+Every field has a unit; a table in a robot file takes a number in that unit, or a string with another unit:
+``rotor_inertia = "0.32 kg cm2"``. A field that is not given is unknown, and checks that need it are skipped.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from dalembert.robot.tables import shown
 
 THERMAL_CLASSES = {"A": 105.0, "E": 120.0, "B": 130.0, "F": 155.0, "H": 180.0}  # °C, IEC 60085
 REFERENCE_AMBIENT = 40.0  # °C, and
-REFERENCE_ALTITUDE = 1000.0  # m: what ratings hold up to, IEC 60034-1
-PER_100_M = 0.01  # of the continuous torque, above that: the usual rule of makers
+REFERENCE_ALTITUDE = 1000.0  # m: ratings hold up to these, IEC 60034-1
+PER_100_M = 0.01  # loss of continuous torque per 100 m above that: the manufacturers' usual rule
 
 Points = tuple[tuple[float, float], ...]
 
 
 def _known(unit: str, default: Any = None, *, zero: bool = False) -> Any:
-    """A field with its unit; ``zero`` where 0 is a value that a part can have."""
+    """A field with its unit; ``zero`` if 0 is an admissible value."""
     return field(default=default, metadata={"unit": unit, "zero": zero})
 
 
 @dataclass(frozen=True)
 class DrivePart:
-    """What motors and gears have in common: a name, numbers with units, and checks of them."""
+    """Base class of motors and gears: a name, and numbers with units that are checked."""
 
     name: str = ""
 
@@ -45,13 +45,13 @@ class DrivePart:
 
     @property
     def kind(self) -> str:
-        """How a sentence names it."""
+        """The words with which a message refers to it."""
         word = type(self).__name__.lower()
         return f"{word} '{self.name}'" if self.name else f"the {word}"
 
     @classmethod
     def numbers(cls) -> list[Field[Any]]:
-        """The fields that are numbers, with their units."""
+        """The numeric fields, with their units."""
         return [entry for entry in fields(cls) if "unit" in entry.metadata]
 
     def _number(self, entry: Field[Any], value: Any) -> float:
@@ -79,22 +79,22 @@ class DrivePart:
 @brief
 @dataclass(frozen=True)
 class Motor(DrivePart):
-    """A motor as its data sheet describes it; ``None`` is what the sheet does not say.
+    """A motor as described by its data sheet; ``None`` marks values missing from the data sheet.
 
     stall_torque, rated_torque, peak_torque   M0, Mn and Mmax (N m)
     rated_speed, max_speed                    (rad/s)
-    continuous_curve, peak_curve              ((speed, torque), …) in rad/s and N m; unless given, straight from M0
-                                              through (rated_speed, Mn), and Mmax at every speed
+    continuous_curve, peak_curve              ((speed, torque), …) in rad/s and N m; by default the straight line
+                                              from M0 through (rated_speed, Mn), and Mmax at every speed
     rotor_inertia (kg m²), mass (kg)
-    torque_constant                           N m per A (RMS of a phase; the current of a DC motor)
+    torque_constant                           N m per A (RMS phase current; direct current for a DC motor)
     resistance                                between two terminals (Ω); ``phases`` is 3, or 1 for a DC motor
     max_current                               of the motor or its amplifier (A, RMS)
     thermal_class                             A, E, B, F or H: winding limit of 105, 120, 130, 155 or 180 °C
-    winding_limit                             (°C) in place of the class's
+    winding_limit                             (°C), replaces the limit of the thermal class
     thermal_resistance                        winding to ambient (K/W)
     thermal_time_constant                     of the winding (s)
-    ambient, altitude                         where it works (°C, m): above 40 °C and 1000 m it is derated
-    derating                                  a further factor of the continuous torque, such as a seal's
+    ambient, altitude                         operating conditions (°C, m): derated above 40 °C and 1000 m
+    derating                                  a further factor on the continuous torque, for instance for a seal
     brake_torque                              of the holding brake, at the shaft (N m)
     price                                     in any currency
 
@@ -144,25 +144,25 @@ class Motor(DrivePart):
             if low is not None and high is not None and high < low:
                 unit = "N m" if large == "peak_torque" else "rad/s"
                 raise RobotError(
-                    f"{self.kind}: '{large}' is {high:g} {unit}, below '{small}', {low:g} {unit}; exchange them"
+                    f"{self.kind}: '{large}' is {high:g} {unit}, which is below '{small}', {low:g} {unit}; exchange them"
                 )
         if self.winding_temperature_limit <= REFERENCE_AMBIENT:
             raise RobotError(
-                f"{self.kind}: 'winding_limit' is {self.winding_limit:g} °C; it must be above {REFERENCE_AMBIENT:g} °C, up to "
-                "which ratings hold"
+                f"{self.kind}: 'winding_limit' is {self.winding_limit:g} °C; it must be above {REFERENCE_AMBIENT:g} °C, the "
+                "ambient temperature up to which ratings hold"
             )
         if self.ambient >= self.winding_temperature_limit:
             raise RobotError(
-                f"{self.kind}: 'ambient' is {self.ambient:g} °C, and the winding may have "
-                f"{self.winding_temperature_limit:g} °C; the ambient must be below"
+                f"{self.kind}: 'ambient' is {self.ambient:g} °C, but the winding limit is "
+                f"{self.winding_temperature_limit:g} °C; the ambient temperature must be lower"
             )
         if self.torque_factor <= 0:
             raise RobotError(
-                f"{self.kind}: 'altitude' is {self.altitude:g} m, where nothing is left of the torque; it is in m"
+                f"{self.kind}: 'altitude' is {self.altitude:g} m, where derating leaves no torque; give the altitude in m"
             )
 
     def _points(self, key: str, value: Any) -> Points:
-        """A curve: at least two points at rising speeds."""
+        """A curve: at least two points at increasing speeds."""
         try:
             points = tuple((float(n), float(T)) for n, T in value)
         except (TypeError, ValueError):
@@ -172,21 +172,21 @@ class Motor(DrivePart):
         if points and (len(points) < 2 or not rising or not all(math.isfinite(x) and x >= 0 for x in flat)):
             raise RobotError(
                 f"{self.kind}: '{key}' is {shown(value)}; it must be two or more points [speed in rad/s, torque in N m] at "
-                "rising speeds"
+                "increasing speeds"
             )
         return points
 
     @property
     def winding_temperature_limit(self) -> float:
-        """(°C): the given one, or the thermal class's."""
+        """Largest winding temperature (°C): the given limit, or that of the thermal class."""
         return THERMAL_CLASSES[self.thermal_class] if self.winding_limit is None else self.winding_limit
 
     @property
     def torque_factor(self) -> float:
-        """What ambient, altitude and ``derating`` leave of the continuous torque: a share.
+        """Derating factor of the continuous torque due to ambient temperature, altitude and ``derating`` (0 … 1).
 
-        Heat that the winding may lose falls with its rise above the ambient, and the torque with the root of that;
-        above 1000 m the torque falls by 1 % in every 100 m.
+        The admissible winding loss is proportional to the temperature rise above ambient, and the torque to its square
+        root; above 1000 m the torque decreases by 1 % per 100 m.
 
         >>> round(Motor(ambient=55.0, altitude=2000.0).torque_factor, 4)
         0.8393
@@ -198,7 +198,7 @@ class Motor(DrivePart):
 
     @property
     def continuous_points(self) -> Points:
-        """The continuous curve, ((speed, torque), …), before derating; empty where nothing is known of it."""
+        """The continuous curve, ((speed, torque), …), before derating; empty if unknown."""
         if self.continuous_curve:
             return self.continuous_curve
         M0, Mn, nn = self.stall_torque, self.rated_torque, self.rated_speed
@@ -208,20 +208,20 @@ class Motor(DrivePart):
             level = min(M for M in (M0, Mn) if M is not None)
             return ((0.0, level), (self.max_speed or nn or 1.0, level))
         points = [(0.0, M0), (nn, Mn)]
-        if self.max_speed is not None and self.max_speed > nn:  # on along the same line, as far as torque is left
+        if self.max_speed is not None and self.max_speed > nn:  # extend the line as long as the torque is positive
             points.append((self.max_speed, max(Mn + (Mn - M0) / nn * (self.max_speed - nn), 0.0)))
         return tuple(points)
 
     @property
     def peak_points(self) -> Points:
-        """The peak curve, ((speed, torque), …); empty where nothing is known of it."""
+        """The peak curve, ((speed, torque), …); empty if unknown."""
         if self.peak_curve or self.peak_torque is None:
             return self.peak_curve
         return ((0.0, self.peak_torque), (self.top_speed or 1.0, self.peak_torque))
 
     @property
     def top_speed(self) -> float | None:
-        """The largest speed that it may have (rad/s): max_speed, or where its curves end, or rated_speed."""
+        """The maximum speed (rad/s): max_speed, or the end of the curves, or rated_speed; None if unknown."""
         ends = [curve[-1][0] for curve in (self.peak_curve, self.continuous_curve) if curve]
         return self.max_speed if self.max_speed is not None else max(ends) if ends else self.rated_speed
 
@@ -229,15 +229,15 @@ class Motor(DrivePart):
 @brief
 @dataclass(frozen=True)
 class Gear(DrivePart):
-    """A gear as its catalogue describes it; torques are at its output, ``None`` is what the catalogue does not say.
+    """A gear as described by its catalogue; torques refer to its output, and ``None`` marks values not given there.
 
-    ratio               i: motor turns for one turn of the gear's output, with sign
-    lead                of the screw (or pinion) that a prismatic joint has at the gear's output: travel for one turn (m).
-                        Without it ``ratio`` of a prismatic joint is in rad/m, and torques at the output are not known
-    efficiency          of the gear under load, beyond the friction that the joint has: 0 … 1
-    rated_torque        T2N (N m); average_torque is the limit of the mean torque where it is another (Harmonic Drive)
-    acceleration_torque T2B: the repeated peak
-    emergency_torque    T2Not: the momentary peak of an emergency stop
+    ratio               i: motor turns per turn of the gear's output, signed
+    lead                of the screw (or pinion) between the gear's output and a prismatic joint: travel per turn (m).
+                        Without it the ``ratio`` of a prismatic joint is in rad/m, and output torques are unknown
+    efficiency          of the gear under load, in addition to the joint friction: 0 … 1
+    rated_torque        T2N (N m); average_torque is the limit of the mean torque if it differs (Harmonic Drive)
+    acceleration_torque T2B: the repeated peak torque
+    emergency_torque    T2Not: the momentary peak torque during an emergency stop
     rated_speed         input speed at which rated torque and life hold (rad/s)
     mean_input_speed, max_input_speed   (rad/s)
     backlash (rad), stiffness (N m/rad), tilting_moment (N m), axial_force, radial_force (N)
@@ -276,31 +276,31 @@ class Gear(DrivePart):
         super().__post_init__()
         if self.efficiency > 1:
             raise RobotError(
-                f"{self.kind}: 'efficiency' is {self.efficiency:g}; it must be above 0 and at most 1 (or '70 %')"
+                f"{self.kind}: 'efficiency' is {self.efficiency:g}; it must be above 0 and at most 1 (or, for example, '70 %')"
             )
 
     @property
     def mean_torque_limit(self) -> float | None:
-        """What the mean torque may be (N m): ``average_torque``, or T2N where that is not given."""
+        """The limit of the mean torque (N m): ``average_torque``, or T2N if that is not given."""
         return self.rated_torque if self.average_torque is None else self.average_torque
 
     @property
     def lever(self) -> float:
-        """What a unit of the joint's force is at the gear's output: lead / 2π of a screw (m), otherwise 1."""
+        """Torque at the gear's output per unit of joint force: lead / 2π for a screw (m), otherwise 1."""
         return 1.0 if self.lead is None else self.lead / (2.0 * math.pi)
 
     @property
     def reduction(self) -> float:
-        """k: motor speed over joint speed, with sign; in rad/m for a prismatic joint.
+        """k: ratio of motor speed to joint speed, signed; in rad/m for a prismatic joint.
 
-        >>> round(Gear(ratio=2.0, lead=0.01).reduction, 1)  # a screw of 10 mm behind a belt 2 : 1
+        >>> round(Gear(ratio=2.0, lead=0.01).reduction, 1)  # a screw with 10 mm lead behind a 2 : 1 belt
         1256.6
         """
         return self.ratio / self.lever
 
 
 def of_rotor(motor: Motor | None, gear: Gear | None) -> dict[str, float]:
-    """Inertia, gear and mass of the rotor that a motor and a gear make: {field of Rotor: value}.
+    """Inertia, gear ratio and mass of the rotor formed by a motor and a gear: {field of Rotor: value}.
 
     >>> of_rotor(Motor(rotor_inertia=3e-5, mass=1.5), Gear(ratio=100.0, inertia=1e-5, mass=0.5))
     {'inertia': 4e-05, 'gear': 100.0, 'mass': 2.0}

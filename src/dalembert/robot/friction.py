@@ -1,4 +1,4 @@
-"""The friction of a joint: a tuple of terms."""
+"""Joint friction as a tuple of terms."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from dalembert.terms import TERMS, Coulomb, Term, Viscous
 
 @dataclass(frozen=True, init=False, repr=False)
 class Friction:
-    """Friction, springs and losses at the joint side: S (7.42)'s F_v q̇ + F_s sgn(q̇), and further terms by name.
+    """Friction, springs and losses at the joint: F_v q̇ + F_s sgn(q̇) of S (7.42), and further terms by name.
 
     viscous   F_v (N m s/rad), ≥ 0
-    coulomb   F_s (N m), one level or a pair (at positive speed, at negative speed), both ≥ 0
-    others    offset, stribeck, tanh, sigmoid, drag, load, gear, harmonic, spring, gas_spring: each a dict of its numbers,
-              or a list of them where a joint has several
+    coulomb   F_s (N m), one level or a pair (at positive velocity, at negative velocity), both ≥ 0
+    others    offset, stribeck, tanh, sigmoid, drag, load, gear, harmonic, spring, gas_spring: each a dict of its
+              parameters, or a list of dicts if a joint has several terms of one kind
 
     >>> Friction(viscous=0.5, coulomb=(2.0, 1.5), spring={"stiffness": 30.0, "rest": 0.2})
     Friction(viscous=0.5, coulomb=(2.0, 1.5), spring={'stiffness': 30.0, 'rest': 0.2})
@@ -40,7 +40,7 @@ class Friction:
 
     @classmethod
     def of(cls, terms: Iterable[Term]) -> Friction:
-        """From terms."""
+        """The friction made of these terms."""
         friction, given = cls(), list(terms)
         for term in given:
             if not isinstance(term, Term):
@@ -63,26 +63,26 @@ class Friction:
 
     @property
     def coulomb(self) -> tuple[Scalar, Scalar]:
-        """F_s at positive and at negative speed."""
+        """F_s at positive and at negative velocity."""
         return next(((term.forward, term.backward) for term in self.terms if isinstance(term, Coulomb)), (0.0, 0.0))
 
     @property
     def further(self) -> tuple[Term, ...]:
-        """The terms beyond S (7.42)."""
+        """The terms other than viscous and Coulomb friction, S (7.42)."""
         return tuple(term for term in self.terms if not isinstance(term, (Viscous, Coulomb)))
 
     def replace(self, **terms: Any) -> Friction:
-        """The same with these terms instead of those of their names."""
+        """A copy in which these terms replace those of the same names."""
         return Friction(**{**self.written(), **terms})
 
     def without(self, *names: str) -> Friction:
-        """The same without the terms of these names."""
+        """A copy without the terms of these names."""
         for name in names:
             _check_name(name)
         return Friction.of(term for term in self.terms if term.name not in names)
 
     def written(self) -> dict[str, Any]:
-        """The arguments that make it: {name: what the term is read from}, a list where there are several."""
+        """The arguments of the constructor: {name: parameters of the term}, a list if there are several."""
         out: dict[str, Any] = {}
         for name in TERMS:
             terms = [term for term in self.terms if term.name == name]
@@ -93,31 +93,35 @@ class Friction:
 
 def _check_name(name: str) -> None:
     if name not in TERMS:
-        raise RobotError(f"there is no friction '{name}'; known are {', '.join(TERMS)}{nearest(name, list(TERMS))}")
+        raise RobotError(
+            f"there is no friction term '{name}'; known terms are {', '.join(TERMS)}{nearest(name, list(TERMS))}"
+        )
 
 
 def _several(value: Any) -> list[Any]:
-    """The terms under one name: a list of tables is several."""
+    """The terms given under one name; a list of tables gives several."""
     several = isinstance(value, (list, tuple)) and any(isinstance(x, (Mapping, Term)) for x in value)
     return list(value) if several else [value]
 
 
 def _ordered(terms: list[Term]) -> tuple[Term, ...]:
-    """In the order of the table: one of viscous and one of Coulomb friction first; none that does nothing."""
+    """The terms in table order, viscous and Coulomb friction first and at most one of each; zero terms are dropped."""
     for kind in (Viscous, Coulomb):
         if len([term for term in terms if isinstance(term, kind)]) > 1:
-            raise RobotError(f"a joint has {kind.name} friction twice; add the numbers up")
+            raise RobotError(f"a joint has {kind.name} friction twice; give the sum as a single term")
     _check_losses(terms)
     does = [term for term in terms if any(not isinstance(x, float) or x != 0.0 for x in term.coefficients)]
     if len(does) > TERMS_OF_JOINT:
-        raise RobotError(f"a joint has {len(does)} terms of friction; at most {TERMS_OF_JOINT} are allowed")
+        raise RobotError(f"a joint has {len(does)} friction terms; at most {TERMS_OF_JOINT} are allowed")
     return tuple(sorted(does, key=lambda term: list(TERMS).index(term.name)))
 
 
 def _check_losses(terms: list[Term]) -> None:
-    """Losses that grow with the load leave some of it: with all of it lost, no load could drive the joint."""
+    """Refuse load-dependent losses that add up to the whole load, because no load could then drive the joint."""
     losses = [term for term in terms if "load" in term.of and term.physical]
     lost = sum(term.torque(0.0, -1.0, 0.0) - term.torque(0.0, -1.0, 1.0) for term in losses)
     if isinstance(lost, float) and lost >= 1.0:
         names = " and ".join(dict.fromkeys(term.name for term in losses))
-        raise RobotError(f"{names} together lose {lost:g} of a load that drives the joint; it must be below 1")
+        raise RobotError(
+            f"{names} together lose a fraction {lost:g} of a load that drives the joint; the fraction must be below 1"
+        )

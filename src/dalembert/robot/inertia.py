@@ -1,4 +1,4 @@
-"""Mass, centre of mass and inertia tensor of a rigid body, in all the forms the documents use."""
+"""Mass, centre of mass and inertia tensor of a rigid body, in all forms used by the documents."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dalembert.algebra.scalars import Scalar, select
 from dalembert.algebra.vectors import IDENTITY, NULL, ZERO, Mat, MatLike, Vec, VecLike
 from dalembert.robot.placement import Placement, matrix, vector
 
-ROUNDING = 1e-15  # m²: moments below this times the mass are those of a point
+ROUNDING = 1e-15  # m²: moments smaller than this times the mass are those of a point mass
 
 
 def steiner(mass: Scalar, r: VecLike) -> Mat:
@@ -24,7 +24,7 @@ def steiner(mass: Scalar, r: VecLike) -> Mat:
 class Inertia:
     """A rigid body's mass (kg), centre of mass (m) and inertia tensor about it (kg m²).
 
-    All in the axes of the link's frame. The tensor has the sign convention of URDF and Pinocchio,
+    All are expressed in the axes of the link frame. The tensor has the sign convention of URDF and Pinocchio,
     ``tensor[0][1] = −∫xy dm``; S (7.11) calls the same entry −I_xy.
 
     >>> rod = Inertia(2.0, (0.5, 0, 0), ((0, 0, 0), (0, 1, 0), (0, 0, 1)))
@@ -75,12 +75,12 @@ class Inertia:
         return Inertia.from_origin(J[3][3], J[3][:3], S.trace * IDENTITY - S)
 
     def seen_from(self, placement: Placement) -> Inertia:
-        """The same body when its frame stands at ``placement``, in the outer frame's axes."""
+        """The same body expressed in the outer frame in which its own frame has this ``placement``."""
         R = placement.rotation
         return Inertia(self.mass, placement.point(self.com), R @ (self.tensor @ R.T))
 
     def __add__(self, other: Inertia) -> Inertia:
-        """The two bodies as one, S (7.60)–(7.65)."""
+        """The two bodies combined into one, S (7.60)–(7.65)."""
         mass = self.mass + other.mass
         if isinstance(mass, float) and mass == 0.0:
             return Inertia(0.0, ZERO, self.tensor + other.tensor)
@@ -95,14 +95,14 @@ class Inertia:
 
     @property
     def is_zero(self) -> bool:
-        """No mass and no tensor: a frame, not a body."""
+        """Whether there is neither mass nor tensor: a frame, not a body."""
         return self.mass == 0 and all(x == 0 for row in self.tensor for x in row)
 
     def impossible(self) -> str | None:
-        """Why no body can have this inertia, or None. The sentence names the value.
+        """The reason why no body can have this inertia, including the value; or None.
 
-        A tensor belongs to a mass distribution when its principal moments obey the triangle
-        inequalities, which is Σ_C ⪰ 0 for the second moments about the centre of mass.
+        A tensor belongs to a mass distribution if its principal moments satisfy the triangle
+        inequalities, that is, if Σ_C ⪰ 0 for the second moments about the centre of mass.
         """
         import numpy as np
 
@@ -118,13 +118,13 @@ class Inertia:
         if self.mass == 0 and size > 0:
             return "it has an inertia tensor but no mass"
         if size <= ROUNDING * self.mass:
-            return None  # a point, with what rounding leaves of its moments
+            return None  # a point mass, with moments due to rounding
         a, b, c = (float(x) for x in np.linalg.eigvalsh(I))
         if a < -1e-9 * size:
             return f"its inertia tensor has a negative principal moment ({a:.4g} kg m²)"
         if a + b < c * (1 - 1e-6):
             return (
-                f"its principal moments {a:.4g}, {b:.4g}, {c:.4g} kg m² break the triangle inequality "
+                f"its principal moments {a:.4g}, {b:.4g}, {c:.4g} kg m² violate the triangle inequality "
                 f"({a:.4g} + {b:.4g} < {c:.4g})"
             )
         return None
@@ -132,12 +132,12 @@ class Inertia:
 
 @dataclass(frozen=True)
 class Moments:
-    """A body by its moments about the frame's origin, S (7.77), which may be traced: linear, so that even the mass may be 0.
+    """A body described by its moments about the frame origin, S (7.77), which may be symbolic; the mass may be 0.
 
-    It answers what :class:`Inertia` answers. Only ``com`` and ``tensor`` divide by the mass; for a body without mass they
-    are those of a body with its centre at the origin.
+    It has the interface of :class:`Inertia`. Only ``com`` and ``tensor`` divide by the mass; for a body without mass
+    they are those of a body whose centre of mass is at the origin.
 
-    share   of the whole body that this is, where it is a known share of that
+    share   the share of the whole body that this is, if known
     """
 
     mass: Scalar
@@ -149,7 +149,7 @@ class Moments:
 
     @staticmethod
     def of(body: Inertia | Moments) -> Moments:
-        """The same body by its moments."""
+        """The same body, described by its moments."""
         return Moments(body.mass, body.first_moments, body.second_moments)
 
     @property
@@ -175,7 +175,7 @@ class Moments:
         return Mat.of((*((*S[k], h[k]) for k in range(3)), (*h, self.mass)))
 
     def seen_from(self, placement: Placement) -> Moments:
-        """The same body when its frame stands at ``placement``, in the outer frame's axes."""
+        """The same body expressed in the outer frame in which its own frame has this ``placement``."""
         R, t, m = placement.rotation, placement.translation, self.mass
         h = R @ self.first_moments
         turned = R @ (self.second_moments @ R.T)
@@ -183,7 +183,7 @@ class Moments:
         return Moments(m, h + m * t, turned + moved)
 
     def __add__(self, other: Inertia | Moments) -> Moments:
-        """The two bodies as one."""
+        """The two bodies combined into one."""
         return Moments(
             self.mass + other.mass,
             self.first_moments + other.first_moments,
@@ -191,7 +191,7 @@ class Moments:
         )
 
     def __sub__(self, other: Inertia | Moments) -> Moments:
-        """What is left when a part is taken away."""
+        """The remaining body after ``other`` has been removed."""
         return Moments(
             self.mass - other.mass,
             self.first_moments - other.first_moments,
@@ -199,5 +199,5 @@ class Moments:
         )
 
     def scaled(self, share: float) -> Moments:
-        """A share of the body, everywhere the same."""
+        """A share of the body, with the same mass distribution."""
         return Moments(share * self.mass, share * self.first_moments, share * self.second_moments, share)

@@ -1,7 +1,7 @@
-"""XML elements without dynamics, kept as text so that a URDF that is read and written again still has them.
+"""XML elements without dynamics, kept as text so that they survive reading and writing a URDF file.
 
-The text is canonical: no comments, no white space between elements. Elements that name a joint or link
-are written only where the robot still has it.
+The text is canonical: no comments, no white space between elements. Elements that refer to a joint or link
+are written only if the robot still has it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from xml.etree.ElementTree import Element, tostring
 
 from dalembert.robot.safe_xml import parse_xml
 
-REFERRING = ("reference", "link", "joint")  # attributes that name a link or a joint
-NAMED = ("link", "joint")  # elements that name one by their attribute "name"
+REFERRING = ("reference", "link", "joint")  # attributes that refer to a link or a joint
+NAMED = ("link", "joint")  # elements that refer to one by their attribute "name"
 
 
 def kept_text(element: Element) -> str:
@@ -37,12 +37,12 @@ def _bare(element: Element) -> Element:
 
 
 def kept_elements(texts: Iterable[str], names: Collection[str]) -> list[Element]:
-    """The kept elements, less those that refer to links and joints that are not among ``names``.
+    """The kept elements, except those that refer to links and joints not among ``names``.
 
     >>> [x.tag for x in kept_elements(['<gazebo reference="a"/>', '<gazebo/>', '<transmission><joint name="b"/></transmission>'], {"b"})]
     ['gazebo', 'transmission']
     """
-    elements = (parse_xml(text, "an element that is kept") for text in texts)
+    elements = (parse_xml(text, "a kept element") for text in texts)
     return [element for element in elements if _referred(element) <= set(names)]
 
 
@@ -57,7 +57,7 @@ def _referred(element: Element) -> set[str]:
 
 
 def prefixes(root: Element) -> set[str]:
-    """The prefixes of the names in a document ("drake" of drake:gear_ratio), which strict readers want declared.
+    """The prefixes used in a document ("drake" in drake:gear_ratio), which strict parsers require to be declared.
 
     >>> prefixes(parse_xml("<a><b:c d:e='1'/></a>", "text")) == {"b", "d"}
     True

@@ -1,11 +1,11 @@
-"""Limits for the occasion: from a TOML or CSV file, or from a line of text, put on a robot.
+"""Limits that override those of a robot, from a TOML or CSV file or from a line of text.
 
-All three name some of lower, upper, velocity, acceleration and effort (SI units); what they leave out
-stays as the robot has it.
+All three give some of lower, upper, velocity, acceleration and effort (SI units); the robot keeps its own limits
+for everything else.
 
-text    "effort: 87 87 12; velocity: 2" (one number stands for every joint, ``-`` changes nothing)
+text    "effort: 87 87 12; velocity: 2" (a single number applies to every joint, ``-`` changes nothing)
 TOML    the same as keys, ``effort = [87, 87, 12]``, ``velocity = 2.0``; and ``[joints.NAME]`` tables
-CSV     a header such as ``joint,effort,velocity``, then a line for each joint that is named
+CSV     a header such as ``joint,effort,velocity``, then one line per joint
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from dalembert.robot.model import LIMIT_KEYS, Joint, Robot
 from dalembert.robot.safe_toml import parse_tables, read_text
 from dalembert.robot.tables import nearest, shown, some, told_at
 
-Given = Iterator[tuple[str, str, str, float]]  # where it stands, joint, kind, value
+Given = Iterator[tuple[str, str, str, float]]  # (where in the source, joint, kind, value)
 
 
 def with_limits(robot: Robot, source: str) -> Robot:
-    """The robot with the limits that ``source`` gives: a path that ends in .toml or .csv, or text."""
+    """The robot with the limits given by ``source``: a path ending in .toml or .csv, or text."""
     path = Path(source)
     read = {".toml": _from_toml, ".csv": _from_csv}.get(path.suffix.lower())
     given = list(_from_text(robot, source) if read is None else read(robot, path))
@@ -56,7 +56,7 @@ def _names(robot: Robot) -> list[str]:
 def _known(where: str, kind: str) -> str:
     if kind not in LIMIT_KEYS:
         raise RobotError(
-            f"{where}: unknown limit {shown(kind)}; known are {', '.join(LIMIT_KEYS)}{nearest(kind, LIMIT_KEYS)}"
+            f"{where}: unknown limit {shown(kind)}; known limits are {', '.join(LIMIT_KEYS)}{nearest(kind, LIMIT_KEYS)}"
         )
     return kind
 
@@ -74,7 +74,7 @@ def _number(where: str, value: Any) -> float:
 
 
 def _each(robot: Robot, where: str, kind: str, values: list[Any]) -> Given:
-    """One number for all joints, or one for each."""
+    """One number for all joints, or one number per joint."""
     names = _names(robot)
     if len(values) == 1:
         values = values * len(names)
@@ -101,7 +101,7 @@ def _from_text(robot: Robot, text: str) -> Given:
 
 
 def _joint(where: str, robot: Robot, name: str, known: Mapping[str, None]) -> str:
-    """The name, which is that of a moving joint."""
+    """The name, after checking that it belongs to a moving joint."""
     if name not in known:
         names = list(known)
         raise RobotError(
@@ -134,19 +134,19 @@ def _from_csv(robot: Robot, path: Path) -> Given:
             for number, row in enumerate(rows, 1)
             if any(cell.strip() for cell in row)
         ]
-    except csv.Error as error:  # a field of 131072 letters, a zero byte
-        raise RobotError(f"{path}, line {rows.line_num}: this is not CSV ({error})") from None
+    except csv.Error as error:  # a field of 131072 characters, a zero byte
+        raise RobotError(f"{path}, line {rows.line_num}: this is not valid CSV ({error})") from None
     if not lines:
-        raise RobotError(f"{path}: the file is empty; it needs a header joint, effort, … and rows")
+        raise RobotError(f"{path}: the file is empty; it needs a header such as joint, effort, … and one row per joint")
     header, columns = lines[0]
     if columns[0] != "joint":
-        raise RobotError(f"{path}, line {header}: the first column must be 'joint', and is {shown(columns[0])}")
+        raise RobotError(f"{path}, line {header}: the first column must be 'joint', but it is {shown(columns[0])}")
     for kind in columns[1:]:
         _known(f"{path}, line {header}", kind)
     known = dict.fromkeys(_names(robot))
     twice = [name for name, times in Counter(columns).items() if times > 1]
     if twice:
-        raise RobotError(f"{path}, line {header}: the column {min(twice)} stands there more than once")
+        raise RobotError(f"{path}, line {header}: the column {min(twice)} appears more than once")
     for number, row in lines[1:]:
         where = f"{path}, line {number}"
         if len(row) != len(columns):

@@ -1,4 +1,4 @@
-"""Robots by name or by file."""
+"""Loading robots by name or from a file."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from dalembert.robot.table_cells import TEXT_TABLES, WORKBOOKS
 from dalembert.robot.tables import nearest, shown, some, told_at
 
 LIBRARY = Path(__file__).parent / "library"
-TABLES = (*TEXT_TABLES, *WORKBOOKS)  # of DH rows
+TABLES = (*TEXT_TABLES, *WORKBOOKS)  # suffixes of DH tables
 SUFFIXES = (".toml", ".urdf", ".xacro", ".xml", ".mjcf", ".sdf", ".world", *TABLES)
 
 
 def arms() -> list[str]:
-    """The names of the shipped arms. No file is opened.
+    """The names of the shipped arms; no file is opened.
 
     >>> "planar-2r" in arms()
     True
@@ -40,19 +40,19 @@ def load_robot(
 ) -> Robot:
     """A shipped arm, or the robot in a .toml, .urdf, .xacro, .xml (MJCF, URDF or SDF), .mjcf or .sdf file or a DH table.
 
-    A word with neither a folder nor a suffix is the name of a shipped arm. ``physical`` says what an
-    inertia that no body can have is: an "error" or a "warn"ing. ``tip`` names the link (or MJCF site)
-    that carries the end effector. ``lock`` holds joints fixed, and ``root`` names the link that becomes the base;
-    with ``root`` and ``tip`` the joints between them are what moves (:mod:`dalembert.robot.selection`).
-    ``convention`` is that of a DH table. ``density`` (kg/m³ or a material) gives links without a mass that of their
-    shapes. ``arguments`` are those of a .xacro file. The robot is checked. What the file says about torques and the
-    model leaves out is a :class:`ModelWarning`.
+    A word without a folder and a suffix is the name of a shipped arm. ``physical`` states whether a physically
+    impossible inertia is an "error" or a "warn"ing. ``tip`` names the link (or MJCF site)
+    that carries the end effector. ``lock`` fixes joints, and ``root`` names the link that becomes the base;
+    with ``root`` and ``tip``, the arm consists of the joints between them (:mod:`dalembert.robot.selection`).
+    ``convention`` is that of a DH table. With ``density`` (kg/m³ or a material), links without a mass get the inertia of
+    their shapes. ``arguments`` are those of a .xacro file. The robot is checked. Whatever affects torques but
+    is not modelled is reported as a :class:`ModelWarning`.
     """
     from dalembert.robot.check import ModelWarning, check_numbers, check_physical
 
     for option, value in (("tip", tip), ("root", root)):
         if value is not None and not isinstance(value, str):
-            raise RobotError(f"{option} is {shown(value)}; it must be the name of a link, like 'tool0'")
+            raise RobotError(f"{option} is {shown(value)}; it must be the name of a link, such as 'tool0'")
     if not isinstance(name_or_path, (str, os.PathLike)):
         raise RobotError(f"a robot is loaded from a file or by its name, not from {shown(name_or_path)}")
     path = Path(name_or_path)
@@ -64,14 +64,12 @@ def load_robot(
 
         with told_at(str(path)):
             robot = with_density(robot, density, path.parent)
-    check_numbers(robot.replace(source=str(path)))  # its sentences name the file, not who published the numbers
+    check_numbers(robot.replace(source=str(path)))  # messages name the file, not the publication of the numbers
     if robot.left_out:
         left_out = some(robot.left_out, 20, "; ")
-        warnings.warn(
-            f"{path}: left out of the model, and torques depend on it: {left_out}", ModelWarning, stacklevel=3
-        )
+        warnings.warn(f"{path}: not modelled, although torques depend on it: {left_out}", ModelWarning, stacklevel=3)
     part = part_of(robot, str(path), lock=lock, root=root, chain=tip is not None)
-    # of what is left: an antenna of the base stops no arm
+    # only for the selected part: an antenna on the base does not prevent loading an arm
     check_physical(part.replace(source=str(path)), physical, level=4)
     return part
 
@@ -79,7 +77,7 @@ def load_robot(
 def part_of(
     robot: Robot, where: str, *, lock: Mapping[str, Any] | None = None, root: str | None = None, chain: bool = False
 ) -> Robot:
-    """The robot with joints held fixed and on another root; ``where`` begins the sentences about mistakes."""
+    """The robot with some joints fixed and a new root; ``where`` begins every error message."""
     if not lock and root is None:
         return robot
     from dalembert.robot.selection import selected
@@ -114,26 +112,26 @@ def _read(path: Path, tip: str | None, convention: str | None, arguments: Mappin
 
 
 def _near(path: Path) -> str:
-    """ "; did you mean 'x'?", x being a robot file of the same folder, or the shipped arm with this very name."""
+    """ "; did you mean 'x'?", where x is a robot file in the same folder, or the shipped arm of exactly this name."""
     if str(path.parent) == "." and path.stem in arms():
         return f"; did you mean '{path.stem}'?"
     if not path.parent.is_dir():
         return ""
     try:
         files = sorted(x.name for x in path.parent.iterdir() if x.suffix.lower() in SUFFIXES)
-    except OSError:  # a folder that may not be listed
+    except OSError:  # a folder that cannot be listed
         return ""
     same = [name for name in files if Path(name).stem == path.stem]
     if same:
         return f"; did you mean '{same[0]}'?"
-    alike = [name for name in files if nearest(path.stem, [Path(name).stem])]  # endings are alike in all of them
+    alike = [name for name in files if nearest(path.stem, [Path(name).stem])]  # compare the stems, not the suffixes
     return nearest(path.name, alike)
 
 
 def _shipped(name: str) -> Path:
     path = LIBRARY / f"{name}.toml"
     known = arms()
-    if name not in known:  # not path.exists(): some disks do not tell 'Panda' from 'panda'
+    if name not in known:  # not path.exists(): some file systems do not distinguish 'Panda' from 'panda'
         raise RobotError(
             f"there is no shipped arm '{name}'{nearest(name, known)} "
             f"(shipped arms: {', '.join(known)}; files end in {', '.join(SUFFIXES)})"
@@ -172,18 +170,20 @@ def _with_tip(robot: Robot, path: Path, tip: str | None) -> Robot:
 
 
 def _xml_kind(path: Path) -> str:
-    """ ".mjcf", ".urdf" or ".sdf", by the file's root element."""
+    """ ".mjcf", ".urdf" or ".sdf", according to the root element of the file."""
     from dalembert.robot.safe_xml import parse_xml, read_bytes
 
     root = parse_xml(read_bytes(path), str(path))
     kinds = {"mujoco": ".mjcf", "robot": ".urdf", "sdf": ".sdf"}
     if root.tag not in kinds:
-        raise RobotError(f"{path}: its root element is <{root.tag}>; MJCF has <mujoco>, URDF <robot>, SDF <sdf>")
+        raise RobotError(
+            f"{path}: the root element is <{root.tag}>; it must be <mujoco> (MJCF), <robot> (URDF) or <sdf> (SDF)"
+        )
     return kinds[root.tag]
 
 
 def save_robot(robot: Robot, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
-    """Write a robot to a .toml or .urdf file, by the suffix."""
+    """Write a robot to a .toml or .urdf file, according to the suffix."""
     from dalembert.files import check_writable
 
     check_writable(path, overwrite=overwrite, error=RobotError)
@@ -197,4 +197,4 @@ def save_robot(robot: Robot, path: str | os.PathLike[str], *, overwrite: bool = 
 
         save_urdf(robot, path)
     else:
-        raise RobotError(f"{path}: robots are written to .toml and .urdf files, not to '{suffix}'")
+        raise RobotError(f"{path}: robots can be written to .toml and .urdf files, not to '{suffix}'")

@@ -1,8 +1,8 @@
-"""Closed chains as a file tells them: two links of the tree that are joined again, S 7.3.3.
+"""Closed chains in a robot file: loop joints that close the tree, S 7.3.3.
 
-The joints of a robot form a tree. A :class:`Loop` says that a place on one link and a place on another
-stay together: the joint at which the closed chain was cut. Of the joints around the loop some are
-*passive*: where they stand follows from the others, the actuated ones, which are the arm's ``q``.
+The joints of a robot form a tree. A :class:`Loop` states that a frame on one link and a frame on another
+coincide: it is the joint at which the closed chain was cut. Some of the joints around the loop are
+*passive*: their positions follow from the others, the actuated joints, which are the arm's ``q``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 LoopKind = Literal["revolute", "connect", "weld"]
 LOOP_KINDS = ("revolute", "connect", "weld")
-DEPENDENT = 1e-6  # a joint that changes the closure by less than this, beside others, adds nothing
+DEPENDENT = 1e-6  # a joint whose closure velocity differs from a combination of others by less than this is redundant
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,13 @@ class Loop:
     """A joint that closes a chain.
 
     link_a, placement_a   a frame on one link; link_b, placement_b: a frame on another
-    kind      "revolute": the origins and the axes stay together; "connect": the origins do (a ball
-              joint); "weld": the frames do
+    kind      "revolute": the origins and the axes coincide; "connect": the origins coincide (a ball
+              joint); "weld": the frames coincide
     axis      of a revolute loop, in the axes of both frames
-    passive   the joints around the loop that it determines; none: those farthest from the base, and of
-              two as far the later one (a crank before its rocker or slider is what the motor turns)
-    branch    (joint, position) …: a pose near which the loop is closed; joints that are not named
-              stand at 0 there. It tells the ways to assemble a loop apart
+    passive   the joints around the loop that it determines; by default those farthest from the base, and of
+              two equally far ones the later (a motor turns the crank rather than the rocker or slider)
+    branch    (joint, position) …: a configuration near which the loop is closed; joints that are not named
+              are at 0. It selects one of the assembly modes of the loop
 
     >>> import dalembert as da
     >>> loop = da.load("five-bar").robot.loops[0]
@@ -58,7 +58,7 @@ class Loop:
 
     def __post_init__(self) -> None:
         if self.kind not in LOOP_KINDS:
-            raise RobotError(f"loop '{self.name}' has kind '{self.kind}'; known kinds are {', '.join(LOOP_KINDS)}")
+            raise RobotError(f"loop '{self.name}' has kind '{self.kind}'; it must be one of {', '.join(LOOP_KINDS)}")
         axis = unit(self.axis, f"the axis of loop '{self.name}'")
         if isinstance(self.passive, str):
             raise RobotError(f"loop '{self.name}': passive is {self.passive!r}; it must be a list of joints")
@@ -67,19 +67,19 @@ class Loop:
             branch = tuple((str(name), number(float(value))) for name, value in pairs)
         except (TypeError, ValueError, OverflowError):
             raise RobotError(
-                f"loop '{self.name}': branch is {shown(self.branch)}; it must give joints and their positions, like {{'elbow': 1.3}}"
+                f"loop '{self.name}': branch is {shown(self.branch)}; it must map joints to positions, as in {{'elbow': 1.3}}"
             ) from None
         settle(self, axis=axis, passive=tuple(self.passive), branch=branch)
 
     @property
     def text(self) -> str:
-        """What it says, in a line."""
+        """The loop as one line of text."""
         joined = f"'{self.name}' ({self.kind}) joins '{self.link_a}' and '{self.link_b}'"
         return f"{joined}; passive: {', '.join(self.passive)}"
 
 
 def check_loops(robot: Robot) -> tuple[Loop, ...]:
-    """The robot's loops, every name in them known and every loop with its passive joints."""
+    """The robot's loops with their passive joints, after checking every name in them."""
     _few_enough(robot, robot.loops)
     links, joints = {link.name for link in robot.links}, {joint.name: joint for joint in robot.joints}
     taken: dict[str, str] = {}
@@ -92,15 +92,15 @@ def check_loops(robot: Robot) -> tuple[Loop, ...]:
         seen.add(loop.name)
         for link in (loop.link_a, loop.link_b):
             if link not in links:
-                raise RobotError(f"{where} is on link '{link}', which does not exist")
+                raise RobotError(f"{where} is attached to link '{link}', which does not exist")
         around = [joint.name for joint in joints_around(robot, loop) if joint.moves]
         if not around:
             raise RobotError(
-                f"{where} joins links '{loop.link_a}' and '{loop.link_b}', between which nothing moves: it closes no chain"
+                f"{where} joins links '{loop.link_a}' and '{loop.link_b}', but no joint moves between them: it closes no chain"
             )
         for name, _ in loop.branch:
             if name not in joints or not joints[name].moves:
-                raise RobotError(f"{where}: its branch has joint '{name}', which {_absent(name, joints)}")
+                raise RobotError(f"{where}: its branch names joint '{name}', which {_absent(name, joints)}")
         for name in loop.passive:
             if name not in joints or not joints[name].moves:
                 raise RobotError(f"{where}: its passive joint '{name}' {_absent(name, joints)}")
@@ -110,11 +110,13 @@ def check_loops(robot: Robot) -> tuple[Loop, ...]:
                 )
             if name in follows:
                 raise RobotError(
-                    f"{where}: its passive joint '{name}' follows joint {some([repr(leader) for leader in follows[name]])} by a "
-                    "coupling already; name another joint around the loop"
+                    f"{where}: its passive joint '{name}' already follows joint "
+                    f"{some([repr(leader) for leader in follows[name]])} through a coupling; name another joint around the loop"
                 )
             if name in taken:
-                raise RobotError(f"{where}: joint '{name}' is passive in loop '{taken[name]}' already; name it once")
+                raise RobotError(
+                    f"{where}: joint '{name}' is already passive in loop '{taken[name]}'; name it only once"
+                )
             taken[name] = loop.name
     loops: list[Loop] = []
     for loop in robot.loops:
@@ -125,16 +127,16 @@ def check_loops(robot: Robot) -> tuple[Loop, ...]:
     if all(name in dependent for name, joint in joints.items() if joint.moves):
         names = ", ".join(f"'{loop.name}'" for loop in loops)
         raise RobotError(
-            f"robot '{robot.name}': loop {names} leaves no joint that a motor could move: all {len(dependent)} are passive{' or follow others' if follows else ''}"
+            f"robot '{robot.name}': loop {names} leaves no joint that a motor could move: all {len(dependent)} are passive{' or coupled' if follows else ''}"
         )
     return tuple(loops)
 
 
 def _few_enough(robot: Robot, loops: Sequence[Loop]) -> None:
-    """Every loop is a walk through the robot, so that both are bounded."""
+    """Limit the number of loops and links, because every loop requires a walk through the robot."""
     where = f"robot '{robot.name}'"
     at_most(LOOPS, len(loops), "loops", where)
-    at_most(LINKS_IN_LOOPS, len(robot.links) if loops else 0, "links beside its closed chains", where)
+    at_most(LINKS_IN_LOOPS, len(robot.links) if loops else 0, "links in a robot with closed chains", where)
 
 
 def _absent(name: str, joints: Mapping[str, Joint]) -> str:
@@ -142,13 +144,13 @@ def _absent(name: str, joints: Mapping[str, Joint]) -> str:
 
 
 def joints_around(robot: Robot, loop: Loop) -> list[Joint]:
-    """The joints of the loop: from both its links down to where their ways to the base meet."""
+    """The joints of the loop: from its two links towards the base, up to where these paths meet."""
     a, b = _ways(robot, loop)
     return [*a, *b]
 
 
 def _ways(robot: Robot, loop: Loop) -> tuple[list[Joint], list[Joint]]:
-    """The joints that carry the loop's first link but not its second, and the other way round; from the base on."""
+    """The joints that carry the loop's first link but not its second, and vice versa; from the base outwards."""
     above = {joint.child: joint for joint in robot.joints}
 
     def way(link: str) -> list[Joint]:
@@ -166,7 +168,7 @@ def _ways(robot: Robot, loop: Loop) -> tuple[list[Joint], list[Joint]]:
 def _passive(
     robot: Robot, loop: Loop, taken: Container[str], undriven: Container[str] | None = None
 ) -> tuple[str, ...]:
-    """As many joints as the loop takes freedoms away, those that are farthest from the base, then the later ones first."""
+    """As many joints as the loop has independent constraints: those farthest from the base, later ones first."""
     columns = velocities(robot, loop)
     below = {robot.root: 0}
     for joint in robot.joints:
@@ -181,15 +183,15 @@ def _passive(
     chosen = independent([columns[name] for name in favoured])
     if len(chosen) < rank:
         raise RobotError(
-            f"robot '{robot.name}': loop '{loop.name}' takes {rank} freedoms away, and only {len(chosen)} of its joints are "
-            "left to be passive"
+            f"robot '{robot.name}': loop '{loop.name}' has {rank} independent constraints, but only {len(chosen)} of its joints "
+            "can be passive"
         )
     picked = {favoured[k] for k in chosen}
     return tuple(name for name in columns if name in picked)
 
 
 def with_passive(robot: Robot, loops: Sequence[Loop], undriven: Container[str]) -> Robot:
-    """The robot with loops whose passive joints are, as far as can be, those that no motor drives."""
+    """The robot with loops whose passive joints are, as far as possible, those without a motor."""
     _few_enough(robot, loops)
     taken = {name for coupling in robot.couplings for name in coupling.joints}
     chosen = []
@@ -200,7 +202,7 @@ def with_passive(robot: Robot, loops: Sequence[Loop], undriven: Container[str]) 
 
 
 def velocities(robot: Robot, loop: Loop) -> dict[str, list[float]]:
-    """How every joint around the loop moves its two ends against each other at the branch's pose."""
+    """{joint around the loop: relative velocity of the loop's ends per joint velocity}, in the branch configuration."""
     at = dict(loop.branch)
     frames: dict[str, Placement] = {robot.root: Placement()}
     axes: dict[str, tuple[Vec, Vec]] = {}
@@ -230,7 +232,7 @@ def velocities(robot: Robot, loop: Loop) -> dict[str, list[float]]:
 
 
 def independent(columns: Sequence[Sequence[float]]) -> list[int]:
-    """The first columns that are not sums of those before them."""
+    """The indices of the columns that are linearly independent of those before them."""
     basis: list[list[float]] = []
     kept = []
     for k, column in enumerate(columns):
@@ -246,7 +248,7 @@ def independent(columns: Sequence[Sequence[float]]) -> list[int]:
 
 
 def loop_of(data: Any) -> Loop:
-    """A loop from a :class:`Loop` or from a mapping with its fields; places may be three numbers."""
+    """A loop from a :class:`Loop` or from a mapping with its fields; placements may be three numbers."""
     if isinstance(data, Loop):
         return data
     fields = dict(data)
@@ -256,7 +258,7 @@ def loop_of(data: Any) -> Loop:
     try:
         return Loop(**fields)
     except TypeError as problem:
-        raise RobotError(f"this is no loop: {str(problem).removeprefix('Loop.__init__() ')}") from None
+        raise RobotError(f"this is not a valid loop: {str(problem).removeprefix('Loop.__init__() ')}") from None
 
 
 __all__ = ["LOOP_KINDS", "Loop", "check_loops", "independent", "joints_around", "loop_of", "with_passive"]

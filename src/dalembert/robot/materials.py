@@ -1,4 +1,4 @@
-"""Densities of what robots are made of."""
+"""Densities of common robot materials."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dalembert.errors import RobotError
 from dalembert.robot.tables import nearest, shown
 from dalembert.robot.units import unit_among
 
-MATERIALS = {  # kg/m³, of the usual alloys and grades
+MATERIALS = {  # kg/m³, typical alloys and grades
     "steel": 7850.0, "stainless steel": 7900.0, "cast iron": 7200.0, "aluminium": 2700.0, "aluminum": 2700.0,
     "magnesium": 1800.0, "titanium": 4430.0, "brass": 8500.0, "bronze": 8800.0, "copper": 8960.0,
     "carbon fibre": 1600.0, "carbon fiber": 1600.0, "glass fibre": 1900.0, "glass fiber": 1900.0,
     "pla": 1240.0, "abs": 1040.0, "petg": 1270.0, "nylon": 1140.0, "pom": 1410.0, "peek": 1300.0, "wood": 700.0,
 }  # fmt: skip
 DENSITY = {"kg/m³": 1.0, "kg/m3": 1.0, "g/cm³": 1e3, "g/cm3": 1e3, "kg/dm³": 1e3, "kg/dm3": 1e3}
-LIGHTEST = 25.0  # kg/m³: below it a number without a unit is questioned, because it is usually in g/cm³
+LIGHTEST = 25.0  # kg/m³: a smaller number without a unit is refused, because it is usually in g/cm³
 
 
 def density_of(value: object) -> float:
@@ -36,7 +36,7 @@ def density_of(value: object) -> float:
         if re.fullmatch(r"[0-9]++(?:\.[0-9]*+)?(?:e[+-]?[0-9]++)?", word):
             return density_of(float(word))
         raise RobotError(
-            f"the density is {shown(value)}; it must be a number in kg/m³, a number with its unit like '2.7 g/cm³', or one "
+            f"the density is {shown(value)}; it must be a number in kg/m³, a number with its unit such as '2.7 g/cm³', or one "
             f"of {', '.join(MATERIALS)}{nearest(word, list(MATERIALS))}"
         )
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -44,12 +44,12 @@ def density_of(value: object) -> float:
     if 0 < value < LIGHTEST:
         raise RobotError(
             f"the density is {value:g} kg/m³, which looks like g/cm³; write {1000 * value:g} if it is, or '{value:g} kg/m³' "
-            "if it is not"
+            "if not"
         )
     return _positive(float(value))
 
 
 def _positive(density: float) -> float:
     if not (math.isfinite(density) and density > 0):
-        raise RobotError(f"the density is {density:g} kg/m³; it must be a finite number of more than 0")
+        raise RobotError(f"the density is {density:g} kg/m³; it must be a finite number above 0")
     return density

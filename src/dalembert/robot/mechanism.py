@@ -1,6 +1,6 @@
-"""What the equations see of a robot: moving bodies only, in order, each with its augmented inertia.
+"""The mechanism of a robot as used by the equations of motion: moving bodies only, ordered, with augmented inertias.
 
-Fixed joints are merged exactly, the payload is joined to its link, and every rotor is counted with
+Fixed joints are merged exactly, the payload is added to its link, and every rotor is counted with
 the link that carries it: the *augmented link* of S 7.2.2.
 """
 
@@ -28,17 +28,17 @@ class Body:
     """Moving joint i and the augmented link i that it moves.
 
     parent      index of the parent body; −1 for the base
-    placement   the joint's frame, S's frame i−1, on the parent body
-    axis        z_{i−1} in the joint's frame
-    link_frame  frame i as seen from the joint's frame once that has moved
+    placement   the joint frame, frame i−1 in S, on the parent body
+    axis        z_{i−1} in the joint frame
+    link_frame  frame i in the joint frame after the joint motion
     inertia     augmented link i (its rotors included), in frame i
-    link        link i without the rotors it carries, in frame i
-    lifted      the masses of link i whose weight is carried (:attr:`Link.weight`), at their centres, in frame i
+    link        link i without the rotors that it carries, in frame i
+    lifted      the compensated masses of link i (:attr:`Link.weight`), at their centres of mass, in frame i
     gear, rotor_inertia, rotor_axis    k_ri, I_mi and z_mi (in the parent's frame) of the joint's motor
-    rotor_position, rotor_mass, rotor_transverse    where that rotor sits on the parent, and its mass
-    reflected   only k_ri² I_mi counts, S 7.3.2's reduced model
-    terms       friction, springs and losses at the joint side, the motor's friction included: viscous and Coulomb
-                friction first, which may be 0
+    rotor_position, rotor_mass, rotor_transverse    position of that rotor on the parent, mass and transverse inertia
+    reflected   whether only k_ri² I_mi is modelled, the reduced model of S 7.3.2
+    terms       friction, springs and losses at the joint, including motor friction: viscous and Coulomb
+                friction first, possibly 0
     """
 
     name: str
@@ -72,46 +72,46 @@ class Body:
 
     @property
     def coulomb(self) -> tuple[Scalar, Scalar]:
-        """F_s at positive and at negative speed."""
+        """F_s at positive and at negative velocity."""
         levels = [term for term in self.terms if isinstance(term, Coulomb)]
         return total(term.forward for term in levels), total(term.backward for term in levels)
 
     @property
     def further(self) -> tuple[Term, ...]:
-        """The terms beyond viscous and Coulomb friction."""
+        """The terms other than viscous and Coulomb friction."""
         return tuple(term for term in self.terms if not isinstance(term, (Viscous, Coulomb)))
 
     def depends(self, on: str) -> bool:
-        """Whether a term beyond viscous and Coulomb friction depends on "q", "qd" or "load"."""
+        """Whether a term other than viscous and Coulomb friction depends on "q", "qd" or "load"."""
         return any(on in term.of for term in self.further)
 
     @property
     def bare(self) -> Body:
-        """The same without any terms."""
+        """A copy without any terms."""
         return replace(self, terms=_rubbing(0.0, 0.0, 0.0))
 
     @property
     def frictionless(self) -> Body:
-        """The same with springs and other terms of the position alone."""
+        """A copy with only springs and other terms that depend on position alone."""
         return replace(self.bare, terms=(*self.bare.terms, *(x for x in self.further if set(x.of) <= {"q"})))
 
     def rubbing(self, viscous: Scalar, forward: Scalar, backward: Scalar) -> Body:
-        """The same with this viscous and Coulomb friction."""
+        """A copy with this viscous and Coulomb friction."""
         return replace(self, terms=(*_rubbing(viscous, forward, backward), *self.further))
 
 
 def _rubbing(viscous: Scalar, forward: Scalar, backward: Scalar) -> tuple[Term, Term]:
-    """Viscous and Coulomb friction, whose signs were judged at the joint that they are from."""
+    """Viscous and Coulomb friction whose signs have already been checked at their joint."""
     return Viscous(viscous, physical=False), Coulomb(forward, backward, physical=False)
 
 
 @dataclass(frozen=True)
 class Mechanism:
-    """A robot ready for the equations; body i is moved by joint variable q_i.
+    """A robot in the form used by the equations of motion; body i is moved by joint variable q_i.
 
-    omitted   the summands of S (7.40) that an approximate model leaves out, of :data:`SUMMANDS`; what else it leaves out
-              is not in its bodies
-    contacts  the frames, (body, placement on it), at which wrenches act on the environment: the tip alone unless given
+    omitted   the summands of S (7.40) omitted by an approximate model, from :data:`SUMMANDS`; all other omissions are
+              already made in the bodies
+    contacts  the frames, (body, placement on it), at which wrenches act on the environment; by default only the tip
     """
 
     bodies: tuple[Body, ...]
@@ -126,9 +126,9 @@ class Mechanism:
         settle(self, gravity=Vec(self.gravity))
 
     def exerted(self, h_e: Values | None) -> Iterator[tuple[int, Placement, Vec, Vec]]:
-        """(body, place, f, μ) of the wrenches h_e that moving bodies exert on the environment: in base axes, at ``place`` on the body.
+        """(body, placement on it, f, μ) of the wrenches h_e exerted on the environment, in base axes.
 
-        h_e has six numbers for each contact.
+        h_e has six numbers per contact.
         """
         if h_e is not None:
             for k, (body, place) in enumerate(self.contacts or ((self.tip_body, self.tip),)):
@@ -137,17 +137,17 @@ class Mechanism:
 
     @property
     def n(self) -> int:
-        """How many joint variables there are."""
+        """Number of joint variables."""
         return len(self.bodies)
 
     @property
     def lifts(self) -> bool:
-        """Whether some of its weight is carried."""
+        """Whether part of the weight is compensated."""
         return any(not body.lifted.is_zero for body in self.bodies)
 
     @property
     def lifted(self) -> Mechanism:
-        """The same tree with nothing but the masses whose weight is carried."""
+        """The same tree with only the masses whose weight is compensated."""
         bodies = (
             replace(
                 body.bare, inertia=body.lifted, link=body.lifted, rotor_inertia=0.0, rotor_mass=0.0, lifted=Inertia()
@@ -156,7 +156,7 @@ class Mechanism:
         )
         return replace(self, bodies=tuple(bodies))
 
-    # -- its coordinates: those of the tree itself, q = γ(q). A closed chain has the same names with others behind them
+    # -- coordinates: those of the tree itself, q = γ(q); a closed chain has the same interface with other coordinates
 
     identity = True
     linear = True
@@ -169,7 +169,7 @@ class Mechanism:
 
     @property
     def tree(self) -> Mechanism:
-        """The tree whose coordinates γ gives: the mechanism itself."""
+        """The tree whose coordinates are given by γ: the mechanism itself."""
         return self
 
     @property
@@ -179,14 +179,14 @@ class Mechanism:
 
     @property
     def home(self) -> list[float]:
-        """Coordinates that the mechanism can have."""
+        """Admissible coordinates of the mechanism."""
         return [0.0] * self.n
 
     def follow(self, q: Any) -> None:
-        """Put the joints that follow others where they belong: there are none."""
+        """Move coupled joints to the positions that follow from q: there are none."""
 
     def with_tree(self, tree: Mechanism) -> Mechanism:
-        """The same coordinates on another tree."""
+        """The same coordinates for another tree."""
         return tree
 
     def children(self, i: int) -> tuple[int, ...]:
@@ -203,13 +203,13 @@ class Mechanism:
 
 
 def rotor_body(mass: Scalar, position: VecLike, axis: VecLike, axial: Scalar, transverse: Scalar) -> Inertia:
-    """A rotor standing still on the link that carries it: S (7.63), (7.66)."""
+    """A rotor at rest on the link that carries it: S (7.63), (7.66)."""
     along = axis.outer(axis)
     return Inertia(mass, position, axial * along + transverse * (IDENTITY - along))
 
 
 def places(robot: Robot) -> dict[str, tuple[int, Placement]]:
-    """For every link the body that it is part of (−1: the base) and where its frame stands on that."""
+    """{link: (body that it is part of, −1 for the base; placement of its frame on that body)}."""
     at: dict[str, tuple[int, Placement]] = {robot.root: (-1, Placement())}
     for index, joint in enumerate(robot.tree_joints):
         at[joint.child] = (index, Placement())
@@ -221,22 +221,22 @@ def places(robot: Robot) -> dict[str, tuple[int, Placement]]:
 
 
 def _lift(lifted: list[Inertia], i: int, link: Link, stands: Placement) -> None:
-    """Add the part of a link's mass whose weight is carried to body i, as a point."""
+    """Add the compensated part of a link's mass to body i, as a point mass."""
     carried = Inertia((1.0 - link.weight) * link.inertia.mass, stands.point(link.inertia.com))
     if i < 0 or carried.is_zero:
         return
     lifted[i] = lifted[i] + carried
     if lifted[i].is_zero:
         raise RobotError(
-            f"link '{link.name}' has weight = {link.weight:g}, and with the links fixed to it just as much weight is carried "
-            "as is added, which is not supported; change one of their weights a little"
+            f"link '{link.name}' has weight = {link.weight:g}, which together with the links fixed to it adds as much weight as "
+            "it compensates; this is not supported, so change one of their weights slightly"
         )
 
 
 def mechanism(robot: Robot) -> Mechanism:
-    """Merge the fixed joints, add payload and rotors to their links, and number what moves.
+    """The mechanism of a robot: fixed joints merged, payload and rotors added to their links, moving bodies numbered.
 
-    Of a robot with loops this is the tree that is left when every loop is cut.
+    For a robot with loops this is the tree obtained by cutting every loop.
     """
     at = places(robot)
     n = len(robot.tree_joints)
@@ -284,7 +284,7 @@ def mechanism(robot: Robot) -> Mechanism:
             axis=joint.axis,
             offset=joint.offset,
             link_frame=joint.link_frame,
-            inertia=Inertia(),  # with the rotors of joints to come: below
+            inertia=Inertia(),  # the rotors of later joints are added below
             link=links[len(bodies)],
             gear=rotor.gear,
             rotor_inertia=rotor.inertia,
@@ -306,24 +306,24 @@ def mechanism(robot: Robot) -> Mechanism:
     return Mechanism(whole, robot.gravity, robot.base, tip_body, tip, omitted)
 
 
-# -- what an approximate model leaves out of its bodies ----------------------------------------------
+# -- omissions of an approximate model that affect its bodies -----------------------------------------
 
 
 def _without_rotation(body: Body) -> Body:
-    """The body as a point, and its motor without inertia: M's D_rot and h_rot are 0."""
+    """The body as a point mass, and its motor without inertia: M's D_rot and h_rot are 0."""
     point = Inertia(body.inertia.mass, body.inertia.com)
     return replace(body, inertia=point, link=point, rotor_inertia=0.0, rotor_mass=0.0, rotor_transverse=0.0)
 
 
 def _without_translation(bodies: tuple[Body, ...], i: int) -> Body:
-    """Body i with its tensor alone, which turns about any point, and its weight: M's D_tran and h_tran are 0."""
+    """Body i with only its weight and its tensor, the same about any point: M's D_tran and h_tran are 0."""
     body = bodies[i]
     mass, com = body.inertia.mass, body.inertia.com
     lifted = body.lifted + Inertia(-mass, com)
     if mass != 0.0 and lifted.mass == 0.0 and (body.lifted.com - com).norm > 1e-9:
         raise RobotError(
-            f"as much weight is carried as joint '{body.name}' moves, but at another point, which is not supported without "
-            "translational terms; change a link's weight a little"
+            f"the compensated weight at joint '{body.name}' equals the moved weight but acts at another point, which is not "
+            "supported without translational terms; change the weight of a link slightly"
         )
     still = Inertia()
     for other in bodies:
@@ -335,7 +335,7 @@ def _without_translation(bodies: tuple[Body, ...], i: int) -> Body:
 
 
 def bodies_in_loops(robot: Robot, tree: Mechanism) -> set[int]:
-    """The joints that lie in a closed chain: on the way to one of the links that a loop joins, and not to the other."""
+    """The joints in a closed chain: those on the path to exactly one of the two links that a loop connects."""
     at = places(robot)
     ends = [(tree.path(at[loop.link_a][0]), tree.path(at[loop.link_b][0])) for loop in robot.loops]
     return {i for a, b in ends for i in {*a} ^ {*b}}

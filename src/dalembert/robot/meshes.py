@@ -1,4 +1,4 @@
-"""Volume, centre of mass and inertia tensor of the bodies that meshes enclose, read by trimesh in the helper process."""
+"""Volume, centre of mass and inertia tensor of bodies enclosed by meshes, read by trimesh in the helper process."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ MESHES = (".stl", ".obj", ".ply", ".off", ".glb")
 
 
 def mesh_body(file: str, scale: Sequence[float], folder: str | os.PathLike[str] = "") -> Inertia:
-    """The body inside a closed mesh, in the mesh's frame, with a density of 1 kg/m³.
+    """The body enclosed by a mesh, in the mesh frame, with a density of 1 kg/m³.
 
-    file    as a robot file writes it: a path, relative to ``folder``, or an address package://NAME/PATH
-    scale   factors of the mesh's coordinates to m: (0.001, 0.001, 0.001) for a mesh in mm
+    file    as written in a robot file: a path relative to ``folder``, or an address package://NAME/PATH
+    scale   factors from mesh coordinates to m: (0.001, 0.001, 0.001) for a mesh in mm
 
-    A mesh whose triangles all look inwards encloses the same body as one whose triangles look outwards.
+    A mesh whose triangles all face inwards encloses the same body as one whose triangles face outwards.
     """
     path = mesh_path(file, Path(folder))
-    with open_bounded(path, MESH_BYTES, "mesh", RobotError):  # a file, and one of a size that a mesh has
+    with open_bounded(path, MESH_BYTES, "mesh", RobotError):  # a regular file of admissible size
         about, arrays = ask(
             "dalembert.robot.meshes:enclosed", {"path": str(path), "scale": list(map(float, scale))},
             where=str(path), reader="trimesh", error=RobotError,
@@ -41,12 +41,12 @@ def mesh_body(file: str, scale: Sequence[float], folder: str | os.PathLike[str] 
         raise RobotError(f"{path}: the mesh has no triangles")
     if about["open"] or about["uneven"]:
         fault = (
-            f"it is not closed ({about['open']} edges do not lie between two triangles)"
+            f"it is not closed ({about['open']} edges are not shared by two triangles)"
             if about["open"]
-            else "some of its triangles look inwards and others outwards"
+            else "some of its triangles face inwards and others outwards"
         )
         raise RobotError(
-            f"{path}: the volume inside the mesh is not defined, because {fault}; repair it, or give the link a mass or a box, "
+            f"{path}: the volume of the mesh is undefined, because {fault}; repair the mesh, or give the link a mass, or a box, "
             "cylinder, sphere or capsule instead"
         )
     if not about["volume"] > 0:
@@ -55,7 +55,7 @@ def mesh_body(file: str, scale: Sequence[float], folder: str | os.PathLike[str] 
 
 
 def enclosed(path: str, scale: list[float]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What a mesh encloses, and whether it is closed; run in the helper process."""
+    """Moments of the body that a mesh encloses, and whether the mesh is closed; runs in the helper process."""
     with extra("meshes", f"{path}: a mesh"):
         import trimesh
     import numpy as np
@@ -79,17 +79,17 @@ def enclosed(path: str, scale: list[float]) -> tuple[dict[str, Any], dict[str, A
 
 
 def mesh_path(file: str, folder: Path) -> Path:
-    """The path of a mesh that a robot file in ``folder`` names; a RobotError where it is of a kind that is not read."""
+    """The path of a mesh named in a robot file in ``folder``; a RobotError if its format is not supported."""
     path = _found(file, folder)
     if path.suffix.lower() not in MESHES:
         raise RobotError(
-            f"{path}: meshes are read from {', '.join(MESHES)} files, not from '{path.suffix}'; convert it to .stl"
+            f"{path}: '{path.suffix}' is not a supported mesh format ({', '.join(MESHES)}); convert the mesh to .stl"
         )
     return path
 
 
 def _found(file: str, folder: Path) -> Path:
-    """The mesh's file: of an address, in a folder above the robot's file."""
+    """The file of a mesh; an address is resolved in the folders above the robot file."""
     scheme, address, rest = file.rpartition("://")
     if not address:
         return folder / file
@@ -100,14 +100,14 @@ def _found(file: str, folder: Path) -> Path:
     path = next((place for place in places if place.is_file()), None)
     if path is None:
         raise RobotError(
-            f"the mesh '{file}' is not found: neither {folder.absolute()} nor a folder above it "
-            f"holds {rest}; put the package beside the robot's file, or write the mesh's path"
+            f"the mesh '{file}' was not found: neither {folder.absolute()} nor a folder above it "
+            f"contains {rest}; put the package next to the robot file, or write the path of the mesh"
         )
     return path
 
 
 def _places(rest: str, folder: Path) -> Iterator[Path]:
-    """Where the file of package://NAME/PATH may be: in a folder NAME, or in the package's own folder, above the robot's."""
+    """Candidates for package://NAME/PATH: in a folder NAME, or in the package's own folder, above the robot file."""
     inside = Path(*Path(rest).parts[1:])
     for above in (folder, *folder.parents):
         yield above / rest

@@ -1,12 +1,13 @@
-"""MJCF in, through MuJoCo's own compiler: its defaults, classes, includes and inertia rules as they are.
+"""MJCF reader, based on MuJoCo's own compiler: its defaults, classes, includes and inertia rules apply unchanged.
 
-The compiler runs in the helper process, see :mod:`dalembert.robot.mujoco_compiler`; here its numbers become a robot.
-Mesh files are needed only for bodies that take their inertia from a mesh. MuJoCo's armature is a reflected rotor inertia;
-its joint ``ref`` is an offset; stiffness and springref are a spring of the joint; gravcomp takes weight off a link.
-Equality constraints ``connect`` and ``weld`` are loops: closed chains, whose passive joints are, as far as can be, those
-without an actuator. Those of joints are couplings: the first joint follows the second, or where that is linear, the one
-without an actuator the other. What else changes torques (tendons, fluid, contacts, other equality constraints) is in
-``Robot.left_out``, and what is ignored and changes none, in ``Robot.notes``.
+The compiler runs in the helper process, see :mod:`dalembert.robot.mujoco_compiler`; this module turns its numbers into
+a robot. Mesh files are needed only for bodies that take their inertia from a mesh. MuJoCo's armature becomes a
+reflected rotor inertia, the joint attribute ``ref`` an offset, stiffness and springref a joint spring, and gravcomp
+reduces the weight of a link. The equality constraints ``connect`` and ``weld`` become loops, whose passive joints are,
+as far as possible, those without an actuator. Joint equalities become couplings: the first joint follows the second,
+or, in the linear case, the joint without an actuator follows the other. Everything else that affects torques (tendons,
+fluid, contacts, other equality constraints) is listed in ``Robot.left_out``, and ignored elements that do not in
+``Robot.notes``.
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ from dalembert.robot.virtual import virtual_joints, virtual_note
 
 TEXT = "MJCF text"
 VIRTUAL_KINDS = {"free": "floating", "ball": "ball"}  # read as virtual joints
-NUMBERS = {"size": ("nuser", "nkey"), "numeric": ("size",), "user": ("dim",)}  # how the attributes that count begin
-ROUNDING = 1e-15  # what is left of an exact 0 or ±1 after a quaternion
+NUMBERS = {"size": ("nuser", "nkey"), "numeric": ("size",), "user": ("dim",)}  # prefixes of attributes that are counts
+ROUNDING = 1e-15  # deviation from an exact 0 or ±1 after conversion from a quaternion
 
 
 def read_mjcf(path_or_text: str | os.PathLike[str], tip: str | None = None) -> Robot:
-    """The robot of an MJCF file, or of MJCF text (anything that begins with ``<``).
+    """The robot described by an MJCF file, or by MJCF text (any string that begins with ``<``).
 
-    ``tip`` names a body or a site; without it the tip is the last body, or its only site.
+    ``tip`` names a body or a site; by default the tip is the last body, or its site if it has exactly one.
     """
     is_text = isinstance(path_or_text, str) and path_or_text.lstrip().startswith("<")
     source = TEXT if is_text else os.fspath(path_or_text)
@@ -55,8 +56,8 @@ def read_mjcf(path_or_text: str | os.PathLike[str], tip: str | None = None) -> R
     text, folder = None, None
     if isinstance(content, str):
         text = content
-    elif not source.endswith(".xml"):  # MuJoCo opens no others: they are handed to it as text
-        text = decoded(content, source, "save it in UTF-8, or call it .xml")
+    elif not source.endswith(".xml"):  # MuJoCo opens no other suffix: pass the content as text
+        text = decoded(content, source, "save it in UTF-8, or rename it to .xml")
         folder = os.path.dirname(os.path.abspath(source))
     plain, arrays = ask(
         "dalembert.robot.mujoco_compiler:compiled",
@@ -70,7 +71,7 @@ def read_mjcf(path_or_text: str | os.PathLike[str], tip: str | None = None) -> R
 
 
 def _check_numbers(arrays: Mapping[str, NDArray[Any]], source: str) -> None:
-    """MuJoCo takes numbers of any size, and makes what overflows infinite or a quaternion of zeros."""
+    """Refuse non-finite numbers: MuJoCo accepts any size, and overflow gives infinities or zero quaternions."""
     for name, values in arrays.items():
         whole = np.isfinite(values)
         if name.endswith("quat"):
@@ -78,13 +79,13 @@ def _check_numbers(arrays: Mapping[str, NDArray[Any]], source: str) -> None:
         if not whole.all():
             at = int(np.argwhere(~whole)[0][0])
             raise RobotError(
-                f"{source}: MuJoCo's compiler makes {values[at].tolist()} of {name} {at}; the numbers in the file are too "
-                "large or too small, give them in SI units"
+                f"{source}: MuJoCo's compiler turns {name} {at} into {values[at].tolist()}, because numbers in the file are too "
+                "large or too small; give them in SI units"
             )
 
 
 def _check_counts(root: Element, source: str) -> None:
-    """Refuse models that a few bytes make large, before MuJoCo makes them; its includes are looked into."""
+    """Refuse models that expand to excessive size, before MuJoCo builds them; includes are followed."""
     folder = "" if source == TEXT else os.path.dirname(source)
     included: set[str] = set()
     elements, bodies, joints, heights = 0.0, 0.0, 0.0, 0.0
@@ -103,12 +104,12 @@ def _check_counts(root: Element, source: str) -> None:
             heights += _product(element, "nrow") * _product(element, "ncol")
         if tag == "include":
             file = _included(element, folder, beside)
-            if file is not None and file not in included:  # MuJoCo includes no file twice
+            if file is not None and file not in included:  # MuJoCo includes each file only once
                 included.add(file)
                 waiting.append((parse_xml(read_bytes(file), file), copies, in_world, os.path.dirname(file)))
         for key in [key for key in element.attrib if key.startswith(NUMBERS.get(tag, "\0"))]:
-            at_most(MJCF_NUMBERS, _product(element, key), f"numbers by {key} of <{tag}>", source)
-        at_most(MJCF_ELEMENTS, elements, "elements (those of included files and replicated ones counted)", source)
+            at_most(MJCF_NUMBERS, _product(element, key), f"numbers in {key} of <{tag}>", source)
+        at_most(MJCF_ELEMENTS, elements, "elements (including those of included files and replicated ones)", source)
         at_most(MJCF_BODIES, bodies, "bodies", source)
         at_most(MJCF_JOINTS, joints, "joints", source)
         at_most(MJCF_HEIGHTS, heights, "points in height fields", source)
@@ -116,14 +117,14 @@ def _check_counts(root: Element, source: str) -> None:
 
 
 def _included(element: Element, folder: str, beside: str) -> str | None:
-    """The included file; None where there is none, which MuJoCo says."""
+    """The included file, or None if it does not exist, which MuJoCo reports."""
     name = element.get("file", "")
     files = [os.path.join(place, name) for place in (folder, beside)]
     return next((file for file in files if name and "\0" not in file and os.path.exists(file)), None)
 
 
 def _product(element: Element, key: str) -> float:
-    """The product of an attribute's numbers, at least 1; 1 where they are none, which MuJoCo refuses."""
+    """The product of an attribute's numbers, at least 1; 1 if they are not numbers, which MuJoCo refuses."""
     try:
         return math.prod(max(1.0, float(part)) for part in element.get(key, "").split())
     except ValueError:
@@ -148,7 +149,7 @@ def _vector(values: Any) -> Vec:
 
 
 def _clean(R: Mat) -> Mat:
-    """A rotation without the rounding of its quaternion where an entry is 0 or ±1."""
+    """A rotation with exact entries 0 and ±1 in place of those rounded by the quaternion."""
 
     def exact(x: float) -> float:
         near = float(round(x))
@@ -163,7 +164,7 @@ def _placement(position: Any, quaternion: Any) -> Placement:
 
 
 def _inertia(model: Any, body: int) -> Inertia:
-    """MuJoCo keeps principal moments and the principal axes' frame."""
+    """The inertia of a body; MuJoCo stores principal moments and the frame of the principal axes."""
     frame = _placement(model.body_ipos[body], model.body_iquat[body])
     a, b, c = _vector(model.body_inertia[body])
     R, principal = frame.rotation, Mat.of(((a, 0.0, 0.0), (0.0, b, 0.0), (0.0, 0.0, c)))
@@ -181,9 +182,9 @@ class _Reader:
         self.links = [Link("world")]
         self.joints: list[Joint] = []
         self.bodies = {0: "world"}
-        self.rest: dict[str, float] = {}  # where the joints are at qpos0, at which loops are closed
+        self.rest: dict[str, float] = {}  # joint positions at qpos0, where loops are closed
         self.notes, self.left_out = list[str](), list[str]()
-        self.motors: dict[int, list[int]] = {}  # by joint
+        self.motors: dict[int, list[int]] = {}  # actuators per joint
         for motor, driven in enumerate(model.actuator_trnid):
             self.motors.setdefault(int(driven[0]), []).append(motor)
 
@@ -195,7 +196,7 @@ class _Reader:
         with told_at(self.source):
             couplings = tuple(self._couplings())
             idle = [name for coupling in couplings for name in coupling.joints if name in driven]
-            said = [f"actuators are ignored at joints that follow others: {', '.join(idle)}"] if idle else []
+            said = [f"actuators of coupled joints are ignored: {', '.join(idle)}"] if idle else []
             robot = Robot(
                 model.name, tuple(self.links), tuple(self.joints), gravity, source=self.source,
                 notes=(*self.notes, *model.notes, *said), left_out=(*model.left_out, *self.left_out), couplings=couplings,
@@ -203,7 +204,7 @@ class _Reader:
             return self._closed(self._with_tip(robot, tip))
 
     def _with_tip(self, robot: Robot, tip: str | None) -> Robot:
-        """The body or site called ``tip``; else the default link, at its site if it has just one."""
+        """The robot with the body or site ``tip`` as its tip; otherwise the default link, or its only site."""
         sites = [self._site(k) for k in range(len(self.model.sites))]
         if tip is not None:
             return robot.with_tip(tip, sites)
@@ -212,14 +213,14 @@ class _Reader:
         return (robot.replace(tip=at_tip[0]) if len(at_tip) == 1 else robot).with_tip_said()
 
     def _closed(self, robot: Robot) -> Robot:
-        """The robot with the loops that connect and weld constraints make."""
+        """The robot with the loops defined by connect and weld constraints."""
         loops = [self._loop(k) for k in range(len(self.model.loops))]
         driven = {self.model.joints[joint] for joint in self.motors}
         undriven = {joint.name for joint in robot.joints} - driven
         return with_passive(robot, loops, undriven) if loops else robot
 
     def _couplings(self) -> Iterator[Coupling]:
-        """The joint equalities: y − y₀ = Σ c_k (x − x₀)^k, with y₀ and x₀ where the joints are at qpos0."""
+        """Joint equalities: y − y₀ = Σ c_k (x − x₀)^k, where y₀ and x₀ are the joint positions at qpos0."""
         model, follows = self.model, set[str]()
         for data, first, second in zip(model.joint_eq_data, model.joint_eq_obj1id, model.joint_eq_obj2id, strict=True):
             y = model.joints[int(first)]
@@ -247,7 +248,7 @@ class _Reader:
             ends = [(frame.link, frame.placement) for frame in frames]
         else:
             first, second = (Placement(translation=_vector(data[k : k + 3])) for k in (0, 3))
-            if weld:  # the second body's pose in the first, and a point on the second
+            if weld:  # the pose of the second body in the first, and a point on the second
                 first, second = _placement(data[3:6], data[6:10]), first
             ends = list(zip((self.bodies[i] for i in ids), (first, second), strict=True))
         branch = tuple((joint, at) for joint, at in self.rest.items() if at != 0.0)
@@ -255,7 +256,7 @@ class _Reader:
         return Loop(model.loops[k], link_a, a, link_b, b, "weld" if weld else "connect", branch=branch)
 
     def _add_body(self, body: int) -> None:
-        """A body hangs on its parent by a fixed joint, or by one joint after another."""
+        """Attach a body to its parent by a fixed joint, or by its joints in series."""
         model, name = self.model, self.model.bodies[body]
         parent, self.bodies[body] = self.bodies[int(model.body_parentid[body])], name
         placement = _placement(model.body_pos[body], model.body_quat[body])
@@ -277,7 +278,7 @@ class _Reader:
             self.joints.append(Joint(f"{name}:fixed", "fixed", parent, name, placement))
 
     def _add_virtual(self, j: int, name: str, parent: str, child: str, placement: Placement) -> None:
-        """A free joint's coordinates are the body's pose in the world, as in MuJoCo; a ball joint turns about its anchor."""
+        """Add a free joint, whose coordinates are the body's world pose as in MuJoCo, or a ball joint at its anchor."""
         model, kind = self.model, VIRTUAL_KINDS[self.model.joint_kinds[j]]
         if kind == "floating":
             roll, pitch, yaw = placement.to_rpy()
@@ -306,14 +307,14 @@ class _Reader:
             self.notes.append(f"the range of the {kind} joint '{name}' is ignored")
 
     def _joint(self, j: int, name: str, parent: str, child: str, placement: Placement) -> Joint:
-        """q moves the body by q − ref about an anchor in the body's own frame."""
+        """The joint, which moves the body by q − ref about an anchor given in the body frame."""
         model = self.model
         kind, dof = model.joint_kinds[j], int(model.jnt_dofadr[j])
         limited, slide = bool(model.jnt_limited[j]), kind == "slide"
         anchor = ZERO if slide else _vector(model.jnt_pos[j])
         armature, damping = float(model.dof_armature[dof]), float(model.dof_damping[dof])
         self.rest[name] = float(model.qpos0[model.jnt_qposadr[j]])
-        for actuator in self.motors.get(j, []):  # newer MuJoCo lets the motor have its own, through the gear
+        for actuator in self.motors.get(j, []):  # recent MuJoCo versions: armature and damping of the actuator
             gear = float(model.actuator_gear[actuator][0])
             armature += gear * gear * float(getattr(model, "actuator_armature", {actuator: 0.0})[actuator])
             damping += gear * gear * float(getattr(model, "actuator_damping", {actuator: 0.0})[actuator])
@@ -333,12 +334,12 @@ class _Reader:
         )
 
     def _spring(self, j: int) -> dict[str, Any]:
-        """k (q − q_0): MuJoCo keeps springref as it keeps q, in radians and with ref."""
+        """k (q − q_0): like q, MuJoCo's springref is in radians and includes ref."""
         stiffness, rest = float(self.model.jnt_stiffness[j]), float(self.model.qpos_spring[self.model.jnt_qposadr[j]])
         return {"spring": {"stiffness": stiffness, "rest": rest}} if stiffness else {}
 
     def _effort(self, j: int) -> float | None:
-        """The largest force that the joint's one actuator, and the joint itself, let through."""
+        """The largest force allowed by the joint's single actuator and by the joint itself."""
         model, bounds = self.model, []
         if model.jnt_actfrclimited[j]:
             bounds.append(max(abs(float(x)) for x in model.jnt_actfrcrange[j]))

@@ -1,7 +1,7 @@
-"""The robot as its file describes it: a frozen tree of links and joints, in SI units.
+"""The robot as described by its file: an immutable tree of links and joints, in SI units.
 
-A :class:`Robot` says what stands in the file and nothing more. What the equations need (fixed joints
-merged, rotors counted with the links that carry them) is made from it by
+A :class:`Robot` contains exactly what the file states. The form used by the equations of motion (fixed joints
+merged, rotors counted with the links that carry them) is derived from it by
 :func:`dalembert.robot.mechanism.mechanism`.
 """
 
@@ -38,27 +38,27 @@ from dalembert.robot.tables import nearest, some
 
 JointType = Literal["revolute", "continuous", "prismatic", "fixed"]
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed")
-COORDINATE = ":coordinate"  # ends the name of a link that stands for a coordinate
-TIP_NOTE = "the file names no tip, which is link"  # begins the note on the choice of several leaves
+COORDINATE = ":coordinate"  # suffix of a link that represents a coordinate
+TIP_NOTE = "the file names no tip; the default is link"  # begins the note on a choice between several leaves
 STANDARD_GRAVITY: VecLike = (0.0, 0.0, -9.81)
 
 
 def _two_sided(value: Any, what: str) -> tuple[float, float]:
-    """One Coulomb level for both directions, or (for positive speed, for negative speed)."""
+    """One Coulomb level for both directions, or (level at positive velocity, level at negative velocity)."""
     pair = (value, value) if isinstance(value, (int, float)) or hasattr(value, "sin") else tuple(value)
     if len(pair) != 2:
-        raise RobotError(f"{what} needs one number, or two (positive speed, negative speed), not {len(pair)}")
+        raise RobotError(f"{what} needs one number, or two (positive velocity, negative velocity), not {len(pair)}")
     for v in pair:
         if isinstance(v, (int, float)) and not v >= 0:
-            raise RobotError(f"{what} is the size of a friction torque and cannot be {v:g}; give both levels as ≥ 0")
+            raise RobotError(f"{what} is the magnitude of a friction torque and cannot be {v:g}; give levels ≥ 0")
     return number(pair[0]), number(pair[1])
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a joint may do: position (rad or m), speed, acceleration and effort (N m or N).
+    """Limits of a joint: position (rad or m), velocity, acceleration and effort (N m or N).
 
-    ``None`` means that nothing is known; commands that need the value say so.
+    ``None`` means unknown; commands that need the value say so.
 
     >>> Limits(-1.5, 1.5, effort=80.0).velocity is None
     True
@@ -91,19 +91,19 @@ ROTOR_VECTORS = ("position", "axis")
 
 @dataclass(frozen=True)
 class Rotor:
-    """The rotor that drives a joint, sitting on the joint's parent link: the motor model of S 7.1.
+    """The rotor that drives a joint, mounted on the joint's parent link: the motor model of S 7.1.
 
     inertia     I_m about the rotor's own axis (kg m²)
-    gear        k_r, motor turns per joint turn, with sign (for a prismatic joint rad/m), S (7.22)
+    gear        k_r, motor turns per joint turn, signed (rad/m for a prismatic joint), S (7.22)
     mass        m_m (kg), at ``position``
-    position    centre of mass in the parent link's frame (m); the joint's origin unless given
-    axis        z_m in the parent link's frame; the joint's axis unless given
-    transverse  inertia about the axes across z_m (kg m²)
+    position    centre of mass in the parent link's frame (m); by default the joint's origin
+    axis        z_m in the parent link's frame; by default the joint's axis
+    transverse  inertia about the axes perpendicular to z_m (kg m²)
     reflected   True for the usual approximation: only k_r² I_m on the joint's own diagonal term,
-                no coupling k_r I_m with the parent link's rotation
-    viscous     motor-side viscous friction F_m (N m s/rad); the joint feels k_r² F_m, S Example 7.1
-    coulomb     motor-side Coulomb level (N m), one number or (positive, negative motor speed)
-    physical    False for the inertia of a fit that no rotor can have: one below 0
+                no coupling k_r I_m with the rotation of the parent link
+    viscous     motor-side viscous friction F_m (N m s/rad); it acts on the joint as k_r² F_m, S Example 7.1
+    coulomb     motor-side Coulomb level (N m), one number or (positive, negative motor velocity)
+    physical    False for an identified inertia that is physically impossible, that is, negative
 
     >>> Rotor(inertia=1e-4, gear=100.0, mass=1.5).reflected  # a body of its own, fully coupled
     False
@@ -141,16 +141,16 @@ class Rotor:
 @brief
 @dataclass(frozen=True)
 class Link:
-    """A rigid body. ``physical=False`` marks a published inertia that no body can have.
+    """A rigid body. ``physical=False`` marks a published inertia that is physically impossible.
 
-    ``massless=True`` marks what stands for no body at all: the link of a motor that moves several joints, and that
-    between the turn and the slide of a screw. Identification looks for no mass there.
+    ``massless=True`` marks a link that represents no body: the link of a motor that moves several joints, or the one
+    between the revolute and the prismatic joint of a screw. Identification assigns no mass to it.
 
-    ``weight`` is the share of its weight that the joints hold: 0.4 where something else carries 60 % of it, at its
-    centre of mass (MJCF's gravcomp is 1 − weight). Its inertia is whole all the same.
+    ``weight`` is the share of its weight that the joints support: 0.4 if 60 % of it is compensated at its
+    centre of mass (MJCF's gravcomp is 1 − weight). The inertia is not affected.
 
-    ``visuals`` and ``collisions`` are the shapes that its file draws and checks for contact; no torque depends on them.
-    ``kept`` holds further XML elements of a URDF link as text, for :func:`save_robot` to write again.
+    ``visuals`` and ``collisions`` are the shapes for display and for collision checking; no torque depends on them.
+    ``kept`` holds further XML elements of a URDF link as text, which :func:`save_robot` writes again.
 
     >>> Link("fore", Inertia(2.0, (0.2, 0.0, 0.0))).inertia.mass
     2.0
@@ -170,7 +170,7 @@ class Link:
         settle(self, kept=tuple(self.kept))
         if self.massless and not self.inertia.is_zero:
             raise RobotError(
-                f"link '{self.name}' is massless and has an inertia ({self.inertia.mass:g} kg); leave one of them out"
+                f"link '{self.name}' is massless but has an inertia ({self.inertia.mass:g} kg); remove one of the two"
             )
 
 
@@ -179,14 +179,14 @@ class Link:
 class Joint:
     """A joint between two links.
 
-    placement   the joint's frame on the parent link; the axis goes through its origin
-    axis        unit vector in the joint's frame; S has z_{i−1} = (0, 0, 1)
+    placement   the joint frame on the parent link; the axis passes through its origin
+    axis        unit vector in the joint frame; S has z_{i−1} = (0, 0, 1)
     offset      added to the joint variable (rad or m): the DH offset
-    link_frame  the child's link frame as seen from the joint's frame once that has moved; standard
-                DH puts it at the far end of the link, URDF leaves it at the joint (the default)
-    motor, gear what drives it, as their makers describe them; the ``rotor`` follows from them. One that is given
-                beside them says where it sits and which friction it has
-    kept        XML elements of a URDF joint that carry no dynamics (safety_controller, calibration), as text
+    link_frame  the child's link frame in the joint frame after the joint motion; standard
+                DH places it at the far end of the link, URDF at the joint (the default)
+    motor, gear the drive, as described by its data sheets; the ``rotor`` follows from it. A rotor given in
+                addition states its position and its friction
+    kept        XML elements of a URDF joint that do not affect the dynamics (safety_controller, calibration), as text
 
     >>> elbow = Joint("elbow", "revolute", "upper", "fore", Placement(translation=(0.4, 0.0, 0.0)))
     >>> elbow.moves, elbow.axis
@@ -213,41 +213,41 @@ class Joint:
         if self.motor is not None or self.gear is not None:
             settle(self, rotor=self._driven_rotor())
         if self.type not in JOINT_TYPES:
-            raise RobotError(f"joint '{self.name}' has type '{self.type}'; known types are {', '.join(JOINT_TYPES)}")
+            raise RobotError(f"joint '{self.name}' has type '{self.type}'; it must be one of {', '.join(JOINT_TYPES)}")
         if self.gear is not None and self.gear.lead is not None and self.type != "prismatic":
             raise RobotError(
-                f"joint '{self.name}' is {self.type}, and its gear has a lead of {self.gear.lead:g} m, which is for prismatic joints; "
-                "leave 'lead' out"
+                f"joint '{self.name}' is {self.type}, but its gear has a lead of {self.gear.lead:g} m, which is for prismatic joints; "
+                "remove 'lead'"
             )
         settle(self, axis=unit(self.axis, f"the axis of joint '{self.name}'"), offset=number(self.offset))
         term = next((term for term in self.friction if term.turns), None)
         if self.type == "prismatic" and term is not None:
             raise RobotError(
-                f"joint '{self.name}' is prismatic and has {term.title} ('{term.name}'), which acts on a joint that turns; "
-                "a spring along a prismatic joint is 'spring' and 'offset'"
+                f"joint '{self.name}' is prismatic and has {term.title} ('{term.name}'), which requires a revolute joint; "
+                "for a spring along a prismatic joint use 'spring' and 'offset'"
             )
 
     def _driven_rotor(self) -> Rotor:
-        """The rotor with inertia, ratio and mass of motor and gear; one that is given must not contradict them."""
+        """The rotor with inertia, gear ratio and mass of motor and gear; an explicit rotor must not contradict them."""
         given = self.rotor or Rotor()
         derived: dict[str, Any] = {**of_rotor(self.motor, self.gear)}
         for name, value in derived.items():
             said = getattr(given, name)
             if said in (getattr(Rotor, name), value):
                 continue
-            if name == "gear" and said == -value:  # the same gear, turning the other way
+            if name == "gear" and said == -value:  # the same gear with opposite sense of rotation
                 derived["gear"] = said
             elif not isinstance(said, float) or abs(said - value) > 1e-9 * abs(value):
                 raise RobotError(
-                    f"joint '{self.name}' has a rotor with {name} = {said:g}, and its motor and gear make it {value:g}; leave "
-                    f"'{name}' out of the rotor, or correct one of them"
+                    f"joint '{self.name}' has a rotor with {name} = {said:g}, but its motor and gear give {value:g}; remove "
+                    f"'{name}' from the rotor, or correct one of them"
                 )
         return replace(given, **derived)
 
     def with_rotor(self, rotor: Rotor | None) -> Joint:
-        """The joint with another rotor, as a fit finds it; its motor gets the inertia that this says.
+        """The joint with another rotor, such as an identified one; its motor takes over the inertia of this rotor.
 
-        Motor and gear are left out where they cannot make such a rotor.
+        Motor and gear are dropped if they cannot form such a rotor.
 
         >>> elbow = Joint("elbow", "revolute", "upper", "fore", motor=Motor(rotor_inertia=3e-5))
         >>> elbow.with_rotor(Rotor(inertia=4e-5)).motor.rotor_inertia, elbow.with_rotor(None).motor
@@ -263,11 +263,11 @@ class Joint:
 
     @property
     def moves(self) -> bool:
-        """Whether the joint has a variable."""
+        """Whether the joint has a joint variable."""
         return self.type != "fixed"
 
     def moved(self, q: float) -> Placement:
-        """Where the joint's frame stands after the joint has moved by q + offset, from where it was."""
+        """The joint frame after a motion by q + offset, relative to the joint frame before it."""
         if not self.moves:
             return Placement()
         x = q + self.offset
@@ -280,7 +280,7 @@ class Joint:
 
 @dataclass(frozen=True)
 class Frame:
-    """A named place on a link.
+    """A named frame on a link.
 
     >>> Frame("tool", "hand", Placement(translation=(0.0, 0.0, 0.1))).link
     'hand'
@@ -293,16 +293,16 @@ class Frame:
 
 @dataclass(frozen=True)
 class Robot:
-    """A serial chain or tree of links: what a robot file says, frozen.
+    """An immutable description of a robot, a serial chain or tree of links, as given by its file.
 
     ``base`` places the root link in the base frame, in which ``gravity`` (m/s²), poses, Jacobians
-    and the tip wrench are expressed. ``tip`` is the end effector's frame. ``payload`` is a body
-    held at the tip, in the tip's frame. ``notes`` says what a reader ignored or had to know, and ``left_out``
-    what in its file changes torques and is no part of the model; loading it is a :class:`ModelWarning`.
-    ``loops`` says which links of the tree are joined again: closed chains, S 7.3.3.
-    ``couplings`` says which joints follow others: mimic joints, coupled wrists, screws.
-    ``omitted`` says what an approximate model leaves out of its torques: names of :data:`OMISSIONS`.
-    ``kept`` holds the XML elements beside links and joints of a URDF file (materials, transmissions, Gazebo's), as text.
+    and the tip wrench are expressed. ``tip`` is the frame of the end effector. ``payload`` is a body
+    held at the tip, expressed in the tip frame. ``notes`` lists what a reader ignored or assumed, and ``left_out``
+    what affects torques but is not modelled; the latter raises a :class:`ModelWarning` on loading.
+    ``loops`` holds the loop joints that close the tree: closed chains, S 7.3.3.
+    ``couplings`` holds the joints that follow others: mimic joints, coupled wrists, screws.
+    ``omitted`` names the torque terms that an approximate model leaves out: keys of :data:`OMISSIONS`.
+    ``kept`` holds other XML elements of a URDF file (materials, transmissions, Gazebo) as text.
 
     >>> import dalembert as da
     >>> links = (Link("base"), Link("rod", Inertia(1.0, (0.5, 0.0, 0.0))))
@@ -341,25 +341,25 @@ class Robot:
         if self.tip is None:
             settle(self, tip=Frame("tip", _default_tip(self)))
         elif self.tip.link not in {link.name for link in self.links}:
-            raise RobotError(f"robot '{self.name}': the tip stands on link '{self.tip.link}', which does not exist")
+            raise RobotError(f"robot '{self.name}': the tip is on link '{self.tip.link}', which does not exist")
         check_couplings(self)
         if self.loops:
             settle(self, loops=check_loops(self))
         if self.couplings:
             check_with_loops(self)
-            assert self.moving_joints  # limits that leave no room are said
+            assert self.moving_joints  # raises if limits leave no range of motion
         if self.loops or self.couplings:
             self._check_friction()
 
     def _check_friction(self) -> None:
-        """The torque that a joint passes on is determined only where a motor moves it."""
+        """Refuse load-dependent friction in coupled joints: transmitted torque is known only where a motor acts."""
         held = {joint.name for joint in self.moving_joints}
         for joint in self.tree_joints:
             term = next((term for term in joint.friction if "load" in term.of), None)
             if term is not None and joint.name not in held:
                 raise RobotError(
-                    f"robot '{self.name}': joint '{joint.name}' follows other joints, and its friction '{term.name}' depends on "
-                    "the torque that it passes on, which is not determined there; give it to a joint that a motor moves"
+                    f"robot '{self.name}': joint '{joint.name}' follows other joints, but its friction '{term.name}' depends on "
+                    "the transmitted torque, which is undetermined there; assign it to a joint with a motor"
                 )
 
     def __repr__(self) -> str:
@@ -369,31 +369,31 @@ class Robot:
 
     @property
     def root(self) -> str:
-        """The link that no joint moves: the base."""
+        """The link that is not the child of any joint: the base."""
         children = {joint.child for joint in self.joints}
         return next(link.name for link in self.links if link.name not in children)
 
     @property
     def tree(self) -> Robot:
-        """The robot with nothing that ties its joints to each other: all of them are held."""
+        """The robot without loops and couplings: all joints are independent."""
         return self.replace(loops=(), couplings=()) if self.loops or self.couplings else self
 
     @property
     def ties(self) -> list[tuple[str, str]]:
-        """What ties its joints to each other, in words: ("loop" or "coupling", a line) each."""
+        """The loops and couplings as text: ("loop" or "coupling", one line) each."""
         return [("loop", x.text) for x in self.loops] + [("coupling", x.text) for x in self.couplings]
 
     @property
     def tree_joints(self) -> tuple[Joint, ...]:
-        """All joints that move, in the order of the tree; in closed chains some are passive."""
+        """All moving joints, in tree order; in closed chains some of them are passive."""
         return tuple(joint for joint in self.joints if joint.moves)
 
     @cached_property
     def moving_joints(self) -> tuple[Joint, ...]:
-        """The joints with a variable, in the order of ``q``: those that follow from no others.
+        """The independent joints, in the order of ``q``: those that do not follow from others.
 
-        Of closed chains these are the actuated ones. The limits of a joint are such that joints that follow it
-        linearly keep theirs.
+        In closed chains these are the actuated joints. The limits of a joint are tightened so that joints that follow
+        it linearly stay within theirs.
         """
         dependent = followers(self).keys() | {name for loop in self.loops for name in loop.passive}
         held = tuple(joint for joint in self.tree_joints if joint.name not in dependent)
@@ -401,18 +401,18 @@ class Robot:
 
     @property
     def joint_letters(self) -> str:
-        """R for every moving joint that turns and P for every one that slides, like RRPRRR."""
+        """R for every revolute and P for every prismatic joint in ``q``, as in RRPRRR."""
         return "".join("P" if joint.type == "prismatic" else "R" for joint in self.moving_joints)
 
     @property
     def mass(self) -> float:
-        """Links, rotors and payload together (kg)."""
+        """Total mass of links, rotors and payload (kg)."""
         masses = [link.inertia.mass for link in self.links]
         masses += [joint.rotor.mass for joint in self.joints if joint.rotor is not None]
         return float(sum(masses) + (self.payload.mass if self.payload is not None else 0.0))
 
     def link(self, name: str) -> Link:
-        """The link called ``name``."""
+        """The link with this name."""
         for link in self.links:
             if link.name == name:
                 return link
@@ -422,7 +422,7 @@ class Robot:
         )
 
     def with_coordinates(self, names: Sequence[str], angles: Sequence[bool], coupling: Coupling) -> Robot:
-        """A new robot whose coordinates are others: joints that move nothing, which those that were held follow."""
+        """A robot with new coordinates: joints that move nothing, which the previously independent joints follow."""
         links = tuple(Link(name + COORDINATE, massless=True) for name in names)
         joints = tuple(
             Joint(name, "continuous" if angle else "prismatic", self.root, link.name)
@@ -433,7 +433,7 @@ class Robot:
         )
 
     def without_coordinates(self) -> Robot:
-        """The robot that :meth:`with_coordinates` was asked of."""
+        """The robot from which :meth:`with_coordinates` was called."""
         *couplings, last = self.couplings
         joints = tuple(joint for joint in self.joints if joint.name not in last.of)
         moved = {joint.child for joint in joints} | {self.root}
@@ -442,17 +442,17 @@ class Robot:
 
     @property
     def in_coordinates(self) -> bool:
-        """Whether its coordinates are those of :meth:`with_coordinates`."""
+        """Whether the coordinates were introduced by :meth:`with_coordinates`."""
         return all(joint.child.endswith(COORDINATE) for joint in self.moving_joints)
 
     def with_tip(self, name: str, sites: Sequence[Frame] | None = None) -> Robot:
-        """A new robot whose tip is the link called ``name``, or one of the sites that its file has on links."""
+        """A new robot whose tip is the link ``name``, or the site of this name in its file."""
         frames = {site.name: site for site in sites or ()}
         frames |= {link.name: Frame(link.name, link.name) for link in self.links}
         if name not in frames:
             what, known = "link" if sites is None else "body or site", list(frames)
             raise RobotError(
-                f"no {what} is called '{name}', so it cannot be the tip; known are {some(known)}{nearest(name, known)}"
+                f"there is no {what} '{name}', so it cannot be the tip; known names are {some(known)}{nearest(name, known)}"
             )
         notes = [note for note in self.notes if not note.startswith(TIP_NOTE)]
         old, new = self.tip, frames[name]
@@ -462,10 +462,10 @@ class Robot:
         return self.replace(tip=new, notes=tuple(notes))
 
     def with_tip_said(self) -> Robot:
-        """The robot, its notes naming the tip that was chosen where its file names none and it might be another link."""
+        """The robot with a note that names the default tip, if the file names none and other links are possible."""
         assert self.tip is not None
         leaves = _leaves(self)
-        note = f"{TIP_NOTE} '{self.tip.link}' of {some(leaves)}; tip= (--tip) takes another"
+        note = f"{TIP_NOTE} '{self.tip.link}', one of {some(leaves)}; choose another with tip= (--tip)"
         certain = leaves == [self.tip.link] and not FINGER.search(self.tip.link.lower())
         return self if certain else self.replace(notes=(*self.notes, note))
 
@@ -483,18 +483,20 @@ def _duplicates(names: list[str]) -> list[str]:
 
 
 def _in_order(robot: Robot) -> tuple[Joint, ...]:
-    """The joints so that each comes after the joint of its parent link; checks that it is a tree.
+    """The joints sorted so that each comes after the joint of its parent link; checks that they form a tree.
 
-    Among siblings, and wherever the order is free, the order of the file is kept.
+    The order of the file is kept among siblings, and wherever the tree leaves it open.
     """
     where = f"robot '{robot.name}'"
     if not robot.links:
-        raise RobotError(f"{where} has no links; if its file was made from a .xacro file, expand or load that one")
+        raise RobotError(
+            f"{where} has no links; if its file was generated from a .xacro file, expand or load that file"
+        )
     links = [link.name for link in robot.links]
     names = [joint.name for joint in robot.joints]
     for kind, listed in (("link", links), ("joint", names)):
         if len(set(listed)) < len(listed):
-            raise RobotError(f"{where}: two {kind}s are called '{_duplicates(listed)[0]}'; names must be unique")
+            raise RobotError(f"{where}: two {kind}s have the name '{_duplicates(listed)[0]}'; names must be unique")
     known, moved_by = set(links), dict[str, str]()
     for joint in robot.joints:
         for end in ("parent", "child"):
@@ -504,8 +506,8 @@ def _in_order(robot: Robot) -> tuple[Joint, ...]:
                 )
         if joint.child in moved_by:
             raise RobotError(
-                f"{where}: link '{joint.child}' is the child of two joints, '{moved_by[joint.child]}' and '{joint.name}'; take one "
-                "out of the file, and where it closes a chain add it as a loop (Robot.with_loop)"
+                f"{where}: link '{joint.child}' is the child of two joints, '{moved_by[joint.child]}' and '{joint.name}'; remove "
+                "one of them from the file, and if it closes a chain add it as a loop (Robot.with_loop)"
             )
         moved_by[joint.child] = joint.name
     roots = [name for name in links if name not in moved_by]
@@ -513,8 +515,8 @@ def _in_order(robot: Robot) -> tuple[Joint, ...]:
         raise RobotError(f"{where} has no base: every link is the child of a joint, so the joints form a cycle")
     if len(roots) > 1:
         raise RobotError(f"{where} has {len(roots)} roots ({', '.join(roots[:5])}); connect them by joints to one base")
-    # Read the file from top to bottom, again and again, taking what hangs on something taken: the
-    # round in which each joint is taken is found in one walk from the root.
+    # Equivalent to reading the file repeatedly from top to bottom, each time taking the joints whose parent link has
+    # been taken: the pass in which each joint is taken is found in one walk from the root.
     hanging = defaultdict(list)
     for index, joint in enumerate(robot.joints):
         hanging[joint.parent].append((index, joint.child))
@@ -531,26 +533,27 @@ def _in_order(robot: Robot) -> tuple[Joint, ...]:
     return tuple(sorted(robot.joints, key=lambda joint: taken[joint.child]))
 
 
-# how people name the frame at which a tool is held, the likeliest first
+# common names of the frame at which a tool is held, most likely first
 TOOL_FRAMES = ("tcp", "tool0", "ee", "eef", "tool", "flange", "grasp", "effector", "gripper", "hand")
 FINGER = re.compile("finger|thumb|jaw|knuckle")
 SENSOR = re.compile("camera|sensor|imu|lidar|laser|optical|depth")
-ARM = 3  # joints: what carries a finger behind fewer is an arm only if it is called like a tool
+ARM = 3  # joints: a chain with fewer that carries a finger is an arm only if it has the name of a tool
 
 
 def _leaves(robot: Robot) -> list[str]:
-    """The links on which none hang, in the order of the file."""
+    """The links without children, in file order."""
     parents = {joint.parent for joint in robot.joints}
     return [link.name for link in robot.links if link.name not in parents]
 
 
 def _default_tip(robot: Robot) -> str:
-    """The link that carries the tip where none is named.
+    """The default link of the tip.
 
-    It is the leaf behind the most moving joints. Where several are, the way to them is followed to where it branches into
-    fingers: branches that have fewer joints each than the way to them. The tip is the link that carries these, or a frame
-    fixed to it that is called like a tool's. A link that a coupling moves, or that is called a finger, is no tip as long as
-    there is another; neither is a sensor, but what carries it.
+    It is the leaf behind the most moving joints. If there are several, the path to them is followed up to where it
+    branches into fingers, that is, branches with fewer joints than the path to them. The tip is then the link that
+    carries the fingers, or a frame fixed to it with the name of a tool frame. A link that is moved by a coupling or
+    called a finger is not chosen if there is another; nor is a sensor, in whose place the link that carries it is
+    chosen.
     """
     root = robot.root
     led = {name: coupling.of for coupling in robot.couplings for name in coupling.joints}
@@ -560,7 +563,7 @@ def _default_tip(robot: Robot) -> str:
     moving_bodies = {joint.name for joint in robot.joints if joint.child in bodies}
     for joint in robot.joints:
         count[joint.child] = count[joint.parent] + joint.moves
-        # a joint that follows one of another branch is a finger's; one that follows a joint before it, as in a screw, is not
+        # a joint that follows one of another branch belongs to a finger; one that follows its predecessor does not
         leaders = moving_bodies.intersection(led.get(joint.name, ()))
         aside = bool(leaders) and not leaders <= {before.name for before in _way_to(joint.child, above)}
         follows[joint.child] = follows[joint.parent] or aside
@@ -584,13 +587,13 @@ def _default_tip(robot: Robot) -> str:
 
 
 def _grips(joint: str) -> bool:
-    """Whether a joint is called a gripper and nothing else, such as "jointGripper"; "gripper_yaw" turns the whole of one."""
+    """Whether a joint is called just a gripper, such as "jointGripper"; "gripper_yaw" rotates a whole gripper."""
     words = {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", joint)}
     return "gripper" in words and words <= {"gripper", "joint", "left", "right", "motor", "servo"}
 
 
 def _way_to(link: str, above: dict[str, Joint]) -> Iterator[Joint]:
-    """The joints between a link and the root, the nearest first."""
+    """The joints between a link and the root, starting at the link."""
     while link in above:
         yield above[link]
         link = above[link].parent
@@ -599,13 +602,13 @@ def _way_to(link: str, above: dict[str, Joint]) -> Iterator[Joint]:
 def _hand_of(
     robot: Robot, leaves: list[str], above: dict[str, Joint], free: dict[str, int], follows: dict[str, bool]
 ) -> str:
-    """The link behind which only fingers move; where nothing branches into fingers, the leaf behind the most joints."""
+    """The link behind which only fingers move; if no branch is a finger, the leaf behind the most joints."""
 
     most = max(free.values())
     ends = (
         [name for name in leaves if free[name] == most and not follows[name]]
         or [name for name in free if free[name] == most and not follows[name]][-1:]
-        or [name for name in leaves if free[name] == most]  # behind a screw, whose slide follows, all links do
+        or [name for name in leaves if free[name] == most]  # behind a screw, all links are moved by a coupling
         or leaves
     )
     named = [name for name in ends if _tool_rank(name) < len(TOOL_FRAMES)]
@@ -626,7 +629,7 @@ def _hand_of(
 
 
 def _tool_frame(robot: Robot, link: str, above: dict[str, Joint]) -> str:
-    """A leaf that is fixed to the link and called like a tool's frame, or the link itself."""
+    """A leaf that is fixed to the link and has the name of a tool frame, or else the link itself."""
     base = link
     while base in above and not above[base].moves:
         base = above[base].parent
@@ -640,7 +643,7 @@ def _tool_frame(robot: Robot, link: str, above: dict[str, Joint]) -> str:
 
 
 def _tool_rank(link: str) -> int:
-    """The place of a link's name in :data:`TOOL_FRAMES`; fingers and sensors have none."""
+    """The index of a link's name in :data:`TOOL_FRAMES`; fingers and sensors have none."""
     if FINGER.search(link.lower()) or SENSOR.search(link.lower()):
         return len(TOOL_FRAMES)
     words = set(re.findall(r"[a-z0-9]+", link.lower()))

@@ -1,7 +1,7 @@
-"""MuJoCo's compiler, in the helper process: an MJCF file in, the numbers of the compiled model out.
+"""MuJoCo's compiler in the helper process: takes an MJCF file and returns the numbers of the compiled model.
 
-Shapes are dropped before compiling wherever they do not make inertia, so mesh files are needed only for bodies that
-take their inertia from a mesh, and height fields and textures are never made.
+Shapes that do not contribute to inertia are dropped before compiling, so mesh files are needed only for bodies that
+take their inertia from a mesh, and height fields and textures are never built.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dalembert.robot.bounds import MJCF_BODIES, MJCF_DELETIONS, MJCF_JOINTS, at_
 from dalembert.robot.tables import some
 
 LOOPS = ("connect", "weld")  # equality constraints that close chains
-# fields of the compiled model that an arm is made from
+# fields of the compiled model from which an arm is built
 FIELDS = (
     *("body_parentid", "body_pos", "body_quat", "body_ipos", "body_iquat", "body_inertia", "body_mass"),
     *("body_gravcomp", "jnt_stiffness", "qpos_spring"),
@@ -28,7 +28,7 @@ FIELDS = (
     *("jnt_actfrclimited", "jnt_actfrcrange", "dof_armature", "dof_damping", "dof_frictionloss", "qpos0"),
     *("site_bodyid", "site_pos", "site_quat"),
 )
-# what a flag of <option> switches off
+# arrays that a flag of <option> disables
 SWITCHES = {
     ("SPRING", "PASSIVE"): ("jnt_stiffness", "jnt_stiffnesspoly", "tendon_stiffness", "tendon_stiffnesspoly"),
     ("DAMPER", "PASSIVE"): (
@@ -47,14 +47,14 @@ TENDON_FORCES = (
 EQUALITY_FIELDS = ("eq_obj1id", "eq_obj2id", "eq_data")
 MOTOR_FIELDS = (
     *("actuator_trnid", "actuator_gear", "actuator_forcelimited", "actuator_forcerange"),
-    *("actuator_armature", "actuator_damping"),  # newer MuJoCo
+    *("actuator_armature", "actuator_damping"),  # recent MuJoCo versions
 )
 
 
 def compiled(source: str, text: str | None, folder: str | None) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """The model's name, the names of its parts, notes and numbers; of the file ``source``, or of ``text`` where given.
+    """The model's name, the names of its parts, notes and numbers, from the file ``source`` or from ``text`` if given.
 
-    ``folder`` is where the meshes of a text are looked for.
+    ``folder`` is searched for the meshes of a text.
     """
     with extra("mujoco", f"{source}: reading MJCF"):
         import mujoco
@@ -62,7 +62,7 @@ def compiled(source: str, text: str | None, folder: str | None) -> tuple[dict[st
         spec = _spec(mujoco, source, text, folder)
     except ValueError as error:
         raise RobotError(f"{source}: MuJoCo cannot read it: {_one_line(error)}") from None
-    at_most(MJCF_BODIES, len(spec.bodies), "bodies", source)  # attached models count as well
+    at_most(MJCF_BODIES, len(spec.bodies), "bodies", source)  # including attached models
     at_most(MJCF_JOINTS, len(spec.joints), "joints", source)
     notes: list[str] = []
     mesh_files = _drop_what_makes_no_inertia(mujoco, spec, notes, source)
@@ -106,27 +106,27 @@ def _spec(mujoco: Any, source: str, text: str | None, folder: str | None) -> Any
 
 
 def _one_line(error: Exception) -> str:
-    """What an error says, as part of a sentence."""
+    """The message of an error, on one line."""
     return " ".join(str(error).split())
 
 
-# --- before compiling: only what the dynamics need --------------------------------------------
+# --- before compiling: keep only what the dynamics need ----------------------------------------
 
 
 def _drop_what_makes_no_inertia(mujoco: Any, spec: Any, notes: list[str], source: str) -> dict[str, str]:
-    """Free the model from files that the dynamics do not need; the mesh files left, and whose they are.
+    """Remove files that the dynamics do not need; returns {remaining mesh file: body that uses it}.
 
-    Shapes that make no inertia stay, in a group that the compiler takes none from, but their meshes go.
+    Shapes without inertia stay, in a group that the compiler ignores for inertia, but their meshes are removed.
     """
     if getattr(spec, "flexes", None):
-        raise RobotError(f"{source}: the model has deformable bodies (flex), which is not supported")
-    needs: dict[str, str] = {}  # mesh: the body whose inertia it makes
+        raise RobotError(f"{source}: the model has deformable bodies (flex), which are not supported")
+    needs: dict[str, str] = {}  # {mesh: body whose inertia it determines}
     no_group = max(spec.compiler.inertiagrouprange) + 1
     for body, moves in list(_bodies(spec.worldbody)):
         for geom in body.geoms:
             mesh, keep = geom.meshname, _makes_inertia(mujoco, spec, body, geom)
             if keep and mesh and not moves and not os.path.exists(_mesh_file(spec, mesh)):
-                notes.append(f"the mass of body '{body.name}', which never moves, is left out: mesh '{mesh}' is absent")
+                notes.append(f"the mass of body '{body.name}', which never moves, is omitted: mesh '{mesh}' is missing")
                 keep = False
             geom.material = ""
             if keep and mesh:
@@ -146,12 +146,12 @@ def _drop_what_makes_no_inertia(mujoco: Any, spec: Any, notes: list[str], source
 
 
 def _delete(spec: Any, elements: list[Any], source: str) -> None:
-    """Delete assets and keyframes; MuJoCo goes through the whole model for each."""
+    """Delete assets and keyframes; MuJoCo walks through the whole model for each of them."""
     size = len(elements) + sum(len(getattr(spec, kind)) for kind in ("bodies", "geoms", "joints", "sites", "sensors"))
     if len(elements) * size > MJCF_DELETIONS:
         raise RobotError(
             f"{source}: the model has {len(elements)} meshes, materials, textures, height fields, skins and keyframes that "
-            f"no inertia needs beside {size} other elements; at most {MJCF_DELETIONS // size} are read: delete some"
+            f"no inertia depends on, next to {size} other elements; at most {MJCF_DELETIONS // size} can be read: delete some"
         )
     for element in elements:
         if hasattr(spec, "delete"):
@@ -175,14 +175,14 @@ def _makes_inertia(mujoco: Any, spec: Any, body: Any, geom: Any) -> bool:
     rule, kinds = spec.compiler.inertiafromgeom, mujoco.mjtInertiaFromGeom
     explicit = body.explicitinertial and rule != kinds.mjINERTIAFROMGEOM_TRUE
     first, last = spec.compiler.inertiagrouprange
-    mass = geom.mass if not math.isnan(geom.mass) else geom.density  # a mass that is given needs no density
+    mass = geom.mass if not math.isnan(geom.mass) else geom.density  # an explicit mass overrides the density
     weightless = mass == 0 or not first <= geom.group <= last
     return not (explicit or body.name == "world" or rule == kinds.mjINERTIAFROMGEOM_FALSE or weightless)
 
 
 def _mesh_file(spec: Any, name: str) -> str:
     mesh = spec.mesh(name)
-    if mesh is None or not mesh.file:  # its points are in the model itself
+    if mesh is None or not mesh.file:  # its vertices are in the model itself
         return os.curdir
     directory = getattr(spec.compiler, "meshdir", "") or getattr(spec, "meshdir", "")
     file = os.path.basename(mesh.file) if getattr(spec, "strippath", False) else mesh.file
@@ -198,16 +198,16 @@ def _compile(spec: Any, mesh_files: dict[str, str], source: str) -> Any:
         if file in text:
             raise RobotError(
                 f"{source}: body '{body}' has no <inertial> and its mesh '{file}' cannot be read; "
-                "give the body an <inertial>, or put the mesh file there"
+                "give the body an <inertial>, or provide the mesh file"
             )
-    raise RobotError(f"{source}: MuJoCo's compiler refuses it: {text}")
+    raise RobotError(f"{source}: MuJoCo's compiler rejects it: {text}")
 
 
-# --- after compiling: the model as MuJoCo has it ------------------------------------------------
+# --- after compiling: evaluate the model like MuJoCo ---------------------------------------------
 
 
 def _switch_off(mujoco: Any, model: Any) -> None:
-    """Set to zero what the flags of <option> disable."""
+    """Set to zero whatever the flags of <option> disable."""
     for flags, fields in SWITCHES.items():
         if _disabled(mujoco, model, *flags):
             for field in fields:
@@ -216,18 +216,18 @@ def _switch_off(mujoco: Any, model: Any) -> None:
     passive = not _disabled(mujoco, model, "PASSIVE") and not all(
         _disabled(mujoco, model, flag) for flag in ("SPRING", "DAMPER")
     )
-    if not passive or not model.ngravcomp:  # MuJoCo counts the bodies that it lifts, and not those that it pulls down
+    if not passive or not model.ngravcomp:  # MuJoCo counts only bodies with positive gravcomp, not negative
         model.body_gravcomp[:] = 0
 
 
 def _disabled(mujoco: Any, model: Any, *flags: str) -> bool:
-    """Whether one of these flags is "disable"; those that this MuJoCo does not know are not."""
+    """Whether one of these flags is "disable"; flags unknown to this MuJoCo version are not."""
     bits = [getattr(mujoco.mjtDisableBit, f"mjDSBL_{flag}", 0) for flag in flags]
     return any(model.opt.disableflags & int(bit) for bit in bits)
 
 
 def _held_by_motors(model: Any, joints: list[str]) -> Iterator[str]:
-    """Weight is whole where the motors of all joints under it compensate it: their torques have it. What is mixed is left out."""
+    """Keep the weight of bodies whose joints all have actuator gravity compensation; name the joints of mixed cases."""
     mixed: dict[str, None] = {}
     for body in np.flatnonzero(model.body_gravcomp):
         under = list(_joints_under(model, int(body)))
@@ -237,7 +237,7 @@ def _held_by_motors(model: Any, joints: list[str]) -> Iterator[str]:
         else:
             mixed |= dict.fromkeys(joints[joint] for joint in motors)
     if mixed:
-        yield f"actuatorgravcomp, where other joints have none: {some(list(mixed), 5)}"
+        yield f"actuatorgravcomp, combined with joints that do not have it: {some(list(mixed), 5)}"
 
 
 def _joints_under(model: Any, body: int) -> Iterator[int]:
@@ -249,15 +249,15 @@ def _joints_under(model: Any, body: int) -> Iterator[int]:
 
 
 def _left_out(mujoco: Any, model: Any) -> Iterator[str]:
-    """What changes torques and is no part of the model here."""
+    """Features that affect torques but are not modelled here."""
     joints = _names(mujoco, model, "JOINT", model.njnt)
     yield from _held_by_motors(model, joints)
     on_joints = _drives_a_joint(mujoco, model)
     actuators = _names(mujoco, model, "ACTUATOR", model.nu)
     for fields, names, what in (
-        (("jnt_stiffnesspoly",), joints, "nonlinear springs of joints"),
-        (("dof_dampingpoly",), joints, "nonlinear damping of joints"),
-        (("jnt_springyield",), joints, "springs of joints that yield"),
+        (("jnt_stiffnesspoly",), joints, "nonlinear joint springs"),
+        (("dof_dampingpoly",), joints, "nonlinear joint damping"),
+        (("jnt_springyield",), joints, "yielding joint springs"),
         (TENDON_FORCES, _tendons(mujoco, model), "springs, damping, friction, inertia and limits of tendons"),
         (("actuator_dampingpoly",), actuators, "nonlinear damping of actuators"),
     ):
@@ -265,22 +265,22 @@ def _left_out(mujoco: Any, model: Any) -> Iterator[str]:
             yield f"{what}: {some(having, 5)}"
     of_motors = ("actuator_armature", "actuator_damping")
     if having := [name for k, name in enumerate(actuators) if not on_joints[k] and _any(model, of_motors, k)]:
-        yield f"armature and damping of actuators that drive no single joint: {some(having, 5)}"
+        yield f"armature and damping of actuators that do not drive a single joint: {some(having, 5)}"
     equalities, kinds = _names(mujoco, model, "EQUALITY", model.neq), _words(mujoco.mjtEq, model.eq_type)
     others = [k for k, kind in enumerate(kinds) if model.eq_active0[k] and kind not in (*LOOPS, "joint")]
     if others:
         yield f"equality constraints of tendons and flexible bodies: {some([equalities[k] for k in others], 5)}"
     if not _disabled(mujoco, model, "CONTACT", "CONSTRAINT") and (model.npair or _can_touch(mujoco, model)):
-        yield "contacts between geoms that can touch"
+        yield "contacts between geoms that can collide"
     if model.opt.density != 0 or model.opt.viscosity != 0:
-        yield "the fluid (density, viscosity)"
+        yield "fluid forces (density, viscosity)"
     if (model.body_plugin >= 0).any():
         yield "plugins of bodies"
 
 
 def _can_touch(mujoco: Any, model: Any) -> bool:
-    """Whether MuJoCo would look for contacts between any two geoms: of bodies that move against each other, of kinds that
-    collide, neither parent and child nor excluded."""
+    """Whether MuJoCo would test any two geoms for contact: geoms of bodies in relative motion, of colliding types,
+    neither parent and child nor excluded."""
     kinds = np.column_stack([model.geom_bodyid, model.geom_contype, model.geom_conaffinity]).astype(np.int64)
     body, kind, affinity = np.unique(kinds, axis=0).T
     weld = model.body_weldid[body]
@@ -296,7 +296,7 @@ def _can_touch(mujoco: Any, model: Any) -> bool:
 
 
 def _any(model: Any, fields: tuple[str, ...], k: int) -> bool:
-    """Whether one of these fields of element k is not zero; older MuJoCo has not all of them."""
+    """Whether any of these fields is non-zero for element k; older MuJoCo versions lack some of them."""
     return any(np.any(getattr(model, field)[k]) for field in fields if hasattr(model, field))
 
 
@@ -307,21 +307,21 @@ def _drives_a_joint(mujoco: Any, model: Any) -> NDArray[Any]:
 
 
 def _ignored(mujoco: Any, model: Any) -> Iterator[str]:
-    """Notes on what is not read and changes no torque of the arm."""
+    """Notes on features that are not read and affect no torque of the arm."""
     if idle := [name for k, name in enumerate(_names(mujoco, model, "EQUALITY", model.neq)) if not model.eq_active0[k]]:
-        yield f"equality constraints that are not active are ignored: {some(idle, 5)}"
+        yield f"inactive equality constraints are ignored: {some(idle, 5)}"
     if idle := [name for k, name in enumerate(_tendons(mujoco, model)) if not _any(model, TENDON_FORCES, k)]:
         yield f"tendons are ignored: {some(idle, 5)}"
     actuators = _names(mujoco, model, "ACTUATOR", model.nu)
     on_joints = _drives_a_joint(mujoco, model)
     if idle := [name for k, name in enumerate(actuators) if not on_joints[k]]:
-        yield f"actuators that drive no single joint are ignored: {some(idle, 5)}"
+        yield f"actuators that do not drive a single joint are ignored: {some(idle, 5)}"
     if np.any(model.actuator_biastype != int(mujoco.mjtBias.mjBIAS_NONE)):
-        yield "the control laws of actuators (position, velocity, …) are ignored: torques are an input"
+        yield "the control laws of actuators (position, velocity, …) are ignored: torques are inputs"
 
 
 def _names(mujoco: Any, model: Any, kind: str, count: int) -> list[str]:
-    """The elements' names; a nameless one is called by its kind and number."""
+    """The names of the elements; an unnamed one is referred to by its kind and number."""
     kind_id = getattr(mujoco.mjtObj, f"mjOBJ_{kind}")
     return [mujoco.mj_id2name(model, kind_id, k) or f"{kind.lower()}_{k}" for k in range(count)]
 
@@ -331,7 +331,7 @@ def _tendons(mujoco: Any, model: Any) -> list[str]:
 
 
 def _words(enumeration: Any, values: Any) -> list[str]:
-    """mjJNT_HINGE is "hinge"."""
+    """The enumeration values as words: mjJNT_HINGE is "hinge"."""
     return [str(enumeration(int(value))).rsplit("_", 1)[-1].lower() for value in values]
 
 

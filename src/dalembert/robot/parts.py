@@ -1,4 +1,4 @@
-"""The parts of a robot that every table spells the same way: inertia, placement, rotor, friction, limits."""
+"""Readers for the parts of a robot that all tables have in common: inertia, placement, rotor, friction, limits."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def read_tensor(table: Table) -> MatLike:
         entries = Table(value, f"{table.where}, inertia", TENSOR_KEYS)
         xx, yy, zz = (entries.number(key) for key in ("xx", "yy", "zz"))
         return symmetric(xx, yy, zz, *(entries.number(key, 0.0) for key in ("xy", "yz", "xz")))
-    must = "{xx, yy, zz, xy, xz, yz} (products are 0 unless given), 6 numbers [Ixx, Iyy, Izz, Ixy, Iyz, Ixz], or 3 rows of 3 numbers"
+    must = "{xx, yy, zz, xy, xz, yz} (products default to 0), 6 numbers [Ixx, Iyy, Izz, Ixy, Iyz, Ixz], or 3 rows of 3 numbers"
     values = table.list("inertia", value, (3, 6), must)
     if len(values) == 6:
         return symmetric(*(table.scalar("inertia", v) for v in values))
@@ -43,17 +43,19 @@ def read_tensor(table: Table) -> MatLike:
 
 
 def read_inertia(table: Table) -> Inertia:
-    """mass, com and inertia (about the centre of mass, in the link's axes) of a table."""
+    """Mass, com and inertia (about the centre of mass, in the link's axes) from a table."""
     if isinstance(table.get("inertia", None), Inertia):
         for key in ("mass", "com"):
             if key in table:
-                raise RobotError(f"{table.where}: '{key}' is given twice, by itself and in 'inertia'")
+                raise RobotError(
+                    f"{table.where}: '{key}' is given twice, on its own and in 'inertia'; remove one of them"
+                )
         return table.get("inertia")
     return Inertia(table.number("mass", 0.0), table.vector("com", ZERO), read_tensor(table))
 
 
 def read_placement_at(parent: Table, key: str) -> Placement:
-    """The placement in the table under ``key``; none: the frame that it is given in."""
+    """The placement in the table under ``key``; the identity if there is none."""
     table = parent.table(key, PLACEMENT_KEYS)
     return read_placement(table) if table else Placement()
 
@@ -65,7 +67,7 @@ def read_placement(table: Table) -> Placement:
         roll, pitch, yaw = table.vector("rpy", ZERO, angle=True)
         return Placement.rpy(roll, pitch, yaw, xyz=xyz)
     if "rpy" in table:
-        raise RobotError(f"{table.where}: both 'rpy' and 'rotation' are given; give one of them")
+        raise RobotError(f"{table.where}: both 'rpy' and 'rotation' are given; give only one of them")
     R = table.rows("rotation", table.get("rotation"), "3 rows of 3 numbers")
     if no_rotation(R):
         raise RobotError(
@@ -75,17 +77,17 @@ def read_placement(table: Table) -> Placement:
 
 
 def _coulomb(table: Table) -> tuple[float, float]:
-    """One level for both directions, or two."""
+    """One level for both directions, or one level per direction."""
     value = table.get("coulomb", 0.0)
     if isinstance(value, (list, tuple)) or hasattr(value, "tolist"):
-        pair = table.list("coulomb", value, (2,), "one number, or two (positive speed, negative speed)")
+        pair = table.list("coulomb", value, (2,), "one number, or two (positive velocity, negative velocity)")
         return table.scalar("coulomb", pair[0]), table.scalar("coulomb", pair[1])
     level = table.scalar("coulomb", value)
     return level, level
 
 
 def _part(parent: Table, kind: type[Any], default: Any, read: Callable[[Table], dict[str, Any]]) -> Any:
-    """What stands under the name of its class: ready-made, or as a table whose keys are its fields."""
+    """The part under the name of its class: an object of that class, or a table whose keys are its fields."""
     key = kind.__name__.lower()
     if isinstance(parent.get(key, None), kind):
         return parent.get(key)
@@ -98,7 +100,7 @@ def _part(parent: Table, kind: type[Any], default: Any, read: Callable[[Table], 
 
 
 def read_friction(parent: Table, *, turns: bool) -> Friction:
-    """The ``friction`` of a joint; one that ``turns`` takes angles in words."""
+    """The ``friction`` of a joint; angles may be strings with units if it ``turns``."""
 
     if isinstance(parent.get("friction", None), Friction):
         return parent.get("friction")
@@ -112,7 +114,7 @@ def read_friction(parent: Table, *, turns: bool) -> Friction:
 
 
 def _in_radians(kind: type[Term], value: Any) -> Any:
-    """The numbers of a term, angles in words as numbers."""
+    """The parameters of a term, with angles given as strings converted to numbers."""
     if isinstance(value, (list, tuple)):
         return [_in_radians(kind, x) for x in value]
     if not isinstance(value, Mapping):
@@ -123,7 +125,7 @@ def _in_radians(kind: type[Term], value: Any) -> Any:
 
 
 def read_limits(parent: Table, *, turns: bool) -> Limits:
-    """The ``limits`` of a joint; one that ``turns`` takes angles in words."""
+    """The ``limits`` of a joint; angles may be strings with units if it ``turns``."""
 
     def read(table: Table) -> dict[str, Any]:
         return {key: table.number(key, None, angle=turns and key != "effort", infinite=True) for key in LIMIT_KEYS}
@@ -160,7 +162,7 @@ def read_gear(parent: Table) -> Gear | None:
 
 
 def _quantities(table: Table, kind: type[DrivePart]) -> dict[str, Any]:
-    """The numbers of a motor or gear, each in its own unit or as a text with another one."""
+    """The numbers of a motor or gear, each in its own unit or as a string with another unit."""
     return {
         entry.name: _quantity(table, entry.name, table.get(entry.name), entry.metadata["unit"])
         for entry in kind.numbers()
@@ -176,8 +178,8 @@ def _quantity(table: Table, key: str, value: object, unit: str) -> float:
 
 
 def _curve(table: Table, key: str) -> tuple[tuple[float, float], ...]:
-    """Points [speed, torque]; in rad/s and N m, or texts with units."""
-    must = 'a list of points [speed, torque], like [["0 rpm", "1.4 N m"], ["3000 rpm", "1.27 N m"]]'
+    """Points [speed, torque], in rad/s and N m or as strings with units."""
+    must = 'a list of points [speed, torque], such as [["0 rpm", "1.4 N m"], ["3000 rpm", "1.27 N m"]]'
     value = table.get(key, ())
     if not isinstance(value, list | tuple):
         raise table.wrong(key, value, must)
@@ -186,7 +188,7 @@ def _curve(table: Table, key: str) -> tuple[tuple[float, float], ...]:
 
 
 def _unused(joint: Joint) -> list[str]:
-    """What was said about a joint that has no effect on anything."""
+    """Notes on values of a joint that have no effect."""
     rotor = joint.rotor
     if not joint.moves:
         which = f"joint '{joint.name}' is fixed"
@@ -199,7 +201,7 @@ def _unused(joint: Joint) -> list[str]:
             "gear": joint.gear is not None,
         }
     elif rotor is not None and rotor.reflected:
-        which = f"the rotor of joint '{joint.name}' is reflected (only k_r² I_m counts)"
+        which = f"the rotor of joint '{joint.name}' is reflected (only k_r² I_m is modelled)"
         given = {"axis": rotor.axis is not None, "transverse": rotor.transverse != 0}
     else:
         return []
@@ -207,7 +209,7 @@ def _unused(joint: Joint) -> list[str]:
 
 
 def with_unused_said(robot: Robot) -> Robot:
-    """The robot, its notes naming every value that was accepted and is not used."""
+    """The robot with notes on every accepted value that is not used."""
     known = set(robot.notes)
     notes = tuple(note for joint in robot.joints for note in _unused(joint) if note not in known)
     return robot.replace(notes=robot.notes + notes) if notes else robot

@@ -1,7 +1,7 @@
-"""TOML from strangers: read into tables, or refused in one sentence that names the file.
+"""Reader of untrusted TOML: returns tables, or refuses the text in one sentence that names the file.
 
-Python's reader takes a time that grows with the square of a dotted key's length and a stack frame for every bracket,
-so size and depth are looked at first, in one pass over the text.
+The run time of Python's parser grows with the square of the length of a dotted key, and it uses a stack frame per
+bracket, so size and depth are checked first, in one pass over the text.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from dalembert.errors import RobotError
 from dalembert.files import read_bounded
 from dalembert.robot.bounds import TOML_BYTES, TOML_DEPTH, at_most
 
-# Strings, comments, brackets and dots; a string or a dot takes along what follows, up to the end of its key or value.
-# Every repetition is possessive, so each letter is looked at once.
+# Strings, comments, brackets and dots; a string or a dot also consumes what follows, up to the end of its key or value.
+# Every repetition is possessive, so each character is visited once.
 _PART = re.compile(
     r"""
     (?: \"{3} (?: [^"\\]++ | \\. | "(?!"") )*+ "{3,5}+
@@ -40,7 +40,7 @@ def read_text(path: str | os.PathLike[str], largest: int, what: str) -> str:
 
 
 def decoded(data: bytes, source: str, remedy: str, encoding: str = "utf-8") -> str:
-    """Bytes as text, or an error that names the line."""
+    """The bytes as text; otherwise an error that names the line."""
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as error:
@@ -49,7 +49,7 @@ def decoded(data: bytes, source: str, remedy: str, encoding: str = "utf-8") -> s
 
 
 def parse_tables(text: str, where: str) -> dict[str, Any]:
-    """The tables of a TOML text.
+    """The tables of a TOML document.
 
     >>> parse_tables("a." * 20 + "a = 1", "arm.toml")
     Traceback (most recent call last):
@@ -63,18 +63,16 @@ def parse_tables(text: str, where: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise RobotError(f"{where}: this is not valid TOML: {error}") from None
     except ValueError:  # from int(); a date that does not exist is a TOMLDecodeError
-        raise RobotError(
-            f"{where}: it has an integer of more than 4300 digits; the largest number is 1.8e308"
-        ) from None
+        raise RobotError(f"{where}: an integer has more than 4300 digits; the largest number is 1.8e308") from None
 
 
 def _check_depth(text: str, where: str) -> None:
-    """Count brackets that are open and dots of one key, outside of strings and comments."""
+    """Count open brackets and the dots of a key, outside of strings and comments."""
     brackets = dots = 0
     for part in _PART.finditer(text):
         kind = part.lastgroup
         if kind == "endless":
-            return  # a string without an end, which the parser names
+            return  # an unterminated string, which the parser reports
         if kind == "after_string":
             dots = 0 if part["after_string"] else dots
         elif kind == "after_dot":

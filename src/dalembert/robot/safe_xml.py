@@ -1,9 +1,9 @@
-"""XML from strangers: read into a tree, or refused in one sentence that names the file.
+"""Reader of untrusted XML: returns a tree, or refuses the text in one sentence that names the file.
 
-Robot files need no document type and no entities, so both are refused: with them go the attacks
+Robot files need neither document types nor entities, so both are refused; this rules out attacks
 that expand a kilobyte into gigabytes or read other files. Size, depth and number of elements are
-bounded. Prefixes ("drake:rotor_inertia") stay part of the names, declared or not, as robot files
-use them.
+bounded. Prefixes ("drake:rotor_inertia") stay part of the names, declared or not, as is usual in
+robot files.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from dalembert.errors import RobotError
 from dalembert.files import read_bounded
 from dalembert.robot.bounds import XML_ATTRIBUTES, XML_BYTES, XML_DEPTH, XML_ELEMENTS, at_most
 
-# by root element: the format, and what to do with a file of it that was taken for another
+# {root element: (format, remedy for a file of this format that was taken for another)}
 FORMATS = {
-    "robot": ("URDF", "call the file .urdf"),
-    "mujoco": ("MJCF", "call the file .xml or .mjcf"),
-    "sdf": ("SDF", "call the file .sdf"),
+    "robot": ("URDF", "rename the file to .urdf"),
+    "mujoco": ("MJCF", "rename the file to .xml or .mjcf"),
+    "sdf": ("SDF", "rename the file to .sdf"),
 }
 
 
@@ -36,7 +36,7 @@ def check_format(root: Element, tag: str, source: str) -> None:
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """The file's content, or one sentence why not."""
+    """The content of the file; otherwise an error with the reason."""
     return read_bounded(path, XML_BYTES, "robot file", RobotError)
 
 
@@ -44,19 +44,19 @@ def parse_xml(content: str | bytes, source: str) -> Element:
     """The root element of an XML document."""
     if not content.strip():
         raise RobotError(f"{source}: the file is empty")
-    # text is already decoded: what its XML declaration says of an encoding no longer holds
+    # text is already decoded, so the encoding in its XML declaration no longer applies
     parser = expat.ParserCreate("utf-8" if isinstance(content, str) else None)
     data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
     at_most(XML_BYTES, len(data), "bytes", source)
     at_most(XML_ATTRIBUTES, data.count(b"="), "attributes", source)
-    if b"\0" in data[:4096] and data[:2] not in (b"\xff\xfe", b"\xfe\xff"):  # UTF-16 begins so
+    if b"\0" in data[:4096] and data[:2] not in (b"\xff\xfe", b"\xfe\xff"):  # byte order marks of UTF-16
         raise RobotError(f"{source}: this is a binary file, not XML text")
     builder, depth, count = TreeBuilder(), 0, 0
 
     def refuse(*_: object) -> NoReturn:
         raise RobotError(
-            f"{source}, line {parser.CurrentLineNumber}: a document type or entity is declared; "
-            "robot files need none, so it is refused: delete the <!DOCTYPE …> part"
+            f"{source}, line {parser.CurrentLineNumber}: a document type or entity is declared, which is refused because "
+            "robot files need none; delete the <!DOCTYPE …> part"
         )
 
     def start(tag: str, attributes: dict[str, str]) -> None:
@@ -87,5 +87,5 @@ def parse_xml(content: str | bytes, source: str) -> Element:
     except expat.ExpatError as error:
         raise RobotError(f"{source}: this is not well-formed XML ({error})") from None
     except (LookupError, ValueError) as error:  # the declared encoding
-        raise RobotError(f"{source}: the XML declaration is wrong ({error})") from None
+        raise RobotError(f"{source}: the XML declaration is invalid ({error})") from None
     return builder.close()

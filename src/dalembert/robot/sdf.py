@@ -1,10 +1,11 @@
-"""SDF in: the models of a file or a world as one robot, read as Drake and sdformat read them.
+"""SDF reader: the models of a file or a world as one robot, interpreted as by Drake and sdformat.
 
-Poses and frames are those of :mod:`dalembert.robot.sdf_frames`. A robot without a joint to the world is held fixed by its
-root link, where its pose says; Gazebo and Drake would let it float. ``spring_stiffness`` of a joint is a spring,
-``drake:rotor_inertia`` and ``drake:gear_ratio`` a reflected rotor, ``<mimic>`` a coupling. A universal joint is two revolute
-joints with a massless link between them, a screw a turn and a slide that follows, a ball joint three turns. A link without <inertial> has 1 kg and
-1 kg m², as the format says. What else changes torques is in ``Robot.left_out``.
+Poses and frames are resolved by :mod:`dalembert.robot.sdf_frames`. A robot without a joint to the world is fixed to it
+by its root link, at the given pose; Gazebo and Drake would let it float. The ``spring_stiffness`` of a joint becomes a
+spring, ``drake:rotor_inertia`` and ``drake:gear_ratio`` a reflected rotor, ``<mimic>`` a coupling. A universal joint
+becomes two revolute joints with a massless link between them, a screw a revolute joint and a prismatic joint that
+follows it, a ball joint three revolute joints. A link without <inertial> has 1 kg and 1 kg m², as specified by the
+format. Everything else that affects torques is listed in ``Robot.left_out``.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ SHAPES: dict[Any, tuple[str, ...]] = {
     "sphere": ("radius",),
     "capsule": ("radius", "length"),
 }
-# what exerts forces or ties joints together and is not read, by the element that it stands in
+# {element: children that exert forces or couple joints and are not supported}
 FORCES = {
     "model": (
         *("drake:linear_bushing_rpy", "drake:ball_constraint", "drake:distance_constraint", "drake:tendon_constraint"),
@@ -53,7 +54,7 @@ FORCES = {
 
 
 def read_sdf(path_or_text: str | os.PathLike[str], tip: str | None = None) -> Robot:
-    """The robot of an SDF file, or of SDF text (anything that begins with ``<``); ``tip`` is a link or a frame.
+    """The robot described by an SDF file or SDF text (any string that begins with ``<``); ``tip`` is a link or a frame.
 
     >>> text = '''<sdf version="1.7"><model name="pendulum">
     ... <link name="rod"><inertial><pose>0.5 0 0 0 0 0</pose><mass>2</mass></inertial></link>
@@ -72,7 +73,7 @@ def read_sdf(path_or_text: str | os.PathLike[str], tip: str | None = None) -> Ro
     files.count(root, source)
     worlds = root.findall("world")
     if len(worlds) > 1:
-        raise RobotError(f"{source}: it has {len(worlds)} worlds; a robot is read from a file with one")
+        raise RobotError(f"{source}: the file has {len(worlds)} worlds; a robot file must have exactly one")
     top = SdfElement(worlds[0] if worlds else root, source)
     opened = () if is_text else (os.path.join(str(files.folder), os.path.basename(source)),)
     world = SdfScope(top, sdf_version(root, source), files, source, open_files=opened)
@@ -87,7 +88,7 @@ class _SdfReader:
         self.notes: dict[str, dict[str, None]] = {}
         self.left_out: dict[str, dict[str, None]] = {}
         self.links: dict[str, Link] = {}
-        self.stands: dict[str, Placement] = {WORLD: Placement()}  # links in the world
+        self.stands: dict[str, Placement] = {WORLD: Placement()}  # poses of links in the world
         self.joints: list[Joint] = []
         self.couplings: list[Coupling] = []
         self.frames: list[Frame] = []
@@ -95,10 +96,10 @@ class _SdfReader:
         moving = [model for model in world.models.values() if not model.is_static]
         self.top = moving if moving else list(world.models.values())
         if not self.top:
-            raise RobotError(f"{source}: it has no <model>; a robot is one")
+            raise RobotError(f"{source}: there is no <model>; a robot needs one")
         idle = [model.name for model in world.models.values() if model not in self.top]
         if idle:
-            self.notes["static models are no part of the robot"] = dict.fromkeys(idle)
+            self.notes["static models are not part of the robot"] = dict.fromkeys(idle)
 
     def robot(self, tip: str | None) -> Robot:
         scopes = [scope for model in self.top for scope in model.all()]
@@ -123,7 +124,7 @@ class _SdfReader:
             return robot.with_tip_said() if tip is None else robot.with_tip(tip, self.frames)
 
     def _called(self, scope: SdfScope, name: str) -> str:
-        """The name of a part in the robot: with the models that it is in, but for the only one."""
+        """The name of a part in the robot, prefixed by its models if there is more than one."""
         parts = [name]
         while scope.parent is not None and not (scope.parent.is_world and len(self.top) == 1):
             if not scope.is_merged:
@@ -160,10 +161,10 @@ class _SdfReader:
         """The inertia in the link's axes."""
         inertial = link.child("inertial")
         if not inertial.given:
-            self._note("without <inertial>, so that it has 1 kg and 1 kg m², as SDF says", f"link '{called}'")
+            self._note("without <inertial>, so the SDF default of 1 kg and 1 kg m² applies", f"link '{called}'")
         if inertial.get("auto", "false").lower() in ("true", "1"):
             raise RobotError(
-                f"{link.where}: <inertial auto='true'> takes the inertia from shapes, which is not supported; write <mass> and "
+                f"{link.where}: <inertial auto='true'> computes the inertia from shapes, which is not supported; write <mass> and "
                 "<inertia>"
             )
         for tag in FORCES["inertial"]:
@@ -175,7 +176,7 @@ class _SdfReader:
         place, relative_to = inertial.pose()
         if relative_to not in ("", link.name):
             raise RobotError(
-                f"{link.where}: <pose> of <inertial> is relative to '{relative_to}'; it is given in its link"
+                f"{link.where}: <pose> of <inertial> is relative to '{relative_to}'; it must be relative to its link"
             )
         return Inertia(inertial.number("mass", 1.0), (0.0, 0.0, 0.0), symmetric(xx, yy, zz, xy, yz, xz)).seen_from(
             place
@@ -190,15 +191,13 @@ class _SdfReader:
                 place = own @ scope.pose_of(relative_to, drawn.where) @ place
             shape = _shape(drawn, place)
             if shape is None:
-                self._note(
-                    f"a {tag} of a kind that is not known here is left out", f"link '{self._called(scope, name)}'"
-                )
+                self._note(f"a {tag} of an unknown kind was ignored", f"link '{self._called(scope, name)}'")
             else:
                 shapes.append(shape)
         return tuple(shapes)
 
     def _add_frames(self, scope: SdfScope) -> None:
-        """The frames that may be the tip."""
+        """Collect the frames that can be the tip."""
         at = scope.in_world()
         for name, frame in scope.frames.items():
             holder = scope.link_of(name, frame.where)
@@ -212,10 +211,10 @@ class _SdfReader:
             if element.tag == "drake:joint":
                 raise RobotError(
                     f"{model.where}: joint '{element.get('name', '')}' is a <drake:joint> of type '{element.get('type', '')}', "
-                    f"which is not supported; supported are joints of the types {', '.join(JOINT_KINDS)}"
+                    f"which is not supported; supported joint types are {', '.join(JOINT_KINDS)}"
                 )
             if element.tag in FORCES["model"]:
-                self._leave_out("not known to this reader", f"{element.tag} '{element.get('name', '')}'")
+                self._leave_out("unknown to this reader", f"{element.tag} '{element.get('name', '')}'")
 
     # -- joints ------------------------------------------------------------------------------------
 
@@ -226,13 +225,15 @@ class _SdfReader:
             return
         if kind not in JOINT_KINDS:
             raise RobotError(
-                f"{where} has type '{kind}', which is not supported; supported are {', '.join(JOINT_KINDS)}"
+                f"{where} has type '{kind}', which is not supported; supported types are {', '.join(JOINT_KINDS)}"
             )
         parent, child = (self._end(scope, joint, tag) for tag in ("parent", "child"))
         if child == WORLD:
-            raise RobotError(f"{where} has the child 'world', which does not move; make it the parent")
+            raise RobotError(f"{where} has the child 'world', which does not move; make 'world' the parent")
         if scope.is_static and kind != "fixed":
-            raise RobotError(f"{where} is of type '{kind}' in a static model; set <static> to false, or make it fixed")
+            raise RobotError(
+                f"{where} has type '{kind}' in a static model; set <static> to false, or make the joint fixed"
+            )
         at = scope.in_world() @ scope.pose_of(joint.name, where)
         placement, link_frame = self.stands[parent].inverse @ at, at.inverse @ self.stands[child]
         if parent == WORLD:
@@ -259,7 +260,7 @@ class _SdfReader:
     def _add_ball(
         self, joint: SdfElement, name: str, parent: str, child: str, placement: Placement, link_frame: Placement
     ) -> None:
-        """A ball joint: three turns, without friction."""
+        """A ball joint: three revolute joints, without friction."""
         if _friction(joint.child("axis").child("dynamics")) != Friction():
             self._leave_out("friction of ball joints", f"joint '{name}'")
         between, turns = virtual_joints(name, "ball", parent, child, placement, link_frame=link_frame)
@@ -268,7 +269,7 @@ class _SdfReader:
         self.virtual.append(virtual_note(name, "ball"))
 
     def _add_two(self, scope: SdfScope, joint: SdfElement, kind: str, whole: Joint) -> None:
-        """A universal joint: its first axis on the parent, its second on what that has turned."""
+        """A universal joint: its first axis is on the parent, its second on the link rotated by the first."""
         between = f"{whole.name}:between"
         self.links[between] = Link(between, massless=True)
         second = self._moving(scope, joint, "axis2", kind, f"{whole.name}:2")
@@ -276,18 +277,18 @@ class _SdfReader:
         self.joints += [first, replace(second, parent=between, child=whole.child, link_frame=whole.link_frame)]
 
     def _end(self, scope: SdfScope, joint: SdfElement, tag: str) -> str:
-        """The link that a joint begins or ends at."""
+        """The parent or child link of a joint."""
         name = joint.required(tag)
         holder = scope.link_of(name, joint.where) if name != MODEL else scope.link_of(MODEL, joint.where)
         called = WORLD if holder is None else self._called(*holder)
         if called != WORLD and called not in self.links:
             raise RobotError(
-                f"{joint.where}: its {tag} '{name}' is in a static model, which is no part of the robot; name 'world' instead"
+                f"{joint.where}: its {tag} '{name}' is in a static model, which is not part of the robot; name 'world' instead"
             )
         return called
 
     def _moving(self, scope: SdfScope, joint: SdfElement, tag: str, kind: str, name: str) -> Joint:
-        """The joint about one axis, without its place."""
+        """The joint about one axis, without its placement."""
         axis = joint.child(tag)
         if not axis.given:
             raise RobotError(f"{joint.where} has no <{tag}>; write <{tag}><xyz>0 0 1</xyz></{tag}>")
@@ -299,7 +300,7 @@ class _SdfReader:
         self._mimic(scope, joint, axis, name)
         for element in joint.element:
             if element.tag in FORCES["joint"]:
-                self._leave_out("not known to this reader", f"{element.tag} of joint '{name}'")
+                self._leave_out("unknown to this reader", f"{element.tag} of joint '{name}'")
         direction = self._direction(scope, joint, axis)
         rotor = _rotor(joint) if tag == "axis" else None
         return Joint(
@@ -307,7 +308,7 @@ class _SdfReader:
         )  # fmt: skip
 
     def _direction(self, scope: SdfScope, joint: SdfElement, axis: SdfElement) -> VecLike:
-        """The axis in the joint's frame."""
+        """The axis in the joint frame."""
         xyz = axis.numbers("xyz", 3, Z)
         frame = axis.child("xyz").get("expressed_in", "")
         in_model = axis.flag("use_parent_model_frame", scope.version < (1, 5))
@@ -346,12 +347,14 @@ class _SdfReader:
     # -- the base ----------------------------------------------------------------------------------
 
     def _hold(self) -> Placement:
-        """Hold fixed whatever no joint holds; where the root link stands in the base frame, the world's."""
+        """Fix all links without a parent joint; returns the pose of the root link in the base frame, the world."""
         children = {joint.child for joint in self.joints}
         roots = [name for name in self.links if name not in children and name != WORLD]
         static = all(model.is_static for model in self.top)
         if roots and not static:
-            kind = "no joint holds the model to the world, so this link is held fixed where it stands (others let it float)"
+            kind = (
+                "no joint connects the model to the world, so this link is fixed at its pose (other tools let it float)"
+            )
             self.notes[kind] = {f"link '{root}'": None for root in roots}
         if len(roots) == 1 and WORLD not in self.links:
             return self.stands[roots[0]]
@@ -367,7 +370,7 @@ def _sentences(kinds: dict[str, dict[str, None]]) -> tuple[str, ...]:
 
 
 def _shape(drawn: SdfElement, place: Placement) -> Shape | None:
-    """A shape, or None where it is of no known kind."""
+    """A shape, or None if its kind is unknown."""
     geometry = drawn.child("geometry")
     rgba = drawn.child("material").numbers("diffuse", 4)
     mesh = geometry.child("mesh")
@@ -382,7 +385,7 @@ def _shape(drawn: SdfElement, place: Placement) -> Shape | None:
 
 
 def _limits(limit: SdfElement) -> Limits:
-    """Limits; what is as large as the format's infinity, or a negative effort or velocity, is none."""
+    """Limits; values as large as the format's infinity, and a negative effort or velocity, mean unlimited."""
     values = {key: limit.number(key, finite=False) for key in ("lower", "upper", "velocity", "effort")}
     values["acceleration"] = limit.number("drake:acceleration", finite=False)
     for key, value in values.items():
@@ -398,17 +401,17 @@ def _friction(dynamics: SdfElement) -> Friction:
 
 
 def _rotor(joint: SdfElement) -> Rotor | None:
-    """Drake's rotor, of which only k_r² I_m counts."""
+    """Drake's rotor, of which only k_r² I_m is modelled."""
     inertia, gear = joint.number("drake:rotor_inertia", 0.0), joint.number("drake:gear_ratio", 1.0)
     return None if inertia == 0.0 and gear == 1.0 else Rotor(inertia, gear, reflected=True)
 
 
 def _pitch(joint: SdfElement) -> float:
-    """How far a screw advances in a turn (m); the older element is in turns the other way, per metre."""
+    """Advance of a screw per turn (m); the older element gives turns per metre, with opposite sign."""
     pitch = joint.number("screw_thread_pitch")
     if pitch is not None:
         return float(pitch)
     older = joint.number("thread_pitch")
     if older == 0.0:
-        raise RobotError("<thread_pitch> is 0; give <screw_thread_pitch>, the advance in m of a turn")
+        raise RobotError("<thread_pitch> is 0; give <screw_thread_pitch>, the advance per turn in m")
     return 1.0 if older is None else -2.0 * math.pi / older

@@ -1,4 +1,4 @@
-"""Elements of SDF files: what their text says, with sentences that name the place."""
+"""Elements of SDF files, with typed access to their contents; error messages name the location."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from dalembert.robot.placement import Placement
 from dalembert.robot.tables import shown
 
 FLAGS = {"true": True, "1": True, "false": False, "0": False}
-QUATERNION = 1e-6  # how far a quaternion's length may be from 1
+QUATERNION = 1e-6  # tolerance of the norm of a quaternion
 
 
 class SdfElement:
-    """An element, or the lack of one; ``where`` opens every sentence about it."""
+    """An element, which may be absent; ``where`` begins every error message."""
 
     def __init__(self, element: Element | None, where: str) -> None:
         self.given, self.where = element is not None, where
@@ -26,22 +26,22 @@ class SdfElement:
         self.tag, self.get = self.element.tag, self.element.get
 
     def child(self, tag: str) -> SdfElement:
-        """The first child of that name."""
+        """The first child with this tag."""
         return SdfElement(self.element.find(tag), self.where)
 
     def each(self, tag: str) -> Iterator[SdfElement]:
-        """The children of that name, each of which has a name of its own."""
+        """The children with this tag, each of which must have a name."""
         for element in self.element.findall(tag):
             name = SdfElement(element, self.where).name
             yield SdfElement(element, f"{self.where}: {tag} '{name}'")
 
     @property
     def name(self) -> str:
-        """Its attribute ``name``, which must be there."""
+        """The attribute ``name``, which is required."""
         name = self.get("name", "")
         if not 1 <= len(name) <= NAME:
             raise RobotError(
-                f"{self.where}: the name of <{self.tag}> is {shown(name)}; it must have 1 to {NAME} letters"
+                f"{self.where}: the name of <{self.tag}> is {shown(name)}; it must have 1 to {NAME} characters"
             )
         return name
 
@@ -51,31 +51,31 @@ class SdfElement:
         return default if text is None else text.strip()
 
     def required(self, tag: str) -> str:
-        """The text of a child that must be there."""
+        """The text of a required child."""
         text = self.text(tag)
         if not text:
             raise RobotError(f"{self.where} has no <{tag}>")
         return text
 
     def flag(self, tag: str, default: bool) -> bool:
-        """A child that says true or false."""
+        """A child that is true or false."""
         text = self.text(tag, str(default)).lower()
         if text not in FLAGS:
             raise RobotError(f"{self.where}: <{tag}> is {shown(text)}; it must be true or false")
         return FLAGS[text]
 
     def number(self, tag: str, default: Any = None, *, finite: bool = True) -> Any:
-        """The number that a child holds."""
+        """The number in a child."""
         text = self.text(tag)
         return default if not text else self._float(text, tag, finite)
 
     def numbers(self, tag: str, count: int, default: Any = None) -> Any:
-        """The numbers that a child holds."""
+        """The numbers in a child."""
         text = self.text(tag)
         return default if not text else self._floats(text, tag, count)
 
     def attribute(self, key: str, default: float) -> float:
-        """The number of an attribute."""
+        """The number in an attribute."""
         text = self.get(key)
         return default if text is None else self._float(text, key)
 
@@ -95,7 +95,7 @@ class SdfElement:
         return value
 
     def pose(self) -> tuple[Placement, str]:
-        """What its <pose> says, and the frame that this is given in ("" where it does not say)."""
+        """The placement given by <pose>, and the frame to which it is relative ("" if not stated)."""
         pose = self.child("pose")
         relative_to, text = pose.get("relative_to", ""), (pose.element.text or "").strip()
         form = pose.get("rotation_format", "euler_rpy")
@@ -108,7 +108,7 @@ class SdfElement:
         if form == "quat_xyzw":
             x, y, z, *quaternion = pose._floats(text, "pose", 7)
             if abs(math.hypot(*quaternion) - 1.0) > QUATERNION:
-                raise RobotError(f"{self.where}: the quaternion of <pose> is {shown(text)}; its length must be 1")
+                raise RobotError(f"{self.where}: the quaternion of <pose> is {shown(text)}; its norm must be 1")
             qx, qy, qz, qw = quaternion
             return Placement.quaternion(qw, qx, qy, qz, xyz=(x, y, z)), relative_to
         x, y, z, *angles = pose._floats(text, "pose", 6)

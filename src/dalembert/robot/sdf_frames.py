@@ -1,8 +1,8 @@
-"""The frames of SDF files: models in models, files that are included, and where everything stands.
+"""The frames of SDF files: nested models, included files, and the poses of everything in them.
 
-A name is looked up in the model that it is written in: its links, joints, frames and models, ``child::name`` within
-those, ``__model__`` the model itself. A pose is relative to the frame that it names, or by default to the model (links,
-models), to the child link (joints) or to the frame that it is attached to (frames).
+A name is looked up in the model in which it is written: its links, joints, frames and models, ``child::name`` within
+those, and ``__model__`` for the model itself. A pose is relative to the frame that it names, or by default to the model
+(links, models), to the child link (joints) or to the frame to which it is attached (frames).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from dalembert.robot.sdf_element import SdfElement
 from dalembert.robot.tables import nearest, shown, some
 
 MODEL, WORLD = "__model__", "world"
-NESTED = 32  # models within models, and files within files
-CHAIN = 200  # frames that are given in each other
+NESTED = 32  # depth of models within models, and of files within files
+CHAIN = 200  # length of a chain of frames, each given in the next
 
 
 class SdfFiles:
-    """The files of one robot: the first, and those that it includes, all in the first one's folder."""
+    """The files of one robot: the main file and those that it includes, all in the folder of the main file."""
 
     def __init__(self, source: str, is_text: bool) -> None:
         self.source = source
@@ -32,26 +32,24 @@ class SdfFiles:
         self.elements = 0
 
     def count(self, root: Element, where: str) -> None:
-        """Bound the elements of all files together."""
+        """Limit the number of elements of all files together."""
         self.elements += sum(1 for _ in root.iter())
-        at_most(XML_ELEMENTS, self.elements, "XML elements, included files counted", where)
+        at_most(XML_ELEMENTS, self.elements, "XML elements, including those of included files", where)
 
     def included(self, uri: str, beside: str, where: str) -> tuple[Element, str]:
-        """The root of the file that a <uri> names, and its path."""
+        """The root element and the path of the file named by a <uri>."""
         if self.folder is None:
-            raise RobotError(f"{where}: <include> names {shown(uri)}, and text has no folder; load a file")
+            raise RobotError(f"{where}: <include> names {shown(uri)}, but SDF text has no folder; load a file instead")
         scheme, separator, rest = uri.partition("://")
         if separator and scheme not in ("model", "package"):
-            raise RobotError(
-                f"{where}: <uri> is {shown(uri)}; files are included by model://NAME or by a path relative to the file"
-            )
+            raise RobotError(f"{where}: <uri> is {shown(uri)}; it must be model://NAME or a path relative to the file")
         starts = [self.folder] if separator else [Path(os.path.abspath(beside)).parent]
         name = rest if separator else uri
         path = next((file for start in starts for file in self._files(start / name, where)), None)
         if path is None:
             raise RobotError(
-                f"{where}: <uri> is {shown(uri)}, and there is no such model in {self.folder}; only files in the folder of "
-                "the first file are included"
+                f"{where}: <uri> is {shown(uri)}, but there is no such model in {self.folder}; only files in the folder of "
+                "the main file can be included"
             )
         root = parse_xml(read_bytes(path), str(path))
         check_format(root, "sdf", str(path))
@@ -59,11 +57,11 @@ class SdfFiles:
         return root, str(path)
 
     def _files(self, path: Path, where: str) -> list[Path]:
-        """The .sdf file that a path stands for: itself, or that of a model's folder."""
+        """The .sdf file denoted by a path: the path itself, or the file in a model folder."""
         assert self.folder is not None
         inside = Path(os.path.realpath(self.folder))
         if "\0" in str(path) or not Path(os.path.realpath(path)).is_relative_to(inside):
-            raise RobotError(f"{where}: <uri> leads out of the folder {self.folder}; only files in it are included")
+            raise RobotError(f"{where}: <uri> leads out of the folder {self.folder}; only files in it can be included")
         if path.is_dir():
             named = self._configured(path, where) if (path / "model.config").is_file() else []
             return [x for x in (*named, path / "model.sdf") if x.is_file()]
@@ -77,7 +75,7 @@ class SdfFiles:
 
 
 class SdfScope:
-    """A model, or the world: what stands in it by name, and where."""
+    """A model, or the world: its named parts and their poses."""
 
     def __init__(
         self,
@@ -109,19 +107,21 @@ class SdfScope:
         self._check_names()
 
     def add(self, model: SdfScope) -> None:
-        """One more model in it."""
+        """Add a nested model."""
         if model.name in self.models:
-            raise RobotError(f"{self.element.where}: two models are called '{model.name}'; give one another <name>")
+            raise RobotError(
+                f"{self.element.where}: two models are called '{model.name}'; give one of them another <name>"
+            )
         self.models[model.name] = model
 
     def _include(self, include: SdfElement) -> None:
         uri, merged = include.required("uri"), include.get("merge", "false").lower() in ("true", "1")
         root, path = self.files.included(uri, self.path, include.where)
         if path in self.open_files:
-            raise RobotError(f"{include.where}: {shown(uri)} includes itself, by way of {some(self.open_files)}")
+            raise RobotError(f"{include.where}: {shown(uri)} includes itself through {some(self.open_files)}")
         models = [SdfElement(x, path) for x in root.findall("model")]
         if len(models) != 1:
-            raise RobotError(f"{path}: it has {len(models)} models; a file that is included has one")
+            raise RobotError(f"{path}: the file has {len(models)} models; an included file must have exactly one")
         (model,) = models
         name = include.text("name") or model.name
         placed_by = include if include.child("pose").given else model
@@ -145,23 +145,23 @@ class SdfScope:
 
     @property
     def is_static(self) -> bool:
-        """Whether nothing in it moves."""
+        """Whether the model is static, so that nothing in it moves."""
         return self.placed_by.flag("static", self.element.flag("static", False)) and not self.is_world
 
-    # -- where things stand ------------------------------------------------------------------------
+    # -- poses -------------------------------------------------------------------------------------
 
     def in_world(self) -> Placement:
-        """Where the model stands in the world."""
+        """The pose of the model in the world."""
         return Placement() if self.parent is None else self.parent.in_world() @ self.pose_in_parent()
 
     def pose_in_parent(self) -> Placement:
-        """Where the model stands in the frame of its parent."""
+        """The pose of the model in the frame of its parent."""
         if self.parent is None:
             return Placement()
         return self.parent.pose_of(self.name, self.element.where)
 
     def pose_of(self, name: str, where: str, waiting: tuple[str, ...] = ()) -> Placement:
-        """Where a frame of this model stands in the model's frame."""
+        """The pose of a frame of this model in the model frame."""
         if name in ("", MODEL) or (name == WORLD and self.is_world):
             return Placement()
         head, _, rest = name.partition("::")
@@ -172,7 +172,7 @@ class SdfScope:
         if holder := self._merged_with(name):
             return self.pose_of(holder.name, where, waiting) @ holder.pose_of(name, where)
         if name in waiting:
-            raise RobotError(f"{where}: the poses of {some([*waiting, name])} are relative to each other in a circle")
+            raise RobotError(f"{where}: the poses of {some([*waiting, name])} are relative to one another in a cycle")
         at_most(CHAIN, len(waiting), "frames in one chain, each relative to the next", where)
         self._places[name] = self._pose(name, where, (*waiting, name))
         return self._places[name]
@@ -185,7 +185,7 @@ class SdfScope:
         return self.pose_of(relative_to or default, element.where, waiting) @ pose
 
     def place_of(self, waiting: tuple[str, ...]) -> Placement:
-        """Where the model stands in its parent, while the poses of ``waiting`` are being looked for."""
+        """The pose of the model in its parent, while the poses of ``waiting`` are being resolved."""
         assert self.parent is not None
         pose, relative_to = self.placed_by.pose()
         stands = self.parent.pose_of(relative_to, self.placed_by.where, waiting) @ pose
@@ -193,7 +193,7 @@ class SdfScope:
         return stands @ self.pose_of(frame, self.element.where).inverse if frame else stands
 
     def _element(self, name: str, where: str) -> tuple[SdfElement, str]:
-        """A link, joint or frame, and what its pose is relative to unless it says so."""
+        """A link, joint or frame, and the default frame of its pose."""
         if name in self.links:
             return self.links[name], MODEL
         if name in self.joints:
@@ -203,17 +203,17 @@ class SdfScope:
         raise self.unknown(name, where)
 
     def _merged_with(self, name: str) -> SdfScope | None:
-        """The model that was merged into this one and has the name; its parts are as if they stood here."""
+        """The merged model that contains the name; its parts are treated as parts of this model."""
         merged = (model for model in self.models.values() if model.is_merged)
         return next((model for model in merged if model.has(name)), None)
 
     def holding(self, name: str) -> SdfScope:
-        """This model, or the one merged into it that has the name."""
+        """This model, or the model merged into it that contains the name."""
         inner = self._merged_with(name)
         return self if inner is None else inner.holding(name)
 
     def has(self, name: str) -> bool:
-        """Whether something in it has the name."""
+        """Whether a part of this model has the name."""
         here = any(name in names for names in (self.links, self.joints, self.frames, self.models))
         return here or self._merged_with(name) is not None
 
@@ -225,19 +225,19 @@ class SdfScope:
         return self.models[name]
 
     def unknown(self, name: str, where: str) -> RobotError:
-        """The sentence about a name that nothing has."""
+        """The error for an unknown name."""
         known = [*self.links, *self.joints, *self.frames, *self.models]
         return RobotError(
             f"{where}: there is no link, joint, frame or model '{name}' in {'the world' if self.is_world else 'its model'}; "
-            f"known are {some(known) or 'none'}{nearest(name, known)}"
+            f"known names are {some(known) or 'none'}{nearest(name, known)}"
         )
 
-    # -- what frames are attached to ---------------------------------------------------------------
+    # -- attachment of frames ----------------------------------------------------------------------
 
     def link_of(self, name: str, where: str, waiting: tuple[str, ...] = ()) -> tuple[SdfScope, str] | None:
-        """The link that a frame moves with, and the model that it is in; None is the world."""
+        """The link to which a frame is attached, with its model; None for the world."""
         if name in waiting:
-            raise RobotError(f"{where}: {some([*waiting, name])} are attached to each other in a circle")
+            raise RobotError(f"{where}: {some([*waiting, name])} are attached to one another in a cycle")
         at_most(CHAIN, len(waiting), "frames in one chain, each attached to the next", where)
         waiting = (*waiting, name)
         head, _, rest = name.partition("::")
@@ -267,17 +267,17 @@ class SdfScope:
             return self, next(iter(self.links))
         if self.models:
             return next(iter(self.models.values())).link_of(MODEL, where)
-        raise RobotError(f"{self.element.where} has no links; a model needs one that it moves with")
+        raise RobotError(f"{self.element.where} has no links; a model needs at least one")
 
     def all(self) -> list[SdfScope]:
-        """This model and those within it, in the order of the file."""
+        """This model and all models within it, in file order."""
         return [self, *(inner for model in self.models.values() for inner in model.all())]
 
 
 def sdf_version(root: Element, where: str) -> tuple[int, ...]:
-    """The version that a file is written in: (1, 7)."""
+    """The SDF version of a file, such as (1, 7)."""
     text = root.get("version", "1.7")
     parts = text.split(".")
     if len(parts) < 2 or not all(part.isdigit() and len(part) < 4 for part in parts):
-        raise RobotError(f"{where}: the version of <sdf> is {shown(text)}; it must be two numbers, like 1.7")
+        raise RobotError(f"{where}: the version of <sdf> is {shown(text)}; it must be two numbers, such as 1.7")
     return tuple(map(int, parts))

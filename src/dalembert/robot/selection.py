@@ -1,6 +1,6 @@
-"""Part of a robot: joints held fixed, a sub-tree taken as a robot of its own, a chain from one link to another.
+"""Parts of a robot: joints locked in place, a sub-tree as a robot of its own, a chain from one link to another.
 
-Every function takes a frozen :class:`Robot` and returns a new one. What was held or left out is said in ``notes``.
+Every function takes an immutable :class:`Robot` and returns a new one. ``notes`` lists what was locked or left out.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from dalembert.robot.placement import Placement
 from dalembert.robot.tables import nearest, shown, some
 from dalembert.robot.virtual import parts_of
 
-CONSISTENT = 1e-9  # rad or m: how far a joint that follows may be given from where it follows to
+CONSISTENT = 1e-9  # rad or m: tolerance between the given and the resulting position of a coupled joint
 
 
 def selected(
     robot: Robot, *, lock: Mapping[str, Any] | None = None, root: str | None = None, chain: bool = False
 ) -> Robot:
-    """The robot with joints held fixed, on another root link; with ``chain``, only the joints from there to its tip move.
+    """The robot with joints locked and a new root link; with ``chain``, only the joints from there to the tip move.
 
-    lock   joint: position (rad or m), see :func:`locked`
+    lock   {joint: position (rad or m)}, see :func:`locked`
     root   the link that becomes the base, see :func:`rooted`
-    chain  True: joints that are not between the root and the tip are held too, see :func:`chained`
+    chain  True: joints that are not between the root and the tip are locked too, see :func:`chained`
 
     >>> from dalembert.robot.load import load_robot
     >>> panda = selected(load_robot("panda"), lock={"panda_joint3": 0.4}, root="panda_link1")
@@ -42,12 +42,12 @@ def selected(
     if root is not None and root not in _below(robot, robot.root):
         links = [link.name for link in robot.links]
         raise RobotError(
-            f"no link is called '{root}', so it cannot be the root; known are {some(links)}{nearest(root, links)}"
+            f"there is no link '{root}', so it cannot be the root; known links are {some(links)}{nearest(root, links)}"
         )
     if chain and root is not None and robot.tip.link not in _below(robot, root):
         raise RobotError(
-            f"the tip is on link '{robot.tip.link}', which does not hang on link '{root}', so that there is no chain from "
-            f"root to tip; a root of that tip is one of {some([joint.parent for joint in _way(robot, robot.tip.link)], 30)}"
+            f"the tip is on link '{robot.tip.link}', which is not in the sub-tree of link '{root}', so there is no chain from "
+            f"root to tip; possible roots are {some([joint.parent for joint in _way(robot, robot.tip.link)], 30)}"
         )
     if positions:
         robot = locked(robot, positions)
@@ -60,11 +60,9 @@ def selected(
 
 
 def _positions(robot: Robot, lock: Mapping[str, Any]) -> dict[str, float]:
-    """Joint: position, with the parts of planar, floating and ball joints one by one."""
+    """{joint: position}, with planar, floating and ball joints split into their virtual joints."""
     if not isinstance(lock, Mapping):
-        raise RobotError(
-            f"lock is {shown(lock)}; it must give joints and their positions, like {{'finger_joint': 0.02}}"
-        )
+        raise RobotError(f"lock is {shown(lock)}; it must map joints to positions, as in {{'finger_joint': 0.02}}")
     joints = {joint.name: joint for joint in robot.joints}
     positions: dict[str, float] = {}
     for name, value in lock.items():
@@ -72,7 +70,7 @@ def _positions(robot: Robot, lock: Mapping[str, Any]) -> dict[str, float]:
         if not parts:
             known = [joint.name for joint in robot.tree_joints]
             raise RobotError(
-                f"lock has '{name}', and robot '{robot.name}' has no such joint; the joints that move are "
+                f"lock names '{name}', but robot '{robot.name}' has no such joint; the joints that move are "
                 f"{some(known, 30)}{nearest(str(name), known)}"
             )
         values = list(value) if hasattr(value, "__iter__") and not isinstance(value, str) else [value]
@@ -97,11 +95,11 @@ def _finite(name: str, value: Any) -> float:
     return number
 
 
-def locked(robot: Robot, positions: Mapping[str, float], why: str = "held fixed") -> Robot:
-    """The robot with joints held fixed at positions (rad or m).
+def locked(robot: Robot, positions: Mapping[str, float], why: str = "locked") -> Robot:
+    """The robot with joints locked at the given positions (rad or m).
 
-    A joint that is held becomes a fixed joint. Its rotor no longer spins and stays as a mass on the link that carries it.
-    Joints that follow it are held where they follow to.
+    A locked joint becomes a fixed joint. Its rotor no longer spins and remains as a mass on the link that carries it.
+    Joints that follow a locked joint are locked at the positions that result.
     """
     joints = {joint.name: joint for joint in robot.joints}
     idle = [name for name in positions if not joints[name].moves]
@@ -113,12 +111,12 @@ def locked(robot: Robot, positions: Mapping[str, float], why: str = "held fixed"
     )
     outside = [name for name, x in held.items() if not _within(joints[name], x)]
     if outside:
-        notes.append(f"held outside their position limits: {some(outside, 50)}")
+        notes.append(f"locked outside their position limits: {some(outside, 50)}")
     if idle:
-        notes.append(f"fixed in the file already, so that the positions given by lock are not used: {some(idle, 50)}")
+        notes.append(f"already fixed in the file, so the positions given by lock are not used: {some(idle, 50)}")
     if held.keys() >= {joint.name for joint in robot.tree_joints}:
         raise RobotError(
-            f"robot '{robot.name}': every joint is held ({some(list(held), 5)}), and none is left to move; leave one out of lock"
+            f"robot '{robot.name}': every joint is locked ({some(list(held), 5)}), so no joint can move; remove one from lock"
         )
     links, every_joint = list(robot.links), list[Joint]()
     for joint in robot.joints:
@@ -148,7 +146,7 @@ def _within(joint: Joint, x: float) -> bool:
 
 
 def _still_rotor(joint: Joint) -> Link | None:
-    """The rotor of a joint that is held, as a body in the axes of the link that carries it; None where it has no mass."""
+    """The rotor of a locked joint as a body in the axes of the link that carries it; None if it has no mass."""
     rotor = joint.rotor
     if rotor is None:
         return None
@@ -160,14 +158,14 @@ def _still_rotor(joint: Joint) -> Link | None:
 
 
 def _held_followers(robot: Robot, held: Mapping[str, float]) -> tuple[tuple[Coupling, ...], dict[str, float]]:
-    """The couplings that are left, and the positions with those of the joints that follow from them."""
+    """The remaining couplings, and the positions including those of the joints that follow."""
     positions, kept, follows = dict(held), [], followers(robot)
     for name in [name for name in held if name in follows]:
         leaders = follows[name].of
         if not leaders or any(leader not in held and leader not in follows for leader in leaders):
             raise RobotError(
-                f"lock has joint '{name}', which follows {some([repr(x) for x in leaders]) or 'none and stands still'} by a "
-                f"coupling ({follows[name].text}); lock {some([repr(x) for x in leaders]) or 'others'} instead"
+                f"lock names joint '{name}', which follows {some([repr(x) for x in leaders]) or 'no joint and is fixed'} through a "
+                f"coupling ({follows[name].text}); lock {some([repr(x) for x in leaders]) or 'other joints'} instead"
             )
     for coupling in in_order(robot.couplings):
         fixed = [k for k, leader in enumerate(coupling.of) if leader in positions]
@@ -176,8 +174,8 @@ def _held_followers(robot: Robot, held: Mapping[str, float]) -> tuple[tuple[Coup
             continue
         if coupling.formulas:
             raise RobotError(
-                f"lock has joint '{coupling.of[fixed[0]]}', which {some(coupling.joints)} follow by formulas; lock the robot "
-                "before it gets other coordinates"
+                f"lock names joint '{coupling.of[fixed[0]]}', which {some(coupling.joints)} follow through formulas; lock joints "
+                "before changing the coordinates of the robot"
             )
         offset = tuple(
             shift + sum(row[k] * positions[coupling.of[k]] for k in fixed)
@@ -193,31 +191,31 @@ def _held_followers(robot: Robot, held: Mapping[str, float]) -> tuple[tuple[Coup
         for name, at in zip(coupling.joints, offset, strict=True):
             if name in held and abs(held[name] - at - curved) > CONSISTENT:
                 raise RobotError(
-                    f"lock has joint '{name}' at {held[name]:g}, but it follows {some([repr(x) for x in coupling.of])} and "
-                    f"stands at {at + curved:g} then; leave '{name}' out of lock"
+                    f"lock gives joint '{name}' the position {held[name]:g}, but it follows {some([repr(x) for x in coupling.of])}, "
+                    f"which puts it at {at + curved:g}; remove '{name}' from lock"
                 )
             positions[name] = at + curved
     moving = {name for coupling in kept for name in coupling.joints}
     late = [name for name in held if name in moving]
     if late:
         raise RobotError(
-            f"lock has joint '{late[0]}', which follows joints that still move ({follows[late[0]].text}); lock those instead"
+            f"lock names joint '{late[0]}', which follows joints that still move ({follows[late[0]].text}); lock those instead"
         )
     return tuple(kept), positions
 
 
 def _loop_without(robot: Robot, loop: Loop, held: Mapping[str, float]) -> Loop:
-    """The loop around which joints are held, as long as its passive joints still follow from one that moves."""
+    """The loop with some of its joints locked, provided that its passive joints still follow from a moving one."""
     around = [joint.name for joint in joints_around(robot, loop) if joint.moves]
     here = [name for name in around if name in held]
     left = [name for name in around if name not in held and name not in loop.passive]
     if any(name in loop.passive for name in here) or (here and not left):
         passive = next((name for name in here if name in loop.passive), None)
-        reason = f"determines joint '{passive}'" if passive else f"has no other joint with a motor than '{here[0]}'"
+        reason = f"determines joint '{passive}'" if passive else f"has no actuated joint other than '{here[0]}'"
         can_be = [name for name in around if name not in loop.passive]
-        remedy = f"lock fewer than all of {some(can_be)}" if len(can_be) > 1 else "lock joints outside it"
+        remedy = f"leave at least one of {some(can_be)} free" if len(can_be) > 1 else "lock joints outside it"
         raise RobotError(
-            f"lock has joint '{passive or here[0]}' of the closed chain '{loop.name}', which {reason}; {remedy}"
+            f"lock names joint '{passive or here[0]}' of the closed chain '{loop.name}', which {reason}; {remedy}"
         )
     return replace(loop, branch=tuple((name, x) for name, x in loop.branch if name not in held))
 
@@ -226,9 +224,9 @@ def _loop_without(robot: Robot, loop: Loop, held: Mapping[str, float]) -> Loop:
 
 
 def _below(robot: Robot, link: str) -> set[str]:
-    """A link and all that hang on it."""
+    """A link and all links in its sub-tree."""
     taken = {link}
-    for joint in robot.joints:  # parents come before children
+    for joint in robot.joints:  # parents precede children
         if joint.parent in taken:
             taken.add(joint.child)
     return taken
@@ -244,42 +242,42 @@ def _way(robot: Robot, link: str) -> list[Joint]:
 
 
 def rooted(robot: Robot, root: str) -> Robot:
-    """The sub-tree that hangs on the link ``root``, which becomes the fixed base.
+    """The sub-tree of the link ``root``, which becomes the fixed base.
 
-    The base frame is that link's frame. Gravity acts on it as in the whole robot whose other joints stand at 0.
+    The base frame is the frame of that link. Gravity acts in it as in the whole robot with its other joints at 0.
     """
     kept = _below(robot, root)
     out = [joint for joint in robot.joints if joint.child not in kept or joint.child == root]
     if not any(joint.moves for joint in robot.joints if joint.parent in kept):
         raise RobotError(
-            f"link '{root}' cannot be the root: no joint moves behind it; take a link nearer to '{robot.root}'"
+            f"link '{root}' cannot be the root: no joint behind it moves; choose a link nearer to '{robot.root}'"
         )
     crossing = [loop for loop in robot.loops if (loop.link_a in kept) != (loop.link_b in kept)]
     if crossing:
         raise RobotError(
-            f"link '{root}' cannot be the root: the closed chain '{crossing[0].name}' joins '{crossing[0].link_a}' and "
-            f"'{crossing[0].link_b}', and only one of them hangs on it; take a root that both hang on"
+            f"link '{root}' cannot be the root: the closed chain '{crossing[0].name}' connects '{crossing[0].link_a}' and "
+            f"'{crossing[0].link_b}', but only one of them is in its sub-tree; choose a root whose sub-tree contains both"
         )
     loops = tuple(loop for loop in robot.loops if loop.link_a in kept and loop.link_b in kept)
     follows = followers(robot)
     moving = [joint.name for joint in out if joint.moves]
     inside = {joint.name for joint in robot.joints} - {joint.name for joint in out}
-    # what is left out stands at 0, and joints of the sub-tree that follow it are held there
+    # joints outside the sub-tree are at 0, and joints of the sub-tree that follow them are locked accordingly
     still = {name: 0.0 for name in moving if name not in follows}
     tied = [name for name in moving if name in follows and any(leader in inside for leader in follows[name].of)]
     whole = robot.replace(loops=loops, couplings=tuple(x for x in robot.couplings if not set(x.joints) & set(tied)))
     still |= dict.fromkeys(tied, 0.0)
     gone = len(robot.notes)
     if still:
-        whole = locked(whole, still, f"left out below the root '{root}', standing at their zero")
+        whole = locked(whole, still, f"outside the sub-tree of the root '{root}', at zero position")
     stands = whole.base
     for joint in _way(whole, root):
         stands = stands @ joint.placement @ joint.moved(0.0) @ joint.link_frame
     gravity = _clean(stands.rotation.T @ whole.gravity)
-    notes = list(whole.notes[:gone]) + [note for note in whole.notes[gone:] if not note.startswith("held outside")]
+    notes = list(whole.notes[:gone]) + [note for note in whole.notes[gone:] if not note.startswith("locked outside")]
     if max(map(abs, gravity - whole.gravity)) > 1e-12:
         notes.append(f"gravity in the axes of the root '{root}': {' '.join(f'{x:.6g}' for x in gravity)} m/s²")
-    parents = {joint.child: joint.parent for joint in whole.joints}  # rotors that stand still are links now
+    parents = {joint.child: joint.parent for joint in whole.joints}  # rotors of locked joints are links now
     part: dict[str, Any] = {
         "links": tuple(link for link in whole.links if link.name in kept or parents.get(link.name) in kept),
         "joints": tuple(joint for joint in whole.joints if joint.parent in kept),
@@ -290,52 +288,53 @@ def rooted(robot: Robot, root: str) -> Robot:
     tip = robot.tip if held_here and (robot.payload is not None or not _tip_was_chosen(robot)) else None
     notes = [note for note in notes if tip is not None or not note.startswith(TIP_NOTE)]
     if robot.payload is not None and not held_here:
-        notes.append(f"left out with link '{robot.tip.link}', which does not hang on the root '{root}': the payload")
+        notes.append(f"the payload is left out with link '{robot.tip.link}', which is not in the sub-tree of '{root}'")
     payload = robot.payload if held_here else None
     whole = replace(whole, **part, base=Placement(), gravity=gravity, tip=tip, payload=payload, notes=tuple(notes))
     return whole if tip is not None else whole.with_tip_said()
 
 
 def _tip_was_chosen(robot: Robot) -> bool:
-    """Whether the tip is a default, of several leaves."""
+    """Whether the tip is a default, chosen from several leaves."""
     return any(note.startswith(TIP_NOTE) for note in robot.notes)
 
 
 def _clean(v: VecLike) -> VecLike:
-    """A direction without the rounding of rotations where a part of it is 0."""
+    """A direction with exact zeros in place of rounding errors."""
     size = max(map(abs, v))
     return type(v)(0.0 if abs(x) <= 1e-15 * size else x for x in v)
 
 
 def chained(robot: Robot) -> Robot:
-    """The chain from the root to the tip: the joints that are not on it are held, and their links stay as mass.
+    """The chain from the root to the tip: joints that are not on it are locked, and their links remain as masses.
 
-    A joint is held at 0, or in the middle of its range where 0 is outside its limits. What the chain's joints move by
-    couplings or closed chains goes on moving with them. Branches that hang on the base move nothing and are left out.
+    A joint is locked at 0, or at the middle of its range if 0 is outside its limits. Joints that follow the chain's
+    joints through couplings or closed chains keep moving with them. Branches attached to the base move nothing and are
+    left out.
     """
     assert robot.tip is not None
     way = _way(robot, robot.tip.link)
     moving = [joint.name for joint in way if joint.moves]
     if not moving:
         raise RobotError(
-            f"no joint moves between the root '{robot.root}' and the tip on link '{robot.tip.link}'; name links farther apart"
+            f"no joint moves between the root '{robot.root}' and the tip on link '{robot.tip.link}'; choose links farther apart"
         )
     needed = _that_move(robot, moving)
     free = {joint.name: joint for joint in robot.moving_joints}
     held = {name: _middle(joint) for name, joint in free.items() if name not in needed}
     robot = _pruned(robot, held)
     held = {joint.name: held[joint.name] for joint in robot.joints if joint.name in held}
-    return locked(robot, held, "held fixed, not on the chain from root to tip") if held else robot
+    return locked(robot, held, "locked, not on the chain from root to tip") if held else robot
 
 
 def _middle(joint: Joint) -> float:
-    """0, or the middle of the range where that is outside."""
+    """0, or the middle of the range if 0 is outside."""
     lower, upper = joint.limits.lower, joint.limits.upper
     return 0.0 if _within(joint, 0.0) or lower is None or upper is None else 0.5 * (lower + upper)
 
 
 def _that_move(robot: Robot, names: Sequence[str]) -> set[str]:
-    """The joints, and those that they follow by couplings or closed chains."""
+    """The joints, and those that they follow through couplings or closed chains."""
     follows, taken, waiting = followers(robot), set[str](), list(names)
     around = {name: joints_around(robot, loop) for loop in robot.loops for name in loop.passive}
     while waiting:
@@ -349,12 +348,12 @@ def _that_move(robot: Robot, names: Sequence[str]) -> set[str]:
 
 
 def _pruned(robot: Robot, held: Mapping[str, float]) -> Robot:
-    """Without the branches on the base that only joints of ``held`` move."""
+    """The robot without the branches on the base that only joints of ``held`` move."""
     assert robot.tip is not None
     base, branch = (
         {robot.root},
         dict[str, str](),
-    )  # the links of the base; link: the first joint of the branch that it is in
+    )  # {link: first joint of its branch}; the links of the base have none
     for joint in robot.joints:
         if joint.parent in branch:
             branch[joint.child] = branch[joint.parent]
@@ -373,5 +372,5 @@ def _pruned(robot: Robot, held: Mapping[str, float]) -> Robot:
     return robot.replace(
         links=tuple(link for link in robot.links if link.name not in gone),
         joints=tuple(joint for joint in robot.joints if joint.child not in gone),
-        notes=(*robot.notes, f"left out, on the base beside the chain from root to tip: {some(names, 50)}"),
+        notes=(*robot.notes, f"left out, on the base and not on the chain from root to tip: {some(names, 50)}"),
     )

@@ -1,7 +1,8 @@
-"""The shapes of links: boxes, cylinders, spheres, capsules and meshes, as robot files draw them, and their inertias.
+"""The shapes of links, boxes, cylinders, spheres, capsules and meshes, and their inertias.
 
-A body of density ρ has the mass ∫ρ dV, the centre of mass of S (7.7) and the inertia tensor of S (7.11); here ρ is the
-same everywhere. Boxes, cylinders, spheres and capsules have them in closed form, meshes by :mod:`dalembert.robot.meshes`.
+A body of density ρ has the mass ∫ρ dV, the centre of mass of S (7.7) and the inertia tensor of S (7.11), here with
+constant ρ. Closed forms exist for boxes, cylinders, spheres and capsules; meshes are integrated by
+:mod:`dalembert.robot.meshes`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from dalembert.robot.tables import shown
 from dalembert.robot.units import parse_length
 
 ShapeKind = Literal["box", "cylinder", "sphere", "capsule", "mesh"]
-SIZES = {  # what the numbers of ``size`` are (m; a mesh has scale factors)
+SIZES = {  # meaning of the numbers of ``size`` (m; scale factors for a mesh)
     "box": ("x", "y", "z"),
     "cylinder": ("radius", "length"),
     "sphere": ("radius",),
@@ -33,12 +34,12 @@ SIZES = {  # what the numbers of ``size`` are (m; a mesh has scale factors)
 @brief
 @dataclass(frozen=True)
 class Shape:
-    """A shape that stands at ``placement`` on a link; its own frame is at its centre, cylinders and capsules along z.
+    """A shape at ``placement`` on a link; its own frame is at its centre, with cylinders and capsules along z.
 
-    size    a box's sides (x, y, z), a cylinder's or capsule's (radius, length), a sphere's (radius,), in m or words; for a
-            mesh the factors by which its coordinates are multiplied; the length of a capsule is that of its cylinder
-    file    the mesh's file, as the robot file writes it
-    colour  red, green, blue and opacity from 0 to 1, where the file says one
+    size    sides (x, y, z) of a box, (radius, length) of a cylinder or capsule, (radius,) of a sphere, in m or strings
+            with units; scale factors of the coordinates for a mesh; the length of a capsule excludes its end caps
+    file    the mesh file, as written in the robot file
+    colour  red, green, blue and opacity from 0 to 1, if the file gives one
 
     >>> tube = Shape("cylinder", (0.04, 0.5))
     >>> round(tube.inertia(density=2700, wall=0.003).mass, 3)
@@ -55,7 +56,7 @@ class Shape:
 
     def __post_init__(self) -> None:
         if self.kind not in SIZES:
-            raise RobotError(f"a shape is of kind '{self.kind}'; known kinds are {', '.join(SIZES)}")
+            raise RobotError(f"a shape has kind '{self.kind}'; it must be one of {', '.join(SIZES)}")
         given = (self.size,) if isinstance(self.size, (int, float, str)) else tuple(self.size)
         settle(self, size=tuple(self._metres(x) for x in given))
         if len(self.size) != len(SIZES[self.kind]):
@@ -65,13 +66,13 @@ class Shape:
             )
 
     def _metres(self, x: float | str) -> float:
-        """A number of the size, which may be words like "40 mm"."""
+        """A number of the size, in m; strings such as "40 mm" are converted."""
         try:
             length = parse_length(x) if isinstance(x, str) and self.kind != "mesh" else float(x)
         except (TypeError, ValueError):
             length = None
         if length is None:
-            raise RobotError(f"the size of a {self.kind} has {shown(x)}; it needs numbers in m, or words like '40 mm'")
+            raise RobotError(f"the size of a {self.kind} has {shown(x)}; give numbers in m, or strings such as '40 mm'")
         return length
 
     def inertia(
@@ -84,16 +85,16 @@ class Shape:
     ) -> Inertia:
         """Mass (kg), centre of mass (m) and tensor (kg m²) of the body that fills the shape, in the link's frame.
 
-        density  kg/m³, or a material such as "aluminium" or "steel"; ``mass`` (kg) says the same for a known mass
-        wall     thickness (m) of a hollow body: a tube that is open at its ends for a cylinder, a closed shell for others
-        folder   where a mesh's relative path begins
+        density  kg/m³, or a material such as "aluminium" or "steel"; alternatively give the ``mass`` (kg)
+        wall     thickness (m) of a hollow body: an open tube for a cylinder, a closed shell for other shapes
+        folder   folder that the relative path of a mesh refers to
 
         >>> Shape("box", (0.1, 0.2, 0.3)).inertia(mass=12.0).com
         (0.0, 0.0, 0.0)
         """
         if (density is None) == (mass is None):
             given = "neither is" if mass is None else "both are"
-            raise RobotError(f"the inertia of a {self.kind} needs a density or a mass, and {given} given")
+            raise RobotError(f"the inertia of a {self.kind} needs either a density or a mass, but {given} given")
         solid = self._solid(wall, folder)
         if mass is not None and not (math.isfinite(mass) and mass >= 0):
             raise RobotError(f"the mass of a {self.kind} is {mass:g}; it must be a finite number of at least 0")
@@ -104,8 +105,8 @@ class Shape:
         """The body in its own frame, with a density of 1 kg/m³."""
         if self.kind == "mesh":
             if wall is not None:
-                raise RobotError(f"'wall' is {wall:g}, but the wall of a mesh is what the mesh draws; leave it out")
-            from dalembert.robot.meshes import mesh_body  # which needs a helper process
+                raise RobotError(f"'wall' is {wall:g}, but a mesh defines its own wall; leave 'wall' out")
+            from dalembert.robot.meshes import mesh_body  # needs a helper process
 
             return mesh_body(self.file, self.size, folder)
         for name, value in zip(SIZES[self.kind], self.size, strict=True):
@@ -117,20 +118,20 @@ class Shape:
             return outer
         thinnest = min(self.size) / 2 if self.kind == "box" else self.size[0]
         if not 0 < wall <= thinnest:
-            raise RobotError(f"the wall of a {self.kind} is {wall:g}; it must be between 0 and {thinnest:g} m")
+            raise RobotError(f"the wall of a {self.kind} is {wall:g} m; it must be above 0 and at most {thinnest:g} m")
         inner = _filled(self.kind, tuple(_inside(self.kind, k, x, wall) for k, x in enumerate(self.size)))
         return Inertia(outer.mass - inner.mass, outer.com, outer.tensor - inner.tensor)
 
 
 def _inside(kind: str, k: int, size: float, wall: float) -> float:
-    """A measure of the hollow in a body."""
+    """A dimension of the cavity in a hollow body."""
     if kind == "box":
         return size - 2 * wall
     return size - wall if k == 0 else size  # the radius; a length stays
 
 
 def _filled(kind: str, size: tuple[float, ...]) -> Inertia:
-    """A full body about its centre, with a density of 1 kg/m³: the integrals of S (7.11)."""
+    """A solid body about its centre, with a density of 1 kg/m³: the integrals of S (7.11)."""
     if kind == "box":
         x, y, z = size
         volume = x * y * z
@@ -144,7 +145,7 @@ def _filled(kind: str, size: tuple[float, ...]) -> Inertia:
         (radius,) = size
         volume = 4 / 3 * math.pi * radius**3
         moments = (0.4 * radius**2,) * 3
-    else:  # a capsule: a cylinder between two half spheres, whose centres of mass lie 3/8 of the radius behind its ends
+    else:  # a capsule: a cylinder between two hemispheres, whose centres of mass are 3/8 of the radius beyond its ends
         radius, length = size
         middle = _filled("cylinder", size)
         ends = 4 / 3 * math.pi * radius**3

@@ -1,7 +1,8 @@
-"""The cells of a table in a text file or a spreadsheet, as text, with the numbers of their rows.
+"""The cells of a table in a text file or a spreadsheet, as text, with their row numbers.
 
-Text may have semicolons, tabs, commas or bars between its cells, a byte order mark, and letters of UTF-8, UTF-16 or
-Windows-1252, as spreadsheet programs export it. Workbooks (.xlsx, .xls, .xlsb, .ods) are read by Calamine.
+Text may be delimited by semicolons, tabs, commas or vertical bars, may have a byte order mark, and may be encoded in
+UTF-8, UTF-16 or Windows-1252, as exported by spreadsheet programs. Workbooks (.xlsx, .xls, .xlsb, .ods) are read by
+Calamine.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ DELIMITERS = (";", "\t", ",", "|")
 
 @dataclass(frozen=True)
 class Cells:
-    """One way to see a file as a table: a sheet of a workbook, or a text cut at one delimiter.
+    """One interpretation of a file as a table: a sheet of a workbook, or a text split at one delimiter.
 
-    where  how a sentence begins that is about it;  row_word  what its rows are called there
-    rows   (number from 1, cells) of all rows, blank ones too
-    comma  whether a comma in a cell is a decimal point
+    where  beginning of messages about it;  row_word  word for its rows in messages
+    rows   (number from 1, cells) of all rows, including blank ones
+    comma  whether a comma in a cell is a decimal separator
     """
 
     where: str
@@ -39,7 +40,7 @@ class Cells:
 
 
 def tables_in(path: str | os.PathLike[str]) -> Iterator[Cells]:
-    """The tables that a file may hold, the likeliest first."""
+    """The possible tables in a file, most likely first."""
     where = os.fspath(path)
     if where.lower().endswith(WORKBOOKS):
         yield from _sheets(where)
@@ -51,14 +52,14 @@ def tables_in(path: str | os.PathLike[str]) -> Iterator[Cells]:
 
 
 def _decoded(content: bytes, where: str) -> tuple[str, tuple[str, ...]]:
-    """The text, and a note where its letters are not those of UTF-8."""
+    """The text, and a note if it is not encoded in UTF-8."""
     wide = content[:2] in (b"\xff\xfe", b"\xfe\xff")
     try:
         return content.decode("utf-16" if wide else "utf-8-sig"), ()
     except UnicodeDecodeError:
         if wide or b"\0" in content:
             raise RobotError(f"{where}: this is not a text file; save the table as CSV in UTF-8") from None
-    return content.decode("cp1252", "replace"), ("the file is not UTF-8; its letters were read as Windows-1252",)
+    return content.decode("cp1252", "replace"), ("the file is not UTF-8; it was read as Windows-1252",)
 
 
 def _split(text: str, delimiter: str, where: str) -> Iterator[tuple[int, tuple[str, ...]]]:
@@ -71,12 +72,12 @@ def _split(text: str, delimiter: str, where: str) -> Iterator[tuple[int, tuple[s
             at_most(TABLE_CELLS, count, "cells", where)
             yield reader.line_num, tuple(cell.strip() for cell in cells)
     except csv.Error as problem:
-        raise RobotError(f"{where}, line {reader.line_num}: this is no line of a table ({problem})") from None
+        raise RobotError(f"{where}, line {reader.line_num}: this is not a line of a table ({problem})") from None
 
 
 def _sheets(where: str) -> Iterator[Cells]:
-    with open_bounded(where, TABLE_BYTES, "table", RobotError):  # a file, and one of a size that a table has
-        from dalembert.files.foreign import ask  # which starts processes
+    with open_bounded(where, TABLE_BYTES, "table", RobotError):  # a regular file of admissible size
+        from dalembert.files.foreign import ask  # starts processes
 
         plain, _ = ask(
             "dalembert.robot.table_cells:workbook", {"path": where}, where=where, reader="Calamine", error=RobotError
@@ -87,7 +88,7 @@ def _sheets(where: str) -> Iterator[Cells]:
 
 
 def workbook(path: str) -> tuple[list[tuple[str, list[list[str]]]], dict[str, Any]]:
-    """The sheets of a workbook, (name, rows of cells as text) each; run in the helper process."""
+    """The sheets of a workbook as (name, rows of cells as text); runs in the helper process."""
     with extra("spreadsheet", f"{path}: a spreadsheet"):
         from python_calamine import CalamineError, CalamineWorkbook
     try:
@@ -99,12 +100,12 @@ def workbook(path: str) -> tuple[list[tuple[str, list[list[str]]]], dict[str, An
             at_most(TABLE_CELLS, count, "cells", path)
             sheets.append((name, [[_text(cell) for cell in row] for row in rows]))
     except CalamineError as problem:
-        raise RobotError(f"{path}: this is not a spreadsheet that can be read ({problem})") from None
+        raise RobotError(f"{path}: this is not a readable spreadsheet ({problem})") from None
     return sheets, {}
 
 
 def _text(cell: Any) -> str:
-    """A cell as a person would have typed it; numbers to the last bit."""
+    """A cell as a person would type it; numbers to the last bit."""
     if isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53:
         return str(int(cell))
     return repr(cell) if isinstance(cell, float) else str(cell).strip()

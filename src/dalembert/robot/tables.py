@@ -1,7 +1,7 @@
-"""Tables of named values, read strictly: every key is known, every value has its type, or one sentence says not.
+"""Tables of named values, read strictly: unknown keys and values of the wrong type are refused in one sentence.
 
 Robot files and DH rows written in Python are both such tables; reading them here gives both the same
-rules and the same sentences.
+rules and the same messages.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dalembert.robot.units import parse_length
 
 REQUIRED: Any = object()
 
-# Blanks stand behind what they follow and every repetition is possessive: each letter is looked at once.
+# Blanks belong to what they follow and every repetition is possessive, so each character is visited once.
 _NUMBER = r"(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?"
 _ANGLE = re.compile(
     rf"\s*+(?:(?P<sign>[+-])\s*+)?(?:(?P<factor>{_NUMBER})\s*+(?:\*\s*+)?)?(?:(?P<pi>pi|π)\s*+)?"
@@ -30,7 +30,7 @@ _ANGLE = re.compile(
 
 
 def parse_angle(text: str) -> float | None:
-    """An angle in radians from words like "pi/2", "-3 pi / 4", "90 deg", "1.2 rad"; None if it is not one.
+    """An angle in radians from a string such as "pi/2", "-3 pi / 4", "90 deg", "1.2 rad"; None if it is not one.
 
     >>> parse_angle("-pi/2"), parse_angle("180 deg"), parse_angle("ninety")
     (-1.5707963267948966, 3.141592653589793, None)
@@ -46,11 +46,11 @@ def parse_angle(text: str) -> float | None:
     return math.radians(value) if match["unit"] in ("deg", "°") else value
 
 
-LONGEST_WORD = 60  # letters: the comparison takes time with their square
+LONGEST_WORD = 60  # characters: the comparison takes quadratic time
 
 
 def nearest(word: str, known: Sequence[str]) -> str:
-    """ "; did you mean 'x'?" when something known is near ``word``, else nothing."""
+    """ "; did you mean 'x'?" if something known resembles ``word``, else the empty string."""
     lower = {name.lower(): name for name in known}
     same = [word.lower()] if word.lower() in lower else []
     likely = [name for name in islice(lower, 1000) if len(name) <= LONGEST_WORD] if len(word) <= LONGEST_WORD else []
@@ -62,7 +62,7 @@ def nearest(word: str, known: Sequence[str]) -> str:
 
 @contextmanager
 def told_at(where: str) -> Iterator[None]:
-    """An error of the model gets the place in the file or table where its value stands, unless it has it already."""
+    """Prefix an error of the model with the location of its value in the file or table, unless it is already there."""
     try:
         yield
     except RobotError as error:
@@ -72,22 +72,22 @@ def told_at(where: str) -> Iterator[None]:
 
 
 def shown(value: object) -> str:
-    """A value as a sentence can carry it: short, on one line.
+    """A value in the form used in messages: short, on one line.
 
     >>> shown("x" * 100), shown([2**100_000])
     ("'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...", 'an integer of more than 4300 digits')
     """
     try:
         text = repr(value)
-    except ValueError:  # Python writes out no integer of more than 4300 digits
+    except ValueError:  # Python does not print integers of more than 4300 digits
         text = "an integer of more than 4300 digits"
     except RecursionError:
-        text = f"a {type(value).__name__} of endless depth"
+        text = f"a {type(value).__name__} of infinite depth"
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def some(names: Sequence[str], most: int = 10, separator: str = ", ") -> str:
-    """The first of many names, and how many more there are.
+    """The first names of a list, and the number of the others.
 
     >>> some(["a", "b", "c"], 2)
     'a, b and 1 more'
@@ -96,7 +96,7 @@ def some(names: Sequence[str], most: int = 10, separator: str = ", ") -> str:
 
 
 class Table:
-    """A mapping whose keys are all in ``allowed``; ``where`` opens every sentence about it."""
+    """A mapping whose keys are all in ``allowed``; ``where`` begins every error message."""
 
     def __init__(self, data: object, where: str, allowed: Sequence[str]) -> None:
         if not isinstance(data, Mapping):
@@ -112,7 +112,7 @@ class Table:
         return key in self.data
 
     def get(self, key: str, default: Any = REQUIRED) -> Any:
-        """The raw value; an error when it is required and missing."""
+        """The raw value; an error if it is required and missing."""
         if key in self.data:
             return self.data[key]
         if default is REQUIRED:
@@ -120,7 +120,7 @@ class Table:
         return default
 
     def wrong(self, key: str, value: object, must: str) -> RobotError:
-        """The sentence about a value of the wrong kind."""
+        """The error for a value of the wrong kind."""
         return RobotError(f"{self.where}: '{key}' is {shown(value)}; it must be {must}")
 
     def text(self, key: str, default: Any = REQUIRED) -> str:
@@ -131,14 +131,14 @@ class Table:
         return value
 
     def name(self, key: str, default: Any = REQUIRED) -> str:
-        """A string that is not empty, nor endless."""
+        """A string that is neither empty nor excessively long."""
         value = self.text(key, default)
         if value is not default and not 1 <= len(value) <= NAME:
-            raise self.wrong(key, value, f"a name of 1 to {NAME} letters")
+            raise self.wrong(key, value, f"a name of 1 to {NAME} characters")
         return value
 
     def choice(self, key: str, options: Sequence[str], default: Any = REQUIRED) -> str:
-        """One of some words."""
+        """One of several options."""
         value = self.get(key, default)
         if value not in options:
             raise self.wrong(key, value, f"one of {', '.join(map(repr, options))}")
@@ -152,7 +152,7 @@ class Table:
         return value
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """A list of strings; empty when the key is not there."""
+        """A list of strings; empty if the key is missing."""
         value = self.get(key, ())
         if not isinstance(value, (list, tuple)) or not all(isinstance(v, str) for v in value):
             raise self.wrong(key, value, "a list of strings")
@@ -163,7 +163,7 @@ class Table:
     ) -> Scalar:
         """A finite number (or a symbol).
 
-        ``angle`` also takes words like "pi/2" and "90 deg", ``length`` words like "40 mm".
+        ``angle`` also allows strings such as "pi/2" and "90 deg", ``length`` strings such as "40 mm".
         """
         value = self.get(key, default)
         return value if value is default else self.scalar(key, value, angle=angle, length=length, infinite=infinite)
@@ -172,14 +172,14 @@ class Table:
         self, key: str, value: object, *, angle: bool = False, length: bool = False, infinite: bool = False
     ) -> Scalar:
         """``value``, found under ``key``, as a number."""
-        must = 'a number, or an angle like "pi/2" or "90 deg"' if angle else "a number"
-        must = 'a number, or a length like "40 mm"' if length else must
+        must = 'a number, or an angle such as "pi/2" or "90 deg"' if angle else "a number"
+        must = 'a number, or a length such as "40 mm"' if length else must
         if isinstance(value, str):
             parsed = parse_angle(value) if angle else parse_length(value) if length else None
             if parsed is None:
                 raise self.wrong(key, value, must)
             value = parsed
-        if hasattr(value, "sin"):  # a traced scalar or symbol: the caller knows what it is
+        if hasattr(value, "sin"):  # a traced scalar or symbol, which is passed on unchecked
             return value
         if isinstance(value, bool) or not (isinstance(value, (int, float)) or getattr(value, "ndim", 1) == 0):
             raise self.wrong(key, value, must)
@@ -214,5 +214,5 @@ class Table:
         return Mat([Vec([self.scalar(key, v) for v in row]) for row in rows])
 
     def table(self, key: str, allowed: Sequence[str]) -> Table | None:
-        """The table under ``key``, or None when the key is not there."""
+        """The table under ``key``, or None if the key is missing."""
         return Table(self.data[key], f"{self.where}, {key}", allowed) if key in self.data else None

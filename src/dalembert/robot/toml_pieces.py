@@ -1,12 +1,13 @@
-"""A robot's TOML file in pieces, for a page that changes its numbers: text, and slots for the numbers.
+"""A robot's TOML file as a template for a page that changes its numbers: text, and slots for the numbers.
 
-Pieces are plain data: a text; ``{"slot": name}``, in whose place a number is written; or ``{"when": [part, …], "same": text,
-"changed": pieces}``, of which the text is taken unless one of these parts of the robot has changed. With i the joint's place in
-the tree, counted from 0, the parts are ``link_i``, ``place_i`` (the joint on the link before), ``frame_i`` (the link's frame),
-``rotor_i``, ``friction_i``, ``tip`` and ``gravity``. Unchanged, the text is that of :func:`write_toml`.
+Pieces are plain data: a text; ``{"slot": name}``, which is replaced by a number; or ``{"when": [part, …], "same": text,
+"changed": pieces}``, which stands for the text unless one of these parts of the robot has changed. With i the index of
+the joint in the tree, counted from 0, the parts are ``link_i``, ``place_i`` (the joint on the previous link),
+``frame_i`` (the link frame), ``rotor_i``, ``friction_i``, ``tip`` and ``gravity``. Unchanged, the text is that of
+:func:`write_toml`.
 
-A changed joint has the friction of its motor at its own side, since a gear ratio may have changed, and a rotor that says where it
-sits; motors and gears of a catalogue are left out where their rotor is another.
+A changed joint has the friction of its motor on the joint side, because the gear ratio may have changed, and an
+explicit rotor position; catalogue motors and gears are dropped if the rotor no longer matches them.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def _vector(letter: str, i: int | None = None) -> tuple[float, ...]:
 
 
 def _cut(lines: list[str]) -> list[Piece]:
-    """Lines as texts and slots, each line with its end."""
+    """Lines as texts and slots, each line with its line break."""
     pieces = "".join(f"{line}\n" for line in lines).split("\0")
     return [{"slot": piece} if k % 2 else piece for k, piece in enumerate(pieces) if piece]
 
@@ -60,7 +61,7 @@ def _either(when: list[str], same: Iterator[str], changed: Iterator[str]) -> Pie
 
 
 def _whole(robot: Robot, bodies: tuple[Body, ...]) -> Iterator[Piece]:
-    """A file with frames, in the order in which the writer has it."""
+    """A file with frames, in the order used by the writer."""
     number = {joint.name: i for i, joint in enumerate(robot.tree_joints)}
     moved = {joint.child: number[joint.name] for joint in robot.tree_joints}
     at = places(robot)
@@ -97,7 +98,7 @@ def _whole(robot: Robot, bodies: tuple[Body, ...]) -> Iterator[Piece]:
 
 
 def _link(link: Link, i: int) -> writer.Fields:
-    """A link with slots for its mass, its centre of mass and its tensor about that."""
+    """A link with slots for its mass, its centre of mass and its tensor about the centre of mass."""
     inertia = {"mass": _Slot(f"m_{i}"), "com": _vector("c", i), "inertia": {x: _Slot(f"I{x}_{i}") for x in TENSOR}}
     rest = {key: value for key, value in writer.link_fields(link).items() if key not in (*inertia, "massless", "name")}
     return {"name": link.name, **inertia, **rest}
@@ -127,7 +128,7 @@ def _joint(joint: Joint, i: int, body: Body, rotor_position: tuple[float, ...]) 
 
 
 def _rotor(joint: Joint, i: int, body: Body, position: tuple[float, ...]) -> Iterator[str]:
-    """The rotor with its friction at the joint's side, at the place where it sits; without the motor and gear that it is from."""
+    """The rotor with joint-side friction and explicit position, without the motor and gear that it was derived from."""
     if joint.rotor is None:
         return
     fields = writer.rotor_fields(joint.rotor, Rotor())

@@ -1,4 +1,4 @@
-"""Robots from TOML files, in the format that docs/robot-files.md describes."""
+"""Robots from TOML files, in the format described in docs/robot-files.md."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from dalembert.algebra.vectors import Vec
 from dalembert.errors import RobotError
 from dalembert.robot.bodies import SHAPE_KEYS, read_body, read_shape
 from dalembert.robot.bounds import COUPLINGS, LINKS, LOOPS, NAME, TOML_BYTES, at_most
@@ -32,6 +33,7 @@ from dalembert.robot.placement import Placement
 from dalembert.robot.safe_toml import parse_tables, read_text
 from dalembert.robot.shapes import Shape
 from dalembert.robot.tables import REQUIRED, Table, shown, told_at
+from dalembert.robot.virtual import VIRTUAL, virtual_joints, virtual_note
 
 FILE_KEYS = (
     *("name", "source", "notes", "left_out", "gravity", "omitted", "convention", "base", "tip", "payload"),
@@ -47,12 +49,12 @@ JOINT_KEYS = (
 
 
 def read_toml(path: str | os.PathLike[str]) -> Robot:
-    """The robot that a TOML file describes."""
+    """The robot described by a TOML file."""
     return parse_toml(read_text(path, TOML_BYTES, "robot file"), os.fspath(path))
 
 
 def parse_toml(text: str, where: str = "robot.toml") -> Robot:
-    """The robot that a TOML text describes; ``where`` opens every sentence about it."""
+    """The robot described by a TOML text; ``where`` begins every error message."""
     data = parse_tables(text, where)
     convention = data.get("convention", REQUIRED)
     options = (*CONVENTIONS, "frames")
@@ -62,13 +64,13 @@ def parse_toml(text: str, where: str = "robot.toml") -> Robot:
     table = Table(data, where, (*FILE_KEYS, "link") if frames else FILE_KEYS)
     table.choice("convention", options)
     robot = _coupled(table, _frames(table) if frames else _dh(table, str(convention)))
-    if frames and "tip" not in table:  # what couplings move is no tip
+    if frames and "tip" not in table:  # links moved by couplings are not candidates for the tip
         robot = robot.replace(tip=None).with_tip_said()
     return with_unused_said(robot)
 
 
 def _coupled(table: Table, robot: Robot) -> Robot:
-    """The robot with the closed chains that [[loop]] tables name, and the joints that follow by [[coupling]] tables."""
+    """The robot with the closed chains of its [[loop]] tables and the coupled joints of its [[coupling]] tables."""
     loops = [_loop(loop) for loop in _each(table, "loop", LOOP_KEYS)]
     couplings = [_coupling(coupling, robot) for coupling in _each(table, "coupling", COUPLING_KEYS)]
     if not loops and not couplings:
@@ -83,7 +85,7 @@ def _coupling(table: Table, robot: Robot) -> Coupling:
     given = table.get("limits", [])
     if not isinstance(given, list):
         raise table.wrong(
-            "limits", given, "a list of tables, one for each motor, like [{ velocity = 3.0 }, { velocity = 5.0 }]"
+            "limits", given, "a list of tables, one per motor, such as [{ velocity = 3.0 }, { velocity = 5.0 }]"
         )
     limits = [
         read_limits(Table({"limits": part}, f"{table.where}, motor {k + 1}", ("limits",)), turns=joint not in slides)
@@ -103,7 +105,7 @@ def _loop(table: Table) -> Loop:
     kind: Any = table.choice("kind", LOOP_KINDS, "revolute")
     branch = table.get("branch", {})
     if not isinstance(branch, dict):
-        raise table.wrong("branch", branch, "a table of joints and their positions, like { joint2 = 1.0 }")
+        raise table.wrong("branch", branch, "a table of joint positions, such as { joint2 = 1.0 }")
     positions = Table(branch, f"{table.where}, branch", tuple(branch))
     fields = (
         table.name("name"),
@@ -121,7 +123,7 @@ def _loop(table: Table) -> Loop:
 
 
 def _common(table: Table) -> dict[str, Any]:
-    """The robot's fields that are written the same way in every convention."""
+    """The fields of the robot that are written the same way in every convention."""
     payload = table.table("payload", (*INERTIA_KEYS, "shapes"))
     return {
         "name": table.name("name", Path(table.where).stem or "arm"),
@@ -142,12 +144,12 @@ def _omitted(table: Table) -> tuple[str, ...]:
 
 def _payload(table: Table, folder: Path) -> Inertia:
     if "shapes" not in table:
-        table.number("mass")  # a payload without a mass is a slip
+        table.number("mass")  # a payload without a mass is a mistake
     return read_body(table, folder)[0]
 
 
 def _tip(table: Table, last: str | None) -> Frame | None:
-    """[tip]: a frame on a link; on ``last`` unless it says which."""
+    """[tip]: a frame on a link, by default on ``last``."""
     tip = table.table("tip", ("name", "link", *PLACEMENT_KEYS))
     if tip is None:
         return None
@@ -156,13 +158,13 @@ def _tip(table: Table, last: str | None) -> Frame | None:
 
 
 def _each(table: Table, key: str, allowed: Sequence[str]) -> Iterator[Table]:
-    """The [[key]] tables of the file, one after the other."""
+    """The [[key]] tables of the file, one by one."""
     for data, where in _tables(table, key):
         yield Table(data, where, allowed)
 
 
 def _tables(table: Table, key: str) -> list[tuple[Any, str]]:
-    """What stands in the [[key]] tables of the file, and how a sentence names each: by its own name where it has one."""
+    """The contents of the [[key]] tables of the file, each with its name in messages: its own name if it has one."""
     value = table.get(key, [])
     if not isinstance(value, list):
         raise RobotError(f"{table.where}: '{key}' is {shown(value)}; write each {key} as a [[{key}]] table")
@@ -173,11 +175,11 @@ def _tables(table: Table, key: str) -> list[tuple[Any, str]]:
 
 
 def _dh(table: Table, convention: str) -> Robot:
-    """A serial arm by DH rows."""
+    """A serial arm described by DH rows."""
     base = table.table("base", ("link", *PLACEMENT_KEYS))
     rows = [read_row(data, where, Path(table.where).parent) for data, where in _tables(table, "joint")]
     if not rows:
-        raise RobotError(f"{table.where}: it has no [[joint]] tables; an arm needs at least one joint")
+        raise RobotError(f"{table.where}: there are no [[joint]] tables; an arm needs at least one joint")
     common = _common(table)
     common["base"] = read_placement(base) if base else Placement()
     base_link = base.name("link", "base") if base else "base"
@@ -187,7 +189,7 @@ def _dh(table: Table, convention: str) -> Robot:
 
 
 def _frames(table: Table) -> Robot:
-    """Any tree of links, by the placement of each joint on its parent link."""
+    """Any tree of links, described by the placement of each joint on its parent link."""
     base, common = read_placement_at(table, "base"), _common(table)
     links, notes = [], []
     for link in _each(table, "link", LINK_KEYS):
@@ -204,6 +206,12 @@ def _frames(table: Table) -> Robot:
     joints: list[Joint] = []
     couplings: list[Coupling] = []
     for joint in _each(table, "joint", JOINT_KEYS):
+        if str(joint.get("type")) in VIRTUAL:
+            between_links, several = _virtual_joint(joint)
+            links += between_links
+            joints += several
+            common["notes"] += (virtual_note(joint.name("name"), joint.name("type")),)
+            continue
         joints.append(_joint(joint))
         if joint.get("type") == HELICAL:
             pitch = joint.number("pitch")
@@ -213,27 +221,47 @@ def _frames(table: Table) -> Robot:
             couplings.append(coupling)
         elif "pitch" in joint:
             raise RobotError(
-                f"{joint.where}: 'pitch' is for joints of type \"helical\", and this one is {joint.get('type')!r}"
+                f"{joint.where}: 'pitch' applies only to joints of type \"helical\", and this one is {joint.get('type')!r}"
             )
     if not links:
-        raise RobotError(f"{table.where}: it has no [[link]] tables; convention 'frames' needs one for each link")
+        raise RobotError(f"{table.where}: there are no [[link]] tables; convention 'frames' needs one per link")
     tip = _tip(table, None)
     with told_at(table.where):
         return Robot(links=tuple(links), joints=tuple(joints), tip=tip, base=base, couplings=tuple(couplings), **common)
 
 
 def _shapes(link: Table, key: str) -> tuple[Shape, ...]:
-    """The shapes of a link: tables with the key of their kind, like { box = [0.1, 0.2, 0.3], xyz = [0.0, 0.0, 0.1] }."""
+    """The shapes of a link: tables keyed by their kind, such as { box = [0.1, 0.2, 0.3], xyz = [0.0, 0.0, 0.1] }."""
     value = link.get(key, [])
     if not isinstance(value, list):
-        raise link.wrong(key, value, "a list of tables, like [{ mesh = 'meshes/link1.stl' }, { sphere = [0.1] }]")
+        raise link.wrong(key, value, "a list of tables, such as [{ mesh = 'meshes/link1.stl' }, { sphere = [0.1] }]")
     tables = (Table(data, f"{link.where}, {key} {k}", SHAPE_KEYS) for k, data in enumerate(value, 1))
     return tuple(map(read_shape, tables))
 
 
+def _virtual_joint(table: Table) -> tuple[tuple[Link, ...], tuple[Joint, ...]]:
+    """The massless links and the joints of one variable that replace a joint of several variables."""
+    kind, name = table.name("type"), table.name("name")
+    accepted = ("name", "type", "parent", "child", "axis", "link_frame", *PLACEMENT_KEYS)
+    for key in JOINT_KEYS:
+        if key in table and key not in accepted:
+            raise RobotError(
+                f"{table.where}: joint '{name}' of type \"{kind}\" has several variables, so '{key}' is ambiguous; write it "
+                f"as separate joints {', '.join(step for step, _, _ in VIRTUAL[kind])} with a '{key}' each"
+            )
+    axis = Vec(table.vector("axis", (0.0, 0.0, 1.0)))
+    with told_at(table.where):
+        if not axis.norm > 0.0:
+            raise RobotError(f"the axis of joint '{name}' is (0, 0, 0); it must have a direction")
+        return virtual_joints(
+            name, kind, table.name("parent"), table.name("child"), read_placement(table),
+            axis=(1.0 / axis.norm) * axis, link_frame=read_placement_at(table, "link_frame"),
+        )  # fmt: skip
+
+
 def _joint(table: Table) -> Joint:
-    kind: Any = table.choice("type", (*JOINT_TYPES, HELICAL))
-    kind = "revolute" if kind == HELICAL else kind  # the turn of the screw; its slide follows
+    kind: Any = table.choice("type", (*JOINT_TYPES, HELICAL, *VIRTUAL))
+    kind = "revolute" if kind == HELICAL else kind  # the revolute part of the screw; its prismatic part follows it
     turns = kind in ("revolute", "continuous")
     values: dict[str, Any] = {
         "name": table.name("name"),

@@ -1,4 +1,4 @@
-"""Robots to TOML files, in the format that docs/robot-files.md describes; reading gives the same robot back."""
+"""Robots to TOML files, in the format described in docs/robot-files.md; reading them back gives the same robot."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from dalembert.robot.tables import parse_angle, shown
 from dalembert.robot.units import LONGEST, WIDEST
 from dalembert.robot.urdf_shapes import with_meshes_seen_from
 
-Fields = dict[str, Any]  # key: value, in the order of the file; what is None is not written
+Fields = dict[str, Any]  # key: value, in file order; None values are not written
 Lines = Iterator[str]
 
 
 def write_toml(robot: Robot) -> str:
-    """The robot as a TOML text: DH rows when they say it exactly, frames otherwise."""
+    """The robot as TOML text: DH rows if they are exact, frames otherwise."""
     convention, rows = (rows_of(robot) if _is_numeric(robot) else None) or ("frames", None)
     return "\n".join([*head_lines(robot, convention), *_body(robot, rows), ""])
 
 
 def save_toml(robot: Robot, path: str | os.PathLike[str]) -> None:
-    """Write the robot to ``path``; a reader never meets a half-written file.
+    """Write the robot to ``path``; the file is replaced as a whole, so a reader never sees a half-written file.
 
-    Relative paths of meshes are written as they are seen from the new file's folder.
+    Relative mesh paths are rewritten relative to the folder of the new file.
     """
     text = write_toml(with_meshes_seen_from(robot, Path(path).parent))
     with whole_file(path, overwrite=True, error=RobotError) as file:
@@ -54,11 +54,11 @@ def _is_numeric(robot: Robot) -> bool:
     )
 
 
-# -- what is written ---------------------------------------------------------------------------------
+# -- contents ----------------------------------------------------------------------------------------
 
 
 def head_lines(robot: Robot, convention: str, gravity: tuple[float, ...] | None = None) -> Lines:
-    """The lines before the first table; with a gravity that is not the robot's, if one is given."""
+    """The lines before the first table; ``gravity``, if given, replaces the robot's."""
     yield from _lines({"name": robot.name, "source": robot.source or None})
     for key, sentences in (("notes", robot.notes), ("left_out", robot.left_out), ("kept", robot.kept)):
         if sentences:
@@ -91,8 +91,8 @@ def _body(robot: Robot, rows: tuple[Row, ...] | None) -> Lines:
     for coupling in robot.couplings:
         if coupling.formulas:
             raise RobotError(
-                f"robot '{robot.name}' has coordinates by formulas ({coupling.text}), which a file cannot hold; save the arm "
-                "that they were made for"
+                f"robot '{robot.name}' has coordinates defined by formulas ({coupling.text}), which a file cannot contain; save "
+                "the arm in its original coordinates"
             )
         yield from section("[[coupling]]", coupling_fields(coupling))
 
@@ -129,7 +129,7 @@ def _shape(shape: Shape) -> Fields:
 
 
 def _of_link(link: Link | Row) -> Fields:
-    """What is seldom said of a link."""
+    """The rarely used fields of a link."""
     return {"physical": None if link.physical else False, "weight": None if link.weight == 1.0 else link.weight}
 
 
@@ -148,9 +148,9 @@ def joint_parts(joint: Joint | Row) -> Lines:
 
 
 def drive_lines(joint: Joint | Row) -> Lines:
-    """The rotor of a joint, and the motor and gear that it is from."""
+    """The rotor of a joint, and the motor and gear from which it was derived."""
     if joint.rotor is not None:
-        # a rotor with nothing said is still a rotor: some of its table is written even when all is default
+        # an all-default rotor is still a rotor: part of its table is written even then
         always = {"inertia": joint.rotor.inertia, "gear": joint.rotor.gear, "reflected": joint.rotor.reflected}
         yield from section(
             "[joint.rotor]", {key: always.get(key, value) for key, value in rotor_fields(joint.rotor, Rotor()).items()}
@@ -161,7 +161,7 @@ def drive_lines(joint: Joint | Row) -> Lines:
 
 
 def _drive_part(part: DrivePart) -> Fields:
-    """The fields of a motor or gear that are not what a reader assumes; its name even when it has none to give."""
+    """The fields of a motor or gear that differ from their defaults, and the name even if it is empty."""
     default = type(part)()
     changed = {key: value for key, value in vars(part).items() if value != getattr(default, key)}
     changed = {key: float(value) if key == "phases" else value for key, value in changed.items()}
@@ -169,7 +169,7 @@ def _drive_part(part: DrivePart) -> Fields:
 
 
 def rotor_fields(part: Rotor, default: Rotor) -> Fields:
-    """The fields that are not what a reader assumes; one Coulomb level where both directions have the same."""
+    """The fields that differ from their defaults; one Coulomb level if it is the same in both directions."""
     out = {key: None if value == getattr(default, key) else value for key, value in vars(part).items()}
     forward, backward = part.coulomb
     return out | ({"coulomb": forward} if out["coulomb"] is not None and forward == backward else {})
@@ -198,7 +198,7 @@ def inertia_fields(body: Inertia) -> Fields:
     return {**mass, "com": body.com if body.com != ZERO else None, "inertia": tensor}
 
 
-# -- how it is written -------------------------------------------------------------------------------
+# -- syntax ------------------------------------------------------------------------------------------
 
 
 def section(header: str, values: Fields) -> Lines:
@@ -212,7 +212,7 @@ def _lines(values: Fields) -> Lines:
 
 
 def _written(value: object) -> str:
-    """A value as TOML has it; tuples are lists and dicts are inline tables."""
+    """A value in TOML syntax; tuples become lists and dicts inline tables."""
     if isinstance(value, str):
         return _text(value)
     if isinstance(value, bool):
@@ -222,31 +222,31 @@ def _written(value: object) -> str:
     if isinstance(value, dict):
         return f"{{ {', '.join(_lines(value))} }}"
     if not isinstance(value, float):
-        raise RobotError(f"a robot with symbols cannot be written to a file: {value!r} is not a number")
+        raise RobotError(f"a robot with symbolic values cannot be written to a file: {value!r} is not a number")
     if math.isnan(value):
-        raise RobotError("a robot with a value that is not a number (NaN) cannot be written to a file")
+        raise RobotError("a robot with a NaN value cannot be written to a file")
     return repr(value)
 
 
 def _angle(value: Any) -> Any:
-    """An angle; as a fraction of π in words where those words are exactly the same number."""
+    """An angle; written as a fraction of π if that is exactly the same number."""
     turn = Fraction(value / math.pi).limit_denominator(12) if isinstance(value, float) and math.isfinite(value) else 0
     if turn == 0 or abs(value) > WIDEST:
-        return value if turn == 0 else f"{value!r} rad"  # a reader questions so large a number without a unit
+        return value if turn == 0 else f"{value!r} rad"  # a reader refuses so large a number without a unit
     top = {1: "pi", -1: "-pi"}.get(turn.numerator, f"{turn.numerator} pi")
     words = top if turn.denominator == 1 else f"{top}/{turn.denominator}"
     return words if parse_angle(words) == value else value
 
 
 def _length(value: Any) -> Any:
-    """A length; with its unit where a reader would question the bare number."""
+    """A length; with its unit if a reader would refuse the bare number."""
     return f"{value!r} m" if isinstance(value, float) and math.isfinite(value) and abs(value) > LONGEST else value
 
 
 def _text(value: str) -> str:
     if any("\ud800" <= letter <= "\udfff" for letter in value):
         raise RobotError(
-            f"the text {shown(value)} has half of a surrogate pair, which no UTF-8 file can hold; change it"
+            f"the text {shown(value)} contains an unpaired surrogate, which UTF-8 cannot encode; change it"
         )
-    # JSON's escapes are TOML's, but TOML also wants DEL escaped
+    # the escapes of JSON are those of TOML, but TOML also requires DEL to be escaped
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

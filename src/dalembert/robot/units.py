@@ -1,4 +1,4 @@
-"""Units in which people write tables and logs, by what they measure, and the factors that bring them to SI."""
+"""Units used in tables and logs, by quantity, with their factors to SI."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ INERTIA = {"kg m²": 1.0, "kg cm²": 1e-4, "kg mm²": 1e-6, "g cm²": 1e-7, "g m
 DAMPING = {"N s/m": 1.0}
 TURNING_DAMPING = {"N m s/rad": 1.0, "N m s": 1.0, "N m/(rad/s)": 1.0, "N m s/deg": 1 / DEGREE, "N m/rpm": 30 / math.pi}
 
-# beyond these a number without a unit is questioned, because it is nearly always one in degrees or millimetres
+# larger numbers without a unit are refused, because they are nearly always in degrees or millimetres
 LONGEST = 20.0  # m, between two joints or along a link
-WIDEST = 1.01 * 2 * math.pi  # rad; some arms have limits a little beyond a whole turn
+WIDEST = 1.01 * 2 * math.pi  # rad; some arms have limits slightly beyond a full turn
 
 _LENGTH_IN_WORDS = re.compile(r"\s*+([+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?)\s*+(mm|cm|m)\s*+")
 
 
 def parse_length(text: str) -> float | None:
-    """A length in metres from words like "40 mm", "-3.5 cm", "0.5 m"; None if it is not one.
+    """A length in metres from a string such as "40 mm", "-3.5 cm", "0.5 m"; None if it is not one.
 
     >>> parse_length("40 mm"), parse_length("0.5 m"), parse_length("0.5")
     (0.04, 0.5, None)
@@ -37,7 +37,7 @@ def parse_length(text: str) -> float | None:
 
 
 def plain(unit: str) -> str:
-    """A unit without what people write differently: N·m, Nm, N*m, deg/sec, degrees, rad/s^2.
+    """A unit in normalised spelling: N·m, Nm, N*m, deg/sec, degrees, rad/s^2 have many variants.
 
     >>> plain("N·m"), plain("degrees/sec^2"), plain("rad/s/s")
     ('nm', 'deg/s2', 'rad/s2')
@@ -50,7 +50,7 @@ def plain(unit: str) -> str:
 
 
 def unit_among(known: dict[str, float], unit: str) -> str | None:
-    """The unit of ``known`` that ``unit`` is another spelling of, or None.
+    """The unit in ``known`` of which ``unit`` is a spelling, or None.
 
     >>> unit_among(INERTIA, "kg·cm^2"), unit_among(LENGTH, "deg")
     ('kg cm²', None)

@@ -1,11 +1,11 @@
-"""URDF in: links, joints, inertias, friction and limits, as the file says them.
+"""URDF reader: links, joints, inertias, friction and limits, as stated in the file.
 
-Fixed joints stay fixed joints here; ``mechanism`` merges them exactly. Shapes carry no dynamics, and meshes are not
-opened. What is not used is said in ``Robot.notes``, or where torques depend on it (Gazebo's springs) in
-``Robot.left_out``. ``<mimic>`` is a coupling, and planar and floating joints are virtual joints
-(:mod:`dalembert.robot.virtual`). Elements that carry no dynamics are kept as text, so that the writer has them.
+Fixed joints stay fixed joints here; ``mechanism`` merges them exactly. Shapes do not affect the dynamics, and meshes
+are not opened. Unused elements are listed in ``Robot.notes``, or in ``Robot.left_out`` if torques depend on them
+(Gazebo's springs). ``<mimic>`` becomes a coupling, and planar and floating joints become virtual joints
+(:mod:`dalembert.robot.virtual`). Elements without dynamics are kept as text for the writer.
 
-Three extensions are understood: Drake's ``drake:acceleration`` limit, the rotors of :mod:`dalembert.robot.urdf_drives`,
+Three extensions are supported: Drake's ``drake:acceleration`` limit, the rotors of :mod:`dalembert.robot.urdf_drives`,
 and the ``<dalembert>`` elements of :mod:`dalembert.robot.urdf_writer`.
 """
 
@@ -48,14 +48,14 @@ from dalembert.robot.urdf_shapes import KNOWN_IN_SHAPE, Colour, colours, read_sh
 from dalembert.robot.virtual import virtual_joints, virtual_note
 from dalembert.terms import TERMS, Term
 
-# what each element may hold, or what attributes it may have; anything else is named in a note
+# the known children or attributes of each element; all others are named in a note
 KNOWN = {
     "robot": {"link", "joint", "transmission", "dalembert", "material", "gazebo"},
     "link": {"inertial", "dalembert", "visual", "collision", "material", "gazebo"},
     "inertial": {"origin", "mass", "inertia"},
     "joint": {
         *("origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "dalembert", "gazebo", "drake:mimic"),
-        *("safety_controller", "calibration", "drake:rotor_inertia", "drake:gear_ratio"),  # in notes of their own
+        *("safety_controller", "calibration", "drake:rotor_inertia", "drake:gear_ratio"),  # have their own notes
     },
     "limit": {"lower", "upper", "velocity", "effort", "drake:acceleration"},
     "mimic": {"joint", "multiplier", "offset"},
@@ -64,7 +64,7 @@ KNOWN = {
     "visual": KNOWN_IN_SHAPE,
     "collision": KNOWN_IN_SHAPE,
 }
-# the children that a robot's fields hold; others are kept as text
+# the children represented by fields of the robot; others are kept as text
 READ = {
     "robot": {"link", "joint", "dalembert"},
     "link": {"inertial", "dalembert", "visual", "collision"},
@@ -77,7 +77,7 @@ READ = {
 VIRTUAL_TYPES = ("planar", "floating")  # each is read as virtual joints
 TYPES = (*JOINT_TYPES, *VIRTUAL_TYPES)
 
-# what a <dalembert> element may hold and say, by the element that it stands in; anything else is an error
+# the allowed children and attributes of a <dalembert> element, by parent element; anything else is an error
 OURS = {
     "robot": {"gravity", "tip", "tip_name"},
     "link": {"physical", "massless", "weight"},
@@ -87,9 +87,9 @@ OURS = {
     "gear": {entry.name for entry in fields(Gear)},
 }
 
-# elements that exert forces or close chains, which this reader does not know
+# elements that exert forces or close chains and are not supported by this reader
 FORCES = {"drake:linear_spring_damper", "drake:linear_bushing_rpy", "drake:ball_constraint", "loop_joint"}
-# what changes torques in Gazebo, and with what values it does not
+# Gazebo elements that affect torques, and the values for which they do not
 GAZEBO = {
     "springStiffness": ("0", "0.0"),
     "turnGravityOff": ("false", "0"),
@@ -98,14 +98,14 @@ GAZEBO = {
 
 
 def read_urdf(path_or_text: str | os.PathLike[str], tip: str | None = None) -> Robot:
-    """The robot of a URDF file, or of URDF text (anything that begins with ``<``)."""
+    """The robot described by a URDF file, or by URDF text (any string that begins with ``<``)."""
     if isinstance(path_or_text, str) and path_or_text.lstrip("\ufeff \t\r\n").startswith("<"):
         return parse_urdf(path_or_text, "URDF text", tip)
     return parse_urdf(read_bytes(path_or_text), os.fspath(path_or_text), tip)
 
 
 def parse_urdf(text: str | bytes, source: str = "URDF text", tip: str | None = None) -> Robot:
-    """The robot that URDF text describes; ``source`` names it in errors, ``tip`` is a link."""
+    """The robot described by URDF text; ``source`` names it in errors, ``tip`` is a link."""
     root = parse_xml(text.lstrip("\ufeff \t\r\n") if isinstance(text, str) else text, source)
     check_format(root, "robot", source)
     _refuse_macros(root, source)
@@ -145,17 +145,17 @@ def _refuse_macros(root: Element, source: str) -> None:
         macro = element.tag.startswith("xacro:")
         if macro or any("${" in value or "$(" in value for value in element.attrib.values()):
             raise RobotError(
-                f"{source}: <{element.tag}> is an unexpanded xacro macro; call the file .xacro, or run 'xacro {source} > robot.urdf' and load that"
+                f"{source}: <{element.tag}> is an unexpanded xacro macro; rename the file to .xacro, or run 'xacro {source} > robot.urdf' and load that"
             )
 
 
 class _Notes:
-    """What is ignored, gathered so that each kind is one sentence; and what is left out though torques depend on it."""
+    """Ignored elements, one sentence per kind, and unsupported elements that affect torques."""
 
     def __init__(self) -> None:
-        self.ignored: dict[str, dict[str, None]] = {}  # by kind, in the order of the file
+        self.ignored: dict[str, dict[str, None]] = {}  # by kind, in file order
         self.left_out: dict[str, dict[str, None]] = {}
-        self.virtual: list[str] = []  # sentences on planar and floating joints
+        self.virtual: list[str] = []  # notes on planar and floating joints
 
     def add(self, kind: str, which: str, torques: bool = False) -> None:
         (self.left_out if torques else self.ignored).setdefault(kind, {})[which] = None
@@ -166,7 +166,7 @@ class _Notes:
 
 
 class _UrdfElement:
-    """An element of the file, or the lack of one: what its attributes say; ``where`` opens every sentence about it."""
+    """An element of the file, which may be absent, with typed attributes; ``where`` begins every error message."""
 
     def __init__(self, element: Element | None, where: str, notes: _Notes) -> None:
         self.given, self.where, self.notes = element is not None, where, notes
@@ -175,7 +175,7 @@ class _UrdfElement:
 
     @property
     def name(self) -> str:
-        """The link or joint that it is part of, as a note names it."""
+        """The link or joint to which it belongs, as named in notes."""
         return self.where.rpartition(": ")[2]
 
     def each(self, tag: str) -> Iterator[_UrdfElement]:
@@ -185,26 +185,26 @@ class _UrdfElement:
             yield _UrdfElement(child, f"{self.where}: {tag} '{name}'", self.notes)
 
     def only(self, tag: str) -> _UrdfElement:
-        """The child element; of several the first, as every URDF reader does, and a note."""
+        """The child element; if there are several, the first, as in every URDF reader, with a note."""
         children = self.element.findall(tag)
         if len(children) > 1:
             self.notes.add("only the first of several is used", f"<{tag}> in {self.name}")
         return _UrdfElement(children[0] if children else None, self.where, self.notes)
 
     def kept(self) -> tuple[str, ...]:
-        """Its children that no field holds, as text."""
+        """The children that no field represents, as text."""
         return tuple(kept_text(child) for child in self.element if child.tag not in READ[self.tag])
 
     def ours(self) -> _UrdfElement:
-        """Its <dalembert> element."""
+        """The <dalembert> child element."""
         return self.only("dalembert").with_known(OURS[self.tag])
 
     def with_known(self, known: set[str]) -> _UrdfElement:
-        """The same, if it says nothing else: an extension of our own has no other readers."""
+        """The element itself, after checking that it has no unknown contents: only we define this extension."""
         for name in (*self.element.attrib, *(child.tag for child in self.element)):
             if name not in known:
                 raise RobotError(
-                    f"{self.where}: <{self.tag}> has '{name}'; it may have {', '.join(sorted(known))}"
+                    f"{self.where}: <{self.tag}> has '{name}'; allowed are {', '.join(sorted(known))}"
                     f"{nearest(name, sorted(known))}"
                 )
         return self
@@ -217,31 +217,31 @@ class _UrdfElement:
         return text == "true"
 
     def note_unknown(self, names: Iterable[str], place: str) -> None:
-        """Elements or attributes that this reader has no use for."""
+        """Note elements or attributes that this reader does not use."""
         for name in names:
             if name not in KNOWN.get(self.tag, ()):
                 torques = self.tag == "dynamics" or name in FORCES
-                kind = "not known to this reader" if torques else "ignored, not known to this reader"
+                kind = "unknown to this reader" if torques else "ignored because unknown to this reader"
                 self.notes.add(kind, f"{name} {place}".strip(), torques)
 
     def required(self, name: str) -> str:
-        """An attribute that must be there."""
+        """A required attribute."""
         value = self.get(name)
         if not value:
             raise RobotError(f"{self.where}: <{self.tag}> has no '{name}'")
         if len(value) > NAME:
             raise RobotError(
-                f"{self.where}: '{name}' of <{self.tag}> is {shown(value)}; it must have at most {NAME} letters"
+                f"{self.where}: '{name}' of <{self.tag}> is {shown(value)}; it must have at most {NAME} characters"
             )
         return value
 
     def number(self, name: str, default: float | None = None, finite: bool = True) -> Any:
-        """The number of an attribute; ``default`` where the attribute is absent."""
+        """The number in an attribute; ``default`` if the attribute is absent."""
         text = self.get(name)
         return default if text is None else self._float(name, text, finite)
 
     def numbers(self, name: str, count: int, default: Any = None) -> Any:
-        """Several numbers of one attribute."""
+        """Several numbers in one attribute."""
         text = self.get(name)
         if text is None:
             return default
@@ -255,7 +255,7 @@ class _UrdfElement:
     def _float(self, name: str, text: str, finite: bool = True) -> float:
         what = f"{self.where}: '{name}' of <{self.tag}> is {shown(text)}"
         try:
-            value = float(text.replace("_", "?"))  # Python reads 1_0 as 10; nobody else does
+            value = float(text.replace("_", "?"))  # Python reads 1_0 as 10, other URDF readers do not
         except ValueError:
             raise RobotError(f"{what}, which is not a number") from None
         if finite and not math.isfinite(value):
@@ -263,7 +263,7 @@ class _UrdfElement:
         return value
 
     def origin(self) -> Placement:
-        """Where its <origin> says that it stands."""
+        """The placement given by <origin>."""
         origin = self.only("origin")
         xyz = origin.numbers("xyz", 3, ZERO)
         roll, pitch, yaw = origin.numbers("rpy", 3, ZERO)
@@ -282,7 +282,7 @@ def _link(link: _UrdfElement, defined: Mapping[str, Colour]) -> Link:
         shape = read_shape(element, defined)
         if shape is None:
             kept.append(kept_text(element))
-            link.notes.add("shapes of a kind that is not known here are only kept as text", link.name)
+            link.notes.add("shapes of an unknown kind are only kept as text", link.name)
         else:
             shapes[element.tag].append(shape)
     drawn: dict[str, Any] = {"visuals": tuple(shapes["visual"]), "collisions": tuple(shapes["collision"])}
@@ -291,23 +291,21 @@ def _link(link: _UrdfElement, defined: Mapping[str, Colour]) -> Link:
 
 
 def _textures(root: Element) -> list[str]:
-    """The materials with a texture that shapes define: a name is known in the whole file, so that they can stand apart."""
+    """Textured materials defined within shapes: their names are global, so they can be written separately."""
     at_top = {material.get("name") for material in root.findall("material")}
     inside = {x.get("name"): x for x in root.iter("material") if x.find("texture") is not None and x.get("name")}
     return [kept_text(material) for name, material in inside.items() if name not in at_top]
 
 
 def _inertia(inertial: _UrdfElement) -> Inertia:
-    """The link's inertia in the link's axes: the inertial frame is turned, not dropped."""
+    """The inertia in the axes of the link; the orientation of the inertial frame is taken into account."""
     if not inertial.given:
         return Inertia()
     inertial.note_unknown((child.tag for child in inertial.element), "in an inertial")
     mass, tensor = inertial.only("mass"), inertial.only("inertia")
     for part, tag in ((mass, "mass"), (tensor, "inertia")):
         if not part.given:
-            raise RobotError(
-                f"{inertial.where}: <inertial> has no <{tag}>; leave <inertial> out for a frame without mass"
-            )
+            raise RobotError(f"{inertial.where}: <inertial> has no <{tag}>; remove <inertial> for a frame without mass")
     m = mass.number("value")
     xx, yy, zz = (tensor.number(key) for key in ("ixx", "iyy", "izz"))
     for value, what in ((m, "'value' in <mass>"), (xx, "'ixx'"), (yy, "'iyy'"), (zz, "'izz'")):
@@ -320,16 +318,16 @@ def _inertia(inertial: _UrdfElement) -> Inertia:
 def _joint(joint: _UrdfElement, drive: UrdfDrive) -> Joint:
     name, kind, where = joint.required("name"), joint.required("type"), joint.where
     if kind not in JOINT_TYPES:
-        raise RobotError(f"{where} has type '{kind}', which is not supported; supported are {', '.join(TYPES)}")
+        raise RobotError(f"{where} has type '{kind}', which is not supported; supported types are {', '.join(TYPES)}")
     joint.note_unknown((child.tag for child in joint.element), "in a joint")
     for tag in ("safety_controller", "calibration"):
         if joint.element.find(tag) is not None:
-            joint.notes.add(f"<{tag}> is ignored, it is no part of the dynamics", f"joint '{name}'")
+            joint.notes.add(f"<{tag}> is ignored because it does not affect the dynamics", f"joint '{name}'")
     parent, child = _end(joint, "parent"), _end(joint, "child")
     placement = joint.origin()
     ours, dynamics = joint.ours(), joint.only("dynamics")
     kept, drive = (*joint.kept(), *_unread(joint)), drive.or_else(drive_of(joint.element, where))
-    if kind == "fixed":  # some exporters give fixed joints an axis of 0 0 0; nothing turns there
+    if kind == "fixed":  # some exporters give fixed joints the axis 0 0 0, which is not used
         with told_at(where):
             given = {
                 "friction": _friction(dynamics, ours) != Friction(),
@@ -352,7 +350,7 @@ def _joint(joint: _UrdfElement, drive: UrdfDrive) -> Joint:
 
 
 def _unread(joint: _UrdfElement) -> Iterator[str]:
-    """What <limit> and <dynamics> say that no field holds, as elements with these attributes alone."""
+    """The attributes of <limit> and <dynamics> that no field represents, as elements with only these attributes."""
     for tag in ("limit", "dynamics"):
         element = joint.only(tag)
         known = set() if joint.get("type") == "fixed" else KNOWN[tag]
@@ -364,7 +362,7 @@ def _unread(joint: _UrdfElement) -> Iterator[str]:
 
 
 def _virtual(joint: _UrdfElement) -> tuple[tuple[Link, ...], tuple[Joint, ...]]:
-    """The joints that stand for a planar or floating joint. A planar joint without <axis> moves in x and y, as in MoveIt."""
+    """The joints that replace a planar or floating joint; without <axis>, a planar joint moves in x and y (MoveIt)."""
     name, kind = joint.required("name"), joint.required("type")
     joint.note_unknown((child.tag for child in joint.element), "in a joint")
     joint.notes.virtual.append(virtual_note(name, kind))
@@ -378,7 +376,7 @@ def _virtual(joint: _UrdfElement) -> tuple[tuple[Link, ...], tuple[Joint, ...]]:
 
 
 def _mimics(whole: _UrdfElement) -> Iterator[Coupling]:
-    """The joints that follow others."""
+    """The couplings of mimic joints."""
     for joint in whole.each("joint"):
         name, plain = joint.required("name"), joint.only("mimic")
         mimic = plain if plain.given else joint.only("drake:mimic")
@@ -395,7 +393,7 @@ def _mimics(whole: _UrdfElement) -> Iterator[Coupling]:
 
 
 def _end(joint: _UrdfElement, tag: str) -> str:
-    """The link that a joint begins or ends at."""
+    """The parent or child link of a joint."""
     end = joint.only(tag)
     if not end.given:
         raise RobotError(f"{joint.where} has no <{tag}>")
@@ -412,10 +410,10 @@ def _friction(dynamics: _UrdfElement, ours: _UrdfElement) -> Friction:
 
 
 def _term(element: _UrdfElement) -> Term:
-    """A term of friction as our own writer's extension says it."""
+    """A friction term in the form of our own extension."""
     name = element.required("term")
     if name not in TERMS:
-        raise RobotError(f"{element.where}: <friction> has term '{name}'; known are {', '.join(TERMS)}")
+        raise RobotError(f"{element.where}: <friction> has term '{name}'; it must be one of {', '.join(TERMS)}")
     known = [entry.name for entry in TERMS[name].numbers()]
     numbers = {key: element.number(key) if key in known else value for key, value in element.element.attrib.items()}
     numbers.pop("term")
@@ -428,17 +426,19 @@ def _limits(limit: _UrdfElement, ours: _UrdfElement, kind: str) -> Limits:
     if kind == "continuous" and (values["lower"] is not None or values["upper"] is not None):
         values["lower"] = values["upper"] = None
         limit.notes.add("position limits of continuous joints are ignored", limit.name)
-    # the writer had to put a number where nothing is known
+    # the writer had to put a number in place of an unknown limit
     for key in ours.get("unlimited", "").split() if limit.given else ():
         if key not in values:
-            raise RobotError(f"{ours.where}: 'unlimited' of <dalembert> is '{key}'; known are {', '.join(values)}")
+            raise RobotError(
+                f"{ours.where}: 'unlimited' of <dalembert> is '{key}'; it must be one of {', '.join(values)}"
+            )
         values[key] = None
     acceleration = limit.number("drake:acceleration", finite=False)
     return Limits(**values, acceleration=ours.number("acceleration", acceleration))
 
 
 def _rotor(rotor: _UrdfElement, drive: UrdfDrive) -> Rotor | None:
-    """The rotor as our own writer's extension says it; else as transmissions and Drake's elements do."""
+    """The rotor in the form of our own extension; otherwise as given by transmissions and Drake's elements."""
     if not rotor.given:
         return drive.rotor
     scalars = {key: rotor.number(key, getattr(Rotor, key)) for key in ROTOR_NUMBERS}
@@ -449,7 +449,7 @@ def _rotor(rotor: _UrdfElement, drive: UrdfDrive) -> Rotor | None:
 
 
 def _drive_part(part: _UrdfElement, kind: type[DrivePart]) -> Any:
-    """A motor or gear as our own writer's extension says it."""
+    """A motor or gear in the form of our own extension."""
     if not part.given:
         return None
     values: dict[str, Any] = {entry.name: part.number(entry.name) for entry in kind.numbers()}
@@ -462,15 +462,15 @@ def _drive_part(part: _UrdfElement, kind: type[DrivePart]) -> Any:
 
 
 def _top_level(root: Element, whole: _UrdfElement) -> None:
-    """What stands beside links and joints."""
+    """Process the elements other than links and joints."""
     whole.note_unknown((child.tag for child in root), "")
-    for element in root.findall("drake:joint"):  # a joint with another name is a joint all the same
+    for element in root.findall("drake:joint"):  # a joint, too
         raise RobotError(
             f"{whole.where}: joint '{element.get('name')}' has type '{element.get('type')}', which is not supported; "
-            f"supported are {', '.join(TYPES)}"
+            f"supported types are {', '.join(TYPES)}"
         )
     for gazebo in root.findall("gazebo"):
         for tag, does_nothing in GAZEBO.items():
             text = (gazebo.findtext(tag) or "").strip().lower()
             if text not in ("", *does_nothing):
-                whole.notes.add("Gazebo's extension and no part of URDF", f"{tag} of '{gazebo.get('reference')}'", True)
+                whole.notes.add("a Gazebo extension outside URDF", f"{tag} of '{gazebo.get('reference')}'", True)

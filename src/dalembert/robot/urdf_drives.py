@@ -1,9 +1,10 @@
 """The drives of URDF joints: <transmission>, mechanicalReduction and Drake's rotors as :class:`Rotor`.
 
-Drake knows a rotor by ``drake:rotor_inertia`` and ``drake:gear_ratio`` in the <actuator> of a transmission, and has only
-k_r² I_m on the joint's diagonal term: ``Rotor(reflected=True)``. The same two elements are read in a joint. A gear ratio
-without an inertia, by ``drake:gear_ratio`` or ``mechanicalReduction``, is a rotor of no inertia: torque and speed on the
-motor's side follow from it. ``drake:gear_ratio`` beats ``mechanicalReduction``, which Drake does not use.
+Drake describes a rotor by ``drake:rotor_inertia`` and ``drake:gear_ratio`` in the <actuator> of a transmission and
+models only k_r² I_m on the joint's diagonal term: ``Rotor(reflected=True)``. The same two elements are read within a
+joint. A gear ratio without an inertia, from ``drake:gear_ratio`` or ``mechanicalReduction``, gives a rotor without
+inertia, which determines motor torque and speed. ``drake:gear_ratio`` takes precedence over ``mechanicalReduction``,
+which Drake ignores.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ from dalembert.robot.tables import shown
 
 INERTIA, RATIO, REDUCTION = "drake:rotor_inertia", "drake:gear_ratio", "mechanicalReduction"
 SIMPLE = ("", "SimpleTransmission")
-Note = Callable[[str, str, bool], None]  # kind, which, whether torques depend on it
+Note = Callable[[str, str, bool], None]  # (kind, which, whether torques depend on it)
 
 
 @dataclass(frozen=True)
 class UrdfDrive:
-    """What elements say of a motor; None where they say nothing.
+    """The motor data in XML elements; None if not given.
 
     inertia    of the rotor (kg m²)
-    ratio      of the gear, by Drake's element
-    reduction  of the gear, by ``mechanicalReduction``
+    ratio      of the gear, from Drake's element
+    reduction  of the gear, from ``mechanicalReduction``
     """
 
     inertia: float | None = None
@@ -42,26 +43,26 @@ class UrdfDrive:
 
     @property
     def rotor(self) -> Rotor | None:
-        """None where nothing is said, or only that the motor turns as its joint does."""
+        """The rotor; None if nothing is given, or only a gear ratio of 1."""
         if not self.inertia and self.gear == 1.0:
             return None
         return Rotor(self.inertia or 0.0, self.gear, reflected=True)
 
     def or_else(self, other: UrdfDrive) -> UrdfDrive:
-        """What it does not say, as another says it."""
+        """The same data, with missing values taken from ``other``."""
         pairs = zip(vars(self).values(), vars(other).values(), strict=True)
         return UrdfDrive(*(theirs if mine is None else mine for mine, theirs in pairs))
 
 
 def drive_of(element: Element, where: str) -> UrdfDrive:
-    """What an actuator or a joint holds of Drake's two elements."""
+    """The data in Drake's two elements within an actuator or a joint."""
     return UrdfDrive(_value(element, INERTIA, where), _value(element, RATIO, where))
 
 
 def read_drives(root: Element, source: str, note: Note) -> dict[str, UrdfDrive]:
-    """By joint: what the transmissions of a file say of its motor.
+    """{joint: motor data from the transmissions of a file}.
 
-    Two motors at one joint are one with the gear ratio of the first and the reflected inertia of both.
+    Two motors on one joint are combined into one with the gear ratio of the first and the reflected inertia of both.
     """
     drives: dict[str, UrdfDrive] = {}
     names = {joint.get("name", "") for joint in root.findall("joint")}
@@ -73,7 +74,7 @@ def read_drives(root: Element, source: str, note: Note) -> dict[str, UrdfDrive]:
             continue
         kind = (transmission.findtext("type") or transmission.get("type") or "").strip().rpartition("/")[2]
         if len(joints) != 1 or kind not in SIMPLE:
-            what = "drives several joints or is of a type that is not read, so no rotor is made of it"
+            what = "drives several joints or has an unsupported type, so no rotor is derived from it"
             note(what, f"{which} ({kind or 'no type'}, joints: {', '.join(joints) or 'none'})", bool(drive.inertia))
         elif joints[0] not in names:
             note("the joint of a transmission does not exist", f"{which} (joint '{joints[0]}')", False)
@@ -99,7 +100,7 @@ def _transmission(transmission: Element, source: str, note: Note) -> UrdfDrive:
         return drive
     gear = _number(text, f"{where}: <{REDUCTION}>")
     if gear == 0.0:
-        note(f"{REDUCTION} is 0 and not used", f"transmission '{transmission.get('name', '')}'", False)
+        note(f"{REDUCTION} is 0 and was ignored", f"transmission '{transmission.get('name', '')}'", False)
         return drive
     return replace(drive, reduction=gear)
 
@@ -129,7 +130,7 @@ def _number(text: str, what: str) -> float:
 
 
 def update_drives(transmissions: list[Element], rotors: Mapping[str, Rotor | None]) -> None:
-    """Let kept <transmission>s say what the joints' rotors now are, where they say something of them."""
+    """Update the motor data in kept <transmission> elements to the joints' current rotors."""
     root = Element("robot")
     root.extend(Element("joint", name=name) for name in rotors)
     root.extend(transmissions)
@@ -139,7 +140,7 @@ def update_drives(transmissions: list[Element], rotors: Mapping[str, Rotor | Non
         if (rotor.inertia, rotor.gear) == (read.inertia, read.gear):
             continue
         driving = [x for x in transmissions if [y.get("name") for y in x.findall("joint")] == [name]]
-        for k, transmission in enumerate(driving):  # of several motors the first has all of the inertia
+        for k, transmission in enumerate(driving):  # with several motors, the first has all of the inertia
             _update(transmission, rotor.inertia if k == 0 else 0.0, rotor.gear)
 
 

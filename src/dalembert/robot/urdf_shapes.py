@@ -1,4 +1,4 @@
-"""The shapes of URDF links: <visual> and <collision>, read and written. Mesh files are named, never opened."""
+"""Shapes of URDF links: reader and writer of <visual> and <collision>. Mesh files are referred to, never opened."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dalembert.robot.placement import Placement
 from dalembert.robot.shapes import Shape, ShapeKind
 
 Colour = tuple[float, float, float, float]
-# by element of <geometry>: the attributes that hold the numbers of a shape's size, in their order
+# {element of <geometry>: the attributes that hold the numbers of a shape's size, in order}
 ATTRIBUTES: dict[ShapeKind, tuple[str, ...]] = {
     "box": ("size",),
     "cylinder": ("radius", "length"),
@@ -24,12 +24,12 @@ ATTRIBUTES: dict[ShapeKind, tuple[str, ...]] = {
     "capsule": ("radius", "length"),
     "mesh": ("scale",),
 }
-PREFIXES = ("", "drake:")  # Drake's capsule has one
+PREFIXES = ("", "drake:")  # Drake's capsule has a prefix
 KNOWN_IN_SHAPE = {"origin", "geometry", "material"}
 
 
 def colours(root: Element) -> dict[str, Colour]:
-    """The colours of the materials that a file defines, by name; a shape may use what another has defined."""
+    """{material: colour} for the materials defined in a file; a shape may use a material that another has defined."""
     defined: dict[str, Colour] = {}
     for material in root.iter("material"):
         colour = _colour(material)
@@ -44,7 +44,7 @@ def _colour(material: Element) -> Colour | None:
 
 
 def read_shape(element: Element, defined: Mapping[str, Colour]) -> Shape | None:
-    """The shape of a <visual> or <collision>; None where it is of no kind that is known, or its numbers are none."""
+    """The shape of a <visual> or <collision>; None if its kind is unknown or its numbers are invalid."""
     geometry, material, origin = (element.find(tag) for tag in ("geometry", "material", "origin"))
     name = "" if material is None else material.get("name", "")
     colour = None if material is None else _colour(material) or defined.get(name)
@@ -78,7 +78,7 @@ def _place(origin: Element) -> Placement | None:
 
 
 def _numbers(element: Element, key: str, count: int) -> Any:
-    """The numbers of an attribute, or None where it has others."""
+    """The numbers in an attribute, or None if they are invalid or of another count."""
     try:
         values = tuple(float(part) for part in element.get(key, "").split())
     except ValueError:
@@ -86,11 +86,11 @@ def _numbers(element: Element, key: str, count: int) -> Any:
     return values if len(values) == count and all(map(math.isfinite, values)) else None
 
 
-# -- out ---------------------------------------------------------------------------------------------
+# -- writing -----------------------------------------------------------------------------------------
 
 
 def write_shape(parent: Element, tag: str, shape: Shape) -> None:
-    """Append the shape to a link as a ``tag``: <visual> or <collision>."""
+    """Append the shape to a link as the element ``tag``: <visual> or <collision>."""
     element = SubElement(parent, tag, {"name": shape.name} if shape.name else {})
     if shape.placement != Placement():
         xyz, rpy = shape.placement.translation, shape.placement.to_rpy()
@@ -115,9 +115,9 @@ def _text(values: tuple[float, ...]) -> str:
 
 
 def with_meshes_seen_from(robot: Robot, folder: Path) -> Robot:
-    """The robot with relative mesh paths that are valid from another folder, as far as the meshes are found.
+    """The robot with relative mesh paths rewritten for another folder, if the meshes exist.
 
-    Paths in a robot file are relative to it. Absolute paths and addresses (package://, model://) stay as they are.
+    Paths in a robot file are relative to it. Absolute paths and addresses (package://, model://) are not changed.
     """
     old = Path(robot.source).parent
     if not any(link.visuals or link.collisions for link in robot.links) or not os.path.isfile(robot.source):

@@ -1,8 +1,9 @@
-"""URDF out: the same arm for everyone else's tools, and for ours without loss.
+"""URDF writer: readable by other tools, and without loss by our own reader.
 
-URDF puts a link's frame at its joint, with the axis through the origin and no offset; robots in DH
-frames are re-expressed so first. Shapes and what else a URDF file had are written again. What URDF cannot say (rotors, gravity, weight that is carried, two-sided friction) is
-written in ``<dalembert>`` elements, which :mod:`dalembert.robot.urdf` reads and others pass over.
+URDF places a link's frame at its joint, with the axis through the origin and without an offset; robots in DH
+frames are converted first. Shapes and other contents of an original URDF file are written again. What URDF cannot
+express (rotors, gravity, weight compensation, two-sided friction) is written in ``<dalembert>`` elements, which
+:mod:`dalembert.robot.urdf` reads and other readers ignore.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ from dalembert.robot.urdf_drives import update_drives
 from dalembert.robot.urdf_shapes import with_meshes_seen_from, write_shape
 from dalembert.terms import Term
 
-# Other readers insist on a number where nothing is known; ours is told to forget it (``unlimited``).
+# Other readers require a number even if the limit is unknown; ours is told to ignore it (``unlimited``).
 UNLIMITED = 1e9
-# elements of joints that are kept in part: the attributes without which other readers refuse them
+# {kept element of a joint: attributes that other readers require}
 NEEDED = {"limit": {"effort", "velocity"}, "dynamics": set[str]()}
 NAMESPACES = {"drake": "http://drake.mit.edu", "xacro": "http://www.ros.org/wiki/xacro"}
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -42,12 +43,12 @@ def write_urdf(robot: Robot) -> str:
     if robot.loops:
         raise RobotError(
             f"robot '{robot.name}' has closed chains ({', '.join(loop.name for loop in robot.loops)}), which URDF cannot "
-            "hold; save it as .toml, or write the tree: arm.tree.save(…)"
+            "express; save it as .toml, or write the tree: arm.tree.save(…)"
         )
     if robot.omitted:
         raise RobotError(
-            f"robot '{robot.name}' is an approximate model without {', '.join(robot.omitted)}, which URDF cannot say; save it "
-            "as .toml, or write the whole model: arm.replace(omitted=()).save(…)"
+            f"robot '{robot.name}' is an approximate model without {', '.join(robot.omitted)}, which URDF cannot express; save "
+            "it as .toml, or write the full model: arm.replace(omitted=()).save(…)"
         )
     mimics = _mimics(robot)
     robot = in_urdf_frames(robot)
@@ -65,7 +66,7 @@ def write_urdf(robot: Robot) -> str:
 
 
 def _mimics(robot: Robot) -> dict[str, tuple[str, float, float]]:
-    """For every joint that follows: the joint that it follows, multiplier and offset."""
+    """{coupled joint: (joint that it follows, multiplier, offset)}."""
     out: dict[str, tuple[str, float, float]] = {}
     held = [joint.name for joint in robot.moving_joints]
     for coupling in robot.couplings:
@@ -73,19 +74,19 @@ def _mimics(robot: Robot) -> dict[str, tuple[str, float, float]]:
             parts = [(leader, factor) for leader, factor in zip(coupling.of, row, strict=True) if factor]
             if not coupling.linear or len(parts) > 1:
                 raise RobotError(
-                    f"robot '{robot.name}' has the coupling {coupling.text}, which URDF cannot hold: its <mimic> follows one joint "
+                    f"robot '{robot.name}' has the coupling {coupling.text}, which URDF cannot express: its <mimic> follows one joint "
                     "linearly; save it as .toml, or write the tree: arm.tree.save(…)"
                 )
-            # one that stands still follows any joint by 0
+            # a fixed joint follows any joint with the factor 0
             leader, factor = parts[0] if parts else ((*coupling.of, *held)[0], 0.0)
             out[name] = (leader, factor, offset)
     return out
 
 
 def save_urdf(robot: Robot, path: str | os.PathLike[str]) -> None:
-    """Write the file whole or not at all: a crash leaves the old one.
+    """Write the file as a whole: if writing fails, the old file remains.
 
-    Relative paths of meshes are written as they are seen from the new file's folder.
+    Relative mesh paths are rewritten relative to the folder of the new file.
     """
     text = write_urdf(with_meshes_seen_from(robot, Path(path).parent))
     with whole_file(path, overwrite=True, error=RobotError) as file:
@@ -93,8 +94,8 @@ def save_urdf(robot: Robot, path: str | os.PathLike[str]) -> None:
 
 
 def in_urdf_frames(robot: Robot) -> Robot:
-    """The same robot with every link's frame at its joint, and base, tip and payload as links."""
-    # where each link's old frame stands in its new one
+    """The same robot with every link frame at its joint, and with base, tip and payload as links."""
+    # the placement of each link's old frame in its new one
     stands = {robot.root: Placement()} | {joint.child: joint.link_frame for joint in robot.joints if joint.moves}
     joints = []
     for joint in robot.joints:
@@ -129,7 +130,7 @@ def in_urdf_frames(robot: Robot) -> Robot:
 
 
 def _link_on(link: Link, stands: Placement) -> Link:
-    """The link in its new frame, in which its old one stands so."""
+    """The link in its new frame; ``stands`` is the placement of the old frame in it."""
 
     def moved(shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
         return tuple(replace(shape, placement=stands @ shape.placement) for shape in shapes)
@@ -139,13 +140,13 @@ def _link_on(link: Link, stands: Placement) -> Link:
 
 
 def _rotor_on(joint: Joint, on_parent: Placement) -> Rotor | None:
-    """The joint's rotor in the parent's new frame."""
+    """The joint's rotor in the new frame of the parent."""
     rotor = joint.rotor
     if rotor is None or not joint.moves:
         return None
     position = rotor.position
     if position is None and joint.type == "prismatic" and joint.offset != 0:
-        position = joint.placement.translation  # the joint's origin slides by the offset, the rotor does not
+        position = joint.placement.translation  # the offset moves the joint's origin, but not the rotor
     return replace(
         rotor,
         position=None if position is None else on_parent.point(position),
@@ -154,7 +155,7 @@ def _rotor_on(joint: Joint, on_parent: Placement) -> Rotor | None:
 
 
 def _unused(name: str, taken: set[str]) -> str:
-    """The name, numbered if it is taken; taken from now on."""
+    """The name, with a number appended if it is taken; it is marked as taken."""
     free, k = name, 2
     while free in taken:
         free, k = f"{name}_{k}", k + 1
@@ -164,15 +165,15 @@ def _unused(name: str, taken: set[str]) -> str:
 
 def _text(name: str, what: str) -> str:
     if not name or NOT_XML.search(name):
-        raise RobotError(f"{what} is {name!r}, which XML cannot hold; give it a name in plain letters")
+        raise RobotError(f"{what} is {name!r}, which XML cannot represent; use plain letters")
     return name
 
 
 def _numbers(what: str, *values: Any) -> str:
-    """Numbers with all their digits."""
+    """The numbers with all digits."""
     for value in values:
         if not isinstance(value, float) or not math.isfinite(value):
-            raise RobotError(f"{what} is {value}; URDF holds finite numbers only")
+            raise RobotError(f"{what} is {value}; URDF allows only finite numbers")
     return " ".join(repr(value) for value in values)
 
 
@@ -184,7 +185,7 @@ def _write_origin(parent: Element, placement: Placement, what: str) -> None:
 
 
 def _write_robot(root: Element, robot: Robot) -> None:
-    """Gravity and tip, where they are not what a reader would assume."""
+    """Write gravity and tip if they differ from the defaults of a reader."""
     ours = {}
     if robot.gravity != STANDARD_GRAVITY:
         ours["gravity"] = _numbers("gravity", *robot.gravity)
@@ -196,7 +197,7 @@ def _write_robot(root: Element, robot: Robot) -> None:
 
 
 def _write_kept(root: Element, robot: Robot) -> None:
-    """What the file had beside links and joints, as far as it refers to what is still there."""
+    """Write the other elements of the original file whose links and joints still exist."""
     rotors = {joint.name: joint.rotor for joint in robot.joints}
     elements = kept_elements(robot.kept, {*rotors, *(link.name for link in robot.links)})
     update_drives([element for element in elements if element.tag == "transmission"], rotors)
@@ -217,7 +218,7 @@ def _write_link(root: Element, link: Link) -> None:
         for shape in shapes:
             _numbers(f"a {tag} of {what}", *shape.size, *shape.placement.translation, *(shape.colour or ()))
             write_shape(element, tag, shape)
-    element.extend(parse_xml(text, f"what is kept of {what}") for text in link.kept)
+    element.extend(parse_xml(text, f"a kept element of {what}") for text in link.kept)
     ours = ({} if link.physical else {"physical": "false"}) | ({"massless": "true"} if link.massless else {})
     if link.weight != 1.0:
         ours["weight"] = _numbers(f"the weight of {what}", link.weight)
@@ -227,14 +228,14 @@ def _write_link(root: Element, link: Link) -> None:
 
 def _write_joint(root: Element, joint: Joint, mimic: tuple[str, float, float] | None = None) -> None:
     what, limits, friction = f"joint '{joint.name}'", joint.limits, joint.friction
-    # A revolute joint without position limits is what URDF calls continuous
+    # URDF calls a revolute joint without position limits continuous
     boundless = joint.type == "revolute" and _unknown(limits.lower) and _unknown(limits.upper)
     kind = "continuous" if boundless else joint.type
     element = SubElement(root, "joint", name=_text(joint.name, "a joint's name"), type=kind)
     _write_origin(element, joint.placement, f"the placement of {what}")
     SubElement(element, "parent", link=joint.parent)
     SubElement(element, "child", link=joint.child)
-    kept = [parse_xml(text, f"what is kept of {what}") for text in joint.kept]
+    kept = [parse_xml(text, f"a kept element of {what}") for text in joint.kept]
     element.extend(part for part in kept if part.tag not in NEEDED)
     if not joint.moves:
         element.extend(part for part in kept if part.tag in NEEDED and set(part.keys()) >= NEEDED[part.tag])
@@ -250,7 +251,7 @@ def _write_joint(root: Element, joint: Joint, mimic: tuple[str, float, float] | 
     plain = Friction.of(term for term in friction if term.name in ("viscous", "coulomb") and term.physical)
     coulomb = plain.coulomb
     if plain.terms:
-        # the mean level for readers that know only one
+        # the mean level, for readers that support only one
         level = coulomb[0] if coulomb[0] == coulomb[1] else 0.5 * (coulomb[0] + coulomb[1])
         numbers = {"damping": plain.viscous, "friction": level}
         SubElement(element, "dynamics", {k: _numbers(f"the friction of {what}", v) for k, v in numbers.items()})
@@ -277,7 +278,7 @@ def _unknown(value: float | None) -> bool:
 
 
 def _write_limits(element: Element, joint: Joint, kind: str) -> dict[str, str]:
-    """The ``<limit>`` that other readers ask for; says which of its numbers mean nothing."""
+    """Write the ``<limit>`` required by other readers; returns the attribute that names its unknown numbers."""
     limits = joint.limits
     values = {"velocity": limits.velocity, "effort": limits.effort}
     if kind != "continuous":
@@ -299,7 +300,7 @@ def _write_term(parent: Element, term: Term, what: str) -> None:
 
 
 def _write_drive_part(parent: Element, part: DrivePart) -> None:
-    """A motor or gear: the fields that are not what a reader assumes."""
+    """Write the fields of a motor or gear that differ from their defaults."""
     default, attributes = type(part)(), {}
     for key, value in vars(part).items():
         if value != getattr(default, key):

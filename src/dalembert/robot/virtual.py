@@ -1,12 +1,15 @@
-"""Planar, floating and ball joints as one joint after another: virtual joints, with links without mass between them.
+"""Joints of several variables as chains of joints of one variable, with massless links between them.
 
-So every joint has one variable, and every quantity works unchanged: there are no quaternions in ``q``. The joint called
-``NAME`` becomes these, in this order (prismatic joints in m, revolute ones in rad):
+Every joint thus has one variable, and all quantities work unchanged: there are no quaternions in ``q``. The joint
+``NAME`` becomes the following joints, in this order (prismatic joints in m, revolute joints in rad):
 
-planar     NAME/x, NAME/y in the plane across the axis, NAME/yaw about it
-floating   NAME/x, NAME/y, NAME/z along the axes of the joint's frame, then NAME/yaw, NAME/pitch, NAME/roll:
+planar     NAME/x, NAME/y in the plane perpendicular to the axis, NAME/yaw about it
+floating   NAME/x, NAME/y, NAME/z along the axes of the joint frame, then NAME/yaw, NAME/pitch, NAME/roll:
            R = Rz(yaw) Ry(pitch) Rx(roll), singular at pitch = ±90°
-ball       NAME/yaw, NAME/pitch, NAME/roll, the same turns
+ball       NAME/yaw, NAME/pitch, NAME/roll, with the same rotation
+cylindrical  NAME/z along the axis, NAME/yaw about it
+
+A further kind is one row of ``VIRTUAL``: TOML files may then use it as the type of a joint.
 """
 
 from __future__ import annotations
@@ -33,9 +36,10 @@ VIRTUAL: dict[str, tuple[tuple[str, JointType, VecLike], ...]] = {
     "planar": (*_SLIDES[:2], _TURNS[0]),
     "floating": (*_SLIDES, *_TURNS),
     "ball": _TURNS,
+    "cylindrical": (_SLIDES[2], _TURNS[0]),
 }
 HERE = Placement()
-SINGULAR = "is singular at pitch = ±90°, where yaw and roll turn about one axis"
+SINGULAR = "is singular at pitch = ±90°, where the axes of yaw and roll coincide"
 
 
 def virtual_joints(
@@ -52,19 +56,19 @@ def virtual_joints(
     rotors: Sequence[Rotor | None] = (),
     at: Sequence[float] = (),
 ) -> tuple[tuple[Link, ...], tuple[Joint, ...]]:
-    """The links without mass and the joints that stand for a joint of the kind "planar", "floating" or "ball".
+    """The massless links and the joints of one variable that replace a joint of a kind of ``VIRTUAL``.
 
-    axis        of a planar joint, the normal of its plane in the joint's frame. Where that is z, x and y are the frame's
-    link_frame  the child's frame as seen from the last joint's
-    friction, limits, rotors   one for each of the joints, in their order, where there are any
-    at          what their variables are where the child stands at ``placement``; 0 unless given
+    axis        direction of the z-axis of the kind in the joint frame: the normal of the plane of a planar joint
+    link_frame  the child's frame in the frame of the last joint
+    friction, limits, rotors   one per joint, in order, if any
+    at          the joint variables at which the child is at ``placement``; 0 by default
 
     >>> links, joints = virtual_joints("cart", "planar", "world", "chassis")
     >>> [(joint.name, joint.type, joint.parent, joint.child) for joint in joints][1:]
     [('cart/y', 'prismatic', 'cart/x', 'cart/y'), ('cart/yaw', 'continuous', 'cart/y', 'chassis')]
     """
     steps = VIRTUAL[kind]
-    turned = Placement(_basis(axis)) if kind == "planar" else Placement()
+    turned = Placement(_basis(axis))
     names = [f"{name}/{word}" for word, _, _ in steps]
     links = tuple(Link(inner, massless=True) for inner in names[:-1])
     ends = [parent, *names[:-1], child]
@@ -91,24 +95,24 @@ def virtual_joints(
 
 
 def virtual_note(name: str, kind: str) -> str:
-    """What a reader says about a joint that it made virtual joints of."""
+    """The note of a reader on a joint that it replaced by virtual joints."""
     words = ", ".join(f"{name}/{word}" for word, _, _ in VIRTUAL[kind])
-    singular = "" if kind == "planar" else f"; it {SINGULAR}"
-    return f"the {kind} joint '{name}' is {words}{singular}"
+    singular = f"; it {SINGULAR}" if set(_TURNS) <= set(VIRTUAL[kind]) else ""
+    return f"the {kind} joint '{name}' is replaced by {words}{singular}"
 
 
 def parts_of(robot: Robot, name: str) -> list[str]:
-    """The virtual joints that stand for the joint ``name``; none where there is no such joint."""
+    """The virtual joints that replace the joint ``name``; empty if there is no such joint."""
     present = {joint.name for joint in robot.joints}
-    for kind in ("floating", "planar", "ball"):
-        names = [f"{name}/{word}" for word, _, _ in VIRTUAL[kind]]
+    for steps in sorted(VIRTUAL.values(), key=len, reverse=True):
+        names = [f"{name}/{word}" for word, _, _ in steps]
         if present.issuperset(names):
             return names
     return []
 
 
 def _basis(normal: VecLike) -> Mat:
-    """The smallest rotation that turns z to the normal: Rodrigues' formula."""
+    """The smallest rotation that takes z to the normal: Rodrigues' formula."""
     across, along = Z.cross(normal), Z.dot(normal)
     if along < -1.0 + 1e-12:  # half a turn about x
         return Mat.of(((1.0, 0.0, 0.0), (0.0, -1.0, 0.0), (0.0, 0.0, -1.0)))

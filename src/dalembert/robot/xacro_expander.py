@@ -1,10 +1,10 @@
-"""The ``xacro`` package, in the helper process: a macro file becomes URDF text.
+"""The ``xacro`` package in the helper process: expands a macro file to URDF text.
 
-xacro evaluates expressions of the file and opens the files that it includes. It keeps its state in its module, prints
-to stderr and may never end on a macro that calls itself: all of that stays in the helper, within its bounds. Packages,
-``$(find NAME)``, are looked for beside the file and its parent folders, and where ROS_PACKAGE_PATH and AMENT_PREFIX_PATH
-say; ROS itself need not be there. A parent folder whose name begins as the package's does is taken too, with a note:
-vendors rename them.
+xacro evaluates expressions in the file and opens included files. It keeps state in its module, prints to stderr, and
+may not terminate for a macro that calls itself: all of this is confined to the helper and its limits. Packages,
+``$(find NAME)``, are searched for next to the file and in its parent folders, and along ROS_PACKAGE_PATH and
+AMENT_PREFIX_PATH; ROS itself is not required. A parent folder whose name begins like that of the package is accepted
+too, with a note, because vendors rename packages.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from dalembert.files import read_bounded
 from dalembert.robot.bounds import XML_BYTES
 from dalembert.robot.safe_xml import parse_xml
 from dalembert.robot.tables import nearest, shown, some
+from dalembert.robot.xacro_expressions import UNSAFE, evaluate, evaluate_among
 
 PACKAGE = re.compile(r"[A-Za-z0-9][\w.\-]*")
 ARGUMENT = re.compile(r"\$\(arg\s+(\w+)\s*\)")
@@ -30,7 +31,7 @@ DEFAULT = re.compile(r"<xacro:arg\s[^>]*?name\s*=\s*[\"'](\w+)[\"']")
 
 
 def expanded(source: str, arguments: dict[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """URDF text and notes, and no arrays."""
+    """The URDF text and notes, and no arrays."""
     with extra("xacro", f"{source}: a .xacro file"):
         import xacro
         import xacro.substitution_args
@@ -40,24 +41,24 @@ def expanded(source: str, arguments: dict[str, str]) -> tuple[dict[str, Any], di
     except RobotError:
         raise
     except RecursionError:
-        raise RobotError(f"{source}: a macro calls itself without end; give it a condition that ends") from None
+        raise RobotError(f"{source}: a macro calls itself endlessly; give it a terminating condition") from None
     except ExpatError as problem:
         raise RobotError(f"{state.file}: this is not well-formed XML ({problem})") from None
     except (xacro.XacroException, xacro.substitution_args.SubstitutionException) as problem:
         raise state.sentence(problem) from None
-    except RuntimeError as problem:  # of elements that lack an attribute
+    except RuntimeError as problem:  # missing attributes
         raise RobotError(f"{state.file}: xacro cannot expand it: {' '.join(str(problem).split())}") from None
     state.check_used(arguments)
     root = document.documentElement
     if root.tagName == "robot" and not any(x.parentNode is root for x in root.getElementsByTagName("link")):
         names = sorted(set(re.findall(r"<xacro:macro\s[^>]*?name\s*=\s*[\"']([^\"']+)[\"']", state.text(source))))
-        macros = f"it defines only macros ({some(names)})" if names else "it has no links"
-        raise RobotError(f"{source}: {macros} and is no robot; load the .xacro file that includes it")
+        macros = f"the file defines only macros ({some(names)})" if names else "the file has no links"
+        raise RobotError(f"{source}: {macros} and is not a robot; load the .xacro file that includes it")
     return {"text": document.toxml(), "notes": list(state.notes)}, {}
 
 
 class _XacroRun:
-    """What of xacro is set for one file: how packages are found and files are opened; and what its errors mean."""
+    """Configuration of xacro for one file: how packages are found, files opened and errors explained."""
 
     def __init__(self, xacro: Any, source: str) -> None:
         self.xacro, self.source = xacro, source
@@ -66,9 +67,33 @@ class _XacroRun:
         substitution = xacro.substitution_args
         substitution._eval_find = self.find
         substitution._eval_dict["find"] = self.find
+        substitution._eval = self.evaluate_substitution
+        xacro.safe_eval = self.evaluate
+        xacro._global_symbols = xacro.create_global_symbols()  # a file before this one could have changed them
+        for name in UNSAFE:
+            dict.pop(xacro._global_symbols["python"], name)
         xacro.parse = self.parse
         xacro.all_includes = []
-        xacro.open = self.open  # load_yaml's: files are read within our bounds
+        xacro.open = self.open  # used by load_yaml: files are read within our limits
+
+    def evaluate(self, expression: str, names: dict[str, Any], _: Any = None) -> Any:
+        """The value of ``${…}``."""
+        try:
+            return evaluate(expression, names)
+        except RobotError as problem:
+            raise RobotError(f"{self.file}: {problem}") from None
+
+    def evaluate_substitution(self, expression: str, context: dict[str, Any]) -> str:
+        """The value of ``$(eval …)``: arguments, ``find`` and ``env``, and what computes."""
+        substitution = self.xacro.substitution_args
+        arguments = context.setdefault("arg", {})
+        functions = {name: value for name, value in substitution._eval_dict.items() if not name.startswith("_")}
+        functions["arg"] = lambda name: substitution.convert_value(substitution._eval_arg(name, args=arguments), "auto")
+        functions["dirname"] = lambda: substitution._eval_dirname(context["filename"])
+        try:
+            return str(evaluate_among(expression, substitution._DictWrapper(arguments, functions)))
+        except RobotError as problem:
+            raise RobotError(f"{self.file}: {problem}") from None
 
     @property
     def file(self) -> str:
@@ -77,7 +102,7 @@ class _XacroRun:
         return str(stack[-1] or self.source)
 
     def text(self, path: str) -> str:
-        """The text of a file, which is read once."""
+        """The text of a file, which is read only once."""
         if path not in self.opened:
             data = read_bounded(path, XML_BYTES, "robot file", RobotError)
             self.opened[path] = data.decode("utf-8", "replace")
@@ -88,7 +113,7 @@ class _XacroRun:
         return StringIO(self.text(str(path)))
 
     def parse(self, given: Any, filename: str | None = None) -> Any:
-        """A document; no document types and no entities in it, nor more elements than a robot file may have."""
+        """A document; document types, entities and excessive numbers of elements are refused."""
         if given is not None or filename is None:
             return xml.dom.minidom.parseString(given) if isinstance(given, (str, bytes)) else given
         path = os.path.join(self.xacro.root_dir, filename)
@@ -104,7 +129,7 @@ class _XacroRun:
         """The folder of a package."""
         if not PACKAGE.fullmatch(package):
             raise RobotError(
-                f"{self.file}: $(find {package}) names no package; a name has letters, digits, '_' and '-'"
+                f"{self.file}: $(find {package}) is not a valid package name; use letters, digits, '_' and '-'"
             )
         starts = [Path(os.path.abspath(file)).parent for file in dict.fromkeys((self.file, self.source))]
         for start in starts:
@@ -120,26 +145,26 @@ class _XacroRun:
                 return str(place)
         for folder in (folder for start in starts for folder in (start, *start.parents)):
             if folder.name and (folder.name.startswith(f"{package}_") or package.startswith(f"{folder.name}_")):
-                self.notes[f"the package '{package}' was taken from the folder '{folder.name}'"] = None
+                self.notes[f"the package '{package}' was read from the folder '{folder.name}'"] = None
                 return str(folder)
         raise RobotError(
-            f"{self.file}: the package of $(find {package}) is not in {starts[0]} or a folder above it; put the folder "
-            f"'{package}' there, or its place into ROS_PACKAGE_PATH"
+            f"{self.file}: the package of $(find {package}) is neither in {starts[0]} nor in a folder above it; put the folder "
+            f"'{package}' there, or add its location to ROS_PACKAGE_PATH"
         )
 
     def check_used(self, arguments: dict[str, str]) -> None:
-        """An argument that no file asks for is a mistake in its name."""
+        """Refuse arguments that no file uses: their names are probably misspelled."""
         text = "\n".join(self.opened.values())
         asked = dict.fromkeys((*DEFAULT.findall(text), *ARGUMENT.findall(text)))
         for name in arguments:
             if name not in asked and not re.search(rf"[\"']{re.escape(name)}[\"']", text):
                 raise RobotError(
-                    f"{self.source}: it asks for no argument '{name}'"
-                    f"{f'; it asks for {some(list(asked))}' if asked else ''}{nearest(name, list(asked))}"
+                    f"{self.source}: the file has no argument '{name}'"
+                    f"{f'; its arguments are {some(list(asked))}' if asked else ''}{nearest(name, list(asked))}"
                 )
 
     def sentence(self, problem: BaseException) -> RobotError:
-        """One sentence, which names the file and the cause."""
+        """The error as one sentence that names the file and the cause."""
         chain = [problem]
         while isinstance(following := getattr(chain[-1], "exc", None) or chain[-1].__cause__, BaseException):
             chain.append(following)
@@ -154,7 +179,7 @@ class _XacroRun:
         return RobotError(f"{self.file}: xacro cannot expand it: {text}")
 
     def _missing(self, name: str) -> RobotError:
-        """Arguments without a default, those of this file that are not given included."""
+        """The error for arguments that have neither a default nor a value, including others of this file."""
         used = {name, *ARGUMENT.findall(self.text(self.source))}
         given = {x for text in self.opened.values() for x in DEFAULT.findall(text)}
         given |= self.xacro.substitution_args_context.get("arg", {}).keys()
@@ -167,7 +192,7 @@ class _XacroRun:
 
 
 def _manifest(folder: Path) -> str:
-    """The package.xml of a folder; empty where there is none."""
+    """The package.xml of a folder; empty if there is none."""
     path = folder / "package.xml"
     if not path.is_file():
         return ""
@@ -175,7 +200,7 @@ def _manifest(folder: Path) -> str:
 
 
 def _places(package: str) -> list[Path]:
-    """Where ROS would look."""
+    """The folders searched by ROS."""
     folders = [Path(x) for x in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep) if x]
     shares = [Path(x) / "share" for x in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if x]
     return [folder / package for folder in (*folders, *shares)]

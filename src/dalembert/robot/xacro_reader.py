@@ -1,4 +1,4 @@
-"""Robots from ``.xacro`` files: the macros are expanded by the ``xacro`` package, and the URDF that results is read."""
+"""Robots from ``.xacro`` files: the ``xacro`` package expands the macros, and the resulting URDF is read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dalembert.robot.urdf import parse_urdf
 def read_xacro(
     path: str | os.PathLike[str], tip: str | None = None, arguments: Mapping[str, Any] | None = None
 ) -> Robot:
-    """The robot of a .xacro file; ``arguments`` are those that the file asks for by ``$(arg NAME)``.
+    """The robot described by a .xacro file; ``arguments`` are those that the file uses as ``$(arg NAME)``.
 
     >>> read_xacro("ur.urdf.xacro", arguments={"name": "ur5e"})
     Traceback (most recent call last):
@@ -31,9 +31,9 @@ def read_xacro(
 def expand_xacro(
     path: str | os.PathLike[str], arguments: Mapping[str, Any] | None = None
 ) -> tuple[str, tuple[str, ...]]:
-    """The URDF text that a .xacro file stands for, and what a user should know of how it was found."""
+    """The URDF text to which a .xacro file expands, and notes for the user on how it was found."""
     source = os.fspath(path)
-    read_bytes(path)  # a missing file is said as for any other
+    read_bytes(path)  # a missing file is reported as for any other format
     answer, _ = ask(
         "dalembert.robot.xacro_expander:expanded",
         {"source": source, "arguments": _texts(arguments or {}, source)},
@@ -45,7 +45,7 @@ def expand_xacro(
 
 
 def _texts(arguments: Mapping[str, Any], source: str) -> dict[str, str]:
-    """Arguments as xacro takes them; true and false as XML has them."""
+    """Arguments in the form that xacro takes; true and false as in XML."""
     if not isinstance(arguments, Mapping):
-        raise RobotError(f'{source}: arguments is {shown(arguments)}; it must be a dict, like {{"name": "ur5e"}}')
+        raise RobotError(f'{source}: arguments is {shown(arguments)}; it must be a dict, such as {{"name": "ur5e"}}')
     return {str(key): str(x).lower() if isinstance(x, bool) else str(x) for key, x in arguments.items()}

@@ -1,1 +1,1 @@
-"""Direct dynamics over time, S 7.6: integrators, dry friction and stops, controllers."""
+"""Forward dynamics over time, S 7.6: integrators, dry friction and stops, controllers."""

@@ -1,9 +1,9 @@
-"""Adaptive steps: a solver of SciPy's (DOP853) between the instants at which a contact changes over.
+"""Adaptive steps: a SciPy solver (DOP853) between the times at which a contact changes state.
 
-The pieces are those of the fixed steps: while it is known who is held and which way friction points, the
-equations are smooth. Every step is looked through on its interpolating polynomial for the first instant at which
-a joint reaches its stop, a velocity passes zero, or a held contact bears more than it can; there the step ends and
-the modes are found anew.
+The program is that of the fixed steps: as long as it is known which contacts are held and in which direction friction
+acts, the equations are smooth. Every step is searched, on its interpolating polynomial, for the first time at which
+a joint reaches its stop, a velocity crosses zero, or a held contact is overloaded; there the step ends and
+the modes are determined again.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from dalembert.simulation.task import Task, beyond, check_numbers
 
 Array = NDArray[np.float64]
 Progress = Callable[[float], None]
-Given = tuple[Array, ...]  # τ − Jᵀ h_e and, where the base moves, its motion
-# what leaves a stop or rest meets it again only by going this far past it
+Given = tuple[Array, ...]  # τ − Jᵀ h_e and, if the base moves, its motion
+# a contact that leaves a stop or rest is detected again only after it has moved this far past it
 PAST = {"lower": REACHED, "upper": REACHED, "rests": CREEP}
 Watch = tuple[list[tuple[str, int]], Callable[[Array, Array], Array]]  # labels, and values (instants, labels)
-SAMPLES = np.linspace(0.0, 1.0, 9)  # of a step, at which events are looked for
+SAMPLES = np.linspace(0.0, 1.0, 9)  # points of a step at which events are searched for
 
 
 class ContactDynamics:
-    """Accelerations with dry friction and stops, on arrays of any shape; τ − Jᵀ h_e is given, and how the base moves."""
+    """Accelerations with dry friction and stops, on arrays of any shape, for given τ − Jᵀ h_e and base motion."""
 
     def __init__(self, task: Task) -> None:
         plan = replace(
@@ -59,14 +59,15 @@ class ContactDynamics:
         self.load_takes = tuple(name for name in self.known if name != "restitution")
 
     def constants(self, index: tuple[int, ...] | None = None) -> dict[str, Array]:
-        """Restitution and parameters of one state of the batch; of all, with an axis for time, unless one is named."""
+        """Restitution and parameters of one state of the batch; without an index those of all states, with an axis for
+        time."""
         values = {name: self.task.part(self.task.constants[name], index) for name in self.known}
         return {name: value[..., None, :] for name, value in values.items()} if index is None else values
 
     def accelerate(
         self, x: Array, qd: Array, given: Given, constants: dict[str, Array], modes: tuple[Array, Array] | None
     ) -> Array:
-        """q̈; x is what the equations take for q."""
+        """q̈; x replaces q in the equations of motion."""
         if modes is None:
             return self.pieces["accelerate"](x, qd, *given, *constants.values())
         known = [constants[key] for key in self.load_takes]
@@ -76,13 +77,13 @@ class ContactDynamics:
     def push(
         self, x: Array, qd: Array, given: Given, constants: dict[str, Array], modes: tuple[Array, Array]
     ) -> tuple[Array, Array]:
-        """The torque on every contact that is held, and the static levels of all, forward and then backward."""
+        """Torque on every held contact, and the static levels of all contacts, forward and then backward."""
         known = [constants[key] for key in self.load_takes]
         loads = self.pieces["load"](x, qd, *given, *known)
         return self.pieces["bear"](*loads[:2], *modes, *loads[2:], *known)[1], self.levels(constants, loads)
 
     def levels(self, constants: dict[str, Array], loads: Sequence[Array]) -> Array:
-        """The static levels of all contacts, forward and then backward, for one state of the batch."""
+        """Static levels of all contacts, forward and then backward, for one state of the batch."""
         if self.varies:
             return loads[-1]
         bodies = self.setting.contacts
@@ -93,12 +94,12 @@ class ContactDynamics:
         return np.array([static(body) for body in bodies]).T.ravel()
 
     def memory(self, q: Array, qd: Array, constants: dict[str, Array]) -> dict[str, Any]:
-        """The slots of the program at the beginning of a step."""
+        """The slots of the program at the start of a step."""
         slots: dict[str, Any] = {x: np.zeros((*q.shape[:-1], size)) for x, size in self.sizes.items()}
         return slots | constants | {"q": q, "qd": qd, "h": slots["h"] + self.task.step}
 
     def perform(self, name: str, memory: dict[str, Any]) -> None:
-        """One call of the program, as often as it asks for."""
+        """Execute one call of the program, repeated as often as it requests."""
         repeat(
             self.calls[name],
             tuple_of(self.pieces[name], self.pieces[name].nout),
@@ -107,7 +108,7 @@ class ContactDynamics:
         )
 
     def load(self, memory: dict[str, Any], x: Array, given: Given) -> None:
-        """B, r and the like in their slots, of the velocity in its own."""
+        """Compute B, r and the other load-dependent slots for the velocity in its slot."""
         loads = self.pieces["load"](x, memory["qd"], *given, *(memory[name] for name in self.load_takes))
         slots = ("B1", "r1", *(("G1", "drift1") if self.rubs else ()), *(("levels1",) if self.varies else ()))
         memory |= zip(slots, loads, strict=True)
@@ -115,7 +116,7 @@ class ContactDynamics:
     def modes(
         self, q: Array, x: Array, qd: Array, given: Given, constants: dict[str, Array]
     ) -> tuple[Array, Array, Array]:
-        """(held, q̈, q̈ of the contacts): who is at rest."""
+        """(held, q̈, q̈ of the contacts), with the contacts that are at rest."""
         memory = self.memory(q, qd, constants)
         self.load(memory, x, given)
         self.perform("pivot", memory)
@@ -130,7 +131,7 @@ def adaptive(
     progress: Progress | None,
     dynamics: ContactDynamics | None = None,
 ) -> tuple[Array, Array]:
-    """(q, qd) at the records, each state of the batch by itself; ``solver`` is one of SciPy's."""
+    """(q, qd) at the records, each state of the batch separately; ``solver`` is the name of a SciPy solver."""
     with extra("motion", "simulation with adaptive steps"):
         from scipy import integrate
 
@@ -148,7 +149,7 @@ def adaptive(
 
 
 class _Flight:
-    """One state from beginning to end."""
+    """The simulation of one state from start to end."""
 
     def __init__(
         self,
@@ -161,14 +162,14 @@ class _Flight:
         self.task, self.dynamics, self.index, self.solver, self.progress = task, dynamics, index, solver, progress
         self.n = task.arm.n
         self.constants = dynamics.constants(index)
-        self.step = 0  # of the grid, whose torque and reference count
+        self.step = 0  # index of the grid step whose torque and reference apply
         self.held, self.way, self.slide = (np.zeros(dynamics.contacts) for _ in range(3))
         self.levels = np.zeros(2 * dynamics.contacts)
         self.place = Place(task.arm, task.q0[index])
         self.bounds = dynamics.setting.stops if task.limits is None else task.limits
 
     def given(self, t: float, q: Array, x: Array, qd: Array) -> Given:
-        """τ − Jᵀ h_e at an instant, and how the base moves; x is what the equations take for q."""
+        """τ − Jᵀ h_e at a given time, and the motion of the base; x replaces q in the equations of motion."""
         load = self.task.load_at(self.step, t, q, x, qd, self.index)
         return load, *self.task.base_at(self.step, t, self.index)
 
@@ -190,13 +191,13 @@ class _Flight:
                 stuck = stuck + 1 if t <= before + 1e-12 * max(1.0, t) else 0
                 if stuck > 50 + 4 * n:
                     raise SimulationError(
-                        f"at t = {t:.6g} s it cannot be found out which joints stick and which slip; use method 'rk4'"
+                        f"at t = {t:.6g} s it cannot be determined which joints stick and which slip; use method 'rk4'"
                     )
                 self.progress(t / task.duration)
         return self.states[:, :n], self.states[:, n:]
 
     def _settled(self, t: float, x: Array, still: Array) -> Array:
-        """The state after what is immediate, impacts and what friction has stopped; then the modes."""
+        """The state after instantaneous changes: impacts, and joints stopped by friction; then the modes."""
         n, dynamics = self.n, self.dynamics
         if not dynamics.eventful:
             return x
@@ -221,7 +222,7 @@ class _Flight:
         return np.concatenate([q, memory["qd"]])
 
     def _until_event(self, t: float, end: float, x: Array) -> tuple[float, Array, Array]:
-        """(t, x, still) at the next event, or at the end; the records on the way are kept."""
+        """(t, x, still) at the next event or at the end; records on the way are stored."""
         n, dynamics, constants = self.n, self.dynamics, self.constants
         modes = (self.held, self.slide) if dynamics.eventful else None
 
@@ -230,7 +231,7 @@ class _Flight:
             x = self.place(q)
             return np.concatenate([qd, dynamics.accelerate(x, qd, self.given(at, q, x, qd), constants, modes)])
 
-        # where joints rest there is little to integrate, and long steps could miss that a load comes and goes
+        # when joints rest there is little to integrate, and long steps could miss a load that comes and goes
         longest = 10 * self.task.step if modes is not None and np.any(modes[0]) else np.inf
         watched = self._watched()
         still = np.zeros(dynamics.contacts)
@@ -253,7 +254,7 @@ class _Flight:
         return event[0], *self._happened(*event, path(event[0]), still)
 
     def _record(self, path: Any, until: float) -> None:
-        """The records up to an instant, from the interpolating polynomial of the step."""
+        """Store the records up to a given time, from the interpolating polynomial of the step."""
         last = int(np.searchsorted(self.times, until, side="right"))
         if last <= self.done:
             return
@@ -268,7 +269,7 @@ class _Flight:
     # -- events ----------------------------------------------------------------------------------
 
     def _watched(self) -> list[Watch]:
-        """What can happen: everything falls through zero."""
+        """The functions to watch for events, each of which is a decrease through zero."""
         n, dynamics, task = self.n, self.dynamics, self.task
         watched: list[Watch] = []
         contacts = range(dynamics.contacts if dynamics.eventful else 0)
@@ -294,7 +295,7 @@ class _Flight:
         return watched
 
     def _first(self, watched: list[Watch], path: Any, begin: float, end: float) -> tuple[float, str, int] | None:
-        """The first event of a step: instant, kind and number."""
+        """The first event of a step: time, kind and index."""
         with extra("motion", "simulation with adaptive steps"):
             from scipy.optimize import brentq
 
@@ -318,13 +319,13 @@ class _Flight:
                 kind, i = labels[column]
                 at, late = float(t[k]), PAST.get(kind, 0.0)
                 if k > 0 and value(t[k - 1]) > 0.0 > value(at):
-                    late = late if value(t[k - 1]) > late else 0.0  # now that it is known to happen, not late at all
+                    late = late if value(t[k - 1]) > late else 0.0  # now that it is known to occur, without delay
                     at = float(brentq(lambda x, late=late: value(x) - late, t[k - 1], at, xtol=1e-15, rtol=1e-15))
                 events.append((at, kind, i))
         return min(events, default=None)
 
     def _turns(self, path: Any, t: Array, y: Array) -> list[float]:
-        """Where joints turn back between two samples: they may have been at a limit and off again."""
+        """Times between two samples at which joints reverse: they may have been at a limit and left it again."""
         with extra("motion", "simulation with adaptive steps"):
             from scipy.optimize import brentq
 
@@ -338,22 +339,22 @@ class _Flight:
         return turns
 
     def _placed(self, y: Array) -> Array:
-        """What the equations take for the positions of some states."""
+        """Positions of some states for the equations of motion."""
         return np.stack([self.place(q) for q in y[:, : self.n]]) if self.place.newton else y[:, : self.n]
 
     def _speeds(self, t: Array, y: Array) -> Array:
-        """The speeds of contacts that slip, positive while they do."""
+        """Speeds of slipping contacts, positive as long as they slip."""
         qd = y[:, self.n :]
         speeds = self.dynamics.pieces["contacts"](self._placed(y), qd) if self.dynamics.rubs else qd
         return self.way * speeds + CREEP
 
     def _clearance(self, t: Array, y: Array) -> Array:
-        """How far a closed chain is from a singular pose."""
+        """Distance of a closed chain from a singular pose."""
         sines = self.dynamics.pieces["near_singular"](self._placed(y), y[:, self.n :], np.zeros(1))[1]
         return np.min(sines, axis=-1, keepdims=True) - NEAR * NEAR
 
     def _margins(self, t: Array, y: Array) -> Array:
-        """How much more held contacts can bear; infinite on the side of a stop."""
+        """Remaining load capacity of held contacts; infinite on the side of a stop."""
         n, x = self.n, self._placed(y)
         each = [self.given(*state) for state in zip(t, y[:, :n], x, y[:, n:], strict=True)]
         given = tuple(np.stack(values) for values in zip(*each, strict=True))
@@ -367,7 +368,7 @@ class _Flight:
         return np.minimum(above, below) + OVERLOAD * (1.0 + forward + backward)
 
     def _happened(self, t: float, kind: str, i: int, x: Array, still: Array) -> tuple[Array, Array]:
-        """The state at the event, and who is to be stopped there."""
+        """The state at the event, and the contacts to be stopped there."""
         q, qd = x[: self.n], x[self.n :]
         if kind == "beyond":
             raise beyond(self.task, i, float(q[i]), t, self.index)

@@ -1,7 +1,7 @@
-"""Closed chains in a simulation: where their passive joints are, and what to say when that ends.
+"""Closed chains in a simulation: positions of their passive joints, and errors where these no longer exist.
 
-The actuated joints are integrated and the others follow from them, so the loops stay closed. Where that is
-by Newton's method it starts where the chain just was, and so stays on its branch.
+The actuated joints are integrated and determine the others, so the loops stay closed. Where Newton's method closes
+them, it starts from the last configuration of the chain and so stays on its branch.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ if TYPE_CHECKING:
     from dalembert.arm import Arm
 
 Array = NDArray[np.float64]
-NEAR = 1e-5  # how far an adaptive step may come to a singular pose: a sine
-KINEMATICS = Plan(law="none", friction=False)  # any plan: how near a singular pose is does not depend on it
-STEPS_AHEAD = 3  # in which a chain that has left the numbers is looked for beyond its reach
+NEAR = 1e-5  # how close an adaptive step may come to a singular pose, as a sine
+KINEMATICS = Plan(law="none", friction=False)  # any plan: the distance to a singular pose does not depend on it
+STEPS_AHEAD = 3  # steps in which a diverged chain is searched for beyond its reach
 
 
 class Place:
-    """From q to what the equations take: q itself, or γ(q) by Newton from where the chain was last."""
+    """Maps q to the positions in the equations of motion: q itself, or γ(q) by Newton's method from the last
+    solution."""
 
     def __init__(self, arm: Arm, q0: Array) -> None:
         self.arm = arm
@@ -44,13 +45,13 @@ class Place:
         if fine.all():
             self.tree_q = self._near(q, self.tree_q)
             return self.tree_q
-        x = np.full(self.tree_q.shape, np.nan)  # what has left the numbers is named by others
+        x = np.full(self.tree_q.shape, np.nan)  # states that have diverged are reported elsewhere
         x[fine] = self._near(q[fine], self.tree_q[fine])
         return x
 
 
 def placed_along(arm: Arm, q: Array) -> Array:
-    """What the equations take along a run: q (…, instants, n), each instant from the one before."""
+    """Positions for the equations of motion along a run, q (…, instants, n), each from the previous one."""
     if not arm.mechanism.by_newton:
         return q
     place = Place(arm, q[..., 0, :])
@@ -58,9 +59,9 @@ def placed_along(arm: Arm, q: Array) -> Array:
 
 
 def came_to_an_end(arm: Arm, t: float, x: Array, q: Array, qd: Array, h: float, index: tuple[int, ...] = ()) -> None:
-    """An error if, from the state (q, q̇) at t on, a loop comes to a singular pose or out of reach within a step.
+    """Raise an error if a loop becomes singular or unreachable within a step from the state (q, q̇) at t.
 
-    x is what the equations take for q.
+    x replaces q in the equations of motion.
     """
     if not clearance_count(arm.mechanism) or not all(np.isfinite(y).all() for y in (x, q, qd)):
         return
@@ -72,7 +73,7 @@ def came_to_an_end(arm: Arm, t: float, x: Array, q: Array, qd: Array, h: float, 
 
 
 def singular(arm: Arm, t: float, x: Array, q: Array, qd: Array, index: tuple[int, ...]) -> ClosureError:
-    """The error for a simulation that comes to a singular pose."""
+    """The error for a simulation that reaches a singular pose."""
     loop, how = "', '".join(arm.loop_names), "its links lie in one line"
     if not arm.mechanism.by_newton:
         _, sines = piece_kernel(arm.mechanism, KINEMATICS, "near_singular")(x, qd, np.zeros(1))
@@ -83,12 +84,12 @@ def singular(arm: Arm, t: float, x: Array, q: Array, qd: Array, index: tuple[int
     where = "(" + ", ".join(f"{x:.6g}" for x in q.tolist()) + ")"
     return ClosureError(
         f"loop '{loop}' of arm '{arm.name}' comes to a singular pose after t = {t:.6g} s, q = {where}"
-        f"{which_state(index)}: there {how}, and the actuated joints do not say how the "
-        "passive ones go on (a smaller step goes nearer)",
+        f"{which_state(index)}: there {how}, and the actuated joints do not determine how the "
+        "passive ones continue (a smaller step gets closer)",
         "singular", loop, index,
     )  # fmt: skip
 
 
 def at_instant(problem: ClosureError, t: float) -> ClosureError:
-    """The same error with the time."""
+    """The same error with the time added."""
     return ClosureError(f"at t = {t:.6g} s: {problem}", problem.kind, problem.loop, problem.index)

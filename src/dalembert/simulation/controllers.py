@@ -1,7 +1,7 @@
-"""Controllers: a law of ``motion/control.py``, its gains, the motion it is to follow and the model it knows.
+"""Controllers: a law of ``motion/control.py``, its gains, the motion to follow and the model that it uses.
 
-They are traced together with the dynamics, so that a closed loop runs as one compiled loop too. The model is the arm that
-is simulated unless another one is given: with another payload, wrong parameters, or fewer terms.
+They are traced together with the dynamics, so that a closed control loop also runs as one compiled loop. The model is
+the simulated arm unless another one is given, for example one with another payload, wrong parameters or fewer terms.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ Array = NDArray[np.float64]
 class Controller:
     """A law with gains kp, kd ((…, n) or one number), a reference (a pose (…, n) or a motion) and a model.
 
-    A motion is a :class:`dalembert.Trajectory` or any function t (N,) → q, qd, qdd (N, n) each. After
-    its ``duration``, if it has one, the last pose is held. Steps are cut at that instant and at the motion's
-    ``knots``, if it has any. What the motion carries by its ``events`` is carried in the simulation: without a ``model`` the
-    law knows of the payload, with one it knows that model alone.
+    A motion is a :class:`dalembert.Trajectory` or any function t (N,) → q, qd, qdd, (N, n) each. After
+    its ``duration``, if it has one, the final pose is held. Steps are cut at that time and at the motion's
+    ``knots``, if it has any. The loads of its ``events`` are carried in the simulation: without a ``model``, the
+    law includes the payload; with one, it uses that model alone.
     """
 
     law = ""
     what = "motion"
-    words = ("kp", "kd")  # what the law's two gains are called
-    constants: tuple[str, ...] = ("kp", "kd")  # what is given once to the compiled law
-    memoryless = ""  # the law that it is before it has learnt anything
-    push: Array | None = None  # the wrench (6,) that the motion exerts at the tip, in a stage of its own
-    tracks = True  # whether there is a motion or a pose to be compared with
+    words = ("kp", "kd")  # names of the law's two gains
+    constants: tuple[str, ...] = ("kp", "kd")  # arguments that are passed to the compiled law once
+    memoryless = ""  # the equivalent law without adaptation
+    push: Array | None = None  # the wrench (6,) that the motion exerts at the tip during a stage
+    tracks = True  # whether there is a motion or a pose to compare with
 
     def __init__(self, kp: ArrayLike, kd: ArrayLike, reference: Any, model: Arm | None = None) -> None:
         self.kp, self.kd = (self._gain(name, gain) for name, gain in zip(self.words, (kp, kd), strict=True))
@@ -56,7 +56,8 @@ class Controller:
             self.pose = double(f"the {self.what}", reference)
         if model is not None and not hasattr(model, "mechanism"):
             raise DalembertError(
-                f"{type(self).__name__}: the model is a {type(model).__name__}; it must be an Arm, as da.load gives one"
+                f"{type(self).__name__}: the model is a {type(model).__name__}; it must be an Arm, such as da.load "
+                "returns"
             )
         self.model = model
 
@@ -72,18 +73,18 @@ class Controller:
         return gain
 
     def _sized(self, name: str, gain: Array, size: int) -> Array:
-        """A gain as (…, size)."""
+        """A gain with shape (…, size)."""
         if gain.ndim and gain.shape[-1] != size:
             raise ShapeError(f"{type(self).__name__}: {name} has shape {gain.shape}; the last axis must be {size}")
         return gain if gain.ndim else np.broadcast_to(gain, (size,))
 
     def gains(self, arm: Arm, friction: bool = True) -> dict[str, Array]:
-        """The :attr:`constants` for an arm: (…, n) each."""
+        """The :attr:`constants` for an arm, (…, n) each."""
         values = zip(self.constants, self.words, (self.kp, self.kd), strict=False)
         return {name: self._sized(word, gain, arm.n) for name, word, gain in values}
 
     def followed(self, t: Array, n: int) -> tuple[Array, Array, Array]:
-        """(q, qd, qdd) of the motion at the instants t: (…, N, n) each."""
+        """(q, qd, qdd) of the motion at the times t: (…, N, n) each."""
         if self.pose is not None:
             if self.pose.ndim == 0 or self.pose.shape[-1] != n:
                 raise ShapeError(
@@ -98,23 +99,24 @@ class Controller:
         if len(parts) != 3 or any(x.shape != (len(t), n) for x in parts):
             shapes = ", ".join(str(x.shape) for x in parts)
             raise ShapeError(
-                f"{type(self).__name__}: the motion gives {shapes} for {len(t)} instants; "
-                f"it must give q, qd and qdd of shape ({len(t)}, {n})"
+                f"{type(self).__name__}: the motion returns {shapes} for {len(t)} times; "
+                f"it must return q, qd and qdd of shape ({len(t)}, {n})"
             )
         if not (finite := np.isfinite(parts).all(axis=(0, 2))).all():
             raise DalembertError(
-                f"{type(self).__name__}: the {self.what} gives values that are not finite numbers at t = {t[~finite][0]:g} s"
+                f"{type(self).__name__}: the {self.what} has values that are not finite numbers at t = "
+                f"{t[~finite][0]:g} s"
             )
         over = (t > end)[:, None]
         return parts[0], np.where(over, 0.0, parts[1]), np.where(over, 0.0, parts[2])
 
     def reference(self, t: Array, arm: Arm, *, friction: bool = True) -> Array:
-        """What the law is told at the instants t, [q, qd, qdd] of the motion: (…, N, 3n)."""
+        """The reference input of the law at the times t, [q, qd, qdd] of the motion: (…, N, 3n)."""
         return np.concatenate(self.followed(t, arm.n), axis=-1)
 
     @property
     def breaks(self) -> Array:
-        """Where the reference is not smooth: its knots, and its end."""
+        """Times at which the reference is not smooth: its knots, and its end."""
         return breaks_of_motion(self.motion)
 
     # -- the model -------------------------------------------------------------------------------
@@ -125,46 +127,46 @@ class Controller:
         return None if self.model is None else self.model.mechanism
 
     def columns(self, arm: Arm, friction: bool = True) -> tuple[int, ...]:
-        """The columns of the regressor whose parameters the law learns."""
+        """The columns of the regressor whose parameters the law adapts."""
         return ()
 
     def check_model(self, arm: Arm) -> None:
-        """An error if the law cannot know this arm by its model."""
+        """Raise an error if the model cannot represent this arm."""
         model, who = self.model, type(self).__name__
         if model is None:
             return
         if model.n != arm.n:
             raise DalembertError(
-                f"{who}: the model '{model.name}' has {model.n} joints and arm '{arm.name}' has {arm.n}; give a model with as "
-                "many joints"
+                f"{who}: the model '{model.name}' has {model.n} joints, but arm '{arm.name}' has {arm.n}; give a model "
+                "with the same number of joints"
             )
         for own, other in zip(arm.robot.moving_joints, model.robot.moving_joints, strict=True):
             if (own.type == "prismatic") != (other.type == "prismatic"):
                 raise DalembertError(
-                    f"{who}: joint '{other.name}' of the model '{model.name}' is {other.type} and joint '{own.name}' of arm "
-                    f"'{arm.name}' is {own.type}; give a model with the same types of joints"
+                    f"{who}: joint '{other.name}' of the model '{model.name}' is {other.type}, but joint '{own.name}' "
+                    f"of arm '{arm.name}' is {own.type}; give a model with the same joint types"
                 )
         if bool(model.loops) != bool(arm.loops):
             closed, open_arm = (model.name, arm.name) if model.loops else (arm.name, model.name)
             raise DalembertError(
-                f"{who}: '{closed}' has closed chains and '{open_arm}' has none, so that their joint variables do not mean the "
-                "same; give a model with the same loops"
+                f"{who}: '{closed}' has closed chains and '{open_arm}' has none, so their joint variables have "
+                "different meanings; give a model with the same loops"
             )
         by_newton = arm.mechanism.by_newton or model.mechanism.by_newton
         if by_newton and _geometry(arm) != _geometry(model):
             raise DalembertError(
-                f"{who}: Newton's method closes the loops of arm '{arm.name}', once for arm and model; give a model with the "
-                "same geometry, whose masses and friction may differ"
+                f"{who}: the loops of arm '{arm.name}' are closed by Newton's method, once for both arm and model; "
+                "give a model with the same geometry, whose masses and friction may differ"
             )
 
     def _known(self, arm: Arm, friction: bool) -> Any:
-        """The mechanism that the law knows: friction that is left out of the arm is not compensated either."""
+        """The mechanism that the law uses; friction omitted from the arm is not compensated either."""
         self.check_model(arm)
         mechanism = (self.model or arm).mechanism
         return mechanism if friction else smooth(mechanism, viscous=False)
 
     def torque(self, arm: Arm, t: ArrayLike, q: ArrayLike, qd: ArrayLike) -> Array:
-        """The torque at the instants t (N,) in the states q, qd (…, N, n): the compiled law.
+        """Torque at the times t (N,) in the states q, qd (…, N, n), from the compiled law.
 
         >>> import dalembert as da
         >>> arm = da.load("planar-2r")
@@ -180,21 +182,23 @@ class Controller:
         return tau
 
     def kernel(self, arm: Arm, *, friction: bool = True) -> np.ufunc:
-        """The compiled law: τ of (q as the equations take it, q̇, reference, and the :attr:`constants`)."""
+        """The compiled law: τ as a function of (q for the equations of motion, q̇, the reference, and the
+        :attr:`constants`)."""
         return machine.kernel(self._known(arm, friction), ROLLOUTS[self.law])
 
 
 def _geometry(arm: Arm) -> Any:
-    """All that positions of the tree follow from."""
+    """Everything that determines the positions of the tree."""
     bodies = arm.mechanism.tree.bodies
     return [(b.parent, b.revolute, b.placement, b.axis, b.offset, b.link_frame) for b in bodies], arm.loops
 
 
 class PD(Controller):
-    """PD with gravity compensation: τ = g(q) + K_p (q_d − q) + K_d (q̇_d − q̇), g with springs and offsets.
+    """PD control with gravity compensation: τ = g(q) + K_p (q_d − q) + K_d (q̇_d − q̇), where g includes springs and
+    offsets.
 
-    target  a pose (…, n) to go to and hold, or a motion to follow
-    model   the arm whose gravity is compensated; the one that is simulated unless given
+    target  a pose (…, n) to move to and hold, or a motion to follow
+    model   the arm whose gravity is compensated; by default the simulated arm
 
     >>> import dalembert as da
     >>> run = da.simulate(da.load("planar-2r"), [0.2, 0.4], None, PD(20000.0, 4000.0, [0.5, 0.0]), 3.0)
@@ -209,14 +213,14 @@ class PD(Controller):
 
 
 class Feedforward(Controller):
-    """The torques that the motion takes, and feedback if asked for: τ = τ_d + K_p (q_d − q) + K_d (q̇_d − q̇).
+    """Feedforward torques of a motion with optional feedback: τ = τ_d + K_p (q_d − q) + K_d (q̇_d − q̇).
 
-    τ_d = τ(q_d, q̇_d, q̈_d) is the model's inverse dynamics along the motion, S (7.42), computed once and not from the
-    measured state.
+    τ_d = τ(q_d, q̇_d, q̈_d) is the model's inverse dynamics along the motion, S (7.42), computed once and independent
+    of the measured state.
 
     motion  a motion to follow, or a pose (…, n)
-    kp, kd  (…, n) or one number each; without them it is feedforward alone
-    model   the arm whose torques they are; the one that is simulated unless given
+    kp, kd  (…, n) or one number each; without them, pure feedforward
+    model   the arm whose inverse dynamics is used; by default the simulated arm
 
     >>> import dalembert as da
     >>> motion = da.polynomial([0.2, 0.4], [0.5, 0.0], duration=1.0)
@@ -243,11 +247,11 @@ class Feedforward(Controller):
 class ComputedTorque(Controller):
     """Inverse dynamics (computed torque): τ = B(q) y + τ′(q, q̇), y = q̈_d + K_d (q̇_d − q̇) + K_p (q_d − q).
 
-    Every joint then follows ë + K_d ė + K_p e = 0. Friction is compensated as it is; its static levels, Coulomb friction
-    among them, and what depends on the load for the direction of the reference.
+    Every joint then follows ë + K_d ė + K_p e = 0. Friction is compensated at the actual velocity; its static levels,
+    including Coulomb friction, and load-dependent friction are compensated for the direction of the reference.
 
     trajectory  a motion to follow, or a pose (…, n)
-    model       the arm whose B and τ′ they are; the one that is simulated unless given
+    model       the arm whose B and τ′ are used; by default the simulated arm
 
     >>> import dalembert as da
     >>> motion = da.polynomial([0.2, 0.4], [0.5, 0.0], duration=1.0)
@@ -266,16 +270,17 @@ class Adaptive(Controller):
     """Adaptive control by Slotine and Li: τ = Y(q, q̇, q̇_r, q̈_r) π̂ + K_D s with dπ̂/dt = Γ Yᵀ s.
 
     q̇_r = q̇_d + Λ (q_d − q), q̈_r = q̈_d + Λ (q̇_d − q̇), s = q̇_r − q̇; Yπ is :meth:`Arm.reference_torque`. With π̃ = π̂ − π,
-    V = ½ sᵀ B s + ½ π̃ᵀ Γ⁻¹ π̃ falls by V̇ = −sᵀ (K_D s + f(q̇_r) − f(q̇)), since Ḃ − 2C is skew-symmetric: friction, which
-    is compensated at q̇_r, helps. With ``gamma=0`` nothing is adapted: passivity-based control, for every method.
+    V = ½ sᵀ B s + ½ π̃ᵀ Γ⁻¹ π̃ decreases with V̇ = −sᵀ (K_D s + f(q̇_r) − f(q̇)), since Ḃ − 2C is skew-symmetric:
+    friction, which is compensated at q̇_r, helps. With ``gamma=0`` nothing is adapted, which is passivity-based
+    control; it works with every method.
 
     kd          K_D, (…, n) or one number (N m s)
     lambda_     Λ, (…, n) or one number (1/s)
-    gamma       Γ, (…, p) or one number: how fast each parameter is adapted
+    gamma       Γ, (…, p) or one number: adaptation gain of each parameter
     motion      a motion to follow, or a pose (…, n)
-    model       the arm whose parameters are π̂ at first; the one that is simulated unless given
-    parameters  what is adapted, a ``da.ParameterSet`` of the model or its ``base_parameters()``; unless given, the base
-                parameters of links and friction. All others stay as the model has them
+    model       the arm whose parameters are the initial π̂; by default the simulated arm
+    parameters  the parameters to adapt, a ``da.ParameterSet`` of the model or its ``base_parameters()``; by default the
+                base parameters of links and friction. All others keep the values of the model
 
     The run has ``parameters`` over time, (…, N, p), and ``parameter_names``.
 
@@ -311,7 +316,7 @@ class Adaptive(Controller):
             own = parameters.parameters.arm if isinstance(parameters, BaseParameters) else parameters.arm
             if model is not None and model != own:
                 raise DalembertError(
-                    f"Adaptive: the parameters are those of arm '{own.name}' and the model is another one; give "
+                    f"Adaptive: the parameters belong to arm '{own.name}', which is not the model; give "
                     "parameters=da.ParameterSet(model, …)"
                 )
             model = own
@@ -322,13 +327,13 @@ class Adaptive(Controller):
             self.law, self.constants = "passivity", ("kp", "kd")
 
     def check_model(self, arm: Arm) -> None:
-        """An error if the law cannot know this arm by its model."""
+        """Raise an error if the model cannot represent this arm."""
         super().check_model(arm)
         known = self.model or arm
         if known.mechanism.omitted:
             raise DalembertError(
-                f"Adaptive: the model '{known.name}' leaves out {', '.join(known.mechanism.omitted)} terms, and the law rests on "
-                "the skew-symmetry that all of C and B have together; give the whole arm, model.replace(omitted=())"
+                f"Adaptive: the model '{known.name}' omits {', '.join(known.mechanism.omitted)} terms, but the law "
+                "relies on the skew-symmetry of the complete Ḃ − 2C; give the complete arm, model.replace(omitted=())"
             )
 
     def gains(self, arm: Arm, friction: bool = True) -> dict[str, Array]:
@@ -339,7 +344,8 @@ class Adaptive(Controller):
         return gains
 
     def _adapted(self, arm: Arm, friction: bool) -> tuple[ParameterSet, tuple[int, ...], Array]:
-        """(a set, which of its parameters are adapted, what these, or the combinations they stand for, are at first)."""
+        """(a set, the indices of its adapted parameters, and their initial values or those of the combinations they
+        represent)."""
         if isinstance(self.chosen, ParameterSet):
             adapted = tuple(range(self.chosen.size))
             self._check([self.chosen.members[k] for k in adapted], friction)
@@ -349,7 +355,7 @@ class Adaptive(Controller):
         return base.parameters, base.independent, base.values
 
     def _base(self, model: Arm, friction: bool) -> BaseParameters:
-        """The base parameters of the links, and of friction if it acts; rotors are known from their data sheets."""
+        """Base parameters of the links, and of friction if it acts; rotor inertias are known from data sheets."""
         if (key := (model.robot, friction)) not in self._bases:
             whole = ParameterSet(model, rotor=False)
             there = [x.name for x in whole.members if not x.loaded and (friction or not _rubs(x))]
@@ -363,16 +369,17 @@ class Adaptive(Controller):
         for parameter in adapted:
             if parameter.source < 0:
                 raise DalembertError(
-                    f"Adaptive: parameter '{parameter.name}' has no column in arm.regressor; choose of arm.parameter_names"
+                    f"Adaptive: parameter '{parameter.name}' has no column in arm.regressor; choose from "
+                    "arm.parameter_names"
                 )
             if parameter.loaded:
                 raise DalembertError(
-                    f"Adaptive: what parameter '{parameter.name}' brings depends on the load, so that the torque is not linear "
-                    "in it; leave it out of the set"
+                    f"Adaptive: the effect of parameter '{parameter.name}' depends on the load, so the torque is not "
+                    "linear in it; remove it from the set"
                 )
             if not friction and _rubs(parameter):
                 raise DalembertError(
-                    f"Adaptive: with friction=False there is no '{parameter.name}' to adapt; leave it out of the set"
+                    f"Adaptive: with friction=False there is no '{parameter.name}' to adapt; remove it from the set"
                 )
 
     def columns(self, arm: Arm, friction: bool = True) -> tuple[int, ...]:
@@ -383,16 +390,16 @@ class Adaptive(Controller):
         return tuple(int(parameters.sources[k]) for k in adapted)
 
     def names(self, arm: Arm, friction: bool = True) -> tuple[str, ...]:
-        """The names of the parameters that are adapted."""
+        """Names of the adapted parameters."""
         parameters, adapted, _ = self._adapted(arm, friction)
         return tuple(parameters.names[k] for k in adapted)
 
     def initial(self, arm: Arm, friction: bool = True) -> Array:
-        """π̂ at first: (p,)."""
+        """Initial π̂: (p,)."""
         return self._adapted(arm, friction)[2]
 
     def kernel(self, arm: Arm, *, friction: bool = True) -> np.ufunc:
-        """The compiled law; while it learns, (τ, rate) of its arrays and of what it has learnt."""
+        """The compiled law; while it adapts, (τ, rate) as a function of its arrays and of the current estimate."""
         if self.law == "passivity":
             return super().kernel(arm, friction=friction)
         entry = ROLLOUTS["adaptive"].of(self.columns(arm, friction))
@@ -400,5 +407,5 @@ class Adaptive(Controller):
 
 
 def _rubs(parameter: Parameter) -> bool:
-    """Whether it is a coefficient of friction: friction=False leaves it out."""
+    """Whether it is a friction coefficient, which friction=False omits."""
     return parameter.unit is not None and not set(parameter.unit.of) <= {"q"}

@@ -1,4 +1,4 @@
-"""What real drives add to the equations: effort limits, and controllers that sample, compute and count."""
+"""Properties of real drives: effort limits, and controllers with sampling, delay and encoders."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 MOST_SAMPLES = 1e8
-SAME_INSTANT = 1e-9  # of a period: a torque that arrives so near to a sample arrives with it
+SAME_INSTANT = 1e-9  # of a period: a torque that arrives this close to a sample arrives with it
 
 
 # -- effort limits -------------------------------------------------------------------------------
 
 
 def effort_of(arm: Arm, limits: Any) -> Array | None:
-    """The most that each drive gives (n,), infinite where it has no limit; None for as much as is asked for."""
+    """Largest torque of each drive (n,), infinite where it has no limit; None if torques are not limited."""
     if limits is False or limits is None:
         return None
     if limits is True:
@@ -52,8 +52,8 @@ class Saturation:
     """A joint whose torque was at its effort limit.
 
     joint     its name
-    start     when it first was (s)
-    duration  for how long altogether (s), in this many ``intervals``
+    start     time at which it first reached the limit (s)
+    duration  total time at the limit (s), in this many ``intervals``
     """
 
     joint: str
@@ -64,13 +64,13 @@ class Saturation:
     def __str__(self) -> str:
         often = "" if self.intervals == 1 else f" in {self.intervals} intervals"
         return (
-            f"joint '{self.joint}' is at its effort limit from t = {self.start:.6g} s, for {self.duration:.4g} s altogether"
-            f"{often}"
+            f"joint '{self.joint}' is at its effort limit from t = {self.start:.6g} s, for {self.duration:.4g} s in "
+            f"total{often}"
         )
 
 
 def saturations(arm: Arm, t: Array, saturated: NDArray[np.bool_]) -> list[Saturation]:
-    """One for each joint that is at its limit at some of the instants t (N,); saturated is (N, n)."""
+    """One entry per joint that is at its limit at any of the times t (N,); saturated is (N, n)."""
     joints = []
     after = np.append(np.diff(t), 0.0)
     for joint, limited in zip(arm.joint_names, saturated.T, strict=True):
@@ -86,11 +86,11 @@ def saturations(arm: Arm, t: Array, saturated: NDArray[np.bool_]) -> list[Satura
 @brief
 @dataclass(frozen=True, eq=False)
 class Sampling:
-    """When a controller measures and acts, and what it sees.
+    """Timing and measurements of a sampled controller.
 
-    rate    samples a second
-    delay   from a sample to the torque that follows from it (s)
-    counts  (n,) encoder counts per rad or m; None where the state itself is seen
+    rate    samples per second
+    delay   from a sample to the torque computed from it (s)
+    counts  (n,) encoder counts per rad or m; None if the state itself is measured
     filter  cut-off frequency of the low-pass on differences of counts (Hz); None for none
     """
 
@@ -100,7 +100,7 @@ class Sampling:
     filter: float | None = None
 
     def instants(self, duration: float) -> tuple[Array, Array]:
-        """When the controller measures, and when the torque of each sample begins to act (s): (K,) each."""
+        """Sampling times, and the times from which the torque of each sample acts (s): (K,) each."""
         samples = np.arange(math.ceil(duration * self.rate * (1 - 1e-12))) / self.rate
         whole = round(self.delay * self.rate)
         if abs(self.delay * self.rate - whole) < SAME_INSTANT:
@@ -108,7 +108,7 @@ class Sampling:
         return samples, samples + self.delay
 
     def upto(self, duration: float) -> Clock:
-        """Its instants as steps are cut at them."""
+        """The times at which steps are cut."""
         if duration * self.rate > MOST_SAMPLES:
             raise DalembertError(f"{duration:g} s at a rate of {self.rate:g} Hz are more than {MOST_SAMPLES:g} samples")
         return Clock(np.unique(np.concatenate(self.instants(duration))))
@@ -117,13 +117,13 @@ class Sampling:
 @brief
 @dataclass(frozen=True, eq=False)
 class Clock:
-    """Instants between which a sampled controller leaves the torque as it is."""
+    """Times between which a sampled controller holds the torque constant."""
 
     breaks: Array
 
 
 class Measurement:
-    """What a sampled controller sees of the state, sample after sample."""
+    """Measurements of the state by a sampled controller, sample by sample."""
 
     def __init__(self, sampling: Sampling, q0: Array, qd0: Array) -> None:
         self.sampling = sampling
@@ -152,13 +152,14 @@ class Measurement:
 
 
 def sampling_of(arm: Arm, rate: Any, delay: Any, encoder: Any, velocity_filter: Any) -> Sampling | None:
-    """The sampling that the arguments of a simulation ask for, checked; None for a continuous controller."""
+    """The sampling specified by the arguments of a simulation, validated; None for a continuous controller."""
     late = _number("delay", delay, "s", zero=True)
     if rate is None:
         for name, given in (("delay", bool(late)), ("encoder", encoder is not None)):
             if given:
                 raise DalembertError(
-                    f"{name} is that of a sampled controller: give its rate in Hz too, as in rate=1000 (--rate 1000)"
+                    f"{name} applies only to a sampled controller: give its rate in Hz too, as in rate=1000 (--rate "
+                    "1000)"
                 )
     if encoder is None and velocity_filter is not None:
         raise DalembertError(
@@ -171,8 +172,8 @@ def sampling_of(arm: Arm, rate: Any, delay: Any, encoder: Any, velocity_filter: 
         counts = double("encoder", encoder)
         if counts.ndim > 1 or (counts.ndim and len(counts) != arm.n) or not np.all(np.isfinite(counts) & (counts > 0)):
             raise DalembertError(
-                f"encoder is {shown(encoder)}; it must be counts per turn, or per metre for a prismatic joint, above 0: one "
-                f"number, or {arm.n}"
+                f"encoder is {shown(encoder)}; it must be a positive number of counts per turn, or per metre for a "
+                f"prismatic joint: one number, or {arm.n}"
             )
         counts = np.where(sliding_joints(arm), counts, counts / (2 * np.pi))
     cutoff = None if velocity_filter is None else _number("velocity_filter", velocity_filter, "Hz")

@@ -1,5 +1,5 @@
-"""Fixed steps: the whole rollout as one compiled loop, or stepped from Python: for a torque that is a Python
-function, and for closed chains whose closure is found by Newton's method."""
+"""Fixed steps: the whole rollout as one compiled loop, or step by step from Python for a torque that is a Python
+function and for chains whose loops are closed by Newton's method."""
 
 from __future__ import annotations
 
@@ -25,26 +25,27 @@ from dalembert.tip.controller import OperationalController, flown_over
 
 Array = NDArray[np.float64]
 Motion = tuple[Array, Array]  # q, qd
-LATEST = 100  # states that are kept to say which joint began to diverge
+LATEST = 100  # states that are kept to identify the joint that diverged first
 Progress = Callable[[float], None]
 
-STATE_STEPS = 1 << 20  # states × steps between two looks at the progress bar and at Ctrl-C
-COST = 64  # of a step for each number of the state, as dalembert.kernel.batches measures it
-FEW = 1000  # states up to which pieces called from Python are not worth splitting
-BYTES = 1 << 26  # of states between records, where every step must be looked at
+STATE_STEPS = 1 << 20  # states × steps between two updates of the progress bar and checks for Ctrl-C
+COST = 64  # of a step per component of the state, as dalembert.kernel.batches measures it
+FEW = 1000  # states up to which splitting calls from Python does not pay off
+BYTES = 1 << 26  # of states between records, if every step must be checked
 
 
 def from_python(task: Task) -> bool:
-    """Whether the steps are taken from Python, piece by piece."""
+    """Whether the steps are driven from Python, one call at a time."""
     return task.plan.law == "host" or task.arm.mechanism.by_newton
 
 
 def fixed_steps(
     task: Task, progress: Progress | None, threads: int | None = None, loop: CompiledLoop | None = None
 ) -> tuple[Array, ...]:
-    """(q, qd) at the records, (*batch, records, n) each, and what a law has learnt, where it does: (*batch, records, p).
+    """(q, qd) at the records, (*batch, records, n) each, and the estimates of an adaptive law, if any: (*batch,
+    records, p).
 
-    loop  that of the task, where it is known from a run before
+    loop  the compiled loop of the task, if it is known from an earlier run
     """
     run = stepped if from_python(task) else partial(compiled, loop=loop)
     mechanism, state = task.arm.mechanism, task.initial_state
@@ -60,12 +61,12 @@ def fixed_steps(
 
 
 def _speeds(task: Task, state: list[Array]) -> Array:
-    """q̇ of a state: (q, q̇, …), or (q, p, v)."""
+    """q̇ of a state (q, q̇, …) or (q, p, v)."""
     return state[2 if METHODS[task.plan.method].symplectic else 1]
 
 
 def _look_back(task: Task, t: Array, q: Array) -> None:
-    """An error where a controller of the tip has gone over a singularity; q is (*batch, instants, n) at the instants t."""
+    """Raise an error if a controller of the tip has passed a singularity; q is (*batch, instants, n) at the times t."""
     if isinstance(task.function, OperationalController):
         flown_over(task.function, t[: q.shape[-2]], q)
 
@@ -79,7 +80,7 @@ class _Records:
         self.add([x[..., None, :] for x in state])
 
     def add(self, states: list[Array]) -> None:
-        """The next records: (*batch, instants, size) for each part of the state."""
+        """Add the next records: (*batch, instants, size) for each part of the state."""
         rows = slice(self.done, self.done + states[0].shape[-2])
         for array, values in zip(self.kept, states, strict=True):
             array[..., rows, :] = values
@@ -87,7 +88,7 @@ class _Records:
 
 
 class CompiledLoop:
-    """The compiled loop with what is given for all steps."""
+    """The compiled loop with the inputs of all steps."""
 
     def __init__(self, task: Task, threads: int | None) -> None:
         self.task, self.program, self.threads = task, task.rollout.program, threads
@@ -95,7 +96,7 @@ class CompiledLoop:
         self.constants = [task.constants[x] for x in self.program.constant]
 
     def run(self, state: list[Array], start: int, stop: int, records: int = 1) -> list[Array]:
-        """The state at so many equally distant instants of these steps: (*batch, records, size) for each part."""
+        """The state at ``records`` equally spaced times of these steps: (*batch, records, size) for each part."""
         task, given = self.task, self.task.given(start, stop)
         out = tuple(np.empty((*task.batch, records, x.shape[-1])) for x in state)
         arrays = [*state, *self.constants, *(given[x] for x in self.program.stepwise)]
@@ -103,7 +104,7 @@ class CompiledLoop:
         return list(out)
 
     def complain(self, state: list[Array], start: int, stop: int) -> None:
-        """Take the same steps one by one, to say when it happened."""
+        """Repeat the steps one by one and raise an error with the time of the failure."""
         task, positions, speeds = self.task, [state[0]], [_speeds(self.task, state)]
         for k in range(start, stop):
             after = [x[..., 0, :].copy() for x in self.run(state, k, k + 1)]
@@ -132,7 +133,7 @@ def compiled(
     threads: int | None = None,
     loop: CompiledLoop | None = None,
 ) -> tuple[Array, ...]:
-    """One compiled loop over all states and steps, in a few pieces so that it can be watched."""
+    """One compiled loop over all states and steps, run in a few chunks so that progress can be shown."""
     loop, records = loop or CompiledLoop(task, threads), _Records(task, state)
     states = int(np.prod(task.batch, dtype=int)) or 1
     watched = task.limits is not None and not task.plan.stops
@@ -147,7 +148,7 @@ def compiled(
             stop = min(start + count * every, task.steps) if task.steps - start >= every else task.steps
             out = loop.run(state, start, stop, count)
             ends = start + (stop - start) // count * np.arange(1, count + 1)
-            if watched:  # first: what goes on beyond its limits may leave the numbers there
+            if watched:  # check this first: a motion beyond its limits may diverge there
                 check_limits(task, out[0], task.t[ends])
             if not all(np.all(np.isfinite(x)) for x in out[:2]):
                 loop.complain(state, start, stop)
@@ -161,9 +162,9 @@ def compiled(
 
 
 def _check(task: Task, k: int, x: Array, q: Array, qd: Array, state: list[Array], motion: Callable[[], Motion]) -> None:
-    """An error where step k, taken from (q, qd), has left the numbers; the equations took x for q.
+    """Raise an error if step k, taken from (q, qd), has diverged; x replaces q in the equations of motion.
 
-    motion  gives (q, qd) up to then: (*batch, instants, n) each
+    motion  returns (q, qd) up to then: (*batch, instants, n) each
     """
     bad = ~np.all([np.isfinite(part).all(axis=-1) for part in state[:2]], axis=0)
     for index in np.argwhere(bad) if bad.any() else ():
@@ -176,7 +177,8 @@ def _check(task: Task, k: int, x: Array, q: Array, qd: Array, state: list[Array]
 
 
 def _again_from_python(task: Task, k: int, q: Array, qd: Array, at: tuple[int, ...]) -> None:
-    """Step k of one state with the controller of the tip called from Python: it says where its task is singular."""
+    """Repeat step k of one state with the controller of the tip called from Python, which reports where its task is
+    singular."""
     assert task.tip is not None
     if METHODS[task.plan.method].symplectic:
         task.tip(float(task.t[k]), q, qd)
@@ -185,9 +187,9 @@ def _again_from_python(task: Task, k: int, q: Array, qd: Array, at: tuple[int, .
 
 
 def stepped(task: Task, state: list[Array], progress: Progress | None, threads: int | None = None) -> tuple[Array, ...]:
-    """The same program piece by piece: slower, but a torque may be any Python function.
+    """The same program call by call: slower, but a torque may be any Python function.
 
-    With another law than "host" this gives what :func:`compiled` gives; the tests use that.
+    With any law other than "host", the result equals that of :func:`compiled`, as the tests verify.
     """
     batch, program, records = task.batch, task.rollout.program, _Records(task, state)
     place = Place(task.arm, task.q0)
@@ -200,7 +202,7 @@ def stepped(task: Task, state: list[Array], progress: Progress | None, threads: 
             if instants.size and np.all(instants == instants.flat[0]):
                 return (task.load_at(k, float(instants.flat[0]), q, x, qd),)
             tau = np.empty((*batch, 2 * task.arm.n if task.twofold else task.arm.n))
-            for index in np.ndindex(*batch):  # states that stopped at different instants of the step
+            for index in np.ndindex(*batch):  # states that stopped at different times of the step
                 tau[index] = task.load_at(k, float(instants[index]), q[index], x[index], qd[index], index)
             return (tau,)
 
@@ -249,5 +251,5 @@ def stepped(task: Task, state: list[Array], progress: Progress | None, threads: 
 
 
 def tuple_of(kernel: Callable[..., Any], results: int) -> Callable[..., Any]:
-    """The kernel, with a tuple of results even where there is one."""
+    """The kernel with its result as a tuple, even if there is only one."""
     return kernel if results > 1 else lambda *x: (kernel(*x),)

@@ -1,4 +1,4 @@
-"""Initial states out of a file, for a batch of simulations."""
+"""Initial states from a file, for a batch of simulations."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Array = NDArray[np.float64]
 
 
 def read_states(path: str | os.PathLike[str], arm: Arm) -> tuple[Array, Array | None]:
-    """(q, qd) of N states in a table with columns q1 … qn and, if it has them, qd1 … qdn: (N, n) each, in rad and rad/s.
+    """(q, qd) of N states in a table with columns q1 … qn and, optionally, qd1 … qdn: (N, n) each, in rad and rad/s.
 
-    A CSV file with a header, an npz file with arrays q and qd, or any other format of logs; names of joints and units in
-    the header are understood as they are for logs. Without velocities qd is None.
+    A CSV file with a header, an npz file with arrays q and qd, or any other log format; joint names and units in
+    the header are interpreted as for logs. Without velocities, qd is None.
 
     >>> import tempfile, dalembert as da
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -32,10 +32,12 @@ def read_states(path: str | os.PathLike[str], arm: Arm) -> tuple[Array, Array | 
     raw = raw_of(path, arm)
     q, qd = find(raw, "q", None), find(raw, "qd", None)
     if q is None:
-        raise raw.wrong(f"it has no positions, columns q1 … q{arm.n} or an array q; it has {names_of(raw)}")
+        raise raw.wrong(
+            f"it has no positions: columns q1 … q{arm.n} or an array q are required; it has {names_of(raw)}"
+        )
     positions, speeds = _values(raw, arm, "q", q), None if qd is None else _values(raw, arm, "qd", qd)
     if speeds is not None and len(speeds) != len(positions):
-        raise raw.wrong(f"it has {len(positions)} rows of q and {len(speeds)} of qd; there must be as many")
+        raise raw.wrong(f"it has {len(positions)} rows of q but {len(speeds)} of qd; the numbers must be equal")
     return positions, speeds
 
 

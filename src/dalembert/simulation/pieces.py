@@ -1,4 +1,4 @@
-"""A batch of simulations in pieces, on the workers of a cluster: every state is simulated as it is by itself."""
+"""A batch of simulations divided among the workers of a cluster; the results do not depend on the division."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from dalembert.simulation.task import Task
 
 Array = NDArray[np.float64]
-Simulated = Callable[["Task"], tuple[Array, ...]]  # q, q̇ and what has been learnt, at the records
+Simulated = Callable[["Task"], tuple[Array, ...]]  # q, q̇ and parameter estimates at the records
 
-PIECES = 256  # at most
-LANES = 64  # states at least in a piece of fixed steps, which take many states at a time
+PIECES = 256  # maximum number of parts
+LANES = 64  # minimum number of states in a part with fixed steps, which process many states at a time
 
 
 @dataclass(frozen=True)
 class Part:
-    """The states from ``first`` to before ``last`` along an axis of the batch."""
+    """The states from ``first`` up to but excluding ``last`` along an axis of the batch."""
 
     batch: tuple[int, ...]
     axis: int
@@ -34,7 +34,8 @@ class Part:
     last: int
 
     def of(self, values: Array, own: int) -> Array:
-        """What belongs to these states: values have ``own`` axes behind those of the batch, which may be fewer, or 1 long."""
+        """The values of these states; values have ``own`` axes behind those of the batch, which may be fewer, or of
+        length 1."""
         axis = values.ndim - own - len(self.batch) + self.axis
         if axis < 0 or values.shape[axis] == 1:
             return values
@@ -62,10 +63,12 @@ class Part:
 def in_pieces(
     task: Task, simulated: Simulated, cluster: Any, adaptive: bool, progress: Callable[[float], None] | None
 ) -> list[Array]:
-    """What ``simulated`` gives for the batch, piece by piece on the cluster; adaptive steps take one state after the other."""
+    """The result of ``simulated`` for the batch, computed in parts on the cluster; adaptive steps process one state at
+    a time."""
     if not task.batch:
         raise DalembertError(
-            "a cluster takes the states of a batch, and this is one simulation: give q0 of shape (…, n), or leave cluster away"
+            "a cluster distributes the states of a batch, but this is a single simulation: give q0 of shape (…, n), or "
+            "omit cluster"
         )
     axis = int(np.argmax(task.batch))
     states = int(np.prod(task.batch))
@@ -97,7 +100,7 @@ def _placed(problem: DalembertError, part: Part) -> str:
     if not part.first:
         return str(problem)
     along = "" if len(part.batch) == 1 else f" along axis {part.axis}"
-    return f"{problem}; states are counted from {part.first}{along}, where a piece of the batch begins"
+    return f"{problem}; states are counted from {part.first}{along}, where a part of the batch begins"
 
 
 def _index(index: tuple[int, ...], part: Part) -> tuple[int, ...]:

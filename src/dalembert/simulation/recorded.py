@@ -1,4 +1,4 @@
-"""Torques over time, from a file or an array, as a drive without feedback gives them."""
+"""Recorded torques over time, from a file or an array, applied without feedback."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ Between = Literal["linear", "held"]
 
 
 class RecordedTorque(Controller):
-    """Torques tau (N, n) in N m (N for prismatic joints) at the instants t (N,) in s, whatever the arm does.
+    """Torques tau (N, n) in N m (N for prismatic joints) at the times t (N,) in s, applied without feedback.
 
-    An instant may be there twice, where torques jump.
+    A time may occur twice where torques jump.
 
-    between  "linear" between the instants, or "held" from each to the next; the first and the last act before and after
-    q0, qd0  the state (n,) that they begin with, where it is known
-    events   the payloads and tip wrenches that the arm carries meanwhile: those of a motion, ``motion.events``
+    between  "linear" interpolation between the times, or "held" from each to the next; the first and the last value
+             apply before and after
+    q0, qd0  the initial state (n,), if it is known
+    events   payloads and tip wrenches that the arm carries meanwhile, as in ``motion.events``
 
     >>> import dalembert as da
     >>> arm, motion = da.load("planar-2r"), da.polynomial([0.2, 0.4], [0.5, 0.0], duration=1.0)
@@ -60,13 +61,13 @@ class RecordedTorque(Controller):
             or not self.t[-1] > self.t[0]
         ):
             raise ShapeError(
-                f"t has shape {self.t.shape}; it must be (N,), at least two instants in order, each once, or twice where "
-                "torques jump"
+                f"t has shape {self.t.shape}; it must be (N,), at least two increasing times, each listed once, or "
+                "twice where torques jump"
             )
         if self.tau.ndim != 2 or len(self.tau) != len(self.t):
-            raise ShapeError(f"tau has shape {self.tau.shape}; it must be ({len(self.t)}, n), a row for each instant")
+            raise ShapeError(f"tau has shape {self.tau.shape}; it must be ({len(self.t)}, n), one row per time")
         if between not in get_args(Between):
-            raise DalembertError(f"between is {shown(between)}; it can be {' or '.join(map(repr, get_args(Between)))}")
+            raise DalembertError(f"between is {shown(between)}; it must be {' or '.join(map(repr, get_args(Between)))}")
         n = self.tau.shape[1]
         self.between = between
         self.q0 = None if q0 is None else finite("q0", q0)
@@ -74,31 +75,33 @@ class RecordedTorque(Controller):
         self.events = tuple(events)
         for event in self.events:
             if not isinstance(event, (PayloadEvent, WrenchEvent)):
-                raise DalembertError(f"events has {shown(event)}; it must be those of a motion, such as motion.events")
+                raise DalembertError(
+                    f"events contains {shown(event)}; it must hold events of a motion, such as motion.events"
+                )
         super().__init__(0.0, 0.0, np.zeros(n))
 
     @property
     def duration(self) -> float:
-        """Until the last instant (s)."""
+        """The last time (s)."""
         return float(self.t[-1])
 
     @property
     def loads(self) -> LoadTable:
-        """What acts at the tip meanwhile, by the events."""
+        """Loads on the tip from the events."""
         return LoadTable(self.events, self.duration)
 
     def later(self, start: float) -> RecordedTorque:
-        """The same torques, with time counted from ``start`` on."""
+        """The same torques, with time counted from ``start``."""
         return RecordedTorque(self.t - start, self.tau, self.between)
 
     @property
     def breaks(self) -> Array:
-        """Where the torque is not smooth: all instants."""
+        """Times at which the torque is not smooth: all of them."""
         instants: Array = np.unique(self.t)
         return instants
 
     def at(self, t: ArrayLike) -> Array:
-        """The torque at the instants t (…): (…, n) in N m."""
+        """Torque at the times t (…): (…, n) in N m."""
         times = np.asarray(t, float)
         if self.between == "held":
             rows: Any = self.tau[np.clip(np.searchsorted(self.t, times, side="right") - 1, 0, None)]
@@ -107,7 +110,7 @@ class RecordedTorque(Controller):
         return tau
 
     def reference(self, t: Array, arm: Arm, *, friction: bool = True) -> Array:
-        """[0, 0, τ] at the instants t: (N, 3n)."""
+        """[0, 0, τ] at the times t: (N, 3n)."""
         if self.tau.shape[1] != arm.n:
             raise ShapeError(f"tau has shape {self.tau.shape}, but arm '{arm.name}' has {arm.n} joints")
         reference: Array = np.concatenate([np.zeros((len(t), 2 * arm.n)), self.at(t)], axis=-1)
@@ -120,11 +123,12 @@ class RecordedTorque(Controller):
 
 
 def read_torques(path: str | os.PathLike[str], arm: Arm, between: Between = "linear") -> RecordedTorque:
-    """The torques tau1 … taun over t in a table of text, such as ``dalembert torques -o`` or ``motion.save(arm=…)`` writes.
+    """The torques tau1 … taun over t in a text table, such as ``dalembert torques -o`` or ``motion.save(arm=…)``
+    writes.
 
     between  "linear" or "held", as for :class:`RecordedTorque`
-    The first instant of the file is t = 0. ``.q0`` and ``.qd0`` are the first state, where the file has columns q1 … and qd1 …
-    What it carries, columns payload and fx …, acts in a simulation with these torques.
+    The first time in the file becomes t = 0. ``.q0`` and ``.qd0`` are the initial state if the file has columns q1 …
+    and qd1 … Its loads, in columns payload and fx …, act in a simulation with these torques.
 
     >>> import tempfile, dalembert as da
     >>> arm = da.load("planar-2r")

@@ -1,6 +1,6 @@
-"""Sampled controllers: the state is measured at equal instants, and the torque is held from one to the next.
+"""Sampled controllers: the state is measured at a fixed rate, and the torque is held from one sample to the next.
 
-Between two changes of the torque the arm moves as with any given torque, by the same fixed or adaptive steps.
+Between two changes of the torque, the arm moves as under any given torque, with the same fixed or adaptive steps.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ Progress = Callable[[float], None]
 def sampled(
     task: Task, solver: str, rtol: float, atol: float, progress: Progress | None, threads: int | None
 ) -> tuple[Array, ...]:
-    """(q, qd) at the records; the torques held over each step, (*batch, steps, n); and what the law has learnt."""
+    """(q, qd) at the records; the torques held over each step, (*batch, steps, n); and the estimates of an adaptive
+    law."""
     assert task.sampling is not None
     driven = task.driven()
     whole, torques = driven.grid, driven.torques
@@ -36,13 +37,13 @@ def sampled(
     bounds = np.unique(np.concatenate([[0], inner[inner < len(whole.h)], [len(whole.h)]]))
     measure, place = Measurement(task.sampling, task.q0, task.qd0), Place(task.arm, task.q0)
     learned = np.zeros((*task.batch, len(task.plan.columns)))
-    if task.learned is not None:  # in a stage before
+    if task.learned is not None:  # estimated in an earlier stage
         learned = np.broadcast_to(task.learned, learned.shape).copy()
     kept = [np.empty((*task.batch, len(whole.t), size)) for size in (task.arm.n, task.arm.n, learned.shape[-1])]
     q, qd = task.q0, task.qd0
     for part, first in zip(kept, (q, qd, learned), strict=True):
         part[..., 0, :] = first
-    computed: list[Array] = []  # of each sample
+    computed: list[Array] = []  # one per sample
     for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         if len(computed) < len(samples) and samples[len(computed)] == begin:
             seen = measure(q, qd)
@@ -64,14 +65,14 @@ def sampled(
 
 
 def _mover(task: Task, solver: str, rtol: float, atol: float, threads: int | None) -> Callable[[], Any]:
-    """A function that moves the arm over the task's grid as it is then: (q, qd) at all its instants."""
+    """A function that advances the arm over the task's current grid and returns (q, qd) at all its times."""
     if solver:
         return partial(adaptive, task, solver, rtol, atol, None, ContactDynamics(task))
     return partial(fixed_steps, task, None, threads, None if from_python(task) else CompiledLoop(task, threads))
 
 
 def _indices(t: Array, instants: Array) -> NDArray[np.intp]:
-    """Which of the grid's instants t these are; those behind its end are its length."""
+    """Indices of these instants among the grid's times t; times beyond its end get its length."""
     at = np.searchsorted(t, instants)
     before = np.clip(at - 1, 0, len(t) - 1)
     after = np.clip(at, 0, len(t) - 1)

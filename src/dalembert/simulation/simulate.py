@@ -1,4 +1,4 @@
-"""``da.simulate``: direct dynamics over time."""
+"""``da.simulate``: forward dynamics over time."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from dalembert.arm import Arm
     from dalembert.trajectory.events import LoadTable
 
-# what the methods of a run hand on to, by the modules that draw it: imported when it is first called
+# functions that methods of a run delegate to, from the modules that draw it; imported on first use
 HANDS_ON = {
     "plot": "report.plots:run_figure",
     "animate": "report.animation:animate_run",
@@ -63,71 +63,75 @@ class Run:
 
     @cached_property
     def tau(self) -> Array:
-        """The torque at every instant: (…, N, n); where it jumps, the value after the jump, at the last that before."""
+        """Torque at every recorded time, (…, N, n); at a jump, the value after it, and at the final time the value
+        before."""
         return self.task.torque_along(self.q, self._placed, self.qd, self.learned)
 
     @cached_property
     def saturated(self) -> NDArray[np.bool_]:
-        """Whether the torque is at its effort limit at every instant: (…, N, n); never without ``effort_limits``."""
+        """Whether the torque is at its effort limit at each recorded time: (…, N, n); never without
+        ``effort_limits``."""
         if self.task.effort is None:
             return np.zeros(self.q.shape, bool)
         return np.abs(self.tau) >= self.task.effort * (1 - 1e-12)
 
     @property
     def saturations(self) -> list[Saturation]:
-        """When each joint's torque was at its effort limit, joint by joint, to the distance of the records."""
+        """Intervals in which a joint torque was at its effort limit, per joint, to the resolution of the records."""
         if self.q.ndim != 2:
             raise ShapeError(
-                f"saturations are those of one run, and this is a batch of {self.q.shape[:-2]}; run.saturated has them all"
+                f"saturations requires a single run, but this is a batch of {self.q.shape[:-2]}; use run.saturated for "
+                "a batch"
             )
         return saturations(self.arm, self.t, self.saturated)
 
     @cached_property
     def tracking_error(self) -> Array:
-        """q_d − q at every instant, for a controller that follows a motion or holds a pose: (…, N, n) rad or m."""
+        """q_d − q at each recorded time, for a controller that follows a motion or holds a pose: (…, N, n) in rad or
+        m."""
         followed = self.task.followed_along()
         if followed is None:
-            raise DalembertError("this run has no tracking error: no controller of the joints followed a motion in it")
+            raise DalembertError("this run has no tracking error: no joint-space controller followed a motion in it")
         return followed - self.q
 
     @property
     def follows(self) -> bool:
-        """Whether a controller of the joints follows a motion in it, or goes to a pose with some stiffness."""
+        """Whether a joint-space controller follows a motion, or moves to a pose with nonzero stiffness."""
         control = self.task.controller or self.task.followed
         return control is not None and (control.motion is not None or bool(control.kp.any()))
 
     @property
     def rms_tracking_error(self) -> Array:
-        """The root mean square of each joint's tracking error over the run: (…, n) rad or m."""
+        """Root mean square of each joint's tracking error over the run: (…, n) in rad or m."""
         rms: Array = np.sqrt(np.mean(self.tracking_error**2, axis=-2))
         return rms
 
     @property
     def largest_tracking_error(self) -> Array:
-        """The largest size of each joint's tracking error: (…, n) rad or m."""
+        """Largest magnitude of each joint's tracking error: (…, n) in rad or m."""
         return np.abs(self.tracking_error).max(axis=-2)
 
     @cached_property
     def parameters(self) -> Array:
-        """π̂ at every instant, for a controller that adapts it: (…, N, p); ``parameter_names`` says what they are."""
+        """π̂ at each recorded time, for an adaptive controller: (…, N, p), with the names ``parameter_names``."""
         control, learned = self._adapted
         return control.initial(self.arm, self.task.plan.friction) + learned
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
-        """The names of the parameters that the controller adapts; of base parameters, that of the first in each."""
+        """Names of the adapted parameters; a base parameter is named after its first member."""
         return self._adapted[0].names(self.arm, self.task.plan.friction)
 
     @property
     def _adapted(self) -> tuple[Adaptive, Array]:
         control = self.task.controller or self.task.followed
         if not isinstance(control, Adaptive) or self.learned is None:
-            raise DalembertError("this run has no parameters over time: no adaptive controller learnt any in it")
+            raise DalembertError("this run has no parameters over time: no adaptive controller estimated any in it")
         return control, self.learned
 
     @cached_property
     def qdd(self) -> Array:
-        """The acceleration at every instant, 0 for a joint that sticks: (…, N, n); where it jumps, as ``tau``."""
+        """Acceleration at each recorded time, 0 for a joint that sticks: (…, N, n); at jumps as for ``tau``."""
         dynamics = ContactDynamics(self.task)
         constants = dynamics.constants()
         given = (self.task.load_along(self.q, self._placed, self.qd, self.tau), *self.task.base_along())
@@ -137,7 +141,7 @@ class Run:
 
     @cached_property
     def _placed(self) -> Array:
-        """What the equations take: q, or that of the whole tree where Newton's method closes the loops."""
+        """Positions for the equations of motion: q, or those of the whole tree if Newton's method closes the loops."""
         return placed_along(self.arm, self.q)
 
     @cached_property
@@ -160,15 +164,15 @@ class Run:
 
     @property
     def energy(self) -> Array:
-        """Kinetic and potential energy (J): (…, N).
+        """Sum of kinetic and potential energy (J): (…, N).
 
-        With ``base_motion`` it is the energy of the motion relative to the base, to which the base's motion adds the
-        power −q̇ᵀ τ_base, τ_base being ``.base`` of :meth:`dalembert.Arm.torque_terms`.
+        With ``base_motion`` it is the energy of the motion relative to the base, to which the base motion contributes
+        the power −q̇ᵀ τ_base, where τ_base is ``.base`` of :meth:`dalembert.Arm.torque_terms`.
         """
         return self.kinetic + self.potential
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write a ``.csv`` (t, q1 …, qd1 …, qdd1 …, tau1 …; one run only) or a ``.npz`` (any batch)."""
+        """Write a ``.csv`` (t, q1 …, qd1 …, qdd1 …, tau1 …; a single run) or a ``.npz`` (any batch)."""
         from dalembert.files import check_writable, whole_binary_file, whole_file
         from dalembert.trajectory.csv_file import write_table
 
@@ -181,27 +185,27 @@ class Run:
                 np.savez(file, allow_pickle=False, **arrays)
             return
         if kind != ".csv":
-            raise DalembertError(f"{path}: a run is saved as .csv or .npz, not as '{kind}'")
+            raise DalembertError(f"{path}: a run can be saved as .csv or .npz, not as '{kind}'")
         if self.q.ndim != 2:
-            raise ShapeError(f"{path}: a CSV file holds one run and this is a batch of {self.q.shape[:-2]}; use .npz")
+            raise ShapeError(f"{path}: a CSV file holds one run, but this is a batch of {self.q.shape[:-2]}; use .npz")
         with whole_file(path, overwrite=overwrite) as file:
             write_table(file, *self.table())
 
     def table(self) -> tuple[tuple[str, ...], tuple[Any, ...]]:
-        """What a CSV file of one run gets: the names of its columns, and the columns, with what its motion carries."""
+        """The table for a CSV file of one run: the column names, and the columns, including the load of its motion."""
         from dalembert.trajectory.csv_file import carried_columns, column_names
 
         carried = {} if self.loads is None else carried_columns(*self.loads.at(self.t))
         names = column_names(("q", "qd", "qdd", "tau"), self.arm.n)
         return (*names, *carried), (self.t, self.q, self.qd, self.qdd, self.tau, *carried.values())
 
-    # -- seeing it -------------------------------------------------------------------------------
+    # -- display ---------------------------------------------------------------------------------
 
     def plot(self, batch: int | tuple[int, ...] | None = None) -> Figure:
-        """A matplotlib Figure: positions, velocities, torques (accelerations of a free motion), and the tracking error
-        where a controller follows a motion, else the energies; over time.
+        """A matplotlib Figure over time: positions, velocities, torques (accelerations of a free motion), and the
+        tracking error if a controller follows a motion, otherwise the energies.
 
-        batch  which run of a batch
+        batch  index of the run in a batch
 
         >>> import dalembert as da
         >>> run = da.simulate(da.load("planar-2r"), [0.5, 0.2], None, None, 0.1)
@@ -219,13 +223,13 @@ class Run:
         fps: float = 25.0,
         overwrite: bool = False,
     ) -> None:
-        """Write the moving arm as ``.gif``, ``.mp4`` or ``.html`` (one page that plays, stops and turns, without network).
+        """Write an animation of the arm as ``.gif``, ``.mp4`` or ``.html`` (an interactive page that needs no network).
 
-        batch  which run of a batch
-        speed  how many seconds of the run pass in one second of the film; 1 is real time
-        fps    pictures in one second of the film, from 1 to 60
+        batch  index of the run in a batch
+        speed  seconds of the run per second of the animation; 1 is real time
+        fps    frames per second, from 1 to 60
 
-        The file is written whole or not at all.
+        The file is written completely or not at all.
 
         >>> import dalembert as da, os, tempfile
         >>> run = da.simulate(da.load("planar-2r"), [0.5, 0.2], None, None, 0.1)
@@ -245,16 +249,16 @@ class Run:
 
 
 class StagedRun(Run):
-    """A simulated motion in stages, between which the arm takes something up or lets go of it; ``stages`` has their runs.
+    """A simulated motion in stages, between which the arm picks up or releases a load; ``stages`` has the run of each.
 
-    At the instant of an event the values are those after it. The energy jumps there by that of the payload.
+    At the time of an event the values are those after it. The energy jumps there by that of the payload.
     """
 
     stages: tuple[Run, ...]
 
     @staticmethod
     def of(arm: Arm, runs: list[Run], starts: list[float], loads: LoadTable) -> StagedRun:
-        """The runs one after the other, and what is carried meanwhile."""
+        """The runs in sequence, with the loads carried."""
         t = [run.t + start for run, start in zip(runs, starts, strict=True)]
         learned = (
             None if runs[0].learned is None else _one_after_the_other([np.asarray(run.learned) for run in runs], -2)
@@ -269,17 +273,17 @@ class StagedRun(Run):
 
     @cached_property
     def tau(self) -> Array:
-        """The torque at every instant: (…, N, n)."""
+        """Torque at each recorded time: (…, N, n)."""
         return self._joined("tau")
 
     @cached_property
     def qdd(self) -> Array:
-        """The acceleration at every instant: (…, N, n)."""
+        """Acceleration at each recorded time: (…, N, n)."""
         return self._joined("qdd")
 
     @cached_property
     def tracking_error(self) -> Array:
-        """q_d − q at every instant: (…, N, n) rad or m."""
+        """q_d − q at each recorded time: (…, N, n) in rad or m."""
         return self._joined("tracking_error")
 
     @cached_property
@@ -288,7 +292,7 @@ class StagedRun(Run):
 
 
 def _one_after_the_other(parts: list[Array], axis: int) -> Array:
-    """What stands at the records of the stages; where two meet, what stands there in the later one."""
+    """The records of all stages in sequence; where two stages meet, the record of the later one is kept."""
     less = [np.take(part, range(part.shape[axis] - 1), axis) for part in parts[:-1]]
     return np.concatenate([*less, parts[-1]], axis)
 
@@ -321,50 +325,50 @@ def simulate(
     progress: Callable[[float], None] | None = None,
     cluster: Any = None,
 ) -> Run:
-    """Direct dynamics, S 7.6: the motion that follows from a state and the torques.
+    """Forward dynamics, S 7.6: the motion that results from an initial state and the torques.
 
-    q0, qd0     (…, n) the initial state; all leading axes are a batch and run at once
-    torque      None; (n,) constant; (…, steps, n) held over each step, of which (…, 1, n) is constant: the
+    q0, qd0     (…, n) the initial state; all leading axes are a batch and are simulated at once
+    torque      None; (n,) constant; (…, steps, n) held over each step, where (…, 1, n) is constant: the
                 second-last axis is time, those before it are the batch; a Python function
-                (t, q, qd) → (…, n), which is slower: the steps are then taken from Python; or a controller:
+                (t, q, qd) → (…, n), which is slower because the steps are then driven from Python; or a controller:
                 :class:`dalembert.PD`, :class:`dalembert.Feedforward`, :class:`dalembert.ComputedTorque` or
-                :class:`dalembert.Adaptive`. A motion that it follows may carry payloads and exert tip wrenches by its
-                events: the steps end at each event, and go on with the arm as it is loaded then
-    method      "rk4": Runge–Kutta 4 with a fixed step, one compiled loop; "dop853": adaptive, of order 8,
-                one state after the other; "variational": symplectic, its energy error does not grow
-    step        s; for "dop853" only the distance of records and of an array's torques
-    every       how many steps from record to record
-    tip_wrench  exerted by the end effector on the environment, in base axes, by the same rule: None; (6,);
+                :class:`dalembert.Adaptive`. The motion that it follows may have events with payloads and tip wrenches:
+                the steps end at each event and continue with the arm as loaded from then on
+    method      "rk4": fourth-order Runge–Kutta with a fixed step, one compiled loop; "dop853": adaptive, order 8,
+                one state at a time; "variational": symplectic, with an energy error that does not grow
+    step        in s; for "dop853" only the spacing of records and of the torques in an array
+    every       number of steps from record to record
+    tip_wrench  exerted by the end effector on the environment, in base axes, in the same forms: None; (6,);
                 (…, steps, 6) or (…, 1, 6); or a Python function (t, q, qd) → (…, 6)
-    wrenches    {link: wrench} exerted by any links on the environment, in base axes, at the origins of the links' frames,
-                each by the same rule
-    base_motion [ω, ω̇, p̈] of the base, in base axes, p̈ being the acceleration of the origin of the base frame, by the
-                same rule: None; (9,); (…, steps, 9) or (…, 1, 9); or a Python function of time alone, t → (…, 9),
-                with which the loop stays compiled. Controllers do not know of it
-    friction    False leaves out the arm's friction; springs, offsets and other terms of the position alone stay
+    wrenches    {link: wrench} exerted by any links on the environment, in base axes, at the origins of the link frames,
+                each in the same forms
+    base_motion [ω, ω̇, p̈] of the base, in base axes, where p̈ is the acceleration of the origin of the base frame,
+                in the same forms: None; (9,); (…, steps, 9) or (…, 1, 9); or a Python function of time alone,
+                t → (…, 9), with which the loop stays compiled. Controllers do not compensate for it
+    friction    False omits the arm's friction; springs, offsets and other terms that depend on position alone remain
     stops       joint limits: None ignores them; "error" ends the simulation at the first joint that
-                passes its limit; "contact" makes them stops that the joint hits, rests on and leaves
-    restitution of stops="contact", from 0 (plastic) to 1 (elastic): a joint that hits its stop alone rebounds
-                with this fraction of its speed
-    effort_limits  True: the drives give no more than the arm's effort limits, however much is asked for; (n,) or one number
-                (N m; N): other limits. ``run.saturations`` says when they were reached. False leaves torques as they are
-    rate        Hz: the controller or function is computed at so many instants a second and its torque is held in between;
-                continuous unless given
-    delay       s: each torque acts so much later than the instant at which the state was measured; until the first one
-                acts, it is that of the initial state. Needs ``rate``
-    encoder     counts per turn at the joint (per metre for a prismatic joint), one number or (n,): the controller measures
-                positions in whole counts, and velocities as differences of two samples. Needs ``rate``
-    velocity_filter  Hz: a first-order low-pass on those differences
-    parameters  (…, 13 n) dynamic parameters in place of the arm's own, S (7.77): for each joint m, m c,
-                I_xx I_xy I_xz I_yy I_yz I_zz, I_m, F_v, F_s; for a closed chain, of each joint of its tree; behind
-                them the coefficients of further terms of friction, joint by joint
-    rtol, atol  of "dop853"
-    threads     over how many threads the states of a large batch are split; chosen by its size unless given, see
-                docs/dynamics.md. "dop853" takes one state after the other in one thread
-    progress    called with the fraction done
-    cluster     the address of a Dask scheduler, or a ``distributed.Client``, whose workers simulate the states of the batch;
-                the run is the same, bit by bit, where processors are alike. Python functions are then called for a part of
-                the batch at a time
+                exceeds its limit; "contact" treats them as hard stops with impact and contact
+    restitution coefficient of stops="contact", from 0 (plastic) to 1 (elastic): a joint that hits its stop alone
+                rebounds with this fraction of its speed
+    effort_limits  True: torques are limited to the arm's effort limits, whatever is commanded; (n,) or one number
+                (N m; N): other limits. ``run.saturations`` reports when they were reached. False applies no limits
+    rate        Hz: the controller or function is evaluated at this rate and its torque is held between samples;
+                continuous by default
+    delay       s: each torque acts this much later than the time at which the state was measured; until the first one
+                acts, the torque is that of the initial state. Requires ``rate``
+    encoder     counts per revolution of the joint (per metre for a prismatic joint), one number or (n,): the controller
+                measures positions in whole counts, and velocities as differences of two samples. Requires ``rate``
+    velocity_filter  Hz: cut-off frequency of a first-order low-pass on these differences
+    parameters  (…, 13 n) dynamic parameters instead of the arm's own, S (7.77): for each joint m, m c,
+                I_xx I_xy I_xz I_yy I_yz I_zz, I_m, F_v, F_s; for a closed chain, for each joint of its tree; followed
+                by the coefficients of further friction terms, joint by joint
+    rtol, atol  tolerances of "dop853"
+    threads     number of threads among which the states of a large batch are divided; chosen by its size by default,
+                see docs/dynamics.md. "dop853" processes one state at a time in one thread
+    progress    called with the completed fraction
+    cluster     address of a Dask scheduler, or a ``distributed.Client``, whose workers simulate the states of the
+                batch; on identical processors the run is the same, bit by bit. Python functions are then called for
+                part of the batch at a time
 
     >>> import dalembert as da
     >>> run = da.simulate(da.load("pendulum"), [0.5], [0.0], None, 1.0, friction=False)
@@ -410,36 +414,37 @@ def simulate(
             if not runs:
                 raise
             raise SimulationError(
-                f"after the event of the motion at t = {stage.start:g} s, from which t counts: {problem}"
+                f"after the event of the motion at t = {stage.start:g} s, from which t is counted: {problem}"
             ) from None
     carrier: Any = torque if isinstance(torque, RecordedTorque) else getattr(torque, "motion", None)
     return StagedRun.of(arm, runs, [stage.start for stage in stages], carrier.loads)
 
 
 def _part_of(progress: Callable[[float], None], start: float, end: float) -> Callable[[float], None]:
-    """The progress of one stage as a part of the whole."""
+    """Maps the progress of one stage to the progress of the whole run."""
     return lambda fraction: progress(start + fraction * (end - start))
 
 
 def _together(wrenches: Mapping[str, Wrench], start: float | None = None) -> Wrench:
-    """Wrenches at several frames as one, six numbers of each; a function of time where one of them is.
+    """Wrenches at several frames combined into one, six components each; a function of time if any of them is.
 
-    ``start`` is when a stage begins, whose time counts from there.
+    ``start`` is the start time of a stage, whose own time begins there.
     """
     given: dict[str, Any] = {name: np.zeros(6) if value is None else value for name, value in wrenches.items()}
     if start is not None and (
         over_time := [name for name, value in given.items() if name != TIP and np.ndim(value) > 1]
     ):
         raise DalembertError(
-            f"the wrench at '{over_time[0]}' is given over time as an array, and the motion has events, at which the simulation "
-            "begins anew; give a function (t, q, qd) → (6,), or one constant wrench"
+            f"the wrench at '{over_time[0]}' is given over time as an array, but the motion has events, at which the "
+            "simulation restarts; give a function (t, q, qd) → (6,), or one constant wrench"
         )
     if not any(map(callable, given.values())):
         return side_by_side(given)
     for name, value in given.items():
         if not callable(value) and np.ndim(value) > 1:
             raise DalembertError(
-                f"the wrench at '{name}' is given over time as an array and another as a function; give functions, or arrays, for all"
+                f"the wrench at '{name}' is given over time as an array, but another one as a function; give all of "
+                "them as functions, or all as arrays"
             )
 
     def at(t: float, q: Array, qd: Array) -> Any:
@@ -458,12 +463,14 @@ def _stepped(
     atol: float,
     threads: int | None,
 ) -> tuple[Array, ...]:
-    """(q, qd) at the records, the torques of a sampled controller, and what a controller has learnt, where it learns."""
+    """(q, qd) at the records, the torques of a sampled controller, and the parameters that an adaptive one has
+    estimated."""
     if task.sampling is not None:
         return sampled(task, solver, rtol, atol, progress, threads)
     return adaptive(task, solver, rtol, atol, progress) if solver else fixed_steps(task, progress, threads)
 
 
 def parameters_of(arm: Arm) -> Array:
-    """The dynamic parameters of the arm's tree, 13 of each joint and those of further terms: what ``parameters=`` takes."""
+    """Dynamic parameters of the arm's tree, 13 per joint plus those of further terms, as ``parameters=`` expects
+    them."""
     return np.array(regressor.parameters(arm.mechanism.tree), float)

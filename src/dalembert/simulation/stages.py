@@ -1,7 +1,7 @@
-"""The stages of a simulation whose motion carries something: between two of its events the arm is one and the same.
+"""Stages of a simulation whose motion carries loads: between two events, the load of the arm is constant.
 
-At an event the state goes on as it is: a payload that is taken up has the velocity of the tip, and one that is let go takes its
-energy with it.
+At an event the state is continuous: a payload that is picked up has the velocity of the tip, and one that is released
+takes its energy with it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Stage:
-    """From ``start`` to ``end`` (s): the arm with what it holds, its controller, and what acts on tip and base."""
+    """From ``start`` to ``end`` (s): the arm with its load, its controller, and the inputs at tip and base."""
 
     start: float
     end: float
@@ -40,7 +40,7 @@ class Stage:
 
 
 class _Later:
-    """A motion, or another function of time, from ``start`` on."""
+    """A motion, or another function of time, with time counted from ``start``."""
 
     def __init__(self, function: Callable[..., Any], start: float) -> None:
         self.function, self.start = function, start
@@ -55,28 +55,27 @@ class _Later:
 def stages_of(
     arm: Arm, torque: Any, duration: Any, tip_wrench: Any, base_motion: Any, parameters: Any
 ) -> list[Stage] | None:
-    """The stages, in order; None where no controller follows a motion, or has torques, that carry something."""
+    """The stages in order; None unless a controller follows a motion, or has torques, with loads."""
     recorded = isinstance(torque, RecordedTorque)
     motion: Any = torque if recorded else torque.motion if isinstance(torque, Controller) else None
     if motion is None or not getattr(motion, "events", ()):
         return None
     if not (isinstance(duration, (int, float, np.number)) and np.isfinite(duration) and duration > 0):
-        return None  # the simulation itself says what is wrong
+        return None  # the simulation itself reports the error
     if parameters is not None:
         raise DalembertError(
-            "parameters would replace what the motion carries; give da.simulate an arm that has them, or a motion without events"
+            "parameters would replace the payload of the motion; give da.simulate an arm with these parameters, or a "
+            "motion without events"
         )
     for name, value in (("tip_wrench", tip_wrench), ("base_motion", base_motion)):
         if value is not None and not callable(value) and np.ndim(value) > 1 and np.shape(value)[-2] > 1:
             raise DalembertError(
-                f"{name} has shape {np.shape(value)}, one row for each step, but steps are cut at the events of the motion: give "
-                "a constant or a function of time"
+                f"{name} has shape {np.shape(value)}, one row per step, but steps are cut at the events of the motion: "
+                "give a constant or a function of time"
             )
     loads = motion.loads
     if loads.wrench is not None and callable(tip_wrench):
-        raise DalembertError(
-            "tip_wrench is a function, and the motion has tip wrenches of its own: leave out one of them"
-        )
+        raise DalembertError("tip_wrench is a function, but the motion has tip wrenches of its own: omit one of them")
     arms: dict[bytes, Arm] = {}
     stages = []
     edges, rows = _merged(loads, float(duration))
@@ -91,7 +90,7 @@ def stages_of(
             control.motion = _Later(motion, start)
         control.push = wrench
         if torque.law == "adaptive":
-            control.model = torque.model or arm  # what it learns must not change with the load
+            control.model = torque.model or arm  # the estimated parameters must not change with the load
         stages.append(
             Stage(
                 start, end, arms[key], control,
@@ -103,7 +102,8 @@ def stages_of(
 
 
 def _merged(loads: Any, duration: float) -> tuple[list[float], list[int]]:
-    """The instants between which the loads are constant, and which of their rows hold there; the last holds on."""
+    """The times between which the loads are constant, and the row that applies in each interval; the last row
+    persists."""
     edges, rows = [0.0], [0]
     tables = [table for table in (loads.payload, loads.wrench) if table is not None]
     for k, edge in enumerate(loads.edges[1:-1].tolist(), 1):
@@ -114,7 +114,7 @@ def _merged(loads: Any, duration: float) -> tuple[list[float], list[int]]:
 
 
 def _holding(arm: Arm, body: Any) -> Arm:
-    """The arm with a body at its tip, besides the payload that it has."""
+    """The arm with a body at its tip in addition to its own payload."""
     if body is None:
         return arm
     return arm.replace(payload=body if arm.robot.payload is None else arm.robot.payload + body)

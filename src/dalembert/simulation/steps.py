@@ -1,7 +1,7 @@
-"""The steps of a simulation: equal ones, cut where a motion that is followed has a knot.
+"""Steps of a simulation: uniform steps, cut where the motion that is followed has a knot.
 
-Within a step everything is smooth then, and each step looks at its own side of the knots: at the end of a step a
-knot's left limit, at the beginning of the next its right limit.
+Everything is then smooth within a step, and each step evaluates its own side of the knots: the left limit at the end
+of a step, and the right limit at the beginning of the next.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from dalembert.trajectory.breaks import breaks_of
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-SAME_INSTANT = 16  # units in the last place: k·step and a knot that are nearer differ by rounding
-BESIDE = 2e-12  # of the last knot: how far from a knot its limits are taken; nearer knots of a Trajectory are one
+SAME_INSTANT = 16  # units in the last place: k·step and a knot closer than this differ only by rounding
+BESIDE = 2e-12  # of the last knot: distance from a knot at which its limits are evaluated; closer knots are merged
 
 
 @brief
@@ -28,11 +28,11 @@ BESIDE = 2e-12  # of the last knot: how far from a knot its limits are taken; ne
 class Steps:
     """The steps of a simulation.
 
-    h        (N,) their lengths, and t (N + 1,) the instants between them (s)
-    records  which of these instants are recorded, 0 among them
-    cuts     which of them were put between two of the equal steps
-    starts   at which of them a piece of the reference begins: the first piece has begun before
-    low      (pieces,) and ``high``: between which instants a piece is looked at
+    h        (N,) their lengths, and t (N + 1,) the times between them (s)
+    records  which of these times are recorded, including 0
+    cuts     which of them were inserted between two of the uniform steps
+    starts   at which of them a segment of the reference begins; the first segment has begun before
+    low      (segments,) and ``high``: times between which a segment is evaluated
     """
 
     h: Array
@@ -44,18 +44,18 @@ class Steps:
     high: Array
 
     def row(self, k: Any) -> Any:
-        """Which of the equal steps step k is, or is a part of."""
+        """Index of the uniform step that step k is or is part of."""
         return k - np.searchsorted(self.cuts, k, side="right")
 
     def seen(self, k: Any, t: Any) -> Any:
-        """The instants t of the steps k, on their own side of the knots."""
+        """The times t of the steps k, on their own side of the knots."""
         if not len(self.starts):
             return t
         piece = np.searchsorted(self.starts, k, side="right")
         return np.clip(t, self.low[piece], self.high[piece])
 
     def only(self, k: int) -> Steps:
-        """Step k by itself."""
+        """Step k alone."""
         piece, none = np.searchsorted(self.starts, k, side="right"), np.empty(0, np.intp)
         return Steps(
             self.h[k : k + 1], self.t[k : k + 2], np.arange(2), none, np.zeros(1, np.intp),
@@ -63,11 +63,11 @@ class Steps:
         )  # fmt: skip
 
     def each_by_itself(self) -> Steps:
-        """The same steps, none of them taken for a part of another."""
+        """The same steps, none of them treated as part of another."""
         return replace(self, cuts=np.empty(0, np.intp))
 
     def between(self, first: int, last: int) -> Steps:
-        """The steps from ``first`` to before ``last``, all of them recorded."""
+        """The steps from ``first`` up to but excluding ``last``, all of them recorded."""
         return replace(
             self, h=self.h[first:last], t=self.t[first : last + 1], records=np.arange(last - first + 1),
             cuts=np.empty(0, np.intp), starts=self.starts - first,
@@ -75,13 +75,13 @@ class Steps:
 
     @property
     def edges(self) -> Indices:
-        """The instants between which the reference is smooth."""
+        """The times between which the reference is smooth."""
         inner = self.starts[(self.starts > 0) & (self.starts < len(self.h))]
         return np.unique(np.concatenate([[0], inner, [len(self.h)]]))
 
 
 def time_grid(duration: float, step: float) -> tuple[Array, Array]:
-    """(h, t): equal steps, the last one shorter where the duration is no multiple of the step."""
+    """(h, t): uniform steps, the last one shorter if the duration is not a multiple of the step."""
     whole = int(duration / step * (1 + 1e-12))
     left = duration - whole * step
     h = np.full(whole, step)
@@ -93,7 +93,7 @@ def time_grid(duration: float, step: float) -> tuple[Array, Array]:
 
 
 def make_steps(duration: float, step: float, every: int, functions: Iterable[Any]) -> Steps:
-    """Equal steps, cut at the knots of these functions of time."""
+    """Uniform steps, cut at the knots of these functions of time."""
     h, t = time_grid(duration, step)
     records = np.unique(np.append(np.arange(0, len(h) + 1, min(every, len(h))), len(h)))
     none = np.empty(0, np.intp)
@@ -112,6 +112,6 @@ def make_steps(duration: float, step: float, every: int, functions: Iterable[Any
         records = np.searchsorted(t, recorded)
         row = np.arange(len(t) - 1) - np.searchsorted(cuts, np.arange(len(t) - 1), side="right")
         h = np.where(np.bincount(row)[row] > 1, np.diff(t), h[row])
-    # a knot begins its piece at the instant that is nearest: its own, or one that differs by rounding
+    # a knot begins its segment at the nearest time: its own, or one that differs by rounding
     starts = np.clip(np.searchsorted(t, breaks - SAME_INSTANT * np.spacing(np.abs(breaks))), 0, len(h))
     return Steps(h, t, records, cuts, starts, low, high)

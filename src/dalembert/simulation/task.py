@@ -1,4 +1,4 @@
-"""What is to be simulated, checked: shapes, torque, limits, and the program that follows from them."""
+"""Validated simulation tasks: shapes, torque, limits, and the program that follows from them."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ Array = NDArray[np.float64]
 Function = Callable[[float, Array, Array], Any]
 WRENCH = "a wrench has 6 components"
 BASE_PARTS = "a base_motion has 9 components [ω, ω̇, p̈]"
-UPRIGHT = 0.05  # the cosine of a pitch nearer to ±90° than 3°
-NEAR_THE_END = 50  # instants before a motion diverged
-Index = tuple[int, ...] | None  # one state of the batch, or all
+UPRIGHT = 0.05  # cosine of the pitch below which it is within 3° of ±90°
+NEAR_THE_END = 50  # recorded times before a motion diverged
+Index = tuple[int, ...] | None  # index of one state of the batch, or None for all
 
 
 @brief
 @dataclass
 class Task:
-    """A simulation that is known to make sense."""
+    """A validated simulation task."""
 
     arm: Arm
     q0: Array  # (*batch, n)
@@ -64,14 +64,15 @@ class Task:
     constants: dict[str, Array] = field(default_factory=dict)
     limits: Array | None = None  # (n, 2)
     tip: OperationalController | None = None  # where it is compiled
-    effort: Array | None = None  # (n,) the most that the drives give
-    sampling: Sampling | None = None  # of the controller; it is continuous otherwise
-    followed: Controller | None = None  # the controller that gave the torques, where these are known
-    learned: Array | None = None  # (*batch, p) what the law has learnt before
+    effort: Array | None = None  # (n,) largest torques of the drives
+    sampling: Sampling | None = None  # of the controller; None if it is continuous
+    followed: Controller | None = None  # the controller that computed the torques, where these are known
+    learned: Array | None = None  # (*batch, p) parameter estimates from an earlier stage
 
     @property
     def initial_state(self) -> list[Array]:
-        """q and q̇, and what a law that learns has learnt so far: nothing, unless in an earlier stage."""
+        """q and q̇, and the current estimate of an adaptive law, which is its initial one except after an earlier
+        stage."""
         state = [self.q0, self.qd0]
         if not self.plan.columns:
             return state
@@ -80,22 +81,22 @@ class Task:
 
     @property
     def steps(self) -> int:
-        """How many steps there are."""
+        """Number of steps."""
         return len(self.grid.h)
 
     @property
     def t(self) -> Array:
-        """The instants between the steps (s): (steps + 1,)."""
+        """Times between the steps (s): (steps + 1,)."""
         return self.grid.t
 
     @property
     def records(self) -> NDArray[np.intp]:
-        """The steps after which the state is recorded, 0 among them."""
+        """The steps after which the state is recorded, including 0."""
         return self.grid.records
 
     @property
     def smooth_between(self) -> NDArray[np.intp]:
-        """The instants between which nothing that is given jumps: all where arrays hold it over each step."""
+        """The times between which all inputs are smooth; every time if arrays are held over each step."""
         held = (values for values in (self.torques, self.wrenches, self.bases) if values is not None)
         return np.arange(self.steps + 1) if any(values.shape[-2] > 1 for values in held) else self.grid.edges
 
@@ -106,12 +107,12 @@ class Task:
 
     @property
     def twofold(self) -> bool:
-        """Whether a torque from Python is needed with and without Jᵀ h_e: friction that depends on the load needs τ."""
+        """Whether a torque from Python is needed with and without Jᵀ h_e, since load-dependent friction needs τ."""
         pressed = self.wrenches is not None or self.wrench_function is not None
         return pressed and self.plan.friction and bool(loaded(self.arm.mechanism))
 
     def given(self, start: int, stop: int) -> dict[str, Array]:
-        """The stepwise slots for the steps from ``start`` to ``stop``: (…, steps, k) each."""
+        """The stepwise slots for the steps from ``start`` to ``stop``, (…, steps, k) each."""
         k = np.arange(start, stop)
         h, t = self.grid.h[start:stop], self.t[start:stop]
         slots: dict[str, Array] = {"h": h[:, None], "t": t[:, None]}
@@ -134,27 +135,27 @@ class Task:
         return self.controller.reference(t, self.arm, friction=self.plan.friction)
 
     def followed_along(self) -> Array | None:
-        """q_d at the records: (…, records, n); None where no motion of the joints is followed."""
+        """q_d at the records, (…, records, n); None if no joint motion is followed."""
         control = self.controller or self.followed
         return control.followed(self._recorded[1], self.arm.n)[0] if control is not None and control.tracks else None
 
     def _moved(self, t: Array) -> Array:
-        """The motion of the base at the instants t: (…, N, 9)."""
+        """Motion of the base at the times t: (…, N, 9)."""
         assert self.base_function is not None
         return np.stack([self.base_function(at) for at in t.tolist()], axis=-2)
 
     def _held(self, values: Array | None, k: Any) -> Array:
-        """What is held in the steps k: (…, *k.shape, size)."""
+        """Values held in the steps k: (…, *k.shape, size)."""
         assert values is not None
         if values.shape[-2] > 1:
             rows = self.grid.row(k)
-            whole = np.size(rows) > 1 and np.all(np.diff(rows) == 1)  # then no copy
+            whole = np.size(rows) > 1 and np.all(np.diff(rows) == 1)  # a slice, without a copy
             return values[..., rows[0] : rows[-1] + 1, :] if whole else values[..., rows, :]
         constant = values[..., 0, :] if np.ndim(k) == 0 else values
         return np.broadcast_to(constant, (*values.shape[:-2], *np.shape(k), values.shape[-1]))
 
     def only(self, k: int, q: Array, qd: Array, index: tuple[int, ...]) -> Task:
-        """Step k of state ``index`` by itself, from (q, qd), with torque and wrench from Python."""
+        """Step k of state ``index`` alone, from (q, qd), with torque and wrench from Python."""
         wrenches, bases = (
             None if values is None else self.part(self._held(values, k), index)[None]
             for values in (self.wrenches, self.bases)
@@ -168,32 +169,34 @@ class Task:
             grid=self.grid.only(k),
         )  # fmt: skip
 
-    # -- torque and wrench from Python: at an instant of step k, or at many instants, of one step each --------------
+    # -- torque and wrench from Python: at one time of step k, or at many times, one per step -----------------------
 
     def load_at(self, k: int, t: float, q: Array, x: Array, qd: Array, index: Index = None) -> Array:
-        """τ − Jᵀ h_e at the instant t of step k, of the batch or of its state ``index``; the equations take x for q.
+        """τ − Jᵀ h_e at the time t of step k, for the batch or its state ``index``; x replaces q in the equations of
+        motion.
 
-        Where it is needed :attr:`twofold`, τ follows: (…, 2n).
+        If :attr:`twofold`, τ is appended: (…, 2n).
         """
         t = float(self.grid.seen(k, t))
         return self._less_wrench(self._torque(k, t, q, x, qd, index), k, t, q, x, qd, index)
 
     def torque_along(self, q: Array, x: Array, qd: Array, learned: Array | None = None) -> Array:
-        """τ at the records: that of the step that begins there, at the last of the step that ends."""
+        """τ at the records: that of the step that begins there, and for the last record that of the step that ends."""
         return self._torque(*self._recorded, q, x, qd, None, learned)
 
     def load_along(self, q: Array, x: Array, qd: Array, tau: Array) -> Array:
-        """τ − Jᵀ h_e at the records, as :meth:`load_at` gives it."""
+        """τ − Jᵀ h_e at the records, as in :meth:`load_at`."""
         return self._less_wrench(tau, *self._recorded, q, x, qd, None)
 
     def base_at(self, k: int, t: float, index: Index = None) -> tuple[Array, ...]:
-        """The motion of the base at the instant t of step k, of the batch or of its state ``index``; () where it is at rest."""
+        """Motion of the base at the time t of step k, for the batch or its state ``index``; () if the base is at
+        rest."""
         if self.base_function is not None:
             return (self.part(self.base_function(float(self.grid.seen(k, t))), index),)
         return () if self.bases is None else (self.part(self._held(self.bases, k), index),)
 
     def base_along(self) -> tuple[Array, ...]:
-        """The same at the records: (…, N, 9)."""
+        """Motion of the base at the records: (…, N, 9)."""
         k, t = self._recorded
         if self.base_function is not None:
             return (self._moved(t),)
@@ -201,22 +204,22 @@ class Task:
 
     @property
     def _recorded(self) -> tuple[Any, Any]:
-        """The steps and instants of the records."""
+        """Steps and times of the records."""
         k = np.minimum(self.records, self.steps - 1)
         return k, self.grid.seen(k, self.t[self.records])
 
     def _torque(
         self, k: Any, t: Any, q: Array, x: Array, qd: Array, index: Index, learned: Array | None = None
     ) -> Array:
-        """What the drives give of what they are asked for."""
+        """The torque that the drives deliver for the commanded one."""
         return self.given_of(self._asked(k, t, q, x, qd, index, learned))
 
     def given_of(self, tau: Array) -> Array:
-        """What the drives give where τ (…, n) is asked for."""
+        """The torque that the drives deliver if τ (…, n) is commanded."""
         return tau if self.effort is None else np.clip(tau, -self.effort, self.effort)
 
     def sample(self, t: float, q: Array, x: Array, qd: Array, learned: Array) -> tuple[Array, Array]:
-        """τ of the controller at one instant, and the rate at which it learns: (…, n), (…, p)."""
+        """τ of the controller at one time, and the rate of its estimate: (…, n), (…, p)."""
         if not self.plan.columns:
             return self._torque(0, t, q, x, qd, None), learned
         assert self.controller is not None
@@ -225,7 +228,7 @@ class Task:
         return self.given_of(tau), rate
 
     def driven(self) -> Task:
-        """The same arm with torques that are held over each step, zero so far, in place of its controller."""
+        """The same task with torques held over each step, initially zero, instead of its controller."""
         grid, plan = self.grid.each_by_itself(), self.plan
         rows = self.grid.row(np.arange(len(grid.h)))
         wrenches, bases = (
@@ -274,7 +277,7 @@ class Task:
         return np.concatenate([net, np.broadcast_to(tau, net.shape)], axis=-1) if self.twofold else net
 
     def part(self, values: Array, index: Index) -> Array:
-        """What belongs to one state of the batch, or to all: values are (…, size)."""
+        """The part that belongs to one state of the batch, or everything; values are (…, size)."""
         return values if index is None else np.broadcast_to(values, (*self.batch, values.shape[-1]))[index]
 
     @cached_property
@@ -284,24 +287,24 @@ class Task:
 
     @cached_property
     def _tip_torque(self) -> np.ufunc:
-        """Jᵀ h_e of (q, h_e)"""
+        """Jᵀ h_e as a function of (q, h_e)."""
         return kernel(self.arm.mechanism, ROLLOUTS["tip_torque"])
 
 
 @contextmanager
 def _told_of(sentence: str) -> Iterator[None]:
-    """A value of a user's function that cannot be taken, in a sentence."""
+    """Turn an unusable value of a user's function into an error with this sentence."""
     try:
         yield
     except (TypeError, ValueError) as problem:
         if isinstance(problem, DalembertError):
             raise
-        why = "" if "broadcast" in str(problem) else f": {problem}"  # the sentence has the shapes
+        why = "" if "broadcast" in str(problem) else f": {problem}"  # the sentence already contains the shapes
         raise ShapeError(f"{sentence}{why}") from problem
 
 
 def _called(name: str, function: Function, t: Any, q: Array, qd: Array, size: int) -> Array:
-    """What the user's function gives at an instant or at many: (…, size), checked."""
+    """Value of the user's function at one or many times, validated: (…, size)."""
     if isinstance(t, np.ndarray):
         each = (_called(name, function, at, q[..., k, :], qd[..., k, :], size) for k, at in enumerate(t.tolist()))
         return np.stack(list(each), axis=-2)
@@ -313,21 +316,23 @@ def _called(name: str, function: Function, t: Any, q: Array, qd: Array, size: in
 
 
 def _base_at(function: Callable[[float], Any], t: float) -> Array:
-    """What the user's function of time gives for the motion of the base: (…, 9), checked."""
+    """Value of the user's function of time for the base motion, validated: (…, 9)."""
     with _told_of(f"the base_motion function must give numbers of shape (…, 9) for one instant, t = {t:g} s"):
         value = double("the base_motion", function(t))
     return _numbers(f"the base_motion at t = {t:g} s", value, BASE, BASE_PARTS)
 
 
 def _checked_base(function: Callable[[float], Any]) -> Callable[[float], Array]:
-    """The user's function for the motion of the base, whose values are checked, and have one shape at all times."""
+    """The user's function for the base motion with its values validated, which must have the same shape at all
+    times."""
     shape = _base_at(function, 0.0).shape
 
     def at(t: float) -> Array:
         value = _base_at(function, t)
         if value.shape != shape:
             raise ShapeError(
-                f"the base_motion has shape {shape} at t = 0 s and {value.shape} at t = {t:g} s; it must be the same at all times"
+                f"the base_motion has shape {shape} at t = 0 s but {value.shape} at t = {t:g} s; it must have the same "
+                "shape at all times"
             )
         return value
 
@@ -361,7 +366,7 @@ def _restitution(value: Any, stops: str | None) -> float:
     if not 0.0 <= number <= 1.0:
         raise DalembertError(f"restitution is {number:g}; it must be from 0 (plastic) to 1 (elastic)")
     if number and stops != "contact":
-        raise DalembertError(f"restitution is {number:g}, but there is nothing to bounce off; use stops='contact'")
+        raise DalembertError(f"restitution is {number:g}, but there are no stops to rebound from; use stops='contact'")
     return number
 
 
@@ -383,7 +388,7 @@ def make_task(
     effort_limits: Any = False,
     sampling: Sampling | None = None,
 ) -> Task:
-    """Everything checked, or an error that names what is wrong."""
+    """The validated task; raises an error that names what is wrong."""
     dry = friction and any(map(has_dry_friction, arm.mechanism.tree.bodies))
     asked = {
         "parameters": parameters is not None,
@@ -395,13 +400,13 @@ def make_task(
     }
     chosen = check_method(method, arm.name, (need for need, holds in asked.items() if holds))
     if stops not in (None, "error", "contact"):
-        raise DalembertError(f"stops is {stops!r}; it can be None, 'error' or 'contact'")
+        raise DalembertError(f"stops is {stops!r}; it must be None, 'error' or 'contact'")
     restitution = _restitution(restitution, stops)
     arm._needs_inertia()
     n, joints = arm.n, f"arm '{arm.name}' has {arm.n} joints"
     duration, step = _positive("duration", duration), _positive("step", step)
     if not isinstance(every, (int, float, np.integer)) or not (every >= 1 and every % 1 == 0):
-        raise DalembertError(f"every is {shown(every)}; it must be a whole number of steps, 1 or more")
+        raise DalembertError(f"every is {shown(every)}; it must be an integer number of steps, at least 1")
     q0 = _numbers("q0", q0, n, joints)
     qd0 = np.zeros(n) if qd0 is None else _numbers("qd0", qd0, n, joints)
     if duration / step > 1e9:
@@ -431,8 +436,8 @@ def make_task(
     if parameters is not None:
         if changed := [name for name in arm.omitted if name not in SUMMANDS]:
             raise DalembertError(
-                f"parameters would bring back the {', '.join(changed)} terms that arm '{arm.name}' leaves out; give them to the "
-                "whole arm, arm.replace(omitted=())"
+                f"parameters would restore the {', '.join(changed)} terms that arm '{arm.name}' omits; use them with "
+                "the complete arm, arm.replace(omitted=())"
             )
         bodies, count = arm.mechanism.tree.n, width(arm.mechanism.tree)
         counted = joints if bodies == n else f"arm '{arm.name}' has {bodies} joints in its tree"
@@ -457,7 +462,7 @@ def make_task(
         law = "none" if torques is None else "given"
     if sampling is not None and function is None and (controller is None or not controller.tracks):
         raise DalembertError(
-            "rate, delay and encoder are those of a controller, and the torque is given; give a controller or a function "
+            "rate, delay and encoder apply to a controller, but the torque is given; give a controller or a function "
             "(t, q, qd)"
         )
     effort = effort_of(arm, effort_limits)
@@ -474,7 +479,7 @@ def make_task(
     except ValueError:
         shapes = ", ".join(str(s) for s in leading)
         raise ShapeError(
-            f"q0, qd0 and what is given with them do not broadcast: their leading axes are {shapes}"
+            f"q0, qd0 and the arguments given with them do not broadcast: their leading axes are {shapes}"
         ) from None
     limits = _limits(arm) if stops is not None else None
     walls = tuple((float(a), float(b)) for a, b in limits) if stops == "contact" and limits is not None else ()
@@ -506,14 +511,14 @@ def _over_time(name: str, values: Array, steps: int, duration: float, step: floa
         *batch, size = values.shape
         raise ShapeError(
             f"{name} has shape {values.shape}: time is its second-last axis, which must be {steps} ({duration:g} s in steps "
-            f"of {step:g} s) or 1; to give one {name} for each of {' × '.join(map(str, batch))} simulations, pass shape "
-            f"{(*batch, 1, size)}"
+            f"of {step:g} s) or 1; to give one {name} per simulation, {' × '.join(map(str, batch))} in total, pass "
+            f"shape {(*batch, 1, size)}"
         )
     return values
 
 
 def _same_joints(arm: Arm, other: Arm) -> bool:
-    """Whether the equations of both take the same q; they may differ in their loads."""
+    """Whether the equations of both arms use the same q; their loads may differ."""
     by_newton = arm.mechanism.by_newton or other.mechanism.by_newton
     return arm is other or (arm.n == other.n and not by_newton)
 
@@ -526,7 +531,7 @@ def _limits(arm: Arm) -> Array:
 
 
 def check_limits(task: Task, q: Array, t: Array) -> None:
-    """An error for the first joint beyond its limits; q is (*batch, instants, n)."""
+    """Raise an error for the first joint beyond its limits; q is (*batch, instants, n)."""
     assert task.limits is not None
     slack = 1e-9
     low, high = task.limits[:, 0] - slack, task.limits[:, 1] + slack
@@ -556,10 +561,10 @@ def check_numbers(
     index: tuple[int, ...] = (),
     before: tuple[Array, Array] | None = None,
 ) -> None:
-    """An error for the first instant at which the state, or state ``index`` of the batch, is no longer finite.
+    """Raise an error for the first time at which the state, or state ``index`` of the batch, is no longer finite.
 
     Once one joint has diverged, its coupling with the others makes all of them infinite in the same step; ``before``,
-    (q, qd) up to then (*batch, instants, n), tells which one it was.
+    (q, qd) up to then (*batch, instants, n), identifies which one it was.
     """
     bad = np.argwhere(~(np.isfinite(q) & np.isfinite(qd)))
     if len(bad):
@@ -575,18 +580,21 @@ def check_numbers(
 
 
 def _remedy(arm: Arm, q: Array | None) -> str:
-    """What to do about a motion (instants, n) that diverged: virtual joints have a pose at which no step is small enough."""
+    """The remedy for a motion (instants, n) that diverged; virtual joints have a pose at which no step is small
+    enough."""
     for k, name in enumerate(arm.joint_names):
         if name.endswith("/pitch") and q is not None and np.any(np.abs(np.cos(q[-NEAR_THE_END:, k])) < UPRIGHT):
-            return f"'{name}' came to ±90°, where its three angles are singular: begin elsewhere, or lock that joint (lock=, --lock)"
+            return f"'{name}' came to ±90°, where its three angles are singular: start elsewhere, or lock that joint (lock=, --lock)"
     return "use a smaller step"
 
 
 def grew_first(arm: Arm, q: Array, qd: Array) -> int:
-    """The joint that began to diverge in a motion (instants, n): the largest momentum when all of them began to grow.
+    """The joint that started to diverge in a motion (instants, n): the one with the largest momentum when all began to
+    grow.
 
-    A torque at one joint changes the momentum p = B q̇ of that joint alone, while it moves them all. Momenta are relative
-    to √b_ii, so that those of revolute and prismatic joints compare. What diverges at least doubles with every instant.
+    A torque at one joint changes the momentum p = B q̇ of that joint alone, although it moves them all. Momenta are
+    divided by √b_ii, so that those of revolute and prismatic joints are comparable. A diverging momentum at least
+    doubles per step.
     """
     B = arm.inertia_matrix(q)
     sizes = np.abs((B @ qd[..., None])[..., 0]) / np.sqrt(np.einsum("kii->ki", B))

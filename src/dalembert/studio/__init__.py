@@ -1,1 +1,1 @@
-"""``dalembert studio``: the live page with a small local server beside it, for what needs Python."""
+"""``dalembert studio``: the live page with a small local server for functions that need Python."""

@@ -1,4 +1,4 @@
-"""A process that opens files of its user in some folders only, whatever a robot file names."""
+"""Restriction of a process to files in certain folders, regardless of what a robot file refers to."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from dalembert.robot.safe_xml import parse_xml, read_bytes
 from dalembert.robot.tables import shown
 
 PACKAGE = Path(__file__).parents[1]
-# attributes of MJCF that name files and folders, which MuJoCo's compiler opens by itself
+# MJCF attributes that name files and folders, which MuJoCo's compiler opens itself
 MJCF_FOLDERS = ("meshdir", "texturedir", "assetdir")
 MJCF_FILES = ("file", "fileright", "fileleft", "fileup", "filedown", "filefront", "fileback")
 
 
 def confine(folders: Iterable[Path]) -> None:
-    """From now on, this process opens nothing but files below these folders, Python's own, and those of the cache.
+    """Restrict this process from now on to files below these folders, Python's own files, and those of the cache.
 
-    What lies elsewhere reads like a file that this user may not read. There is no way back: it is for a process that ends.
+    Any other file behaves like one without read permission. The restriction cannot be lifted: it is meant for
+    short-lived processes.
     """
     given = [os.path.realpath(folder) for folder in folders]
     libraries = [os.path.realpath(place) for place in sys.path if place and os.path.abspath(place) != os.getcwd()]
@@ -39,12 +40,12 @@ def confine(folders: Iterable[Path]) -> None:
         if not any(real == root or real.startswith(root.rstrip(os.sep) + os.sep) for root in roots):
             raise PermissionError(errno.EACCES, "it is not in the robot's folder", os.fsdecode(arguments[0]))
 
-    tempfile.gettempdir()  # tries to write files in several places, and remembers the first that works
+    tempfile.gettempdir()  # tries to write files in several places and remembers the first that works
     sys.addaudithook(watch)
 
 
 def check_mjcf_paths(path: Path, folder: Path) -> None:
-    """An MJCF file that is to be read must name files below the folder alone: they are opened by MuJoCo's compiler."""
+    """Check that an MJCF file refers only to files below the folder, because MuJoCo's compiler opens them itself."""
     waiting, seen = [path], set()
     bases, names = {path.parent}, set()
     while waiting:
@@ -63,7 +64,8 @@ def check_mjcf_paths(path: Path, folder: Path) -> None:
         for name in names:
             if not _is_inside(base / name, folder):
                 raise RobotError(
-                    f"{path.name} names the file {shown(name)}, which is not in the robot's folder; only files below it are read"
+                    f"{path.name} refers to the file {shown(name)}, which is not in the robot's folder; only files "
+                    "below it are read"
                 )
 
 

@@ -1,4 +1,4 @@
-"""What a request says, field by field: of the right kind, or one sentence."""
+"""The fields of a request, checked for their type; an invalid field raises a one-sentence error."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ Body = dict[str, Any]
 
 
 def words(body: Body, key: str, usual: str | None = None) -> str:
-    """A text; ``usual`` where it is missing or null."""
+    """A string; ``usual`` if it is missing or null."""
     value = body.get(key)
     if value is None and usual is not None:
         return usual
     if not isinstance(value, str):
-        raise DalembertError(f"'{key}' is {shown(value)}; it must be a text")
+        raise DalembertError(f"'{key}' is {shown(value)}; it must be a string")
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise DalembertError(f"'{key}' holds half of a surrogate pair; it must be a text") from None
+        raise DalembertError(f"'{key}' contains half of a surrogate pair; it must be valid Unicode text") from None
     return value
 
 
 def optional_words(body: Body, key: str) -> str | None:
-    """A text, or nothing; an empty one is nothing."""
+    """A string, or None if it is missing or empty."""
     return words(body, key, "") or None
 
 
@@ -39,33 +39,33 @@ def flag(body: Body, key: str, usual: bool = False) -> bool:
 
 
 def finite(value: Any, key: str) -> float:
-    """A number that is finite."""
+    """A finite number."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise DalembertError(f"'{key}' is {shown(value)}; it must be a finite number")
     return float(value)
 
 
 def optional_number(body: Body, key: str) -> float | None:
-    """A number, or nothing."""
+    """A number, or None if it is missing."""
     return None if body.get(key) is None else finite(body[key], key)
 
 
 def numbers_by_name(body: Body, key: str) -> dict[str, float]:
-    """Numbers by name; none where the field is missing."""
+    """Numbers by name; empty if the field is missing."""
     value = body.get(key)
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise DalembertError(f"'{key}' is {shown(value)}; it must give numbers by name")
+        raise DalembertError(f"'{key}' is {shown(value)}; it must be an object of numbers by name")
     return {name: finite(number, f"{key}.{name}") for name, number in value.items()}
 
 
 def vector(body: Body, key: str) -> tuple[float, float, float]:
-    """Three numbers; zeros where the field is missing."""
+    """Three numbers; zeros if the field is missing."""
     value = body.get(key)
     if value is None:
         return 0.0, 0.0, 0.0
     if not isinstance(value, list) or len(value) != 3:
-        raise DalembertError(f"'{key}' is {shown(value)}; it must have three numbers, x, y and z")
+        raise DalembertError(f"'{key}' is {shown(value)}; it must be a list of three numbers, x, y and z")
     x, y, z = (finite(number, key) for number in value)
     return x, y, z

@@ -1,4 +1,4 @@
-"""What worker processes do: identifications."""
+"""Tasks of worker processes: identifications."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from dalembert.report.identification import identification_html, remarks, verdic
 from dalembert.studio.notes import noting
 from dalembert.studio.worker import Tell
 
-FITTED = 0.8  # of an identification: its share before the report
+FITTED = 0.8  # share of the progress before the report is written
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """What an identification gave: the calibrated arm, the report as a page, and what the studio's page shows."""
+    """The result of an identification: the calibrated arm, the report as a page, and the data for the studio's page."""
 
     arm: Arm
     report: str | None
@@ -27,7 +27,7 @@ class Fitted:
 
 
 def identify_log(tell: Tell, arm: Arm, logs: list[str], settings: dict[str, Any]) -> Fitted:
-    """The parameters of the arm from logs of its motion."""
+    """The identification of the arm's parameters from logs of its motion."""
     notes: list[str] = []
     stages = Stages()
     with noting(notes):

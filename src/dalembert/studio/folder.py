@@ -1,4 +1,4 @@
-"""The robot's folder: the only one from which the studio reads files by name, and into which it writes."""
+"""The robot's folder: the only folder in which the studio reads and writes files by name."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from dalembert.errors import DalembertError
 from dalembert.robot.tables import shown
 from dalembert.studio.bounds import DEPTH, FILES, FOLDERS
 
-LONGEST_NAME = 1000  # letters of a path
+LONGEST_NAME = 1000  # characters of a path
 
 
 class RobotFolder:
-    """Files below a folder, by names such as ``logs/run.csv``; no name leads out of it.
+    """Files below a folder, by names such as ``logs/run.csv``; names cannot refer to files outside it.
 
-    A name with ``..``, an absolute one, a hidden file or folder, and a link that leads out of the folder are refused.
+    Names with ``..``, absolute names, hidden files or folders, and links that lead out of the folder are refused.
     """
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self.root = Path(os.path.realpath(root))
 
     def files(self, suffixes: Collection[str]) -> list[str]:
-        """The names of files with these suffixes, the nearest first; no more than stated in :mod:`dalembert.studio.bounds`."""
+        """The names of files with these suffixes, closest to the folder first, within the limits of
+        :mod:`dalembert.studio.bounds`."""
         names: list[str] = []
         waiting, visited = [(self.root, 0)], 0
         while waiting and visited < FOLDERS and len(names) < FILES:
@@ -31,7 +32,7 @@ class RobotFolder:
             visited += 1
             try:
                 entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-            except OSError:  # a folder that may not be listed
+            except OSError:  # a folder without read permission
                 continue
             for entry in entries:
                 if entry.name.startswith(".") or not entry.name.isprintable():
@@ -50,14 +51,14 @@ class RobotFolder:
         return Path(real).is_relative_to(self.root)
 
     def path(self, name: str) -> Path:
-        """The file that a name means, which must be there."""
+        """The path of an existing file, by its name."""
         real = self._real(name)
         if not real.is_file():
             raise DalembertError(f"{shown(name)}: there is no such file in the robot's folder")
         return real
 
     def target(self, name: str, suffixes: Collection[str]) -> Path:
-        """Where a file of that name is to be written; it may be there already."""
+        """The path at which a file of that name is to be written; it may already exist."""
         real = self._real(name)
         if real.suffix.lower() not in suffixes:
             raise DalembertError(f"{shown(name)}: the name must end in {' or '.join(suffixes)}")
@@ -74,17 +75,17 @@ class RobotFolder:
 
 
 def plain_parts(name: str) -> list[str]:
-    """The parts of a relative path without ``..``, hidden files and letters that cannot be shown.
+    """The parts of a relative path without ``..``, hidden files and unprintable characters.
 
     >>> plain_parts("logs/run.csv")
     ['logs', 'run.csv']
     >>> plain_parts("../run.csv")
     Traceback (most recent call last):
     ...
-    dalembert.errors.DalembertError: '../run.csv' is no name of a file in the robot's folder; give one such as logs/run.csv
+    dalembert.errors.DalembertError: '../run.csv' is not a file name in the robot's folder; use one such as logs/run.csv
     """
     parts = name.split("/")
     hidden = any(not part or part.startswith(".") for part in parts)
     if hidden or len(name) > LONGEST_NAME or not name.isprintable() or "\\" in name or ":" in name:
-        raise DalembertError(f"{shown(name)} is no name of a file in the robot's folder; give one such as logs/run.csv")
+        raise DalembertError(f"{shown(name)} is not a file name in the robot's folder; use one such as logs/run.csv")
     return parts

@@ -1,4 +1,4 @@
-"""Who may ask: the token in the address, the names of this machine, and pages that the studio itself has sent."""
+"""Access control: the token in the address, the names of this machine, and the studio's own pages."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 
 class Gate:
-    """What a request must show before anything else of it is looked at.
+    """Checks that a request must pass before anything else in it is examined.
 
-    The token is compared in constant time. ``Host`` must name this machine, or a page of somebody else whose name was made to
-    point here could ask; ``Origin`` must be the studio's own, or any page that a browser has open could.
+    The token is compared in constant time. ``Host`` must name this machine, which prevents DNS rebinding; ``Origin``
+    must be the studio's own, which prevents requests from other pages in the browser.
 
     >>> gate = Gate(8000)
     >>> gate.knows_host(["localhost:8000"]), gate.knows_host(["evil.example:8000"]), gate.path_behind("/guess/")
@@ -25,32 +25,32 @@ class Gate:
 
     @property
     def address(self) -> str:
-        """Where the page is."""
+        """The address of the page."""
         return f"http://{self.hosts[0]}/{self.token}/"
 
     @property
     def opening_address(self) -> str:
-        """An address that leads to the page once: whoever sees the command line of the browser learns nothing of use."""
+        """A one-time address of the page, so that the browser's command line does not reveal the token."""
         return f"http://{self.hosts[0]}/{self._opening}"
 
     def opens(self, path: str) -> bool:
-        """Whether this is the path of :attr:`opening_address`, and the first time that it is asked for."""
+        """Whether this is the path of :attr:`opening_address`, requested for the first time."""
         if not self._opening or not _same(path, f"/{self._opening}"):
             return False
         self._opening = ""
         return True
 
     def path_behind(self, path: str) -> str | None:
-        """What stands behind the token of a path, without query; None where there is no token, or another."""
+        """The part of a path after the token, without query; None if the token is missing or wrong."""
         token, slash, rest = path.partition("?")[0].removeprefix("/").partition("/")
         return rest if _same(token, self.token) and slash else None
 
     def knows_host(self, hosts: Sequence[str]) -> bool:
-        """Whether the ``Host`` lines of a request are one, and name this machine."""
+        """Whether a request has exactly one ``Host`` line, which names this machine."""
         return len(hosts) == 1 and hosts[0].strip().lower() in self.hosts
 
     def knows_origin(self, origins: Sequence[str]) -> bool:
-        """Whether the ``Origin`` lines of a request are one, and that of the studio's page."""
+        """Whether a request has exactly one ``Origin`` line, which is that of the studio's page."""
         return len(origins) == 1 and origins[0].strip().lower() in [f"http://{host}" for host in self.hosts]
 
 

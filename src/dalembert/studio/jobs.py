@@ -1,4 +1,4 @@
-"""Pieces of work that the page has started: at most one of a kind, each with its progress, its end and its result."""
+"""Jobs started by the page: at most one of each kind, with its progress, state and result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ RUNNING, DONE, FAILED, CANCELLED = "running", "done", "failed", "cancelled"
 
 @dataclass
 class Job:
-    """A piece of work. ``number`` tells it from those before it; ``result`` is for the page, ``sentence`` says what went wrong."""
+    """A job. ``number`` distinguishes it from earlier ones; ``result`` is for the page, ``sentence`` is the error
+    message."""
 
     kind: str
     number: int
@@ -30,13 +31,13 @@ class Job:
 
     @property
     def data(self) -> dict[str, Any]:
-        """For the page."""
+        """The job as data for the page."""
         names = ("kind", "number", "state", "words", "fraction", "sentence", "result")
         return {name: getattr(self, name) for name in names}
 
 
 class Jobs:
-    """The last job of each kind; ``start`` is refused while that runs."""
+    """The last job of each kind; ``start`` is refused while one of that kind is running."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -45,11 +46,11 @@ class Jobs:
         self._closed = False
 
     def start(self, kind: str, function: str, arguments: tuple[Any, ...], then: Then) -> dict[str, Any]:
-        """Begin; ``then`` makes the result for the page of the answer, and is called unless the job was cancelled before."""
+        """Start a job; ``then`` converts its answer to the result for the page, unless the job has been cancelled."""
         with self._lock:
             last = self._last.get(kind)
             if last is not None and last.state == RUNNING:
-                raise DalembertError(f"{TITLES[kind]} is being made already; wait for it, or cancel it")
+                raise DalembertError(f"{TITLES[kind]} is already in progress; wait for it or cancel it")
             if self._closed:
                 raise DalembertError("the studio is stopping")
             self._count += 1
@@ -77,19 +78,19 @@ class Jobs:
             return self._last[kind].data if kind in self._last else None
 
     def all_data(self) -> dict[str, Any]:
-        """Of every kind."""
+        """The last jobs of all kinds, for the page."""
         with self._lock:
             return {kind: job.data for kind, job in self._last.items()}
 
     def cancel(self, kind: str) -> None:
-        """End the job of a kind that runs; one that is done stays done."""
+        """Cancel the running job of a kind; a finished job is not affected."""
         with self._lock:
             job = self._last.get(kind)
         if job is not None and job.state == RUNNING and job.worker is not None:
             job.worker.cancel()
 
     def close(self) -> None:
-        """End all, and begin no other."""
+        """Cancel all jobs and refuse new ones."""
         with self._lock:
             self._closed = True
         for kind in TITLES:

@@ -1,4 +1,4 @@
-"""What worker processes do: other timings of a motion."""
+"""Tasks of worker processes: new timings of a motion."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dalembert.web.samples import motions_of
 def retime(
     tell: Tell, arm: Arm, name: str, folder: str, csv: str, how: str, duration: float | None
 ) -> tuple[Titled, dict[str, Any], list[str]]:
-    """A motion (CSV text) with another timing: the motion, its data for the page, and what there is to say."""
+    """A motion (CSV text) with a new timing: the motion, its data for the page, and notes."""
     notes: list[str] = []
     path = Path(folder, "motion.csv")
     path.write_text(csv, encoding="utf-8")

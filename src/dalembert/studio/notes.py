@@ -1,4 +1,4 @@
-"""What a worker process has to say besides its answer."""
+"""Notes that a worker process returns with its answer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def noting(notes: list[str]) -> Iterator[None]:
-    """Warnings of the work become notes, each once."""
+    """Collect warnings as notes, without duplicates."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield

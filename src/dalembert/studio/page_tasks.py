@@ -1,4 +1,4 @@
-"""What worker processes do: pages of robots, as loaded or with a changed structure."""
+"""Tasks of worker processes: pages of robots, as loaded or with structural changes."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ Titled = tuple[str, str, Trajectory]
 
 @dataclass(frozen=True)
 class Shown:
-    """A robot, how it is changed, and the page of the arm that this makes.
+    """A robot, its structural changes, and the page of the resulting arm.
 
-    folder  of a robot that the page has asked for: nothing outside it is read for it, now or later
+    folder  folder of a robot opened from the page: no file outside it is read for this robot, now or later
     """
 
     robot: Robot
@@ -40,7 +40,7 @@ class Shown:
 
 
 def read_robot(tell: Tell, path: str, folder: str) -> Robot:
-    """The robot of a file; nothing outside the folder is read."""
+    """The robot from a file; no file outside the folder is read."""
     if os.path.splitext(path)[1].lower() in (".xml", ".mjcf"):
         check_mjcf_paths(Path(path), Path(folder))
     confine([Path(folder)])
@@ -48,14 +48,14 @@ def read_robot(tell: Tell, path: str, folder: str) -> Robot:
 
 
 def read_design(tell: Tell, folder: str, toml: str) -> Robot:
-    """The robot of a text, as the page writes it."""
+    """The robot from the text of a robot file, as the page writes it."""
     path = Path(folder, "design.toml")
     path.write_text(toml, encoding="utf-8")
     return read_robot(tell, str(path), folder)
 
 
 def open_robot(tell: Tell, path: str, folder: str, studio: Mapping[str, Any]) -> Shown:
-    """The page of a robot file that the page has asked for; nothing outside its folder is read."""
+    """The page of a robot file opened from the page; no file outside its folder is read."""
     notes: list[str] = []
     with noting(notes):
         robot = read_robot(tell, path, folder)
@@ -68,7 +68,7 @@ def open_shipped(tell: Tell, name: str, studio: Mapping[str, Any]) -> Shown:
 
 
 def changed_page(tell: Tell, before: Shown, robot: Robot, structure: Structure, studio: Mapping[str, Any]) -> Shown:
-    """The page of another robot or structure in place of one that is shown, with its motions."""
+    """The page of another robot or structure that replaces the displayed one, with its motions."""
     if before.folder is not None:
         confine([Path(before.folder)])
     return replace(shown_page(tell, robot, structure, before.motions, studio), folder=before.folder)
@@ -77,14 +77,16 @@ def changed_page(tell: Tell, before: Shown, robot: Robot, structure: Structure, 
 def shown_page(
     tell: Tell, robot: Robot, structure: Structure, motions: tuple[Titled, ...], studio: Mapping[str, Any], notes: list[str] | None = None
 ) -> Shown:  # fmt: skip
-    """The page of a robot with a changed structure; motions for another number of joints are left out."""
+    """The page of a robot with structural changes; motions for another number of joints are omitted."""
     notes = [] if notes is None else notes
     tell("model", 0.05)
     with noting(notes):
         arm = structure.arm(robot)
         kept = tuple(motion for motion in motions if motion[2].n == arm.n)
         if left := len(motions) - len(kept):
-            words = "a motion is left out, which is" if left == 1 else f"{left} motions are left out, which are"
+            words = (
+                "one motion was omitted because it is" if left == 1 else f"{left} motions were omitted because they are"
+            )
             notes.append(f"{words} for another number of joints")
         known = kept or tuple(example_motions(arm))
         page = page_of(arm, list(known), studio=studio, progress=lambda fraction: tell("kernels", 0.1 + 0.9 * fraction))
@@ -92,7 +94,7 @@ def shown_page(
 
 
 def example_motions(arm: Arm) -> list[Titled]:
-    """The motions of S Example 7.2 for an arm that can do them."""
+    """The motions of S Example 7.2, for an arm that can perform them."""
     try:
         return titled_motions(arm) if arm.n == 2 else []
     except DalembertError:
@@ -100,7 +102,7 @@ def example_motions(arm: Arm) -> list[Titled]:
 
 
 def plain_page(tell: Tell, shown: Shown) -> str:
-    """The page that is shown as one file that needs no server."""
+    """The displayed page as one file that needs no server."""
     if shown.folder is not None:
         confine([Path(shown.folder)])
     return page_of(shown.arm, list(shown.motions), progress=lambda fraction: tell("kernels", fraction)).text

@@ -19,14 +19,15 @@ ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(sig
 
 
 def run_studio(folder: RobotFolder, shown: Shown, port: int, browser: bool, say: Callable[[str], None]) -> None:
-    """Serve until Ctrl-C, SIGTERM, or the end of the terminal; ``say`` gets the address when there is somebody to answer there."""
+    """Serve until Ctrl-C, SIGTERM or the end of the terminal; ``say`` receives the address once the server is ready."""
     session = Session(folder, shown)
     try:
         server = StudioServer(session, port)
     except (OSError, OverflowError) as problem:
         session.close(0.0)
         raise DalembertError(
-            f"port {port} cannot be listened on ({getattr(problem, 'strerror', None) or problem}); give another by --port, or none"
+            f"cannot listen on port {port} ({getattr(problem, 'strerror', None) or problem}); choose another with "
+            "--port, or omit it"
         ) from None
     before = {number: signal.getsignal(number) for number in ENDING if signal.getsignal(number) is not signal.SIG_IGN}
     for number in before:
@@ -48,4 +49,4 @@ def run_studio(folder: RobotFolder, shown: Shown, port: int, browser: bool, say:
 
 
 def _terminated(number: int, frame: Any) -> None:
-    raise SystemExit(128 + number)  # as a shell shows what a signal ended
+    raise SystemExit(128 + number)  # the exit status that shells use for a signal

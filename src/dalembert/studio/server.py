@@ -1,4 +1,4 @@
-"""The server: one page, one report and a table of actions, for this machine alone and for whoever has the token."""
+"""The server: one page, one report and a table of actions, for this machine only and for holders of the token."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dalembert.studio.session import ExistsError, Session
 from dalembert.studio.uploads import kind_of
 
 PIECE = 1 << 16  # bytes read at a time
-REFUSED_BYTES = 1 << 20  # of a body that is not wanted: so many are read, so that its sender hears why
+REFUSED_BYTES = 1 << 20  # of a refused body: bytes that are still read, so that the sender receives the reason
 META = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
 STILL = "default-src 'none'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
 HEADERS = {
@@ -38,7 +38,7 @@ HEADERS = {
 
 
 class RefusedError(Exception):
-    """A request that is not answered: the status, and a sentence for pages of ours."""
+    """A refused request: the status, and a message for the studio's own pages."""
 
     def __init__(self, status: HTTPStatus, sentence: str = "") -> None:
         super().__init__(sentence)
@@ -46,7 +46,7 @@ class RefusedError(Exception):
 
 
 class StudioServer(ThreadingHTTPServer):
-    """Listens on 127.0.0.1, with a bounded number of connections at a time."""
+    """Listens on 127.0.0.1 with a limited number of simultaneous connections."""
 
     daemon_threads = True
     request_queue_size = 2 * CONNECTIONS
@@ -58,7 +58,7 @@ class StudioServer(ThreadingHTTPServer):
         self.gate = Gate(self.server_port)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """In a thread of its own; where too many are busy, the connection is closed at once."""
+        """Handle a request in its own thread; if too many are busy, the connection is closed immediately."""
         if self._free.acquire(blocking=False):
             super().process_request(request, client_address)
         else:
@@ -75,7 +75,7 @@ class StudioServer(ThreadingHTTPServer):
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A connection that breaks off is no news; a mistake of ours is told in the terminal."""
+        """Ignore broken connections, and report internal errors in the terminal."""
         problem = sys.exc_info()[1]
         if not isinstance(problem, OSError):
             traceback.print_exception(problem)
@@ -91,10 +91,10 @@ class StudioHandler(BaseHTTPRequestHandler):
     timeout = PAUSE_SECONDS
 
     def setup(self) -> None:
-        """A client that sends the head of its request too slowly is let go."""
+        """Limit the time that a client may take for the header of its request."""
         super().setup()
-        self.left = 0  # bytes of the body that are not read yet
-        self.waits = False  # for leave to send the body
+        self.left = 0  # bytes of the body not yet read
+        self.waits = False  # for permission to send the body
         self.clock = threading.Timer(HEAD_SECONDS, self._let_go)
         self.clock.daemon = True
         self.clock.start()
@@ -104,7 +104,7 @@ class StudioHandler(BaseHTTPRequestHandler):
             self.connection.shutdown(socket.SHUT_RDWR)
 
     def finish(self) -> None:
-        """Close; what of a body was not wanted is read in part, or its sender would lose the answer."""
+        """Close; part of a refused body is read first, because the sender would otherwise lose the response."""
         self.clock.cancel()
         with contextlib.suppress(OSError):
             super().finish()
@@ -116,16 +116,16 @@ class StudioHandler(BaseHTTPRequestHandler):
                     unread -= len(piece)
 
     def handle_expect_100(self) -> bool:
-        """The body is asked for when its size and its sender are known."""
+        """Delay the request for the body until its size and sender have been checked."""
         self.waits = True
         return True
 
     def do_GET(self) -> None:
-        """The page, or the report."""
+        """Serve the page or the report."""
         self._answer(self._get)
 
     def do_POST(self) -> None:
-        """An action, or a file."""
+        """Perform an action or receive a file."""
         self._answer(self._post)
 
     def _answer(self, work: Any) -> None:
@@ -144,9 +144,9 @@ class StudioHandler(BaseHTTPRequestHandler):
                 raise
             sentence = f"{error.filename}: {error.strerror}"
             self._send(HTTPStatus.UNPROCESSABLE_ENTITY, "application/json", json.dumps({"error": sentence}))
-        except Exception:  # noqa: BLE001  a mistake of ours: the terminal gets all of it, the page a sentence
+        except Exception:  # noqa: BLE001  an internal error: the terminal shows the traceback, the page a message
             traceback.print_exc()
-            sentence = "the studio failed on this request; its terminal shows where"
+            sentence = "the studio failed on this request; its terminal shows the traceback"
             self._send(HTTPStatus.INTERNAL_SERVER_ERROR, "application/json", json.dumps({"error": sentence}))
 
     def _get(self) -> None:
@@ -169,7 +169,7 @@ class StudioHandler(BaseHTTPRequestHandler):
         if not self.server.gate.knows_origin(self.headers.get_all("Origin") or []):
             raise RefusedError(HTTPStatus.FORBIDDEN, "the request does not come from the studio's page")
         if self.headers.get("Transfer-Encoding") is not None or self.left < 0:
-            raise RefusedError(HTTPStatus.LENGTH_REQUIRED, "the request must say how long its body is")
+            raise RefusedError(HTTPStatus.LENGTH_REQUIRED, "the request must state the length of its body")
         if behind == "api/upload":
             answer = self._upload()
         else:
@@ -202,7 +202,7 @@ class StudioHandler(BaseHTTPRequestHandler):
         try:
             body = json.loads(content)
         except (ValueError, RecursionError):
-            raise RefusedError(HTTPStatus.BAD_REQUEST, "the request is no JSON") from None
+            raise RefusedError(HTTPStatus.BAD_REQUEST, "the request is not valid JSON") from None
         if not isinstance(body, dict):
             raise RefusedError(HTTPStatus.BAD_REQUEST, "the request must be a JSON object")
         return body
@@ -212,7 +212,7 @@ class StudioHandler(BaseHTTPRequestHandler):
         try:
             query = parse_qs(urlsplit(self.path).query, max_num_fields=10)
         except ValueError:
-            raise RefusedError(HTTPStatus.BAD_REQUEST, "the address of the request makes no sense") from None
+            raise RefusedError(HTTPStatus.BAD_REQUEST, "the address of the request is malformed") from None
         kind, name = ((query.get(key) or [""])[0] for key in ("kind", "name"))
         self._at_most(kind_of(kind, name), f"a {kind} file")
         self.server.session.uploads.take(name, self.left, self._pieces().read)
@@ -220,7 +220,7 @@ class StudioHandler(BaseHTTPRequestHandler):
 
     def _at_most(self, most: int, what: str) -> None:
         if self.left > most:
-            sentence = f"{what} has {self.left} bytes; at most {most} ({most >> 20} MiB) are taken"
+            sentence = f"{what} has {self.left} bytes; at most {most} ({most >> 20} MiB) are accepted"
             raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, sentence)
 
     def _pieces(self) -> _Pieces:
@@ -244,7 +244,7 @@ class StudioHandler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Requests that are no HTTP, and other methods than GET and POST."""
+        """Refuse malformed requests and methods other than GET and POST."""
         self.clock.cancel()
         self.close_connection = True
         status = HTTPStatus(code)
@@ -254,11 +254,11 @@ class StudioHandler(BaseHTTPRequestHandler):
         self._send(status, "application/json", json.dumps({"error": ""}))
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing: addresses with the token are for nobody else."""
+        """Log nothing, because addresses contain the token."""
 
 
 class _Pieces:
-    """The body of a request, piece by piece, to its stated length and within the time that it has."""
+    """The body of a request, read piece by piece up to its stated length and within the time limit."""
 
     def __init__(self, handler: StudioHandler) -> None:
         self.handler, self.end = handler, time.monotonic() + BODY_SECONDS
@@ -271,20 +271,22 @@ class _Pieces:
         try:
             piece = handler.rfile.read1(min(PIECE, handler.left)) if handler.left else b""
         except TimeoutError:
-            raise RefusedError(HTTPStatus.REQUEST_TIMEOUT, f"nothing came for {PAUSE_SECONDS:g} s") from None
+            raise RefusedError(
+                HTTPStatus.REQUEST_TIMEOUT, f"the request paused for more than {PAUSE_SECONDS:g} s"
+            ) from None
         if handler.left and not piece:
-            raise RefusedError(HTTPStatus.BAD_REQUEST, "the request is shorter than it says")
+            raise RefusedError(HTTPStatus.BAD_REQUEST, "the request is shorter than its stated length")
         handler.left -= len(piece)
         return bytes(piece)
 
 
 def _length(lines: list[str]) -> int:
-    """What ``Content-Length`` says; −1 where it is missing or no number."""
+    """The value of ``Content-Length``; −1 if it is missing or not a number."""
     (line,) = lines if len(lines) == 1 else ("",)
     return int(line) if re.fullmatch(r"[0-9]{1,12}", line) else -1
 
 
 def policy_of(text: str) -> str:
-    """The Content-Security-Policy that a page has in its head; one without scripts for a page that has none."""
+    """The Content-Security-Policy in the head of a page; one without scripts if the page has none."""
     policy = META.search(text)
     return f"{STILL if policy is None else html.unescape(policy[1])}; frame-ancestors 'none'"

@@ -1,4 +1,5 @@
-"""The studio's state, and what the page can ask of it: a table of actions, each a request in and plain data out."""
+"""The state of the studio and the table of actions that the page can request; each takes a request and returns plain
+data."""
 
 from __future__ import annotations
 
@@ -25,20 +26,20 @@ if TYPE_CHECKING:
     from dalembert.studio.fit_tasks import Fitted
 
 TIMINGS = ("time-optimal", "scaled")
-STUDIO = {"api": "api/", "robot_bytes": ROBOT_BYTES, "log_bytes": LOG_BYTES}  # what a page is told of its server
+STUDIO = {"api": "api/", "robot_bytes": ROBOT_BYTES, "log_bytes": LOG_BYTES}  # what the page is told about its server
 
 
 class ExistsError(DalembertError):
-    """A file that would be overwritten: the page asks before."""
+    """The file already exists: the page asks before it overwrites it."""
 
 
 class Session:
-    """One arm that is shown, its motions, the last identification, and the jobs that change them."""
+    """The displayed arm, its motions, the last identification, and the jobs that change them."""
 
     def __init__(self, folder: RobotFolder, shown_now: Shown) -> None:
         self.folder, self.uploads, self.jobs = folder, Uploads(), Jobs()
         self._shown = shown_now
-        self._added: list[dict[str, Any]] = []  # motions that came after the page was made
+        self._added: list[dict[str, Any]] = []  # motions added after the page was built
         self._fit: Fitted | None = None
         self._lock = threading.Lock()
         self._saving = threading.Lock()
@@ -57,7 +58,7 @@ class Session:
 
     @property
     def page(self) -> str:
-        """The page as it is shown now."""
+        """The current page."""
         with self._lock:
             return self._shown.page
 
@@ -68,7 +69,7 @@ class Session:
             return None if self._fit is None else self._fit.report
 
     def status(self, body: Body) -> dict[str, Any]:
-        """What the page needs to know when it is loaded."""
+        """The status that the page reads when it is loaded."""
         with self._lock:
             state = self._shown
             return {
@@ -82,7 +83,7 @@ class Session:
             }
 
     def files(self, body: Body) -> dict[str, Any]:
-        """What can be loaded."""
+        """The files that can be loaded."""
         return {
             "robots": self.folder.files(ROBOTS),
             "logs": self.folder.files(LOGS),
@@ -96,12 +97,12 @@ class Session:
         return {"job": self.jobs.data(_kind(body))}
 
     def cancel(self, body: Body) -> dict[str, Any]:
-        """End the job of a kind."""
+        """Cancel the job of a kind."""
         self.jobs.cancel(_kind(body))
         return self.job(body)
 
     def open(self, body: Body) -> dict[str, Any]:
-        """Begin the page of another robot: a shipped arm, a file of the folder, or one that was sent."""
+        """Start building the page of another robot: a shipped arm, a file of the folder, or an uploaded file."""
         source, name = words(body, "from"), words(body, "name")
         if source == "shipped":
             if name not in arms():
@@ -112,7 +113,7 @@ class Session:
         return self._begin_page("open_robot", str(path), str(folder), STUDIO)
 
     def structure(self, body: Body) -> dict[str, Any]:
-        """Begin the page of the same robot with a changed structure."""
+        """Start building the page of the same robot with structural changes."""
         with self._lock:
             state = self._shown
         return self._begin_page(
@@ -120,11 +121,11 @@ class Session:
         )
 
     def calibrated(self, body: Body) -> dict[str, Any]:
-        """Begin the page of the arm that was identified."""
+        """Start building the page of the identified arm."""
         with self._lock:
             fit, state = self._fit, self._shown
         if fit is None:
-            raise DalembertError("no arm was identified yet; run an identification first")
+            raise DalembertError("no arm has been identified yet; run an identification first")
         return self._begin_page("changed_page", replace(state, page=""), fit.arm.robot, Structure(), STUDIO)
 
     def _begin_page(self, task: str, *arguments: Any) -> dict[str, Any]:
@@ -138,10 +139,10 @@ class Session:
         return {"job": self.jobs.start("page", f"dalembert.studio.page_tasks:{task}", arguments, then)}
 
     def time(self, body: Body) -> dict[str, Any]:
-        """Begin another timing of the motion that is shown, which comes as CSV."""
+        """Start computing a new timing of the displayed motion, given as CSV."""
         how, name = words(body, "how"), words(body, "name")
         if how not in TIMINGS:
-            raise DalembertError(f"a motion is timed {' or '.join(TIMINGS)}, not {shown(how)}")
+            raise DalembertError(f"the timing is {shown(how)}; it must be {' or '.join(TIMINGS)}")
         duration = optional_number(body, "duration")
         csv, folder = words(body, "csv"), str(self.uploads.scratch("timing"))
         with self._lock:
@@ -151,7 +152,7 @@ class Session:
             titled, data, notes = answer
             with self._lock:
                 if self._shown is not state and self._shown.arm != state.arm:
-                    raise DalembertError("the arm has changed meanwhile; time the motion again")
+                    raise DalembertError("the arm has changed in the meantime; compute the timing again")
                 others = tuple(motion for motion in self._shown.motions if motion[0] != titled[0])
                 self._shown = replace(self._shown, motions=(*others, titled))
                 self._added = [motion for motion in self._added if motion["name"] != data["name"]] + [data]
@@ -164,7 +165,7 @@ class Session:
         }
 
     def identify(self, body: Body) -> dict[str, Any]:
-        """Begin an identification of the arm that is shown."""
+        """Start an identification of the displayed arm."""
         logs = [str(self._path(words(log, "from"), words(log, "name"), LOGS)) for log in _logs(body, "logs")]
         if not logs:
             raise DalembertError("an identification needs a log; choose one")
@@ -196,7 +197,7 @@ class Session:
 
     def _path(self, source: str, name: str, suffixes: tuple[str, ...]) -> Path:
         if source not in ("folder", "sent"):
-            raise DalembertError(f"a file is from the folder, or was sent, and not from {shown(source)}")
+            raise DalembertError(f"the source of the file is {shown(source)}; it must be 'folder' or 'sent'")
         path = self.folder.path(name) if source == "folder" else self.uploads.path(name)
         if path.suffix.lower() not in suffixes:
             raise DalembertError(f"{name}: the name must end in {', '.join(suffixes)}")
@@ -209,10 +210,10 @@ class Session:
         name, overwrite = words(body, "name"), flag(body, "overwrite")
         what = words(body, "what")
         if what not in SUFFIXES:
-            raise DalembertError(f"what is saved is one of {', '.join(SUFFIXES)}, not {shown(what)}")
+            raise DalembertError(f"cannot save {shown(what)}; it must be one of {', '.join(SUFFIXES)}")
         target = self.folder.target(name, SUFFIXES[what])
         if target.exists() and not overwrite:
-            raise ExistsError(f"{name}: the file is there already")
+            raise ExistsError(f"{name}: the file already exists")
         with self._lock:
             state = self._shown
         if what == "page":
@@ -247,7 +248,7 @@ class Session:
         return {"job": self.jobs.start("page", "dalembert.studio.page_tasks:read_design", arguments, then)}
 
     def close(self, seconds: float) -> None:
-        """End what runs, and let a file that is being written be finished."""
+        """Stop running jobs, and wait until a file that is being written is complete."""
         self.jobs.close()
         if self._saving.acquire(timeout=seconds):
             self._saving.release()
@@ -260,7 +261,7 @@ SUFFIXES = {"robot": (".toml", ".urdf"), "motion": (".csv",), "page": (".html",)
 def _kind(body: Body) -> str:
     kind = words(body, "kind")
     if kind not in TITLES:
-        raise DalembertError(f"there is no work of the kind {shown(kind)}")
+        raise DalembertError(f"there is no job of the kind {shown(kind)}")
     return kind
 
 

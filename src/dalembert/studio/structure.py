@@ -1,6 +1,6 @@
-"""What a changed structure is: joints held fixed, another tip or root, a payload, rotors, lengths of closed chains.
+"""Structural changes of a robot: locked joints, another tip or root, a payload, rotors, lengths of closed chains.
 
-None of this is an input of the page's kernels: each change makes new ones.
+None of these is an input of the page's kernels, so each change requires new ones.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dalembert.robot.tables import nearest, some
 from dalembert.studio.fields import Body, flag, numbers_by_name, optional_number, optional_words, vector
 
 AXES = "xyz"
-# the placements whose lengths can be changed, and what they are called
+# the placements whose lengths can be changed, and their names
 OF_JOINT = {"placement": "joint {} on the link before", "link_frame": "link frame of joint {}"}
 OF_LOOP = {"placement_a": "loop {} on link {}", "placement_b": "loop {} on link {}"}
 OF_TIP = "the tip on its link"
@@ -29,11 +29,11 @@ OF_TIP = "the tip on its link"
 
 @dataclass(frozen=True)
 class Structure:
-    """Changes of a robot as it was loaded; each field at its default changes nothing.
+    """Structural changes of a robot as loaded; a field at its default changes nothing.
 
-    lock      positions (rad, m) of joints that are held fixed
+    lock      positions (rad, m) of locked joints
     payload   mass (kg) held at the tip, with its centre of mass ``com`` in the tip's frame (m)
-    rotors    False leaves out all rotors: their inertia, their mass and the friction of the motors
+    rotors    False omits all rotors: their inertia, their mass and the friction of the motors
     lengths   translations (m) by the names of :func:`loop_lengths`
     """
 
@@ -47,7 +47,7 @@ class Structure:
 
     @classmethod
     def of_request(cls, body: Body) -> Structure:
-        """From the fields of a request."""
+        """The changes given by the fields of a request."""
         return cls(
             tip=optional_words(body, "tip"),
             root=optional_words(body, "root"),
@@ -60,7 +60,7 @@ class Structure:
 
     @property
     def data(self) -> dict[str, Any]:
-        """For the page: what :meth:`of_request` reads."""
+        """The changes as data for the page, which :meth:`of_request` reads."""
         return {
             "tip": self.tip, "root": self.root, "lock": dict(self.lock), "payload": self.payload, "com": list(self.com),
             "rotors": self.rotors, "lengths": dict(self.lengths),
@@ -80,8 +80,8 @@ class Structure:
 
 
 def loop_lengths(robot: Robot) -> dict[str, float]:
-    """The translations (m) of a closed chain's joints, loops and tip that are not zero, by name; of an open chain none, since the
-    page changes those itself.
+    """The non-zero translations (m) of a closed chain's joints, loops and tip, by name; empty for an open chain, whose
+    lengths the page changes itself.
 
     >>> import dalembert as da
     >>> loop_lengths(da.load("five-bar").robot)["x of joint elbow1 on the link before"]
@@ -106,7 +106,7 @@ def _nonzero(words: str, placement: Placement) -> dict[str, float]:
 
 
 def with_loop_lengths(robot: Robot, lengths: Mapping[str, float]) -> Robot:
-    """The robot with other lengths. The masses of links stay where they are in their links' frames."""
+    """The robot with other lengths. Masses keep their positions in the link frames."""
     known = loop_lengths(robot)
     for name in lengths:
         if name not in known:
@@ -142,7 +142,7 @@ def _moved(placement: Placement, words: str, lengths: Mapping[str, float]) -> Pl
 
 
 def described(robot: Robot) -> dict[str, Any]:
-    """What can be changed of a robot, for the page."""
+    """The structural properties of a robot that can be changed, for the page."""
     assert robot.tip is not None
     children = [joint.child for joint in robot.joints]
     return {

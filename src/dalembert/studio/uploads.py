@@ -1,4 +1,4 @@
-"""Files that the page has sent, in a folder of their own that is gone when the studio ends."""
+"""Files uploaded by the page, in a temporary folder that is removed when the studio ends."""
 
 from __future__ import annotations
 
@@ -20,24 +20,25 @@ ROBOTS = (
     ".xml",
     ".mjcf",
     ".sdf",
-)  # what the page may ask for; other formats are for the command line
+)  # formats that the page accepts; the others are for the command line
 LOGS = tuple(suffix for suffix in READERS if suffix.startswith("."))
 KINDS = {"robot": (ROBOTS, ROBOT_BYTES), "log": (LOGS, LOG_BYTES)}
 Read = Callable[[], bytes]
 
 
 def kind_of(kind: str, name: str) -> int:
-    """How many bytes a file of that kind and name may have."""
+    """The size limit, in bytes, of a file of that kind and name."""
     if kind not in KINDS:
-        raise DalembertError(f"a file to send is a {' or a '.join(KINDS)}, not {shown(kind)}")
+        raise DalembertError(f"the kind of the uploaded file is {shown(kind)}; it must be {' or '.join(KINDS)}")
     suffixes, most = KINDS[kind]
     if len(plain_parts(name)) > 1 or os.path.splitext(name)[1].lower() not in suffixes:
-        raise DalembertError(f"{shown(name)}: the name of a {kind} file ends in {', '.join(suffixes)}")
+        raise DalembertError(f"{shown(name)}: the name of a {kind} file must end in {', '.join(suffixes)}")
     return most
 
 
 class Uploads:
-    """Each file in a folder of its own, so that a robot file finds nothing beside it; the same name replaces the former."""
+    """Uploaded files, each in its own folder, so that a robot file finds no other files; an upload replaces one of the
+    same name."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="dalembert-studio-", ignore_cleanup_errors=True)
@@ -46,12 +47,13 @@ class Uploads:
         self._count = 0
 
     def take(self, name: str, size: int, read: Read) -> None:
-        """Write what ``read`` gives, piece by piece until it gives nothing, ``size`` bytes in all."""
+        """Write the pieces that ``read`` returns until it returns nothing, ``size`` bytes in total."""
         with self._lock:
             others = sum(path.stat().st_size for other, path in self._files.items() if other != name)
             if others + size > UPLOADED_BYTES:
                 raise DalembertError(
-                    f"{name}: all files that were sent may have {UPLOADED_BYTES >> 20} MiB together; put it into the robot's folder"
+                    f"{name}: uploaded files may have {UPLOADED_BYTES >> 20} MiB in total; put the file into the "
+                    "robot's folder instead"
                 )
             self._count += 1
             folder = Path(self._folder.name, str(self._count))
@@ -71,7 +73,7 @@ class Uploads:
             former.unlink(missing_ok=True)
 
     def scratch(self, kind: str) -> Path:
-        """A folder for the files of a job of this kind, of which there is one at a time."""
+        """A folder for the files of a job of this kind; only one such job runs at a time."""
         folder = Path(self._folder.name, kind)
         folder.mkdir(mode=0o700, exist_ok=True)
         return folder
@@ -80,7 +82,7 @@ class Uploads:
         """The file of that name."""
         with self._lock:
             if name not in self._files:
-                raise DalembertError(f"{shown(name)}: no such file was sent")
+                raise DalembertError(f"{shown(name)}: no such file has been uploaded")
             return self._files[name]
 
     def names(self, kind: str) -> list[str]:
@@ -90,5 +92,5 @@ class Uploads:
             return [name for name in self._files if os.path.splitext(name)[1].lower() in suffixes]
 
     def close(self) -> None:
-        """Remove them all."""
+        """Remove all files."""
         self._folder.cleanup()

@@ -1,7 +1,7 @@
-"""Work in a process of its own, which can be ended at any time: one process for one piece of work.
+"""Jobs in separate processes, which can be ended at any time: one process per job.
 
-The process is a child of ours that speaks through two pipes, and it ends when this process ends, however it ends, because its
-pipe closes. Ctrl-C in the terminal does not reach it.
+The process is a child that communicates through two pipes. It ends when this process ends, for whatever reason, because
+its pipe closes. Ctrl-C in the terminal does not reach it.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ serve()
 
 
 class CancelledError(Exception):
-    """The work was ended before its answer."""
+    """The job was ended before it returned an answer."""
 
 
 class Worker:
-    """A process that runs one function, ``"package.module:name"``, called with ``tell`` and arguments that can be pickled."""
+    """A process that runs one function, ``"package.module:name"``, called with ``tell`` and arguments that can be
+    pickled."""
 
     def __init__(self) -> None:
         self.cancelled = False
@@ -45,13 +46,16 @@ class Worker:
                 bufsize=0,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                start_new_session=True,  # Ctrl-C is for us
+                start_new_session=True,  # Ctrl-C must reach only this process
             )
         except OSError as problem:
-            raise DalembertError(f"no process can be started for it ({sys.executable}: {problem.strerror})") from None
+            raise DalembertError(
+                f"no process can be started for this job ({sys.executable}: {problem.strerror})"
+            ) from None
 
     def run(self, function: str, arguments: tuple[Any, ...], tell: Tell) -> Any:
-        """What the function returns; a :class:`DalembertError` of it is raised here, with its sentence."""
+        """The return value of the function; a :class:`DalembertError` that it raises is raised here with the same
+        message."""
         into, out = cast(FileIO, self.process.stdin), cast(FileIO, self.process.stdout)
         try:
             send(into, (function, arguments))
@@ -70,18 +74,20 @@ class Worker:
         if kind == "refused":
             raise DalembertError(content)
         if kind == "died":
-            raise DalembertError("the process that worked on it ended without an answer; it may have run out of memory")
+            raise DalembertError("the worker process ended without an answer; it may have run out of memory")
         if kind == "failed":
-            raise DalembertError(f"it failed unexpectedly ({content}); the terminal of the studio shows where")
+            raise DalembertError(
+                f"the job failed unexpectedly ({content}); the terminal of the studio shows the traceback"
+            )
         return content
 
     def cancel(self) -> None:
-        """End it, whatever it does."""
+        """End the process immediately."""
         self.cancelled = True
         self.end()
 
     def end(self) -> None:
-        """The process is gone afterwards."""
+        """Wait until the process has ended."""
         self.process.kill()
         self.process.wait()
 
@@ -93,6 +99,6 @@ def send(pipe: FileIO, content: Any) -> None:
 
 
 def receive(pipe: FileIO) -> Any:
-    """Read an object; EOFError where the pipe ends before."""
+    """Read an object; EOFError if the pipe ends first."""
     (length,) = LENGTH.unpack(read_exactly(pipe, LENGTH.size))
     return pickle.loads(read_exactly(pipe, length))

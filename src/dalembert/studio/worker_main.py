@@ -1,4 +1,4 @@
-"""The process of :mod:`dalembert.studio.worker`: it runs one function, tells how far it is, and answers."""
+"""The process of :mod:`dalembert.studio.worker`: it runs one function, reports its progress, and returns the answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dalembert.studio.worker import receive, send
 
 
 def serve() -> None:
-    """Read the question and write the answer. What the work prints goes to the terminal of the studio."""
+    """Read the request and write the answer. Printed output goes to the terminal of the studio."""
     questions, answers = FileIO(os.dup(0), "r"), FileIO(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
@@ -26,7 +26,7 @@ def serve() -> None:
 
     try:
         send(answers, _answer(function, tell, arguments))
-    except BrokenPipeError:  # nobody asks any more
+    except BrokenPipeError:  # the caller has gone
         os._exit(0)
 
 
@@ -37,13 +37,13 @@ def _answer(function: str, tell: Any, arguments: tuple[Any, ...]) -> tuple[str, 
         return "refused", str(error)
     except BrokenPipeError:
         raise
-    except Exception as error:  # noqa: BLE001  a mistake of ours: the terminal gets all of it, the page a sentence
+    except Exception as error:  # noqa: BLE001  an internal error: the terminal shows the traceback, the page a message
         traceback.print_exc()
         return "failed", type(error).__name__
 
 
 def _end_with(questions: FileIO) -> None:
-    """Whoever asked has gone when the pipe ends."""
+    """End this process when the pipe of the caller closes."""
     while questions.read(1):
         pass
     os._exit(1)

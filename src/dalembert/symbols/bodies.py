@@ -1,4 +1,4 @@
-"""Links and rotors one by one, in letters: :mod:`dalembert.equations.lagrange` run on polynomials, S (7.16)–(7.45)."""
+"""Links and rotors one by one, in letters: :mod:`dalembert.equations.lagrange` on polynomials, S (7.16)–(7.45)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Table = list[list[Polynomial]]
 
 @dataclass
 class BodyStep:
-    """One link (ℓ_i), payload (L) or rotor (m_i): its Jacobians (3×n), its share of B, and its potential energy."""
+    """One link (ℓ_i), payload (L) or rotor (m_i): its Jacobians (3×n), its contribution to B, and its potential energy."""
 
     label: Letter
     J_P: Table
@@ -41,7 +41,7 @@ class BodyStep:
 
 @dataclass
 class LagrangeSteps:
-    """Every body by itself, and B, ∂b_ij/∂q_k, the Christoffel symbols and g of all of them; ``gravity`` is g_0."""
+    """Every body separately, and the total B, ∂b_ij/∂q_k, Christoffel symbols and g; ``gravity`` is g_0."""
 
     bodies: list[BodyStep]
     B: Table
@@ -65,15 +65,15 @@ class LagrangeSteps:
 
 
 def steps_of(tree: Tree) -> LagrangeSteps:
-    """Lagrange's way through S 7.1 and 7.2.1, on the tree."""
+    """The steps of Lagrange's formulation in S 7.1 and 7.2.1, on the tree."""
     model, zero = tree.model, tree.model.ring.number(0)
     if not all(lump.body for member in model.members for lump in member.lumps):
         raise DalembertError(
-            "parameters='all' has augmented links, while S derives the equations link by link and rotor by rotor; "
-            "equations() and equations('numbers') have a derivation"
+            "parameters='all' uses augmented links, while S derives the equations link by link and rotor by rotor; "
+            "use equations() or equations('numbers') for a derivation"
         )
     if any(a is not b for x in model.members for a, b in zip(x.weighing, x.lumps, strict=True)):
-        raise DalembertError("links whose weight is carried in part have no derivation in S; give them weight = 1")
+        raise DalembertError("S has no derivation for links whose weight is partly carried; give them weight = 1")
     F = _frames(tree)
     mechanism, named = _bodies(tree, F)
 
@@ -110,12 +110,12 @@ def _less(A: Any, B: Any) -> Any:
 
 
 def _exact(c: Any) -> Any:
-    """Halves as fractions: what 0.5 times a whole number leaves."""
+    """Fractions instead of halves, which 0.5 times a whole number leaves."""
     return Fraction(c) if isinstance(c, float) and (2 * c).is_integer() else c
 
 
 def _frames(tree: Tree) -> Frames:
-    """Every body's frame in base axes, from where it is seen: sums of parallel angles are one angle."""
+    """Every body's frame in base axes, from its group's base: sums of parallel angles are one angle."""
     base = tree.model.base
     G, p_of = {-1: base.rotation}, {-1: base.translation}  # group's base axes → base axes
     R: list[Mat] = []
@@ -136,7 +136,7 @@ def _bodies(tree: Tree, F: Frames) -> tuple[Mechanism, list[tuple[Letter, Moving
     most = max(map(len, links))
     gravity = tree.model.base.rotation @ tree.model.gravity
     named: list[tuple[Letter, MovingBody]] = []
-    for k in range(max(most, 1)):  # links that are fixed to each other, and the payload, count by themselves
+    for k in range(max(most, 1)):  # links that are fixed to each other, and the payload, are treated separately
         bodies = []
         for i, member in enumerate(members):
             gear, spin, axis, reflected = member.rotor or (0.0, 0.0, Z, True)
@@ -163,7 +163,7 @@ def _bodies(tree: Tree, F: Frames) -> tuple[Mechanism, list[tuple[Letter, Moving
 
 
 def _label(name: str, i: int) -> Letter:
-    """ℓ_1, m_1 or L: of the kind "tensor" for rotors, which sort behind the links."""
+    """ℓ_1, m_1 or L: of the kind "tensor" for rotors, which are sorted after the links."""
     letters = {"l": (r"\ell", "ℓ", "mass"), "m": ("m", "m", "tensor")}
     if name == "L":
         return Letter("L", "L", "L", "mass", i + 1)

@@ -1,12 +1,12 @@
 """B, C, g and friction of S (7.42) in letters.
 
-Orientations are counted from the base of a *group*: a run of joints with parallel axes, in which a
-link stands turned by the sum of the angles before it. Seen from there, Rz(ϑ_1) Rz(ϑ_2) is Rz(ϑ_1 + ϑ_2)
-from the start, and sums of angles come out as c_12, s_12 by themselves. What is seen from the base of
-a group and does not depend on where the group points (c_1 c_12 + s_1 s_12) is c_2: :func:`compact`.
+Orientations are relative to the base of a *group*: a series of joints with parallel axes, in which the orientation
+of a link is the sum of the angles before it. In these axes, Rz(ϑ_1) Rz(ϑ_2) is Rz(ϑ_1 + ϑ_2) from the start, and sums
+of angles appear directly as c_12, s_12. An expression in the axes of a group that does not depend on the orientation of
+the group (c_1 c_12 + s_1 s_12) becomes c_2: :func:`compact`.
 
-B is found as by composite rigid bodies: all links that joint i moves are one body, whose momentum at
-unit speed of joint i, carried down to joint j, is b_ij. C follows by Christoffel's symbols, S (7.45).
+B is computed with composite rigid bodies: all links that joint i moves are one body, whose momentum at unit speed of
+joint i, carried down to joint j, is b_ij. C follows from Christoffel symbols, S (7.45).
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ TOO_MANY = 600_000  # terms of one composite body
 
 
 class Circles:
-    """cos and sin of sums of joint angles, one pair of letters for each sum."""
+    """cos and sin of sums of joint angles, one pair of letters per sum."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
         self.pairs: dict[AngleKey, tuple[Polynomial, Polynomial]] = {}
 
     def __call__(self, angle: dict[int, int]) -> tuple[Polynomial, Polynomial]:
-        """(cos, sin) of the sum; the sign is chosen so that most joints count positively."""
+        """(cos, sin) of the sum; the sign is chosen such that most joints have a positive factor."""
         ring, members = self.model.ring, self.model.members
         joints = sorted((joint, k) for joint, k in angle.items() if k)
         if not joints:
@@ -53,14 +53,14 @@ class Circles:
 
 @dataclass
 class Seen:
-    """A body as it is seen from the base of its group.
+    """A body with respect to the base of its group.
 
-    group   number of the group; M takes vectors of the moved frame to axes that turn with the sum φ
+    group   number of the group; M takes vectors of the moved frame to axes that rotate with the sum φ
     angle   φ: (joint → ±1); spin is Rz(φ)
     turn    from this group's base axes to those of the parent's group (None: they are the same)
-    sigma   +1 or −1: the joint turns about plus or minus the group's z
+    sigma   +1 or −1: the joint rotates about plus or minus the group's z
     slide   direction of a prismatic joint, in the group's base axes
-    r       this body's origin from the parent's, in the parent's group's base axes
+    r       this body's origin relative to the parent's, in the parent's group's base axes
     """
 
     group: int
@@ -75,7 +75,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Tree:
-    """The robot in letters, its bodies as they are seen, and what writes a polynomial in fewer terms."""
+    """The robot in letters, its bodies with respect to their groups, and the function that shortens a polynomial."""
 
     model: Model
     seen: list[Seen]
@@ -84,13 +84,13 @@ class Tree:
 
 @dataclass
 class ClosedForm:
-    """The results, in polynomials. ``christoffel[i][j][k]`` is c_ijk; friction has q̇, sgn q̇ and functions in it.
+    """The results, as polynomials. ``christoffel[i][j][k]`` is c_ijk; friction contains q̇, sgn q̇ and functions.
 
-    carried   the part of the friction that is not the joint's own but of joints that follow it
+    carried   the part of the friction that belongs to joints that follow, and not to the joint itself
     U         the potential energy, S (7.36)
-    pi        the parameters of S (7.77) by name, and what they are
-    far_ends  (link, letter of its length) → the joint at the link's far end, where a loop is closed there
-    tree      what it was computed from, on the tree itself
+    pi        the parameters of S (7.77) by name, and their expressions
+    far_ends  (link, letter of its length) → the joint at the link's far end, if a loop is closed there
+    tree      the tree from which it was computed
     """
 
     ring: Ring
@@ -109,17 +109,17 @@ class ClosedForm:
 
     @property
     def n(self) -> int:
-        """How many joint variables there are."""
+        """The number of joint variables."""
         return len(self.g)
 
     def polynomials(self) -> list[Polynomial]:
-        """The formulas that differ: half of B, of the Christoffel symbols, and g."""
+        """The distinct formulas: half of B, half of the Christoffel symbols, and g."""
         n = range(self.n)
         pairs = [(i, j) for i in n for j in n if j >= i]
         return [self.B[i][j] for i, j in pairs] + [x[i][j] for x in self.christoffel for i, j in pairs] + self.g
 
     def map(self, change: Callable[[Polynomial], Polynomial], ring: Ring) -> ClosedForm:
-        """The same with every polynomial changed, in that ring."""
+        """The same form with every polynomial changed, in that ring."""
 
         def changed(table: Any) -> Any:
             return change(table) if isinstance(table, Polynomial) else [changed(x) for x in table]
@@ -134,7 +134,7 @@ def _numbers(ring: Ring, v: Vec) -> list[float]:
 
 
 def see(model: Model, circles: Circles) -> list[Seen]:
-    """Every body from the base of its group."""
+    """Every body with respect to the base of its group."""
     ring, out = model.ring, list[Seen]()
     for i, member in enumerate(model.members):
         p = member.parent
@@ -161,7 +161,7 @@ def see(model: Model, circles: Circles) -> list[Seen]:
 
 
 def closed_form(model: Model, progress: Progress | None = None) -> ClosedForm:
-    """B, the Christoffel symbols, g and friction, each in the fewest terms we know how to write."""
+    """B, the Christoffel symbols, g and friction, each in the fewest terms that we can find."""
     tell = progress or (lambda fraction: None)
     circles = Circles(model)
     seen = see(model, circles)
@@ -202,7 +202,7 @@ def closed_form(model: Model, progress: Progress | None = None) -> ClosedForm:
 
 
 def friction_of(model: Model) -> list[Polynomial]:
-    """F_v q̇ + F_s sgn q̇ and further terms of every joint, S (7.42)."""
+    """F_v q̇ + F_s sgn q̇ and further terms for every joint, S (7.42)."""
     return [
         F_v * qd + F_s * sgn + uneven * sgn * sgn + member.further
         for member, qd, sgn in zip(model.members, model.qd, model.sgn, strict=True)
@@ -211,7 +211,7 @@ def friction_of(model: Model) -> list[Polynomial]:
 
 
 def _potential_energy(model: Model, seen: list[Seen], pulled: list[Lump]) -> Polynomial:
-    """U = −Σ g_0ᵀ (m_i p_i + m_i r_i,Ci), S (7.36), (7.75), over what each joint on the base moves."""
+    """U = −Σ g_0ᵀ (m_i p_i + m_i r_i,Ci), S (7.36), (7.75), over the bodies that each joint on the base moves."""
     U, root = model.ring.number(0), model.base.rotation.T @ model.base.translation
     for member, at, body in zip(model.members, seen, pulled, strict=True):
         if member.parent < 0:
@@ -221,7 +221,7 @@ def _potential_energy(model: Model, seen: list[Seen], pulled: list[Lump]) -> Pol
 
 
 def composites(model: Model, seen: list[Seen], lumps: list[list[Lump]], tell: Progress) -> list[Lump]:
-    """For every joint, all that it moves as one body, about its origin, in its group's base axes; of the members' ``lumps``."""
+    """Everything that a joint moves as one body, about its origin, in its group's base axes, from the members' ``lumps``."""
     zero = model.ring.number(0)
     none = Vec((zero, zero, zero))
     out = [Lump(zero, none, Mat((none, none, none))) for _ in seen]
@@ -240,8 +240,8 @@ def composites(model: Model, seen: list[Seen], lumps: list[list[Lump]], tell: Pr
             terms = sum(len(out[p].tensor[a][b]) for a in range(3) for b in range(a + 1))
             if terms > TOO_MANY:
                 raise DalembertError(
-                    f"the closed form of these {len(seen)} joints is too large to be of use: what joint {p + 1} moves has "
-                    f"{terms} terms already (parameters='numbers' makes the fewest); the compiled functions have no such limit"
+                    f"the closed form for these {len(seen)} joints is too large to be useful: the composite body of joint {p + 1} "
+                    f"already has {terms} terms (parameters='numbers' gives the fewest); the compiled functions have no such limit"
                 )
     return out
 
@@ -270,7 +270,7 @@ def _inertia_column(
     i: int,
     B: list[list[Polynomial]],
 ) -> None:
-    """b_ji for all joints j on the way from joint i to the base."""
+    """b_ji for all joints j on the path from joint i to the base."""
     member, at = model.members[i], seen[i]
     f, n = _momentum(model, seen, body, i)
     B[i][i] = _along(member, at, f, n) + model.ring.number(0)
@@ -283,7 +283,7 @@ def _inertia_column(
             f, n = down.turn @ f, down.turn @ n
         n = n + down.r.cross(f)
         if j == member.parent and member.rotor is not None and not member.rotor[3]:
-            # the rotor turns with link i−1 too: S (7.28), (7.29)
+            # the rotor also rotates with link i−1: S (7.28), (7.29)
             k_r, I_m, z_m, _ = member.rotor
             n = n + k_r * I_m * (seen[j].spin @ (seen[j].M @ z_m))
         B[i][j] = B[j][i] = _along(model.members[j], seen[j], f, n) + model.ring.number(0)
@@ -331,7 +331,7 @@ def _half(c: Any) -> Any:
 
 
 def without_noise(tables: list[Any], level: float = FLOAT_NOISE) -> list[Any]:
-    """Without what rounding leaves of things that cancel: so much of the largest coefficient."""
+    """The polynomials without the rounding errors of terms that cancel, relative to the largest coefficient."""
     coefficients = [c for table in tables for row in table for x in row for c in x.terms.values()]
     if not any(isinstance(c, float) for c in coefficients):
         return tables
@@ -344,7 +344,7 @@ class _Compactor:
 
     def __init__(self, circles: Circles, seen: list[Seen]) -> None:
         self.circles, self.ring = circles, circles.model.ring
-        # the sums of each group, every one once, and their letters' monomials
+        # the angle sums of each group, each once, and the monomials of their letters
         sums: dict[int, list[dict[int, int]]] = {}
         for at in seen:
             if at.angle and at.angle not in sums.setdefault(at.group, []):
@@ -408,7 +408,7 @@ def _equal(x: Any, y: Any) -> bool:
 
 
 def _name_single_tensors(model: Model, B: list[list[Polynomial]]) -> None:
-    """I_ℓi for a link of whose tensor only one diagonal entry is felt."""
+    """Use I_ℓi for a link if only one diagonal entry of its tensor has an effect."""
     used = {k for row in B for x in row for m in x.terms for k, _ in model.ring.exponents(m)}
     letters = [model.ring.letters[k] for k in used]
     for sub, candidates in model.tensors.items():

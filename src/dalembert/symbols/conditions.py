@@ -1,8 +1,8 @@
-"""Which conditions on the design make a coefficient of the equations of motion vanish at every configuration.
+"""Design conditions: what makes a coefficient of the equations of motion vanish in every configuration.
 
-A coefficient in closed form is a sum Σ x_k f_k(q) with functions f_k that are linearly independent: products of the
-positions of prismatic joints, each times 1 or the cosine or sine of a sum of angles. It is zero for all q just when
-every x_k is zero: these are the conditions, exact and complete. S 7.3.3 has the example.
+A coefficient in closed form is a sum Σ x_k f_k(q) of linearly independent functions f_k: products of the positions of
+prismatic joints, each times 1 or the cosine or sine of a sum of angles. It is zero for all q if and only if every x_k
+is zero: these conditions are exact and complete. S 7.3.3 gives an example.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from dalembert.symbols.write import Product, Sum, Text, by_inertia, joined, writ
 if TYPE_CHECKING:
     import sympy
 
-Weights = tuple[tuple[int, float], ...]  # of the coordinates in an angle, the first one positive
+Weights = tuple[tuple[int, float], ...]  # factors of the coordinates in an angle, the first one positive
 # monomial of prismatic positions, angle, constant added to it, "cos" or "sin"
 Function = tuple[int, Weights, float, str]
-Waves = dict[Weights, tuple[Coefficient, Coefficient]]  # angle → what its cosine and its sine are multiplied by
+Waves = dict[Weights, tuple[Coefficient, Coefficient]]  # angle → the factors of its cosine and its sine
 SAME_ROOT = 1e-9
-SHOWN = 3  # functions of q that a line of text names
-MANY = 300  # terms above which a condition is left as it is
-LONGEST = 300  # functions of q, a condition for each, above which nobody reads them (the Puma 560 has up to 109)
+SHOWN = 3  # functions of q named in a line of text
+MANY = 300  # terms above which a condition is not simplified
+LONGEST = 300  # functions of q, one condition each, above which the result is unreadable (the Puma 560 has up to 109)
 
 
 @dataclass(frozen=True)
 class DesignEquation:
-    """One condition: what multiplies the functions ``of`` q must be zero. ``impossible``: all its terms have one sign."""
+    """One condition: the factor of the functions ``of`` q must be zero. ``impossible``: all its terms have the same sign."""
 
     of: tuple[str, ...]
     sum: Sum
@@ -49,7 +49,7 @@ class DesignEquation:
 
 @dataclass(frozen=True, eq=False)
 class Condition:
-    """What the design must satisfy so that a coefficient is zero at every q: all of ``equations`` equal to 0.
+    """The conditions under which a coefficient is zero at every q: all of ``equations`` equal to 0.
 
     >>> import dalembert as da
     >>> b_12 = da.load("planar-2r").couplings().condition("b", 1, 2)
@@ -75,30 +75,30 @@ class Condition:
 
     @cached_property
     def equations(self) -> tuple[sympy.Expr, ...]:
-        """What must be zero: SymPy, factored, in S's letters; none where the structure makes the coefficient zero."""
+        """The expressions that must be zero: SymPy, factored, in S's letters; empty if the coefficient is zero by structure."""
         return tuple(to_sympy(part.sum, self._letters) for part in self.parts)
 
     @property
     def vanishes(self) -> bool:
-        """Whether the coefficient is zero at every q as the arm is."""
+        """Whether the coefficient is zero at every q for the arm's own numbers."""
         return self.reason != "nonzero"
 
     @property
     def functions(self) -> tuple[tuple[str, ...], ...]:
-        """The functions of q that each of the equations is from: ("1",), ("c_2",), …"""
+        """The functions of q to which each equation belongs: ("1",), ("c_2",), …"""
         return tuple(part.of for part in self.parts)
 
     @property
     def impossible(self) -> bool:
         """Whether no design with positive masses, inertias and gear ratios can satisfy the equations.
 
-        True where all terms of one have the same sign, and for b_ii, since B is positive definite.
+        True if all terms of an equation have the same sign, and for b_ii, since B is positive definite.
         """
         return any(part.impossible for part in self.parts) or (self.diagonal and bool(self.parts))
 
     @cached_property
     def solutions(self) -> dict[sympy.Symbol, tuple[float, ...]]:
-        """By letter, the values with which all equations hold when every other number of the arm stays as it is.
+        """By letter, the values that satisfy all equations while every other number of the arm is kept.
 
         >>> import dalembert as da
         >>> found = da.load("parallelogram").couplings().condition("b", 1, 2).solutions
@@ -116,7 +116,7 @@ class Condition:
             left = [sympy.Poly(sympy.N(e.subs(others)), symbol) for e in self.equations]
             own = letters[symbol]
             twist = [s for s in used if own.kind == letters[s].kind == "twist" and own.index == letters[s].index]
-            if any(p.degree() < 1 for p in left) or len(twist) > 1:  # a cosine and its sine are not two numbers
+            if any(p.degree() < 1 for p in left) or len(twist) > 1:  # a cosine and its sine are not independent
                 continue
             roots = [[float(r) for r in p.nroots() if abs(sympy.im(r)) < SAME_ROOT] for p in left]
             common = [
@@ -128,14 +128,16 @@ class Condition:
         return out
 
     def text(self) -> str:
-        """The conditions to read."""
+        """The conditions as text."""
         if not self.parts and self.reason == "numbers":
-            return f"{self.name} = 0 at every q since numbers of the arm are 0 that have no letter in its closed form"
+            return (
+                f"{self.name} = 0 at every q, because numbers of the arm that have no letter in its closed form are 0"
+            )
         if not self.parts:
             return f"{self.name} = 0 at every q by the structure of the arm, whatever its numbers"
         heads = [", ".join(part.of if len(part.of) <= SHOWN else (*part.of[: SHOWN - 1], "…")) for part in self.parts]
         wide = max(map(len, heads)) + 3
-        lines = [f"{self.name} = 0 at every q needs" + (", as this arm has it," if self.vanishes else "")]
+        lines = [f"{self.name} = 0 at every q needs" + (", as is the case for this arm," if self.vanishes else "")]
         for head, part in zip(heads, self.parts, strict=True):
             words = joined(written(self.ring, part.sum, Text()), Text()) + " = 0"
             lines.append(f"  {head:<{wide}}{words}" + ", impossible: no term can be negative" * part.impossible)
@@ -145,7 +147,7 @@ class Condition:
         elif self.solutions and not self.vanishes:
             texts = {symbol: x.text for symbol, x in zip(self._letters, self.ring.letters, strict=True)}
             values = ((texts[symbol], " or ".join(f"{x:.4g}" for x in xs)) for symbol, xs in self.solutions.items())
-            lines.append("One number changed is enough: " + ", ".join(f"{text} = {x}" for text, x in values))
+            lines.append("Changing one number is sufficient: " + ", ".join(f"{text} = {x}" for text, x in values))
         return "\n".join(lines)
 
     __str__ = text
@@ -154,16 +156,16 @@ class Condition:
 def condition(
     closed_form: Callable[[str], Any], letter: str, indices: tuple[int, ...], name: str, reason: str
 ) -> Condition:
-    """The conditions of b_ij, h_ijk or g_i.
+    """The conditions for b_ij, h_ijk or g_i.
 
-    closed_form  gives an arm's equations, by what becomes a letter in them
+    closed_form  returns an arm's equations for a choice of letters
     reason       "nonzero", or why the coefficient is zero for the arm's own numbers
     """
-    for parameters in (DESIGN, "all"):  # all, where a number that is 0 has no letter of its own
+    for parameters in (DESIGN, "all"):  # "all" if a number that is 0 has no letter of its own
         equations = closed_form(parameters)
         if not isinstance(equations, Equations):
             raise DalembertError(
-                f"{name} has no design condition in coordinates that a function gives; ask the arm in the coordinates of its joints"
+                f"{name} has no design condition in coordinates given by a function; use the arm in its joint coordinates"
             )
         x = _coefficient(equations.form, letter, [k - 1 for k in indices])
         if x or reason != "numbers":
@@ -172,7 +174,7 @@ def condition(
     if len(functions) > LONGEST:
         raise DalembertError(
             f"the design conditions of {name} are too long to read: {len(functions)} functions of q must vanish, and the limit is "
-            f"{LONGEST}; ask a part of the arm, with fewer joints"
+            f"{LONGEST}; use a part of the arm with fewer joints"
         )
     parts: dict[Sum, DesignEquation] = {}
     for function, terms in sorted(functions.items(), key=lambda item: _order(item[0])):
@@ -194,7 +196,7 @@ def _coefficient(form: ClosedForm, letter: str, at: list[int]) -> Polynomial:
 
 
 def _by_function(form: ClosedForm, x: Polynomial) -> dict[Function, Terms]:
-    """The polynomial as Σ x_k f_k(q): for every function f_k the terms of x_k."""
+    """The polynomial as Σ x_k f_k(q): the terms of x_k for every function f_k."""
     ring = form.ring
     phases: dict[Weights, float] = {}
     out: dict[Function, Terms] = {}
@@ -264,7 +266,7 @@ def _order(function: Function) -> Any:
 
 
 def _written(form: ClosedForm, function: Function) -> str:
-    """d_2² c_12, with a letter of its own for an angle that has one."""
+    """d_2² c_12, with its own letter for an angle that has one."""
     slides, weights, phase, kind = function
     words = [Text().name(form.ring.letters[k], e) for k, e in form.ring.exponents(slides)]
     if weights:
@@ -280,12 +282,12 @@ def _written(form: ClosedForm, function: Function) -> str:
 
 
 def _positive(letter: Letter) -> bool:
-    """Whether a letter of a design stands for something positive; lengths, products of inertia and cosines have any sign."""
+    """Whether a letter of a design is positive; lengths, products of inertia and cosines have any sign."""
     signed = {
         "mass": letter.name.startswith("ml_"),  # a first moment
         "tensor": letter.name[-2:] in ("xy", "xz", "yz"),
         "gravity": letter.name != "g",  # a component
-        "gear": letter.value is not None and letter.value < 0.0,  # the motor turns the other way
+        "gear": letter.value is not None and letter.value < 0.0,  # the motor rotates in the opposite direction
         "root": False,
     }
     return not signed.get(letter.kind, True)
@@ -296,7 +298,7 @@ def _allowed(letter: Letter, value: float) -> bool:
 
 
 def _one_sign(ring: Ring, terms: Terms) -> bool:
-    """Whether no term can be negative (or none positive) and one is not zero, for positive masses and inertias."""
+    """Whether no term can be negative (or none positive) and one is nonzero, for positive masses and inertias."""
     if len({c > 0 for c in terms.values()}) > 1:
         return False
     factors = [[(ring.letters[k], e) for k, e in ring.exponents(m)] for m in terms]
@@ -305,7 +307,7 @@ def _one_sign(ring: Ring, terms: Terms) -> bool:
 
 
 def _factored(ring: Ring, terms: Terms) -> Sum:
-    """The condition without the numbers that multiply it, and powers, which make no difference to when it is zero."""
+    """The condition without constant factors and powers, which do not affect when it is zero."""
     factors = _factors(ring, terms)
     letters = tuple((k, 1) for factor in factors if len(factor) == 1 for m in factor for k, _ in ring.exponents(m))
     letters = tuple((k, e) for k, e in letters if ring.letters[k].kind not in ("root", "gravity"))
@@ -316,7 +318,7 @@ def _factored(ring: Ring, terms: Terms) -> Sum:
 
 
 def _factors(ring: Ring, terms: Terms) -> list[Terms]:
-    """The irreducible factors that have letters in them."""
+    """The irreducible factors that contain letters."""
     if len(terms) == 1 or len(terms) > MANY or any(isinstance(c, float) for c in terms.values()):
         return [terms]
     with extra("symbols", "conditions in SymPy"):
@@ -342,7 +344,7 @@ def _factors(ring: Ring, terms: Terms) -> list[Terms]:
 
 
 def _grouped(x: Polynomial) -> Sum:
-    """By masses and inertias, with the letters that all terms of a bracket have before it; whole numbers."""
+    """Grouped by masses and inertias, with common letters before each bracket and integer coefficients."""
     scale = math.lcm(*(Fraction(c).denominator for c in x.terms.values() if not isinstance(c, float)))
     out = []
     for product in by_inertia(x * scale):

@@ -1,6 +1,7 @@
-"""S's way from the Jacobians of every body to the equations of motion, set on a page: LaTeX or plain text.
+"""The derivation of S, from the Jacobians of every body to the equations of motion, as a page: LaTeX or plain text.
 
-What is written here is computed: Jacobians, energies, B, Christoffel symbols and g by :mod:`dalembert.symbols.bodies`.
+Everything on the page is computed: Jacobians, energies, B, Christoffel symbols and g by
+:mod:`dalembert.symbols.bodies`.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ LATEX_WIDEST = 96  # characters of a row of a matrix, most of which are indices
 
 @dataclass(frozen=True)
 class Matrix:
-    """A matrix of finished entries; ``entry`` names one of them by row and column from 1, for a matrix that is too wide."""
+    """A matrix of finished entries; ``entry`` names an entry by row and column from 1, for a matrix that is too wide."""
 
     name: Name
     rows: list[list[str]]
@@ -49,7 +50,7 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Line:
-    """One formula: its terms, each with its sign; ``parted`` where each of them begins a line."""
+    """One formula: its terms, each with its sign; ``parted`` if each of them begins a line."""
 
     name: Name
     terms: list[str]
@@ -58,7 +59,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading with the numbers of S's equations, and rows of what stands side by side."""
+    """A heading with S's equation numbers, and rows of elements that stand side by side."""
 
     title: str
     equations: str
@@ -78,7 +79,7 @@ def derivation(e: Equations, style: Text) -> str:
 
 
 def document(body: str, title: str) -> str:
-    """A whole LaTeX document with that body, and with the name of S where the body cites it."""
+    """A complete LaTeX document with that body, and with the full title of S if the body cites it."""
     words = re.sub(r"([_&%#$])", r"\\\1", re.sub(r"[\\{}~^]", " ", title))
     head = "\\documentclass{article}\n\\usepackage{amsmath}\n\\usepackage[margin=25mm]{geometry}\n\\begin{document}\n"
     letters = cited(body.replace("~", " "))
@@ -87,7 +88,7 @@ def document(body: str, title: str) -> str:
 
 
 class _Writer:
-    """The sections about one set of equations."""
+    """The sections for one set of equations."""
 
     def __init__(self, e: Equations, style: Text) -> None:
         self.e, self.style, self.ring = e, style, e.shown.ring
@@ -103,7 +104,7 @@ class _Writer:
         return Line(name, written(self.ring, x, self.style))
 
     def term(self, name: str) -> Line:
-        """A term by its name, as b_12 = b_21."""
+        """A term by its name, such as b_12 = b_21."""
         return self.formula((self.e.left_side(name, False), self.e.left_side(name, True)), self.e.named(name)[2])
 
     def on_the_tree(self) -> list[Section]:
@@ -153,7 +154,7 @@ class _Writer:
         ]
 
     def closed(self) -> list[Section]:
-        """The joints that follow, and B, C and g pulled back through Γ: S 7.3.3."""
+        """The passive joints, and B, C and g pulled back through Γ: S 7.3.3."""
         from dalembert.symbols.printers import LatexOf, TextOf
 
         e = self.e
@@ -163,7 +164,7 @@ class _Writer:
             printer = TextOf({x.name: x.text for x in e.form.q})
         held, follows = {x.name for x in e.form.q}, list[list[Matrix | Line]]()
         for x, value in zip(e.tree.form.q, e.gamma, strict=True):
-            mark = "'" if x.name in held else ""  # coordinates that are called as joints of the tree are
+            mark = "'" if x.name in held else ""  # coordinates that have the same name as a joint of the tree
             if x.name != str(value):
                 follows.append([Line((x.text + mark, x.latex + mark), [printer.doprint(value)])])
         rows = [[printer.doprint(x) for x in e.Gamma.row(i)] for i in range(e.Gamma.rows)]
@@ -181,7 +182,7 @@ class _Writer:
         return self.matrix(name, [[by_inertia(x) for x in row] for row in rows], _indexed(*name))
 
     def _christoffel(self, c: list[Table]) -> Iterator[list[Matrix | Line]]:
-        """Those that do not vanish: c_112 = c_121 = …"""
+        """The symbols that do not vanish: c_112 = c_121 = …"""
         n = range(len(c))
         for i in n:
             for j in n:
@@ -226,7 +227,7 @@ def _energy(letter: str, label: Letter) -> Name:
 
 
 def _entries(matrix: Matrix) -> Iterator[Line]:
-    """The entries of a matrix that is too wide, one by one; those that are zero left out."""
+    """The nonzero entries of a matrix that is too wide, one by one."""
     for i, row in enumerate(matrix.rows, 1):
         for j, x in enumerate(row, 1):
             if x != "0":

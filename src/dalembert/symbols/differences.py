@@ -1,7 +1,7 @@
 """Lengths that occur only as a sum or difference with another one get a letter of their own: S 7.3.3's ℓ̄_3' = ℓ_3' − a_1'.
 
-With ℓ = ℓ̄ + a put in, a polynomial in ℓ − a has fewer terms: (a² − 2aℓ + ℓ²) m is m ℓ̄². The letter is taken where that
-is so in more than one formula and no formula gets longer.
+With ℓ = ℓ̄ + a substituted, a polynomial in ℓ − a has fewer terms: (a² − 2aℓ + ℓ²) m is m ℓ̄². The letter is introduced
+if this shortens more than one formula and lengthens none.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dalembert.symbols.closed_form import ClosedForm
 from dalembert.symbols.names import Letter
 from dalembert.symbols.ring import FIELD, WIDTH, Polynomial, Ring, Terms
 
-MANY = 2000  # terms above which nobody looks for such lengths
+MANY = 2000  # terms above which such lengths are not searched for
 
 
 @dataclass
@@ -26,7 +26,7 @@ class Difference(Letter):
 
     @property
     def latex_of_parts(self) -> str:
-        """What it stands for."""
+        """The sum that it stands for."""
         (_, x), (sign, y) = self.parts
         return f"{x.latex} {'+' if sign > 0 else '-'} {y.latex}"
 
@@ -35,7 +35,7 @@ Change = Callable[[Polynomial], Polynomial]
 
 
 def with_differences(form: ClosedForm) -> ClosedForm:
-    """The same formulas, for reading, in a ring that has letters for such lengths."""
+    """The same formulas, for reading, in a ring with letters for such lengths."""
     ring, change = differences(form.ring, form.polynomials(), form.far_ends)
     return form.map(change, ring)
 
@@ -43,7 +43,7 @@ def with_differences(form: ClosedForm) -> ClosedForm:
 def differences(
     given: Ring, formulas: Sequence[Polynomial], far_ends: Mapping[tuple[int, int], str], *, spelt: bool = False
 ) -> tuple[Ring, Change]:
-    """A ring with letters for the lengths that are shorter so in these formulas, and what takes a polynomial there.
+    """A ring with letters for the lengths that shorten these formulas, and the function that converts a polynomial.
 
     far_ends  as in :class:`ClosedForm`
     spelt     whether such a letter is written (ℓ_1 − a_1) instead of ℓ̄_1
@@ -72,7 +72,7 @@ def differences(
 
 
 def _candidates(formulas: Sequence[Polynomial], k: int, lengths: list[int]) -> list[tuple[int, int]]:
-    """The lengths y, with a sign, of which some formula has x ± y times the same: (y's number, sign) for letter x."""
+    """Lengths y, with a sign, for which some formula contains a multiple of x ± y: (y's number, sign) for letter x."""
     unit, seen = 1 << (WIDTH * k), set[tuple[int, int]]()
     for polynomial in formulas:
         for monomial, c in polynomial.terms.items():
@@ -97,7 +97,7 @@ def _difference(ring: Ring, k: int, other: int, sign: int, far_end: str | None, 
 
 
 def _substitution(ring: Ring, k: int, other: int, letter: Difference) -> Change:
-    """x = x̄ ∓ y put in for letter k, x̄ = x ± y being a new letter of the ring."""
+    """Substitutes x = x̄ ∓ y for letter k, where x̄ = x ± y is a new letter of the ring."""
     (_, (sign, _)) = letter.parts
     image = ring.letter(letter) - sign * ring.known(other)
 

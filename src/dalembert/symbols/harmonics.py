@@ -1,9 +1,8 @@
-"""A graph written anew as trigonometric polynomials in its inputs: the closed form, as numbers on a tape.
+"""A graph rewritten as trigonometric polynomials of its inputs: the closed form, as numbers on a tape.
 
-What a graph computes of sines and cosines by sums and products is a sum Σ (c cos w·y + s sin w·y) × (product of inputs),
-in one way only: c_1 c_12 + s_1 s_12 is c_2 as soon as it is multiplied out, what cancels on paper cancels here, and
-the weights w may be any real numbers. Divisions, roots and choices are copied as they stand, with their operands in
-closed form.
+Sums and products of sines and cosines can be written as Σ (c cos w·y + s sin w·y) × (product of inputs) in exactly one
+way: c_1 c_12 + s_1 s_12 becomes c_2 when it is multiplied out, terms that cancel on paper cancel here, and the weights
+w may be any real numbers. Divisions, roots and choices are copied unchanged, with their operands in closed form.
 """
 
 from __future__ import annotations
@@ -16,32 +15,32 @@ from dalembert.errors import DalembertError
 from dalembert.graph.passes import live_lines
 from dalembert.graph.tape import Expr, Graph
 
-Letters = tuple[int, ...]  # a product of inputs, by their lines, each as often as its exponent says
+Letters = tuple[int, ...]  # a product of inputs, by their lines, each repeated according to its exponent
 Weights = tuple[tuple[int, float], ...]  # w of cos w·y and sin w·y: (line of an input, weight), the first one positive
 Key = tuple[Letters, Weights]
 
-CANCELLED = 1e-14  # what rounding leaves of terms that cancel, beside these terms
-NEGLIGIBLE = 1e-16  # of a coefficient beside the largest one that the same inputs are multiplied by
-WORK = 60_000  # products of two terms in all before the expansion is given up
+CANCELLED = 1e-14  # rounding error of terms that cancel, relative to these terms
+NEGLIGIBLE = 1e-16  # a coefficient relative to the largest one of the same inputs
+WORK = 60_000  # total number of products of two terms after which the expansion is abandoned
 
 
 class ClosedFormTooLarge(DalembertError):
-    """The closed form has so many terms that it cannot be the lighter one."""
+    """The closed form has so many terms that it cannot be the cheaper one."""
 
 
 class Budget:
-    """How many products of terms are left."""
+    """The number of products of terms that remain."""
 
     def __init__(self) -> None:
         self.left = WORK
 
     def spend(self, products: int) -> None:
-        """Give up when nothing is left."""
+        """Raise an error when nothing is left."""
         self.left -= products
         if self.left < 0:
             raise ClosedFormTooLarge(
-                f"the closed form is too large to be of use: multiplying it out takes more than {WORK} products of terms; "
-                "name another formulation"
+                f"the closed form is too large to be useful: multiplying it out takes more than {WORK} products of terms; "
+                "choose another formulation"
             )
 
 
@@ -54,7 +53,7 @@ class TrigonometricSum:
         self.terms, self.budget = terms, budget
 
     def _sum_of(self, contributions: Iterable[tuple[Letters, Weights, complex]]) -> TrigonometricSum:
-        """The contributions added up, without what they leave of each other when they cancel."""
+        """The sum of the contributions, without the rounding errors of those that cancel."""
         total: dict[Key, complex] = {}
         size: dict[Key, float] = {}
         for letters, weights, z in contributions:
@@ -87,7 +86,7 @@ class TrigonometricSum:
                 if a and b:
                     products.append((letters, _combined(a, b, 1.0), 0.5 * x * y))
                     products.append((letters, _combined(a, b, -1.0), 0.5 * x * y.conjugate()))
-                else:  # one of the two is a plain number
+                else:  # one of the two is a constant
                     products.append((letters, a or b, x * y))
         return self._sum_of(products)
 
@@ -106,7 +105,7 @@ class TrigonometricSum:
 
 
 def _upright(weights: Weights, z: complex) -> tuple[Weights, complex]:
-    """The same Re(z e^{i w·y}) with the first weight positive; z real where there is none."""
+    """The same Re(z e^{i w·y}) with a positive first weight; z is real if there is none."""
     if weights and weights[0][1] < 0:
         return tuple((line, -w) for line, w in weights), z.conjugate()
     return weights, z if weights else complex(z.real)
@@ -127,16 +126,16 @@ def _combined(a: Weights, b: Weights, sign: float) -> Weights:
 
 
 class Expansion:
-    """The closed forms of what a graph computes, as far as it is made of sums, products, sines and cosines.
+    """The closed forms of the values of a graph, as far as it consists of sums, products, sines and cosines.
 
-    :class:`ClosedFormTooLarge` where they are out of proportion.
+    Raises :class:`ClosedFormTooLarge` if they become too large.
     """
 
     def __init__(self, graph: Graph) -> None:
         self.graph, self.live = graph, live_lines(graph)
         self.budget = Budget()
         self.sums = {line: self._letter(line) for line in graph.inputs}
-        self.angles: list[Weights] = []  # those whose sines and cosines the graph takes
+        self.angles: list[Weights] = []  # the angles whose sines and cosines occur in the graph
         for line, (op, args) in enumerate(graph.nodes):
             if self.live[line] and op != "input":
                 value = self._value(line, op, args)
@@ -165,7 +164,7 @@ class Expansion:
     def written(self, by_angle: bool) -> Graph:
         """The same values from closed forms, with sines and cosines of no more angles than before.
 
-        Sums are grouped by the inputs that stand outside the brackets, as in (b_11) q̈_1 + (b_12) q̈_2, or by angle.
+        Sums are grouped by the inputs outside the brackets, as in (b_11) q̈_1 + (b_12) q̈_2, or by angle.
         """
         graph, new = self.graph, Graph()
         values = {line: new.input(graph.nodes[line][1][0]) for line in graph.inputs}
@@ -199,7 +198,7 @@ EXPANDED: dict[str, Callable[..., TrigonometricSum | None]] = {
 
 
 class _Circles:
-    """Cosines and sines on the tape: of the angles that the graph had, and of others by the addition theorems."""
+    """Cosines and sines on the tape: of the angles in the graph, and of others by the addition theorems."""
 
     def __init__(self, tape: Graph, letters: dict[int, Expr], angles: list[Weights]) -> None:
         self.tape, self.letters = tape, letters
@@ -222,7 +221,7 @@ class _Circles:
         return c, (s if upright == weights else -s)
 
     def _composed(self, weights: Weights) -> tuple[Expr, Expr] | None:
-        """By cos(a + b) and sin(a + b), with a known and b known or a smaller sum; None where there is no such."""
+        """By cos(a + b) and sin(a + b), with a known and b known or a smaller sum; None if there is no such pair."""
         ways = [(a, sign, _combined(weights, a, -sign)) for a in self.known for sign in (1.0, -1.0)]
         a, sign, b = min(ways, key=lambda way: (_upright(way[2], 0.0j)[0] not in self.known, _size(way[2])))
         if _upright(b, 0.0j)[0] not in self.known and _size(b) >= _size(weights):

@@ -1,8 +1,8 @@
-"""The laws of further terms of friction in letters: run on SymPy's expressions, and written as the others are.
+"""The laws of further friction terms in letters: evaluated on SymPy expressions, and written like the others.
 
-A law need not be a polynomial. What a unit of a coefficient brings is therefore one letter of the ring, of the kind
-"function", which has a SymPy expression of the joint's variables, the numbers that give the term its shape, and the
-load τ̄_i; in the equation it stands as that expression.
+A law need not be a polynomial. The factor of a coefficient is therefore one letter of the ring, of the kind
+"function", with a SymPy expression of the joint's variables, the shape parameters of the term and the load τ̄_i; in
+the equations it is written as that expression.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class Function(Letter):
 
     @property
     def needs_load(self) -> bool:
-        """Whether the load of its joint occurs in it."""
+        """Whether the expression contains the load of its joint."""
         return any(used.kind == "load" for used in self.uses)
 
     def at(self, motion: Mapping[str, Any], numbers: Mapping[str, float]) -> Any:
-        """Its value: ``motion`` has the arrays (…, n) that letters of a kind are columns of."""
+        """Its value: ``motion`` has arrays (…, n), whose columns are the letters of each kind."""
         sympy = _sympy()
         symbols = [sympy.Symbol(used.name) for used in self.uses]
         columns = (
@@ -55,7 +55,7 @@ class Function(Letter):
 
 
 def load_letter(index: int) -> Letter:
-    """τ̄_i, the torque that joint i passes on."""
+    """τ̄_i, the torque that joint i transmits."""
     return Letter(f"taubar_{index}", rf"\bar{{\tau}}_{braced(str(index))}", f"τ̄_{index}", "load", index)
 
 
@@ -91,7 +91,7 @@ def function(ring: Ring, expression: sympy.Expr, known: Sequence[Letter], index:
 
 
 def moved(ring: Ring, law: Function, sums: Sequence[Sequence[tuple[float, Letter | None]]]) -> Polynomial:
-    """The function with a sum of others, (factor, letter) …, for each letter that it uses."""
+    """The function with a sum (factor, letter) … substituted for each letter that it uses."""
     sympy = _sympy()
     images = {
         sympy.Symbol(old.name): sympy.Add(*(_exact(f) * (sympy.Symbol(x.name) if x else 1) for f, x in parts if f))
@@ -105,7 +105,7 @@ def moved(ring: Ring, law: Function, sums: Sequence[Sequence[tuple[float, Letter
 
 
 def _numbers(term: Term, index: int, lettering: Lettering) -> dict[str, Polynomial]:
-    """The letters of a term's numbers: F_st1 of "Fst"; with the term's initial where S or another term has one."""
+    """The letters of a term's numbers: F_st1 for "Fst"; with the term's initial if S or another term uses the letter."""
     taken = {x.name for x in lettering.ring.letters}
     initial = term.name[0]
     for tag in ("", initial, *(f"{initial}{k}" for k in range(2, len(taken) + 3))):
@@ -121,7 +121,7 @@ def _numbers(term: Term, index: int, lettering: Lettering) -> dict[str, Polynomi
 
 
 def _base_and_subscript(symbol: str, tag: str, index: int) -> tuple[str, str]:
-    """F and st1 of "Fst" at joint 1; eta and 1,2 of "eta1" at joint 2."""
+    """F and st1 for "Fst" at joint 1; eta and 1,2 for "eta1" at joint 2."""
     base = next((word for word in GREEK if symbol.startswith(word)), symbol[:1])
     rest = symbol.removeprefix(base) + tag
     return base, f"{rest}{',' if rest[-1:].isdigit() else ''}{index}"
@@ -132,7 +132,7 @@ def _letters(x: Polynomial) -> list[Letter]:
 
 
 def _scalar(x: Polynomial) -> Scalar:
-    """A letter as a symbol, a number as it is."""
+    """A letter as a symbol, a number unchanged."""
     letters = _letters(x)
     return symbol(letters[0]) if letters else float(x.value(()))
 
@@ -141,13 +141,13 @@ def _scalar(x: Polynomial) -> Scalar:
 
 
 def symbol(letter: Letter) -> Symbolic:
-    """The letter, to compute with."""
+    """The letter as a symbolic scalar."""
     sympy = _sympy()
     return Symbolic(sympy.Symbol(letter.name))
 
 
 def expression_of(x: Scalar) -> sympy.Expr:
-    """A scalar as SymPy's; |x| for x sgn x."""
+    """A scalar as a SymPy expression; |x| for x sgn x."""
     sympy = _sympy()
     value = x.value if isinstance(x, Symbolic) else _exact(x)
     return value.replace(lambda part: part.is_Mul and part.has(sympy.sign), _with_sizes)
@@ -177,7 +177,7 @@ class Symbolic:
 
     @property
     def value(self) -> sympy.Expr:
-        """The expression; of a condition 1 where it holds and 0 elsewhere."""
+        """The expression; for a condition 1 if it holds and 0 otherwise."""
         sympy = _sympy()
         if isinstance(self.expression, sympy.Expr):
             return self.expression
@@ -264,7 +264,7 @@ class Symbolic:
         return Symbolic(self.value < expression_of(other))
 
     def select(self, x: Scalar, y: Scalar) -> Symbolic:
-        """x where the condition holds, else y."""
+        """x if the condition holds, else y."""
         sympy = _sympy()
         condition = sympy.Ne(self.expression, 0) if isinstance(self.expression, sympy.Expr) else self.expression
         return Symbolic(sympy.Piecewise((expression_of(x), condition), (expression_of(y), True)))

@@ -1,15 +1,16 @@
-"""Closed forms in other coordinates that are linear in those of the tree: q = T y + b, with T of N rows and n columns.
+"""Closed forms in coordinates in which those of the tree are linear: q = T y + b, with T of N rows and n columns.
 
-With q̇ = T ẏ the kinetic energy and the virtual work keep their values: B_y = Tᵀ B T, g_y = Tᵀ g, and Christoffel's
-symbols have T on all three sides. An angle k·q becomes (Tᵀk)·y + k·b: sums that a loop holds constant disappear, and
-a joint that follows with any factor has a cosine and a sine of its own. T is square for a change of coordinates (S
-Problem 7.6); of coupled joints and of S 7.3.3's parallelogram it has a column for every joint that is held.
+With q̇ = T ẏ the kinetic energy and the virtual work keep their values: B_y = Tᵀ B T, g_y = Tᵀ g, and the Christoffel
+symbols are multiplied by T on all three sides. An angle k·q becomes (Tᵀk)·y + k·b: sums that a loop keeps constant
+disappear, and a joint that follows with an arbitrary factor has a cosine and a sine of its own. T is square for a
+change of coordinates (S Problem 7.6); for coupled joints and the parallelogram of S 7.3.3 it has one column per
+actuated joint.
 
-Springs and the like of a passive joint have its angle T y + b as it stands; kernels know it by its sine and cosine and
-take it between −π and π, where both agree.
+Springs and similar terms of a passive joint use its angle T y + b directly; kernels know it by its sine and cosine and
+use the value between −π and π, where both agree.
 
-Joints that are numbered 1', 2', 1'' … by their names keep these numbers; the sides of a parallelogram that are equal
-have one letter, that of an actuated joint.
+Joints whose names end in 1', 2', 1'' … keep these numbers; equal sides of a parallelogram share one letter, that of an
+actuated joint.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ Rows = Sequence[Sequence[float]]
 
 @dataclass(frozen=True)
 class Held:
-    """The coordinates y, as they are written.
+    """The coordinates y, and how they are written.
 
-    numbers  that of every coordinate, from 1
+    numbers  the number of every coordinate, from 1
     turns    whether it is an angle
     joints   the joint of the tree that it moves, from 0
-    labels   how a number is written where it is not as it stands: 1'' for a joint called joint1''
+    labels   the notation of a number that is written differently: 1'' for a joint called joint1''
     """
 
     numbers: Sequence[int]
@@ -71,9 +72,9 @@ class Held:
 
 
 def in_linear_coordinates(tree: ClosedForm, robot: Robot, closed: CoupledMechanism) -> ClosedForm:
-    """The closed form of the tree in the coordinates that are held."""
+    """The closed form of the tree in the actuated coordinates."""
     numbers, labels = [i + 1 for i in closed.actuated], _labels(robot)
-    if robot.in_coordinates:  # y is numbered from 1, as the joints are that follow
+    if robot.in_coordinates:  # y is numbered from 1, like the joints that follow
         numbers, labels = list(range(1, closed.n + 1)), {}
     held = Held(numbers, [body.revolute for body in closed.bodies], closed.actuated, labels)
     same = _equal_sides(tree, closed)
@@ -82,7 +83,7 @@ def in_linear_coordinates(tree: ClosedForm, robot: Robot, closed: CoupledMechani
 
 
 def labelled(tree: ClosedForm, robot: Robot, closed: CoupledMechanism) -> Substitution:
-    """The tree's own coordinates, numbered as its joints are called: what puts them into a polynomial of the tree."""
+    """The substitution of the tree's own coordinates, numbered by the names of its joints, into polynomials of the tree."""
     n, turns = range(tree.n), [body.revolute for body in closed.tree.bodies]
     identity = [[float(i == j) for j in n] for i in n]
     labels = {} if robot.in_coordinates else _labels(robot)
@@ -104,7 +105,7 @@ def affine(closed: CoupledMechanism) -> tuple[list[list[float]], list[float]]:
 
 
 def _labels(robot: Robot) -> dict[str, str]:
-    """Number of a joint in the tree → how it is written: 1'' for a joint called joint1''."""
+    """The number of a joint in the tree → how it is written: 1'' for a joint called joint1''."""
     names = [joint.name for joint in robot.tree_joints]
     endings = [re.search(r"(\d+'*)$", name) for name in names]
     written = [match[1] if match else "" for match in endings]
@@ -114,7 +115,7 @@ def _labels(robot: Robot) -> dict[str, str]:
 
 
 def _far_ends(tree: ClosedForm, closed: CoupledMechanism, same: Mapping[int, int]) -> dict[tuple[int, int], str]:
-    """(link, letter of its length) → the loop that is closed at the link's far end, where its frame stands."""
+    """(link, letter of its length) → the loop that is closed at the link's far end, if its frame is there."""
     out = {}
     for ends in (loop.ends for loop in closed.loops):
         for body, place in ((ends.body_a, ends.place_a), (ends.body_b, ends.place_b)):
@@ -139,7 +140,7 @@ def _equal_sides(tree: ClosedForm, closed: CoupledMechanism) -> dict[int, int]:
 
 
 class Substitution:
-    """Puts q = T y + b into the polynomials of the tree; ``same`` are letters that are replaced by others."""
+    """Substitutes q = T y + b into the polynomials of the tree; ``same`` maps letters to those that replace them."""
 
     def __init__(self, tree: ClosedForm, T: Rows, b: Sequence[float], held: Held, same: Mapping[int, int]) -> None:
         self.tree, self.b, self.held = tree, b, held
@@ -156,17 +157,17 @@ class Substitution:
         self.images = {k: ring.known(other) for k, other in same.items()}
         for k, letter in enumerate(tree.ring.letters):
             self._image(k, letter)
-        for k in self.images:  # the tree's own letters occur no more
+        for k in self.images:  # the tree's own letters no longer occur
             ring.letters[k] = Letter(f"gone_{k}", "", "", "length", 0, 0.0)
 
     def _image(self, k: int, letter: Letter) -> None:
-        """What stands for a letter of the tree that depends on the motion."""
+        """Find the replacement of a letter of the tree that depends on the motion."""
         zero = self.ring.number(0)
         row = tuple(self.T[letter.index - 1]) if letter.kind in ("velocity", "sign", "slide") else ()
         if letter.kind == "cosine":  # its sine is the next letter
             self.images[k], self.images[k + 1] = self._circle(letter)
         elif letter.kind == "acceleration":
-            self.images[k] = zero  # B, C, g and friction have none
+            self.images[k] = zero  # B, C, g and friction do not contain it
         elif letter.kind == "velocity":
             self.images[k] = _combined(row, self.qd, zero)
         elif letter.kind == "sign":
@@ -195,7 +196,7 @@ class Substitution:
         return [(1, written)]
 
     def _circle(self, cosine: Letter) -> tuple[Polynomial, Polynomial]:
-        """cos and sin of an angle of the tree, in those of y."""
+        """cos and sin of an angle of the tree, in terms of those of y."""
         weights = [tidy(float(sum(f * self.T[i - 1][j] for i, f in cosine.angle))) for j in range(self.n)]
         phase = cosine.phase + sum(f * self.b[i - 1] for i, f in cosine.angle)
         key = [(j, w) for j, w in enumerate(weights) if w]
@@ -213,7 +214,7 @@ class Substitution:
         return ((c, s), (-s, c), (-c, -s), (s, -c))[turned]
 
     def __call__(self, x: Polynomial) -> Polynomial:
-        """A polynomial of the tree's letters in those of y."""
+        """A polynomial in the tree's letters, converted to those of y."""
         out = self.ring.number(0)
         for monomial, c in x.terms.items():
             plain, factors = 0, []

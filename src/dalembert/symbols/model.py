@@ -1,8 +1,8 @@
-"""A robot with letters for its numbers: what :mod:`closed_form` computes with.
+"""A robot with letters for its numbers: the input of :mod:`closed_form`.
 
-Every joint turns about, or slides along, the z-axis of its own frame here. ``lumps`` are the rigid
-bodies a link is made of, each counted by itself so that every mass keeps its letter: the link, the
-rotors it carries, links that fixed joints hold on to it, the payload.
+Here every joint rotates about, or moves along, the z-axis of its own frame. ``lumps`` are the rigid bodies of which a
+link consists, kept separate so that every mass keeps its letter: the link, the rotors that it carries, links attached
+by fixed joints, the payload.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from dalembert.symbols.names import Letter, braced, joint_variable, letter, sign
 from dalembert.symbols.ring import Polynomial, Ring
 
 PARAMETERS = ("nonzero", "all", "numbers")
-DESIGN = "design"  # nonzero, and every twist of the DH table that is not a right angle: what design conditions are found with
+DESIGN = "design"  # nonzero, and every twist of the DH table that is not a right angle: used for design conditions
 AXES = "xyz"
 PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 SAME = QUARTER_TOLERANCE
@@ -39,7 +39,7 @@ SAME = QUARTER_TOLERANCE
 class Lump:
     """A rigid body on a link, about the origin of the joint's moved frame: m, m r_C, Î.
 
-    ``body`` is the same about its centre of mass, and ``label`` its index in m_ℓ1, for links and payloads by themselves.
+    ``body`` is the same about its centre of mass, and ``label`` its index in m_ℓ1, for separate links and payloads.
     """
 
     mass: Scalar
@@ -49,18 +49,18 @@ class Lump:
     body: Inertia | None = None
 
     def weighing(self, share: Scalar) -> Lump:
-        """What gravity acts on where the joints hold only a share of its weight."""
+        """The body on which gravity acts if the joints support only a fraction of its weight."""
         return Lump(share * self.mass, share * self.first, share * self.tensor)
 
     def __add__(self, other: Lump) -> Lump:
         return Lump(self.mass + other.mass, self.first + other.first, self.tensor + other.tensor)
 
     def turned(self, R: Mat) -> Lump:
-        """In the axes that R leads to."""
+        """In the axes to which R leads."""
         return Lump(self.mass, R @ self.first, R @ (self.tensor @ R.T))
 
     def moved(self, r: Vec) -> Lump:
-        """About a point that lies at −r from the one it was given about: Steiner, S (7.60)."""
+        """About a point at −r from the original one: parallel axis theorem, S (7.60)."""
         m, h = self.mass, self.first
         cross_term = 2 * r.dot(h) * IDENTITY - (r.outer(h) + h.outer(r))
         return Lump(m, h + m * r, self.tensor + (cross_term + steiner(m, r)))
@@ -71,12 +71,12 @@ class Member:
     """Joint i, about or along z, and the link that it moves, in the frame that moves with it.
 
     R, t      the joint's frame on the parent's moved frame (parent −1: the base)
-    offset    added to the variable; quarter turns are not in it but in the lumps and the next R, t
+    offset    added to the variable; quarter turns are not part of it but of the lumps and the next R, t
     rotor     (k_r, I_m, z_m in the parent's moved frame, reflected), or None
     friction  (F_v, F_s, half the difference of the two Coulomb levels)
     further   the torque of the other terms
-    weighing  the bodies as gravity acts on them, where something carries weight (:attr:`Link.weight`)
-    motor     mass, place in the parent's moved frame and inertia across its axis of the rotor
+    weighing  the bodies on which gravity acts, if weight is carried (:attr:`Link.weight`)
+    motor     the rotor's mass, position in the parent's moved frame and transverse inertia
     link      the link's frame in the moved frame
     """
 
@@ -99,8 +99,8 @@ class Member:
 class Model:
     """The robot in letters.
 
-    ``base`` is where the root link stands, ``gravity`` is in the root's axes. ``q`` are the letters of the joint variables; ``slides`` (joint → d_i), ``qd``, ``qdd`` and ``sgn``
-    are those letters of the motion that are in the ring.
+    ``base`` is the pose of the root link, ``gravity`` is in the root's axes. ``q`` are the letters of the joint
+    variables; ``slides`` (joint → d_i), ``qd``, ``qdd`` and ``sgn`` are the letters of the motion that are in the ring.
     """
 
     ring: Ring
@@ -113,18 +113,18 @@ class Model:
     qdd: list[Polynomial]
     sgn: list[Polynomial]
     tensors: dict[str, list[Letter]] = field(default_factory=dict)  # link → letters of its tensor
-    pi: list[tuple[Letter, Polynomial]] = field(default_factory=list)  # the parameters of S (7.77): name, what it is
+    pi: list[tuple[Letter, Polynomial]] = field(default_factory=list)  # the parameters of S (7.77): name, expression
 
 
 class Lettering:
-    """Gives letters to numbers, by the choice of ``parameters``."""
+    """Assigns letters to numbers, according to ``parameters``."""
 
     def __init__(self, ring: Ring, parameters: str) -> None:
         self.ring, self.parameters = ring, parameters
         self._roots: dict[int, Polynomial] = {}
 
     def __call__(self, value: float, base: str, subscript: str, kind: str, index: int, meaning: str) -> Polynomial:
-        """The letter of a number; zero stays zero."""
+        """The letter of a number; zero remains zero."""
         if value == 0.0:
             return self.ring.number(0)
         if self.parameters == "numbers":
@@ -153,7 +153,7 @@ class Lettering:
         return self._roots[square]
 
     def exact(self, x: Scalar) -> Scalar:
-        """A number of a rotation as a polynomial: ½, √2/2, √3/2 and (√6 ± √2)/4 exactly."""
+        """An entry of a rotation as a polynomial: ½, √2/2, √3/2 and (√6 ± √2)/4 exactly."""
         if isinstance(x, Polynomial):
             return x
         for value, make in _SPECIAL:
@@ -162,7 +162,7 @@ class Lettering:
         return self.ring.number(float(x))
 
     def exact_placement(self, placement: Placement) -> Placement:
-        """A placement whose numbers are all polynomials."""
+        """A placement all of whose entries are polynomials."""
         rows: Any = tuple(tuple(map(self.exact, row)) for row in placement.rotation)
         x, y, z = map(self.exact, placement.translation)
         return Placement(rows, (x, y, z))
@@ -180,7 +180,7 @@ _SPECIAL: tuple[tuple[float, Any], ...] = (
 
 
 def model(robot: Robot, parameters: str = "nonzero") -> Model:
-    """The robot with letters: those numbers that are not zero, all inertial ones, or none."""
+    """The robot with letters for its nonzero numbers, for all inertial parameters, or for none."""
     if parameters not in (*PARAMETERS, DESIGN):
         raise DalembertError(f"parameters is '{parameters}'; it must be one of {', '.join(PARAMETERS)}")
     if not robot.tree_joints:
@@ -200,13 +200,13 @@ def model(robot: Robot, parameters: str = "nonzero") -> Model:
 
 
 def _symmetric(entry: Callable[[int, int, str], Polynomial]) -> Mat:
-    """The symmetric matrix of ``entry(row, column, axes)``, each entry asked for once."""
+    """The symmetric matrix of ``entry(row, column, axes)``, each entry computed once."""
     entries = {(j, k): entry(j, k, AXES[j] + AXES[k]) for j, k in PAIRS}
     return Mat.of([entries[min(j, k), max(j, k)] for k in range(3)] for j in range(3))
 
 
 def _to_z(axis: Vec) -> Mat:
-    """A rotation that takes z to ``axis``: the identity, a cyclic change of axes, or the shortest turn."""
+    """A rotation that takes z to ``axis``: the identity, a cyclic permutation of the axes, or the shortest rotation."""
     for columns in (
         ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
         ((0, 1, 0), (0, 0, 1), (1, 0, 0)),
@@ -222,7 +222,7 @@ def _to_z(axis: Vec) -> Mat:
 
 
 def _quarter(angle: float) -> Mat | None:
-    """Rz of a quarter turn, or None where the angle is something else."""
+    """Rz of a quarter turn, or None for any other angle."""
     turned = rotation_about(Z, angle)
     return turned if all(float(x).is_integer() for row in turned for x in row) else None
 
@@ -294,7 +294,7 @@ class _Builder:
         return mass, Vec((x, y, z)), tensor
 
     def _a(self, index: int) -> Polynomial:
-        """The letter a_i that the DH table has made."""
+        """The letter a_i from the DH table."""
         ring = self.letters.ring
         return ring.known(next(k for k, known in enumerate(ring.letters) if known.name == f"a_{index}"))
 
@@ -311,7 +311,7 @@ class _Builder:
             else:
                 fixed += 1
                 geometry[joint.name] = self._joint(joint, f"F{fixed}", 0)
-        # where each link's frame stands in the moved frame of the body it belongs to
+        # the pose of each link's frame in the moved frame of its body
         at: dict[str, tuple[int, Placement]] = {robot.root: (-1, L.exact_placement(Placement()))}
         out: list[Member] = []
         attached: list[list[str]] = []
@@ -383,7 +383,7 @@ class _Builder:
         return out
 
     def dynamic_parameters(self, members: list[Member]) -> list[tuple[Letter, Polynomial]]:
-        """π_i of S (7.77) for every joint: the augmented link's, made of its bodies, and I_mi."""
+        """π_i of S (7.77) for every joint: those of the augmented link, as sums over its bodies, and I_mi."""
         out: list[tuple[Letter, Polynomial]] = []
         zero = self.letters.ring.number(0)
         for i, member in enumerate(members):
@@ -401,7 +401,7 @@ class _Builder:
         return out
 
     def _share(self, i: int) -> float:
-        """The share of body i's weight that is carried."""
+        """The fraction of body i's weight that is carried."""
         body = self._mechanism.bodies[i]
         return 0.0 if body.lifted.is_zero else carried_share(body)
 
@@ -409,7 +409,7 @@ class _Builder:
         if weight == 1.0:
             return body
         return body.weighing(
-            self.letters(weight, "w", sub, "mass", i, f"share of its weight that the joints hold, link {sub}")
+            self.letters(weight, "w", sub, "mass", i, f"fraction of its weight that the joints support, link {sub}")
         )
 
     @cached_property
@@ -443,7 +443,7 @@ class _Builder:
         axis: Vec,
         out: list[Member],
     ) -> tuple[tuple[Scalar, Scalar, Vec, bool] | None, tuple[Scalar, Vec, Scalar]]:
-        """The rotor of joint i: put on its link, and what the joint feels of it."""
+        """The rotor of joint i: attached to its link, and its effect on the joint."""
         motor: tuple[Scalar, Vec, Scalar] = (0.0, ZERO, 0.0)
         if rotor is None:
             return None, motor
@@ -458,7 +458,7 @@ class _Builder:
             if rotor.position is not None:
                 place = stands.point(L.vector(rotor.position, "p", f"m{i}", i, f"position of rotor {i}"))
             across = 0.0 if rotor.reflected else rotor.transverse
-            t = L(across, "I", f"m{i},t", "tensor", i, f"inertia of rotor {i} across its axis")
+            t = L(across, "I", f"m{i},t", "tensor", i, f"transverse inertia of rotor {i}")
             along = z_m.outer(z_m)
             tensor = along * (0.0 if rotor.reflected else inertia) + (IDENTITY - along) * t
             out[body].lumps.append(lump(mass, place, tensor, L.exact_placement(Placement())))
@@ -466,7 +466,7 @@ class _Builder:
         return (gear, inertia, z_m, rotor.reflected) if rotor.inertia != 0 else None, motor
 
     def _friction(self, joint: Joint, i: int, rotor: Any) -> tuple[Scalar, Scalar, Scalar]:
-        """F_v, F_s and half the difference of the Coulomb levels, the motor's carried over by k_r."""
+        """F_v, F_s and half the difference of the Coulomb levels, with those of the motor referred to the joint by k_r."""
         L = self.letters
         viscous = L(joint.friction.viscous, "F", f"v{i}", "friction", i, f"viscous friction of joint {i}")
         level, uneven = self._coulomb(joint.friction.coulomb, f"s{i}", i, f"joint {i}")
@@ -505,7 +505,7 @@ class _Builder:
         return base.rotation.T @ Vec(map(L.exact, lettered))
 
     def base(self) -> Placement:
-        """Where the root link stands in the base frame."""
+        """The pose of the root link in the base frame."""
         L, base = self.letters, self.robot.base
         at = L.vector(base.translation, "p", "0", 0, "origin of the root link in the base frame")
         return replace(L.exact_placement(Placement(base.rotation)), translation=at)
@@ -517,6 +517,6 @@ def _special(angle: float) -> bool:
 
 
 def lump(mass: Scalar, com: Vec, tensor: Mat, stands: Placement, label: str = "") -> Lump:
-    """A body given by its centre of mass, in a frame that stands in the moved frame."""
+    """A body given by its centre of mass, in a frame placed in the moved frame."""
     body = Inertia(mass, com, tensor).seen_from(stands)
     return Lump(mass, body.first_moments, body.tensor_at_origin, label, body)

@@ -1,21 +1,21 @@
-"""Which letter each number of a robot gets: S's own where S has one.
+"""The letter for each number of a robot: S's own if S has one.
 
 ==============================  =====================================================================
-m_ℓi, I_ℓi, ℓ_i                 link i: mass, inertia about its centre of mass, distance of that from
-                                the joint's axis along x (of a DH link: the centre of mass has
-                                x = ℓ_i − a_i in frame i). I_ℓi where one component is enough, else
+m_ℓi, I_ℓi, ℓ_i                 link i: mass, inertia about its centre of mass, distance of the latter from
+                                the joint's axis along x (for a DH link: the centre of mass has
+                                x = ℓ_i − a_i in frame i). I_ℓi if one component is sufficient, else
                                 I_ℓi,xx …; ℓ_i,y and ℓ_i,z are the other coordinates in frame i
 m_mi, I_mi, k_ri                rotor i: mass, inertia about its axis, gear ratio
-a_i, d_i, α_i                   the Denavit–Hartenberg table (α_i only where it is no multiple of π/12)
-p_i,x …                         where joint i stands on its parent link, for robots without DH table
+a_i, d_i, α_i                   the Denavit–Hartenberg table (α_i only if it is not a multiple of π/12)
+p_i,x …                         position of joint i on its parent link, for robots without DH table
 ϑ_i, d_i                        the variable of a revolute and of a prismatic joint; d°_i is added to
-                                the latter where the robot has an offset
+                                the latter if the robot has an offset
 c_2, s_12 …                     cos ϑ_2, sin(ϑ_1+ϑ_2)
 m_L                             the payload
-w_i                             the share of its weight that the joints hold, where it is not 1
+w_i                             the fraction of its weight that the joints support, if it is not 1
 F_vi, F_si, F_mi                friction: viscous and Coulomb at the joint; viscous at the motor
-F_sti, v_si, k_i, q_0,i …       further terms, by the symbols that they name themselves; with the term's initial, as in
-                                a_gi of a gas spring, where S uses the letter or another term of the joint has it
+F_sti, v_si, k_i, q_0,i …       further terms, by the symbols that they define; with the term's initial, as in
+                                a_gi of a gas spring, if S uses the letter or another term of the joint has it
 τ̄_i                             the load of joint i: its torque without its own friction and springs
 g                               the acceleration of gravity
 m_i, m_iℓ_Cix, Î_ixx            with parameters="all": the augmented links of S (7.77)
@@ -40,7 +40,7 @@ RANK = {kind: rank for rank, kind in enumerate(KINDS)}
 RANK["sine"] = RANK["cosine"]  # s_23 c_4 s_5: by joint
 INERTIAL = {"gear", "tensor", "mass"}
 TRIGONOMETRIC = {"cosine", "sine"}
-RESERVED = frozenset("abcdegmpslIF")  # with a joint's number they are S's, or names of terms
+RESERVED = frozenset("abcdegmpslIF")  # with a joint number these are letters of S, or names of terms
 GREEK = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "eps": "ε", "zeta": "ζ", "eta": "η", "kappa": "κ",
     "lambda": "λ", "mu": "μ", "nu": "ν", "rho": "ρ", "sigma": "σ", "tau": "τ", "phi": "φ", "psi": "ψ", "omega": "ω",
@@ -49,15 +49,15 @@ GREEK = {
 
 @dataclass
 class Letter:
-    """A letter and how it is written.
+    """A letter and its notation.
 
     name      for SymPy: plain ASCII, such as m_l1
     latex     such as m_{\\ell_1}
     text      such as m_ℓ1
     kind      one of KINDS
-    index     the joint or link it belongs to, from 1 (0: none)
-    value     its number, where it has one
-    meaning   what it is, for the legend
+    index     the joint or link to which it belongs, from 1 (0: none)
+    value     its number, if it has one
+    meaning   its description, for the legend
     """
 
     name: str
@@ -67,18 +67,18 @@ class Letter:
     index: int = 0
     value: float | None = None
     meaning: str = ""
-    # of cosines and sines: (joint, factor) …, and the constant that is added to their sum
+    # for cosines and sines: (joint, factor) …, and the constant that is added to their sum
     angle: tuple[tuple[int, float], ...] = field(default=())
     phase: float = 0.0
 
     @property
     def is_parameter(self) -> bool:
-        """Whether it stands for a number of the robot."""
+        """Whether it is a parameter of the robot."""
         return self.value is not None and self.kind != "root"
 
     @property
     def order(self) -> tuple[int, int, str]:
-        """Where it stands in a product."""
+        """Its position in a product."""
         return RANK[self.kind], self.index, self.name
 
 
@@ -101,7 +101,7 @@ def letter(base: str, subscript: str, kind: str, index: int, value: float, meani
 
 
 def braced(subscript: str) -> str:
-    """A subscript as LaTeX takes it: 1, {12}."""
+    """A subscript for LaTeX: 1, {12}."""
     return subscript if len(subscript) == 1 else f"{{{subscript}}}"
 
 
@@ -128,7 +128,7 @@ def sign_of(parts: Sequence[tuple[Letter, float]]) -> Letter:
 
 
 def weighted_sum(parts: Sequence[tuple[float, Letter]]) -> tuple[str, str, str]:
-    """A sum of letters with factors: in LaTeX, in text, and as part of a name. Positive ones first."""
+    """A sum of letters with factors: in LaTeX, in text, and as part of a name. Positive terms first."""
     latex = text = name = ""
     for factor, variable in sorted(parts, key=lambda part: part[0] < 0):
         size = "" if abs(factor) == 1 else f"{abs(factor):g}"
@@ -139,7 +139,7 @@ def weighted_sum(parts: Sequence[tuple[float, Letter]]) -> tuple[str, str, str]:
 
 
 def upright(angle: Sequence[tuple[int, float]]) -> tuple[tuple[tuple[int, float], ...], int]:
-    """The sum of angles with the sign that makes most of them count positively, and that sign.
+    """The sum of angles with the sign that makes most of them positive, and that sign.
 
     >>> upright([(1, -1), (2, -1)])
     (((1, 1), (2, 1)), -1)
@@ -149,10 +149,10 @@ def upright(angle: Sequence[tuple[int, float]]) -> tuple[tuple[tuple[int, float]
 
 
 def relabelled(letter: Letter, labels: Mapping[str, str]) -> Letter:
-    """A copy of the letter with other numbers for the joints."""
+    """A copy of the letter with other joint numbers."""
 
     def plain(text: str) -> str:
-        # a number behind a letter is an index, others are factors
+        # a number after a letter is an index, others are factors
         return re.sub(r"(?<=[^\W\d])\d+", lambda match: labels.get(match[0], match[0]), text)
 
     def subscript(part: str) -> str:
@@ -164,7 +164,7 @@ def relabelled(letter: Letter, labels: Mapping[str, str]) -> Letter:
     out = copy(letter)
     if labels and letter.kind != "root":
         out.name, out.text = plain(letter.name), plain(letter.text)
-        # first the numbers that are a subscript by themselves, then those within one
+        # first the numbers that are a whole subscript, then those within one
         out.latex = "".join(map(subscript, re.split(r"(_\d+(?!\d)|_\{\d+\})", letter.latex)))
         out.meaning = re.sub(
             r"\b(row|joint|rotor|motor|link) (\d+)\b", lambda m: f"{m[1]} {labels.get(m[2], m[2])}", letter.meaning
@@ -178,9 +178,10 @@ def circle_letters(
     phase: float = 0.0,
     labels: Mapping[str, str] | None = None,
 ) -> tuple[Letter, Letter]:
-    """c_12 and s_12 for the angle ϑ_1 + ϑ_2; cos(ϑ_2−ϑ_1+0.3) where it is not the plain sum of some.
+    """c_12 and s_12 for the angle ϑ_1 + ϑ_2; cos(ϑ_2−ϑ_1+0.3) if it is not a plain sum.
 
-    ``revolute`` says of every joint's number whether it turns, ``labels`` how it is written where not as it stands.
+    ``revolute`` tells for every joint number whether the joint is revolute, ``labels`` how its number is written if
+    that differs.
     """
     key, labels = tuple(angle), labels or {}
     joints = [joint for joint, _ in key]

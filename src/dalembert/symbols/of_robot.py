@@ -1,4 +1,4 @@
-"""From a robot to its equations in letters: those of its tree, those in linear coordinates, or those in formulas."""
+"""From a robot to its equations in letters: of its tree, in linear coordinates, or in coordinates given by formulas."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def equations_of(
     """B, C, g and τ in closed form, on the tree or pulled back through Γ: S 7.3.3's parallelogram."""
     if robot.omitted:
         raise DalembertError(
-            f"arm '{robot.name}' is an approximate model without {', '.join(robot.omitted)}, and closed forms are those of the "
-            "whole: arm.replace(omitted=()).equations()"
+            f"arm '{robot.name}' is an approximate model without {', '.join(robot.omitted)}, but closed forms exist only for the "
+            "complete model: arm.replace(omitted=()).equations()"
         )
     *_, last = mechanism.closures or [None]
     if isinstance(last, Formula):
@@ -41,18 +41,18 @@ def equations_of(
             return FormulaEquations(on_joints, last)
     if not mechanism.linear:
         raise DalembertError(
-            f"arm '{robot.name}' has no closed form: its joints do not follow q linearly (they do in parallelograms, with "
-            "mimic joints and coupling matrices, and formulas may be put in once); the equations of the tree are those of arm.tree.equations()"
+            f"arm '{robot.name}' has no closed form: its joints do not follow q linearly (they do in parallelograms, with mimic "
+            "joints and coupling matrices, and formulas may be applied once); arm.tree.equations() gives the equations of the tree"
         )
     form = closed_form(model(robot, parameters), progress)
-    # functions of modules, not closures, so that equations can be pickled
+    # module-level functions, not closures, so that equations can be pickled
     origin = Origin(partial(_steps, form), partial(_form, robot, mechanism, "all"), parameters == "numbers")
     if not isinstance(mechanism, CoupledMechanism):
         return Equations(robot.name, form, replace(origin, recursion=partial(SymbolicRecursion, robot, parameters)))
     held, (T, b) = in_linear_coordinates(form, robot, mechanism), affine(mechanism)
     tree, n = partial(_tree, robot, mechanism, form, origin), mechanism.tree.n
     if robot.in_coordinates and not (bare := robot.without_coordinates()).ties:
-        # y is another name for the joints of an ordinary arm, which come first in its tree
+        # y are the joints of an ordinary arm under another name, which come first in its tree
         tree, n = partial(_on_joints, bare, parameters), len(bare.tree_joints)
     return Equations(robot.name, held, replace(origin, tree=tree, gamma=(T[:n], b[:n])))
 
@@ -68,14 +68,14 @@ def _steps(form: ClosedForm) -> LagrangeSteps:
 
 
 def _on_joints(robot: Robot, parameters: str) -> Equations:
-    """The equations of an arm in its joint variables, in which no formula stands for them."""
+    """The equations of an arm in its joint variables, to which no formula is applied."""
     equations = equations_of(robot, mechanism_of(robot), parameters)
     assert isinstance(equations, Equations)
     return equations
 
 
 def _tree(robot: Robot, mechanism: CoupledMechanism, form: ClosedForm, origin: Origin) -> Equations:
-    """The equations of the tree, its joints numbered as in the equations of the closed chain."""
+    """The equations of the tree, with its joints numbered as in the equations of the closed chain."""
     put = labelled(form, robot, mechanism)
     steps, augmented = partial(_labelled_steps, form, put), partial(_labelled_form, robot, mechanism)
     own = replace(origin, steps=steps, augmented=augmented)
@@ -94,7 +94,7 @@ class FormulaEquations:
     """B, C, g, tau, T, U, L in SymPy, in y_i, ydot_i, yddot_i, with q = f(y); ``parameters`` as in Equations.
 
     ``joints`` are the equations in q itself, with the derivation and the regressor. B_y = Jᵀ B J,
-    C_y = Jᵀ (C J + B J̇), g_y = Jᵀ g with J = ∂f/∂y, in SymPy's own way of writing.
+    C_y = Jᵀ (C J + B J̇), g_y = Jᵀ g with J = ∂f/∂y, in SymPy's own notation.
     """
 
     def __init__(self, e: Equations, closure: Formula) -> None:
@@ -123,9 +123,9 @@ class FormulaEquations:
         self.tau: sympy.Matrix = self.B * self.qdd + self.C * self.qd + self.g + J.T * changed(e.friction)
 
     def __getattr__(self, name: str) -> Any:
-        """What only equations in the joint variables have, by a sentence."""
+        """Raise an error for attributes that only equations in the joint variables have."""
         where = f"; equations().joints.{name} has it in the joint variables" if hasattr(Equations, name) else ""
-        raise AttributeError(f"equations in coordinates by a formula have no '{name}'{where}")
+        raise AttributeError(f"equations in coordinates given by a formula have no '{name}'{where}")
 
     def latex(self) -> str:
         """The equations as a LaTeX ``align*``."""

@@ -1,4 +1,4 @@
-"""Equations: what ``arm.equations()`` gives, as SymPy, LaTeX, text and numbers."""
+"""Equations, the result of ``arm.equations()``: SymPy, LaTeX, text and numbers."""
 
 from __future__ import annotations
 
@@ -71,13 +71,13 @@ class EquationValues:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where equations come from, each computed when it is asked for.
+    """The origins of equations, each computed on request.
 
-    steps      every link and rotor by itself, on the tree
+    steps      every link and rotor separately, on the tree
     augmented  the same robot with parameters="all"
-    numbers    whether these have parameters="numbers"
-    tree       the equations of the tree, and T, b of q = T y + b, where joints follow others
-    recursion  the Newton–Euler recursion in these letters, where none follows another
+    numbers    whether the equations have parameters="numbers"
+    tree       the equations of the tree, and T, b of q = T y + b, if joints follow others
+    recursion  the Newton–Euler recursion in these letters, if no joint follows another
     """
 
     steps: Callable[[], LagrangeSteps]
@@ -90,7 +90,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class BodyEquations:
-    """One link, rotor or payload in letters: J_P and J_O (3, n), its kinetic energy T and potential energy U, SymPy."""
+    """One link, rotor or payload in letters: J_P and J_O (3, n), kinetic energy T and potential energy U, as SymPy."""
 
     J_P: sympy.ImmutableMatrix
     J_O: sympy.ImmutableMatrix
@@ -106,14 +106,14 @@ class Equations:
     bodies             {"l1": …, "m2": …}: Jacobians and energies of every link and rotor, S (7.16)–(7.35)
     regressor          Y and π with τ = Y π, S (7.81), (7.83), (7.84)
     tree, gamma, Gamma for closed chains and coupled joints: the equations of the tree, q' = γ(q) and Γ = ∂γ/∂q
-    derivation()       the way from the Jacobians to the torques, step by step, in LaTeX or text
+    derivation()       the derivation from the Jacobians to the torques, step by step, in LaTeX or text
     q, qd, qdd         SymPy columns of the joint variables and their derivatives
     parameters         {symbol: number} of the letters that occur
-    angles             {c_12: cos(theta_1 + theta_2), …}; ``with_angles(e.B)`` puts them in, so that
+    angles             {c_12: cos(theta_1 + theta_2), …}; ``with_angles(e.B)`` substitutes them, so that
                        the result can be differentiated
     recursion          the steps of S 7.5.2 in letters
-    loads              {taubar_1: …} of joints whose friction depends on the torque that they pass on
-    latex(), text()    all of it, or one term: latex("B11"); term("B11") gives it as SymPy
+    loads              {taubar_1: …} for joints whose friction depends on the torque that they transmit
+    latex(), text()    all equations, or one term: latex("B11"); term("B11") returns it as SymPy
     evaluate(q, …)     the numbers
 
     >>> import dalembert as da
@@ -126,23 +126,23 @@ class Equations:
 
     def __init__(self, name: str, form: ClosedForm, origin: Origin, labels: Sequence[str] = ()) -> None:
         self.name, self.form, self.n, self._origin = name, form, form.n, origin
-        self.labels = tuple(labels) or tuple(map(str, range(1, form.n + 1)))  # how joints are numbered
+        self.labels = tuple(labels) or tuple(map(str, range(1, form.n + 1)))  # the numbers of the joints, as written
 
     def __repr__(self) -> str:
         return f"<Equations of {self.name!r}: {self.n} joints, {self.size} terms in B, C and g>"
 
     @property
     def size(self) -> int:
-        """How many terms B, the Christoffel symbols and g have when they are multiplied out."""
+        """The number of terms of B, the Christoffel symbols and g when multiplied out."""
         f, n = self.form, range(self.n)
         c = (f.christoffel[i][j][k] for i in n for j in n for k in range(j, self.n))
         return sum(map(len, c)) + sum(map(len, f.g)) + sum(len(f.B[i][j]) for i in n for j in range(i, self.n))
 
-    # -- sums, as they are written ---------------------------------------------------------------
+    # -- sums, as written ------------------------------------------------------------------------
 
     @cached_property
     def shown(self) -> ClosedForm:
-        """The form as it is written: lengths that occur only as a difference have a letter."""
+        """The form as written: lengths that occur only as a difference have their own letter."""
         return with_differences(self.form)
 
     @cached_property
@@ -164,7 +164,7 @@ class Equations:
         return [[self._coriolis(i, j) for j in range(self.n)] for i in range(self.n)]
 
     def _coriolis(self, i: int, j: int) -> Sum:
-        """c_ij = Σ_k c_ijk q̇_k, S (7.44), with velocities that have the same c_ijk in one bracket."""
+        """c_ij = Σ_k c_ijk q̇_k, S (7.44), with velocities that share the same c_ijk in one bracket."""
         groups: list[tuple[int, list[tuple[int, int]]]] = []
         polynomials = self.shown.christoffel[i][j]
         for k, x in enumerate(polynomials):
@@ -193,7 +193,7 @@ class Equations:
         return [grouped(x, lambda letter: letter.kind in MOTION, by_angle=True) for x in self.shown.friction]
 
     def _tau_parts(self, i: int) -> Iterator[Sum]:
-        """τ_i in the parts of S (7.82): accelerations, products of velocities, gravity, friction."""
+        """τ_i in the terms of S (7.82): accelerations, products of velocities, gravity, friction."""
         yield from self._rigid_parts(i)
         yield self._friction[i]
 
@@ -213,7 +213,7 @@ class Equations:
         return tuple(p for part in self._tau_parts(i) for p in part)
 
     def _kinetic(self, B: list[list[Sum]]) -> Sum:
-        """½ q̇ᵀ B q̇, of the upper half of B."""
+        """½ q̇ᵀ B q̇, from the upper half of B."""
         qd, out = self.form.qd, list[Product]()
         for i in range(self.n):
             for j in range(i, self.n):
@@ -255,12 +255,12 @@ class Equations:
 
     @cached_property
     def qd(self) -> sympy.ImmutableMatrix:
-        """Their velocities."""
+        """The joint velocities."""
         return self._symbols([x.letter for x in self.form.qd])
 
     @cached_property
     def qdd(self) -> sympy.ImmutableMatrix:
-        """Their accelerations."""
+        """The joint accelerations."""
         return self._symbols([x.letter for x in self.form.qdd])
 
     @cached_property
@@ -286,7 +286,7 @@ class Equations:
 
     @cached_property
     def U(self) -> sympy.Expr:
-        """The potential energy U, S (7.36): zero for masses at the base's origin."""
+        """The potential energy U, S (7.36): zero for a mass at the origin of the base."""
         return self.term("U")
 
     @cached_property
@@ -306,7 +306,7 @@ class Equations:
 
     @cached_property
     def steps(self) -> LagrangeSteps:
-        """Every link and rotor by itself, as polynomials: what ``bodies`` and ``derivation`` are made of."""
+        """Every link and rotor separately, as polynomials: the basis of ``bodies`` and ``derivation``."""
         return self._origin.steps()
 
     @cached_property
@@ -340,7 +340,7 @@ class Equations:
 
     @cached_property
     def Gamma(self) -> sympy.ImmutableMatrix:
-        """Γ = ∂γ/∂q, (N, n): how the joints of the tree follow; the identity for an ordinary arm."""
+        """Γ = ∂γ/∂q, (N, n): the dependence of the joints of the tree on q; the identity for an ordinary arm."""
         return self.gamma.jacobian(self.q)
 
     @cached_property
@@ -386,34 +386,34 @@ class Equations:
 
     @cached_property
     def _laws(self) -> list[Function]:
-        """The functions of further terms of friction."""
+        """The functions of further friction terms."""
         return [letter for letter in self.form.ring.letters if isinstance(letter, Function)]
 
     @cached_property
     def _loads(self) -> dict[int, Letter]:
-        """The loads that friction depends on, by joint from 0."""
+        """The loads on which friction depends, by joint from 0."""
         return {x.index - 1: x for law in self._laws for x in law.uses if x.kind == "load"}
 
     @cached_property
     def parameters(self) -> dict[sympy.Symbol, float]:
-        """The number of every letter that is a parameter."""
+        """The value of every letter that is a parameter."""
         return {
             self._letters[k]: float(x.value or 0.0) for k, x in self._used(self.form, self.form.U) if x.is_parameter
         }
 
     @property
     def written_letters(self) -> list[Letter]:
-        """The letters that occur in B, C, g and the torques as they are written, in the order of the legend."""
+        """The letters in B, C, g and the torques as written, in the order of the legend."""
         return [letter for _, letter in self._used(self.shown)]
 
     @cached_property
     def angles(self) -> dict[sympy.Symbol, sympy.Expr]:
-        """What s_2, c_12, … stand for."""
+        """The expressions for s_2, c_12, …"""
         return angles_of([letter for _, letter in self._used(self.form, self.form.U)], self.q)
 
     @cached_property
     def loads(self) -> dict[sympy.Symbol, sympy.Expr]:
-        """What taubar_1, … stand for: the torque of the joint without its own friction and springs."""
+        """The expressions for taubar_1, …: the torque of the joint without its own friction and springs."""
         with extra("symbols", "the SymPy form of the equations"):
             import sympy
 
@@ -425,7 +425,7 @@ class Equations:
         return out
 
     def with_angles(self, expression: Any) -> Any:
-        """The expression or matrix with cos(theta_1 + theta_2) for c_12 and so on, and with the loads put in."""
+        """The expression or matrix with cos(theta_1 + theta_2) substituted for c_12 and so on, and with the loads substituted."""
         return expression.xreplace(self.loads).xreplace(self.angles)
 
     @cached_property
@@ -438,8 +438,8 @@ class Equations:
         """
         if self._origin.recursion is None:
             raise DalembertError(
-                f"the joints of '{self.name}' follow others, and the recursion runs on its tree: "
-                "take arm.tree.equations().recursion"
+                f"'{self.name}' has joints that follow others, and the recursion runs on its tree: "
+                "use arm.tree.equations().recursion"
             )
         return self._origin.recursion(self.form.ring.letters)
 
@@ -488,7 +488,7 @@ class Equations:
     # -- text and LaTeX --------------------------------------------------------------------------
 
     def text(self, term: str | None = None, *, whole: bool = False, progress: Progress | None = None) -> str:
-        """The equations, or one term, as plain text. Very large ones are summed up unless ``whole``."""
+        """The equations, or one term, as plain text. Very large equations are summarised unless ``whole`` is true."""
         if term is not None:
             name, _, terms = self.named(term)
             return broken(f"{name} = ", written(self.shown.ring, terms, Text()))
@@ -509,12 +509,12 @@ class Equations:
         return [f"{letter}{i}{comma}{j}" for i in n for j in n if letter == "C" or j >= i]
 
     def left_side(self, name: str, latex: bool) -> str:
-        """How a term is named in its equation: b_12 = b_21."""
+        """The left-hand side of a term's equation: b_12 = b_21."""
         alike = dict.fromkeys((name, _swapped(name))) if name[0] == "B" else (name,)
         return " = ".join(self.named(x)[1] if latex else self.named(x)[0] for x in alike)
 
     def written_torque(self, name: str, style: Text) -> list[str]:
-        """The parts of tau1 …, each in one line."""
+        """The terms of tau1 …, one per line."""
         parts = self._tau_parts(int(name.removeprefix("tau")) - 1)
         return [joined(written(self.shown.ring, x, style), style) for x in parts if x] or ["0"]
 
@@ -535,7 +535,7 @@ class Equations:
             yield "  " + (" = ".join(zero) if len(zero) <= 8 else "all others") + " = 0"
 
     def legend(self) -> str:
-        """What the letters mean, with their numbers."""
+        """The meanings of the letters, with their values."""
         rows = [(x.text, f"{x.value:.6g}", x.meaning) for x in self.written_letters if x.is_parameter]
         for i, load in self._loads.items():
             number = load.text.partition("_")[2]
@@ -556,13 +556,13 @@ class Equations:
         lines += ["  " + "".join(f"{sum(map(len, f.christoffel[i][j])):>7}" for j in n) for i in n]
         lines.append("terms of g_i")
         lines += ["  " + "".join(f"{len(x):>7}" for x in f.g)]
-        lines += ["", "One term: text('B11') or --term B11. All of it: latex() or --latex.", ""]
+        lines += ["", "One term: text('B11') or --term B11. All terms: latex() or --latex.", ""]
         return "\n".join(lines)
 
     def latex(self, term: str | None = None, *, progress: Progress | None = None) -> str:
         """The equations as a LaTeX ``align*`` (amsmath), or the right-hand side of one term.
 
-        Entries of B, C and g that are zero are left out when there are more than three joints.
+        Zero entries of B, C and g are left out if there are more than three joints.
         """
         ring, style = self.shown.ring, Latex()
         if term is not None:
@@ -585,7 +585,8 @@ class Equations:
 
         Jacobians and energies of every link and rotor, T, U, B, Christoffel symbols, C, Ḃ − 2C, g, the torques and the
         regressor, each with its equation number in S. For a closed chain these are the steps of its tree, followed by Γ and
-        the equations of the chain. All of it is computed, by :mod:`dalembert.equations.lagrange` run on these letters.
+        the equations of the chain. Everything is computed, by :mod:`dalembert.equations.lagrange` evaluated on these
+        letters.
 
         >>> import dalembert as da
         >>> print(*da.load("pendulum").equations().derivation("text").splitlines()[:6], sep=chr(10))
@@ -614,7 +615,7 @@ class Equations:
     def evaluate(
         self, q: Any, qd: Any = None, qdd: Any = None, parameters: Mapping[Any, float] | None = None
     ) -> EquationValues:
-        """B, C, g and τ at states (…, n); what is not given is at rest. ``parameters`` replaces numbers by letter.
+        """B, C, g and τ at states (…, n); velocities and accelerations are zero by default. ``parameters`` replaces values.
 
         >>> import dalembert as da
         >>> da.load("planar-2r").equations().evaluate([0.0, 0.0], parameters={"m_l2": 0.0}).g.round(2)
@@ -650,7 +651,7 @@ class Equations:
         return EquationValues(B, C, g, tau + np.stack([at(p) for p in f.friction], -1))
 
     def _given(self, parameters: Mapping[Any, float] | None) -> dict[str, float]:
-        """The numbers of all parameters by name, with those that are given."""
+        """The values of all parameters by name, with the given ones replaced."""
         known = {letter.name: letter.value for letter in self.form.ring.letters if letter.value is not None}
         given = {str(name): float(value) for name, value in (parameters or {}).items()}
         if unknown := set(given) - set(known):
@@ -658,7 +659,7 @@ class Equations:
         return known | given
 
     def _values(self, q: Array, qd: Array, qdd: Array, numbers: dict[str, float], load: Any = None) -> list[Any]:
-        """The value of every letter; of functions that need a load only where that is given."""
+        """The value of every letter; functions that need a load only if the load is given."""
         out: list[Any] = []
         for letter in self.form.ring.letters:
             if letter.value is not None:

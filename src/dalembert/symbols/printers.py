@@ -1,4 +1,4 @@
-"""SymPy's expressions in our letters: LaTeX that Matplotlib can set too, and plain text."""
+"""SymPy expressions in our letters: LaTeX that Matplotlib can also render, and plain text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PRODUCT, POWER = (sympy.printing.precedence.PRECEDENCE[kind] for kind in ("Mul",
 
 
 class Ours:
-    """What both have in common: sums begin with what is added, and [x < y] is 1 where it is so and 0 elsewhere."""
+    """Common parts: sums begin with a positive term, and [x < y] is 1 if the condition holds and 0 otherwise."""
 
     def _as_ordered_terms(self, expr: Any, order: Any = None) -> list[Any]:
         terms = super()._as_ordered_terms(expr, order)  # type: ignore[misc]

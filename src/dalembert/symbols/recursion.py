@@ -1,7 +1,7 @@
-"""The Newton–Euler recursion of S 7.5.2 in letters: the same text that numbers run on, S 7.5.3 line by line.
+"""The Newton–Euler recursion of S 7.5.2 in letters: the same code that computes the numbers, S 7.5.3 line by line.
 
-The recursion is written for augmented links, as S has it: m_i, ℓ_Ci and Ī_i are letters of their own here, and
-``augmented`` says what they are in the letters of links and rotors, S (7.83).
+The recursion is written for augmented links, as in S: m_i, ℓ_Ci and Ī_i are letters of their own here, and
+``augmented`` expresses them in the letters of links and rotors, S (7.83).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from dalembert.terms import Viscous
 if TYPE_CHECKING:
     import sympy
 
-MOST = 4  # joints: beyond these the vectors fill pages
+MOST = 4  # joints: with more, the vectors fill pages
 TITLES = {
     "omega": "ω_", "omega_dot": "ω̇_", "p_dot": "ṗ_", "p_ddot": "p̈_", "p_ddot_C": "p̈_C", "omega_dot_m": "ω̇_m",
     "F": "F_", "M": "M_", "f": "f_", "mu": "μ_",
@@ -40,11 +40,12 @@ Vectors = tuple["sympy.ImmutableMatrix", ...]
 
 
 class SymbolicRecursion:
-    """Every step of S (7.107)–(7.114) in link axes: SymPy columns of three, link after link.
+    """Every step of S (7.107)–(7.114) in link axes: SymPy columns of three, link by link.
 
-    omega, omega_dot, p_dot, p_ddot, p_ddot_C, omega_dot_m, F, M, f, mu   as ``arm.recursion`` has them; p̈ includes −g_0
+    omega, omega_dot, p_dot, p_ddot, p_ddot_C, omega_dot_m, F, M, f, mu   as in ``arm.recursion``; p̈ includes −g_0
     tau         the torques τ_i, friction included
-    augmented   {m_1: m_l1 + m_m2, …}: the letters of the augmented links by those of links and rotors, S (7.83)
+    augmented   {m_1: m_l1 + m_m2, …}: the letters of the augmented links in terms of those of links and rotors, S
+                (7.83)
     angles      {c_12: cos(theta_1 + theta_2), …}
     text()      the steps as S 7.5.3 lists them
 
@@ -58,16 +59,16 @@ class SymbolicRecursion:
         if len(robot.tree_joints) > MOST:
             raise DalembertError(
                 f"the recursion of '{robot.name}' in letters would fill pages: it has {len(robot.tree_joints)} joints, and "
-                f"{MOST} are the most; arm.recursion(q, qd, qdd) gives the numbers of every step"
+                f"the limit is {MOST}; arm.recursion(q, qd, qdd) gives the numbers of every step"
             )
         self._model = model(robot, parameters)
         ring = self._model.ring
-        ring.letters[:] = letters[: len(ring.letters)]  # as the equations call them
+        ring.letters[:] = letters[: len(ring.letters)]  # the names used in the equations
         whole = mechanism(robot)
         if whole.lifts:
             raise DalembertError(
-                f"robot '{robot.name}' has links whose weight is carried, and the recursion in letters does not have that; "
-                "arm.recursion(q, qd, qdd) does"
+                f"robot '{robot.name}' has links whose weight is carried, which the recursion in letters does not support; "
+                "use arm.recursion(q, qd, qdd)"
             )
         self._lumps = [_lump(member) for member in self._model.members]
         self._named: list[tuple[Polynomial, int, str]] = []
@@ -88,7 +89,7 @@ class SymbolicRecursion:
         self._tau = [short(x + y) for x, y in zip(steps.tau, friction_of(self._model), strict=True)]
 
     def _inertia(self, i: int, value: Inertia, numbers: bool) -> Inertia:
-        """Augmented link i with letters for what is not zero: m_i, ℓ_Ci and Ī_i."""
+        """Augmented link i with letters for nonzero values: m_i, ℓ_Ci and Ī_i."""
         ring, lump, k = self._model.ring, self._lumps[i], i + 1
         if numbers:
             return value
@@ -142,7 +143,7 @@ class SymbolicRecursion:
 
     @cached_property
     def augmented(self) -> dict[sympy.Symbol, sympy.Expr]:
-        """The letters m_i, l_Ci, Ibar_i of the augmented links, by those of links and rotors: S (7.63)–(7.66), (7.83)."""
+        """The letters m_i, l_Ci, Ibar_i of the augmented links in those of links and rotors: S (7.63)–(7.66), (7.83)."""
         with extra("symbols", "the SymPy form of the recursion"):
             import sympy
 
@@ -168,7 +169,7 @@ class SymbolicRecursion:
 
     @cached_property
     def angles(self) -> dict[sympy.Symbol, sympy.Expr]:
-        """What s_2, c_12, … stand for."""
+        """The expressions for s_2, c_12, …"""
         with extra("symbols", "the SymPy form of the recursion"):
             import sympy
 
@@ -201,7 +202,7 @@ def _by_motion(x: Polynomial) -> Sum:
 
 
 def _lump(member: Member) -> Lump:
-    """All that a link is made of as one body, about the origin of its link frame and in its axes."""
+    """All parts of a link as one body, about the origin of its link frame and in its axes."""
     first, *others = member.lumps or [Lump(0.0, Vec((0.0, 0.0, 0.0)), Mat.of([[0.0] * 3] * 3))]
     whole = sum(others, first)
     zero = member.further * 0
@@ -212,12 +213,12 @@ def _lump(member: Member) -> Lump:
 
 
 def _about_com(lump: Lump) -> Mat:
-    """hᵀh 1 − h hᵀ, which is m times what Steiner's theorem takes off Î."""
+    """hᵀh 1 − h hᵀ, which is m times what the parallel axis theorem subtracts from Î."""
     return steiner(1, lump.first)
 
 
 def lettered(model: Model, whole: Mechanism, inertias: Sequence[Inertia]) -> Mechanism:
-    """The tree with letters for its numbers, its link frames those of the robot, its joints about or along z."""
+    """The tree with letters for its numbers, with the robot's own link frames, and joints about or along z."""
     bodies = []
     for member, number, inertia in zip(model.members, whole.bodies, inertias, strict=True):
         parent = model.members[member.parent].link if member.parent >= 0 else Placement()
@@ -235,13 +236,13 @@ def lettered(model: Model, whole: Mechanism, inertias: Sequence[Inertia]) -> Mec
 
 
 class _Sums:
-    """Writes c_1 c_2 − s_1 s_2 as c_12 where joints with parallel axes follow each other."""
+    """Writes c_1 c_2 − s_1 s_2 as c_12 for consecutive joints with parallel axes."""
 
     def __init__(self, circles: Circles, seen: Sequence[Seen]) -> None:
         self.circles = circles
         self.pairs: list[tuple[dict[int, int], dict[int, int]]] = []
         members = circles.model.members
-        runs: list[list[tuple[int, int]]] = []  # joints with parallel axes up to each, with their senses
+        runs: list[list[tuple[int, int]]] = []  # joints with parallel axes up to each, with their directions
         for i, at in enumerate(seen):
             p = members[i].parent
             before = runs[p] if p >= 0 and at.turn is None else []
@@ -265,7 +266,7 @@ class _Sums:
 
 
 def _replaced(x: Polynomial, first: Polynomial, second: Polynomial, by: Polynomial) -> Polynomial:
-    """k (first + second) → k by, wherever both stand with the same factor k."""
+    """k (first + second) → k by, wherever both have the same factor k."""
     ((m1, k1),), ((m2, k2),) = first.terms.items(), second.terms.items()
     mask = FIELD * (m1 | m2)  # all powers of the four letters
     for rest in [m - m1 for m in x.terms if m & mask == m1]:

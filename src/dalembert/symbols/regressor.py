@@ -1,4 +1,4 @@
-"""The regressor in letters: τ = Y(q, q̇, q̈) π, S (7.81), with the parameters of S (7.77) that are felt, as S (7.83), (7.84)."""
+"""The regressor in letters: τ = Y(q, q̇, q̈) π, S (7.81), with the parameters of S (7.77) that matter, as S (7.83), (7.84)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Column:
-    """One parameter of π: its letter, what it is, and its column of Y."""
+    """One parameter of π: its letter, its expression, and its column of Y."""
 
     letter: Letter
     parameter: Polynomial
@@ -32,11 +32,11 @@ class Column:
 
 
 class Regressor:
-    """Y and π with τ = Y π, S (7.81): only parameters that the torques depend on and that are not zero.
+    """Y and π with τ = Y π, S (7.81): only nonzero parameters on which the torques depend.
 
     Y            SymPy matrix (n, p); s_2 and c_12 are symbols in it, which ``with_angles`` replaces
     pi           SymPy column (p, 1): π_k in the letters of the equations, S (7.83)
-    names        of the parameters, as S (7.77) calls them: m_1, ml_1x (m_1 ℓ_C1x), Ih_1zz (Î_1zz), I_m1, …
+    names        of the parameters, as in S (7.77): m_1, ml_1x (m_1 ℓ_C1x), Ih_1zz (Î_1zz), I_m1, …
     parameters   {symbol: number} of the letters that occur in Y and π
     text(), latex()
 
@@ -64,7 +64,7 @@ class Regressor:
     def __init__(
         self, form: ClosedForm, augmented: ClosedForm, numbers: bool, with_angles: Callable[[Any], Any]
     ) -> None:
-        """``form`` in its own letters, ``augmented`` the same robot with parameters="all"; ``with_angles`` that of Equations."""
+        """``form`` is in its own letters, ``augmented`` the same robot with parameters="all", ``with_angles`` that of Equations."""
         self._form, self._augmented, self._with_angles = form, augmented, with_angles
         columns = list(_columns(form, augmented, numbers))
         self._y = [[column.y[i] for column in columns] for i in range(form.n)]
@@ -98,7 +98,7 @@ class Regressor:
 
     @cached_property
     def parameters(self) -> dict[sympy.Symbol, float]:
-        """The numbers of the letters in Y and π."""
+        """The values of the letters in Y and π."""
         used = {x.name for x in self.Y.free_symbols | self.pi.free_symbols}
         letters = [x for ring in (self._augmented.ring, self._form.ring) for x in ring.letters]
         with extra("symbols", "the SymPy form of the equations"):
@@ -107,7 +107,7 @@ class Regressor:
         return {sympy.Symbol(x.name): float(x.value or 0.0) for x in letters if x.name in used and x.is_parameter}
 
     def with_angles(self, expression: Any) -> Any:
-        """The expression or matrix with cos(theta_1 + theta_2) for c_12 and so on, and with the loads put in."""
+        """The expression or matrix with cos(theta_1 + theta_2) substituted for c_12 and so on, and with the loads substituted."""
         with extra("symbols", "the SymPy form of the equations"):
             import sympy
 
@@ -115,7 +115,7 @@ class Regressor:
         return self._with_angles(expression.xreplace(angles_of(self._augmented.ring.letters, q)))
 
     def rows(self, style: Text) -> Iterator[tuple[str, list[str]]]:
-        """(left-hand side, terms) of every π_k and of every entry of Y that does not vanish."""
+        """(left-hand side, terms) of every π_k and of every nonzero entry of Y."""
         latex = isinstance(style, Latex)
         pi, comma = (r"\pi" if latex else "π"), "," if len(self.names) > 9 else ""
         for k, (letter, x) in enumerate(zip(self._titles, self._pi, strict=True), 1):
@@ -141,7 +141,7 @@ class Regressor:
 
 
 def parameters_with_payload(robot: Robot) -> list[tuple[str, str]]:
-    """The parameters of S (7.77) that a payload adds to: what each is called, and what it is made of, as text."""
+    """The parameters of S (7.77) to which a payload contributes: name and expression, as text."""
     lettered = model(robot)
     ring, spelt = differences(lettered.ring, [x for _, x in lettered.pi], {}, spelt=True)
     out = []
@@ -153,7 +153,7 @@ def parameters_with_payload(robot: Robot) -> list[tuple[str, str]]:
 
 
 def _columns(form: ClosedForm, augmented: ClosedForm, numbers: bool) -> Iterator[Column]:
-    """∂τ/∂π_k for the letters of ``augmented`` that τ is linear in, with what they are in the letters of ``form``."""
+    """∂τ/∂π_k for the letters of ``augmented`` in which τ is linear, with their expressions in the letters of ``form``."""
     ring, torques = augmented.ring, [_torque(augmented, i) for i in range(augmented.n)]
     inertial = {name.name: k for k, (name, _) in enumerate(form.pi)}
     expressions = {name.name: x for name, x in form.pi}
@@ -183,7 +183,7 @@ def _torque(form: ClosedForm, i: int) -> Polynomial:
 
 
 def _in_numbers(x: Polynomial) -> Polynomial:
-    """With the numbers of lengths, gear ratios and gravity."""
+    """The polynomial with numbers for lengths, gear ratios and gravity."""
     ring: Ring = x.ring
     out = ring.number(0)
     for monomial, c in x.terms.items():
@@ -200,7 +200,7 @@ def _power(x: Polynomial, e: int) -> Polynomial:
 
 
 def _by_motion(x: Polynomial) -> Sum:
-    """As S writes y_ij: accelerations, products of velocities, the rest; each with its factor in a bracket."""
+    """The grouping of y_ij in S: accelerations, products of velocities, the rest; each with its factor in a bracket."""
     ring, parts = x.ring, {kind: dict[int, Any]() for kind in ("acceleration", "velocity", "")}
     for monomial, c in x.terms.items():
         kinds = {ring.letters[k].kind for k, _ in ring.exponents(monomial)}

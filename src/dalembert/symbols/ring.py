@@ -1,9 +1,9 @@
 """Polynomials in letters, sines and cosines: small, exact, fast enough in plain Python.
 
 A monomial is one integer: every letter owns four bits of it, which hold its exponent, so that
-multiplying monomials is adding integers. Letters with a rule for their square (s² = 1 − c² of every
-sine, 2 of √2) never keep an exponent above one: products are reduced as they are made, so equal
-expressions are equal polynomials and what cancels on paper cancels here.
+multiplying monomials is adding integers. Letters with a rule for their square (s² = 1 − c² for every
+sine, 2 for √2) never keep an exponent above one: products are reduced when they are formed, so equal
+expressions are equal polynomials and terms that cancel on paper cancel here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Terms = dict[int, Coefficient]
 
 
 class Ring:
-    """The letters, in the order in which they came.
+    """The letters, in the order of their creation.
 
     >>> ring = Ring()
     >>> c, s = ring.circle("c", "s")
@@ -31,8 +31,8 @@ class Ring:
 
     def __init__(self) -> None:
         self.letters: list[Any] = []
-        self._squares: dict[int, Terms] = {}  # unit → what its square is
-        self._high = 0  # the bits that say "squared" of the letters with a rule
+        self._squares: dict[int, Terms] = {}  # unit → its square
+        self._high = 0  # the bits that mean "squared" for the letters with a rule
 
     def _unit(self, letter: Any) -> int:
         self.letters.append(letter)
@@ -44,11 +44,11 @@ class Ring:
         return Polynomial(self, {0: x} if x != 0 else {})
 
     def known(self, k: int) -> Polynomial:
-        """The letter of this number."""
+        """The letter with this number."""
         return Polynomial(self, {1 << (WIDTH * k): 1})
 
     def letter(self, letter: Any) -> Polynomial:
-        """A letter with no rule."""
+        """A letter without a rule."""
         return Polynomial(self, {self._unit(letter): 1})
 
     def root(self, letter: Any, square: int) -> Polynomial:
@@ -167,7 +167,7 @@ class Polynomial:
 
     @property
     def number(self) -> int:
-        """Its number in the ring, where it is a letter."""
+        """Its number in the ring, if it is a letter."""
         ((k, _),) = (pair for monomial in self.terms for pair in self.ring.exponents(monomial))
         return k
 
@@ -187,12 +187,12 @@ class Polynomial:
         return Polynomial(ring, {m: c for m, c in out.items() if c != 0})
 
     def map(self, change: Callable[[Coefficient], Coefficient]) -> Polynomial:
-        """The same monomials with other coefficients; those that become zero are left out."""
+        """The same monomials with other coefficients; those that become zero are dropped."""
         changed = ((m, tidy(change(c))) for m, c in self.terms.items())
         return Polynomial(self.ring, {m: c for m, c in changed if c != 0})
 
     def value(self, values: Any) -> Any:
-        """The number, given ``values[k]`` of every letter; arrays give an array."""
+        """The value, given ``values[k]`` of every letter; arrays give an array."""
         total: Any = 0.0
         for m, c in self.terms.items():
             x: Any = float(c)

@@ -1,4 +1,4 @@
-"""Polynomials and sums as SymPy's expressions."""
+"""Polynomials and sums as SymPy expressions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def letters_of(ring: Ring, qd: Sequence[Any]) -> list[Any]:
 
 
 def angles_of(letters: Sequence[Letter], q: Sequence[Any]) -> dict[sympy.Symbol, sympy.Expr]:
-    """What those of the letters stand for that are cosines and sines."""
+    """The expressions of those letters that are cosines and sines."""
     with extra("symbols", "the SymPy form of the equations"):
         import sympy
 
@@ -58,7 +58,7 @@ def matrix_of(rows: list[list[Sum]], letters: list[Any]) -> sympy.ImmutableMatri
 
 
 def to_sympy(x: Sum, letters: list[Any]) -> Any:
-    """The sum as a SymPy expression; ``letters[k]`` is that of letter k."""
+    """The sum as a SymPy expression; ``letters[k]`` is the object for letter k."""
     with extra("symbols", "the SymPy form of the equations"):
         import sympy
 

@@ -1,4 +1,4 @@
-"""Sums as S groups them, and how they are written: as text, as LaTeX, as SymPy.
+"""Sums grouped as in S, and their notation: as text, as LaTeX, as SymPy.
 
 A polynomial becomes a tree of sums and products: b_11 is grouped by masses and inertias, as in
 m_ℓ2 (a_1² + ℓ_2² + 2 a_1 ℓ_2 c_2); g_1 by the angle, as in (m_ℓ1 ℓ_1 + m_ℓ2 a_1) g c_1.
@@ -42,7 +42,7 @@ def _key(ring: Ring, factors: Factors) -> Any:
 
 
 def _outer_key(ring: Ring, factors: Factors) -> Any:
-    """Groups in the order of S: by link, and of a link I_ℓ, m_ℓ, its motor's k_r I_m, m_m."""
+    """Groups in the order of S: by link, and within a link I_ℓ, m_ℓ, its motor's k_r I_m, m_m."""
     letters = sorted((ring.letters[k] for k, _ in factors), key=lambda letter: letter.order)
     of_motor = any(letter.kind == "gear" or letter.name.startswith(("I_m", "m_m")) for letter in letters)
     return (
@@ -54,7 +54,7 @@ def _outer_key(ring: Ring, factors: Factors) -> Any:
 
 
 def grouped(x: Polynomial, outside: Callable[[Letter], bool], *, by_angle: bool = False) -> Sum:
-    """The polynomial as a sum over the letters that stand outside the brackets."""
+    """The polynomial as a sum over the letters outside the brackets."""
     ring = x.ring
     groups: dict[Factors, list[Product]] = {}
     for monomial, c in x.terms.items():
@@ -77,13 +77,13 @@ def grouped(x: Polynomial, outside: Callable[[Letter], bool], *, by_angle: bool 
 
 
 def _leading_sign(terms: Sequence[Product]) -> int:
-    """−1 where a bracket reads better with its signs changed: the first is negative, and at least half of them."""
+    """−1 if a bracket reads better with its signs changed: the first is negative, and so are at least half of them."""
     negative = [p.coefficient < 0 for p in terms]
     return -1 if negative[0] and 2 * sum(negative) >= len(negative) else 1
 
 
 def by_inertia(x: Polynomial) -> Sum:
-    """Grouped by mass and inertia, as S writes b_ij; an angle that all terms have follows the bracket."""
+    """Grouped by mass and inertia, as S writes b_ij; an angle common to all terms follows the bracket."""
     common = _common_angles(x) if len(x) > 1 else 0
     rest = Polynomial(x.ring, {monomial - common: c for monomial, c in x.terms.items()})
     return times(_by_inertia(rest), tuple(x.ring.exponents(common)))
@@ -94,7 +94,7 @@ def _by_inertia(x: Polynomial) -> Sum:
 
 
 def _common_angles(x: Polynomial) -> int:
-    """The cosines and sines that every term has, as a monomial."""
+    """The cosines and sines common to all terms, as a monomial."""
     powers = [dict(x.ring.exponents(monomial)) for monomial in x.terms]
     shared = set.intersection(*(set(p) for p in powers))
     angles = (k for k in shared if x.ring.letters[k].kind in TRIGONOMETRIC)
@@ -107,13 +107,13 @@ def by_angle(x: Polynomial) -> Sum:
 
 
 def shortest(x: Polynomial) -> Sum:
-    """Grouped by inertia or by angle, whichever makes fewer groups: Christoffel symbols."""
+    """Grouped by inertia or by angle, whichever gives fewer groups: Christoffel symbols."""
     angles = by_angle(x)
     return by_inertia(x) if len(_by_inertia(x)) <= len(angles) else angles
 
 
 def times(x: Sum, factors: Factors, more: Iterable[Sum] = (), coefficient: Coefficient = 1) -> Sum:
-    """The sum times letters and further sums, multiplied into a sum of one product."""
+    """The sum times letters and further sums, as a sum of one product."""
     sums = tuple(more)
     if not x:
         return ()
@@ -159,7 +159,7 @@ class Latex(Text):
     minus, fraction = "-", r"\frac{{{}}}{{{}}}"
 
     def name(self, letter: Letter, e: int) -> str:
-        """A letter to a power; sin²(…) has it in the middle."""
+        """A letter to a power; sin²(…) has the exponent in the middle."""
         if e == 1:
             return letter.latex
         if letter.latex.startswith(("\\cos", "\\sin", "\\operatorname")):
@@ -205,7 +205,7 @@ def joined(terms: list[str], style: Text) -> str:
 
 
 def broken(start: str, terms: list[str]) -> str:
-    """The sum in one line, or a term a line where it is long."""
+    """The sum in one line, or one term per line if it is long."""
     line = start + joined(terms, Text())
     if len(line) <= WIDE:
         return line
@@ -217,14 +217,14 @@ def broken(start: str, terms: list[str]) -> str:
 
 
 def wrapped(line: str, pad: int) -> str:
-    """A long line broken before + and −, not inside inner brackets if that can be helped."""
+    """A long line broken before + and −, if possible not inside inner brackets."""
     return "\n".join(_filled(line, [""], " " * pad, WIDE, len))
 
 
 def _filled(
     line: str, rows: list[str], pad: str, width: int, length: Callable[[str], int], depth: int = 0
 ) -> list[str]:
-    """The pieces of a line added to the rows, a new row begun (with ``pad``) where one is full."""
+    """The pieces of a line appended to the rows, with a new row (indented by ``pad``) when one is full."""
     for piece in _pieces(line, depth):
         if depth < 4 and length(piece) > width - len(pad):
             _filled(piece, rows, pad, width, length, depth + 1)
@@ -238,7 +238,7 @@ def _filled(
 
 
 def _pieces(line: str, depth: int) -> list[str]:
-    """The line cut before each sign that stands in at most so many brackets."""
+    """The line split before each sign that is nested in at most this many brackets."""
     cuts, inside = [0], 0
     for k, character in enumerate(line):
         inside += (character == "(") - (character == ")")
@@ -248,7 +248,7 @@ def _pieces(line: str, depth: int) -> list[str]:
 
 
 def aligned(name: str, parts: list[str]) -> list[str]:
-    """Rows of an align environment, broken before + and − where they would run off the page."""
+    """Rows of an align environment, broken before + and − where they would exceed the page width."""
     rows: list[str] = []
     for part in parts:
         start = "" if not rows else "- " if part.startswith("-") else "+ "
@@ -257,15 +257,15 @@ def aligned(name: str, parts: list[str]) -> list[str]:
 
 
 def seen_length(latex: str) -> int:
-    """About how many characters of a line are seen in print."""
+    """The approximate number of printed characters in a line."""
     return len(re.sub(r"[{}_^ ]", "", re.sub(r"\\[a-zA-Z]+", "x", latex)))
 
 
 def text_width(text: str) -> int:
-    """How many columns a text takes; a mark on a letter takes none."""
+    """The number of columns of a text; combining marks take none."""
     return sum(not unicodedata.combining(character) for character in text)
 
 
 def padded(text: str, width: int) -> str:
-    """The text with blanks up to that many columns."""
+    """The text padded with spaces to this many columns."""
     return text + " " * (width - text_width(text))

@@ -1,8 +1,9 @@
-"""The terms that a joint's torque may have besides inertia, gravity and contact: friction, springs, losses.
+"""Joint torque terms other than inertia, gravity and contact: friction, springs and losses.
 
-Each term is one file, which says its law, its coefficients and its shape (:class:`term.Term`), and one line of
-``TERMS``. From these it works everywhere: in dynamics and derivatives, in the regressor and in identification, in
-simulation with sticking, in symbols, in reports and in robot files, whose ``friction`` tables have its name as a key.
+Each term is one file, which defines its law, its coefficients and its shape (:class:`term.Term`), and one line of
+``TERMS``. This makes it available everywhere: in dynamics and derivatives, in the regressor and in identification, in
+simulation with stiction, in symbolic equations, in reports and in robot files, whose ``friction`` tables use its name
+as a key.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Coulomb friction, S (7.42), with a level of its own for each direction."""
+"""Coulomb friction, S (7.42), with a separate level for each direction."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dalembert.terms.term import Term, coefficient
 
 @dataclass(frozen=True)
 class Coulomb(Term):
-    """F_s⁺ at positive and −F_s⁻ at negative speed; at rest whatever lies between −F_s⁻ and F_s⁺ and is needed."""
+    """F_s⁺ at positive and −F_s⁻ at negative velocity; at rest the value between them that balances the joint."""
 
     name = "coulomb"
     title = "Coulomb friction"
@@ -34,14 +34,14 @@ class Coulomb(Term):
 
     @classmethod
     def read(cls, value: Any) -> Term:
-        """One level for both directions, or two."""
+        """One level for both directions, or one level per direction."""
         if isinstance(value, Mapping):
             return super().read(value)
         pair = value.tolist() if hasattr(value, "tolist") else value
         pair = tuple(pair) if isinstance(pair, (list, tuple)) else (pair, pair)
         if len(pair) != 2:
             raise RobotError(
-                f"'coulomb' is {list(pair)}; it must be one number, or two (positive speed, negative speed)"
+                f"'coulomb' is {list(pair)}; it must be one number, or two (positive velocity, negative velocity)"
             )
         return super().read(pair)
 

@@ -1,4 +1,4 @@
-"""Friction that grows with the square of the speed: churning of lubricant, fans, cables."""
+"""Friction that grows with the square of the velocity: churning of lubricant, fans, cables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A counterbalance: a cylinder between the link before a joint and the link behind it."""
+"""A counterbalance: a cylinder between the links before and after a joint."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from dalembert.terms.term import Term, coefficient, shape
 class GasSpring(Term):
     """−(F + c (ℓ_0 − ℓ)) dℓ/dq with ℓ² = a² + b² − 2ab cos(q − q_0), F pushing the ends apart
 
-    a, b   how far the two ends are from the joint's axis
-    angle  q_0, where the ends are nearest to each other
-    length ℓ_0, at which the force is F; it grows by c per metre below that
+    a, b   distances of the two ends from the joint axis
+    angle  q_0, where the ends are closest to each other
+    length ℓ_0, at which the force is F; it increases by c per metre of compression
     """
 
     name = "gas_spring"
@@ -33,7 +33,7 @@ class GasSpring(Term):
         super().__post_init__()
         if self.a == self.b:
             raise RobotError(
-                f"the ends of a gas spring are both {self.a:g} m from the axis; they would meet, so a and b must differ"
+                f"the ends of a gas spring are both {self.a:g} m from the axis and could coincide; a and b must differ"
             )
 
     def columns(self, q: Scalar, qd: Scalar, load: Scalar) -> tuple[Scalar, ...]:

@@ -1,4 +1,4 @@
-"""Losses of a gear, which differ between a motor that drives its joint and one that is driven by it."""
+"""Losses of a gear, which depend on whether the motor drives the joint or is driven by it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dalembert.terms.term import Term, coefficient
 
 @dataclass(frozen=True)
 class GearLoss(Term):
-    """η |load| sgn(q̇), η being η_1 where the load opposes the motion (the motor drives) and η_2 where it goes with it
+    """η |load| sgn(q̇), with η = η_1 if the load opposes the motion (the motor drives) and η = η_2 if it supports it
 
     With η_2 ≥ 1 no load could drive the joint.
     """

@@ -1,4 +1,4 @@
-"""A torque that repeats with the joint's angle: cogging, torque ripple of a gear, a counterbalance."""
+"""A torque that is periodic in the joint angle: cogging, torque ripple of a gear, a counterbalance."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dalembert.terms.term import Term, coefficient, shape
 
 @dataclass(frozen=True)
 class Harmonic(Term):
-    """a sin kq + b cos kq, k times a turn"""
+    """a sin kq + b cos kq, with k periods per turn"""
 
     name = "harmonic"
     title = "the torque ripple"

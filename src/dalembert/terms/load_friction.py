@@ -1,4 +1,4 @@
-"""Friction that grows with the torque that the joint passes on."""
+"""Friction that grows with the torque transmitted by the joint."""
 
 from __future__ import annotations
 

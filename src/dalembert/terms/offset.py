@@ -1,4 +1,4 @@
-"""A constant torque: an offset of a sensor or of a drive's current."""
+"""A constant torque: an offset of a sensor or of the drive current."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Coulomb friction as a logistic curve that vanishes at rest: the form of published models of Franka's arm."""
+"""Coulomb friction as a logistic curve that vanishes at rest, as in published models of Franka's arm."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dalembert.terms.term import Term, coefficient, shape
 class Sigmoid(Term):
     """F_g (1/(1 + e^(−(q̇ + v_0)/w)) − 1/(1 + e^(−v_0/w)))
 
-    1/(1 + e^(−x)) is ½ (1 + tanh x/2), which has a derivative at any speed: e^(−x) overflows.
+    1/(1 + e^(−x)) is computed as ½ (1 + tanh x/2), which is differentiable at any velocity, while e^(−x) overflows.
     """
 
     name = "sigmoid"

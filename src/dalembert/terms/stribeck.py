@@ -1,4 +1,4 @@
-"""Stribeck friction: what sticks more than it slides."""
+"""Stribeck friction: additional friction near standstill that decreases with velocity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Coulomb friction that turns over gradually: a hyperbolic tangent."""
+"""Coulomb friction with a smooth transition at zero velocity: a hyperbolic tangent."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""What a term of a joint's torque is, beyond inertia, gravity and contact: friction, springs, losses.
+"""Base class of joint torque terms other than inertia, gravity and contact: friction, springs and losses.
 
-A term is a frozen record of numbers. Some of them are *coefficients*: the torque is linear in them, and identification
-finds them. The others give the term its *shape*. The law is written once, as what a unit of each coefficient brings
-(``columns``), for scalars of any kind: dynamics, derivatives, regressor, simulation and symbols all run it.
+A term is an immutable record of numbers. Some of them are *coefficients*: the torque is linear in them, and
+identification estimates them. The others define the *shape* of the term. The law is written once, as the torque per
+unit of each coefficient (``columns``), for scalars of any kind: dynamics, derivatives, regressor, simulation and
+symbols all use it.
 """
 
 from __future__ import annotations
@@ -18,26 +19,26 @@ from dalembert.algebra.records import number, settle
 from dalembert.algebra.scalars import Scalar, total
 from dalembert.errors import RobotError
 
-SLIDING_UNITS = (("N m", "N"), ("rad", "m"), ("per turn", "rad/m"))  # of a prismatic joint, replaced in this order
-CREEP = 1e-300  # a speed that is hardly any, and yet has a sign
-GRADUAL = 1e-200  # what changes by less at such a speed does not jump
+SLIDING_UNITS = (("N m", "N"), ("rad", "m"), ("per turn", "rad/m"))  # for prismatic joints, replaced in this order
+CREEP = 1e-300  # a negligible velocity that still has a sign
+GRADUAL = 1e-200  # a smaller change at such a velocity is not a jump
 
 
 def coefficient(
     symbol: str, unit: str, default: Any = ..., *, negative: bool = False, below: float | None = None
 ) -> Any:
-    """A field that the torque is linear in.
+    """A field in which the torque is linear.
 
     symbol    its name in identification and equations: "Fst" is Fst_3 at joint 3
-    negative  whether it may be below 0; where not, only a term that is marked ``physical=False`` can have it so
-    below     what it must be below, by the same rule
+    negative  whether it may be negative; if not, only a term marked ``physical=False`` can have a negative value
+    below     exclusive upper limit, subject to the same rule
     """
     least = -math.inf if negative else 0.0
     return _field(default, {"symbol": symbol, "unit": unit, "least": least, "below": below, "linear": True})
 
 
 def shape(symbol: str, unit: str, default: Any = ..., *, least: float = -math.inf, above: bool = False) -> Any:
-    """A field that is no coefficient: it is at least ``least``, or ``above`` it."""
+    """A field that is not a coefficient, with the lower limit ``least``, which is exclusive if ``above``."""
     return _field(default, {"symbol": symbol, "unit": unit, "least": least, "above": above, "linear": False})
 
 
@@ -47,16 +48,17 @@ def _field(default: Any, about: Mapping[str, Any]) -> Any:
 
 @dataclass(frozen=True)
 class Term:
-    """A torque at a joint (N m, or N where it slides), as what its motor must bring up.
+    """A torque at a joint (N m, or N for a prismatic joint), as the motor must provide it.
 
     name      of the term in files
     title     in messages and reports
-    of        what the torque depends on, of "q", "qd" and "load"
-    turns     whether only a joint that turns can have it
-    physical  False for numbers of a fit that no mechanism can have, such as friction that drives
+    of        the variables that the torque depends on: "q", "qd" and "load"
+    turns     whether the term requires a revolute joint
+    physical  False for identified values that are physically impossible, such as friction that drives
 
-    ``load`` is the torque that the joint passes on: all that it needs without its own terms. The law may be any
-    function of q and q̇ plus one that is proportional to the size of the load, for each direction of it.
+    ``load`` is the torque transmitted by the joint: all that it needs apart from its own terms. The law may be any
+    function of q and q̇ plus one that is proportional to the magnitude of the load, separately for each of its
+    directions.
     """
 
     name: ClassVar[str] = ""
@@ -88,42 +90,42 @@ class Term:
     # -- the law -----------------------------------------------------------------------------------
 
     def columns(self, q: Scalar, qd: Scalar, load: Scalar) -> tuple[Scalar, ...]:
-        """The torque of a unit of each coefficient."""
+        """The torque per unit of each coefficient."""
         raise NotImplementedError
 
     def torque(self, q: Scalar, qd: Scalar, load: Scalar) -> Scalar:
-        """The term's torque."""
+        """The torque of the term."""
         return reduce(add, (x * y for x, y in zip(self.coefficients, self.columns(q, qd, load), strict=True)))
 
     def static(self, q: Scalar, load: Scalar) -> tuple[Scalar, Scalar]:
-        """Its static levels: how far the torque jumps when the joint begins to move forward, and backward."""
+        """Its static levels: the jump of the torque when the joint begins to move forward, and backward."""
         if not {"qd", "load"} & set(self.of):
             return 0.0, 0.0
         backward, rest, forward = (self.columns(q, v, load) for v in (-CREEP, 0.0, CREEP))
         return self._jump(rest, forward), self._jump(backward, rest)
 
     def _jump(self, before: tuple[Scalar, ...], after: tuple[Scalar, ...]) -> Scalar:
-        """How far the torque jumps, without what it changes by gradually."""
+        """The jump of the torque, without gradual changes."""
         jumps = (y - x for x, y in zip(before, after, strict=True))
         return total(
             c * x for c, x in zip(self.coefficients, jumps, strict=True) if not isinstance(x, float) or abs(x) > GRADUAL
         )
 
-    # -- its numbers ---------------------------------------------------------------------------------
+    # -- parameters ----------------------------------------------------------------------------------
 
     @classmethod
     def called(cls, field: str) -> str:
-        """A number of the term in words: "the speed of Stribeck friction"."""
+        """A parameter of the term in words: "the speed of Stribeck friction"."""
         return f"the {field} of {cls.title}" if len(cls.numbers()) > 1 else cls.title
 
     @classmethod
     def numbers(cls) -> tuple[Any, ...]:
-        """The fields that are numbers, in order."""
+        """The numeric fields, in order."""
         return tuple(entry for entry in fields(cls) if entry.metadata)
 
     @classmethod
     def needed(cls) -> list[str]:
-        """The names of those that have no default."""
+        """The names of the numeric fields without a default."""
         return [entry.name for entry in cls.numbers() if not isinstance(entry.default, (int, float))]
 
     @classmethod
@@ -143,16 +145,16 @@ class Term:
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """What identification calls the coefficients."""
+        """The names of the coefficients in identification."""
         return tuple(entry.metadata["symbol"] for entry in self.numbers() if entry.metadata["linear"])
 
     @property
     def text(self) -> str:
-        """The term with its numbers, as a line of a table has it."""
+        """The term with its parameters, as one line of text."""
         return self.text_at("revolute")
 
     def text_at(self, joint_type: str) -> str:
-        """The same, in the units of a joint of this type: N and m where it slides."""
+        """The same, in the units of a joint of this type: N and m if it is prismatic."""
         parts = []
         for entry in self.numbers():
             unit = entry.metadata["unit"]
@@ -165,7 +167,7 @@ class Term:
 
     @classmethod
     def read(cls, value: Any) -> Term:
-        """From what a file or a call says: the numbers by name, in order, or the first of them alone."""
+        """A term from the form used in files and calls: parameters by name, in order, or the first of them alone."""
         known = [entry.name for entry in cls.numbers()]
         if isinstance(value, Mapping):
             values = dict(value)
@@ -188,7 +190,7 @@ class Term:
         return cls(**values)
 
     def written(self) -> Any:
-        """What :meth:`read` takes: {name: number}, without what is at its default."""
+        """The form that :meth:`read` accepts: {name: number}, without defaults."""
         values = {x.name: getattr(self, x.name) for x in self.numbers() if getattr(self, x.name) != x.default}
         return values if self.physical else {**values, "physical": False}
 

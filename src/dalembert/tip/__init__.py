@@ -1,1 +1,1 @@
-"""The end effector's own dynamics, S 7.8: operational space, tasks, redundancy, control."""
+"""Dynamics of the end effector, S 7.8: operational space, tasks, redundancy, control."""

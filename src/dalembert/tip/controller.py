@@ -1,10 +1,10 @@
 """Control of the tip's motion, and of its force against a wall, in operational space (S 7.8).
 
     ẍ = ẍ_d + K_D (ẋ_d − ẋ) + K_P (x_d − x)     in rows that follow a motion
-    ẍ = K_F (h_d − h) − K_V ẋ                    in rows that keep a force h_d against the environment
+    ẍ = K_F (h_d − h) − K_V ẋ                    in rows that regulate a force h_d against the environment
 
-and the torques (7.141) that make it so, with the contact h_e fed forward and, where the arm is
-redundant, τ_0 = g(q) + K_p (q_r − q) − k_N B q̇, of which only the internal motion feels anything.
+and the torques (7.141) that realise it, with the contact h_e fed forward and, if the arm is
+redundant, τ_0 = g(q) + K_p (q_r − q) − k_N B q̇, which acts on the internal motion only.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from dalembert.trajectory.breaks import breaks_of_motion
 
 Motion = Callable[[float], tuple[ArrayLike, ArrayLike, ArrayLike]]
 
-NEAR = 0.1  # a measure that halves in one step below this is on its way through 0
+NEAR = 0.1  # a measure below this that halves in one step is about to pass through 0
 
 
 @dataclass(frozen=True)
 class Wall:
-    """A flat, springy surface without friction.
+    """A flat, elastic surface without friction.
 
-    point      a point of it in base axes (m); ``normal`` points out of it, towards the arm
-    stiffness  N/m; ``damping`` N s/m while the tip presses
+    point      a point of it in base axes (m); ``normal`` points outwards, towards the arm
+    stiffness  N/m; ``damping`` N s/m while the tip is in contact
 
     >>> Wall(point=(0.8, 0.0, 0.0), normal=(-1.0, 0.0, 0.0)).stiffness
     10000.0
@@ -45,30 +45,30 @@ class Wall:
 
     @property
     def numbers(self) -> Array:
-        """[point, unit normal, stiffness, damping], as the equations take it: (8,)."""
+        """[point, unit normal, stiffness, damping], as the equations expect it: (8,)."""
         unit = np.array(self.normal, float) / np.linalg.norm(self.normal)
         return np.concatenate([self.point, unit, [self.stiffness, self.damping]])
 
     def wrench(self, op: OperationalSpace, q: ArrayLike, qd: ArrayLike) -> Array:
-        """What the tip exerts on the wall, [f, μ] in base axes: (…, 6)."""
+        """Wrench of the tip on the wall, [f, μ] in base axes: (…, 6)."""
         return op.kernel("wall_wrench")(op.arm.placed(q), op.arm.checked("qd", qd), self.numbers)
 
 
 class OperationalController:
-    """A motion and force controller of the tip, for :func:`dalembert.simulate`: a function (t, q, qd) → τ.
+    """A motion and force controller of the tip for :func:`dalembert.simulate`: a function (t, q, qd) → τ.
 
-    Its law is one compiled function. Where its rows are x, y, z or a quaternion's, without damping, and its contact is
-    none or a wall, fixed steps run it in one loop with the dynamics.
+    Its law is one compiled function. If its rows are x, y, z or those of a quaternion, without damping, and its contact
+    is None or a wall, fixed steps run it in one loop with the dynamics.
 
     op         the operational space, :meth:`Arm.operational_space`
-    reference  x_d (m,), or a function t → x_d, ẋ_d, ẍ_d, such as a :class:`dalembert.Trajectory` of m rows; after
-               its ``duration``, if it has one, the last pose is held
-    kp, kd     K_P (1/s²) and K_D (1/s), one number or one for each row
-    force      {row: h_d}: rows in which the tip shall exert a force on its environment (N), not move
-    kf, kv     K_F (m/s² for each N) and K_V (1/s) in those rows
+    reference  x_d (m,), or a function t → x_d, ẋ_d, ẍ_d, such as a :class:`dalembert.Trajectory` with m rows; after
+               its ``duration``, if it has one, the final pose is held
+    kp, kd     K_P (1/s²) and K_D (1/s), one number or one per row
+    force      {row: h_d}: rows in which the tip exerts a force on its environment (N) instead of following the motion
+    kf, kv     K_F (m/s² per N) and K_V (1/s) in those rows
     contact    the environment: a :class:`Wall`, or a function (q, qd) → wrench (…, 6)
-    posture    q_r (n,) to which redundant joints return with ``stiffness`` (N m/rad); none unless given
-    calm       k_N (1/s), how fast internal motion dies away
+    posture    q_r (n,) to which redundant joints return with ``stiffness`` (N m/rad); none by default
+    calm       k_N (1/s), the decay rate of internal motion
 
     >>> import dalembert as da
     >>> arm = da.load("planar-3r")
@@ -96,15 +96,16 @@ class OperationalController:
         calm: float = 2.0,
     ) -> None:
         if force is not None and not isinstance(force, Mapping):
-            raise DalembertError(f"force is {force!r}; it is a table of rows and forces, like {{'z': -20.0}}")
+            raise DalembertError(f"force is {force!r}; it must be a dict of rows and forces, such as {{'z': -20.0}}")
         forces = dict(force or {})
         for row in forces:
             if row not in op.rows or row not in ("x", "y", "z"):
                 raise DalembertError(
-                    f"force is asked for in row '{row}'; it must be one of x, y, z among the rows {', '.join(op.rows)}"
+                    f"a force is requested in row '{row}'; it must be one of x, y, z among the rows "
+                    f"{', '.join(op.rows)}"
                 )
         if forces and contact is None:
-            raise DalembertError("a force needs something to press against: give contact=…")
+            raise DalembertError("a force needs an environment to press against: give contact=…")
         if contact is not None:
             refuse_loads(op.arm, "the controller")
         self.op, self.contact = op, contact
@@ -131,17 +132,19 @@ class OperationalController:
             return reference
         op, x = self.op, double("the reference", reference)
         if x.shape != (op.m,):
-            raise ShapeError(f"the reference has shape {x.shape}; the rows {', '.join(op.rows)} are ({op.m},)")
+            raise ShapeError(
+                f"the reference has shape {x.shape}; for the rows {', '.join(op.rows)} it must be ({op.m},)"
+            )
         return lambda t: (x, np.zeros(op.m), np.zeros(op.m))
 
     def _gain(self, name: str, value: ArrayLike) -> Array:
         gain = double(name, value)
         if gain.shape not in ((), (self.op.m,)) or not (np.isfinite(gain) & (gain >= 0)).all():
-            raise ShapeError(f"{name} is one number ≥ 0, or one for each of the rows {', '.join(self.op.rows)}")
+            raise ShapeError(f"{name} must be one number ≥ 0, or one per row of {', '.join(self.op.rows)}")
         return gain
 
     def _wanted(self, t: float) -> tuple[Array, Array, Array]:
-        """x_d, ẋ_d, ẍ_d at t: (…, m) each; zeros in rows that keep a force."""
+        """x_d, ẋ_d, ẍ_d at t, (…, m) each; zeros in force-controlled rows."""
         end = float(getattr(self.reference, "duration", np.inf))
         m = self.op.m
         try:
@@ -149,18 +152,18 @@ class OperationalController:
             x, xd, xdd = (np.where(self._forced, 0.0, np.broadcast_to(v, (*v.shape[:-1], m))) for v in given)
         except (TypeError, ValueError) as problem:
             raise ShapeError(
-                f"the reference must give x, xd, xdd at t = {t:g} s, each of shape ({m},) for the rows "
+                f"the reference must return x, xd, xdd at t = {t:g} s, each of shape ({m},) for the rows "
                 f"{', '.join(self.op.rows)}: {problem}"
             ) from problem
         return (x, xd, xdd) if t <= end else (x, np.zeros_like(xd), np.zeros_like(xdd))
 
     @property
     def breaks(self) -> NDArray[np.float64]:
-        """Where the reference is not smooth: its knots, and its end."""
+        """Times at which the reference is not smooth: its knots, and its end."""
         return breaks_of_motion(self.reference)
 
     def wrench(self, q: ArrayLike, qd: ArrayLike) -> Array | None:
-        """What the tip exerts on its environment: (…, 6)."""
+        """Wrench of the tip on its environment: (…, 6)."""
         if self.contact is None:
             return None
         q, qd = at_once("q", q), at_once("qd", qd)
@@ -169,7 +172,7 @@ class OperationalController:
         return np.asarray(self.contact(np.asarray(q, float), np.asarray(qd, float)), float)
 
     def motors(self, t: float, q: ArrayLike, qd: ArrayLike) -> Array:
-        """The torques of the motors: (…, n)."""
+        """Torques of the motors: (…, n)."""
         return self._motors(t, q, qd, self.wrench(q, qd))
 
     def _motors(self, t: float, q: ArrayLike, qd: ArrayLike, h_e: Array | None) -> Array:
@@ -181,17 +184,17 @@ class OperationalController:
         )  # fmt: skip
 
     def __call__(self, t: float, q: ArrayLike, qd: ArrayLike) -> Array:
-        """The motors' torques less Jᵀ h_e, so that ``simulate`` feels the contact too: (…, n)."""
+        """Motor torques minus Jᵀ h_e, so that ``simulate`` includes the contact: (…, n)."""
         h_e = self.wrench(q, qd)
         tau = self._motors(t, q, qd, h_e)
         return tau if h_e is None else tau - self.op.contact_torque(q, h_e)
 
     @property
     def law(self) -> TipLaw | None:
-        """The law as an equation, to run in one loop with the arm's; None where it cannot.
+        """The law as an equation that runs in one loop with the arm's, or None if that is impossible.
 
-        Angles as rows, and the turn between two orientations, are arctangents; damping depends on what has
-        been computed; a contact may be any function.
+        Angles as rows, and the rotation between two orientations, need arctangents; damping depends on values
+        already computed; and a contact may be any function.
         """
         op, wall = self.op, self.contact if isinstance(self.contact, Wall) else None
         plain = all(row < 3 or (row < 6 and op.space.orientation == "quaternion") for row in op.space.rows)
@@ -203,7 +206,7 @@ class OperationalController:
         )  # fmt: skip
 
     def references(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
-        """[x_d, ẋ_d, ẍ_d] at the instants t: (…, N, 3m)."""
+        """[x_d, ẋ_d, ẍ_d] at the times t: (…, N, 3m)."""
         return np.stack([_joined(*self._wanted(float(instant))) for instant in t], axis=-2)
 
 
@@ -212,9 +215,9 @@ def _joined(*parts: Array) -> Array:
 
 
 def flown_over(control: OperationalController, t: Array, q: Array) -> None:
-    """An error where a step has gone over a kinematic singularity instead of meeting it, and what follows is nonsense.
+    """Raise an error if a step has jumped over a kinematic singularity, which would invalidate all that follows.
 
-    q (…, steps, n) at t: as fast as its measure fell in one step, it would be below 0 after the next.
+    q (…, steps, n) at t: at the rate at which its measure fell in one step, it would be below 0 after the next.
     """
     op = control.op
     if op.damping is not None or q.shape[-2] < 2:
@@ -229,7 +232,7 @@ def flown_over(control: OperationalController, t: Array, q: Array) -> None:
         value = float(now[tuple(first)])
         raise SingularityError(
             f"kinematic singularity of arm '{op.arm.name}' just after t = {float(t[k + 1]):.6g} s{which_state(index)}: it cannot move "
-            f"{', '.join(op.rows)} in every direction there, and the next step would go over it (measure {value:.3g}, usual "
-            "are values near 1); damping=… goes through it",
+            f"{', '.join(op.rows)} in every direction there, and the next step would jump over it (measure "
+            f"{value:.3g}, values near 1 are usual); give damping=… to pass through it",
             "kinematic", tuple(index), value,
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Friction that depends on the load, where a contact is taken off the motors' torques."""
+"""Load-dependent friction where a contact is subtracted from the motor torques."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from dalembert.errors import DalembertError
 
 
 def refuse_loads(arm: Arm, what: str) -> None:
-    """An error for the first joint whose friction depends on its load: τ − Jᵀ h_e does not say what that is."""
+    """Raise an error for the first joint with load-dependent friction, which τ − Jᵀ h_e does not determine."""
     for i in loaded(arm.mechanism):
         term = next(term for term in arm.mechanism.bodies[i].further if "load" in term.of)
         raise DalembertError(
-            f"joint '{arm.joint_names[i]}' has {term.title} ('{term.name}'), which depends on the load, and {what} knows of "
-            f"a contact only Jᵀ h_e at the joints; leave out the contact, or the term with friction.without('{term.name}')"
+            f"joint '{arm.joint_names[i]}' has {term.title} ('{term.name}'), which depends on the load, but {what} "
+            f"knows the contact only as Jᵀ h_e at the joints; omit the contact, or remove the term with "
+            f"friction.without('{term.name}')"
         )

@@ -1,7 +1,7 @@
-"""An arm seen from its tip: the dynamic model in operational space, S 7.8.
+"""The dynamic model of an arm in operational space, S 7.8.
 
-The equations are in :mod:`dalembert.motion.operational_space`; here they get names, batches, and
-errors that tell the two kinds of singularity apart. docs/operational-space.md says what holds.
+The equations are in :mod:`dalembert.motion.operational_space`; this module adds names, batches, and
+errors that distinguish the two kinds of singularity. docs/operational-space.md states the properties.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ from dalembert.tip.loads import refuse_loads
 from dalembert.tip.task_rows import REPRESENTATIONS, Task, independent_rows, row_names, space_of, spread, with_frame
 
 SINGULAR = 1e-4  # measures below this raise SingularityError
-FADES = 4.0  # damping λ² has faded away where the smallest pivot is this many times λ²
+FADES = 4.0  # damping λ² vanishes where the smallest pivot is this many times λ²
 
 
 class OperationalSpace:
     """The dynamic model of an arm in operational space, S (7.133): B_A ẍ + C_A ẋ + g_A = γ_A − h_A.
 
-    Made by :meth:`Arm.operational_space`. Every method is compiled on first use and takes arrays
+    Created by :meth:`Arm.operational_space`. Every method is compiled on first use and accepts arrays
     whose last axis is the joints (or, for x, the ``rows``); all leading axes broadcast.
 
     damping  None: a singularity raises :class:`SingularityError`. A number λ: where the smallest pivot
              d of J_A B⁻¹ J_Aᵀ is below 4λ², λ² (1 − d/4λ²)² 1 is added to it: λ² 1 at the singularity,
-             nothing farther away. Likewise in the representation, with the square of its measure.
-    threads  over how many threads large batches are split; None: chosen by their size
+             nothing farther away. The representation is treated likewise, with the square of its measure.
+    threads  number of threads among which large batches are divided; None: chosen by their size
 
-    ``rows`` are the names of its m rows; ``redundant`` says whether the arm has more joints than that.
+    ``rows`` are the names of its m rows; ``redundant`` tells whether the arm has more joints than that.
 
     >>> import dalembert as da
     >>> op = da.load("planar-3r").operational_space()
@@ -67,7 +67,7 @@ class OperationalSpace:
         threads: int | None = None,
     ) -> None:
         if damping is not None and not (isinstance(damping, (int, float, np.number)) and 0 < damping < np.inf):
-            raise DalembertError(f"damping is {damping!r}; it is a number above 0, or None for an error")
+            raise DalembertError(f"damping is {damping!r}; it must be a number above 0, or None to raise an error")
         self.arm, self.frame, self.damping, self.threads = arm, frame, damping, checked_threads(threads)
         self.mechanism = with_frame(arm, frame)
         self.space = space_of(arm, self.mechanism, orientation, task)
@@ -94,9 +94,9 @@ class OperationalSpace:
 
     @lazy("q", lambda op: [(op.m,)])
     def pose(self, q: ArrayLike) -> Array:
-        """x_e: (…, m), in m and rad (ε has no unit).
+        """x_e: (…, m), in m and rad (ε is dimensionless).
 
-        "geometric" has no coordinates of its own; where its rows wx, wy, wz are asked for, these are
+        "geometric" has no coordinates of its own; for its rows wx, wy, wz, the result is
         the axis of the orientation times its angle, whose derivative is ω only for a fixed axis.
         """
         T = self.transform(q)
@@ -128,7 +128,7 @@ class OperationalSpace:
 
     @lazy("x y", lambda op: [(op.m,)])
     def difference(self, x: ArrayLike, y: ArrayLike) -> Array:
-        """x − y for two poses (…, m), angles the short way round; "geometric": the turn from y to x."""
+        """x − y for two poses (…, m), with angles along the shorter way; for "geometric", the rotation from y to x."""
         a, b = self._checked("x", x), self._checked("y", y)
         out, rows = a - b, self.space.rows
         turns = self.orientation == "geometric" and {3, 4, 5} <= set(rows)
@@ -158,7 +158,7 @@ class OperationalSpace:
         return self.run("coriolis", q=q, qd=qd)
 
     def coriolis_force(self, q: ArrayLike, qd: ArrayLike) -> Array:
-        """C_A ẋ_e = B_A J_A B⁻¹ C q̇ − B_A J̇_A q̇: (…, m), S (7.131), with whatever q̇ the arm has."""
+        """C_A ẋ_e = B_A J_A B⁻¹ C q̇ − B_A J̇_A q̇: (…, m), S (7.131), for any q̇ of the arm."""
         return self.run("coriolis_force", q=q, qd=qd)
 
     def gravity(self, q: ArrayLike) -> Array:
@@ -170,7 +170,7 @@ class OperationalSpace:
         return self.run("inverse_jacobian", q=q)
 
     def null_projector(self, q: ArrayLike) -> Array:
-        """1 − J_Aᵀ J̄_Aᵀ: (…, n, n), S (7.141): takes a torque to one that does not move the tip."""
+        """1 − J_Aᵀ J̄_Aᵀ: (…, n, n), S (7.141): projects a torque to one that does not move the tip."""
         return self.run("null_projector", q=q)
 
     def torque(
@@ -183,9 +183,9 @@ class OperationalSpace:
     ) -> Array:
         """Joint torques for a tip acceleration ẍ_e: (…, n), S (7.141), redundancy resolved dynamically.
 
-        wrench  (…, 6) by the end effector on the environment, base axes, at the tip
-        tau0    (…, n) any torques; only what does not move the tip is taken of them
-        Friction is counted in, so that ``forward_dynamics`` of the result moves the tip by ẍ_e.
+        wrench  (…, 6) of the end effector on the environment, in base axes, at the tip
+        tau0    (…, n) any torques, of which only the part that does not move the tip is used
+        Friction is included, so that ``forward_dynamics`` of the result accelerates the tip by ẍ_e.
         """
         return self.run("torque", q=q, qd=qd, xdd=xdd, tip_wrench=wrench, tau0=tau0)
 
@@ -203,7 +203,7 @@ class OperationalSpace:
         wrench: ArrayLike | None = None,
         qdd0: ArrayLike | None = None,
     ) -> Array:
-        """Joint torques for ẍ_e by way of joint accelerations: (…, n), redundancy resolved kinematically."""
+        """Joint torques for ẍ_e computed through joint accelerations: (…, n), redundancy resolved kinematically."""
         if wrench is not None:
             refuse_loads(self.arm, "kinematic_torque")
         qdd = self.resolved_acceleration(q, qd, xdd, qdd0)
@@ -211,7 +211,7 @@ class OperationalSpace:
 
     @lazy("q wrench", lambda op: [(op.arm.n,)])
     def contact_torque(self, q: ArrayLike, wrench: ArrayLike | None) -> Array:
-        """Jᵀ h_e, what a wrench (…, 6) by this frame on its environment takes of the joints' torques: (…, n)."""
+        """Jᵀ h_e, the joint torques of a wrench (…, 6) of this frame on its environment: (…, n)."""
         if wrench is None:
             return np.zeros(self.arm.n, np.float32)
         arrays = [self.arm.placed(q), self.arm.checked("tip_wrench", wrench)]
@@ -225,10 +225,10 @@ class OperationalSpace:
 
     @lazy("q", lambda op: [(), ()], np.float64)
     def singularity(self, q: ArrayLike) -> tuple[Array, Array]:
-        """(kinematic, representation): two measures (…), near 0 at a singularity of that kind.
+        """(kinematic, representation): two measures (…), close to 0 at a singularity of that kind.
 
-        kinematic       √ of the smallest pivot of J_A B⁻¹ J_Aᵀ beside what is usual for this arm
-        representation  |sin ϑ| (zyz), |cos pitch| (rpy), η (quaternion); 1 where nothing is represented
+        kinematic       square root of the smallest pivot of J_A B⁻¹ J_Aᵀ, relative to its typical value for this arm
+        representation  |sin ϑ| (zyz), |cos pitch| (rpy), η (quaternion); 1 if no orientation is represented
         """
         with np.errstate(all="ignore"):
             _, pivots, measure = run_batch(
@@ -250,14 +250,15 @@ class OperationalSpace:
 
     @cached_property
     def _usual(self) -> tuple[Array, Array]:
-        """The usual diagonals of J_A B⁻¹ J_Aᵀ and of J_A J_Aᵀ over the arm's configurations: (m,) each."""
+        """Typical diagonals of J_A B⁻¹ J_Aᵀ and of J_A J_Aᵀ over the configurations of the arm: (m,) each."""
         J, mobility = self._free(spread(self.arm))
         diagonals = np.diagonal(mobility, axis1=-2, axis2=-1), (J * J).sum(axis=-1)
         mobile, moved = (np.where(d.mean(axis=0) > 0, d.mean(axis=0), 1.0) for d in diagonals)
         return mobile, moved
 
     def _free(self, q: Array) -> tuple[Array, Array]:
-        """J_A (k, m, n) and J_A B⁻¹ J_Aᵀ (k, m, m) at configurations (k, n), of no representation: it may be singular."""
+        """J_A (k, m, n) and J_A B⁻¹ J_Aᵀ (k, m, m) at configurations (k, n), without a representation, which may be
+        singular."""
         space = dataclasses.replace(self.space, orientation="geometric")
         placed = np.asarray(self.arm.placed(q), float).tolist()
         J = np.array([equations.analytical(self.mechanism, space, x).J for x in placed], float)
@@ -275,7 +276,7 @@ class OperationalSpace:
         return self._kernels[name]
 
     def run(self, name: str, **inputs: Any) -> Array:
-        """The quantity of this name, of inputs in their order (None is zero); where singular, damped or an error."""
+        """The named quantity for inputs in their order (None is zero); at a singularity, damped or an error."""
         if any(map(is_lazy, inputs.values())):
             given = {x: self.lazy_input(x, value) for x, value in inputs.items() if value is not None}
             (_, core), *_ = machine.signature(self.mechanism, TIP[name].of(self.space)).outputs
@@ -311,14 +312,14 @@ class OperationalSpace:
         return value
 
     def _strength(self, square: Array) -> Array:
-        """λ² (1 − d/4λ²)² below d = 4λ², else 0: d and this together grow with d, from λ² on."""
+        """λ² (1 − d/4λ²)² below d = 4λ², otherwise 0; the sum of d and this increases with d, starting at λ²."""
         assert self.damping is not None
         most = self.damping**2
-        small = np.fmax(square, 0.0)  # NaN and rounding below 0 are at the singularity itself
+        small = np.fmax(square, 0.0)  # NaN and rounding below 0 count as the singularity itself
         return most * np.clip(1.0 - small / (FADES * most), 0.0, 1.0) ** 2
 
     def _check(self, kind: str, measures: Array, q: Any, arrays: list[Any]) -> None:
-        """An error where a measure is small; not where something else than a number was given: that comes out again."""
+        """Raise an error where a measure is small, except where the input was not finite, which is returned as such."""
         if not (measures < SINGULAR).any():
             return
         measures, *numbers = np.broadcast_arrays(measures, *(np.isfinite(a).all(axis=-1) for a in arrays))
@@ -333,23 +334,23 @@ class OperationalSpace:
         raise SingularityError(self._sentence(kind, at, where, value), kind, index, value)
 
     def _sentence(self, kind: str, q: Array, where: str, value: float) -> str:
-        """What is to be said of a singularity of this kind at q (n,), given its place and its measure."""
+        """The message for a singularity of this kind at q (n,), with its place and its measure."""
         if kind == "kinematic" and self._unable:
             return f"kinematic singularity: {self._unable}"
         if kind == "kinematic":
             return (
                 f"kinematic singularity of arm '{self.arm.name}' {where}: it cannot move {', '.join(self.rows)} in every "
-                f"direction there (measure {value:.3g}, usual are values near 1); damping=… goes through it"
+                f"direction there (measure {value:.3g}, values near 1 are usual); give damping=… to pass through it"
             )
         least = np.linalg.eigvalsh(self._free(q[None])[1][0] / np.sqrt(np.outer(self._usual[0], self._usual[0])))[0]
         if self._unable:
             advice = f"besides, {self._unable}"
         elif least < SINGULAR**2:
-            advice = "the arm is in a kinematic singularity there, too, so that only damping=… goes through it"
+            advice = "the arm is also at a kinematic singularity there, so only damping=… passes through it"
         else:
             advice = (
-                "the arm itself can move there in every direction of the task. Another orientation ('geometric' has "
-                "no such singularity) or damping=… goes through it"
+                "the arm itself can move in every direction of the task there. Use another orientation ('geometric' "
+                "has no such singularity), or give damping=… to pass through it"
             )
         return (
             f"representation singularity of the orientation '{self.orientation}' of arm '{self.arm.name}' {where}: "
@@ -358,21 +359,21 @@ class OperationalSpace:
 
     @cached_property
     def _unable(self) -> str:
-        """What is to be said of rows that no configuration lets move while those before them stand still."""
+        """The message about rows that no configuration can move while the rows before them stay at rest."""
         moved = independent_rows(self._free(spread(self.arm))[0])
         never = [name for k, name in enumerate(self.rows) if k not in moved]
         if not never:
             return ""
         return (
-            f"arm '{self.arm.name}' cannot move the rows {', '.join(self.rows)} one by one in any configuration "
-            f"({', '.join(never)} not at all or not by itself); leave the task out to take the rows it can move"
+            f"arm '{self.arm.name}' cannot move the rows {', '.join(self.rows)} independently in any configuration "
+            f"({', '.join(never)} not at all or not by itself); omit the task to use the rows that it can move"
         )
 
     @cached_property
     def _reference(self) -> Array:
-        """Where the angle is 0: R(0) without its turn about the normal, if that can be told; else R(0).
+        """Orientation with angle 0: R(0) without its rotation about the normal, if that is defined; otherwise R(0).
 
-        A closed chain, which need not reach q = 0, is looked at in the pose of its branch.
+        A closed chain, which need not reach q = 0, is evaluated in the pose of its branch.
         """
         R, normal = self.transform(self.arm.home)[:3, :3], np.array(self.space.normal)
         Q = quaternion(R)
@@ -381,13 +382,14 @@ class OperationalSpace:
         return rotation_by(-angle_about(normal, R) * normal) @ R
 
     def lazy_input(self, name: str, value: Any) -> Any:
-        """An argument of a method that may be a Dask array, checked."""
+        """An argument of a method that may be a Dask array, validated."""
         name = "tip_wrench" if name == "wrench" else name
         return self.arm.checked(name, value) if name == "q" else self._checked(name, value)
 
     def _checked(self, name: str, value: Any) -> Any:
-        """``value`` as an array that fits: poses have the task's rows along their last axis, all else as kernels take it."""
-        if value is None:  # zeros of the least type, so that the type of the rest counts
+        """``value`` as a suitable array: poses have the task's rows along their last axis, others are as the kernels
+        expect."""
+        if value is None:  # zeros of the smallest type, so that the type of the others decides
             return np.zeros(6 if name == "tip_wrench" else self.arm.n, np.float32)
         (along,) = INPUTS.get(name, ("m",))
         if name == "q":

@@ -1,7 +1,7 @@
 """Inverse dynamics of a motion of the tip, S 7.8: redundancy resolved kinematically or dynamically.
 
-Between the instants the motion is the quintic with their values and derivatives. The joints are
-integrated (Runge–Kutta 4) and, at every instant, put exactly onto the motion by Newton steps.
+Between the sample times, the motion is the quintic with their values and derivatives. The joints are
+integrated (Runge–Kutta 4) and, at every sample time, placed exactly on the motion by Newton steps.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from dalembert.tip.operational import OperationalSpace
 
 Rate = Callable[[float, Array], Array]  # of the state (q, q̇): (2, n)
-NEWTON = 12  # steps at most
+NEWTON = 12  # maximum number of steps
 ON_PATH = 1e-11  # m or rad
-LONGEST = 0.05  # rad or m that a joint moves in one step of the integration
+LONGEST = 0.05  # rad or m: largest motion of a joint in one integration step
 
 
 @brief
 @dataclass(frozen=True, eq=False)
 class OperationalMotion:
-    """A motion of the joints that makes the tip move as asked, and its torques: t (N,), the rest (N, n)."""
+    """A joint motion that produces the requested motion of the tip, and its torques: t (N,), the rest (N, n)."""
 
     t: Array
     q: Array
@@ -54,20 +54,20 @@ def follow(
     resolution: Literal["kinematic", "dynamic"] = "kinematic",
     tau0: Callable[[float, Array, Array], ArrayLike] | None = None,
 ) -> OperationalMotion:
-    """Inverse dynamics of a motion given in operational space, both ways of S 7.8.
+    """Inverse dynamics of a motion given in operational space, by either method of S 7.8.
 
-    t            (N,) instants; x, xd, xdd (N, m) the motion at them
-    q0           (n,) a configuration near the one at which the motion begins
-    qd0          (n,) joint velocities at the start; what moves the tip is made to fit xd
-    wrench       (6,) or (N, 6) by the end effector on its environment
+    t            (N,) times; x, xd, xdd (N, m) the motion at these times
+    q0           (n,) a configuration close to the one at which the motion begins
+    qd0          (n,) initial joint velocities; the part that moves the tip is adjusted to xd
+    wrench       (6,) or (N, 6) of the end effector on its environment
     resolution   "kinematic": q̇ = J_A⁺ ẋ, then joint inverse dynamics (7.42);
-                 "dynamic": the torques (7.141), whose τ_0 moves the redundant joints as it likes
-    tau0         τ_0 as a function of t, q, q̇ ("dynamic" only); 0 unless given
+                 "dynamic": the torques (7.141), whose τ_0 moves the redundant joints freely
+    tau0         τ_0 as a function of t, q, q̇ ("dynamic" only); 0 by default
     """
     if resolution not in ("kinematic", "dynamic"):
-        raise DalembertError(f"resolution is '{resolution}'; it is 'kinematic' or 'dynamic'")
+        raise DalembertError(f"resolution is '{resolution}'; it must be 'kinematic' or 'dynamic'")
     if tau0 is not None and resolution == "kinematic":
-        raise DalembertError("tau0 moves redundant joints by torques; it needs resolution='dynamic'")
+        raise DalembertError("tau0 moves redundant joints by torques, which needs resolution='dynamic'")
     instants, path = _path(op, t, x, xd, xdd)
     kinematic, shape = resolution == "kinematic", (len(instants), 6)
     if wrench is not None:
@@ -99,17 +99,17 @@ def follow(
 def _path(op: OperationalSpace, t: ArrayLike, *motion: ArrayLike) -> tuple[Array, Hermite]:
     instants = double("t", t)
     if instants.ndim != 1 or len(instants) < 2 or not (np.diff(instants) > 0).all():
-        raise ShapeError(f"t has shape {instants.shape}; it needs two or more instants (N,), each after the one before")
+        raise ShapeError(f"t has shape {instants.shape}; it must be (N,), two or more strictly increasing times")
     arrays = []
     for name, value in zip(("x", "xd", "xdd"), motion, strict=True):
         array = double(name, value)
         if array.shape != (len(instants), op.m):
             raise ShapeError(
-                f"{name} has shape {array.shape}; {len(instants)} instants of the rows {', '.join(op.rows)} "
-                f"are ({len(instants)}, {op.m})"
+                f"{name} has shape {array.shape}; for {len(instants)} times and the rows {', '.join(op.rows)} "
+                f"it must be ({len(instants)}, {op.m})"
             )
         arrays.append(array)
-    if op.orientation != "geometric":  # angles may be given in (−π, π]; between instants they must not jump
+    if op.orientation != "geometric":  # angles may be given in (−π, π], but must not jump between samples
         x = arrays[0]
         arrays[0] = x[0] + np.cumsum(np.vstack([np.zeros(op.m), op.difference(x[1:], x[:-1])]), axis=0)
     return instants, Hermite(instants, np.array(arrays))
@@ -121,12 +121,12 @@ def _wanted(path: Hermite, t: float) -> tuple[Array, Array, Array]:
 
 
 def _kinematic_rate(op: OperationalSpace, path: Hermite) -> Rate:
-    """q̇ = J_A⁺ ẋ; what the state has as q̇ stays"""
+    """q̇ = J_A⁺ ẋ; the q̇ of the state is unchanged"""
     return lambda t, state: np.stack([np.linalg.pinv(op.jacobian(state[0])) @ _wanted(path, t)[1], np.zeros(op.arm.n)])
 
 
 def _dynamic_rate(op: OperationalSpace, path: Hermite, h_e: Array | None, tau0: Any) -> Rate:
-    """q̇, and q̈ of the torques (7.141)"""
+    """q̇, and q̈ for the torques (7.141)"""
 
     def rate(t: float, state: Array) -> Array:
         q, qd = state
@@ -138,7 +138,7 @@ def _dynamic_rate(op: OperationalSpace, path: Hermite, h_e: Array | None, tau0: 
 
 
 def _integrated(rate: Rate, t0: float, t1: float, state: Array) -> Array:
-    """The state (q, q̇) at t1, by steps of Runge–Kutta 4 in which no joint moves far."""
+    """The state (q, q̇) at t1, by Runge–Kutta 4 steps that are short enough for every joint."""
     count = 1 + int(np.abs(state[1]).max() * (t1 - t0) / LONGEST)
     dt = (t1 - t0) / count
     for k in range(count):
@@ -147,13 +147,13 @@ def _integrated(rate: Rate, t0: float, t1: float, state: Array) -> Array:
 
 
 def _onto(op: OperationalSpace, path: Hermite, t: float, state: Array, kinematic: bool) -> Array:
-    """Newton steps until the tip is where it should be; then q̇ with the tip's velocity as it should be."""
+    """The state after Newton steps that place the tip on the motion, with q̇ corrected to the velocity of the tip."""
     (x, xd, _), (q, qd) = _wanted(path, t), state
 
     def inverse(q: Array) -> Array:
         return np.linalg.pinv(op.jacobian(q)) if kinematic else op.inverse_jacobian(q)
 
-    op.inverse_jacobian(q)  # says so where the arm is singular
+    op.inverse_jacobian(q)  # raises an error if the arm is singular
     last = np.inf
     for _ in range(NEWTON):
         error = op.difference(x, op.pose(q))
@@ -164,14 +164,14 @@ def _onto(op: OperationalSpace, path: Hermite, t: float, state: Array, kinematic
         q = q + inverse(q) @ error
     else:
         raise DalembertError(
-            f"arm '{op.arm.name}' does not get its tip to the motion at t = {t:.6g} s: {last:.3g} m or rad are left; "
-            "begin nearer to it (q0), or stay within reach"
+            f"arm '{op.arm.name}' cannot bring its tip to the motion at t = {t:.6g} s: an error of {last:.3g} m or rad "
+            "remains; start closer to it (q0), or stay within reach"
         )
     return np.stack([q, inverse(q) @ xd if kinematic else qd + inverse(q) @ (xd - op.velocity(q, qd))])
 
 
 def _kinematic_acceleration(op: OperationalSpace, q: Array, qd: Array, xdd: Array) -> Array:
-    """q̈ of q̇ = J⁺ẋ: J⁺ (ẍ − J̇ q̇) + (1 − J⁺ J) J̇ᵀ J⁺ᵀ q̇; the last term is J⁺ changing."""
+    """q̈ of q̇ = J⁺ẋ: J⁺ (ẍ − J̇ q̇) + (1 − J⁺ J) J̇ᵀ J⁺ᵀ q̇, where the last term is due to the change of J⁺."""
     changing = np.zeros_like(q)
     if op.redundant:
         Jd = op.jacobian_derivative(q, qd)

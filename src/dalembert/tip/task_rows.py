@@ -1,4 +1,4 @@
-"""Which rows a task has: directions and turns of a frame, by their names or as the arm can move them."""
+"""Rows of a task: positions and orientations of a frame, selected by name or as far as the arm can move them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ Task = str | Sequence[str] | None
 
 @dataclass(frozen=True)
 class Representation:
-    """How an orientation is written: the names of its rows, the numbers (…, 3) of R (…, 3, 3), and what is 0 where singular."""
+    """A representation of orientation: row names, coordinates (…, 3) of R (…, 3, 3), and the measure that vanishes if
+    singular."""
 
     rows: tuple[str, str, str]
     numbers: Callable[[Array], Array]
@@ -44,19 +45,19 @@ def with_frame(arm: Arm, frame: str) -> AnyMechanism:
     assert arm.robot.tip is not None
     if frame in ("tip", arm.robot.tip.name):
         return arm.mechanism
-    arm.robot.link(frame)  # says which links there are
+    arm.robot.link(frame)  # raises an error that lists the links
     of_frame = mechanism(arm.robot.replace(tip=Frame(frame, frame), payload=None))
     tree = dataclasses.replace(arm.mechanism.tree, tip_body=of_frame.tip_body, tip=of_frame.tip)
     return arm.mechanism.with_tree(tree)
 
 
 def spread(arm: Arm, count: int = 16) -> Array:
-    """Configurations within the limits, none of them special, the same every time: (count, n)."""
+    """Generic configurations within the limits, the same in every call: (count, n)."""
     return random_poses(arm, np.random.default_rng(3), count)
 
 
 def row_names(space: Space) -> tuple[str, ...]:
-    """The names of the rows: x, y, z, the orientation's, "angle"."""
+    """Names of the rows: x, y, z, those of the orientation, "angle"."""
     return tuple(_names(space.orientation)[k] for k in space.rows)
 
 
@@ -65,9 +66,9 @@ def _names(orientation: str) -> tuple[str, ...]:
 
 
 def space_of(arm: Arm, chain: AnyMechanism, orientation: str, task: Task) -> Space:
-    """The rows that ``task`` names; without it those that this arm can move, as many as it has joints."""
+    """The rows that ``task`` names; by default, those that this arm can move, as many as it has joints."""
     if orientation not in REPRESENTATIONS:
-        raise DalembertError(f"unknown orientation '{orientation}'; known are {', '.join(REPRESENTATIONS)}")
+        raise DalembertError(f"unknown orientation '{orientation}'; choose from {', '.join(REPRESENTATIONS)}")
     normal = _only_axis(arm, chain)
     if task is None:
         return _movable(arm, chain, orientation, normal)
@@ -76,24 +77,24 @@ def space_of(arm: Arm, chain: AnyMechanism, orientation: str, task: Task) -> Spa
     for word in words:
         if word not in names:
             raise DalembertError(
-                f"task {task!r} asks for a row '{word}'; it is one of 'pose', 'position', 'orientation', or rows out of "
+                f"task {task!r} contains the row '{word}'; it must be 'pose', 'position', 'orientation', or rows from "
                 f"{', '.join(names)} (orientation '{orientation}')"
             )
     if len(set(words)) < len(words):
         raise DalembertError(f"task {task!r} names a row twice")
     if "angle" in words and normal is None:
         raise DalembertError(
-            f"task {task!r} asks for the angle about one axis, but arm '{arm.name}' turns its tip about several"
+            f"task {task!r} contains the angle about one axis, but arm '{arm.name}' rotates its tip about several"
         )
     if not words:
-        raise DalembertError("the task names no row at all")
+        raise DalembertError("the task names no rows")
     return Space(orientation, tuple(names.index(word) for word in words), normal or (0.0, 0.0, 1.0))
 
 
 def _words(task: str | Sequence[str], pose: Sequence[str]) -> list[str]:
     if not isinstance(task, str):
         if not isinstance(task, Iterable) or not all(isinstance(word, str) for word in task):
-            raise DalembertError(f"task is {task!r}; it is a word like 'pose' or 'xy', or a list of row names")
+            raise DalembertError(f"task is {task!r}; it must be a word such as 'pose' or 'xy', or a list of row names")
         return list(task)
     known = {"pose": pose, "position": pose[:3], "orientation": pose[3:]}
     if task in known or set(task) <= set("xyz"):
@@ -102,7 +103,7 @@ def _words(task: str | Sequence[str], pose: Sequence[str]) -> list[str]:
 
 
 def _only_axis(arm: Arm, chain: AnyMechanism) -> tuple[float, float, float] | None:
-    """The unit vector about which every joint turns the tip, or None."""
+    """The unit vector about which every joint rotates the tip, or None."""
     J = np.array([equations.jacobian(chain, q) for q in arm.placed(spread(arm, 4))], float)[:, 3:]
     columns = np.moveaxis(J, 1, -1).reshape(-1, 3)
     columns = columns[np.linalg.norm(columns, axis=1) > 1e-9]
@@ -117,7 +118,7 @@ def _only_axis(arm: Arm, chain: AnyMechanism) -> tuple[float, float, float] | No
 
 
 def _movable(arm: Arm, chain: AnyMechanism, orientation: str, normal: tuple[float, float, float] | None) -> Space:
-    """Row by row, those that can be moved while the ones before them stand still."""
+    """The rows, taken one by one, that can be moved while those before them stay at rest."""
     every = Space(orientation, (0, 1, 2, ANGLE) if normal else (0, 1, 2, 3, 4, 5), normal or (0.0, 0.0, 1.0))
     J = np.array([equations.analytical(chain, every, q).J for q in arm.placed(spread(arm, 6))], float)
     rows = tuple(every.rows[k] for k in independent_rows(J))
@@ -127,7 +128,8 @@ def _movable(arm: Arm, chain: AnyMechanism, orientation: str, normal: tuple[floa
 
 
 def independent_rows(J: Array) -> list[int]:
-    """Which rows of Jacobians (…, m, n) some configuration lets move while those taken before stand still."""
+    """Indices of the rows of Jacobians (…, m, n) that some configuration can move while those selected before stay at
+    rest."""
     sizes = np.linalg.norm(J, axis=-1, keepdims=True)
     J = np.where(sizes > 1e-9, J / np.maximum(sizes, 1e-9), 0.0)
     taken: list[int] = []

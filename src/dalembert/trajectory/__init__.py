@@ -1,1 +1,1 @@
-"""Motions: where the joints are, and how fast, at every instant."""
+"""Motions: joint positions, velocities and accelerations as functions of time."""

@@ -1,4 +1,4 @@
-"""Along a path: the coefficients of its limits, piecewise polynomials, and where a timing is at an instant, compiled."""
+"""Compiled functions along a path: coefficients of its limits, piecewise polynomials, and evaluation of a timing."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ def assemble(
 ) -> None:  # fmt: skip
     """The coefficients of every limit at P points, divided by the limit; the largest |m|, |c|, |k| of each.
 
-    Rows are the torques of all n joints, then their accelerations, as far as D has rows, then rows of zeros; speed is
-    |q'| over the velocity limit, then zeros; steepest (P,) the largest of these.
+    Rows are the torques of all n joints, then their accelerations if D has rows for them, then zero padding; speed is
+    |q'| over the velocity limit, then zeros; steepest (P,) is the largest of these.
 
     source  (P,) the points among the rows of g, m, c, qp, qpp, viscous, dry
-    g, m, c friction-free: gravity, B q', B q'' + C q' plus friction at qp (viscous, dry), which is taken out here
-    rub     (P, n) Coulomb friction that acts there; the first and the last three points, of the intervals that begin or
-            end at rest, where it is nothing, are kept with and without it; no points where there is none
-    rubs    whether there is any friction; viscous and dry are not looked at where there is none
-    per_…   (n,) one over the limits, 0 where there is none
+    g, m, c gravity and B q' without friction, and B q'' + C q' plus friction at qp (viscous, dry), which is
+            subtracted here
+    rub     (P, n) Coulomb friction that acts there; the first and the last three points, in the intervals that begin or
+            end at rest, where it vanishes, are kept with and without it; no points if there is none
+    rubs    whether there is any friction; if not, viscous and dry are not read
+    per_…   (n,) reciprocals of the limits, 0 where there is none
     """
     P, n, J = len(source), qp.shape[1], D.shape[2]
     accelerates = 2 * n <= J
@@ -77,7 +78,7 @@ def _keep_rest_too(D: Floats2, rub: Floats1, per_effort: Floats1) -> None:
 
 
 def _interval(T: Floats1, t: float) -> int:
-    """The last interval that begins at t or before."""
+    """Index of the last interval that begins at or before t."""
     low, high = 0, len(T) - 1
     while high - low > 1:
         middle = (low + high) // 2
@@ -106,7 +107,8 @@ def _bernstein(F: Floats2, u: float, v: float, scale: float, into: Floats1) -> N
 def hermite(
     t: Floats1, x: Floats1, y: Floats3, F: Floats3, F1: Floats3, F2: Floats3, q: Floats2, qd: Floats2, qdd: Floats2
 ) -> None:
-    """q, q̇ and q̈ (M, n) at the instants t (M,): what :class:`Hermite` gives with the nodes x, y and factors F, F1, F2."""
+    """q, q̇ and q̈ (M, n) at the times t (M,), as :class:`Hermite` with the nodes x, y and factors F, F1, F2 gives
+    them."""
     i = 0
     for p in range(len(t)):
         if x[i] > t[p] or x[i + 1] <= t[p]:
@@ -128,7 +130,7 @@ def hermite(
 
 @native
 def law(t: Floats1, T: Floats1, s: Floats1, x: Floats1, u: Floats2, out: Floats2) -> None:
-    """(s, ṡ, s̈) at the instants t, by intervals; each interval keeps to its own side of its knots."""
+    """(s, ṡ, s̈) at the times t; each interval uses the values on its own side of its knots."""
     N = u.shape[0]
     i = 0
     for p in range(len(t)):

@@ -1,7 +1,7 @@
-"""A profile between its grid points: how long each interval takes, and how far it goes beyond the limits, compiled.
+"""Compiled checks of a profile between its grid points: the duration of each interval, and its excess over the limits.
 
-On an interval s̈ is linear in s, and between the three points at which they are known the coefficients of every limit
-are parabolas.
+On an interval, s̈ is linear in s, and the coefficients of every limit are parabolas through the three points at which
+they are known.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from dalembert.trajectory.passes import Passing, PathLimits
 
 
 class Checked(NamedTuple):
-    """A profile that was checked.
+    """A profile that has been checked.
 
-    x, u, t  (N+1,), (N, 2), (N+1,): ṡ², s̈, and when each grid point is passed
+    x, u, t  (N+1,), (N, 2), (N+1,): ṡ², s̈, and the time at each grid point
     near     (N, J) the largest share of each row's limit
     over     (N,) the excess of torque and acceleration, as a share of the limit; fast (N,) that of velocity
-    blur     (N,) how well ``over`` is known, and counted in it: how wrong the parabolas between the three points of D
-             may be, of the order of h³, and more where a derivative jumps
-    rounds   (1,) how many rounds it took; 0 where there is no profile
+    blur     (N,) uncertainty of ``over``, which includes it: the error of the parabolas through the three points of D,
+             of order h³, and larger where a derivative jumps
+    rounds   (1,) number of rounds; 0 if there is no profile
     """
 
     x: Floats1
@@ -35,7 +35,7 @@ class Checked(NamedTuple):
 
 
 def _parabola(t: float) -> tuple[float, float, float]:
-    """What the values at 0, ½ and 1 weigh at t on the parabola through them."""
+    """Weights at t of the values at 0, ½ and 1 on the parabola through them."""
     return (2.0 * t - 1.0) * (t - 1.0), 4.0 * t * (1.0 - t), t * (2.0 * t - 1.0)
 
 
@@ -45,20 +45,20 @@ def _share(D: Floats2, j: int, u: float, x: float, w: float) -> float:
 
 
 def _share_between(L: Floats2, M: Floats2, R: Floats2, j: int, t: float, u: float, x: float, w: float) -> float:
-    """The share of limit j at t, from 0 to 1 along an interval, between its left end, its middle and its right end."""
+    """The share of limit j at t, from 0 to 1 along an interval, from its left end, its middle and its right end."""
     a, b, c = _parabola(t)
     return a * _share(L, j, u, x, w) + b * _share(M, j, u, x, w) + c * _share(R, j, u, x, w)
 
 
 def _within(start: float, first: float, bend: float, t: float) -> float:
-    """x on an interval, where the distance t is behind."""
+    """x on an interval after the distance t."""
     return max(start + (2.0 * first + bend * t) * t, 0.0)
 
 
 def _check_interval(on: PathLimits, to: Checked, i: int) -> None:
-    """``near``, ``over``, ``fast`` and ``blur`` of interval i.
+    """Compute ``near``, ``over``, ``fast`` and ``blur`` of interval i.
 
-    Each share is taken at five points; what may be missed between them is an eighth of its second differences.
+    Each share is evaluated at five points; an eighth of its second differences bounds what may be missed between them.
     """
     left, middle, right = on.where[i, 0], on.where[i, 1], on.where[i, 2]
     L, M, R, near, h = on.D[left], on.D[middle], on.D[right], to.near[i], on.h[i]
@@ -92,7 +92,7 @@ def _check_interval(on: PathLimits, to: Checked, i: int) -> None:
         rough = max(2.0 * b - a - c, 2.0 * c - b - d, 2.0 * d - c - e, 0.0)
         quick = max(quick, max(a, b, c, d, e) + 0.125 * rough)
     blur = 0.0
-    if i + 1 < len(on.h) and on.smooth[i]:  # how far the parabola misses the middle of the next interval
+    if i + 1 < len(on.h) and on.smooth[i]:  # error of the parabola at the middle of the next interval
         blur = _misses(on, to, i, i + 1, 0, 2)
     if i > 0 and on.smooth[i - 1]:
         blur = max(blur, _misses(on, to, i, i - 1, 2, 0))
@@ -100,11 +100,11 @@ def _check_interval(on: PathLimits, to: Checked, i: int) -> None:
 
 
 def _misses(on: PathLimits, to: Checked, i: int, k: int, first: int, last: int) -> float:
-    """What the parabola on interval i may be wrong by, judged by the middle of the neighbour k beyond its end ``last``."""
+    """Error bound of the parabola on interval i, from the middle of the neighbour k beyond its end ``last``."""
     A, B, C, beyond = on.D[on.where[i, first]], on.D[on.where[i, 1]], on.D[on.where[i, last]], on.D[on.where[k, 1]]
     t = 1.0 + 0.5 * on.h[k] / on.h[i]
     a, b, c = _parabola(t)
-    # the cubic term: 0.048 at most within, t (t − ½)(t − 1) out there; five times that, for jumps of a derivative
+    # the cubic term is 0.048 at most within, t (t − ½)(t − 1) outside; five times that, to cover jumps of a derivative
     share = 5.0 * 0.048 / (t * (t - 0.5) * (t - 1.0))
     u, x = max(abs(to.u[i, 0]), abs(to.u[i, 1])), max(to.x[i], to.x[i + 1])
     w, most = sqrt(x), 0.0
@@ -121,7 +121,7 @@ def _misses(on: PathLimits, to: Checked, i: int, k: int, first: int, last: int) 
 
 
 def moved(start: float, acceleration: float, bend: float, t: float) -> tuple[float, float]:
-    """s and ṡ after t (s) where s̈ = acceleration + bend s, from s = 0 and ṡ = start."""
+    """s and ṡ after the time t (s) where s̈ = acceleration + bend s, from s = 0 and ṡ = start."""
     z = bend * t * t
     C, S = 1.0, 1.0  # 2 (cosh √z − 1)/z and sinh √z/√z, as series
     for k in range(30 if abs(z) > 0.6 else 7, 7, -1):
@@ -137,7 +137,7 @@ def moved(start: float, acceleration: float, bend: float, t: float) -> tuple[flo
 
 
 def _duration(h: float, x: float, y: float, first: float, last: float) -> float:
-    """How long an interval takes; −1 where it cannot be crossed."""
+    """Duration of an interval; −1 if it cannot be crossed."""
     start, end = sqrt(x), sqrt(y)
     if start + end <= 0.0:
         return -1.0
@@ -156,9 +156,9 @@ def _duration(h: float, x: float, y: float, first: float, last: float) -> float:
 
 @native
 def check(on: PathLimits, at: Passing, to: Checked) -> int:
-    """The profile with its times, and how far each interval goes beyond its limits, inside as well as at its ends.
+    """Compute the times of the profile and the excess of each interval over its limits, inside as well as at its ends.
 
-    Only where it has moved; i + 1 where interval i cannot be crossed.
+    Only intervals that have changed are checked. Returns 0, or i + 1 if interval i cannot be crossed.
     """
     N = len(on.h)
     for i in range(N):

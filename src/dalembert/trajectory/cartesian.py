@@ -1,4 +1,4 @@
-"""Motions of the tip along a line or a circle, turned into motions of the joints."""
+"""Straight-line and circular motions of the tip, converted to joint motions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class LinePath:
     """x(s) = start + s u."""
 
     start: Array
-    direction: Array  # of length one
+    direction: Array  # unit vector
     length: float
 
     def __call__(self, s: Array) -> tuple[Array, Array, Array]:
@@ -67,14 +67,14 @@ class ArcPath:
 
 @dataclass(frozen=True, eq=False)
 class AlongPath:
-    """q(s(t)): the joints along a path, with the speed of a profile."""
+    """q(s(t)): the joint positions along a path that is traversed with a velocity profile."""
 
     joints: Followed
     profile: Trajectory
 
     @property
     def breaks(self) -> Array:
-        """Where the profile's pieces meet."""
+        """Times at which segments of the profile meet."""
         return self.profile.breaks
 
     def __call__(self, t: Array) -> tuple[Array, Array, Array]:
@@ -99,20 +99,20 @@ def line(
     acceleration: float | None = None,
     respect_limits: bool = True,
 ) -> Trajectory:
-    """The tip goes along a straight line, the joints as inverse kinematics has it.
+    """A joint motion that moves the tip along a straight line, by inverse kinematics.
 
-    start         (3,) where the tip begins, base axes (m), (2,) in the plane; where q0 has it unless given
-    end           (3,) where it ends, or
-    displacement  (3,) how far it goes
-    q0            (n,) joint positions at or near the start: they choose the branch
-    branch        "lower-elbow" or "upper-elbow" instead, for arms whose first two joints are parallel
-    orientation   "constant" keeps the tip's axes as they are at the start; "free" leaves them
+    start         (3,) initial tip position in base axes (m), or (2,) in the plane; defaults to the tip position at q0
+    end           (3,) final tip position, or
+    displacement  (3,) vector from start to end
+    q0            (n,) joint positions at or near the start, which select the branch
+    branch        "lower-elbow" or "upper-elbow" instead, for arms whose first two axes are parallel
+    orientation   "constant" keeps the orientation of the tip as it is at the start; "free" leaves it free
     profile       "trapezoidal" or "triangular" with their values in m, m/s, m/s²; "cubic", "quintic"
-                  or "septic" with a duration; or a Trajectory of one joint from 0 to the line's length
-    respect_limits  a position beyond a joint's limit is an error
+                  or "septic" with a duration; or a Trajectory of one joint from 0 to the length of the line
+    respect_limits  treat a violated joint position limit as an error
 
-    Arms with more joints than needed take the smallest joint velocities. The first point that cannot
-    be reached, is singular or needs a joint beyond its limits is an error that names it.
+    Redundant arms use the joint velocities of minimum norm. An error names the first point that is
+    unreachable, singular or beyond a joint limit.
 
     >>> import dalembert as da
     >>> motion = line(da.load("planar-2r"), (0.2, 0), displacement=(1.6, 0), branch="lower-elbow",
@@ -130,7 +130,7 @@ def line(
             raise ShapeError(f"displacement has shape {way.shape}; it needs 3 numbers x, y, z, or 2")
         way = np.append(way, np.zeros(3 - len(way)))
     else:
-        raise DalembertError("a line needs exactly one of end and displacement")
+        raise DalembertError("a line needs either end or displacement: give exactly one of them")
     length = float(np.linalg.norm(way))
     if not length > 0:
         raise DalembertError(f"the line has no length: it begins and ends at {place(begin.x)}")
@@ -158,13 +158,13 @@ def circle(
     acceleration: float | None = None,
     respect_limits: bool = True,
 ) -> Trajectory:
-    """The tip goes along a circle, or a part of one, the joints as inverse kinematics has it.
+    """A joint motion that moves the tip along a circle or an arc, by inverse kinematics.
 
-    centre  (3,) in base axes (m), (2,) in the plane
-    start   (3,) where the tip begins; where q0 has it unless given. Its distance from the centre is the radius
-    angle   how far around (rad); negative goes the other way
-    normal  the axis to turn about, right-handed; the start lies in the plane across it
-    The rest is as in :func:`dalembert.line`; lengths along the circle are in m.
+    centre  (3,) in base axes (m), or (2,) in the plane
+    start   (3,) initial tip position, by default that at q0; its distance from the centre is the radius
+    angle   angle of the arc (rad); a negative angle reverses the direction
+    normal  axis of rotation, right-handed; the start must lie in the plane through the centre normal to it
+    The other arguments are those of :func:`dalembert.line`; lengths along the circle are in m.
 
     >>> import dalembert as da
     >>> motion = circle(da.load("planar-2r"), (1.0, 0), (1.3, 0), branch="lower-elbow", profile="quintic", duration=2.0)
@@ -175,20 +175,20 @@ def circle(
     middle = as_point(arm, begin.task, "centre", centre)
     axis = finite("normal", normal)
     if axis.shape != (3,) or not np.linalg.norm(axis) > 0:
-        raise DalembertError(f"normal is {axis.tolist()}; it needs a direction, like (0, 0, 1)")
+        raise DalembertError(f"normal is {axis.tolist()}; it must be a nonzero direction, such as (0, 0, 1)")
     axis = axis / np.linalg.norm(axis)
     out = begin.x - middle
     radius = float(np.linalg.norm(out))
     if not radius > 0:
-        raise DalembertError(f"the circle has no radius: it begins at its centre, {place(middle)}")
+        raise DalembertError(f"the circle has no radius: its start is its centre, {place(middle)}")
     if abs(out @ axis) > 1e-9 * max(1.0, radius):
         raise DalembertError(
             f"the start {place(begin.x)} is {abs(out @ axis):.4g} m away from the plane of the circle: "
-            "the normal must be across the line from the centre to the start"
+            "the normal must be perpendicular to the line from the centre to the start"
         )
     turn = float(finite("angle", angle))
     if turn == 0:
-        raise DalembertError("the angle is zero, so there is nothing to move along")
+        raise DalembertError("the angle is zero, so there is no arc to follow")
     u = out / radius
     v = np.cross(axis, u) * np.sign(turn)
     length = radius * abs(turn)
@@ -201,7 +201,7 @@ def circle(
 
 @dataclass(frozen=True, eq=False)
 class _Start:
-    """Where a path begins: the task, the point, the tip's axes and the joints."""
+    """Start of a path: the task, the point, the orientation of the tip and the joint positions."""
 
     task: TipTask
     x: Array
@@ -219,7 +219,7 @@ class _Start:
         respect_limits: bool,
     ) -> _Start:
         if orientation not in ("free", "constant"):
-            raise DalembertError(f"unknown orientation '{orientation}'; known are 'free' and 'constant'")
+            raise DalembertError(f"unknown orientation '{orientation}'; choose 'free' or 'constant'")
         seed = None if q0 is None else as_configuration(arm, q0)
         placing = task_of(arm, orientation=False)
         if start is not None:
@@ -227,7 +227,7 @@ class _Start:
         elif seed is not None:
             x = arm.pose(seed)[:3, 3]
         else:
-            raise DalembertError("a path needs a start, or the joint positions q0 that it starts from")
+            raise DalembertError("a path needs a start point, or the joint positions q0 at its start")
         try:
             q = search(placing, x, np.eye(3), seed, branch, respect_limits)
         except NoConfiguration as reason:
@@ -239,7 +239,7 @@ class _Start:
         return cls(task, x, arm.pose(q)[:3, :3], q)
 
     def motion(self, path: TipPath, along: Trajectory, respect_limits: bool) -> Trajectory:
-        """The motion along the path with the speed of ``along``."""
+        """The motion along the path with the velocity profile ``along``."""
         for s in np.linspace(0.0, path.length, 9):
             x = path(np.array([s]))[0][0]
             if self.task.outside(x) > 1e-9 * max(1.0, path.length):
@@ -253,38 +253,38 @@ class _Start:
 
 
 def _along(length: float, profile: Profile, **values: Any) -> Trajectory:
-    """How the tip's distance along its path grows with time: a motion of one joint, in m."""
+    """Distance of the tip along its path as a function of time: a motion of one joint, in m."""
     given = {name: value for name, value in values.items() if value is not None}
     if isinstance(profile, Trajectory):
         if given:
-            raise DalembertError(f"the profile is a motion itself, so {', '.join(given)} cannot be given too")
+            raise DalembertError(f"the profile is itself a motion, so {', '.join(given)} cannot be given as well")
         if profile.n != 1:
-            raise DalembertError(f"a profile is a motion of one joint, and this one has {profile.n}")
+            raise DalembertError(f"a profile must be a motion of one joint, but this one has {profile.n}")
         s = profile.q[:, 0]
         slack = 1e-9 * length
         if abs(s[0]) > slack or abs(s[-1] - length) > slack or s.min() < -slack or s.max() > length + slack:
             raise DalembertError(
                 f"the profile goes from {s[0]:.6g} to {s[-1]:.6g} m, between {s.min():.6g} and {s.max():.6g} m; "
-                f"it must go from 0 to the path's length, {length:.6g} m, and stay between"
+                f"it must go from 0 to the length of the path, {length:.6g} m, and stay within"
             )
         return profile
     if profile in DEGREES:
         if set(given) != {"duration"}:
             raise DalembertError(
-                f"a {profile} profile needs a duration and nothing else, not {', '.join(given) or 'nothing'}"
+                f"a {profile} profile needs a duration and no other value; it was given {', '.join(given) or 'nothing'}"
             )
         return polynomial([0.0], [length], given["duration"], DEGREES[profile])
     if profile == "triangular":
         if "acceleration_time" in given:
-            raise DalembertError("a triangular profile has no acceleration_time; half its duration is that")
+            raise DalembertError("a triangular profile has no acceleration_time, which is always half its duration")
         return triangular([0.0], [length], **given)
     if profile == "trapezoidal":
         return trapezoidal([0.0], [length], **given)
-    raise DalembertError(f"unknown profile '{profile}'; known are trapezoidal, triangular, {', '.join(DEGREES)}")
+    raise DalembertError(f"unknown profile '{profile}'; choose from trapezoidal, triangular, {', '.join(DEGREES)}")
 
 
 def _time_at(profile: Trajectory, s: float) -> float:
-    """The first instant at which the profile has come to s."""
+    """First time at which the profile reaches s."""
     t, so_far = profile.t, profile.q[:, 0]
     k = int(np.argmax(so_far >= s - 1e-12 * abs(so_far[-1])))
     if k == 0:

@@ -1,4 +1,4 @@
-"""Arguments of motions, checked: each mistake is one sentence that names the argument and the joint."""
+"""Validation of arguments of motions: each error names the argument and the joint."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ def finite(name: str, value: ArrayLike) -> Array:
 
 
 def joints(name: str, value: ArrayLike, n: int) -> Array:
-    """One number for each of ``n`` joints: (n,); a single number serves all of them."""
+    """One number per joint, shape (n,); a scalar applies to all joints."""
     array = finite(name, value)
     if array.ndim == 0:
         return np.full(n, float(array))
     if array.shape != (n,) or not n:
-        raise ShapeError(f"{name} has shape {array.shape}; it must have shape ({n},), one number for each joint")
+        raise ShapeError(f"{name} has shape {array.shape}; it must have shape ({n},), one number per joint")
     return array
 
 
 def positive(name: str, value: ArrayLike, n: int) -> Array:
-    """Like :func:`joints`, and every number above zero."""
+    """Like :func:`joints`, with every number required to be positive."""
     array = joints(name, value, n)
     bad = np.flatnonzero(array <= 0)
     if len(bad):
@@ -38,6 +38,6 @@ def positive(name: str, value: ArrayLike, n: int) -> Array:
 
 
 def both_ends(q0: ArrayLike, q1: ArrayLike) -> tuple[Array, Array]:
-    """Where a motion begins and ends: two arrays (n,)."""
+    """Initial and final positions of a motion, (n,) each."""
     n = max(finite("q0", q0).size, finite("q1", q1).size)
     return joints("q0", q0, n), joints("q1", q1, n)

@@ -1,7 +1,7 @@
-"""``da.inverse_kinematics``: the joint configurations that bring the tip to a pose, for any arm.
+"""``da.inverse_kinematics``: joint configurations that bring the tip to a pose, for any arm.
 
-Damped Gauss–Newton steps on the compiled kernels, from many starts at once. Where joints are left over, they come as near
-to the preferred configuration as the task and the joint limits let them.
+Damped Gauss–Newton iterations on the compiled kernels, from many initial guesses at once. Redundant joints move as
+close to the preferred configuration as the task and the joint limits allow.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ Aim = Literal["pose", "position+axis", "position"]
 Preference = Literal["mid-range", "zero"]
 Booleans = NDArray[np.bool_]
 
-STARTS = 64  # configurations from which a pose is searched at a time
-ROUNDS = 12  # such searches at most, for all solutions
-WITHOUT_NEW = 3  # of them in a row that find nothing new end the search
-ROWS = 1 << 13  # configurations that are moved at a time
+STARTS = 64  # initial guesses per round of the search for a pose
+ROUNDS = 12  # maximum number of rounds in the search for all solutions
+WITHOUT_NEW = 3  # consecutive rounds without a new solution that end the search
+ROWS = 1 << 13  # configurations iterated at a time
 REACHED = 1e-9  # m and rad
-SAME = 1e-5  # rad and m: nearer configurations are one
-SAME_REDUNDANT = 1e-3  # where they come near a preferred one by steps
+SAME = 1e-5  # rad and m: configurations closer than this are the same
+SAME_REDUNDANT = 1e-3  # the same for redundant arms, which approach the preferred configuration iteratively
 REDUNDANT_STEPS = 200
-LONGEST = 0.4  # rad and m, of a step along the self-motion
+LONGEST = 0.4  # rad and m: longest step of the self-motion
 
 
 @brief
 @dataclass(frozen=True, eq=False)
 class AxisTask(TipTask):
-    """The tip's position and the direction of one of its axes; ``orientation`` has rows in the tip's frame."""
+    """Position of the tip and direction of one of its axes; ``orientation`` has rows in the tip frame."""
 
     axis: Array = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
 
@@ -51,7 +51,8 @@ class AxisTask(TipTask):
         return np.concatenate([self.position @ J[..., :3, :], across @ J[..., 3:, :]], axis=-2)
 
     def error(self, q: Array, x: Array, R: Array) -> Array:
-        """How far the tip is from x and its axis from that of R: (…, r) in m and rad."""
+        """Error of the tip position with respect to x and of its axis with respect to that of R: (…, r) in m and
+        rad."""
         pose = self.arm.pose(q)
         moved = (x - pose[..., :3, 3]) @ self.position.T
         turned = (
@@ -61,7 +62,7 @@ class AxisTask(TipTask):
 
 
 def _between(a: Array, b: Array) -> Array:
-    """The rotation vector (…, 3) that turns the unit vector a into b the short way."""
+    """The rotation vector (…, 3) of the shortest rotation from the unit vector a to b."""
     normal = np.cross(a, b)
     sine = np.linalg.norm(normal, axis=-1, keepdims=True)
     angle = np.arctan2(sine, (a * b).sum(axis=-1, keepdims=True))
@@ -73,12 +74,12 @@ def _between(a: Array, b: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class TipSolution:
-    """What :func:`dalembert.inverse_kinematics` found.
+    """Result of :func:`dalembert.inverse_kinematics`.
 
     q          (…, n) rad or m: the preferred configuration for each pose
-    solutions  (…, k, n) those asked for, the preferred one first; in a batch, rows of NaN where a pose has fewer
-    error      (…, 2) how far q is from the pose, in m and in rad; the angle is 0 where the task leaves it free
-    reached    (…) whether the pose is reached: False only with ``unreachable="nearest"``
+    solutions  (…, k, n) the requested solutions, the preferred one first; in a batch, padded with rows of NaN
+    error      (…, 2) distance of q from the pose, in m and in rad; the angle is 0 if the task leaves it free
+    reached    (…) whether the pose is reached; False only with ``unreachable="nearest"``
     task       "pose", "position+axis" or "position"
     """
 
@@ -113,23 +114,24 @@ def inverse_kinematics(
     respect_limits: bool = True,
     unreachable: Literal["error", "nearest"] = "error",
 ) -> TipSolution:
-    """The joint positions q (…, n) in rad or m that bring the tip to a pose, numerically, for any arm.
+    """Joint positions q (…, n) in rad or m that bring the tip to a pose, computed numerically for any arm.
 
-    pose            (…, 4, 4) homogeneous transforms of the tip in the base frame (m), as :meth:`dalembert.Arm.pose` gives
-                    them; or (…, 3) positions alone, (…, 2) for an arm in the plane of x and y
-    q0              (…, n) the solution nearest to it is the preferred one; without it, ``prefer`` decides
-    task            "pose"; "position+axis", the position and the direction of a tool axis, for five joints; "position".
-                    Unless given, the first of these that the arm has the joints for; the result's ``.task`` says which
-    axis            (3,) the tool axis of "position+axis" in the tip's frame, (0, 0, 1) unless given
-    solutions       how many distinct configurations to look for (1), or "all". Whole turns of a joint do not count as
-                    distinct. For an arm with more joints than its task needs, these are the configurations nearest to
+    pose            (…, 4, 4) homogeneous transforms of the tip in the base frame (m), as :meth:`dalembert.Arm.pose`
+                    returns them; or (…, 3) positions only, (…, 2) for an arm in the x-y plane
+    q0              (…, n) the solution nearest to it is preferred; without it, ``prefer`` decides
+    task            "pose"; "position+axis", the position and the direction of a tool axis, for five joints; or
+                    "position". By default, the first of these for which the arm has enough joints; see ``.task`` of the
+                    result
+    axis            (3,) the tool axis for "position+axis" in the tip frame, (0, 0, 1) by default
+    solutions       number of distinct configurations to search for (1), or "all". Configurations that differ by full
+                    turns of a joint count as one. For a redundant arm, the solutions are the configurations nearest to
                     the preferred one, one for each branch that is found
-    prefer          "mid-range": the joints near the middle of their ranges, each by its own range; "zero": small values
-    respect_limits  only configurations within the joints' position limits
-    unreachable     "error"; or "nearest": the nearest configuration that is found, with its ``.error``
+    prefer          "mid-range": joints near the middle of their ranges, weighted by the range; "zero": small values
+    respect_limits  return only configurations within the joint position limits
+    unreachable     "error", or "nearest" for the nearest configuration found, with its ``.error``
 
-    Solutions are searched from starts that are the same every time. All eight of a six-joint arm with a spherical wrist
-    are found in practice; nothing proves that no solution was missed.
+    The initial guesses of the search are the same in every call. In practice, all eight solutions of a six-joint arm
+    with a spherical wrist are found, but nothing proves that no solution was missed.
 
     >>> import dalembert as da
     >>> arm = da.load("puma560")
@@ -142,20 +144,21 @@ def inverse_kinematics(
     search = _Search.of(arm, "position" if R is None and task is None else task, axis, prefer, respect_limits)
     if axis is not None and search.aim != "position+axis":
         raise DalembertError(
-            f"axis is {shown(axis)}, but the task is '{search.aim}': an axis of the tip is for task='position+axis', and the "
-            "rotation of a pose (…, 4, 4) says where it points"
+            f"axis is {shown(axis)}, but the task is '{search.aim}': a tip axis applies only to task='position+axis', "
+            "where the rotation of a pose (…, 4, 4) defines its direction"
         )
     if R is None and search.aim != "position":
         raise ShapeError(
-            f"task '{task}' needs an orientation, and pose has shape {np.shape(pose)}: give transforms of shape (…, 4, 4)"
+            f"task '{task}' needs an orientation, but pose has shape {np.shape(pose)}: give transforms of shape (…, 4, "
+            "4)"
         )
     count = _count(solutions)
     if unreachable not in ("error", "nearest"):
-        raise DalembertError(f"unreachable is {shown(unreachable)}; it can be 'error' or 'nearest'")
+        raise DalembertError(f"unreachable is {shown(unreachable)}; it must be 'error' or 'nearest'")
     near = None if q0 is None else _near(arm, q0, batch)
     R = np.broadcast_to(np.eye(3), (*x.shape, 3)) if R is None else R
     rows_of: list[Array] = []
-    if count == 1 and len(x) > 1:  # many poses at a time
+    if count == 1 and len(x) > 1:  # a batch of poses
         rows_of = list(search.nearest(x, R, near))
     left = [k for k in range(len(x)) if k >= len(rows_of) or not len(rows_of[k])]
     rows_of += [np.empty((0, arm.n))] * (len(x) - len(rows_of))
@@ -184,7 +187,7 @@ def inverse_kinematics(
 
 @dataclass(frozen=True)
 class _Found:
-    """Configurations (k, n), the preferred one first; or the nearest one, and the reason why there is none."""
+    """Configurations (k, n), the preferred one first; or the nearest one, and the reason why there is no solution."""
 
     q: Array
     reason: str = ""
@@ -196,36 +199,38 @@ class _Found:
 
 @dataclass(frozen=True, eq=False)
 class _Search:
-    """A task of an arm, with what is preferred among its solutions."""
+    """A task of an arm, with the preference among its solutions."""
 
     arm: Arm
     aim: Aim
     task: TipTask
     redundant: bool
-    periodic: Booleans  # (n,) joints whose whole turns change nothing
-    lower: Array  # (n,) bounds to keep
+    periodic: Booleans  # (n,) joints whose full turns do not move the tip
+    lower: Array  # (n,) lower bounds
     upper: Array
-    middle: Array  # (n,) what is preferred without q0
-    scale: Array  # (n,) the unit of distance from it
+    middle: Array  # (n,) preferred configuration without q0
+    scale: Array  # (n,) unit of distance from it
 
     @classmethod
     def of(cls, arm: Arm, aim: str | None, axis: ArrayLike | None, prefer: str, respect_limits: bool) -> _Search:
         if aim is not None and aim not in get_args(Aim):
-            raise DalembertError(f"task is {shown(aim)}; it can be {', '.join(map(repr, get_args(Aim)))}, or None")
+            raise DalembertError(f"task is {shown(aim)}; it must be {', '.join(map(repr, get_args(Aim)))}, or None")
         if prefer not in get_args(Preference):
-            raise DalembertError(f"prefer is {shown(prefer)}; it can be {' or '.join(map(repr, get_args(Preference)))}")
+            raise DalembertError(
+                f"prefer is {shown(prefer)}; it must be {' or '.join(map(repr, get_args(Preference)))}"
+            )
         q = starts(arm, 32)
         ranks = []
         for name in get_args(Aim) if aim is None else (aim,):
             task = _task(arm, name, axis, q)
             if aim is None and name != "position" and not len(task.orientation):
-                continue  # the arm cannot turn its tip
+                continue  # the arm cannot rotate its tip
             ranks.append((name, task, int(np.linalg.matrix_rank(task.jacobian(q), tol=1e-9).max())))
             if ranks[-1][2] == task.size:
                 break
         name, task, rank = ranks[-1]
         if not rank:
-            raise DalembertError(f"no joint of arm '{arm.name}' moves its tip in the task '{name}'")
+            raise DalembertError(f"no joint of arm '{arm.name}' moves its tip in the directions of task '{name}'")
         free = np.full(arm.n, np.inf)
         lower, upper = position_limits(arm) if respect_limits else (-free, free)
         low, high = joint_ranges(arm)
@@ -234,7 +239,7 @@ class _Search:
         return cls(arm, name, task, rank < arm.n, _periodic(arm, q[:4]), lower, upper, middle, np.maximum(scale, 1e-9))
 
     def every(self, x: Array, R: Array, near: Array | None, count: int | None) -> _Found:
-        """As many distinct solutions as are asked for, or all that are found."""
+        """The requested number of distinct solutions, or all that are found."""
         kept: Array = np.empty((0, self.arm.n))
         nearest, excess, idle = None, None, 0
         for series in range(ROUNDS):
@@ -259,7 +264,8 @@ class _Search:
         return _Found(nearest[0][None], self.reason(nearest[0], x, R, excess))
 
     def nearest(self, x: Array, R: Array, near: Array | None) -> Iterator[Array]:
-        """For many poses (m, 3), (m, 3, 3) the preferred solution of each: (1, n), or (0, n) where none is found at once."""
+        """The preferred solution for each of the poses (m, 3), (m, 3, 3): (1, n), or (0, n) if none is found
+        immediately."""
         seeds = starts(self.arm, STARTS)
         many = max(1, ROWS // (STARTS + 1))
         for first in range(0, len(x), many):
@@ -278,7 +284,8 @@ class _Search:
                 yield row[i : i + 1] if np.isfinite(d) else row[:0]
 
     def moved(self, x: Array, R: Array, seeds: Array, near: Array | None) -> tuple[Array, Array]:
-        """From each of the seeds (k, n) to the pose, and to what is preferred; the errors left are (k,)."""
+        """Solutions from each of the seeds (k, n), moved towards the preferred configuration, and the remaining errors
+        (k,)."""
         q, left = solve(self.task, x, R, seeds)
         q = self.turned(q, near)
         if self.redundant:
@@ -288,9 +295,9 @@ class _Search:
         return q, left
 
     def settled(self, x: Array, R: Array, q: Array, near: Array | None) -> Array:
-        """Along the self-motion to the configuration nearest to the preferred one that keeps the limits.
+        """Configurations moved along the self-motion towards the preferred one, within the limits.
 
-        δ = J⁺e + (1 − J⁺J)(q* − q) in units of each joint's scale; a joint at its limit that δ would take beyond it is
+        δ = J⁺e + (1 − J⁺J)(q* − q) in units of each joint's scale; a joint at a limit that δ would exceed is
         held there.
         """
         target = self.middle if near is None else near
@@ -324,7 +331,7 @@ class _Search:
         return q
 
     def turned(self, q: Array, near: Array | None) -> Array:
-        """The same configurations with whole turns that bring them near to what is preferred, within the limits."""
+        """The same configurations shifted by full turns to be close to the preferred one, within the limits."""
         turn = 2 * np.pi
         target = self.middle if near is None else near
         close = q - turn * np.round((q - target) / turn)
@@ -336,7 +343,7 @@ class _Search:
         return np.where(self.periodic, best, q)
 
     def distance(self, q: Array, near: Array | None) -> Array:
-        """How far configurations are from the preferred one: (k,)."""
+        """Distances from the preferred configuration: (k,)."""
         off = (q - self.middle) / self.scale if near is None else q - near
         return np.linalg.norm(off, axis=-1)
 
@@ -344,7 +351,7 @@ class _Search:
         return q[np.argsort(self.distance(q, near).round(9), kind="stable")]
 
     def distinct(self, q: Array) -> Array:
-        """The first of each that are the same but for whole turns."""
+        """The configurations without duplicates up to full turns."""
         same = SAME_REDUNDANT if self.redundant else SAME
         kept: list[Array] = []
         for row in q:
@@ -355,7 +362,7 @@ class _Search:
         return np.array(kept).reshape(-1, self.arm.n)
 
     def misses(self, q: Array, x: Array, R: Array) -> tuple[Array, Array]:
-        """How far the tip is from its goal: (k,) in m, and (k,) in rad, 0 where the task leaves the angle free."""
+        """Distance of the tip from its goal: (k,) in m, and (k,) in rad, 0 if the task leaves the angle free."""
         pose = self.arm.pose(q)
         away = np.linalg.norm(pose[..., :3, 3] - x, axis=-1)
         if self.aim == "position":
@@ -367,32 +374,32 @@ class _Search:
         return away, np.linalg.norm(turned, axis=-1)
 
     def at(self, q: Array, x: Array, R: Array) -> Booleans:
-        """Which configurations have the tip at its goal: (k,)."""
+        """Which configurations place the tip at its goal: (k,)."""
         away, angle = self.misses(q, x, R)
         far = np.linalg.norm(np.broadcast_to(x, (len(q), 3)), axis=-1)
         return (away < REACHED * np.maximum(1.0, far)) & (angle < REACHED)
 
     def within(self, q: Array) -> Booleans:
-        """Which configurations keep the limits: (k,)."""
+        """Which configurations are within the limits: (k,)."""
         inside: Booleans = (q >= self.lower - IN_LIMITS) & (q <= self.upper + IN_LIMITS)
         return np.all(inside, axis=-1)
 
     def reason(self, q: Array, x: Array, R: Array, excess: Any) -> str:
-        """Why there is no solution; q is the nearest."""
+        """Reason why there is no solution; q is the nearest configuration."""
         if excess is not None:
             joint, value, side, limit, unit = excess
             return f"joint '{joint}' would be at {value:.6g} {unit}, beyond its {side} limit of {limit:.6g} {unit}"
         away, angle = (float(miss[0]) for miss in self.misses(q[None], x[None], R[None]))
         if self.aim == "position" or angle < REACHED:
-            return f"out of reach, the nearest it comes is {away:.4g} m away"
+            return f"out of reach, the closest it gets is {away:.4g} m away"
         turned = f"{angle:.4g} rad ({np.degrees(angle):.3g}°)"
         if away < REACHED * max(1.0, float(np.linalg.norm(x))):
-            return f"not with that orientation, the nearest it comes is turned by {turned}"
-        return f"out of reach with that orientation, the nearest it comes is {away:.4g} m away and turned by {turned}"
+            return f"not with that orientation, the closest it gets is rotated by {turned}"
+        return f"out of reach with that orientation, the closest it gets is {away:.4g} m away and rotated by {turned}"
 
 
 def _task(arm: Arm, aim: str, axis: ArrayLike | None, q: Array) -> TipTask:
-    """The rows of a task, in the directions in which the arm can move its tip at all; q are some configurations."""
+    """The rows of a task in the directions in which the arm can move its tip at all; q are sample configurations."""
     J, pose = arm.jacobian(q), arm.pose(q)
     position, origin = span(J[:, :3]), pose[0, :3, 3]
     if aim == "position":
@@ -401,14 +408,14 @@ def _task(arm: Arm, aim: str, axis: ArrayLike | None, q: Array) -> TipTask:
         return TipTask(arm, position, span(J[:, 3:]), origin)
     unit = finite("axis", (0.0, 0.0, 1.0) if axis is None else axis)
     if unit.shape != (3,) or not np.linalg.norm(unit) > 0:
-        raise DalembertError(f"axis is {unit.tolist()}; it needs a direction in the tip's frame, like (0, 0, 1)")
+        raise DalembertError(f"axis is {unit.tolist()}; it must be a direction in the tip frame, such as (0, 0, 1)")
     unit = unit / np.linalg.norm(unit)
     in_tip = np.swapaxes(pose[:, :3, :3], -1, -2) @ J[:, 3:]
     return AxisTask(arm, position, span((np.eye(3) - np.outer(unit, unit)) @ in_tip), origin, unit)
 
 
 def _periodic(arm: Arm, q: Array) -> Booleans:
-    """Which joints' whole turns leave the tip where it is: not prismatic ones, nor those that others follow at a ratio."""
+    """Joints whose full turns do not move the tip: neither prismatic joints nor joints that drive a mimic joint."""
     here, periodic = arm.pose(q), np.zeros(arm.n, bool)
     for i in range(arm.n):
         turned = q + 2 * np.pi * np.eye(arm.n)[i]
@@ -420,21 +427,21 @@ def _periodic(arm: Arm, q: Array) -> Booleans:
 
 
 def _goals(arm: Arm, pose: ArrayLike) -> tuple[Array, Array | None, tuple[int, ...]]:
-    """Positions (m, 3), rotations (m, 3, 3) unless positions alone are given, and the shape of the batch."""
+    """Positions (m, 3), rotations (m, 3, 3) unless only positions are given, and the batch shape."""
     T = finite("pose", pose)
     if T.shape[-2:] == (4, 4):
         R = T[..., :3, :3]
         right = np.allclose(R @ np.swapaxes(R, -1, -2), np.eye(3), atol=1e-6) and np.all(np.linalg.det(R) > 0)
         if not right or not np.allclose(T[..., 3, :], (0, 0, 0, 1)):
             raise DalembertError(
-                "pose is not a homogeneous transform: its first three rows and columns must be a rotation matrix, its last row "
-                "0 0 0 1"
+                "pose is not a homogeneous transform: its upper left 3 × 3 block must be a rotation matrix and its "
+                "last row 0 0 0 1"
             )
         return T[..., :3, 3].reshape(-1, 3), R.reshape(-1, 3, 3), T.shape[:-2]
     if T.ndim and T.shape[-1] == 2:
         q = starts(arm, 8)
         if not np.allclose(arm.jacobian(q)[:, 2], 0, atol=1e-12):
-            raise ShapeError(f"pose has shape {T.shape}, and arm '{arm.name}' moves in z too: give x, y and z")
+            raise ShapeError(f"pose has shape {T.shape}, but arm '{arm.name}' also moves in z: give x, y and z")
         T = np.concatenate([T, np.broadcast_to(arm.pose(q[0])[2, 3], (*T.shape[:-1], 1))], axis=-1)
     if T.ndim and T.shape[-1] == 3:
         return T.reshape(-1, 3), None, T.shape[:-1]
@@ -450,7 +457,7 @@ def _near(arm: Arm, q0: ArrayLike, batch: tuple[int, ...]) -> Array:
     try:
         return np.broadcast_to(q, (*batch, arm.n)).reshape(-1, arm.n)
     except ValueError:
-        raise ShapeError(f"q0 has shape {q.shape}, which does not fit a batch of poses {batch}") from None
+        raise ShapeError(f"q0 has shape {q.shape}, which does not match the batch of poses {batch}") from None
 
 
 def _count(solutions: Any) -> int | None:
@@ -458,4 +465,4 @@ def _count(solutions: Any) -> int | None:
         return None
     if isinstance(solutions, (int, np.integer)) and not isinstance(solutions, bool) and solutions >= 1:
         return int(solutions)
-    raise DalembertError(f"solutions is {shown(solutions)}; it must be a whole number from 1, or 'all'")
+    raise DalembertError(f"solutions is {shown(solutions)}; it must be an integer of at least 1, or 'all'")

@@ -1,11 +1,12 @@
-"""Motions and torques in tables of text: a header of names, then one line for each instant.
+"""Motions and torques in text tables: a header with column names, then one row per sample.
 
 The columns are t (s), q1 … (rad; m for prismatic joints), qd1 … (rad/s), qdd1 … (rad/s²) and tau1 … (N m; N). They are
-read as those of logs are (:mod:`dalembert.logs`): with other separators, units and joint names in the header.
+read in the same way as logs (:mod:`dalembert.logs`): other separators, and units and joint names in the header, are
+accepted.
 
-What the motion carries is in further columns: ``payload`` (kg), ``payload_x`` … (m) and, where it is not a point,
-``payload_ixx`` … (kg m², about its centre of mass), in the tip's frame; ``fx fy fz mx my mz`` (N, N m), the wrench of the tip
-on its environment, in base axes. Each value counts from its own row to the next one.
+Further columns describe the load: ``payload`` (kg), ``payload_x`` … (m) and, unless it is a point mass,
+``payload_ixx`` … (kg m², about its centre of mass), in the tip frame; ``fx fy fz mx my mz`` (N, N m), the wrench of the
+tip on its environment, in base axes. Each value applies from its own row until the next one.
 """
 
 from __future__ import annotations
@@ -40,13 +41,13 @@ from dalembert.trajectory.trajectory import Trajectory
 Progress = Callable[[float], None]
 Joints = tuple[str, ...]
 
-BESIDE = 2e-12  # of the duration: how far from a knot its sides are seen
-ROUNDING = 1e-12  # of the largest position of a joint: how far positions in a file are rounded
-MOST_ROWS = 100_000_000  # of a file that is written
+BESIDE = 2e-12  # of the duration: distance from a knot at which its two sides are evaluated
+ROUNDING = 1e-12  # of the largest position of a joint: rounding of positions in a file
+MOST_ROWS = 100_000_000  # in a file that is written
 CHUNK = 1 << 15  # lines written at a time
 MOST_NUMBERS = 1 << 28  # in the columns that are read: 2 GiB as float64
 GROUPS = ("q", "qd", "qdd")
-# columns of what is carried, and the factors that make SI units of what their header may say
+# load columns, and the factors that convert the units allowed in their headers to SI units
 KILOGRAMS, METRES = {"kg": 1.0, "g": 1e-3}, {"m": 1.0, "mm": 1e-3, "cm": 1e-2}
 TENSOR = ("xx", "xy", "xz", "yy", "yz", "zz")
 PAYLOADS = (
@@ -58,17 +59,17 @@ WRENCHES = {f"f{axis}": {"N": 1.0, "kN": 1e3} for axis in "xyz"} | {
     f"m{axis}": {"N m": 1.0, "Nm": 1.0, "N*m": 1.0} for axis in "xyz"
 }
 CARRIED = PAYLOADS | WRENCHES
-DERIVED = "report_"  # how columns begin that a report adds to a motion, and that are passed over
+DERIVED = "report_"  # prefix of the columns that a report adds to a motion; they are skipped on reading
 _COLUMN = re.compile(r"t|(q|qd|qdd|tau)([1-9][0-9]{0,3})")
 
 
 @brief
 @dataclass(frozen=True)
 class TorqueTable:
-    """The torques in a file: t (N,) in s, tau (N, n) in N m (N), and the state (n,) it begins with, where it has columns q.
+    """The torques in a file: t (N,) in s, tau (N, n) in N m (N), and the initial state (n,) if it has columns q.
 
-    notes   what was found and converted, one sentence each
-    events  what is carried meanwhile, where it has columns payload or fx …
+    notes   conversions and findings, one sentence each
+    events  the loads carried, if it has columns payload or fx …
     """
 
     t: Array
@@ -84,14 +85,14 @@ class TorqueTable:
 class MotionTable:
     """The motion in a file: t (N,) in s, and q, qd, qdd (N, n).
 
-    reconstructed  the groups (qd, qdd) that the file does not have and that were made from the others
+    reconstructed  the groups (qd, qdd) that are missing in the file and were derived from the others
     ignored        the columns that were not read
-    tau            (N, n), if it was asked for and is there
-    notes          what was found and converted, one sentence each
-    payload        (N, 10) what is held at the tip from each row on, as ``Arm.variants(payload=…)`` takes it; None without
-    wrench         (N, 6) by the tip on its environment; None without
-    spline         whether what was made comes from a quintic spline; else from a monotone curve
-    doubts         where the curve through the samples leaves their range, and what was done or helps
+    tau            (N, n), if requested and present
+    notes          conversions and findings, one sentence each
+    payload        (N, 10) load at the tip from each row on, as ``Arm.variants(payload=…)`` expects it; None if absent
+    wrench         (N, 6) of the tip on its environment; None if absent
+    spline         whether the derived groups come from a quintic spline; otherwise from a monotone curve
+    doubts         where the curve through the samples leaves their range, and what was done or what helps
     """
 
     t: Array
@@ -120,14 +121,14 @@ def read_motion(
 ) -> MotionTable:
     """Read the columns t, q1 … qn, qd1 … qdn, qdd1 … qddn, in any order, of a file for ``arm``.
 
-    The group qd or qdd may be missing whole: it is made from the others without phase shift
-    (:func:`dalembert.trajectory.splines.reconstruction`, which also explains ``cutoff`` and ``interpolation``). Everything else
-    that is wrong is one sentence with the file, the line and the column.
+    The group qd or qdd may be absent as a whole; it is then derived from the others without phase shift
+    (see :func:`dalembert.trajectory.splines.reconstruction` for ``cutoff`` and ``interpolation``). Any other
+    problem is reported in one sentence with the file, the line and the column.
 
-    arm       whose joints they are; without one, there are as many as the file has columns q1 …
-    progress  is told the fraction read
-    torques   read tau1 … taun too, where they are there; otherwise they are known and ignored
-    strict    every instant must be later than the one before; the same only where accelerations, or torques alone, jump
+    arm       the arm whose joints they are; without one, the file's columns q1 … determine the number of joints
+    progress  is called with the fraction read
+    torques   also read tau1 … taun where present; otherwise they are recognised and ignored
+    strict    times must increase strictly; a time may repeat only where accelerations, or torques alone, jump
     """
     table, columns, numbers = _numbers(path, arm, progress, torques, strict)
     missing = tuple(group for group in GROUPS if group not in columns.groups)
@@ -144,12 +145,12 @@ def read_motion(
 
 
 def read_torque_table(path: str | os.PathLike[str], arm: Arm) -> TorqueTable:
-    """Read the columns t and tau1 … taun, in any order, and the first of the positions and velocities where they are there."""
+    """Read the columns t and tau1 … taun, in any order, and the initial positions and velocities where present."""
     table, columns, numbers = _numbers(path, arm, None, True, True, needed="tau")
     _ends(path, numbers[:, 0])
     groups = columns.split(numbers)
     if len(numbers) < 2:
-        raise DalembertError(f"{path}: torques over time need at least two rows, and the file has one")
+        raise DalembertError(f"{path}: torques over time need at least two rows, but the file has only one")
     first = {group: values[0] for group, values in groups.items()}
     t = numbers[:, 0] - numbers[0, 0]
     carried = _carried(columns, numbers)
@@ -158,23 +159,24 @@ def read_torque_table(path: str | os.PathLike[str], arm: Arm) -> TorqueTable:
 
 
 def _carried(columns: _Columns, numbers: Array) -> dict[str, Array]:
-    """The columns of what is carried, by name."""
+    """The load columns, by name."""
     return dict(zip(columns.carried, numbers[:, 1 + len(columns.groups) * columns.n :].T, strict=True))
 
 
 def _ends(path: Any, t: Array) -> None:
-    """Nothing can jump at the first and the last instant: nothing is before and after them."""
+    """Raise an error for a jump at the first or the last time, which have nothing before or after them."""
     for side in (t[:2], t[-2:]):
         if len(side) == 2 and side[0] == side[1]:
             raise DalembertError(
-                f"{path}: the instant {side[0]:g} s is there twice, and it is the first or the last of the file"
+                f"{path}: the time {side[0]:g} s occurs twice, which is not allowed for the first or the last time of "
+                "the file"
             )
 
 
 def _numbers(
     path: Any, arm: Arm | None, progress: Progress | None, torques: bool, strict: bool, needed: str = "q"
 ) -> tuple[TextTable, _Columns, Array]:
-    """The table, where its columns stand, and all wanted numbers: (N, columns)."""
+    """The table, its column layout, and all requested numbers: (N, columns)."""
     try:
         with open_table(path, "motion", strict=True) as table:
             columns = _columns(table, arm, torques, needed)
@@ -183,7 +185,9 @@ def _numbers(
                 parts.append(part)
                 count += part.size
                 if count > MOST_NUMBERS:
-                    raise DalembertError(f"{path}: the motion has more than {MOST_NUMBERS} numbers; no more are read")
+                    raise DalembertError(
+                        f"{path}: the motion has more than {MOST_NUMBERS} numbers, the most that can be read"
+                    )
                 if progress is not None:
                     progress(table.done())
     except OSError as error:
@@ -198,19 +202,19 @@ def read_trajectory(
     cutoff: float | None = None,
     interpolation: Literal["auto", "spline", "monotone"] = "auto",
 ) -> Trajectory:
-    """The motion in a table of text with a header t, q1, …, qd1, …, qdd1, … (docs/trajectories.md).
+    """The motion in a text table with a header t, q1, …, qd1, …, qdd1, … (docs/trajectories.md).
 
-    Missing velocities or accelerations are made from what is there, without phase shift; ``cutoff``
-    (Hz) smooths what they are made from. At the file's instants the motion has the file's values,
-    between them quintic pieces; it begins at 0, which is the file's first instant. An instant may stand there twice with the
-    same positions and velocities, where accelerations jump. With ``arm`` the
-    number of joints is checked, and the header may name them. Columns tau1, … are not part of a motion and
-    are left aside. ``motion.notes`` says what was converted, such as degrees. What is carried, columns ``payload`` and
-    ``fx fy fz mx my mz``, becomes the motion's ``events``; each value counts from its own row on.
+    Missing velocities or accelerations are derived from the other columns without phase shift; ``cutoff``
+    (Hz) smooths the data that they are derived from. At the times in the file the motion has the file's values, with
+    quintic polynomials between them; it begins at 0, which corresponds to the first time in the file. A time may occur
+    twice with the same positions and velocities where accelerations jump. With ``arm``, the
+    number of joints is checked, and the header may use joint names. Columns tau1, … are not part of a motion and
+    are ignored. ``motion.notes`` lists the conversions, for instance from degrees. The load columns ``payload`` and
+    ``fx fy fz mx my mz`` become the motion's ``events``; each value applies from its own row on.
 
     interpolation  for missing velocities or accelerations: "spline", a quintic spline; "monotone", a curve that stays between
-                   the samples; "auto": the spline, unless it moves a joint that the samples hold. An InterpolationWarning says
-                   where the spline leaves the range of the samples
+                   the samples; "auto", the spline unless it moves a joint that the samples hold still. An
+                   InterpolationWarning reports where the spline leaves the range of the samples
 
     >>> import tempfile, dalembert as da
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -222,7 +226,7 @@ def read_trajectory(
     for sentence in table.doubts:
         warnings.warn(sentence, InterpolationWarning, stacklevel=2)
     if len(table.t) < 2:
-        raise DalembertError(f"{path}: a motion needs at least two rows, and the file has one")
+        raise DalembertError(f"{path}: a motion needs at least two rows, but the file has only one")
     _ends(path, table.t)
     t = table.t - table.t[0]
     pieces = Hermite(t, np.array([table.q, table.qd, table.qdd]), ROUNDING * np.abs(table.q).max(axis=0))
@@ -262,15 +266,15 @@ def motion_columns(
     *,
     both_sides: bool = False,
 ) -> tuple[tuple[str, ...], list[Array]]:
-    """What :meth:`Trajectory.save` writes: the names of the columns, and t (N,) and the groups of columns (N, n).
+    """The table written by :meth:`Trajectory.save`: column names, t (N,) and the groups of columns (N, n).
 
-    both_sides  knots at which accelerations jump are there twice, as :func:`read_trajectory` reads them: before and after
+    both_sides  write knots at which accelerations jump twice, before and after, as :func:`read_trajectory` expects
     """
     t, duration = motion.t, motion.duration
     if rate is not None:
         if not 0 < rate * duration <= MOST_ROWS:
             raise DalembertError(
-                f"the rate is {rate:g} samples a second; it must be above zero, and at most "
+                f"the rate is {rate:g} samples per second; it must be above zero, and at most "
                 f"{MOST_ROWS / duration:g} for a motion of {duration:g} s, whose file has up to {MOST_ROWS:,} rows"
             )
         even = np.arange(np.floor(duration * rate * (1 + 1e-12)) + 1) / rate
@@ -288,23 +292,24 @@ def motion_columns(
 
 
 def sides_of(motion: Trajectory, t: Array) -> tuple[Array, Array]:
-    """(t, at): the instants with the motion's jumps of acceleration twice among them, and beside which side each is seen."""
+    """(t, at): the times, with every jump of the acceleration listed twice, and the times just beside them to
+    evaluate."""
     knots = np.array([k for k in motion.knots if 0.0 < k < motion.duration], float)
     beside = BESIDE * motion.duration
     before, after = motion(np.clip(knots - beside, 0.0, None))[2], motion(knots)[2]
     largest = max(float(np.abs(motion.qdd).max()), 1e-300)
     jumps = (np.abs(after - before) > 1e-9 * largest).any(axis=1)
-    loaded = np.isin(knots, instants_of(motion.events))  # torques jump there
+    loaded = np.isin(knots, instants_of(motion.events))  # torques jump at these knots
     jumps = np.unique(knots[jumps | loaded])
     smooth = t[~np.isin(t, jumps)]
     instants = np.concatenate([smooth, jumps, jumps])
-    seen = np.concatenate([smooth, jumps - beside, jumps])  # at a knot a motion has the values of what begins there
+    seen = np.concatenate([smooth, jumps - beside, jumps])  # at a knot, a motion has the values that follow it
     order = np.argsort(seen, kind="stable")
     return instants[order], seen[order]
 
 
 def carried_columns(payload: Array | None, wrench: Array | None) -> dict[str, Array]:
-    """The columns of a motion file for a payload (N, 10) and a wrench (N, 6) at the tip: name → (N,)."""
+    """Columns of a motion file for a payload (N, 10) and a wrench (N, 6) at the tip: name → (N,)."""
     columns: dict[str, Array] = {}
     if payload is not None:
         kinds, where = np.unique(payload, axis=0, return_inverse=True)
@@ -321,7 +326,7 @@ def carried_columns(payload: Array | None, wrench: Array | None) -> dict[str, Ar
 
 
 def _payload(path: Any, t: Array, carried: dict[str, Array]) -> Array | None:
-    """The ten numbers of the payload in each row, checked."""
+    """The ten parameters of the payload in each row, validated."""
     own = {name: column for name, column in carried.items() if name in PAYLOADS}
     if not own:
         return None
@@ -344,7 +349,7 @@ def _payload(path: Any, t: Array, carried: dict[str, Array]) -> Array | None:
 
 
 def _wrench(carried: dict[str, Array]) -> Array | None:
-    """The wrench of the tip in each row; forces and moments without a column are 0."""
+    """The wrench of the tip in each row; components without a column are 0."""
     if not any(carried[name].any() for name in WRENCHES if name in carried):
         return None
     nothing = np.zeros(len(next(iter(carried.values()))))
@@ -359,9 +364,9 @@ def column_names(groups: Iterable[str], n: int) -> tuple[str, ...]:
 def _complete(
     path: Any, t: Array, groups: dict[str, Array], cutoff: float | None, interpolation: str
 ) -> tuple[tuple[str, ...], bool]:
-    """Make the groups that are missing: qd from q; qdd from qd, or from q where qd is missing too.
+    """Derive the missing groups: qd from q, and qdd from qd, or from q if qd is missing too.
 
-    Returns what there is to doubt, and whether a spline made them.
+    Returns the doubts about the result, and whether a spline was used.
     """
     source = "qd" if "qd" in groups else "q"
     try:
@@ -370,7 +375,7 @@ def _complete(
         raise
     except DalembertError as error:
         missing = " and ".join(f"{group}1 …" for group in GROUPS if group not in groups)
-        raise DalembertError(f"{path}: the columns {missing} are missing and cannot be made: {error}") from None
+        raise DalembertError(f"{path}: the columns {missing} are missing and cannot be derived: {error}") from None
     if source == "q":
         groups["qd"] = derived.first
         groups.setdefault("qdd", derived.second)
@@ -378,14 +383,12 @@ def _complete(
         groups["qdd"] = derived.first
     if derived.excursion is None or (not derived.kept and interpolation == "monotone"):
         return (), derived.kept
-    remedy = (
-        "interpolation 'monotone' stays between them" if derived.kept else "a monotone curve was taken in its place"
-    )
+    remedy = "interpolation 'monotone' stays between them" if derived.kept else "a monotone curve was used instead"
     return (f"{path}: {derived.excursion.said_of(source)}: {remedy}",), derived.kept
 
 
 def write_table(file: TextIO, names: Sequence[str], columns: Sequence[Array], progress: Progress | None = None) -> None:
-    """Write the columns ((N,) or (N, k) each) under their names, every number to the last bit."""
+    """Write the columns, (N,) or (N, k) each, under their names in full precision."""
     count = len(columns[0])
     file.write(",".join(names) + "\n")
     for start in range(0, count, CHUNK):
@@ -397,7 +400,7 @@ def write_table(file: TextIO, names: Sequence[str], columns: Sequence[Array], pr
 
 @dataclass(frozen=True)
 class _Columns:
-    """Where the motion stands in a table: t, then the n columns of each group, and what they are multiplied with."""
+    """Layout of the motion in a table: t, then the n columns of each group, and their conversion factors."""
 
     n: int
     groups: list[str]
@@ -407,20 +410,20 @@ class _Columns:
     carried: list[str]
 
     def split(self, numbers: Array) -> dict[str, Array]:
-        """The columns of each group: (N, n)."""
+        """The columns of each group, (N, n)."""
         n = self.n
         return {group: numbers[:, 1 + k * n : 1 + (k + 1) * n] for k, group in enumerate(self.groups)}
 
     def jumps(self, rows: Array, last: Array) -> NDArray[np.bool_]:
-        """Which of some rows (N, columns) repeat an instant for the other side of a jump, the state being the same: (N,).
+        """Which of the rows (N, columns) repeat a time with the same state, for the other side of a jump: (N,).
 
-        last  (1, columns) the row before them
+        last  (1, columns) the preceding row
         """
         if self.groups not in (["q", "qd", "qdd"], ["q", "qd", "qdd", "tau"], ["tau"]):
             return np.zeros(len(rows), bool)
         kept = slice(0, 1 if self.groups == ["tau"] else 1 + 2 * self.n)
         same: NDArray[np.bool_] = np.all(rows[:, kept] == np.concatenate([last, rows[:-1]])[:, kept], axis=1)
-        return same & ~np.append(False, same[:-1])  # twice, and not three times
+        return same & ~np.append(False, same[:-1])  # twice, but not three times
 
 
 def _columns(table: TextTable, arm: Arm | None, torques: bool, needed: str) -> _Columns:
@@ -433,7 +436,7 @@ def _columns(table: TextTable, arm: Arm | None, torques: bool, needed: str) -> _
     kept = [k for k, x in enumerate(table.names) if k not in carried.values() and not x.startswith(DERIVED)]
     doubled = [name for name, count in Counter(name_and_unit(x)[0] for x in table.names).items() if count > 1]
     if twice := [name for name in doubled if name in CARRIED]:
-        raise DalembertError(f"{path}: the column {listed(twice)} stands in the header more than once")
+        raise DalembertError(f"{path}: the column {listed(twice)} occurs more than once in the header")
     names, units, notes = _understood(path, [table.names[k] for k in kept], arm)
     n, groups = _groups(path, names, arm, torques, needed)
     at = {name: column for column, name in enumerate(names)}
@@ -450,7 +453,9 @@ def _columns(table: TextTable, arm: Arm | None, torques: bool, needed: str) -> _
         unit = name_and_unit(table.names[column])[1]
         known = CARRIED[name]
         if unit is not None and unit not in known:
-            raise DalembertError(f"{path}: the unit of column '{name}' is '{unit}'; it can be {', '.join(known)}")
+            raise DalembertError(
+                f"{path}: the unit of column '{name}' is '{unit}'; it must be one of {', '.join(known)}"
+            )
         factors.append(np.array([1.0 if unit is None else known[unit]]))
         if factors[-1] != 1.0:
             notes.append(f"{path}: {name} was converted from {unit}")
@@ -459,10 +464,10 @@ def _columns(table: TextTable, arm: Arm | None, torques: bool, needed: str) -> _
 
 
 def _understood(path: Any, written: list[str], arm: Arm | None) -> tuple[list[str | None], list[str | None], list[str]]:
-    """What the columns are called here (t, q1, …), their units, and notes.
+    """Standard names of the columns (t, q1, …), their units, and notes.
 
-    Names like t and q1 mean themselves. Others are read as those of a log: time, joint1_pos, elbow.velocity [deg/s].
-    A column of a joint that the arm does not have is called None; one that means nothing keeps its name.
+    Names like t and q1 are taken literally. Others are interpreted as in a log: time, joint1_pos, elbow.velocity
+    [deg/s]. A column of a joint that the arm does not have gets None; one without a recognised meaning keeps its name.
     """
     names: list[str | None] = [name_and_unit(column)[0] for column in written]
     units = [name_and_unit(column)[1] for column in written]
@@ -473,11 +478,11 @@ def _understood(path: Any, written: list[str], arm: Arm | None) -> tuple[list[st
     joints: Joints = ()
     for group in ("t", *GROUPS, "tau"):
         candidates = meant(raw, group)
-        if len(candidates) != 1:  # of several, only those count that are called t, q1, …
+        if len(candidates) != 1:  # if several are possible, only those named t, q1, … are used
             meaning = [column for name, _ in candidates for column in raw.groups[name]]
             if meaning and not any(_COLUMN.fullmatch(names[column] or "") for column in meaning):
                 may = listed([written[column] for column in meaning])
-                raise DalembertError(f"{path}: {may} may all be {group}; leave in the file those that are")
+                raise DalembertError(f"{path}: {may} could all be {group}; keep only the correct ones in the file")
             continue
         name, unit = candidates[0]
         if name in raw.faults:
@@ -497,19 +502,21 @@ def _understood(path: Any, written: list[str], arm: Arm | None) -> tuple[list[st
 
 
 def _joint_order(path: Any, theirs: Joints, arm: Arm | None, first: Joints) -> tuple[list[int], list[str]]:
-    """Which columns are whose, in the arm's order; without an arm, in the order in which ``first`` names the joints."""
+    """Indices of the columns in the arm's joint order; without an arm, in the order in which ``first`` names the
+    joints."""
     if arm is not None:
         remedy = "; name the columns after the arm's joints, or q1, q2, …"
         return joint_order(str(path), "motion", theirs, arm, remedy)
     if sorted(theirs) != sorted(first):
         raise DalembertError(
-            f"{path}: some columns are of the joints {listed(first)}, others of {listed(theirs)}; all must be of the same"
+            f"{path}: some columns are for the joints {listed(first)}, others for {listed(theirs)}; all must be for "
+            "the same"
         )
     return [theirs.index(joint) for joint in first], [f"{path}: the joints are {listed(first)}, in the file's order"]
 
 
 def _groups(path: Any, names: list[str | None], arm: Arm | None, torques: bool, needed: str) -> tuple[int, list[str]]:
-    """How many joints the file is for and which groups of columns it has, or a sentence about the columns at fault."""
+    """Number of joints and groups of columns in the file; raises an error that names the columns at fault."""
     matches = [match for name in names if (match := _COLUMN.fullmatch(name or ""))]
     counts = {group: sorted(int(match[2]) for match in matches if match[1] == group) for group in (*GROUPS, "tau")}
     n = arm.n if arm is not None else max(len(counts["q"]), 1)
@@ -523,12 +530,12 @@ def _groups(path: Any, names: list[str | None], arm: Arm | None, torques: bool, 
             raise DalembertError(f"{path}: column {names.index('') + 1} has no name; known columns are {columns}")
         plural = "s" if len(unknown) > 1 else ""
         raise DalembertError(
-            f"{path}: unknown column{plural} {listed([shown(x) for x in unknown])}; known are {columns}"
+            f"{path}: unknown column{plural} {listed([shown(x) for x in unknown])}; the known columns are {columns}"
             f"{nearest(unknown[0], column_names(GROUPS, n))}"
         )
     double = [name for name, times in Counter(filter(None, names)).items() if times > 1]
     if double:
-        raise DalembertError(f"{path}: the column {listed(double)} stands in the header more than once")
+        raise DalembertError(f"{path}: the column {listed(double)} occurs more than once in the header")
     wanted = (*GROUPS, "tau") if torques else GROUPS
     for group in wanted:
         numbers = counts[group]
@@ -543,8 +550,8 @@ def _groups(path: Any, names: list[str | None], arm: Arm | None, torques: bool, 
     if missing:
         verb, plural = ("is", "") if len(missing) == 1 else ("are", "s")
         raise DalembertError(
-            f"{path}: the column{plural} {listed(missing)} {verb} missing; needed are {columns}"
-            + (" (qd or qdd may be left out whole)" if needed == "q" else "")
+            f"{path}: the column{plural} {listed(missing)} {verb} missing; required are {columns}"
+            + (" (qd or qdd may be omitted as a whole)" if needed == "q" else "")
         )
     beyond = [f"{group}{k}" for group in wanted for k in counts[group] if k > n]
     if beyond:
@@ -553,13 +560,13 @@ def _groups(path: Any, names: list[str | None], arm: Arm | None, torques: bool, 
 
 
 def _rows(table: TextTable, columns: _Columns, strict: bool) -> Iterator[Array]:
-    """The wanted columns, a block of lines at a time; ``strict``: no instant twice."""
+    """The requested columns, one block of lines at a time; ``strict`` forbids repeated times."""
     path, before, last = table.path, -np.inf, np.full((1, len(columns.wanted)), np.nan)
     converted = np.any(columns.factors != 1.0)
     for lines, block in table.blocks():
         part = block[:, columns.wanted]
         if converted:
-            with np.errstate(over="ignore"):  # what overflows is infinite, and told as such
+            with np.errstate(over="ignore"):  # overflow gives infinity, which is reported below
                 part *= columns.factors
         bad = np.argwhere(~np.isfinite(part))
         if len(bad):
@@ -577,7 +584,7 @@ def _rows(table: TextTable, columns: _Columns, strict: bool) -> Iterator[Array]:
             where = f"{path}, line {lines[row][0]}, column '{table.names[columns.wanted[0]]}'"
             earlier = t[row - 1] if row else before
             if earlier == t[row]:
-                raise DalembertError(f"{where}: the instant {t[row]:g} s is there twice")
+                raise DalembertError(f"{where}: the time {t[row]:g} s occurs twice")
             raise DalembertError(f"{where}: time goes backwards, from {earlier:g} to {t[row]:g} s")
         before, last = t[-1], part[-1:].copy()
         yield part

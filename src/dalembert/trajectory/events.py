@@ -1,7 +1,7 @@
-"""Events of a motion: a payload that is carried, or a wrench that the tip exerts, during a part of it.
+"""Events of a motion: a payload that is carried, or a wrench that the tip exerts, during part of it.
 
-An event belongs to a place on the path. It begins to count at its ``start`` and no longer counts at its ``end``, but for
-the end of the motion itself. What a timing does to the motion it does to the instants of its events.
+An event is tied to a place on the path. It takes effect at its ``start`` and ceases at its ``end``, except at the end
+of the motion itself. Retiming a motion retimes its events with it.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ from dalembert.robot import Inertia
 from dalembert.trajectory.checks import finite
 
 Instants = Callable[[Array], Array]
-BODY = 10  # numbers of a payload: m, m c, I_xx, I_xy, I_xz, I_yy, I_yz, I_zz about the tip's origin
+BODY = 10  # parameters of a payload: m, m c, I_xx, I_xy, I_xz, I_yy, I_yz, I_zz about the tip's origin
 WRENCH = 6
-SLACK = 1e-9  # of the duration: by how much an event may be outside, by rounding
+SLACK = 1e-9  # of the duration: how far an event may lie outside because of rounding
 
 
 @dataclass(frozen=True, repr=False)
 class PayloadEvent:
-    """A body that is held at the tip from ``start`` to ``end`` (s): its mass (kg), centre (m) and tensor in the tip's frame.
+    """A body held at the tip from ``start`` to ``end`` (s): mass (kg), centre of mass (m) and inertia tensor in the tip
+    frame.
 
-    It is held in addition to the payload that the arm has already, and to those of other events. Made by
+    It is held in addition to the arm's own payload and to the payloads of other events. Created by
     :meth:`Trajectory.with_payload`.
 
     >>> import dalembert as da
@@ -49,7 +50,7 @@ class PayloadEvent:
 
     @property
     def values(self) -> Array:
-        """What ``Arm.variants(payload=…)`` takes: (10,)."""
+        """The ten inertial parameters, as ``Arm.variants(payload=…)`` expects them: (10,)."""
         I = self.body.tensor_at_origin
         tensor = (I[0][0], I[0][1], I[0][2], I[1][1], I[1][2], I[2][2])
         return np.array([self.body.mass, *self.body.first_moments, *tensor], float)
@@ -63,9 +64,10 @@ class PayloadEvent:
 
 @dataclass(frozen=True, repr=False)
 class WrenchEvent:
-    """A wrench [fx, fy, fz, mx, my, mz] (N, N m) by the tip on its environment, base axes, from ``start`` to ``end`` (s).
+    """A wrench [fx, fy, fz, mx, my, mz] (N, N m) of the tip on its environment, in base axes, from ``start`` to ``end``
+    (s).
 
-    Made by :meth:`Trajectory.with_tip_wrench`.
+    Created by :meth:`Trajectory.with_tip_wrench`.
 
     >>> import dalembert as da
     >>> (event,) = da.polynomial([0.0], [1.0], 1.0).with_tip_wrench([0, 0, 5, 0, 0, 0]).events
@@ -97,7 +99,7 @@ Kind = TypeVar("Kind", PayloadEvent, WrenchEvent)
 def payload_event(
     body: float | Inertia, com: ArrayLike, inertia: ArrayLike | None, start: float, end: float
 ) -> PayloadEvent:
-    """A payload by its mass, centre and tensor about the centre, or as an :class:`Inertia`, checked."""
+    """A payload from its mass, centre of mass and inertia about it, or from an :class:`Inertia`, validated."""
     if not isinstance(body, Inertia):
         where, tensor = (
             finite("the payload's com", com),
@@ -110,18 +112,19 @@ def payload_event(
         matrix = np.zeros((3, 3)) if inertia is None else tensor
         body = Inertia(number("the payload's mass", body), tuple(where.tolist()), matrix.tolist())
     if (problem := body.impossible()) is not None:
-        raise ShapeError(f"no payload can be like this: {problem}")
+        raise ShapeError(f"the payload is not physically possible: {problem}")
     event = PayloadEvent(body, start, end)
     returned = None if body.mass == 0 else body_of(event.values)
     if returned is not None and not np.isfinite([*event.values, *returned.com, *np.ravel(returned.tensor)]).all():
         raise ShapeError(
-            f"a payload of {body.mass:g} kg centred at ({', '.join(f'{x:g}' for x in body.com)}) m has moments beyond float64"
+            f"a payload of {body.mass:g} kg centred at ({', '.join(f'{x:g}' for x in body.com)}) m has moments beyond "
+            "float64 range"
         )
     return event
 
 
 def wrench_event(wrench: ArrayLike, start: float, end: float) -> WrenchEvent:
-    """A constant wrench, checked."""
+    """A constant wrench, validated."""
     values = finite("the tip wrench", wrench)
     if values.shape != (WRENCH,):
         raise ShapeError(f"the tip wrench has shape {values.shape}; it must be (6,): fx, fy, fz, mx, my, mz")
@@ -129,7 +132,7 @@ def wrench_event(wrench: ArrayLike, start: float, end: float) -> WrenchEvent:
 
 
 def interval(duration: float, start: float | None, end: float | None) -> tuple[float, float]:
-    """From when to when an event of a motion counts, checked: all of it unless given."""
+    """Start and end of an event, validated; by default, those of the motion."""
     first = 0.0 if start is None else number("start", start)
     last = duration if end is None else number("end", end)
     slack = SLACK * duration
@@ -141,12 +144,13 @@ def interval(duration: float, start: float | None, end: float | None) -> tuple[f
 
 
 def instants_of(events: Sequence[Event]) -> Array:
-    """When something begins or ends."""
+    """Times at which an event begins or ends."""
     return np.unique(np.array([x for event in events for x in (event.start, event.end)], float))
 
 
 def moved(events: Sequence[Event], new: Instants, *, backward: bool = False) -> tuple[Event, ...]:
-    """The events at other instants: ``new`` maps arrays of them; ``backward`` when it decreases."""
+    """The events with their times mapped by ``new``, a function of arrays of times; ``backward`` if it is
+    decreasing."""
     if not events:
         return ()
     start, end = (
@@ -158,7 +162,7 @@ def moved(events: Sequence[Event], new: Instants, *, backward: bool = False) -> 
 
 
 def snapped(t: Array, marks: Array, near: float) -> Array:
-    """The instants t, or the nearest of the ``marks`` (in order), where that is nearer than ``near``."""
+    """The times t, each replaced by the nearest of the sorted ``marks`` if that is closer than ``near``."""
     after = np.clip(np.searchsorted(marks, t), 1, len(marks) - 1)
     low, high = marks[after - 1], marks[after]
     nearest = np.where(t - low < high - t, low, high)
@@ -166,11 +170,11 @@ def snapped(t: Array, marks: Array, near: float) -> Array:
 
 
 class LoadTable:
-    """What acts at the tip along a motion: piecewise constant.
+    """Loads on the tip along a motion, piecewise constant.
 
-    edges    (K + 1,) the instants (s) between which nothing changes, 0 and the duration among them
-    payload  (K, 10) the bodies that are held, as one; None where there never is any
-    wrench   (K, 6) None where there never is any
+    edges    (K + 1,) times (s) between which the load is constant, including 0 and the duration
+    payload  (K, 10) all bodies held, combined into one; None if there are none at any time
+    wrench   (K, 6); None if there is none at any time
     """
 
     def __init__(self, events: Sequence[Event], duration: float) -> None:
@@ -192,18 +196,18 @@ class LoadTable:
         return self.payload is not None or self.wrench is not None
 
     def rows(self, t: Array) -> Array:
-        """Which of the intervals the instants are in."""
+        """Index of the interval that contains each of the times."""
         return np.clip(np.searchsorted(self.edges, t, side="right") - 1, 0, len(self.edges) - 2)
 
     def at(self, t: ArrayLike) -> tuple[Array | None, Array | None]:
-        """Payload (…, 10) and wrench (…, 6) at the instants t; None for what there never is."""
+        """Payload (…, 10) and wrench (…, 6) at the times t; None for a load that never occurs."""
         rows = self.rows(double("t", t))
         payload, wrench = (None if table is None else table[rows] for table in (self.payload, self.wrench))
         return payload, wrench
 
 
 def body_of(values: Array) -> Inertia | None:
-    """The body with these ten numbers; None where there is none."""
+    """The body with these ten parameters, or None if all are zero."""
     if not values.any():
         return None
     m, x, y, z, xx, xy, xz, yy, yz, zz = values.tolist()
@@ -211,7 +215,8 @@ def body_of(values: Array) -> Inertia | None:
 
 
 def events_of(t: Array, payload: Array | None, wrench: Array | None) -> tuple[Event, ...]:
-    """The events of a table: payload (N, 10) and wrench (N, 6) count from their own instant of t (N,) to the next one."""
+    """The events of a table: payload (N, 10) and wrench (N, 6) apply from their own time in t (N,) until the next
+    one."""
     events: list[Event] = []
     for values in (payload, wrench):
         if values is None or len(t) < 2:

@@ -1,4 +1,4 @@
-"""The three motions of S Example 7.2 on the two-link arm, and the torques along them; Problem 7.7 too."""
+"""The three motions of S Example 7.2 on the two-link arm and their torques; also Problem 7.7."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ Motion = Literal["equal-duration", "different-duration", "straight-line"]
 MOTIONS: tuple[Motion, ...] = get_args(Motion)
 FIGURES = {"equal-duration": "7.5, 7.6", "different-duration": "7.7, 7.8", "straight-line": "7.9–7.11"}
 ABOUT: dict[str, str] = {
-    "equal-duration": "Both joints turn by π/2 in 0.5 s with triangular velocities; the tip starts at (0.2, 0) m.",
-    "different-duration": "Both joints, at most 5 rad/s after 0.15 s of acceleration, take the tip from (0.2, 0) m to "
+    "equal-duration": "Both joints rotate by π/2 in 0.5 s with triangular velocities; the tip starts at (0.2, 0) m.",
+    "different-duration": "Both joints, at up to 5 rad/s after 0.15 s of acceleration, take the tip from (0.2, 0) m to "
     "(1.8, 0) m, each in its own time.",
-    "straight-line": "The tip goes from (0.2, 0) m to (1.8, 0) m along a straight line, at most 5 m/s after 0.15 s of "
-    "acceleration.",
+    "straight-line": "The tip moves from (0.2, 0) m to (1.8, 0) m along a straight line, at up to 5 m/s after 0.15 s "
+    "of acceleration.",
 }
 
-START = (0.2, 0.0)  # m: where the tip begins, with a lower elbow
-END = (1.8, 0.0)  # m: where the second and the third motion take it
-TURN = np.pi / 2  # rad: what both joints turn in the first motion
+START = (0.2, 0.0)  # m: initial tip position, with a lower elbow
+END = (1.8, 0.0)  # m: final tip position of the second and third motions
+TURN = np.pi / 2  # rad: rotation of both joints in the first motion
 DURATION = 0.5  # s, of the first motion
 ACCELERATION_TIME = 0.15  # s
 MAX_VELOCITY = 5.0  # rad/s, and m/s on the straight line
@@ -45,7 +45,7 @@ PROBLEM_7_7 = (500.0, 500.0)  # N: the tip force of Problem 7.7
 @brief
 @dataclass(frozen=True, eq=False)
 class Example:
-    """One motion of the example: the arm, the trajectory, and the torques at its sample instants."""
+    """One motion of the example: the arm, the trajectory, and the torques at its sample times."""
 
     arm: Arm
     trajectory: Trajectory
@@ -53,13 +53,13 @@ class Example:
 
     @cached_property
     def tau(self) -> Array:
-        """The joint torques: (N, 2) in N m."""
+        """Joint torques in N m, shape (N, 2)."""
         motion = self.trajectory
         return self.arm.inverse_dynamics(motion.q, motion.qd, motion.qdd, self.tip_wrench)
 
     @cached_property
     def terms(self) -> TorqueTerms:
-        """The single contributions of Figs. 7.6, 7.8 and 7.11; S's inertia torques are ``inertia + rotor``."""
+        """The individual contributions of Figs. 7.6, 7.8 and 7.11; S's inertia torques are ``inertia + rotor``."""
         motion = self.trajectory
         return self.arm.torque_terms(motion.q, motion.qd, motion.qdd, self.tip_wrench)
 
@@ -67,12 +67,12 @@ class Example:
 def example_7_2(motion: Motion, tip_force: ArrayLike = (0.0, 0.0), arm: Arm | None = None) -> Example:
     """One of the three motions of S Example 7.2.
 
-    motion     "equal-duration": both joints turn π/2 in 0.5 s, triangular velocities (Figs. 7.5, 7.6);
-               "different-duration": to the tip (1.8, 0) m, trapezoidal velocities of 5 rad/s after 0.15 s
-               (Figs. 7.7, 7.8); "straight-line": the tip goes 1.6 m to (1.8, 0) m, trapezoidal velocity
+    motion     "equal-duration": both joints rotate by π/2 in 0.5 s, triangular velocities (Figs. 7.5, 7.6);
+               "different-duration": to the tip position (1.8, 0) m, trapezoidal velocities of 5 rad/s after 0.15 s
+               (Figs. 7.7, 7.8); "straight-line": the tip moves 1.6 m to (1.8, 0) m, trapezoidal velocity
                of 5 m/s after 0.15 s (Figs. 7.9–7.11)
     tip_force  (f_x, f_y) in N, exerted by the tip; PROBLEM_7_7 is S's (500, 500)
-    arm        another two-link arm in S's place
+    arm        another two-link arm to use instead of S's
 
     >>> round(example_7_2("different-duration").trajectory.duration, 4)
     0.5578
@@ -80,7 +80,7 @@ def example_7_2(motion: Motion, tip_force: ArrayLike = (0.0, 0.0), arm: Arm | No
     array([ 100.  , -447.49])
     """
     if motion not in MOTIONS:
-        raise DalembertError(f"unknown motion '{motion}' of Example 7.2; its three are {', '.join(MOTIONS)}")
+        raise DalembertError(f"unknown motion '{motion}' of Example 7.2; choose from {', '.join(MOTIONS)}")
     arm = arm or Arm(load_robot("planar-2r"))
     force = finite("tip_force", tip_force)
     if force.shape != (2,):
@@ -97,7 +97,7 @@ def example_7_2(motion: Motion, tip_force: ArrayLike = (0.0, 0.0), arm: Arm | No
 
 
 def titled_motions(arm: Arm | None = None) -> list[tuple[str, str, Trajectory]]:
-    """The three motions for ``arm``: title, a sentence about it, the motion.
+    """The three motions for ``arm``, each with a title and a one-sentence description.
 
     >>> [title for title, _, _ in titled_motions()]
     ['Equal duration', 'Different duration', 'Straight line']

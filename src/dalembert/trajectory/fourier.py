@@ -40,10 +40,10 @@ def fourier(
 ) -> Trajectory:
     """A motion along a finite Fourier series, q = offset + Σ_l a_l sin(2π l f t) + b_l cos(2π l f t), l = 1 … L.
 
-    coefficients    (2, n, L): the amplitudes a, then b (rad or m), of each joint
+    coefficients    (2, n, L): amplitudes a, then b, of each joint (rad or m)
     base_frequency  f (Hz)
-    offset          (n,) the mean position (rad or m)
-    duration        (s); one period, 1/f, unless given
+    offset          (n,) mean position (rad or m)
+    duration        in s; defaults to one period, 1/f
 
     >>> import numpy as np
     >>> motion = fourier(np.array([[[1.0, 0.0]], [[0.0, 0.5]]]), base_frequency=0.1)

@@ -1,7 +1,7 @@
-"""Polynomials between nodes at which values and derivatives are known, and splines, which have the fewest bends.
+"""Hermite interpolation between nodes with given values and derivatives, and splines of minimum bending energy.
 
-The spline of degree 2m − 1 through given values minimises ∫ (y⁽ᵐ⁾)² dt, as an elastic beam does for m = 2. With the
-derivatives 1 … m − 1 at the nodes as unknowns this is a finite-element problem: a symmetric positive definite block
+The spline of degree 2m − 1 through given values minimises ∫ (y⁽ᵐ⁾)² dt, like an elastic beam for m = 2. With the
+derivatives 1 … m − 1 at the nodes as unknowns, this is a finite-element problem: a symmetric positive definite block
 tridiagonal system, solved by cyclic reduction.
 """
 
@@ -17,13 +17,13 @@ import numpy as np
 from dalembert.arrays import Array
 from dalembert.environment.brief import brief
 
-SINGULAR = 1e-13  # a smaller reciprocal condition number: the boundary conditions depend on each other
+SINGULAR = 1e-13  # reciprocal condition number below which the boundary conditions are linearly dependent
 Conditions = Callable[["Hermite"], Array]
 
 
 @cache
 def _basis(m: int) -> Array:
-    """(2m, 2m): Bernstein coefficients less the first value, from the Taylor coefficients 0 … m − 1 of both ends."""
+    """(2m, 2m): Bernstein coefficients minus the first value, from the Taylor coefficients 0 … m − 1 of both ends."""
     d = 2 * m - 1
     start = np.array([[comb(k, j) / comb(d, j) for j in range(m)] for k in range(m)])
     end = (start * (-1.0) ** np.arange(m))[::-1]
@@ -44,10 +44,11 @@ def _stiffness(m: int) -> Array:
 class Hermite:
     """Between nodes x (N,), the polynomial of degree 2m − 1 with the values and derivatives y (m, N, n) of both ends.
 
-    Its Bernstein form loses no digits where it leaves an end at rest.
+    Its Bernstein form avoids cancellation where it leaves an end at rest.
 
-    rounding  (n,): how far values are rounded. In a quintic piece of h seconds this would show as 60/h² times as much
-              acceleration, so that a displacement which is that of the derivatives at both ends, but for this, is theirs
+    rounding  (n,): rounding error of the values. In a quintic segment of h seconds it would be amplified by 60/h² in
+              the acceleration; a displacement that equals that of the derivatives at both ends up to rounding is
+              therefore replaced by it
     """
 
     x: Array
@@ -56,11 +57,11 @@ class Hermite:
 
     @property
     def breaks(self) -> Array:
-        """Where its pieces meet."""
+        """Times at which its segments meet."""
         return self.x
 
     def bernstein(self, pieces: slice) -> Array:
-        """(k, 2m, n): coefficients of some of the pieces, less the value with which each begins."""
+        """(k, 2m, n): coefficients of a slice of the segments, minus the initial value of each."""
         m = len(self.y)
         scale = _taylor(np.diff(self.x)[pieces], m)[..., None]
         left, right = scale * self.y[:, :-1][:, pieces], scale * self.y[:, 1:][:, pieces]
@@ -104,7 +105,7 @@ class Hermite:
         return values[0], values[1], values[2]
 
     def derivatives(self, side: str) -> Array:
-        """(2m − 1, n): those of order 1 … 2m − 1 at the "start" or the "end"."""
+        """(2m − 1, n): derivatives of order 1 … 2m − 1 at the "start" or the "end"."""
         at = 0 if side == "start" else -1
         pieces = slice(0, 1) if side == "start" else slice(-1, None)
         (b,), (h,) = self.bernstein(pieces), np.diff(self.x)[pieces]
@@ -112,7 +113,7 @@ class Hermite:
         return np.array([perm(d, k) * np.diff(b, k, axis=0)[at] / h**k for k in range(1, d + 1)])
 
     def highest(self, pieces: slice) -> Array:
-        """(k, n): the derivative of order 2m − 1, which is constant in a piece."""
+        """(k, n): the derivative of order 2m − 1, which is constant in a segment."""
         d = 2 * len(self.y) - 1
         return np.diff(self.bernstein(pieces), d, axis=1)[:, 0] * (factorial(d) / np.diff(self.x)[pieces, None] ** d)
 
@@ -123,11 +124,11 @@ def _taylor(h: Array, m: int) -> Array:
 
 
 def spline(x: Array, y: Array, m: int, conditions: Conditions, values: Array | float = 0.0) -> Hermite:
-    """The spline of degree 2m − 1 through y (N, n) at x (N,), whose ``conditions`` have the ``values`` (2m − 2, n).
+    """The spline of degree 2m − 1 through y (N, n) at x (N,) whose ``conditions`` have the ``values`` (2m − 2, n).
 
     The conditions are 2m − 2 linear functions (2m − 2, n) of a curve, such as derivatives at its ends. The curve is the
-    one with all derivatives zero at both ends plus the responses to each of them, of which the conditions say how much.
-    np.linalg.LinAlgError where they do not determine a curve.
+    one with all derivatives zero at both ends plus the responses to each of these derivatives, weighted so that the
+    conditions hold. Raises np.linalg.LinAlgError if they do not determine a curve.
     """
     n, free = y.shape[1], 2 * m - 2
     step = (x[-1] - x[0]) / (len(x) - 1)
@@ -154,7 +155,7 @@ def _inner(h: Array, columns: Array) -> Array:
     m = len(columns)
     scale = np.concatenate([_taylor(h, m)] * 2).T
     K = _stiffness(m) * (scale[:, :, None] * scale[:, None, :] / h[:, None, None] ** (2 * m - 1))
-    inner = slice(1, m), slice(m + 1, 2 * m)  # the derivatives at the left and the right end of a piece
+    inner = slice(1, m), slice(m + 1, 2 * m)  # the derivatives at the left and the right end of a segment
     rise = np.diff(columns[0], axis=0)[:, None, :]
     right = -(K[:-1, inner[1], m, None] * rise[:-1] + K[1:, inner[0], m, None] * rise[1:])
     right[0] -= K[0, inner[1], inner[0]] @ columns[1:, 0]

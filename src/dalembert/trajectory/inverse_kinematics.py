@@ -1,9 +1,9 @@
-"""From where the tip is to where the joints are, for any arm: numerically, on the compiled kernels.
+"""Numerical inverse kinematics for any arm, on the compiled kernels.
 
-The task is the tip's position and, if wished, its orientation, taken only in the directions in which
-the arm can move its tip at all: x and y for an arm in the plane. A point is solved by damped
-Gauss–Newton steps; a path is followed from a first configuration, in steps so short that neither
-another branch nor a singular point can be stepped over.
+The task is the position of the tip and, optionally, its orientation, restricted to the directions in which
+the arm can move its tip at all: x and y for a planar arm. A point is solved by damped
+Gauss–Newton steps; a path is followed from an initial configuration, in steps short enough that neither
+a change of branch nor a singular point can be missed.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from dalembert.trajectory.limits import position_limits, random_poses
 Branch = Literal["lower-elbow", "upper-elbow"]
 Excess = tuple[str, float, str, float, str]  # joint, value, side, limit, unit
 
-SEEDS = 96  # configurations from which a point is searched
-STEPS = 120  # damped steps at most
+SEEDS = 96  # initial configurations of the search for a point
+STEPS = 120  # maximum number of damped steps
 CONVERGED = 1e-11  # m and rad
-STUCK = 1e6  # the damping at which no step brings the tip nearer
-SINGULAR = 1e-4  # smallest over largest singular value of the task's Jacobian
-TURN = 0.05  # rad or m: the longest step of a joint along a path
+STUCK = 1e6  # damping above which no step brings the tip closer
+SINGULAR = 1e-4  # smallest over largest singular value of the task Jacobian
+TURN = 0.05  # rad or m: longest step of a joint along a path
 IN_LIMITS = 1e-9
 
 
 class TipPath(Protocol):
-    """A curve of the tip, by its arc length."""
+    """A curve of the tip, parametrised by its arc length."""
 
     @property
     def length(self) -> float:
-        """In m."""
+        """Length in m."""
         ...
 
     def __call__(self, s: Array) -> tuple[Array, Array, Array]:
@@ -57,16 +57,16 @@ class TipPath(Protocol):
 @brief
 @dataclass(frozen=True, eq=False)
 class TipTask:
-    """Which directions of the tip are prescribed: rows (p, 3) of position, (o, 3) of orientation, base axes."""
+    """The prescribed directions of the tip: rows (p, 3) of position and (o, 3) of orientation, in base axes."""
 
     arm: Arm
     position: Array
     orientation: Array
-    origin: Array  # a point the tip can be at, to place the plane or line it is bound to
+    origin: Array  # a reachable tip position, which locates the plane or line that the tip is confined to
 
     @property
     def size(self) -> int:
-        """How many directions are prescribed."""
+        """Number of prescribed directions."""
         return len(self.position) + len(self.orientation)
 
     def jacobian(self, q: Array) -> Array:
@@ -78,11 +78,11 @@ class TipTask:
         return self._rows(self.arm.jacobian_derivative(q, qd))
 
     def directions(self, x: Array) -> Array:
-        """A derivative (…, 3) of the tip's position, the orientation constant, in the task's rows: (…, r)."""
+        """A derivative (…, 3) of the tip position, at constant orientation, expressed in the task rows: (…, r)."""
         return np.concatenate([x @ self.position.T, np.zeros((*x.shape[:-1], len(self.orientation)))], axis=-1)
 
     def error(self, q: Array, x: Array, R: Array) -> Array:
-        """How far the tip is from x, R: (…, r) in m and rad."""
+        """Error of the tip with respect to x, R: (…, r) in m and rad."""
         pose = self.arm.pose(q)
         moved = (x - pose[..., :3, 3]) @ self.position.T
         if not len(self.orientation):
@@ -91,7 +91,7 @@ class TipTask:
         return np.concatenate([moved, turned], axis=-1)
 
     def outside(self, x: Array) -> float:
-        """How far x (3,) is from the plane or line in which the tip moves (m)."""
+        """Distance (m) of x (3,) from the plane or line in which the tip moves."""
         off = x - self.origin
         return float(np.linalg.norm(off - self.position.T @ (self.position @ off)))
 
@@ -100,7 +100,7 @@ class TipTask:
 
 
 def task_of(arm: Arm, orientation: bool) -> TipTask:
-    """The task of placing the tip, or with ``orientation`` of placing and turning it."""
+    """The task of positioning the tip or, with ``orientation``, of positioning and orienting it."""
     q = starts(arm, 32)
     J = arm.jacobian(q)
     position = span(J[:, :3])
@@ -111,16 +111,17 @@ def task_of(arm: Arm, orientation: bool) -> TipTask:
     if task.size > arm.n:
         what = "position and orientation" if orientation else "position"
         raise DalembertError(
-            f"the tip's {what} in its {task.size} directions need {task.size} joints, and arm '{arm.name}' has {arm.n}"
+            f"prescribing the tip's {what} in {task.size} directions needs {task.size} joints, but arm '{arm.name}' "
+            f"has {arm.n}"
         )
     return task
 
 
 def span(J: Array) -> Array:
-    """Orthonormal rows (r, 3) of the directions that the columns of all J (N, 3, n) span; base axes if they do."""
+    """Orthonormal rows (r, 3) that span the columns of all J (N, 3, n); the base axes if these span all directions."""
     M = np.einsum("kij,klj->il", J, J)
     values, vectors = np.linalg.eigh(M)
-    none = max(1e-16 * values[-1], 1e-24)  # squares: 1e-8 of the largest, 1e-12 m
+    none = max(1e-16 * values[-1], 1e-24)  # squared: 1e-8 of the largest, 1e-12 m
     r = int((values > none).sum())
     along = np.flatnonzero(np.diag(M) > none)
     return np.eye(3)[along] if len(along) == r else vectors[:, 3 - r :].T
@@ -138,14 +139,14 @@ def configuration_at(
     branch: Branch | None = None,
     respect_limits: bool = True,
 ) -> Array:
-    """Joint positions (n,) that bring the tip to a point.
+    """Joint positions (n,) that place the tip at a point.
 
-    point     (3,) in base axes (m), or (2,) for an arm that moves its tip in the plane of x and y
-    rotation  (3, 3) the tip's axes in base axes; free unless given
-    q0        where the search begins, and so which of several solutions is found
-    branch    "lower-elbow" or "upper-elbow", for arms whose first two joints turn about parallel axes:
-              q2 between 0 and π for a two-link arm is the lower one, as in S Example 7.2
-    Without q0 the solution with the smallest joint angles is taken, of those within the limits.
+    point     (3,) in base axes (m), or (2,) for an arm that moves its tip in the x-y plane
+    rotation  (3, 3) orientation of the tip in base axes; free by default
+    q0        initial guess of the search, which selects one of several solutions
+    branch    "lower-elbow" or "upper-elbow", for arms whose first two joint axes are parallel:
+              for a two-link arm, q2 between 0 and π is the lower one, as in S Example 7.2
+    Without q0, the solution with the smallest joint angles among those within the limits is returned.
 
     >>> import dalembert as da
     >>> configuration_at(da.load("planar-2r"), (0.2, 0.0), branch="lower-elbow").round(4)
@@ -162,7 +163,8 @@ def configuration_at(
 
 
 class NoConfiguration(DalembertError):
-    """Why the tip cannot be at a point, and which kind of :class:`PathError` that is at the start of a path."""
+    """Reason why the tip cannot be at a point, and the kind of :class:`PathError` that it causes at the start of a
+    path."""
 
     def __init__(self, reason: str, kind: str = "unreachable") -> None:
         super().__init__(reason)
@@ -170,7 +172,7 @@ class NoConfiguration(DalembertError):
 
 
 def search(task: TipTask, x: Array, R: Array, q0: Array | None, branch: Branch | None, respect_limits: bool) -> Array:
-    """A configuration with the tip at x, R; :class:`NoConfiguration` where there is none."""
+    """A configuration with the tip at x, R; raises :class:`NoConfiguration` if there is none."""
     arm = task.arm
     elbow = None if branch is None else _elbow(arm, branch)
     if task.outside(x) > 1e-9 * max(1.0, float(np.abs(x).max())):
@@ -179,17 +181,17 @@ def search(task: TipTask, x: Array, R: Array, q0: Array | None, branch: Branch |
     seeds = starts(arm, SEEDS) if q0 is None else q0[None]
     q, left = solve(task, x, R, seeds)
     at = left < CONVERGED
-    if not at.any():  # a starting value far away may lead nowhere; others tell whether all do
+    if not at.any():  # an initial guess far away may fail to converge; other guesses show whether all do
         if q0 is not None and (solve(task, x, R, starts(arm, SEEDS))[1] < CONVERGED).any():
-            raise NoConfiguration("the search from q0 does not lead there; give a q0 nearer to it")
+            raise NoConfiguration("the search from q0 does not converge to it; give a q0 closer to it")
         nearest = np.linalg.norm((x - arm.pose(q)[:, :3, 3]), axis=-1).min()
-        far = f"the nearest it comes is {nearest:.4g} m away" if nearest > 1e-6 else "not with that orientation"
+        far = f"the closest it gets is {nearest:.4g} m away" if nearest > 1e-6 else "not with that orientation"
         raise NoConfiguration(f"out of reach, {far}")
     q = q[at]
     if elbow is not None:
         q = q[elbow(q) > 0]
         if not len(q):
-            raise NoConfiguration(f"only with the other elbow than branch '{branch}'")
+            raise NoConfiguration(f"it is reachable only with the elbow opposite to branch '{branch}'")
     if q0 is None:
         q = _least_turns(arm, q)
     q = q[np.argsort(np.linalg.norm(q if q0 is None else q - q0, axis=-1).round(9), kind="stable")]
@@ -204,9 +206,9 @@ def search(task: TipTask, x: Array, R: Array, q0: Array | None, branch: Branch |
 
 
 def solve(task: TipTask, x: Array, R: Array, q: Array) -> tuple[Array, Array]:
-    """Damped Gauss–Newton from each of the configurations q (k, n): where they end, and the errors left (k,).
+    """Final configurations of a damped Gauss–Newton iteration from each of q (k, n), and the remaining errors (k,).
 
-    x, R  (3,), (3, 3) for all of them, or (k, 3), (k, 3, 3) for each its own
+    x, R  (3,), (3, 3) for all of them, or (k, 3), (k, 3, 3) for each individually
     """
     q = q.copy()
     x, R = np.broadcast_to(x, (len(q), 3)), np.broadcast_to(R, (len(q), 3, 3))
@@ -215,20 +217,20 @@ def solve(task: TipTask, x: Array, R: Array, q: Array) -> tuple[Array, Array]:
     left = np.linalg.norm(error, axis=-1)
     eye = np.eye(min(task.size, task.arm.n))
     for _ in range(STEPS):
-        on = np.flatnonzero((left >= 0.01 * CONVERGED) & (damping < STUCK))  # the others have arrived, or cannot
+        on = np.flatnonzero((left >= 0.01 * CONVERGED) & (damping < STUCK))  # the others have converged, or cannot
         if not len(on):
             break
         at, misses, far = q[on], error[on], left[on]
         J = task.jacobian(at)
         Jt = np.swapaxes(J, -1, -2)
         regular = (damping[on] * far)[:, None, None] * eye + 1e-15 * eye
-        if task.size > task.arm.n:  # (JᵀJ + λ)⁻¹ Jᵀ e, the same step where rows depend on one another
+        if task.size > task.arm.n:  # (JᵀJ + λ)⁻¹ Jᵀ e, an equivalent step for linearly dependent rows
             step = np.linalg.solve(Jt @ J + regular, Jt @ misses[..., None])[..., 0]
-        else:  # Jᵀ(JJᵀ + λ)⁻¹ e: the shortest of the damped steps
+        else:  # Jᵀ(JJᵀ + λ)⁻¹ e: the damped step of minimum norm
             step = (Jt @ np.linalg.solve(J @ Jt + regular, misses[..., None]))[..., 0]
         step *= np.minimum(1.0, 1.0 / np.maximum(np.linalg.norm(step, axis=-1), 1e-300))[:, None]
         trial = at + step
-        trial = np.where(task.arm.closes(trial)[:, None], trial, at)  # not to where loops cannot be closed
+        trial = np.where(task.arm.closes(trial)[:, None], trial, at)  # reject configurations with open loops
         trial_error = task.error(trial, x[on], R[on])
         trial_left = np.linalg.norm(trial_error, axis=-1)
         better = trial_left < far
@@ -239,12 +241,12 @@ def solve(task: TipTask, x: Array, R: Array, q: Array) -> tuple[Array, Array]:
 
 
 def starts(arm: Arm, count: int, series: int = 0) -> Array:
-    """Configurations spread over the joints' ranges; the same every time for a series."""
+    """Configurations spread over the joint ranges, reproducible for each series."""
     return random_poses(arm, np.random.default_rng(series), count)
 
 
 def _least_turns(arm: Arm, q: Array) -> Array:
-    """The same configurations with every angle in (−π, π], or a turn away where only that is within the limits."""
+    """The same configurations with every angle in (−π, π], or one turn away if only that is within the limits."""
     lower, upper = position_limits(arm)
 
     def fits(angles: Array) -> NDArray[np.bool_]:
@@ -258,7 +260,7 @@ def _least_turns(arm: Arm, q: Array) -> Array:
 
 
 def beyond(arm: Arm, q: Array) -> Excess | None:
-    """The first joint that is beyond a position limit."""
+    """The first joint beyond a position limit, or None."""
     for value, joint in zip(q, arm.robot.moving_joints, strict=True):
         unit = "m" if joint.type == "prismatic" else "rad"
         for side, limit, sign in ("lower", joint.limits.lower, -1), ("upper", joint.limits.upper, 1):
@@ -268,17 +270,17 @@ def beyond(arm: Arm, q: Array) -> Excess | None:
 
 
 def _elbow(arm: Arm, branch: str) -> Callable[[Array], Array]:
-    """A function that is positive on the wanted side of the line through shoulder and tip."""
+    """A function that is positive on the selected side of the line from the shoulder to the tip."""
     if branch not in ("lower-elbow", "upper-elbow"):
-        raise DalembertError(f"unknown branch '{branch}'; known are 'lower-elbow' and 'upper-elbow'")
+        raise DalembertError(f"unknown branch '{branch}'; choose 'lower-elbow' or 'upper-elbow'")
     J = arm.jacobian(starts(arm, 8))
     turning = J[:, 3:, :2]
     axes = np.linalg.norm(turning, axis=1)
     parallel = arm.n >= 2 and np.allclose(axes, 1) and np.allclose(np.cross(turning[..., 0], turning[..., 1]), 0)
     if not parallel:
         raise DalembertError(
-            f"branch '{branch}' means an elbow between two parallel axes, and the first two joints of arm '{arm.name}' "
-            "have none; choose the branch by q0"
+            f"branch '{branch}' refers to an elbow between two parallel axes, but the first two axes of arm "
+            f"'{arm.name}' are not parallel; select the branch with q0"
         )
     sign = 1.0 if branch == "lower-elbow" else -1.0
 
@@ -298,12 +300,12 @@ def _elbow(arm: Arm, branch: str) -> Callable[[Array], Array]:
 @brief
 @dataclass(frozen=True, eq=False)
 class Followed:
-    """The joints along a path, by its arc length s: q, dq/ds, d²q/ds², each (N, n)."""
+    """Joint positions along a path as functions of its arc length s: q, dq/ds, d²q/ds², (N, n) each."""
 
     task: TipTask
     path: TipPath
     rotation: Array
-    between: Hermite  # near enough for one or two Newton steps
+    between: Hermite  # initial guess, close enough for one or two Newton steps
 
     def __call__(self, s: Array) -> tuple[Array, Array, Array]:
         x, x1, x2 = self.path(s)
@@ -317,7 +319,7 @@ class Followed:
 def derivatives(task: TipTask, q: Array, x1: Array, x2: Array) -> tuple[Array, Array]:
     """q′ = J⁺x′ and q″ = J⁺(x″ − J′q′) + (1 − J⁺J) J′ᵀ J⁺ᵀ q′ for a tip with the derivatives x′, x″ (N, 3).
 
-    J⁺ is J⁻¹ for as many joints as directions; the last term, the derivative of J⁺ itself, is then zero.
+    With as many joints as directions, J⁺ is J⁻¹ and the last term, the derivative of J⁺ itself, vanishes.
     """
     J = task.jacobian(q)
     inverse = np.linalg.pinv(J)
@@ -337,9 +339,9 @@ def _times(A: Array, x: Array) -> Array:
 def follow(
     task: TipTask, path: TipPath, rotation: Array, q0: Array, time_at: Callable[[float], float], respect_limits: bool
 ) -> Followed:
-    """The joints along the whole path from the configuration q0 at its beginning.
+    """Joint positions along the whole path, from the configuration q0 at its start.
 
-    The first point that cannot be reached, is singular or needs a joint beyond its limit is a
+    The first point that is unreachable, singular or beyond a joint limit raises a
     :class:`PathError`.
     """
     march = _March(task, path, rotation, time_at)
@@ -384,7 +386,7 @@ class _March:
     time_at: Callable[[float], float]
 
     def conditioning(self, q: Array) -> float:
-        """The smallest singular value of the task's Jacobian over the largest."""
+        """Smallest over largest singular value of the task Jacobian."""
         values = np.linalg.svd(self.task.jacobian(q), compute_uv=False)
         return float(values[-1] / values[0]) if values[0] > 0 else 0.0
 
@@ -394,32 +396,33 @@ class _March:
         return np.linalg.pinv(self.task.jacobian(q)) @ self.task.directions(x1)
 
     def predicted(self, s: float, q: Array, h: float) -> Array:
-        """q after a distance h along the path, by a Runge–Kutta step of fourth order."""
+        """q after a distance h along the path, by a fourth-order Runge–Kutta step."""
         return RK4.step(self.flow, s, q, h)
 
     def corrected(self, s: float, q: Array) -> Array | None:
-        """The configuration nearest to q with the tip at s, or None if Newton's steps do not lead to one."""
+        """The configuration nearest to q with the tip at s, or None if Newton's method does not converge."""
         x = self.path(np.array([s]))[0][0]
         for _ in range(6):
             error = self.task.error(q, x, self.rotation)
             q = q + np.linalg.pinv(self.task.jacobian(q)) @ error
-            if np.linalg.norm(error) < CONVERGED:  # and one step more has been done
+            if np.linalg.norm(error) < CONVERGED:  # after one further step
                 return q
         return None
 
     def stop(self, s: float, q: Array) -> NoReturn:
-        """The arm cannot go on at s: beyond it there is nothing to reach, or the arm is singular there."""
+        """Raise the error for an arm that cannot continue at s: the path becomes unreachable, or the arm is
+        singular."""
         arm = self.task.arm
         beyond = s + 1e-3 * self.path.length
         if beyond <= self.path.length:
             x = self.path(np.array([beyond]))[0][0]
             seeds = np.concatenate([q[None], starts(arm, SEEDS)])
             if not (solve(self.task, x, self.rotation, seeds)[1] < CONVERGED).any():
-                self.fail("unreachable", s, f"the path leaves the reach of arm '{arm.name}'")
+                self.fail("unreachable", s, f"the path leaves the workspace of arm '{arm.name}'")
         self.fail("singular", s, f"arm '{arm.name}' is singular on the path and cannot move its tip in every direction")
 
     def stop_at_limit(self, before: float, q: Array, after: float, excess: Excess) -> NoReturn:
-        """A joint goes beyond its limit between two points of the path, with q at the first."""
+        """Raise the error for a joint that exceeds its limit between two points of the path, with q at the first."""
         joint, value, side, limit, unit = excess
         low, high = before, after
         for _ in range(40):
@@ -433,7 +436,7 @@ class _March:
         )  # fmt: skip
 
     def fail(self, kind: str, s: float, sentence: str) -> NoReturn:
-        """The error, with the point, its distance along the path and its instant."""
+        """Raise the error with the point, its distance along the path and its time."""
         x, time = self.path(np.array([s]))[0][0], self.time_at(s)
         where = f"at {place(x)}, s = {s:.6g} m along the path, t = {time:.6g} s"
         raise PathError(f"{sentence} {where}", kind, tuple(x.tolist()), s, time)
@@ -443,18 +446,18 @@ class _March:
 
 
 def place(x: Array) -> str:
-    """A point as sentences say it."""
+    """A point as text for messages."""
     return "({}, {}, {}) m".format(*(f"{v + 0.0:.6g}" if abs(v) > 1e-9 else "0" for v in x))
 
 
 def as_point(arm: Arm, task: TipTask, name: str, value: ArrayLike) -> Array:
-    """A point (3,); two numbers are enough where the tip keeps its z."""
+    """A point (3,); two numbers suffice if the tip cannot move in z."""
     x = finite(name, value)
     if x.shape == (2,) and np.allclose(task.position[:, 2], 0, atol=1e-12):
         return np.array([x[0], x[1], task.origin[2]])
     if x.shape != (3,):
-        planar = " (or 2, for an arm in the plane of x and y)"
-        also = f"; arm '{arm.name}' moves in z too" if x.shape == (2,) else planar
+        planar = " (or 2, for an arm in the x-y plane)"
+        also = f"; arm '{arm.name}' also moves in z" if x.shape == (2,) else planar
         raise ShapeError(f"{name} has shape {x.shape}; it needs 3 numbers x, y, z{also}")
     return x
 

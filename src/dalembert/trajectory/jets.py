@@ -1,4 +1,4 @@
-"""Functions of time with their first two derivatives, exactly: x + x′ ε + x″ ε²/2, through NumPy's own functions."""
+"""Exact first and second derivatives of functions of time: x + x′ ε + x″ ε²/2, propagated through NumPy functions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ Parts = tuple[Array, Array, Array]
 
 
 class Jet(NDArrayOperatorsMixin):
-    """Values at many instants, with their first and second derivatives; what NumPy does to it is in the tables below."""
+    """Values at many times with their first and second derivatives; the tables below define the supported NumPy
+    functions."""
 
     def __init__(self, value: Any, first: Any = 0.0, second: Any = 0.0) -> None:
         parts = np.broadcast_arrays(*(np.asarray(part, float) for part in (value, first, second)))
@@ -36,7 +37,7 @@ class Jet(NDArrayOperatorsMixin):
         return _chosen(inputs[0], *(x if isinstance(x, Jet) else Jet(x) for x in inputs[1:]))
 
     def through(self, f: Array, slope: Array, bend: Array) -> Jet:
-        """f of this: its value, and its first and second derivative there."""
+        """f of this jet, from the value and the first and second derivatives of f."""
         _, first, second = self.parts
         return Jet(f, slope * first, bend * first * first + slope * second)
 

@@ -1,7 +1,7 @@
-"""Motions one after the other: joined, held, reversed and repeated, exactly as their pieces are.
+"""Composite motions: motions joined, held, reversed and repeated without changing the motions themselves.
 
-A joined motion is a flat list of pieces, each a motion that is run forwards or backwards from its own instant on. Nothing is
-resampled: values, knots, breaks and sample instants are those of the pieces, moved in time.
+A composite motion is a flat list of segments, each a motion that runs forwards or backwards from its own start time.
+Nothing is resampled: values, knots, breaks and sample times are those of the segments, shifted in time.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from dalembert.errors import DalembertError, ShapeError
 from dalembert.trajectory.events import moved
 from dalembert.trajectory.trajectory import Trajectory
 
-MEETS = 1e-6  # rad, m: how far the end of one motion may be from the start of the next
-KEEPS = 1e-6  # of the largest speed of both: how much their velocities may differ there
+MEETS = 1e-6  # rad, m: largest gap between the end of one motion and the start of the next
+KEEPS = 1e-6  # of the larger peak speed: largest velocity mismatch at a junction
 NO_SPEED = 1e-12  # rad/s, m/s
-STILL_SAMPLES = 51  # of a rest
+STILL_SAMPLES = 51  # samples of a rest
 MOST_PIECES = 1_000_000
-ULPS = 8.0  # of the instant: a knot that is nearer is meant
+ULPS = 8.0  # a time within this many ulps of a knot is taken to be the knot
 
 
 @brief
 @dataclass(frozen=True, eq=False)
 class Standstill:
-    """All joints stand still at q (n,)."""
+    """All joints at rest at q (n,)."""
 
     q: Array
     duration: float
 
     @property
     def instants(self) -> Array:
-        """Sample instants."""
+        """Sample times."""
         return np.linspace(0.0, self.duration, STILL_SAMPLES)
 
     def __call__(self, t: Array) -> tuple[Array, Array, Array]:
@@ -49,28 +49,29 @@ class Standstill:
 
 @dataclass(frozen=True)
 class JoinedPiece:
-    """A motion as one of the pieces, forwards or backwards."""
+    """A motion as a segment of a composite motion, run forwards or backwards."""
 
     motion: Trajectory
     backward: bool = False
 
     def mirrored(self) -> JoinedPiece:
-        """The same way back."""
+        """The same segment run the other way."""
         return JoinedPiece(self.motion, not self.backward)
 
     def places(self, instants: Array) -> Array:
-        """Instants of the motion as instants of the piece, in order."""
+        """Times of the motion as times of the segment, in increasing order."""
         return self.motion.duration - instants[::-1] if self.backward else instants
 
     def at(self, t: Array) -> tuple[Array, Array, Array]:
-        """q, q̇ and q̈ at instants of the piece (N,); a knot is seen from the side that follows it."""
+        """q, q̇ and q̈ at times of the segment (N,); at a knot, the values after it."""
         own = self.motion.duration - t if self.backward else t
         own = np.clip(self._on_knots(own), 0.0, self.motion.duration)
         q, qd, qdd = (np.asarray(x) for x in self.motion.evaluate(own))
         return q, (0.0 - qd if self.backward else qd), qdd
 
     def _on_knots(self, t: Array) -> Array:
-        """Instants that rounding has moved off a knot are put back on it; on the side before it when run backwards."""
+        """The times with those that rounding moved off a knot put back on it, or just before it if the segment runs
+        backwards."""
         knots = self._knots
         if not len(knots):
             return t
@@ -87,7 +88,7 @@ class JoinedPiece:
         return knots[(knots > 0.0) & (knots < self.motion.duration)]
 
     def state(self, side: str) -> tuple[Array, Array]:
-        """q and q̇ at its "start" or "end"."""
+        """q and q̇ at the "start" or the "end"."""
         q, qd, _ = self.at(np.array([0.0 if side == "start" else self.motion.duration]))
         return q[0], qd[0]
 
@@ -95,14 +96,14 @@ class JoinedPiece:
 @brief
 @dataclass(frozen=True, eq=False)
 class Joined:
-    """The pieces in turn; piece k begins at begins[k], and the last one ends at begins[-1]."""
+    """The segments in sequence; segment k begins at begins[k], and the last one ends at begins[-1]."""
 
     pieces: tuple[JoinedPiece, ...]
     begins: Array  # (K + 1,)
 
     def __call__(self, t: Array) -> tuple[Array, Array, Array]:
         which = np.clip(np.searchsorted(self.begins, t, side="right") - 1, 0, len(self.pieces) - 1)
-        # rounding may put an instant that is meant to be a junction before it
+        # rounding may place a time that is meant to be a junction just before it
         late = self.begins[which + 1] - t <= ULPS * np.spacing(t)
         which = np.where(late, np.minimum(which + 1, len(self.pieces) - 1), which)
         own = np.clip(t - self.begins[which], 0.0, None)
@@ -118,13 +119,14 @@ class Joined:
 
     @cached_property
     def _kinds(self) -> NDArray[np.intp]:
-        """Which pieces are alike, so that one call serves all of them: (K,)."""
+        """Index of the group of identical segments that each segment belongs to, (K,): one call evaluates a whole
+        group."""
         known: dict[tuple[int, bool], int] = {}
         keys = ((id(piece.motion), piece.backward) for piece in self.pieces)
         return np.array([known.setdefault(key, len(known)) for key in keys], np.intp)
 
     def _gathered(self, instants: Any) -> list[Array]:
-        """Instants of each piece in the time of the whole."""
+        """Times of each segment in the time of the composite motion."""
         known: dict[int, Array] = {}
         parts = []
         for kind, piece, begin in zip(self._kinds.tolist(), self.pieces, self.begins[:-1].tolist(), strict=True):
@@ -135,19 +137,19 @@ class Joined:
 
     @cached_property
     def knots(self) -> Array:
-        """Where accelerations may jump: at the knots of the pieces, and where they meet."""
+        """Times at which accelerations may jump: knots of the segments and junctions between them."""
         inner = self._gathered(lambda motion: [k for k in motion.knots if 0.0 < k < motion.duration])
         return np.concatenate([self.begins[1:-1], *inner])
 
     @cached_property
     def breaks(self) -> Array:
-        """Where any derivative may jump."""
+        """Times at which any derivative may jump."""
         inner = self._gathered(lambda motion: motion.breaks[(motion.breaks > 0.0) & (motion.breaks < motion.duration)])
         return np.concatenate([self.begins, *inner])
 
     @cached_property
     def instants(self) -> Array:
-        """The sample instants of the pieces; where two meet, one."""
+        """Sample times of the segments, with a single one at each junction."""
         return np.append(np.concatenate([part[:-1] for part in self._samples]), self.begins[-1])
 
     @property
@@ -159,14 +161,14 @@ class Joined:
 
 
 def pieces_of(motion: Trajectory) -> tuple[JoinedPiece, ...]:
-    """The motion as a flat list of pieces."""
+    """The motion as a flat list of segments."""
     return motion.evaluate.pieces if isinstance(motion.evaluate, Joined) else (JoinedPiece(motion),)
 
 
 def join(motions: Iterable[Trajectory]) -> Trajectory:
-    """The motions one after the other, as ``a + b + …`` is, in one step however many there are.
+    """The motions in sequence, like ``a + b + …`` but in a single step, however many there are.
 
-    Each must begin where the one before ends, to 1e-6 rad or m, with its velocity. Their events come along.
+    Each must begin where the previous one ends, to 1e-6 rad or m, and with the same velocity. Events are kept.
 
     >>> import dalembert as da
     >>> there = da.polynomial([0.0], [1.0], 1.0)
@@ -176,11 +178,12 @@ def join(motions: Iterable[Trajectory]) -> Trajectory:
     """
     given = list(motions)
     if not given:
-        raise DalembertError("there is no motion to join: give at least one")
+        raise DalembertError("there are no motions to join; give at least one")
     for k, motion in enumerate(given):
         if not isinstance(motion, Trajectory):
             raise DalembertError(
-                f"motion {k + 1} of those that are joined is {motion!r:.60}; it must be a Trajectory, such as da.polynomial gives"
+                f"motion {k + 1} of the motions to join is {motion!r:.60}; it must be a Trajectory, such as "
+                "da.polynomial returns"
             )
     if len(given) == 1:
         return given[0]
@@ -199,7 +202,7 @@ def _assembled(
     pieces: Sequence[JoinedPiece], events: Any, notes: tuple[str, ...], motions: Sequence[Trajectory]
 ) -> Trajectory:
     if len(pieces) > MOST_PIECES:
-        raise DalembertError(f"the motion would have {len(pieces):,} pieces; at most {MOST_PIECES:,} can be joined")
+        raise DalembertError(f"the motion would have {len(pieces):,} segments; at most {MOST_PIECES:,} can be joined")
     curve = Joined(tuple(pieces), np.concatenate([[0.0], np.cumsum([piece.motion.duration for piece in pieces])]))
     n, duration = motions[0].n, float(curve.begins[-1])
     inner = [t for event in events for t in (event.start, event.end) if 0.0 < t < duration]
@@ -207,7 +210,7 @@ def _assembled(
 
 
 def _check_meet(motions: Sequence[Trajectory]) -> None:
-    """Each motion must begin where the one before ends, and as fast; or a sentence says where it does not."""
+    """Raise an error unless each motion begins at the position and velocity at which the previous one ends."""
     ends: dict[int, tuple[tuple[Array, Array], tuple[Array, Array]]] = {}
 
     def both(motion: Trajectory) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
@@ -224,25 +227,26 @@ def _check_meet(motions: Sequence[Trajectory]) -> None:
         done.add((id(before), id(after)))
         if before.n != after.n:
             raise ShapeError(
-                f"motions of {before.n} and of {after.n} joints cannot be joined; they must have the same joints"
+                f"motions of {before.n} and of {after.n} joints cannot be joined; they must have the same number of "
+                "joints"
             )
         (q0, v0), (q1, v1) = both(before)[1], both(after)[0]
         if (away := np.abs(q1 - q0)).max() > MEETS:
             j = int(away.argmax())
             raise DalembertError(
                 f"joint {j + 1} is at {q0[j]:.9g} at the end of motion {k} and at {q1[j]:.9g} at the start of motion {k + 1}; "
-                f"motions are joined where they meet, to {MEETS:g} rad or m: put a motion between them"
+                f"motions can be joined only if they meet to within {MEETS:g} rad or m: put a motion between them"
             )
         if (jump := np.abs(v1 - v0)).max() > NO_SPEED + KEEPS * max(_fastest(before, -1), _fastest(after, 0)):
             j = int(jump.argmax())
             raise DalembertError(
                 f"the velocity of joint {j + 1} would jump from {v0[j]:.6g} at the end of motion {k} to {v1[j]:.6g} at the start "
-                f"of motion {k + 1}, which no torque can do: let both be at rest there, or as fast"
+                f"of motion {k + 1}, which would need an infinite torque: let both be at rest there, or equally fast"
             )
 
 
 def _fastest(motion: Trajectory, piece: int) -> float:
-    """The largest speed of a joint in one of the pieces."""
+    """Largest joint speed in one of the segments."""
     return float(np.abs(pieces_of(motion)[piece].motion.qd).max())
 
 
@@ -253,14 +257,15 @@ def added(first: Trajectory, second: Any) -> Trajectory:
 
 def held(motion: Trajectory, duration: float) -> Trajectory:
     """:meth:`Trajectory.hold`."""
-    length = number("the time to hold", duration)
+    length = number("the hold time", duration)
     if not (np.isfinite(length) and length > 0.0):
-        raise DalembertError(f"the time to hold is {length:g} s; it must be finite and above zero")
+        raise DalembertError(f"the hold time is {length:g} s; it must be finite and above zero")
     q, qd, _ = motion(motion.duration)
     if np.abs(qd).max() > NO_SPEED + KEEPS * _fastest(motion, -1):
         j = int(np.abs(qd).argmax())
         raise DalembertError(
-            f"joint {j + 1} still moves at {qd[j]:.6g} at the end of the motion; only a motion that comes to rest can be held"
+            f"joint {j + 1} still moves at {qd[j]:.6g} at the end of the motion; only a motion that ends at rest can "
+            "be held"
         )
     still = Trajectory(length, motion.n, Standstill(q, length))
     return join([motion, still])
@@ -277,12 +282,12 @@ def backwards(motion: Trajectory) -> Trajectory:
 def repeated(motion: Trajectory, times: int) -> Trajectory:
     """:meth:`Trajectory.repeated`."""
     if not isinstance(times, (int, np.integer)) or isinstance(times, bool) or times < 1:
-        raise DalembertError(f"a motion is repeated a whole number of times, 1 or more, not {times!r}")
+        raise DalembertError(f"the number of repetitions must be an integer of at least 1, not {times!r}")
     (first, last), _, _ = motion(np.array([0.0, motion.duration]))
     if times > 1 and (away := np.abs(last - first)).max() > MEETS:
         j = int(away.argmax())
         raise DalembertError(
             f"joint {j + 1} begins at {first[j]:.9g} and ends at {last[j]:.9g}; a motion that is repeated must end where it "
-            "begins: join it with a way back, such as its reversed() (--back)"
+            "begins: append a return motion, such as its reversed() (--back)"
         )
     return join([motion] * int(times))

@@ -1,4 +1,4 @@
-"""The limits that a motion must keep, an arm's own or given for the occasion, and the ranges of the joints."""
+"""Limits that a motion must satisfy, either the arm's own or given explicitly, and the joint ranges."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KINDS = ("effort", "velocity", "acceleration")
 @brief
 @dataclass(frozen=True)
 class JointLimits:
-    """Magnitudes for each joint, (n,) each; infinite where nothing is limited."""
+    """Limits per joint as magnitudes, (n,) each; infinite where there is no limit."""
 
     effort: Array
     velocity: Array
@@ -33,14 +33,14 @@ class JointLimits:
 
 
 def position_limits(arm: Arm) -> tuple[Array, Array]:
-    """The lower and the upper position limit of each joint, infinite where it has none: (n,) each."""
+    """Lower and upper position limits, (n,) each; infinite for joints without one."""
     joints = arm.robot.moving_joints
     lower, upper = (np.array([getattr(joint.limits, end) for joint in joints], float) for end in ("lower", "upper"))
     return np.where(np.isnan(lower), -np.inf, lower), np.where(np.isnan(upper), np.inf, upper)
 
 
 def joint_ranges(arm: Arm) -> tuple[Array, Array]:
-    """From where to where each joint goes: its limits, else half a turn (or 1 m) to both sides; at most one turn."""
+    """Lower and upper end of each joint range: its limits, or else ±π (±1 m); at most one full turn."""
     low, high = position_limits(arm)
     turning = ~np.array(sliding_joints(arm), bool)
     half = np.where(turning, np.pi, 1.0)
@@ -53,16 +53,17 @@ def joint_ranges(arm: Arm) -> tuple[Array, Array]:
 
 
 def random_poses(arm: Arm, generator: np.random.Generator, count: int) -> NDArray[np.floating[Any]]:
-    """Configurations drawn evenly from the joints' ranges, those in which loops can be closed: (count, n)."""
+    """Configurations sampled uniformly from the joint ranges, excluding those in which a loop cannot be closed: (count,
+    n)."""
     return arm.closing(generator, *joint_ranges(arm), count)
 
 
 def joint_limits(arm: Arm, limits: LimitsLike) -> JointLimits:
-    """The limits to keep, checked.
+    """The limits to satisfy, validated.
 
-    limits  None for the arm's own; :class:`Limits` for each joint; or a dict with some of the keys
-            "effort", "velocity", "acceleration", each a number or one number for each joint. Only what
-            a dict names is limited. Otherwise every joint needs an effort limit, and a velocity or
+    limits  None for the arm's own; one :class:`Limits` per joint; or a dict with any of the keys
+            "effort", "velocity" and "acceleration", each a number or one number per joint. A dict limits
+            only the quantities that it names. Otherwise every joint needs an effort limit, and a velocity or
             acceleration limit if any other joint has one.
     """
     magnitudes = _from_dict(arm, limits) if isinstance(limits, Mapping) else _from_joints(arm, limits)
@@ -82,7 +83,7 @@ def _from_joints(arm: Arm, limits: Sequence[Limits] | None) -> dict[str, Array]:
     given = list(given) if isinstance(given, Iterable) else [given]
     if len(given) != arm.n or not all(isinstance(joint, Limits) for joint in given):
         raise DalembertError(
-            f"limits must be {arm.n} Limits, one for each joint of arm '{arm.name}', or a dict with "
+            f"limits must be {arm.n} Limits, one per joint of arm '{arm.name}', or a dict with "
             f'"effort", "velocity" or "acceleration"; there are {len(given)}'
         )
     magnitudes = {}
@@ -106,24 +107,24 @@ def _from_dict(arm: Arm, limits: Mapping[str, Any]) -> dict[str, Array]:
     magnitudes = {kind: np.full(arm.n, np.inf) for kind in KINDS}
     for kind, value in limits.items():
         if kind not in KINDS:
-            raise DalembertError(f"unknown limit '{kind}'; known are {', '.join(KINDS)}{nearest(str(kind), KINDS)}")
+            raise DalembertError(f"unknown limit '{kind}'; choose from {', '.join(KINDS)}{nearest(str(kind), KINDS)}")
         values = list(value) if isinstance(value, Sequence) or np.ndim(value) else [value] * arm.n
         if len(values) != arm.n:
             raise DalembertError(
                 f"limits['{kind}'] has {len(values)} values, but arm '{arm.name}' has {arm.n} joints: "
-                f"give one number, or {arm.n}"
+                f"give a single number, or {arm.n}"
             )
         for name, limit in zip(arm.joint_names, values, strict=True):
             if limit is None or np.isnan(number(f"limits['{kind}'] of joint '{name}'", limit)):
-                raise LimitError(f"limits['{kind}'] has no number for joint '{name}'", joint=name, kind=kind)
+                raise LimitError(f"limits['{kind}'] has no value for joint '{name}'", joint=name, kind=kind)
         magnitudes[kind] = np.array(values, float)
     if not limits:
-        raise DalembertError('limits is an empty dict; name what is limited: "effort", "velocity" or "acceleration"')
+        raise DalembertError('limits is an empty dict; name at least one of "effort", "velocity" and "acceleration"')
     return magnitudes
 
 
 def holding_torque(arm: Arm, q: NDArray[np.floating]) -> NDArray[np.floating]:
-    """The torques that hold the arm at rest: gravity, springs, counterbalances and offsets."""
+    """Torques that hold the arm at rest: gravity, springs, counterbalances and offsets."""
     g = arm.gravity_torque(q)
     if not any(body.further for body in arm.mechanism.tree.bodies):
         return g
@@ -132,15 +133,15 @@ def holding_torque(arm: Arm, q: NDArray[np.floating]) -> NDArray[np.floating]:
 
 
 def check_terms(arm: Arm, what: str) -> None:
-    """An error for the first term whose torque does not follow from that at another speed, by name."""
+    """Raise an error that names the first term whose torque at one speed does not follow from that at another."""
     for body in arm.mechanism.tree.bodies:
         for term in body.further:
             if not set(term.of) <= {"q"}:
                 why = "load" if "load" in term.of else "speed"
                 raise LimitError(
                     f"joint '{body.name}' has {term.title} ('{term.name}'), which depends on the {why} in a way that "
-                    f"{what} does not know; allowed are viscous and Coulomb friction and terms of the position alone, "
-                    f"so leave it out with friction.without('{term.name}')",
+                    f"{what} does not support; supported are viscous and Coulomb friction and terms that depend on "
+                    f"position alone, so remove it with friction.without('{term.name}')",
                     joint=body.name,
                 )
 
@@ -148,13 +149,13 @@ def check_terms(arm: Arm, what: str) -> None:
 def too_heavy(
     arm: Arm, keep: JointLimits, joint: int, load: float, time: float, rubs: bool, no_help: str
 ) -> LimitError:
-    """The error where gravity, springs and the like, and Coulomb friction where it ``rubs``, are more than a joint can hold."""
+    """The error for a joint that cannot bear gravity, springs and, if it ``rubs``, Coulomb friction."""
     name = arm.joint_names[joint]
     loads = ["gravity", *dict.fromkeys(term.title for term in arm.mechanism.bodies[joint].further)]
     loads += ["Coulomb friction"] if rubs else []
-    alone = f"{', '.join(loads[:-1])} and {loads[-1]} alone take" if len(loads) > 1 else "gravity alone takes"
+    alone = f"{', '.join(loads[:-1])} and {loads[-1]} alone require" if len(loads) > 1 else "gravity alone requires"
     return LimitError(
-        f"{alone} {load:.6g} of joint '{name}' at t = {time:.4g} s of the motion, and its effort limit is "
+        f"{alone} {load:.6g} from joint '{name}' at t = {time:.4g} s of the motion, but its effort limit is "
         f"{keep.effort[joint]:.6g}: {no_help}, so change the path, the payload or the limit",
         joint=name,
         time=time,

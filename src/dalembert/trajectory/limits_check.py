@@ -1,4 +1,4 @@
-"""Where a motion goes beyond an arm's limits, and when it does so most."""
+"""Limit violations along a motion, with the time and the size of the largest violation."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from dalembert.arrays import Array
 from dalembert.trajectory.loads import torques
 from dalembert.trajectory.trajectory import Trajectory
 
-ROUNDING = 1e-6  # of the limit: a motion that just reaches it is within it
+ROUNDING = 1e-6  # of the limit: a motion that just reaches it does not violate it
 UNITS = {
     "position": ("rad", "m"),
     "velocity": ("rad/s", "m/s"),
     "acceleration": ("rad/s²", "m/s²"),
     "torque": ("N m", "N"),
-}  # of revolute and of prismatic joints
-# the limits that a joint may have: the quantity, the side (0: the size counts) and the name of the limit
+}  # of revolute and prismatic joints
+# limits that a joint may have: the quantity, the side (0: the magnitude is compared) and the name of the limit
 LIMITS = (
     ("position", -1, "lower"),
     ("position", 1, "upper"),
@@ -32,11 +32,11 @@ LIMITS = (
 
 @dataclass(frozen=True)
 class LimitExcess:
-    """One limit that a motion exceeds: its sentence is ``str(excess)``."""
+    """A limit that a motion exceeds; ``str(excess)`` describes it in one sentence."""
 
     joint: str
     quantity: str  # position, velocity, acceleration or torque
-    value: float  # the worst, with its sign
+    value: float  # the most extreme value, with its sign
     limit: float
     time: float  # s
     unit: str
@@ -59,7 +59,7 @@ def limits_report(motion: Trajectory, arm: Arm, torque: bool, tip_wrench: ArrayL
         quantities = {"position": q, "velocity": qd, "acceleration": qdd}
         return quantities | ({"torque": torques(motion, arm, t, tip_wrench)} if torque else {})
 
-    before = [k * (1 - 1e-12) for k in motion.knots if 0 < k <= motion.duration]  # where a piece has its last value
+    before = [k * (1 - 1e-12) for k in motion.knots if 0 < k <= motion.duration]  # last value of each segment
     t = np.unique(np.concatenate([motion.t - motion.t[0], before]))
     sampled = values(t)
     report = []
@@ -70,7 +70,7 @@ def limits_report(motion: Trajectory, arm: Arm, torque: bool, tip_wrench: ArrayL
                 continue
             worst = int(np.argmax(_towards(side, sampled[quantity][:, j])))
             low, when, high = t[max(worst - 1, 0)], t[worst], t[min(worst + 1, len(t) - 1)]
-            for _ in range(3):  # the gaps beside the worst sample, sampled finer and finer
+            for _ in range(3):  # resample the gaps beside the worst sample ever more finely
                 fine = np.unique(np.concatenate([np.linspace(low, high, 21), [when]]))
                 k = int(np.argmax(_towards(side, values(fine)[quantity][:, j])))
                 low, when, high = fine[max(k - 1, 0)], fine[k], fine[min(k + 1, len(fine) - 1)]
@@ -82,5 +82,5 @@ def limits_report(motion: Trajectory, arm: Arm, torque: bool, tip_wrench: ArrayL
 
 
 def _towards(side: int, value: Any) -> Any:
-    """What a limit on this side compares: the value, its negative, or its size."""
+    """The number to compare with a limit on this side: the value, its negative, or its magnitude."""
     return side * value if side else np.abs(value)

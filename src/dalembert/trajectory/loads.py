@@ -1,4 +1,4 @@
-"""The torques along a motion with all that it carries: payloads and tip wrenches of its events counted in."""
+"""Torques along a motion, including the payloads and tip wrenches of its events."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def _with(motion: Trajectory, event: Any) -> Trajectory:
 
 
 def carrying(arm: Arm, payload: Array | None) -> Arm | Variants:
-    """The arm with one more body at its tip for each state: payload (…, 10), or None."""
+    """The arm with an additional body at its tip for each state: payload (…, 10), or None."""
     return arm if payload is None or not payload.any() else arm.variants(payload=payload)
 
 
 def together(first: ArrayLike | None, second: ArrayLike | None) -> Array | None:
-    """The sum of two wrenches, either of which may be missing."""
+    """Sum of two wrenches, either of which may be None."""
     parts = [double("tip_wrench", wrench) for wrench in (first, second) if wrench is not None]
     return sum(parts[1:], parts[0]) if parts else None
 
@@ -54,7 +54,8 @@ def together(first: ArrayLike | None, second: ArrayLike | None) -> Array | None:
 def loaded(
     motion: Trajectory, arm: Arm, t: Array, tip_wrench: ArrayLike | None = None
 ) -> tuple[Arm | Variants, Array | None]:
-    """The arm as it is loaded at the instants t of the motion, and the wrench (…, 6) at its tip, ``tip_wrench`` included."""
+    """The arm with its load at the times t of the motion, and the wrench (…, 6) at its tip, including
+    ``tip_wrench``."""
     payload, wrench = motion.loads.at(t)
     return carrying(arm, payload), together(wrench, tip_wrench)
 
@@ -71,7 +72,7 @@ def torques(motion: Trajectory, arm: Arm, t: ArrayLike | None, tip_wrench: Array
 
 
 def holding(arm: Arm, model: Arm | Variants, wrench: Array | None, q: Array) -> Array:
-    """The torques that hold the arm at rest as it is loaded: gravity, springs and offsets, and Jᵀ h_e."""
+    """Torques that hold the loaded arm at rest: gravity, springs and offsets, and Jᵀ h_e."""
     at_rest = holding_torque(arm, q)
     if model is not arm:
         at_rest = at_rest - arm.gravity_torque(q) + model.gravity_torque(q)

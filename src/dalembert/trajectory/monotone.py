@@ -1,19 +1,19 @@
-"""Curves through samples that stay between them, and what a spline does that does not.
+"""Monotone curves through samples, and the detection of splines that leave the range of their samples.
 
-A spline through samples of a joint that is held swings out where the motion before or after it is quick, and its accelerations
-with it. The monotone curve has at every sample a velocity and an acceleration made from its neighbours, and quintic pieces
-between: q, q̇ and q̈ are continuous, and where the samples rise, fall or stay the same, so does the curve. A quintic piece is
-monotone if its Bernstein coefficients
+A spline through samples of a joint that is held still overshoots if the motion before or after is fast, and so do its
+accelerations. The monotone curve takes a velocity and an acceleration at every sample from its neighbours, with quintic
+polynomials between them: q, q̇ and q̈ are continuous, and the curve rises, falls and stays constant where the samples
+do. A quintic segment is monotone if its Bernstein coefficients
 
     q_0,  q_0 + h v_0/5,  q_0 + 2h v_0/5 + h² a_0/20,  q_1 − 2h v_1/5 + h² a_1/20,  q_1 − h v_1/5,  q_1
 
-are. With the slope d = (q_1 − q_0)/h ≥ 0 of the piece and v_0 + v_1 ≤ 5/2 d, that leaves to the accelerations, at least,
+are. With the slope d = (q_1 − q_0)/h ≥ 0 of the segment and v_0 + v_1 ≤ 5/2 d, the accelerations may at least satisfy
 
     −4 v_0/h ≤ a_0 ≤ 10 (d − 2/5 (v_0 + v_1))/h,    −10 (d − 2/5 (v_0 + v_1))/h ≤ a_1 ≤ 4 v_1/h.
 
-Where the second differences of the samples are alike, the motion is smooth there, and nothing is limited: it takes the
-velocities and accelerations of the spline, as far as these agree with the samples beside, and a smooth turning point may lie
-between two samples, as it does on the parabola through them.
+Where the second differences of the samples are similar, the motion is smooth and nothing is limited: the curve takes
+the velocities and accelerations of the spline, as far as these agree with the neighbouring samples, and a smooth
+turning point may lie between two samples, as it does on the parabola through them.
 """
 
 from __future__ import annotations
@@ -26,12 +26,14 @@ import numpy as np
 from dalembert.arrays import Array
 from dalembert.trajectory.hermite import Hermite
 
-STEEPEST = 2.5  # of the slope of a piece: the sum of the velocities at both ends
-ALIKE = 4.0  # the ratio of second differences up to which the samples are smooth
-PARABOLA = 0.25  # of the second difference times h²: how far a smooth turning point may go beyond the samples; 1/8 on a parabola
+STEEPEST = 2.5  # largest sum of the velocities at both ends, relative to the slope of a segment
+ALIKE = 4.0  # ratio of second differences up to which samples are smooth
+PARABOLA = (
+    0.25  # largest overshoot of a smooth turning point, relative to the second difference times h²; 1/8 on a parabola
+)
 SUBSTANTIAL = 0.05  # of a joint's whole range: how far a curve may leave the range of its neighbouring samples
-LEAST = 1e-6  # rad, m: less is never told
-LOOKS = np.array([0.15, 0.3, 0.5, 0.7, 0.85])  # of a piece: where it is looked at
+LEAST = 1e-6  # rad, m: smaller excursions are never reported
+LOOKS = np.array([0.15, 0.3, 0.5, 0.7, 0.85])  # of a segment: where it is checked
 
 
 class InterpolationWarning(UserWarning):
@@ -39,7 +41,7 @@ class InterpolationWarning(UserWarning):
 
 
 def monotone(t: Array, values: Array, spline: Hermite | None = None) -> Hermite:
-    """The monotone curve through ``values`` (N, n) at the instants t (N,); ``spline`` is used where it agrees with them.
+    """The monotone curve through ``values`` (N, n) at the times t (N,); ``spline`` is used where it agrees with them.
 
     >>> held = monotone(np.array([0.0, 1.0, 2.0, 3.0]), np.array([[0.0], [0.0], [1.0], [1.0]]))
     >>> q, qd, qdd = held(np.array([0.5, 1.5, 2.5]))
@@ -66,12 +68,12 @@ def monotone(t: Array, values: Array, spline: Hermite | None = None) -> Hermite:
 
 
 class _Slopes:
-    """What the samples say by themselves, (N, n) each.
+    """Local estimates from the samples, (N, n) each.
 
     v, D    velocity and acceleration of the parabola through each sample and its neighbours
-    spread  by how much the accelerations of three samples in a row differ
-    smooth  whether those have one sign and are alike
-    reach   (N, 1) the mean of the steps beside
+    spread  difference between the accelerations of three consecutive samples
+    smooth  whether these accelerations have the same sign and are similar
+    reach   (N, 1) mean of the neighbouring steps
     """
 
     def __init__(self, h: Array, d: Array) -> None:
@@ -92,13 +94,14 @@ class _Slopes:
         self.reach = 0.5 * (np.concatenate([h[:1], h]) + np.concatenate([h, h[-1:]]))
 
     def turning(self, h: Array, smooth: Any) -> Array:
-        """By how much a smooth turning point may go beyond the samples in each piece: 0 where the motion is not smooth."""
+        """How far a smooth turning point may go beyond the samples in each segment: 0 where the motion is not
+        smooth."""
         bend = np.maximum(np.abs(self.D[:-1]), np.abs(self.D[1:]))
         return np.where(smooth[:-1] & smooth[1:], PARABOLA * h**2 * bend, 0.0)
 
 
 def _limited(h: Array, d: Array, v: Array, a: Array, smooth: Any) -> tuple[Array, Array]:
-    """Velocities and accelerations with which the pieces are monotone; those of smooth samples as they are."""
+    """Velocities and accelerations for which the segments are monotone; those of smooth samples are unchanged."""
     left, right = np.concatenate([d[:1], d]), np.concatenate([d, d[-1:]])
     least = np.where(left * right > 0, np.minimum(np.abs(left), np.abs(right)), 0.0)
     bounded = np.sign(left) * np.clip(np.sign(left) * v, 0.0, STEEPEST * least)
@@ -113,14 +116,14 @@ def _limited(h: Array, d: Array, v: Array, a: Array, smooth: Any) -> tuple[Array
     for rows, below, above in (
         (slice(None, -1), -4.0 * np.abs(v[:-1]) / h, room),
         (slice(1, None), -room, 4.0 * np.abs(v[1:]) / h),
-    ):  # of a piece that rises; mirrored where it falls
+    ):  # for a rising segment; mirrored for a falling one
         low[rows] = np.maximum(low[rows], np.where(rises, below, -above))
         high[rows] = np.minimum(high[rows], np.where(rises, above, -below))
     return v, np.where(smooth, a, np.clip(a, low, high))
 
 
 def _beyond(curve: Hermite) -> tuple[Array, Array, Array]:
-    """Instants (N − 1, looks), by how much the curve is beyond the samples beside them there, and its values: (…, n)."""
+    """Times (N − 1, looks), how far the curve is beyond the neighbouring samples there, and its values: (…, n)."""
     t, q = curve.x, curve.y[0]
     looks = t[:-1, None] + np.diff(t)[:, None] * LOOKS
     with np.errstate(all="ignore"):
@@ -131,40 +134,42 @@ def _beyond(curve: Hermite) -> tuple[Array, Array, Array]:
 
 @dataclass(frozen=True)
 class Excursion:
-    """Where a curve leaves the range of the two samples beside it most: the joint (from 0), when, and how far it goes."""
+    """The largest departure of a curve from the range of its two neighbouring samples: joint (from 0), time and
+    value."""
 
     joint: int
     time: float
     value: float
     samples: tuple[float, float]
-    held: bool  # the two samples are the same
+    held: bool  # the two samples are equal
 
     def said_of(self, what: str) -> str:
-        """The sentence: what the samples of ``what`` say, and what the spline does."""
+        """A sentence that compares the samples of ``what`` with the spline."""
         before, after = self.samples
         between = f"stay at {before:.6g}" if self.held else f"go from {before:.6g} to {after:.6g}"
         return (
-            f"the samples of {what}{self.joint + 1} {between}, and the spline through them goes to {self.value:.6g} at "
+            f"the samples of {what}{self.joint + 1} {between}, but the spline through them reaches {self.value:.6g} at "
             f"t = {self.time:.6g} s"
         )
 
 
 def excursion(curve: Hermite, substantial: float = SUBSTANTIAL) -> Excursion | None:
-    """The worst place at which a curve leaves the range of its neighbouring samples substantially; None without any.
+    """The largest substantial departure of a curve from the range of its neighbouring samples, or None.
 
-    substantial  as a share of the joint's whole range, where the two samples differ; ``SUBSTANTIAL`` where they are the same
+    substantial  threshold as a share of the joint's whole range, where two samples differ; ``SUBSTANTIAL`` where they
+                 are equal
     """
     q, (looks, beyond, values) = curve.y[0], _beyond(curve)
     total, h = np.ptp(q, axis=0), np.diff(curve.x)[:, None]
     at = _Slopes(h, np.diff(q, axis=0) / h)
-    turning = at.turning(h, at.smooth)  # a smooth turning point between two samples is none of them held
+    turning = at.turning(h, at.smooth)  # at a smooth turning point between two samples, neither is held
     beyond = beyond - turning[:, None]
     shares = np.where(total > LEAST, beyond / np.where(total > 0, total, 1.0), 0.0)
     held = (np.abs(q[1:] - q[:-1]) <= 1e-9 * np.maximum(total, LEAST)) & (turning == 0)
     shares = shares / np.where(held, SUBSTANTIAL, substantial)[:, None]
     if not shares.max(initial=0.0) > 1.0:
         return None
-    worst = np.where(held[:, None] & (shares > 1.0), shares.max() + shares, shares)  # what is held is told first
+    worst = np.where(held[:, None] & (shares > 1.0), shares.max() + shares, shares)  # held joints are reported first
     k, look, joint = np.unravel_index(int(worst.argmax()), shares.shape)
     samples = (float(q[k, joint]), float(q[k + 1, joint]))
     return Excursion(int(joint), float(looks[k, look]), float(values[k, look, joint]), samples, bool(held[k, joint]))

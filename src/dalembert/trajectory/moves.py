@@ -1,15 +1,15 @@
-"""A motion taken apart into moves: stretches from rest to rest, each with a parameter in which its path is regular.
+"""Decomposition of a motion into moves: segments from rest to rest, each with a regular path parameter.
 
-The timing that a motion came with must not matter for the fastest timing of its path, but a path q(t) in its own time
+The original timing of a motion must not affect the fastest timing of its path, but a path q(t) in its own time
 is badly parametrised wherever both q̇ and q̈ vanish: at the ends of polynomials of degree 5 and 7, for instance, where
-any finite rate of t leaves the arm at rest. A move is therefore described by r, in which the path leaves every rest
-like q ≈ q_0 + a r², as a cubic does in time. Where the distance travelled grows like t^k,
+any finite rate of t leaves the arm at rest. A move is therefore described by a parameter r in which the path leaves
+every rest like q ≈ q_0 + a r², as a cubic does in time. Where the distance travelled grows like t^k,
 
     t = r^(2/k),    and between both ends    t = x(r) = r^α / (r^α + (1 − r)^β),    α = 2/k_start,  β = 2/k_end.
 
 For k = 2 (cubics, clamped splines, trapezoidal velocities) r is the motion's own time. Where the motion comes to rest,
 or changes its speed, without changing its direction, no stop is needed: there α = 1/k, so that r grows like the distance
-itself, and the pieces on both sides are stretched until q' is continuous.
+itself, and the segments on both sides are stretched until q' is continuous.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from dalembert.trajectory import along
 from dalembert.trajectory.hermite import Hermite
 from dalembert.trajectory.trajectory import Trajectory
 
-SAMPLES = 513  # instants at which a motion is looked at, besides its knots and the middles between them
-STILL = 1e-9  # of the largest speed: all joints stand still
-RESTING = 1e-16  # of the largest speed: no speed at all but for rounding
-DWELL = 1e-3  # of the duration: stillness that lasts longer is a dwell
-SHORT_DWELL = 1e-5  # of the duration: the same of stillness without any speed at all, such as a motion that is held has
-NEARLY = 1e-6  # of the duration: how far from the end of a move its speed may be lost in rounding
+SAMPLES = 513  # times at which a motion is examined, in addition to its knots and the midpoints between them
+STILL = 1e-9  # of the largest speed: below this, all joints stand still
+RESTING = 1e-16  # of the largest speed: zero speed up to rounding
+DWELL = 1e-3  # of the duration: a standstill that lasts longer is a dwell
+SHORT_DWELL = 1e-5  # of the duration: the same threshold for a standstill at exactly zero speed, such as that of a hold
+NEARLY = 1e-6  # of the duration: distance from the end of a move within which its speed may be lost in rounding
 SLOW = 0.05  # of the largest speed: a minimum of the speed below this may be a rest
-REST = 1e-6  # of the largest speed: what is left of the speed at a rest
-CORNER = 1e-4  # rad: a change of direction that asks for a stop; a change of speed that counts, as a share of it
-TURN = 1e-2  # rad: the same at a rest, where the direction is extrapolated
-WIGGLE = 1e-6  # of the joints' range: what lies between two stops and is shorter counts as noise, not as a move
-LOOKS = 257  # at the path of a move before a grid is made
-BY_DISTANCE = 0.3  # how much the distance travelled has to say in the spacing of the grid
-BESIDE = 1e-12  # of a piece: how near to its ends derivatives are taken
+REST = 1e-6  # of the largest speed: residual speed at a rest
+CORNER = 1e-4  # rad: smallest change of direction that requires a stop; also the smallest relevant relative speed jump
+TURN = 1e-2  # rad: the same threshold at a rest, where the direction is extrapolated
+WIGGLE = 1e-6  # of the joints' range: anything shorter between two stops is noise, not a move
+LOOKS = 257  # points at which the path of a move is examined before a grid is built
+BY_DISTANCE = 0.3  # weight of the distance travelled in the spacing of the grid
+BESIDE = 1e-12  # of a segment: distance from its ends at which derivatives are evaluated
 
 
 def states(motion: Trajectory, t: Array) -> tuple[Array, Array, Array]:
-    """q, q̇ and q̈ (M, n) at the instants t (M,)."""
+    """q, q̇ and q̈ (M, n) at the times t (M,)."""
     curve = motion.evaluate
     if not isinstance(curve, Hermite) or len(curve.y) < 2:
         q, qd, qdd = (np.asarray(x, float) for x in curve(t))
@@ -59,7 +59,7 @@ def states(motion: Trajectory, t: Array) -> tuple[Array, Array, Array]:
 @brief
 @dataclass(frozen=True)
 class MovePiece:
-    """A part of a move: t = start + duration x(r / length), from 0 to ``length`` in r."""
+    """A segment of a move: t = start + duration x(r / length), with r from 0 to ``length``."""
 
     start: float
     end: float
@@ -73,7 +73,7 @@ class MovePiece:
 
     @property
     def plain(self) -> bool:
-        """Whether t grows in proportion to r."""
+        """Whether t is proportional to r."""
         return self.alpha == 1.0 and self.beta == 1.0
 
     def times(self, r: Array) -> tuple[Array, Array, Array]:
@@ -84,16 +84,16 @@ class MovePiece:
         a, b, y = self.alpha, self.beta, np.clip(r / self.length, BESIDE, 1.0 - BESIDE)
         left, right = np.power(y, a), np.power(1.0 - y, b)
         x, rest = left / (left + right), right / (left + right)
-        # measured from the nearer end, so that no digits are lost beside it
+        # measured from the nearer end, to avoid cancellation close to it
         t = np.where(y < 0.5, self.start + self.duration * x, self.end - self.duration * rest)
-        slope = a / y + b / (1.0 - y)  # of ln(x / (1 − x))
+        slope = a / y + b / (1.0 - y)  # derivative of ln(x / (1 − x))
         bend = b / np.square(1.0 - y) - a / np.square(y)
         first = x * rest * slope
         second = x * rest * ((rest - x) * np.square(slope) + bend)
         return t, rate * first, rate / self.length * second
 
     def parameter(self, t: Array) -> Array:
-        """r at the instants t."""
+        """r at the times t."""
         y = np.clip((t - self.start) / self.duration, 0.0, 1.0)
         if self.plain:
             return y * self.length
@@ -117,22 +117,22 @@ class MovePiece:
 @brief
 @dataclass(frozen=True)
 class Move:
-    """A stretch of a motion from rest to rest, from ``start`` to ``end`` (s), as a path q(r) with 0 ≤ r ≤ length."""
+    """A segment of a motion from rest to rest, from ``start`` to ``end`` (s), as a path q(r) with 0 ≤ r ≤ length."""
 
     motion: Trajectory
     pieces: tuple[MovePiece, ...]
     knots: Array
-    clock: tuple[Array, Array] | None = None  # the motion's time, and that of the motion it was smoothed from
+    clock: tuple[Array, Array] | None = None  # times of this motion, and of the motion before smoothing
 
     @property
     def start(self) -> float:
-        """When the move begins in the motion as it was given."""
+        """Start time of the move in the original motion."""
         if self.clock is None:
             return self.pieces[0].start
         return float(self.given_time(np.array([0.0]))[0])
 
     def given_time(self, r: Array) -> Array:
-        """The instants at which the motion as it was given is at r."""
+        """Times at which the original motion passes r."""
         t = self.times(r)[0]
         return t if self.clock is None else np.asarray(np.interp(t, *self.clock))
 
@@ -143,12 +143,12 @@ class Move:
 
     @property
     def rough(self) -> bool:
-        """Whether q'' begins or ends like a root of the parameter."""
+        """Whether q'' behaves like a root of the parameter at either end."""
         return self.pieces[0].alpha < 1.0 or self.pieces[-1].beta < 1.0
 
     @cached_property
     def marks(self) -> Array:
-        """Where the pieces begin, and where the last one ends."""
+        """Start of every segment and end of the last one."""
         return np.cumsum([0.0, *(piece.length for piece in self.pieces)])
 
     @property
@@ -167,7 +167,7 @@ class Move:
         return times[0], times[1], times[2]
 
     def _times_of(self, piece: MovePiece, r: Array) -> tuple[Array, Array, Array]:
-        """The same on one of the pieces: at its ends it has its own derivatives, not those of its neighbour."""
+        """t, dt/dr and d²t/dr² on one segment, with one-sided derivatives at its ends."""
         t, first, second = piece.times(np.clip(r, 0.0, piece.length))
         beside = 1e-12 * self.motion.duration
         low = piece.start + beside if piece.start > 0.0 else 0.0
@@ -176,10 +176,10 @@ class Move:
 
     @cached_property
     def spacing(self) -> tuple[Array, Array]:
-        """r at some points, and the share of an even grid that lies before each of them.
+        """Points in r, and the share of a uniform grid that lies before each of them.
 
-        Even in a mean of the parameter and the distance travelled, so that no part of the path is passed in a few steps,
-        however its parameter came about.
+        The spacing is uniform in a mean of the parameter and the distance travelled, so that no part of the path is
+        covered by only a few steps, whatever its parametrisation.
         """
         r = np.unique(np.append(np.linspace(0.0, self.length, LOOKS), self.knots))
         speed = np.linalg.norm(self.at(r)[1], axis=1)
@@ -199,7 +199,8 @@ class Move:
 @brief
 @dataclass(frozen=True)
 class Stop:
-    """An instant of the motion as it was at which the path has to be left at rest: why, and for how long (s)."""
+    """A time of the original motion at which the path requires a stop, with the reason and the length of the stop
+    (s)."""
 
     time: float
     reason: str
@@ -207,9 +208,9 @@ class Stop:
 
 
 def moves_of(motion: Trajectory) -> tuple[list[Move], list[Stop]]:
-    """The moves of a motion in order, and the stops between, before and after them.
+    """The moves of a motion in order, and the stops before, between and after them.
 
-    A dwell (all joints still for a while) stays what it is; at a corner of the path the arm must stop.
+    A dwell (all joints at rest for a while) is preserved; at a corner of the path the arm must stop.
     """
     look = _Look(motion)
     dwells = look.dwells()
@@ -237,7 +238,7 @@ class _Cut:
 
 
 class _Look:
-    """A motion looked at: where it stands still, where its path has corners, where it comes to rest."""
+    """Analysis of a motion: dwells, corners of the path, and rests."""
 
     def __init__(self, motion: Trajectory) -> None:
         self.motion, self.tiny = motion, 1e-12 * motion.duration
@@ -252,7 +253,7 @@ class _Look:
         self.fastest = float(self.speed.max())
         self.range = float(np.ptp(q, axis=0).max())
         if not self.fastest > 0:
-            raise DalembertError("the motion never moves, so it has no timing")
+            raise DalembertError("the motion never moves, so there is nothing to retime")
 
     def _at(self, t: Array) -> tuple[Array, Array, Array]:
         return states(self.motion, np.clip(t, 0.0, self.motion.duration))
@@ -263,7 +264,7 @@ class _Look:
     # -- dwells ----------------------------------------------------------------------------------
 
     def dwells(self) -> list[tuple[float, float]]:
-        """The stretches in which all joints stand still."""
+        """The intervals in which all joints stand still."""
         still = self.speed <= STILL * self.fastest
         edges = np.flatnonzero(np.diff(np.concatenate([[False], still, [False]])))
         stretches = []
@@ -283,7 +284,7 @@ class _Look:
         return stretches
 
     def _edge(self, moving: float, still: float, level: float) -> float:
-        """Where the speed falls to the level of stillness, between an instant that moves and one that does not."""
+        """Time at which the speed falls below ``level``, between a time with motion and one without."""
         first = float(still)
         for _ in range(60):
             middle = 0.5 * (moving + still)
@@ -295,18 +296,18 @@ class _Look:
             abs(first - still) < NEARLY * self.motion.duration
             and np.abs(self.knots - first).min(initial=np.inf) < self.tiny
         ):
-            return first  # the last of the speed is lost in rounding just before the knot at which it ends
+            return first  # the remaining speed is lost in rounding just before the knot at which it ends
         return self._on_knot(still)
 
     def _on_knot(self, t: float) -> float:
-        """The knot that t is meant to be, to the last digit, or t."""
+        """The knot within rounding of t, or t itself."""
         near = self.knots[np.abs(self.knots - t) < 1e-9 * self.motion.duration]
         return float(near[0]) if len(near) else t
 
     # -- corners and rests ---------------------------------------------------------------------------
 
     def cuts(self, begin: float, end: float) -> list[_Cut]:
-        """The instants between begin and end at which the path turns, the speed jumps, or the motion rests."""
+        """Times between begin and end at which the path turns, the speed jumps, or the motion rests."""
         inside = (self.knots > begin + self.tiny) & (self.knots < end - self.tiny)
         knots = self.knots[inside]
         v0, v1 = self._at(knots - self.tiny)[1], self._at(knots + self.tiny)[1]
@@ -332,7 +333,7 @@ class _Look:
         return self._without_noise(begin, end, sorted(cuts, key=lambda cut: cut.time))
 
     def _rests(self, begin: float, end: float) -> Array:
-        """The instants between begin and end at which the motion is at rest without staying there."""
+        """Times between begin and end at which the motion is momentarily at rest."""
         t, w = self.t, self.speed
         inner = np.flatnonzero((w[1:-1] <= w[:-2]) & (w[1:-1] <= w[2:]) & (w[1:-1] < SLOW * self.fastest)) + 1
         inner = inner[(t[inner - 1] >= begin) & (t[inner + 1] <= end)]
@@ -350,7 +351,7 @@ class _Look:
         return np.unique(rests[self._speed(rests) < REST * self.fastest])
 
     def _without_noise(self, begin: float, end: float, cuts: list[_Cut]) -> list[_Cut]:
-        """Without the stops between which the path is too short to be more than noise."""
+        """The cuts without those stops between which the path is so short that it can only be noise."""
         kept: list[_Cut] = []
         q = self._at(np.array([begin, *(cut.time for cut in cuts), end]))[0]
         last = q[0]
@@ -363,15 +364,15 @@ class _Look:
         return kept
 
     def _far(self, t: float, begin: float, end: float) -> bool:
-        """Whether the path goes away from where it is at t, before it and after it: a whole circle does."""
+        """Whether the path moves away from its position at t both before and after t, as a full circle does."""
         q = self._at(np.array([t]))[0]
         sides = (self.t > begin) & (self.t < t), (self.t > t) & (self.t < end)
         return all(side.any() and np.abs(self._at(self.t[side])[0] - q).max() > WIGGLE * self.range for side in sides)
 
-    # -- the parameter ---------------------------------------------------------------------------
+    # -- the path parameter ----------------------------------------------------------------------
 
     def move(self, marks: list[float]) -> Move:
-        """The move between the first and the last mark, which passes the others without a stop."""
+        """The move between the first and the last mark, which passes the others without stopping."""
         last = len(marks) - 2
         pieces: list[MovePiece] = []
         scale = 1.0
@@ -379,7 +380,7 @@ class _Look:
             alpha = (2.0 if k == 0 else 1.0) / self._order(a, b)
             beta = (2.0 if k == last else 1.0) / self._order(b, a)
             piece = MovePiece(a, b, alpha, beta, b - a)
-            if k > 0:  # q' is continuous
+            if k > 0:  # keep q' continuous
                 scale *= self._rate(pieces[-1], 1.0 - 1e-7) / self._rate(piece, 1e-7)
             pieces.append(replace(piece, length=(b - a) / scale))
         move = Move(self.motion, tuple(pieces), np.empty(0))
@@ -391,14 +392,14 @@ class _Look:
         return replace(move, knots=r[np.diff(r, prepend=-np.inf) > 1e-9 * move.length])
 
     def _rate(self, piece: MovePiece, y: float) -> float:
-        """|q'| at this share of a piece whose length is its duration."""
+        """|q'| at share y of a segment whose length equals its duration."""
         t, first, _ = piece.times(np.array([y * piece.length]))
         return float(self._speed(t)[0] * first[0] * piece.length / piece.duration)
 
     def _order(self, at: float, towards: float) -> int:
-        """k: beside the instant ``at`` the distance travelled grows like |t − at|^k.
+        """The exponent k with which the distance travelled near the time ``at`` grows: |t − at|^k.
 
-        Rounded down where it is in doubt: with too high a k, q'' would be infinite there.
+        Rounded down when in doubt, since too large a k would make q'' infinite there.
         """
         first, slow, fast = self._speed(at + (towards - at) * np.array([1e-9, 1e-3, 4e-3]))
         if first > 1e-3 * fast:
@@ -409,7 +410,7 @@ class _Look:
 
 
 def _angles(a: Array, b: Array) -> Array:
-    """The angles between the rows of a and b, rad: accurate for small ones."""
+    """Angles between the rows of a and b in rad, accurate for small angles."""
     a = a / np.linalg.norm(a, axis=1, keepdims=True)
     b = b / np.linalg.norm(b, axis=1, keepdims=True)
     return np.asarray(2.0 * np.arctan2(np.linalg.norm(a - b, axis=1), np.linalg.norm(a + b, axis=1)))

@@ -1,28 +1,28 @@
-"""The passes behind ``time_optimal``: reachable sets along the path, interval by interval, compiled.
+"""The compiled passes of ``time_optimal``: reachable sets along the path, interval by interval.
 
 Along a path q(s) every limit on torque or acceleration reads, once divided by the limit,
 
     |m(s) u + c(s) x + v(s) √x + k(s)| ≤ 1,        x = ṡ²,  u = s̈,  dx/ds = 2u.
 
-On the interval i between two grid points u is linear in s, from u_L to u_R, and x(s) is the exact integral of it; the
-limits are asked for at both ends of the interval, with the one-sided values of the coefficients, so that jumps at
-knots cost nothing:
+On the interval i between two grid points, u is linear in s, from u_L to u_R, and x(s) is its exact integral. The
+limits are imposed at both ends of the interval, with the one-sided values of the coefficients, so that jumps at
+knots need no special treatment:
 
     y = x + h (u_L + u_R),    u_L ∈ [α_L(x), β_L(x)],    u_R ∈ [α_R(y), β_R(y)].
 
-Where a coefficient of u is small or changes its sign within the interval (a zero-inertia point) such a u would swing to
-and fro; there u is constant, u_L = u_R, which damps it.
+Where a coefficient of u is small or changes its sign within the interval (a zero-inertia point), such a u would
+oscillate; there u is constant, u_L = u_R, which damps it.
 
-Viscous friction brings √x in. It is replaced by its tangent at a level of x, so that every limit becomes one row
+Viscous friction introduces √x, which is replaced by its tangent at a level of x, so that every limit becomes one row
 
     |u − P − Q x| ≤ S,
 
 α is convex and β concave in x, every set of speeds is an interval, and its ends are found by Newton's method from
-outside, which moves one way only and ends after finitely many steps. The tangent lies above √x by
-(√x − √level)² / 2√level; the level is moved to the profile that comes out, and the passes run again, until that is
-nothing. Without viscous friction it is nothing at once.
+outside, which converges monotonically in finitely many steps. The tangent lies above √x by
+(√x − √level)² / 2√level; the level is moved to the resulting profile, and the passes run again until the difference
+vanishes. Without viscous friction it vanishes at once.
 
-The passes run again, too, where a limit is exceeded between the grid points: what has not changed is not computed again.
+The passes also run again where a limit is exceeded between the grid points; unchanged parts are not recomputed.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ from dalembert.kernel.native import Flags1, Floats1, Floats2, Floats3, Integers1
 CONSTANT, LINEAR, LEFT_ONLY = 1, 0, 2  # u on an interval; LEFT_ONLY is toppra's "collocation"
 HUGE = 1e300
 ROUND = 1e-13
-CORNER = 0.999  # of the largest x: below this it is no matter of avoiding the corner of a set
+CORNER = 0.999  # of the largest x: below this, the corner of a set need not be avoided
 
 
 class PathLimits(NamedTuple):
     """The limits on the N intervals of a path; J rows on torque and acceleration, V on velocity.
 
     D        (P, 4, J) m, c, v, k at P points; where (N, 3): the left end, the middle and the right end of each interval
-    floor    (J,) an |m| that is as good as none
+    floor    (J,) an |m| that counts as zero
     speed    (P, V) |q'| over the velocity limit
     h        (N,) lengths of the intervals
-    smooth   (N,) whether the path runs on without a knot into the next interval
+    smooth   (N,) whether the path continues into the next interval without a knot
     fastest  (N+1,) x allowed by velocity limits; 0 where the motion must stop
-    least    a level of x that is as good as 0
+    least    a level of x that counts as zero
     """
 
     D: Floats3
@@ -61,17 +61,18 @@ class PathLimits(NamedTuple):
 
 
 class Passing(NamedTuple):
-    """What the passes work with.
+    """Work arrays of the passes.
 
     x, u     (N+1,) and (N, 2): the profile
-    K, ends  (N+1, 2) the controllable set of each grid point; (N, 2) what the far end of each interval may be of the next
+    K, ends  (N+1, 2) the controllable set of each grid point; (N, 2) the part of the next set allowed at the far end of
+             an interval
     rows     (2, 3, 2J) P, Q and S of an interval and its neighbour: for x at the near end, then for the far end
-    x_most   (N+1,) x allowed by velocity limits, with what is kept free of them
-    room, slower  (N,) kept free of every limit, as a share of it; the same for velocities
-    level    (N+1,) where √x is made straight
+    x_most   (N+1,) x allowed by velocity limits, with their margin
+    room, slower  (N,) margin to every limit, as a share of it; the same for velocities
+    level    (N+1,) where √x is linearised
     kind     (N,) CONSTANT, LINEAR or LEFT_ONLY
-    always   (N,) where u stays constant whatever the shares of limits say
-    new      (N,) intervals whose rows have to be computed again; dirty (N,) those whose sets were
+    always   (N,) where u stays constant regardless of the limit shares
+    new      (N,) intervals whose rows must be recomputed; dirty (N,) those whose sets must be
     moved    (N,) intervals on which the profile has changed since its limits were checked
     step     (N,) time on each interval
     """
@@ -97,7 +98,7 @@ class Passing(NamedTuple):
 
 
 def _end_rows(D: Floats2, floor: Floats1, share: float, level: float, ahead: float, into: Floats2, first: int) -> None:
-    """P, Q and S of the limits at one end of an interval, with √x made straight at ``level``.
+    """Compute P, Q and S of the limits at one end of an interval, with √x linearised at ``level``.
 
     ahead  2h to express the far end of an interval of constant u by x at its near end, or 0
     """
@@ -120,7 +121,7 @@ def _end_rows(D: Floats2, floor: Floats1, share: float, level: float, ahead: flo
 
 
 def _interval_rows(on: PathLimits, at: Passing, i: int, level: float) -> None:
-    """Both ends of interval i; √x is made straight at ``level`` at its near end."""
+    """Compute the rows of both ends of interval i, with √x linearised at ``level`` at its near end."""
     share, kind, into = 1.0 - at.room[i], at.kind[i], at.rows[i % 2]
     left = max(level, on.least) if at.x_most[i] > 0.0 else 0.0
     right = max(at.level[i + 1], on.least) if at.x_most[i + 1] > 0.0 else 0.0
@@ -131,7 +132,7 @@ def _interval_rows(on: PathLimits, at: Passing, i: int, level: float) -> None:
 
 
 def _bounds(rows: Floats2, first: int, last: int, x: float) -> tuple[float, float]:
-    """α and β at x, from some of the rows."""
+    """α and β at x, from a range of the rows."""
     P, Q, S = rows[0], rows[1], rows[2]
     alpha, beta = -HUGE, HUGE
     for j in lanes(first, last):
@@ -142,7 +143,7 @@ def _bounds(rows: Floats2, first: int, last: int, x: float) -> tuple[float, floa
 
 
 def _slopes(rows: Floats2, first: int, last: int, x: float) -> tuple[float, float]:
-    """α' and β' at x, from some of the rows."""
+    """α' and β' at x, from a range of the rows."""
     P, Q, S = rows[0], rows[1], rows[2]
     alpha, beta, rise, fall = -HUGE, HUGE, 0.0, 0.0
     for j in range(first, last):
@@ -156,7 +157,7 @@ def _slopes(rows: Floats2, first: int, last: int, x: float) -> tuple[float, floa
 
 
 def _gap(rows: Floats2, first: int, last: int, x: float, low: float, high: float, slope: float) -> float:
-    """β − α at x, the target low ≤ x + u/slope ≤ high among the bounds; 0 where it is but for rounding."""
+    """β − α at x, with the target low ≤ x + u/slope ≤ high among the bounds; 0 if it is zero up to rounding."""
     alpha, beta = _bounds(rows, first, last, x)
     alpha, beta = max(alpha, (low - x) * slope), min(beta, (high - x) * slope)
     gap = beta - alpha
@@ -173,7 +174,7 @@ def _gap_slope(rows: Floats2, first: int, last: int, x: float, low: float, high:
 def _range(
     rows: Floats2, first: int, last: int, low: float, high: float, slope: float, most: float
 ) -> tuple[float, float]:
-    """The interval of x in [0, most] for which some u is allowed; (1, −1) where there is none."""
+    """The interval of x in [0, most] for which some u is allowed; (1, −1) if it is empty."""
     x = most
     for _ in range(200):
         gap = _gap(rows, first, last, x, low, high, slope)
@@ -183,7 +184,7 @@ def _range(
         if fall >= 0.0:
             return 1.0, -1.0
         new = x - gap / fall
-        if new <= 0.0:  # from very far away the step may round to nothing: there is a root if 0 is allowed
+        if new <= 0.0:  # from very far away, the step may round to zero: there is a root if 0 is allowed
             if _gap(rows, first, last, 0.0, low, high, slope) < 0.0 or x == 0.0:
                 return 1.0, -1.0
             new = 1e-9 * x if x > 1e-290 else 0.0
@@ -206,16 +207,16 @@ def _range(
     return min(x, highest), highest
 
 
-# -- backward: from which speeds the motion can be ended -----------------------------------------------
+# -- backward: speeds from which the motion can be completed -------------------------------------------
 
 
 def _control(on: PathLimits, at: Passing, i: int) -> bool:
-    """The controllable set of grid point i, from that of the next one; whether there is any."""
+    """Compute the controllable set of grid point i from that of the next one; whether it is nonempty."""
     _interval_rows(on, at, i, at.level[i])
     rows, h, J = at.rows[i % 2], on.h[i], len(on.floor)
     low, high = at.K[i + 1, 0], at.K[i + 1, 1]
     slope, last = 0.5 / h, 2 * J if at.kind[i] == CONSTANT else J
-    if at.kind[i] == LINEAR:  # what of the next set the right end of this interval can stand
+    if at.kind[i] == LINEAR:  # the part of the next set that the right end of this interval allows
         a, b = _range(rows, J, 2 * J, -HUGE, HUGE, 1.0, high)
         low, high = max(a, low), min(b, high)
     at.ends[i, 0], at.ends[i, 1] = low, high
@@ -231,7 +232,8 @@ def _control(on: PathLimits, at: Passing, i: int) -> bool:
 
 
 def _backward(on: PathLimits, at: Passing) -> int:
-    """The controllable sets of all grid points; i + 1 where no speed at grid point i lets the path be followed."""
+    """Compute the controllable sets of all grid points; i + 1 if no speed at grid point i allows the path to be
+    followed."""
     N, J = len(on.h), len(on.floor)
     a, b = 0.0, at.x_most[N]
     if at.kind[N - 1] == LINEAR:
@@ -247,18 +249,18 @@ def _backward(on: PathLimits, at: Passing) -> int:
             continue
         low, high = at.K[i, 0], at.K[i, 1]
         if not _control(on, at, i):
-            at.K[i, 0] = -1.0  # to be computed again, whatever comes
+            at.K[i, 0] = -1.0  # force it to be recomputed
             return i + 1
         changed = at.K[i, 0] != low or at.K[i, 1] != high
         at.new[i] = False
     return 0
 
 
-# -- forward: the fastest of them ------------------------------------------------------------------------
+# -- forward: the fastest speeds -------------------------------------------------------------------------
 
 
 def _leads_down(rows: Floats2, step: float, x: float, high: float) -> bool:
-    """Whether a little less x would let the next x, min(x + 2h β(x), high), be higher by more than that."""
+    """Whether a small decrease of x would increase the next x, min(x + 2h β(x), high), by more than that."""
     _, beta = _bounds(rows, 0, rows.shape[1], x)
     if x + step * beta >= high:
         return False
@@ -267,13 +269,13 @@ def _leads_down(rows: Floats2, step: float, x: float, high: float) -> bool:
 
 
 def _worthwhile(on: PathLimits, at: Passing, i: int, lowest: float, highest: float) -> float:
-    """The largest x in the interval that does not cost more than it brings on the next interval i, of constant u.
+    """The largest x in the interval that does not cost more than it gains on the next interval i, of constant u.
 
-    Next to a zero-inertia point a little more x can be had for a violent braking just after; it is not worth it.
+    Next to a zero-inertia point, a slightly larger x may be possible at the price of violent braking just after it.
     """
     if at.kind[i] != CONSTANT or lowest >= highest or highest <= 0.0:
         return highest
-    _interval_rows(on, at, i, max(at.level[i], highest))  # the slope of √x at the speed in question
+    _interval_rows(on, at, i, max(at.level[i], highest))  # the slope of √x at the speed under consideration
     rows, step, high = at.rows[i % 2], 2.0 * on.h[i], at.ends[i, 1]
     if not _leads_down(rows, step, highest, high):
         return highest
@@ -288,9 +290,9 @@ def _worthwhile(on: PathLimits, at: Passing, i: int, lowest: float, highest: flo
 
 
 def _climb(rows: Floats2, h: float, start: float, most: float, low: float, high: float) -> tuple[float, bool]:
-    """The largest y in [low, high] at the far end of an interval of linear u; whether it is allowed there.
+    """The largest y in [low, high] at the far end of an interval of linear u, and whether it is allowed there.
 
-    start, most   the least and the greatest x + h u_L that the near end allows
+    start, most   the smallest and the largest x + h u_L that the near end allows
     """
     y, last = high, rows.shape[1]
     for _ in range(200):
@@ -311,7 +313,7 @@ def _climb(rows: Floats2, h: float, start: float, most: float, low: float, high:
 
 
 def _go_on_linear(on: PathLimits, at: Passing, i: int) -> bool:
-    """The next x, and u of interval i, which is linear; whether there is any."""
+    """Compute the next x and the linear u of interval i; whether there is a solution."""
     rows, h, x, last = at.rows[i % 2], on.h[i], at.x[i], at.rows.shape[2]
     low, high = at.ends[i, 0], at.ends[i, 1]
     alpha, beta = _bounds(rows, 0, last // 2, x)
@@ -321,7 +323,7 @@ def _go_on_linear(on: PathLimits, at: Passing, i: int) -> bool:
     best = y
     if i + 1 < len(on.h):
         best = _worthwhile(on, at, i + 1, low, y)
-    for _ in range(60 if best < y else 0):  # that, or something between
+    for _ in range(60 if best < y else 0):  # y, or a value between both
         a, _ = _bounds(rows, last // 2, last, best)
         if best - h * a >= x + h * alpha:
             y = best
@@ -335,7 +337,7 @@ def _go_on_linear(on: PathLimits, at: Passing, i: int) -> bool:
 
 
 def _go_on_constant(on: PathLimits, at: Passing, i: int) -> bool:
-    """The next x, and u of interval i, which is constant; whether there is any."""
+    """Compute the next x and the constant u of interval i; whether there is a solution."""
     rows, h, x, last = at.rows[i % 2], on.h[i], at.x[i], at.rows.shape[2]
     low, high = at.ends[i, 0], at.ends[i, 1]
     alpha, beta = _bounds(rows, 0, last if at.kind[i] == CONSTANT else last // 2, x)
@@ -351,7 +353,7 @@ def _go_on_constant(on: PathLimits, at: Passing, i: int) -> bool:
 
 
 def _forward(on: PathLimits, at: Passing) -> int:
-    """The fastest profile through the controllable sets; −(i + 1) where it is stuck at i."""
+    """Compute the fastest profile through the controllable sets; −(i + 1) if it cannot continue at i."""
     N = len(on.h)
     start = _worthwhile(on, at, 0, at.K[0, 0], at.K[0, 1])
     changed = start != at.x[0]
@@ -373,10 +375,10 @@ def _forward(on: PathLimits, at: Passing) -> int:
 
 @native
 def solve(on: PathLimits, at: Passing) -> int:
-    """Backward over the controllable sets, then forward along the fastest profile.
+    """Backward pass over the controllable sets, then forward pass along the fastest profile.
 
-    Returns 0, or i + 1 where no speed at grid point i lets the path be followed to its end; −(i + 1) where the forward
-    pass is stuck at i.
+    Returns 0, or i + 1 if no speed at grid point i allows the path to be followed to its end; −(i + 1) if the forward
+    pass cannot continue at i.
     """
     status = _backward(on, at)
     if status == 0:
@@ -388,7 +390,7 @@ def solve(on: PathLimits, at: Passing) -> int:
 
 
 def straighten(on: PathLimits, at: Passing) -> float:
-    """√x made straight at the profile; the largest share of a limit by which it was not, where it was."""
+    """Linearise √x at the profile; returns the largest linearisation error before that, as a share of a limit."""
     N, J, worst = len(on.h), len(on.floor), 0.0
     for p in range(N + 1):
         x, level = max(at.x[p], on.least), max(at.level[p], on.least)
@@ -402,7 +404,7 @@ def straighten(on: PathLimits, at: Passing) -> float:
         if share < 1e-9:
             continue
         worst = max(worst, share)
-        at.level[p] = max(x, 0.25 * level)  # far below x it would allow little more than itself
+        at.level[p] = max(x, 0.25 * level)  # a level far below x would allow little more than itself
         if p < N:
             at.new[p] = True
         if p > 0:

@@ -1,4 +1,4 @@
-"""A move as a path with limits on it: what the time-optimal passes work on.
+"""A move as a path with limits, the input of the time-optimal passes.
 
 S (7.122) with friction, along the path q(s), reads τ = m s̈ + c ṡ² + v ṡ + k with
 
@@ -28,11 +28,11 @@ from dalembert.trajectory.scaling import coulomb, friction_along, friction_of
 
 Indices = NDArray[np.intp]
 
-LANES = 8  # rows are made a multiple of this, for vectors
+LANES = 8  # the number of rows is padded to a multiple of this, for vectorisation
 
 
 class LimitedPath:
-    """What the passes need to know of a move: its limits as rows m u + c x + v √x + k; s is the move's r."""
+    """A move and its limits as rows m u + c x + v √x + k, as the passes need them; s is the move's r."""
 
     def __init__(self, move: Move, arm: Arm, keep: JointLimits, loads: LoadTable | None = None) -> None:
         self.move, self.arm, self.keep = move, arm, keep
@@ -42,12 +42,12 @@ class LimitedPath:
         limited = np.isfinite(keep.effort)
         self.pushes = bool(limited.any())
         self.accelerates = bool(np.isfinite(keep.acceleration).any())
-        self.rows = (2 if self.accelerates else 1) * arm.n  # limits on torque, then on acceleration
+        self.rows = (2 if self.accelerates else 1) * arm.n  # torque limits, then acceleration limits
         bodies, actuated = arm.mechanism.tree.bodies, arm.mechanism.actuated
         passive = [body for i, body in enumerate(bodies) if i not in actuated]
         self.dry = np.array([max(map(abs, body.coulomb)) for body in arm.mechanism.bodies], float)
         self.passive_dry = any(any(body.coulomb) for body in passive)
-        # the joints whose friction counts: those of the tree where passive ones have some, which comes through Γ
+        # the joints whose friction counts: all joints of the tree if passive ones have friction, mapped through Γ
         self.pulled = self.passive_dry or any(body.viscous for body in passive)
         F_v, self.forward, self.backward = friction_of(bodies if self.pulled else arm.mechanism.bodies)
         self.viscous = bool(((F_v if self.pulled else F_v[limited]) != 0).any())
@@ -55,11 +55,11 @@ class LimitedPath:
         self.turning = bool(self.rubbing.any())
 
     def time(self, s: float) -> float:
-        """The instant at which the motion as it was is at s."""
+        """Time at which the original motion passes s."""
         return float(self.move.given_time(np.array([s]))[0])
 
     def torques(self, s: Array, q: Array, *states: tuple[Array, Array]) -> list[Array]:
-        """Inverse dynamics at the places s of the path for each of some (q̇, q̈), as the arm is loaded there."""
+        """Inverse dynamics at the path positions s for each of the pairs (q̇, q̈), with the load carried there."""
         if not self.loads:
             return [self.arm.inverse_dynamics(q, *state) for state in states]
         beside = self.tiny / self.length * (self.move.pieces[-1].end - self.move.pieces[0].start)
@@ -71,7 +71,7 @@ class LimitedPath:
     def speeds(self, q: Array, qp: Array) -> tuple[Array | None, Array]:
         """Γ (None for the identity) and Γ q', the speeds of the joints whose friction counts.
 
-        What trembles with the rounding of Γ stands still.
+        Speeds at the level of the rounding error of Γ are set to zero.
         """
         if not self.pulled:
             return None, qp
@@ -81,7 +81,7 @@ class LimitedPath:
 
     @property
     def names(self) -> tuple[tuple[str, str], ...]:
-        """(joint, limit) of the rows on torque and acceleration, then of the limits on velocity."""
+        """(joint, limit) for the rows of torque and acceleration limits, then for the velocity limits."""
         kinds = ("effort", "acceleration", "velocity") if self.accelerates else ("effort", "velocity")
         return tuple((joint, kind) for kind in kinds for joint in self.arm.joint_names)
 
@@ -90,22 +90,23 @@ class LimitedPath:
 
 
 def even_grid(path: LimitedPath, count: int) -> Array:
-    """Grid points: every knot, the points where a joint with Coulomb friction turns, and even steps between."""
+    """Grid points: every knot, the points at which a joint with Coulomb friction reverses, and uniform steps
+    between."""
     r, share = path.move.spacing
     marks = np.interp(np.concatenate([[0.0], path.knots, [path.length]]), r, share)
     pieces = np.maximum(2, np.ceil(count * np.diff(marks) - 1e-9)).astype(int)
     steps = [a + (b - a) * np.arange(k) / k for a, b, k in zip(marks[:-1], marks[1:], pieces, strict=True)]
     s: Array = np.append(np.interp(np.concatenate(steps), share, r), path.length)
-    s[np.cumsum(pieces[:-1])] = path.knots  # to the last digit
+    s[np.cumsum(pieces[:-1])] = path.knots  # exactly, without rounding
     if path.turning or path.move.rough:
         s = _finer_at_ends(path, s)
     return _with_turns(path, s) if path.turning else s
 
 
 def _finer_at_ends(path: LimitedPath, s: Array) -> Array:
-    """The grid with 16 graded intervals for 4 even ones at both ends.
+    """The grid with the 4 uniform intervals at each end replaced by 16 graded ones.
 
-    Coulomb friction acts on one side of rest and not at rest, and q'' may begin like a root.
+    Coulomb friction acts during motion but not at rest, and q'' may start like a square root.
     """
     if len(s) < 10 or np.isin(s[[1, 2, 3, -4, -3, -2]], path.knots).any():
         return s
@@ -116,7 +117,7 @@ def _finer_at_ends(path: LimitedPath, s: Array) -> Array:
 
 
 def _with_turns(path: LimitedPath, s: Array) -> Array:
-    """The grid with the points added at which a joint with Coulomb friction turns round."""
+    """The grid with the points added at which a joint with Coulomb friction reverses."""
 
     def speeds(at: Array) -> Array:
         return path.speeds(*path.at(at)[:2])[1][:, path.rubbing]
@@ -134,9 +135,9 @@ def _with_turns(path: LimitedPath, s: Array) -> Array:
         low, high = np.where(after, low, middle), np.where(after, middle, high)
         if np.all(high - low < path.tiny):
             break
-    turns = np.unique(high + (100.0 * path.tiny if path.pulled else path.tiny))  # where its sign is clear
+    turns = np.unique(high + (100.0 * path.tiny if path.pulled else path.tiny))  # where the sign is unambiguous
     turns = turns[np.diff(turns, prepend=-np.inf) > 1e-9 * path.length]
-    # a turn takes the place of an even grid point that is too near
+    # a reversal replaces a uniform grid point that is too close
     fixed = np.concatenate([[0.0], path.knots, [path.length]])
     index = np.searchsorted(s, turns)
     step = np.minimum(s[np.minimum(index, len(s) - 1)] - s[index - 1], path.length)
@@ -150,13 +151,13 @@ def _with_turns(path: LimitedPath, s: Array) -> Array:
 @brief
 @dataclass(frozen=True)
 class PathSamples:
-    """The path and the arm at all points of a grid: its N + 1 points, left of its knots, and N middles.
+    """The path and the arm at all points of a grid: its N + 1 points, the left side of its knots, and N midpoints.
 
     where   (N, 3) the points of each interval: left end, middle, right end
     g, m, c torques of the arm: at rest, for q̈ = q' at rest, and for q̇ = q', q̈ = q''
-    viscous, dry   the friction in c, passive joints' included; no rows where there is none
-    Gamma, speeds  Γ (None for the identity) and Γ q', of the joints whose friction counts
-    still   (n,) joints that only tremble; smooth (N,) no knot and no turn at the next grid point
+    viscous, dry   the friction contained in c, including that of passive joints; no rows if there is none
+    Gamma, speeds  Γ (None for the identity) and Γ q', for the joints whose friction counts
+    still   (n,) joints that move only by rounding error; smooth (N,) no knot and no reversal at the next grid point
     """
 
     s: Array
@@ -175,7 +176,7 @@ class PathSamples:
 
 
 def sample(path: LimitedPath, s: Array) -> PathSamples:
-    """One call of the path and three of inverse dynamics for everything."""
+    """Samples from one evaluation of the path and three of inverse dynamics."""
     N = len(s) - 1
     at_knot = np.zeros(N + 1, bool)
     at_knot[np.searchsorted(s, path.knots)] = True
@@ -203,13 +204,13 @@ def sample(path: LimitedPath, s: Array) -> PathSamples:
     return PathSamples(s, where, g, m, c, qp, qpp, viscous, dry, Gamma, speeds, still, smooth)
 
 
-# -- the limits on it ------------------------------------------------------------------------------
+# -- limits on the grid ----------------------------------------------------------------------------
 
 
 @brief
 @dataclass(frozen=True)
 class PathProblem:
-    """The limits on a grid, as the passes take them."""
+    """The limits on a grid, in the form that the passes need."""
 
     s: Array
     limits: PathLimits
@@ -220,24 +221,24 @@ def problem(path: LimitedPath, at: PathSamples) -> PathProblem:
     s, where, n, keep = at.s, at.where, path.arm.n, path.keep
     source, smooth = np.arange(len(at.qp)), at.smooth
     rub: Array = np.empty((0, n))
-    if path.turning:  # each interval has points of its own, with one sign of Coulomb friction: that of its middle
+    if path.turning:  # each interval has points of its own, with the sign of Coulomb friction at its middle
         levels = coulomb(at.speeds[where[:, 1]], path.forward, path.backward)
         rubs = np.repeat(levels, 3, axis=0)
         source = where.ravel()
         rub = rubs if at.Gamma is None else np.einsum("pbn,pb->pn", at.Gamma[source], rubs)
         where = np.arange(len(source)).reshape(-1, 3)
         smooth = smooth.copy()
-        smooth[[0, -2]] = False  # beside rest there is none
+        smooth[[0, -2]] = False  # there is no neighbour beside rest
     P, J, V = len(source), path.rows + -path.rows % LANES, n + -n % LANES
     D, speed, steepest, largest = np.empty((P, 4, J)), np.empty((P, V)), np.empty(P), np.empty((4, J))
-    effort = keep.effort - np.where(at.still, path.dry, 0.0)  # a joint that only trembles may rub either way
+    effort = keep.effort - np.where(at.still, path.dry, 0.0)  # at standstill, Coulomb friction may act either way
     along.assemble(
         source, at.g, at.m, at.c, at.qp, at.qpp, at.viscous, at.dry, rub, path.viscous or path.turning,
         1.0 / effort, 1.0 / keep.acceleration, 1.0 / keep.velocity, D, speed, steepest, largest,
     )  # fmt: skip
     floor = 1e-9 * np.maximum(largest[0], largest[1] * path.length)
     fixed = np.flatnonzero((floor == 0) & (largest[3] > 1.0))
-    if len(fixed):  # a load that no timing changes
+    if len(fixed):  # a load that no timing can change
         j = int(fixed[0])
         load = D[where[:, 0], 3, j]
         i = int(np.abs(load).argmax())
@@ -249,7 +250,7 @@ def problem(path: LimitedPath, at: PathSamples) -> PathProblem:
 
 
 def coarser(on: PathProblem, every: int) -> PathProblem:
-    """The same limits on a grid that takes ``every`` so many intervals together."""
+    """The same limits on a coarser grid that merges ``every`` intervals into one."""
     if every == 1:
         return on
     where, smooth = on.limits.where, on.limits.smooth
@@ -268,20 +269,21 @@ def _too_heavy(path: LimitedPath, joint: int, s: float, share: float) -> LimitEr
 
 
 class TooRough(DalembertError):
-    """A path that turns faster than the grid can follow."""
+    """A path that varies faster than the grid can resolve."""
 
 
 def stuck(path: LimitedPath, on: PathProblem, status: int) -> DalembertError:
-    """The sentence for a path that cannot be followed: the joint and where.
+    """The error for a path that cannot be followed, with the joint and the time.
 
-    Where rest is possible all along the path, so is a motion that is slow enough: then the grid is to blame.
+    Wherever rest is possible along the whole path, a sufficiently slow motion is too; in that case the grid is at
+    fault.
     """
     D, where, k = on.limits.D, on.limits.where, path.arm.n
     i = min(abs(status) - 1, len(where) - 1)
     s = float(on.s[i])
     if np.abs(D[:, 3, :k]).max(initial=0.0) < 1.0 - 1e-6:
         return TooRough(f"the path is too rough at t = {path.time(s):.4g} s for a grid of {len(on.s)} points")
-    inner = where[1:-1]  # the first and the last interval have those of rest too, in a unit of their own
+    inner = where[1:-1]  # the first and the last interval also contain the rows at rest, in their own units
     load = np.abs(D[inner[max(0, min(i, len(inner)) - 2) : i + 1].ravel(), 3, :k])
     if load.max() > 1.0:
         return _too_heavy(path, int(load.max(axis=0).argmax()), s, float(load.max()))
@@ -295,8 +297,8 @@ def stuck(path: LimitedPath, on: PathProblem, status: int) -> DalembertError:
     limits = " and ".join(f"the {kind} limit of joint '{joint}'" for joint, kind in pair)
     time = path.time(s)
     return LimitError(
-        f"no timing brings the motion past t = {time:.4g} s: {limits} leave{'' if len(pair) > 1 else 's'} no speed there "
-        "from which it can go on",
+        f"no timing brings the motion past t = {time:.4g} s: {limits} leave{'' if len(pair) > 1 else 's'} no feasible "
+        "speed there from which it could continue",
         joint=pair[0][0],
         kind=pair[0][1],
         time=time,

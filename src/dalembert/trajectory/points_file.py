@@ -1,4 +1,4 @@
-"""Points in joint space from a table of text: columns q1 … qn, one point per row, and what happens there."""
+"""Points in joint space from a text table: columns q1 … qn, one point per row, with optional holds and payloads."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ HOLDS = {"hold": {"s": 1.0, "ms": 1e-3}}
 @brief
 @dataclass(frozen=True)
 class Points:
-    """Points in joint space, and what happens at each of them.
+    """Points in joint space, with the hold time and the payload at each of them.
 
     q         (k, n) rad; m
-    hold      (k,) how long the arm rests there (s)
-    payloads  what it holds from its arrival there until its arrival at the next point, in the tip's frame; None is nothing
+    hold      (k,) rest time at the point (s)
+    payloads  body held from arrival at this point until arrival at the next one, in the tip frame; None for none
     """
 
     q: Array
@@ -38,16 +38,18 @@ class Points:
 
     @property
     def plain(self) -> bool:
-        """Whether there are neither rests nor payloads."""
+        """Whether there are neither holds nor payloads."""
         return not self.hold.any() and not any(self.payloads)
 
 
 def read_points(path: str | os.PathLike[str], arm: Arm, *, degrees: bool = False) -> Points:
-    """The columns q1 … qn (rad; m), or those named after the joints of ``arm``; ``hold`` (s) and ``payload`` (kg) of each point.
+    """The columns q1 … qn (rad; m), or those named after the joints of ``arm``; ``hold`` (s) and ``payload`` (kg) per
+    point.
 
-    Units in the header are heeded. ``payload_x`` … (m) and ``payload_ixx`` … (kg m²) go with a payload, as in motion files.
+    Units in the header are respected. ``payload_x`` … (m) and ``payload_ixx`` … (kg m²) describe a payload, as in
+    motion files.
 
-    degrees  what revolute joints without a unit in the header are in
+    degrees  read revolute joints without a unit in the header in degrees
     """
     try:
         with open_table(path, "points", strict=True) as table:
@@ -60,9 +62,9 @@ def read_points(path: str | os.PathLike[str], arm: Arm, *, degrees: bool = False
             for k, joint in enumerate(arm.joint_names, 1):
                 at = [i for i, name in enumerate(names) if name in (f"q{k}", joint)]
                 if len(at) != 1:
-                    often = "is missing" if not at else "stands in the header more than once"
+                    often = "is missing" if not at else "occurs more than once in the header"
                     needed = listed([f"q{i}" for i in range(1, arm.n + 1)])
-                    raise DalembertError(f"{path}: the column q{k} {often}; needed are {needed} for arm '{arm.name}'")
+                    raise DalembertError(f"{path}: the column q{k} {often}; required are {needed} for arm '{arm.name}'")
                 places += at
             sliding = si.sliding_joints(arm)
             unless = [None if slides or not degrees else "deg" for slides in sliding]
@@ -85,19 +87,19 @@ def read_points(path: str | os.PathLike[str], arm: Arm, *, degrees: bool = False
 
 
 def _factor(path: str, name: str, unit: str | None) -> float:
-    """What makes SI units of a column other than a position."""
+    """Conversion factor to SI units of a column other than a position."""
     known: Mapping[str, Mapping[str, float]] = HOLDS | PAYLOADS
     if name not in known:
         raise DalembertError(
-            f"{path}: the column '{name}' means nothing here; beside the joints a point has {listed(list(known))}"
+            f"{path}: the column '{name}' is unknown; in addition to the joints, a point may have {listed(list(known))}"
         )
     if unit is not None and unit not in known[name]:
-        raise DalembertError(f"{path}: {name} is in '{unit}'; known are {', '.join(known[name])}")
+        raise DalembertError(f"{path}: {name} is in '{unit}'; known units are {', '.join(known[name])}")
     return 1.0 if unit is None else known[name][unit]
 
 
 def _payloads(path: str, columns: Mapping[str, Array], count: int) -> tuple[Inertia | None, ...]:
-    """The body that is held at each point."""
+    """The body held at each point."""
     if columns and "payload" not in columns:
         raise DalembertError(f"{path}: the column {listed(list(columns))} needs a column 'payload' with the mass in kg")
 

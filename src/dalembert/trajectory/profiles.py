@@ -1,4 +1,4 @@
-"""Joint motions from one point to another: triangular and trapezoidal velocities, polynomials."""
+"""Point-to-point joint motions: triangular and trapezoidal velocity profiles, and polynomials."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from dalembert.trajectory.checks import both_ends, joints, positive
 from dalembert.trajectory.hermite import Hermite
 from dalembert.trajectory.trajectory import Trajectory
 
-ROUNDING = 1e-9  # relative: times and speeds that agree to this are the same
+ROUNDING = 1e-9  # relative: times and speeds that agree to this are equal
 
 
 @brief
 @dataclass(frozen=True, eq=False)
 class Trapezoids:
-    """Each joint speeds up evenly, cruises, slows down evenly, then stands still.
+    """Each joint accelerates uniformly, cruises, decelerates uniformly, then stays at rest.
 
-    q0, q1        (n,) where it begins and ends
+    q0, q1        (n,) initial and final positions
     durations     (n,) T of each joint (s); 0 for a joint that does not move
-    acceleration_times  (n,) t_a of each joint (s), at most T/2; T/2 makes a triangle
+    acceleration_times  (n,) t_a of each joint (s), at most T/2; T/2 gives a triangle
     """
 
     q0: Array
@@ -50,13 +50,13 @@ class Trapezoids:
 
 
 def _trapezoids(q0: Array, q1: Array, T: Array, ta: ArrayLike, synchronised: bool) -> Trajectory:
-    """The motion, which ends with its slowest joint; an acceleration time of more than half the duration is that."""
+    """The motion, which ends with its slowest joint; acceleration times are limited to half the duration."""
     moves = q1 != q0
     T = np.where(moves, T, 0.0)
     if synchronised:
         T = np.where(moves, T.max(), 0.0)
     if not moves.any():
-        raise DalembertError("q0 and q1 are the same, so there is nothing to move")
+        raise DalembertError("q0 and q1 are equal, so there is no motion to plan")
     ta = np.minimum(np.where(moves, ta, 0.0), T / 2)
     return Trajectory(T.max(), len(T), Trapezoids(q0, q1, T, ta), tuple(np.unique([*ta, *(T - ta), *T])))
 
@@ -70,15 +70,15 @@ def triangular(
     acceleration: ArrayLike | None = None,
     synchronised: bool = False,
 ) -> Trajectory:
-    """A motion with triangular velocities: half the time faster, half the time slower.
+    """A motion with triangular velocities: acceleration during the first half, deceleration during the second.
 
-    q0, q1        (n,) where it begins and ends (rad or m); it is at rest there
+    q0, q1        (n,) initial and final positions (rad or m), at rest in both
     duration      T (s), or
-    max_velocity  the peak v (rad/s), so T = 2|q1 − q0|/v, or
-    acceleration  a (rad/s²), so T = 2 √(|q1 − q0|/a)
-    synchronised  all joints arrive with the slowest; otherwise each takes its own time and then
-                  stands still
-    Exactly one of the three is given: one number for all joints, or one for each.
+    max_velocity  peak velocity v (rad/s), which gives T = 2|q1 − q0|/v, or
+    acceleration  a (rad/s²), which gives T = 2 √(|q1 − q0|/a)
+    synchronised  all joints arrive together with the slowest; otherwise each takes its own time and
+                  then stays at rest
+    Exactly one of the three is given, as one number for all joints or one per joint.
 
     >>> import numpy as np
     >>> motion = triangular([0.0, 1.0], [np.pi / 2, 1.0 + np.pi / 2], duration=0.5)
@@ -107,18 +107,18 @@ def trapezoidal(
     acceleration: ArrayLike | None = None,
     synchronised: bool = False,
 ) -> Trajectory:
-    """A motion with trapezoidal velocities: faster, steady, slower, as in S Example 7.2.
+    """A motion with trapezoidal velocities: acceleration, constant velocity, deceleration, as in S Example 7.2.
 
-    q0, q1             (n,) where it begins and ends (rad or m); it is at rest there
-    acceleration_time  t_a (s), how long it speeds up, and slows down
-    max_velocity       v (rad/s), the steady speed
+    q0, q1             (n,) initial and final positions (rad or m), at rest in both
+    acceleration_time  t_a (s), duration of the acceleration and of the deceleration
+    max_velocity       v (rad/s), the cruise velocity
     duration           T = |q1 − q0|/v + t_a (s)
     acceleration       a = v/t_a (rad/s²)
-    synchronised       all joints arrive with the slowest; otherwise each takes its own time and
-                       then stands still
+    synchronised       all joints arrive together with the slowest; otherwise each takes its own time
+                       and then stays at rest
 
-    Two of the first three are given, or acceleration with max_velocity or duration: one number for
-    all joints, or one for each. A way too short to reach v becomes a triangle: a given
+    Give two of the first three, or acceleration with max_velocity or duration, as one number for all
+    joints or one per joint. If the distance is too short to reach v, the profile becomes a triangle: a given
     acceleration_time is kept and the peak is lowered to |q1 − q0|/t_a; a given acceleration is kept
     and the peak is lowered to √(a |q1 − q0|). ``synchronised`` keeps every joint's t_a and lowers its v.
 
@@ -137,8 +137,8 @@ def trapezoidal(
             T = np.maximum(d / v + ta, 2 * ta)
             wanted, way = rest.get("duration", T), T
             _possible(np.isclose(wanted, way, rtol=ROUNDING, atol=0), d, lambda j: (
-                f"a duration of {wanted[j]:g} s contradicts the {way[j]:g} s that acceleration_time and max_velocity make; "
-                "leave one of the three out"
+                        f"a duration of {wanted[j]:g} s contradicts the {way[j]:g} s that follow from "
+                        "acceleration_time and max_velocity; omit one of the three"
             ))  # fmt: skip
         case {"acceleration_time": ta, "duration": T, **rest} if not rest:
             _possible(2 * ta <= T * (1 + ROUNDING), d, lambda j: (
@@ -146,10 +146,11 @@ def trapezoidal(
             ))  # fmt: skip
         case {"max_velocity": v, "duration": T, **rest} if not rest:
             _possible(v * T > d, d, lambda j: (
-                f"a way of {d[j]:g} in {T[j]:g} s needs more than the maximum velocity of {v[j]:g}"
+                        f"a distance of {d[j]:g} in {T[j]:g} s needs more than the maximum velocity of {v[j]:g}"
             ))  # fmt: skip
             _possible(v * T <= 2 * d * (1 + ROUNDING), d, lambda j: (
-                f"a way of {d[j]:g} in {T[j]:g} s never gets as fast as {v[j]:g}: its peak is at most {2 * d[j] / T[j]:g}"
+                        f"a distance of {d[j]:g} in {T[j]:g} s never reaches {v[j]:g}: its peak velocity is at most "
+                        f"{2 * d[j] / T[j]:g}"
             ))  # fmt: skip
             ta = T - d / v
         case {"acceleration": a, "max_velocity": v, **rest} if not rest:
@@ -157,14 +158,15 @@ def trapezoidal(
             T = np.divide(d, a * ta, out=np.zeros_like(d), where=d > 0) + ta
         case {"acceleration": a, "duration": T, **rest} if not rest:
             _possible(a * T**2 >= 4 * d * (1 - ROUNDING), d, lambda j: (
-                f"a way of {d[j]:g} in {T[j]:g} s needs an acceleration of at least {4 * d[j] / T[j] ** 2:g}, not {a[j]:g}"
+                        f"a distance of {d[j]:g} in {T[j]:g} s needs an acceleration of at least "
+                        f"{4 * d[j] / T[j] ** 2:g}, not {a[j]:g}"
             ))  # fmt: skip
             root = np.sqrt(np.maximum(T**2 - 4 * d / a, 0.0))
             ta = 2 * d / a / (T + root)  # the smaller root of a t_a² − a T t_a + d = 0
         case _:
             raise DalembertError(
                 "a trapezoidal motion needs two of acceleration_time, max_velocity and duration, or acceleration "
-                f"with max_velocity or duration; it has {' and '.join(given) or 'none of them'}"
+                f"with max_velocity or duration; it was given {' and '.join(given) or 'none of them'}"
             )
     return _trapezoids(q0, q1, T, ta, synchronised)
 
@@ -182,11 +184,11 @@ def polynomial(
     start_jerk: ArrayLike | None = None,
     end_jerk: ArrayLike | None = None,
 ) -> Trajectory:
-    """A motion along the polynomial of degree 3, 5 or 7 with the given values at both ends.
+    """A motion along the polynomial of degree 3, 5 or 7 with the given boundary values at both ends.
 
-    q0, q1    (n,) where it begins and ends (rad or m)
+    q0, q1    (n,) initial and final positions (rad or m)
     duration  T (s)
-    degree    3 takes velocities, 5 accelerations too, 7 jerks too; what is not given is zero
+    degree    3 accepts velocities, 5 also accelerations, 7 also jerks; values not given are zero
 
     >>> polynomial([0.0], [1.0], 2.0, degree=5)(1.0)[1]
     array([0.9375])
@@ -209,7 +211,7 @@ def polynomial(
         for at, value in named.items():
             if value is not None:
                 raise DalembertError(
-                    f"{at} is given, but a polynomial of degree {degree} has no room for it; take degree {2 * order + 1}"
+                    f"{at} is given, but a polynomial of degree {degree} cannot satisfy it; use degree {2 * order + 1}"
                 )
     return Trajectory(float(T), len(q0), Hermite(np.array([0.0, T]), np.array(values)))  # (orders, 2 ends, n)
 
@@ -227,7 +229,7 @@ class SmoothCurve:
 
     @property
     def breaks(self) -> Array:
-        """Where its pieces meet."""
+        """Times at which its segments meet."""
         curve = self.curves[0]
         return np.asarray(curve.t if hasattr(curve, "t") else curve.x)
 
@@ -237,12 +239,12 @@ class SmoothCurve:
 
 
 def _given(n: int, **values: ArrayLike | None) -> dict[str, Array]:
-    """Those of the values that are given, one positive number for each joint."""
+    """The values that are given, as one positive number per joint."""
     return {name: positive(name, value, n) for name, value in values.items() if value is not None}
 
 
 def _possible(holds: NDArray[np.bool_], d: Array, sentence: Any) -> None:
-    """``sentence(j)`` as an error for the first joint that moves and for which it does not hold."""
+    """Raise ``sentence(j)`` as an error for the first moving joint for which the condition does not hold."""
     bad = np.flatnonzero(~holds & (d > 0))
     if len(bad):
         raise DalembertError(f"joint {bad[0] + 1}: {sentence(bad[0])}" if len(d) > 1 else sentence(bad[0]))

@@ -1,4 +1,4 @@
-"""A motion under a time law of the user's own: q(t) = q̄(r(t)), S (7.119)–(7.126)."""
+"""A motion under a user-defined time law: q(t) = q̄(r(t)), S (7.119)–(7.126)."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from dalembert.trajectory.trajectory import Trajectory
 
 Rates = Callable[[Array], tuple[Array, Array, Array]]
 
-LOOKS = 2001  # instants at which a law is looked at
-NEAR = 1e-9  # of the duration: how near to its ends a law must begin and end
-BACKWARD = 1e-6  # of the mean rate: a spline through samples that begin at rest may be that much below 0
-AGREES = 1e-2  # of the largest value: how well r and ṙ must agree with the integrals of ṙ and r̈
+LOOKS = 2001  # times at which a law is checked
+NEAR = 1e-9  # of the duration: tolerance of the initial and final values of a law
+BACKWARD = 1e-6  # of the mean rate: how far a spline through samples that start at rest may dip below 0
+AGREES = 1e-2  # of the largest value: tolerance between r and ṙ and the integrals of ṙ and r̈
 HALVINGS = 80
 REMEDY = "let r(t) return (r, ṙ, r̈), or give its samples or a Trajectory of one coordinate"
 
 
 @dataclass(frozen=True, eq=False)
 class Retiming:
-    """What :meth:`Trajectory.retimed` did: the motion q̄ as it was, and the time law r(t).
+    """Result of :meth:`Trajectory.retimed`: the original motion q̄ and the time law r(t).
 
-    ``retiming(t)`` gives (r, ṙ, r̈), each of the shape of t: s, 1 and 1/s.
+    ``retiming(t)`` returns (r, ṙ, r̈), each with the shape of t, in s, 1 and 1/s.
     """
 
     motion: Trajectory = field(repr=False)
@@ -45,21 +45,21 @@ class Retiming:
 
     def __str__(self) -> str:
         fastest = self.rates(np.linspace(0.0, self.duration, LOOKS))[1].max()
-        return f"retimed from {self.motion.duration:.6g} to {self.duration:.6g} s, with at most {fastest:.4g} times the speed"
+        return f"retimed from {self.motion.duration:.6g} to {self.duration:.6g} s, at up to {fastest:.4g} times the original speed"
 
     def __call__(self, t: ArrayLike) -> tuple[Array, Array, Array]:
-        """(r, ṙ, r̈) at the instants t, from 0 to the duration."""
+        """(r, ṙ, r̈) at the times t, from 0 to the duration."""
         at = finite("t", t)
         if len(beyond := at[(at < -NEAR * self.duration) | (at > (1.0 + NEAR) * self.duration)]):
-            raise DalembertError(f"the time law is known from 0 to {self.duration:g} s, not at t = {beyond[0]:g} s")
+            raise DalembertError(f"the time law is defined from 0 to {self.duration:g} s, not at t = {beyond[0]:g} s")
         r, rd, rdd = (np.broadcast_to(x, at.size).reshape(at.shape) for x in self.rates(at.reshape(-1)))
         return np.clip(r, 0.0, self.motion.duration), np.maximum(rd, 0.0), rdd
 
     def torques(self, arm: Arm, t: ArrayLike) -> Array:
-        """The torques (N m or N) of ``arm`` at the instants t: (*t.shape, n), by S (7.126).
+        """Joint torques (N m or N) of ``arm`` at the times t, shape (*t.shape, n), by S (7.126).
 
-        τ = ṙ² τ̄_s(r) + r̈ B(q̄) q̄′ + ṙ F_v q̄′ + F_s sgn(ṙ q̄′) + g(q̄), in which τ̄_s is that of the motion as it was:
-        inverse dynamics of the new motion is not computed. It equals ``arm.inverse_dynamics(*retimed(t))``.
+        τ = ṙ² τ̄_s(r) + r̈ B(q̄) q̄′ + ṙ F_v q̄′ + F_s sgn(ṙ q̄′) + g(q̄), where τ̄_s is that of the original motion:
+        inverse dynamics is not evaluated on the new motion. The result equals ``arm.inverse_dynamics(*retimed(t))``.
         """
         self.motion.fits(arm)
         check_terms(arm, "retimed")
@@ -100,13 +100,15 @@ def retimed(motion: Trajectory, law: Any, duration: float | None = None) -> Traj
 
 
 def _law_of(motion: Trajectory, law: Any, duration: float | None) -> tuple[Rates, float, Array, Array]:
-    """What gives (r, ṙ, r̈), until when, and where r̈ and where any derivative of it may jump."""
+    """A function for (r, ṙ, r̈), its duration, and the times at which r̈ and at which any derivative may jump."""
     if isinstance(law, Trajectory):
         if law.n != 1:
-            raise ShapeError(f"the time law is a motion of {law.n} joints; it must be a Trajectory of one coordinate")
+            raise ShapeError(
+                f"the time law is a motion with {law.n} joints; it must be a Trajectory with one coordinate"
+            )
         if duration is not None and abs(number("duration", duration) - law.duration) > NEAR * law.duration:
             raise DalembertError(
-                f"the duration is {duration:g} s, but the time law lasts {law.duration:g} s: leave duration out"
+                f"the duration is {duration:g} s, but the time law lasts {law.duration:g} s: omit duration"
             )
         return lambda t: tuple(x[:, 0] for x in law(t)), law.duration, np.array(law.knots), law.breaks  # type: ignore[return-value]
     if duration is None:
@@ -123,14 +125,14 @@ def _law_of(motion: Trajectory, law: Any, duration: float | None) -> tuple[Rates
     samples = finite("the time law", law)
     if samples.ndim != 1 or len(samples) < 4:
         raise ShapeError(
-            f"the time law has shape {samples.shape}; it must be a function of t, a Trajectory of one coordinate, or "
-            "samples (N,) of r at equal steps from 0 to the duration, 4 or more"
+            f"the time law has shape {samples.shape}; it must be a function of t, a Trajectory with one coordinate, or "
+            "at least 4 samples (N,) of r at equal steps from 0 to the duration"
         )
     return _law_of(motion, spline(np.linspace(0.0, length, len(samples)), samples, "not-a-knot"), None)
 
 
 def _of_function(law: Callable[[Any], Any], duration: float) -> Rates:
-    """(r, ṙ, r̈) of a function that gives all three, or r alone, from which they then follow exactly."""
+    """(r, ṙ, r̈) from a function that returns all three, or only r, from which the others are derived exactly."""
 
     def call(t: Any, what: str) -> Any:
         try:
@@ -139,26 +141,26 @@ def _of_function(law: Callable[[Any], Any], duration: float) -> Rates:
             raise DalembertError(f"r(t) cannot be {what} ({problem}): {REMEDY}") from problem
 
     with np.errstate(all="ignore"):
-        whole = isinstance(call(np.linspace(0.0, duration, 5), "evaluated for an array of instants"), (tuple, list))
+        whole = isinstance(call(np.linspace(0.0, duration, 5), "evaluated for an array of times"), (tuple, list))
 
     def rates(t: Array) -> tuple[Array, Array, Array]:
-        with np.errstate(all="ignore"):  # what is not finite is told with its instant
-            value = call(t, "evaluated for an array of instants") if whole else call(Jet(t, 1.0), "differentiated")
+        with np.errstate(all="ignore"):  # values that are not finite are reported with their time
+            value = call(t, "evaluated for an array of times") if whole else call(Jet(t, 1.0), "differentiated")
         if not whole:
             value = value.parts if isinstance(value, Jet) else Jet(double("r(t)", value)).parts
         if len(value) != 3:
-            raise ShapeError(f"r(t) gives {len(value)} values; it must give r, or r, ṙ and r̈")
+            raise ShapeError(f"r(t) returns {len(value)} values; it must return r, or r, ṙ and r̈")
         parts = [double("r(t)", part) for part in value]
         if any(part.shape not in ((), t.shape) for part in parts):
             shapes = ", ".join(str(part.shape) for part in parts)
-            raise ShapeError(f"r(t) gives {shapes} for {len(t)} instants; it must give one number for each of them")
+            raise ShapeError(f"r(t) returns {shapes} for {len(t)} times; it must return one number for each of them")
         return tuple(np.broadcast_to(part, t.shape) for part in parts)  # type: ignore[return-value]
 
     return rates
 
 
 def _check(law: Retiming, breaks: Array) -> None:
-    """The law must be strictly increasing from 0 to the duration of the motion; or a sentence says where it is not."""
+    """Raise an error unless the law increases strictly from 0 to the duration of the motion and is consistent."""
     T, end = law.duration, law.motion.duration
     inner = breaks[(breaks > 0.0) & (breaks < T)]
     t = np.unique(np.concatenate([np.linspace(0.0, T, LOOKS), inner * (1.0 - 1e-12), inner]))
@@ -190,12 +192,12 @@ def _check(law: Retiming, breaks: Array) -> None:
             k = int(miss.argmax())
             raise DalembertError(
                 f"{name} and {rate} of the time law disagree: up to t = {t[k]:.4g} s, {name} grows by "
-                f"{value[k] - value[0]:.6g}, and the integral of {rate} is {grown[k]:.6g}"
+                f"{value[k] - value[0]:.6g}, but the integral of {rate} is {grown[k]:.6g}"
             )
 
 
 def _instants(law: Retiming, r: Array) -> Array:
-    """When the law reaches these r: the first instants at which it does, by bisection."""
+    """The first times at which the law reaches these values of r, by bisection."""
     low, high = np.zeros(r.shape), np.full(r.shape, law.duration)
     if not r.size:
         return high
@@ -203,5 +205,5 @@ def _instants(law: Retiming, r: Array) -> Array:
         middle = 0.5 * (low + high)
         reached = law(middle)[0] >= r
         low, high = np.where(reached, low, middle), np.where(reached, middle, high)
-    ends = np.where(r >= law.motion.duration, law.duration, high)  # where ṙ = 0, r is rounded to its last value before
+    ends = np.where(r >= law.motion.duration, law.duration, high)  # where ṙ = 0, r rounds to its final value too early
     return np.where(r <= 0.0, 0.0, ends)

@@ -1,7 +1,7 @@
-"""Rounds of the passes, until no limit is exceeded between the grid points either, compiled.
+"""Compiled rounds of the passes, until no limit is exceeded between the grid points either.
 
-Where a limit is exceeded it is given more room, and the passes run again; where viscous friction was made straight at
-another profile than the one that came out, or u would swing on an interval, they do so at once.
+Where a limit is exceeded, its margin is increased and the passes run again; where viscous friction was linearised at
+another profile than the resulting one, or u would oscillate on an interval, they run again at once.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from dalembert.kernel.native import Floats1, Floats2, native
 from dalembert.trajectory.between import Checked, check
 from dalembert.trajectory.passes import CONSTANT, LINEAR, Passing, PathLimits, solve, straighten
 
-STRAIGHTENED = 16  # times that √x is made straight before what is left of the difference has to do
+STRAIGHTENED = 16  # maximum number of linearisations of √x before the remaining difference is accepted
 
 
 def _kind(on: PathLimits, at: Passing, near: Floats1, i: int, share: float, viscous: bool) -> int:
-    """CONSTANT where a limit that matters (more than ``share`` of it used) has little inertia beside its other terms."""
+    """CONSTANT where a relevant limit (more than ``share`` of it used) has little inertia compared with its other
+    terms."""
     if at.always[i] or on.fastest[i] == 0.0 or on.fastest[i + 1] == 0.0:
         return CONSTANT
     L, R, h = on.D[on.where[i, 0]], on.D[on.where[i, 2]], on.h[i]
@@ -32,7 +33,7 @@ def _kind(on: PathLimits, at: Passing, near: Floats1, i: int, share: float, visc
 
 
 def _begin(on: PathLimits, at: Passing, near: Floats2, share: float, viscous: bool) -> None:
-    """The kinds of all intervals, everything else still to be computed."""
+    """Set the kinds of all intervals and mark everything else for computation."""
     for i in range(len(on.h)):
         at.kind[i] = _kind(on, at, near[i], i, share, viscous and share > 0.0)
         at.room[i] = at.slower[i] = 0.0
@@ -42,7 +43,7 @@ def _begin(on: PathLimits, at: Passing, near: Floats2, share: float, viscous: bo
 
 
 def _constant_where_sharp(on: PathLimits, at: Passing) -> bool:
-    """Intervals on which a linear u would turn x(s) around too sharply made constant; whether there are any."""
+    """Make u constant on intervals on which a linear u would bend x(s) too sharply; whether there are any."""
     some = False
     for i in range(len(on.h)):
         if at.u[i, 0] != at.u[i, 1] and abs(at.u[i, 1] - at.u[i, 0]) * on.h[i] > 0.5 * min(at.x[i], at.x[i + 1]):
@@ -52,7 +53,7 @@ def _constant_where_sharp(on: PathLimits, at: Passing) -> bool:
 
 
 def _profile(on: PathLimits, at: Passing, viscous: bool) -> int:
-    """The passes with √x straight where the profile is, and u constant where it has to be; the status of the last."""
+    """Run the passes with √x linearised at the profile and u constant where necessary; returns the last status."""
     for k in range(2 * STRAIGHTENED):
         status = solve(on, at)
         if status != 0:
@@ -64,10 +65,11 @@ def _profile(on: PathLimits, at: Passing, viscous: bool) -> int:
 
 
 def _more_room(on: PathLimits, at: Passing, to: Checked, allowed: float, round_: int, viscous: bool) -> None:
-    """More room where a limit was exceeded and on neighbours, where it may be exceeded next; kinds to match."""
+    """Increase the margin where a limit was exceeded and on the neighbours, where it may be exceeded next; update
+    kinds."""
     N = len(on.h)
     reach, extra = 2, 0.25 if round_ == 1 else 5.0
-    if round_ >= 5:  # an excess that wanders about is fenced in
+    if round_ >= 5:  # contain an excess that moves from interval to interval
         for _ in range(min(round_ - 3, 10)):
             reach = 4 * reach if reach > 2 else 4
     for i in range(N):
@@ -106,8 +108,8 @@ def repeat(
 ) -> int:
     """Rounds of the passes, ``first`` to ``last``, until no limit is exceeded by more than ``allowed`` of it.
 
-    share  of a limit, in ``to.near``, from which it counts for the kinds of intervals in the first round
-    Returns the status of the last pass, as :func:`solve` has it; ``to`` has the last profile that was checked.
+    share  share of a limit, in ``to.near``, above which it affects the kinds of intervals in the first round
+    Returns the status of the last pass, as in :func:`solve`; ``to`` contains the last profile that was checked.
     """
     N = len(on.h)
     for round_ in range(first, last + 1):

@@ -1,16 +1,16 @@
-"""Linear time scaling of a motion until the arm can do it: S 7.7, r = ct.
+"""Linear time scaling of a motion until the arm can execute it: S 7.7, r = ct.
 
-The torque of the motion q̄(r), r = ct, follows from the torques of the motion as it was, S (7.126),
-without another run of inverse dynamics. S leaves friction out; with it
+The torque of the motion q̄(r), r = ct, follows from the torques of the original motion, S (7.126),
+without another run of inverse dynamics. S neglects friction; with it,
 
     τ(c) = τ_s / c² + τ_v / c + τ_0,
 
 τ_s   B q̈ + C q̇, which scales with the square of the speed, S (7.123)
 τ_v   F_v q̇, which scales with the speed
-τ_0   g + F_s sgn(q̇), which does not scale, nor do springs and other terms of the position alone
+τ_0   g + F_s sgn(q̇), which does not scale, like springs and all other terms that depend on position alone
 
-Each limit on each instant forbids an interval of speeds 1/c, whose ends are roots of a quadratic; c is
-the least slow-down that lies in none of them.
+At each time, each limit forbids an interval of speeds 1/c, whose ends are roots of a quadratic; c is
+the smallest slow-down that lies in none of them.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from dalembert.trajectory.limits import JointLimits, LimitsLike, check_terms, jo
 from dalembert.trajectory.loads import holding, loaded
 from dalembert.trajectory.trajectory import Trajectory
 
-INSTANTS = 2001  # where the torques are looked at first
-CLOSE = 0.02  # shares of a limit this near to the worst are looked at again
-FINER = 64  # between two of the first instants
+INSTANTS = 2001  # number of times at which the torques are evaluated first
+CLOSE = 0.02  # limit shares this close to the largest are refined
+FINER = 64  # refined samples between two of the first times
 
 
 @brief
 @dataclass(frozen=True)
 class ScalingReport:
-    """What :meth:`Trajectory.scaled` did.
+    """Report on :meth:`Trajectory.scaled`.
 
-    c                the new duration over the old one, S's c in r = ct; 1 when nothing was exceeded
+    c                ratio of the new duration to the old one, S's c in r = ct; 1 if no limit was exceeded
     duration, duration_before   in s
-    joint, time      which limit decides c: the joint, and the instant (s) in the motion as it was
-    limit            "effort", "velocity" or "acceleration"; "" when the limits decide nothing
-    exceeded         the largest share of any limit that the motion as it was takes (1: the limit itself)
-    exceeded_joint, exceeded_time   where that is: S's joint that exceeds its limit most
-    torque_before, torque           of the deciding joint at that instant (N m), before and after
-    scaling_torque, viscous_torque, constant_torque   τ_s, τ_v and τ_0 of it, as the motion was
+    joint, time      joint of the limit that determines c, and the time (s) in the original motion
+    limit            "effort", "velocity" or "acceleration"; "" if no limit is active
+    exceeded         largest share of any limit used by the original motion (1: the limit itself)
+    exceeded_joint, exceeded_time   joint and time of that share, S's joint with the largest violation
+    torque_before, torque           torque of the limiting joint at that time (N m), before and after
+    scaling_torque, viscous_torque, constant_torque   its τ_s, τ_v and τ_0 in the original motion
     """
 
     c: float
@@ -67,7 +67,7 @@ class ScalingReport:
 
     def __str__(self) -> str:
         if self.c == 1.0:
-            return f"no limit is exceeded (at most {self.exceeded:.1%} of one): the motion is unchanged"
+            return f"no limit is exceeded (at most {self.exceeded:.1%} of one is used): the motion is unchanged"
         verb = "slowed down" if self.c > 1 else "sped up"
         return (
             f"{verb} by c = {self.c:.6g}, from {self.duration_before:.6g} to {self.duration:.6g} s: "
@@ -78,11 +78,11 @@ class ScalingReport:
 @brief
 @dataclass(frozen=True)
 class TorqueParts:
-    """Along a motion, (N, n) each: its torque in parts that scale differently, S (7.123), and its coordinates.
+    """Coordinates along a motion and its torque, split into parts that scale differently, S (7.123): (N, n) each.
 
     scaling   τ_s = B q̈ + C q̇, which scales with the square of the speed
     viscous   F_v q̇, which scales with the speed
-    dry       F_s sgn(q̇), and ``holding``, what holds the arm at rest: neither scales
+    dry       F_s sgn(q̇), and ``holding``, the torque that holds the arm at rest: neither scales
     """
 
     t: Array
@@ -100,18 +100,18 @@ class TorqueParts:
         return self.holding + self.dry
 
     def torque(self, speed: float) -> Array:
-        """The torque of the motion at so many times its speed, r = speed · t."""
+        """Torque of the motion run at ``speed`` times its original speed, r = speed · t."""
         return self.scaling * speed**2 + self.viscous * speed + self.constant
 
 
 def friction_of(bodies: Sequence[Body]) -> tuple[Array, Array, Array]:
-    """F_v, and F_s at positive and at negative speed, of each of the bodies' joints."""
+    """F_v, and F_s for positive and for negative speed, of each body's joint."""
     viscous, forward, backward = np.array([(body.viscous, *body.coulomb) for body in bodies], float).T
     return viscous, forward, backward
 
 
 def friction_along(arm: Arm, q: Array, qd: Array) -> tuple[Array, Array]:
-    """(F_v q̇, F_s sgn(q̇)) along a motion: (N, n) each; with what joints that follow take, Γᵀ of it."""
+    """(F_v q̇, F_s sgn(q̇)) along a motion, (N, n) each, including the friction of dependent joints mapped by Γᵀ."""
     F_v, forward, backward = friction_of(arm.mechanism.tree.bodies)
     Gamma = arm.closure_jacobian(q)
     speeds = np.einsum("...ij,...j->...i", Gamma, qd)
@@ -120,7 +120,7 @@ def friction_along(arm: Arm, q: Array, qd: Array) -> tuple[Array, Array]:
 
 
 def coulomb(sign: Array, forward: Array, backward: Array) -> Array:
-    """F_s sgn(q̇), with a level of its own for each direction."""
+    """F_s sgn(q̇), with a separate level for each direction."""
     return np.where(sign > 0, forward, np.where(sign < 0, -backward, 0.0))
 
 
@@ -136,7 +136,7 @@ def scaled(motion: Trajectory, arm: Arm, limits: LimitsLike = None, allow_faster
     speed, limit, row, joint = _fastest(arm, keep, parts, top)
     if not np.isfinite(speed):
         raise LimitError(
-            "the motion never moves a limited joint: it can be as fast as you like, so no c is the largest"
+            "the motion never moves a limited joint: it can be arbitrarily fast, so there is no fastest scaling"
         )
     report = _report(motion, arm, keep, parts, 1.0 / speed, limit, row, joint)
     c = report.c
@@ -183,12 +183,12 @@ class Stretched:
 
     @property
     def breaks(self) -> Array:
-        """Where its pieces meet."""
+        """Times at which its segments meet."""
         return self.c * self.motion.breaks
 
     @property
     def instants(self) -> Array:
-        """The sample instants."""
+        """Sample times."""
         return self.c * self.motion.t
 
     def __call__(self, t: Array) -> tuple[Array, Array, Array]:
@@ -197,21 +197,22 @@ class Stretched:
 
 
 def parts_at(motion: Trajectory, arm: Arm, keep: JointLimits, speeds: Sequence[float]) -> TorqueParts:
-    """The parts of the torque along the motion, closer together where a limit is nearly reached at these speeds."""
+    """Parts of the torque along the motion, sampled more densely where a limit is nearly reached at these speeds."""
     return _closer(motion, arm, keep, torque_parts(motion, arm, _instants(motion)), speeds)
 
 
 def _closer(
     motion: Trajectory, arm: Arm, keep: JointLimits, parts: TorqueParts, speeds: Sequence[float]
 ) -> TorqueParts:
-    """The parts with further ones between their instants, wherever a limit is nearly reached at one of the speeds."""
+    """The parts with additional samples between their times, wherever a limit is nearly reached at one of the
+    speeds."""
     t = np.unique(np.concatenate([_between(parts.t, shares(keep, parts, speed)) for speed in speeds]))
     more = torque_parts(motion, arm, t)
     return TorqueParts(*(np.concatenate([getattr(parts, f.name), getattr(more, f.name)]) for f in fields(TorqueParts)))
 
 
 def _instants(motion: Trajectory) -> Array:
-    """Even instants, and both sides of every knot."""
+    """Uniformly spaced times, and both sides of every knot."""
     T = motion.duration
     knots = np.array([k for k in motion.knots if 0 < k < T])
     tiny = 1e-10 * T
@@ -219,7 +220,7 @@ def _instants(motion: Trajectory) -> Array:
 
 
 def torque_parts(motion: Trajectory, arm: Arm, t: Array) -> TorqueParts:
-    """The parts of the torque at the instants t, which may have any shape."""
+    """Parts of the torque at the times t, which may have any shape."""
     q, qd, qdd = motion(t)
     model, wrench = loaded(motion, arm, t)
     torque = model.inverse_dynamics(q, qd, qdd, wrench)
@@ -229,7 +230,7 @@ def torque_parts(motion: Trajectory, arm: Arm, t: Array) -> TorqueParts:
 
 
 def shares(keep: JointLimits, parts: TorqueParts, speed: float) -> Array:
-    """How much of each limit is taken at this speed: (N, n, 3)."""
+    """Share of each limit that is used at this speed: (N, n, 3)."""
     taken = (
         np.abs(parts.torque(speed)) / keep.effort,
         np.abs(parts.qd) * speed / keep.velocity,
@@ -239,7 +240,7 @@ def shares(keep: JointLimits, parts: TorqueParts, speed: float) -> Array:
 
 
 def _between(t: Array, shares: Array) -> Array:
-    """Finer instants around those at which some share of a limit is close to its largest."""
+    """Denser times around those at which some share of a limit is close to its maximum."""
     near = np.flatnonzero((shares > (1 - CLOSE) * shares.max(axis=(0, 1))).any(axis=(1, 2)) & (len(t) > 1))
     gaps = np.unique(np.concatenate([near - 1, near]))
     gaps = gaps[(gaps >= 0) & (gaps < len(t) - 1)]
@@ -248,17 +249,17 @@ def _between(t: Array, shares: Array) -> Array:
 
 
 def _rest_is_possible(arm: Arm, keep: JointLimits, parts: TorqueParts) -> None:
-    """However slow, τ_0 remains."""
+    """Raise an error if τ_0, which remains however slow the motion, exceeds a limit."""
     share = np.abs(parts.constant) / keep.effort
     if share.max() >= 1.0:
         row, joint = np.unravel_index(int(share.argmax()), share.shape)
         rubs = arm.mechanism.bodies[joint].coulomb != (0.0, 0.0)
         load, t = float(parts.constant[row, joint]), float(parts.t[row])
-        raise too_heavy(arm, keep, int(joint), load, t, rubs, "slower does not help")
+        raise too_heavy(arm, keep, int(joint), load, t, rubs, "slowing down does not help")
 
 
 def _fastest(arm: Arm, keep: JointLimits, parts: TorqueParts, top: float) -> tuple[float, str, int, int]:
-    """The largest speed ≤ top that no limit forbids, and the limit, instant and joint that forbid more."""
+    """The largest speed ≤ top that no limit forbids, and the limit, time and joint that forbid a higher one."""
     _rest_is_possible(arm, keep, parts)
     ends = _forbidden(keep, parts)
     speed, decides = top, ("", 0, 0)
@@ -275,7 +276,7 @@ def _fastest(arm: Arm, keep: JointLimits, parts: TorqueParts, top: float) -> tup
 
 
 def _forbidden(keep: JointLimits, parts: TorqueParts) -> dict[str, tuple[Array, Array]]:
-    """For each limit, instant and joint the open interval of speeds that it forbids: (N, n) ends."""
+    """For each limit, the open interval of speeds that it forbids at each time for each joint: (N, n) ends."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ends = {}
         for name, side in (("effort", 1.0), ("effort below", -1.0)):
@@ -284,9 +285,9 @@ def _forbidden(keep: JointLimits, parts: TorqueParts) -> dict[str, tuple[Array, 
             k = side * parts.constant - keep.effort
             square = b * b - 4 * a * k
             root = np.sqrt(np.maximum(square, 0.0))
-            # k < 0, so the first positive root, in the form that does not cancel
+            # k < 0, so take the first positive root, in the form without cancellation
             first = np.where(b + root > 0, -2 * k / (b + root), np.inf)
-            second = np.where(a < 0, (-b - root) / (2 * a), np.inf)  # a < 0: torque falls again
+            second = np.where(a < 0, (-b - root) / (2 * a), np.inf)  # a < 0: the torque decreases again
             never = (square < 0) | ~(first > 0) | ~np.isfinite(k)
             ends[name] = (np.where(never, np.inf, first), np.where(never, -np.inf, second))
         velocity = keep.velocity / np.abs(parts.qd)

@@ -1,4 +1,4 @@
-"""What stretching the time of a motion evenly does to its torques, factor by factor: S 7.7, r = ct."""
+"""Effect of uniform time scaling on the torques of a motion, for a set of factors: S 7.7, r = ct."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from dalembert.trajectory.scaling import parts_at, scaled, shares
 from dalembert.trajectory.trajectory import Trajectory
 
 FACTORS = (0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
-RANGE = (1e-6, 1e6)  # of a factor: beyond it the squares of speeds say nothing
+RANGE = (1e-6, 1e6)  # of a factor: beyond it, squared speeds lose all precision
 
-HANDS_ON = {"_repr_html_": "report.notebook:scaling_table_html"}  # imported when it is first called
+HANDS_ON = {"_repr_html_": "report.notebook:scaling_table_html"}  # imported on first use
 
 
 @brief
 @dataclass(frozen=True, eq=False)
 class ScalingTable:
-    """One row for each factor c by which time is stretched; c > 1 is slower.
+    """One column per factor c by which time is stretched; c > 1 is slower.
 
-    joints     the names of the n joints, and ``units`` those of their torques
-    factor     (K,) c, in increasing order, and ``duration`` (K,) of the motion (s)
-    torque     (K, n) the largest |τ| of each joint (N m or N)
+    joints     names of the n joints, and ``units`` of their torques
+    factor     (K,) c in increasing order, and ``duration`` (K,) of the motion (s)
+    torque     (K, n) peak |τ| of each joint (N m or N)
     share      (K, n) its share of the effort limit: 1 is the limit itself
-    exceeded   (K,) the largest share of any limit, ``decides`` the joint that has it, and ``limit`` its kind
-    fits       the factor that just keeps every limit; None where no factor does, for the reason ``why``
+    exceeded   (K,) largest share of any limit, with ``decides``, the joint it belongs to, and ``limit``, its kind
+    fits       the factor that just satisfies every limit; None if there is none, for the reason ``why``
     """
 
     joints: tuple[str, ...]
@@ -50,13 +50,14 @@ class ScalingTable:
 
     @property
     def columns(self) -> list[str]:
-        """The headings: what a row shows, then the factors."""
+        """The headings: the quantity, then the factors."""
         marks = ("*" if factor == self.fits else "" for factor in self.factor.tolist())
         return ["peak torque", *(f"c = {c:.4g}{mark}" for c, mark in zip(self.factor.tolist(), marks, strict=True))]
 
     @property
     def rows(self) -> list[list[str]]:
-        """A row for each joint, and below them duration, the largest share of a limit, and which limit that is."""
+        """One row per joint, followed by the duration, the largest share of a limit, and the joint and kind of that
+        limit."""
         peaks = [
             [f"{name} ({unit})", *(f"{x:.4g}" for x in column)]
             for name, unit, column in zip(self.joints, self.units, self.torque.T.tolist(), strict=True)
@@ -71,8 +72,8 @@ class ScalingTable:
 
     @property
     def note(self) -> str:
-        """What the mark * means, or why no column has one."""
-        return self.why if self.fits is None else f"* c = {self.fits:.6g} just keeps every limit"
+        """Explanation of the mark *, or the reason why no column has one."""
+        return self.why if self.fits is None else f"* c = {self.fits:.6g} just satisfies every limit"
 
     def _repr_html_(self) -> str:
         return handed_on(HANDS_ON, "_repr_html_")(self)
@@ -119,7 +120,7 @@ def scaling_table(
 
 
 def _fitting(motion: Trajectory, arm: Arm, limits: LimitsLike) -> tuple[float | None, str]:
-    """The factor that just keeps every limit, or None and why there is none."""
+    """The factor that just satisfies every limit, or None and the reason why there is none."""
     try:
         slowed = scaled(motion, arm, limits, allow_faster=True)
     except LimitError as problem:

@@ -1,7 +1,7 @@
-"""A rough move made smooth within a tolerance, for paths whose noise a time-optimal motion cannot follow.
+"""Smoothing of a rough move within a tolerance, for paths whose noise a time-optimal motion cannot follow.
 
-Positions rounded to a few decimals, or measured, leave rest in steps: the path turns to and fro within a millionth of
-a radian, which costs nothing at its own slow speed there and would cost everything at a high one. The path is taken
+Positions that are measured, or rounded to a few decimals, leave rest in steps: the path oscillates within a millionth
+of a radian, which is harmless at its own low speed there but very costly at a high one. The path is sampled
 at points that are farther apart than the noise, with the distance between them as its parameter, and a smoothing
 spline through them stays within the tolerance.
 """
@@ -21,15 +21,15 @@ from dalembert.trajectory.profiles import SmoothCurve
 from dalembert.trajectory.trajectory import Trajectory
 
 DEGREE = 5  # of the splines
-POINTS = 1000  # along the path, at most
-APART = 30.0  # tolerances between one point and the next, at least
-SHARP = 0.5  # rad between two chords: a corner, which stays one
+POINTS = 1000  # maximum number of points along the path
+APART = 30.0  # minimum distance between points, in tolerances
+SHARP = 0.5  # rad between two chords: a corner, which is preserved
 
 
 def smoothed(move: Move, tolerance: float, marks: Array) -> tuple[list[Move], float]:
-    """Moves along a path within about ``tolerance`` of this one, and how far it is away at most.
+    """Moves along a path within about ``tolerance`` of this one, and the largest distance between both.
 
-    marks  instants of the motion as it was given at which its loads change: knots of the new path, too
+    marks  times of the original motion at which its loads change; they become knots of the new path
     """
     r = np.unique(np.concatenate([np.linspace(0.0, move.length, 4 * POINTS + 1), move.knots]))
     q, t = move.at(r)[0], move.given_time(r)
@@ -51,7 +51,8 @@ def smoothed(move: Move, tolerance: float, marks: Array) -> tuple[list[Move], fl
 
 
 def _nearest(spline: _Splines, q: Array, s: Array, length: float) -> tuple[Array, float]:
-    """Where on the new path the points q (N, n) of the old one are, searched from s (N,), and the largest distance."""
+    """Parameters on the new path of the points q (N, n) of the old one, searched from s (N,), and the largest
+    distance."""
     for _ in range(4):
         at, along, _ = spline(s)
         s = np.clip(s + ((q - at) * along).sum(axis=1) / np.square(along).sum(axis=1), 0.0, length)
@@ -59,7 +60,7 @@ def _nearest(spline: _Splines, q: Array, s: Array, length: float) -> tuple[Array
 
 
 def _thinned(q: Array, tolerance: float) -> NDArray[np.intp]:
-    """Points of the path, both ends among them, that are far enough apart."""
+    """Indices of points of the path that are far enough apart, including both ends."""
     steps = np.linalg.norm(np.diff(q, axis=0), axis=1).sum()
     apart = max(APART * tolerance, steps / POINTS)
     chosen = [0]
@@ -72,11 +73,11 @@ def _thinned(q: Array, tolerance: float) -> NDArray[np.intp]:
 
 
 def _fit(s: Array, q: Array, tolerance: float) -> list[SmoothCurve]:
-    """Smoothing splines, one for each joint, from the first point to the last."""
+    """Smoothing splines, one per joint, from the first point to the last."""
     with extra("motion", "the time-optimal timing of a path known from samples, or with noise"):
         from scipy.interpolate import BSpline, splrep
 
-    if len(s) <= DEGREE:  # between corners that are near to each other
+    if len(s) <= DEGREE:  # between corners that are close together
         few, s = s, np.linspace(s[0], s[-1], 2 * DEGREE)
         q = np.stack([np.interp(s, few, column) for column in q.T], axis=1)
     curves = []
@@ -84,7 +85,7 @@ def _fit(s: Array, q: Array, tolerance: float) -> list[SmoothCurve]:
         (t, c, _), *_ = splrep(s, column, k=DEGREE, s=len(s) * tolerance**2, full_output=1, quiet=1)
         size = len(t) - DEGREE - 1
         c = c[:size]
-        # a straight line in s has the coefficients of its values at the means of neighbouring knots
+        # a straight line in s has coefficients equal to its values at the means of neighbouring knots
         share = (np.array([t[k + 1 : k + DEGREE + 1].mean() for k in range(size)]) - s[0]) / (s[-1] - s[0])
         c = c + (column[0] - c[0]) * (1.0 - share) + (column[-1] - c[-1]) * share
         curves.append(SmoothCurve.of(BSpline(t, c, DEGREE)))
@@ -93,7 +94,7 @@ def _fit(s: Array, q: Array, tolerance: float) -> list[SmoothCurve]:
 
 @dataclass(frozen=True, eq=False)
 class _Splines:
-    """One stretch after the other, from each mark to the next, with a curve for each joint."""
+    """Consecutive segments, from each mark to the next, with one curve per joint."""
 
     marks: Array
     stretches: list[list[SmoothCurve]]

@@ -28,7 +28,7 @@ CONDITIONS = {"velocity": 1, "acceleration": 2, "jerk": 3}
 INTERPOLATIONS = ("auto", "spline", "monotone")
 WAYPOINTS = (
     np.inf
-)  # of a joint's range: a spline through chosen waypoints may leave that of the two beside it, but for holds
+)  # of a joint's range: how far a spline may leave the interval of the two neighbouring waypoints; holds are stricter
 SIDES = ("start", "end")
 
 
@@ -39,18 +39,19 @@ def spline(
     degree: int = 3,
     interpolation: str = "spline",
 ) -> Trajectory:
-    """A motion through waypoints along a spline of degree 3 or 5, or along a curve that stays between them.
+    """A motion through waypoints along a spline of degree 3 or 5, or along a monotone curve that stays between them.
 
-    times      (k,) when (s), each later than the one before; the motion begins at 0, which is times[0]
-    waypoints  (k, n) where (rad or m)
-    boundary   "clamped": at rest at both ends (degree 5: with no acceleration either);
+    times      (k,) strictly increasing times (s); the motion begins at 0, which corresponds to times[0]
+    waypoints  (k, n) positions (rad or m)
+    boundary   "clamped": at rest at both ends (degree 5: also without acceleration);
                "natural": no acceleration at both ends (degree 5: derivatives 3 and 4 are zero);
-               "periodic": ends as it begins, in all derivatives; "not-a-knot"; or the values
-               themselves, such as {"start_velocity": 0.5, "end_acceleration": [0, 1]}: one
-               condition for each end with degree 3, two with degree 5, among velocity, acceleration, jerk
-    interpolation  "spline"; or "monotone", which rises, falls and stays where the waypoints do, with continuous
-               accelerations: for waypoints of a motion with rests, out of which a spline swings (an InterpolationWarning says
-               so); its boundary is "clamped" (without acceleration), "natural" or "not-a-knot" (no condition)
+               "periodic": all derivatives at the end equal those at the start; "not-a-knot"; or explicit
+               values such as {"start_velocity": 0.5, "end_acceleration": [0, 1]}: one condition per end
+               with degree 3, two with degree 5, chosen from velocity, acceleration and jerk
+    interpolation  "spline", or "monotone" for a curve that rises, falls and stays constant where the waypoints do, with
+               continuous accelerations. Use it for motions with rests, where a spline overshoots (an
+               InterpolationWarning reports this); its boundary is "clamped" (without acceleration), "natural" or
+               "not-a-knot" (no condition)
 
     >>> motion = spline([0.0, 1.0, 3.0], [[0.0], [2.0], [1.0]])
     >>> motion(1.0)[0], motion(0.0)[1]
@@ -58,7 +59,7 @@ def spline(
     """
     t = finite("times", times)
     if t.ndim != 1 or len(t) < 2:
-        raise ShapeError(f"times has shape {t.shape}; it must be (k,) with at least two instants")
+        raise ShapeError(f"times has shape {t.shape}; it must be (k,) with at least two times")
     late = np.flatnonzero(np.diff(t) <= 0)
     if len(late):
         raise DalembertError(
@@ -77,11 +78,11 @@ def spline(
     values: Array | float = 0.0
     if isinstance(boundary, str):
         if boundary not in BOUNDARIES:
-            raise DalembertError(f"unknown boundary '{boundary}'; known are {', '.join(BOUNDARIES)}")
+            raise DalembertError(f"unknown boundary '{boundary}'; choose from {', '.join(BOUNDARIES)}")
         if boundary == "periodic" and not np.allclose(q[0], q[-1], rtol=0, atol=1e-12):
             j = int(np.argmax(np.abs(q[0] - q[-1])))
             raise DalembertError(
-                f"a periodic motion ends where it begins, but joint {j + 1} goes from {q[0, j]:g} to {q[-1, j]:g}"
+                f"a periodic motion must end where it begins, but joint {j + 1} goes from {q[0, j]:g} to {q[-1, j]:g}"
             )
         if boundary == "periodic":
             q = np.concatenate([q[:-1], q[:1]])
@@ -108,43 +109,43 @@ def spline(
 
 def _known(interpolation: str, known: Sequence[str]) -> str:
     if interpolation not in known:
-        raise DalembertError(f"unknown interpolation {interpolation!r}; known are {', '.join(known)}")
+        raise DalembertError(f"unknown interpolation {interpolation!r}; choose from {', '.join(known)}")
     return interpolation
 
 
 def _monotone_with(boundary: Any, curve: Hermite) -> Hermite:
-    """The monotone curve with what the boundary asks for: none of the derivatives that it sets to zero turns the curve back."""
+    """The monotone curve with the boundary condition applied; the derivatives set to zero never make it reverse."""
     orders = {"clamped": slice(1, 3), "natural": slice(2, 3), "not-a-knot": slice(0)}
     if not isinstance(boundary, str) or boundary not in orders:
-        raise DalembertError(f"a monotone curve has the boundary {' or '.join(orders)}, not {boundary!r}")
+        raise DalembertError(f"the boundary of a monotone curve must be {' or '.join(orders)}, not {boundary!r}")
     y = curve.y.copy()
     y[orders[boundary]][:, [0, -1]] = 0.0
     return Hermite(curve.x, y)
 
 
 def _derivatives(orders: tuple[Sequence[int], Sequence[int]], curve: Hermite) -> Array:
-    """Those of the given orders at the start, then those at the end."""
+    """Derivatives of the given orders at the start, then those at the end."""
     return np.concatenate([curve.derivatives(side)[np.array(k) - 1] for side, k in zip(SIDES, orders, strict=True)])
 
 
 def _alike(curve: Hermite) -> Array:
-    """How far derivatives differ between the ends: zero for a periodic curve."""
+    """Differences of the derivatives between both ends: zero for a periodic curve."""
     return (curve.derivatives("end") - curve.derivatives("start"))[:-1]
 
 
 def _knotless(curve: Hermite) -> Array:
-    """Jumps of the highest derivative at the first and the last inner nodes: zero where pieces are one polynomial."""
+    """Jumps of the highest derivative at the first and last inner nodes: zero where two segments are one polynomial."""
     m = len(curve.y)
     return np.concatenate([np.diff(curve.highest(pieces), axis=0) for pieces in (slice(m), slice(-m, None))])
 
 
 def _end_values(boundary: Mapping[str, ArrayLike], n: int, degree: int) -> tuple[tuple[list[int], list[int]], Array]:
-    """The orders of the derivatives that are given at both ends, and their values (degree − 1, n)."""
+    """Orders of the derivatives prescribed at both ends, and their values (degree − 1, n)."""
     known = [f"{side}_{name}" for side in SIDES for name in CONDITIONS]
     for name in boundary:
         if name not in known:
             raise DalembertError(
-                f"unknown boundary value '{name}'{nearest(str(name), known) or ': known are ' + ', '.join(known)}"
+                f"unknown boundary value '{name}'{nearest(str(name), known) or '; choose from ' + ', '.join(known)}"
             )
     orders, values = {}, []
     for side in SIDES:
@@ -160,15 +161,15 @@ def _end_values(boundary: Mapping[str, ArrayLike], n: int, degree: int) -> tuple
 
 
 def reconstructed(t: Array, values: Array, cutoff: float | None = None) -> tuple[Array, Array]:
-    """First and second derivatives of sampled ``values`` (N, n) at the instants t (N,), without phase shift.
+    """First and second derivatives of sampled ``values`` (N, n) at the times t (N,), without phase shift.
 
-    They are those of the quintic spline through all samples, which looks as far ahead as back. With
-    ``cutoff`` (Hz; even sampling needed) the samples first go forwards and backwards through a
-    second-order Butterworth low-pass, which shifts no phase either; use it for measured positions.
+    They are the derivatives of the quintic spline through all samples, which is symmetric in time. With
+    ``cutoff`` (Hz; requires even sampling), the samples are first filtered forwards and backwards with a
+    second-order Butterworth low-pass, which adds no phase shift either; use it for measured positions.
     """
     if len(t) < 6:
         raise DalembertError(
-            f"a derivative needs values at 6 instants or more, not at {len(t)}; interpolation 'monotone' needs two"
+            f"a derivative needs values at 6 times or more, not {len(t)}; interpolation 'monotone' needs only two"
         )
     if cutoff is not None:
         values = _low_pass(t, values, cutoff)
@@ -176,14 +177,17 @@ def reconstructed(t: Array, values: Array, cutoff: float | None = None) -> tuple
     with np.errstate(all="ignore"), contextlib.suppress(np.linalg.LinAlgError):
         derivatives = hermite.spline(t, values, 3, _knotless).y
     if not np.isfinite(derivatives).all():
-        raise DalembertError("no smooth curve goes through the values; are instants too close, or values too large?")
+        raise DalembertError(
+            "no smooth curve passes through the values; are times too close together, or values too large?"
+        )
     return derivatives[1], derivatives[2]
 
 
 @brief
 @dataclass(frozen=True)
 class Reconstruction:
-    """First and second derivatives (N, n) of samples, and where their spline leaves their range; ``kept`` when it was taken."""
+    """First and second derivatives (N, n) of samples, where their spline leaves the samples' range, and ``kept`` if it
+    is used."""
 
     first: Array
     second: Array
@@ -192,10 +196,10 @@ class Reconstruction:
 
 
 def reconstruction(t: Array, values: Array, cutoff: float | None, interpolation: str) -> Reconstruction:
-    """The derivatives of sampled ``values`` (N, n) at the instants t (N,) by a spline, or by a monotone curve.
+    """Derivatives of sampled ``values`` (N, n) at the times t (N,), from a spline or from a monotone curve.
 
     interpolation  "spline", :func:`reconstructed`; "monotone", :func:`dalembert.trajectory.monotone.monotone`; or "auto": the
-                   spline, unless it moves a joint that the samples hold by more than 5 % of the joint's range
+                   spline, unless it moves a joint that the samples hold still by more than 5 % of the joint's range
     """
     _known(interpolation, INTERPOLATIONS)
     if cutoff is not None and len(t) >= 6:
@@ -224,10 +228,13 @@ def _low_pass(t: Array, values: Array, cutoff: float) -> Array:
     if np.abs(steps - step).max() > 0.01 * step:
         k = int(np.argmax(np.abs(steps - step)))
         raise DalembertError(
-            f"a cutoff needs even sampling, but the step from {t[k]:g} to {t[k + 1]:g} s is not the usual {step:g} s"
+            f"a cutoff needs even sampling, but the step from {t[k]:g} to {t[k + 1]:g} s differs from the usual "
+            f"{step:g} s"
         )
     if not 0 < cutoff < 0.5 / step:
-        raise DalembertError(f"the cutoff is {cutoff:g} Hz; it must lie between 0 and half the rate, {0.5 / step:g} Hz")
+        raise DalembertError(
+            f"the cutoff is {cutoff:g} Hz; it must lie between 0 and half the sampling rate, {0.5 / step:g} Hz"
+        )
     b, a = butter(2, cutoff * 2 * step)
     length = min(len(values) - 1, int(3 / (cutoff * step)))
     return filtfilt(b, a, values, axis=0, padtype="odd", padlen=length)

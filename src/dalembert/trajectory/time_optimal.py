@@ -1,13 +1,13 @@
 """The fastest timing of a path under torque, velocity and acceleration limits, friction included.
 
-A motion is a sequence of moves from rest to rest (:mod:`dalembert.trajectory.moves`). The path q(s) of each is given a
-timing s(t). S (7.122) with friction reads, along the path,
+A motion is a sequence of moves from rest to rest (:mod:`dalembert.trajectory.moves`). The path q(s) of each move is
+assigned a timing s(t). S (7.122) with friction reads, along the path,
 
     τ = m s̈ + c ṡ² + v ṡ + k,    m = B q',  c = B q'' + C q',  v = F_v q',  k = g + F_s sgn(q'),
 
 and q̈ = q' s̈ + q'' ṡ². The passes of :mod:`dalembert.trajectory.passes` find the fastest ṡ(s) on a
-grid; here they are repeated until no limit is exceeded between the grid points either.
-docs/scaling.md tells why it works.
+grid; this module repeats them until no limit is exceeded between the grid points either.
+docs/scaling.md explains the method.
 """
 
 from __future__ import annotations
@@ -35,26 +35,26 @@ from dalembert.trajectory.rounds import repeat
 from dalembert.trajectory.smoothing import smoothed
 from dalembert.trajectory.trajectory import Trajectory
 
-ALLOWED = 7e-7  # a limit may be exceeded by this share of it, anywhere
-TOO_ROUGH = 2e-2  # shares of a limit that are known no better than this ask for a finer grid
-HOPELESS = 0.1  # an excess, as a share of the limit, that two refinements have left over
-CONVERGED = 0.015  # by which the first look may be slower: the error of the grid itself is then below 1e-3
+ALLOWED = 7e-7  # largest excess over a limit anywhere, as a share of it
+TOO_ROUGH = 2e-2  # uncertainty of a limit share above which the grid is refined
+HOPELESS = 0.1  # excess, as a share of the limit, that rules out success if it persists after two refinements
+CONVERGED = 0.015  # by how much the coarse solution may be slower: the error of the grid itself is then below 1e-3
 ROUNDS = 16  # of the passes on one grid
 REFINEMENTS = 6  # of the grid, where it is too coarse
-EVERY = 8  # intervals taken together for a first look
-CLOSE_BY = np.array([0.003, 0.03, 0.12, 0.3, 0.5, 0.7, 0.88, 0.97, 0.997])  # of an interval: looked at near the ends
-SMOOTHING = (1e-7, 1e-6, 3e-6, 1e-5, 3e-5, 1e-4)  # of the joints' range: tolerances for a path that is too rough
-SAMPLED = 50  # knots of a path that is known from samples
-WORTH = 5e-4  # of the duration: what smoothing such a path must bring
+EVERY = 8  # intervals merged for the coarse solution
+CLOSE_BY = np.array([0.003, 0.03, 0.12, 0.3, 0.5, 0.7, 0.88, 0.97, 0.997])  # of an interval: check points near the ends
+SMOOTHING = (1e-7, 1e-6, 3e-6, 1e-5, 3e-5, 1e-4)  # of the joint range: tolerances for a path that is too rough
+SAMPLED = 50  # number of knots above which a path counts as sampled
+WORTH = 5e-4  # of the duration: minimum gain for which such a path is smoothed
 FEWEST = 100  # intervals of a short move among longer ones
-FRICTION_SHARES = (0.02, 0.1, 0.5, 2.0)  # of a limit: speeds by the viscous friction they bring, to begin with
+FRICTION_SHARES = (0.02, 0.1, 0.5, 2.0)  # of a limit: initial speeds, given by the viscous friction they cause
 
 
 @dataclass(frozen=True)
 class Active:
-    """A stretch of the motion in which one limit decides: from ``start`` to ``end`` (s, in the new time).
+    """An interval of the motion in which one limit is active, from ``start`` to ``end`` (s, in the new time).
 
-    ``limit`` is "effort", "velocity" or "acceleration"; "dwell" where the motion stands still, without a joint.
+    ``limit`` is "effort", "velocity" or "acceleration"; "dwell", without a joint, where the motion is at rest.
     """
 
     start: float
@@ -66,19 +66,19 @@ class Active:
 @brief
 @dataclass(frozen=True)
 class TimeOptimalReport:
-    """What :meth:`Trajectory.time_optimal` found.
+    """Report on :meth:`Trajectory.time_optimal`.
 
     duration, duration_before   in s
-    s, t                 (N+1,) the grid: time in the motion as it was, and in the new one
-    path                 (N+1,) the parameter of the path at the grid points, in which it leaves rest like a square
-    path_velocity        (N+1,) its rate; path_acceleration (N, 2): that of the rate at both ends of each interval,
-                         linear between
-    largest_share        the largest share of any limit taken anywhere: at most 1 + 1e-6
-    active               which limit decides where, as :class:`Active` stretches
-    stops                where the motion has to stop on its way, as :class:`Stop`: corners of the path, and dwells
-    smoothing            how far the new path is from the given one at most (rad, m): 0 unless that was too rough, as
-                         positions rounded to a few decimals make it
-    rounds, refinements  how often the passes ran, and the grid was made finer
+    s, t                 (N+1,) the grid in the time of the original motion and of the new one
+    path                 (N+1,) path parameter at the grid points, in which the path leaves rest quadratically
+    path_velocity        (N+1,) its rate; path_acceleration (N, 2), its second derivative at both ends of each interval,
+                         linear between them
+    largest_share        largest share of any limit used anywhere: at most 1 + 1e-6
+    active               the active limits, as :class:`Active` intervals
+    stops                stops that the path requires, as :class:`Stop`: corners of the path, and dwells
+    smoothing            largest distance of the new path from the original one (rad, m): 0 unless the latter was too
+                         rough, for instance because positions were rounded to a few decimals
+    rounds, refinements  number of rounds of the passes, and of refinements of the grid
     """
 
     duration: float
@@ -93,14 +93,15 @@ class TimeOptimalReport:
 
     @cached_property
     def s(self) -> Array:
-        """The grid in the time of the motion as it was."""
+        """The grid in the time of the original motion."""
         paths, profiles = self._timed.paths, self._timed.profiles
         return np.concatenate(
             [path.move.given_time(profile.on.s) for path, profile in zip(paths, profiles, strict=True)]
         )
 
     def new_time(self, t: Array) -> Array:
-        """When the new motion is where the motion as it was is at the instants t; a dwell is passed at the same pace."""
+        """Times at which the new motion is where the original motion is at the times t; a dwell is traversed
+        uniformly."""
         begin, end = (0.0, 0.0), (self.duration_before, self.duration)
         was, now = (
             np.concatenate([[first], x, [last]]) for first, x, last in zip(begin, (self.s, self.t), end, strict=True)
@@ -109,7 +110,7 @@ class TimeOptimalReport:
 
     @cached_property
     def path(self) -> Array:
-        """The parameter of the path at the grid points."""
+        """Path parameter at the grid points."""
         lengths = np.cumsum([0.0, *(path.length for path in self._timed.paths)])
         return np.concatenate(
             [begin + profile.on.s for begin, profile in zip(lengths, self._timed.profiles, strict=False)]
@@ -128,7 +129,7 @@ class TimeOptimalReport:
 
     @cached_property
     def active(self) -> tuple[Active, ...]:
-        """The stretches, in order of time."""
+        """The intervals in order of time."""
         stretches: list[Active] = []
         for path, profile, begin in zip(self._timed.paths, self._timed.profiles, self._timed.begins, strict=True):
             t, shares, names = begin + profile.t, _shares(path, profile), path.names
@@ -148,9 +149,9 @@ class TimeOptimalReport:
         if corners:
             first = f"{corners[0].reason} at t = {corners[0].time:.4g} s of the motion"
             more = f" and {len(corners) - 1} more" if len(corners) > 1 else ""
-            sentence += f"; the path forces {'stops' if more else 'a stop'}: {first}{more}"
+            sentence += f"; the path requires {'stops' if more else 'a stop'}: {first}{more}"
         if self.smoothing > 1e-9:
-            sentence += f"; the path was too rough and has been smoothed by at most {self.smoothing:.1e} rad or m"
+            sentence += f"; the path was too rough and was smoothed by at most {self.smoothing:.1e} rad or m"
         return sentence
 
 
@@ -163,7 +164,7 @@ def time_optimal(
     if np.isfinite(keep.effort).any():
         check_terms(arm, "time_optimal")
     if not (isinstance(grid, int) and grid >= 2):
-        raise DalembertError(f"grid is {grid!r}; it must be a whole number of intervals, at least 2")
+        raise DalembertError(f"grid is {grid!r}; it must be an integer number of intervals, at least 2")
     wanted = None if duration is None else number("duration", duration)
     moves, stops = motion.moves
     whole = sum(move.length for move in moves)
@@ -180,10 +181,10 @@ def time_optimal(
 
 
 def _follow(move: Move, arm: Arm, keep: JointLimits, intervals: int) -> tuple[list[LimitedPath], list[_Profile], float]:
-    """The fastest profile along a move; along one that is smoothed as little as it takes, where it is too rough.
+    """The fastest profile along a move, which is smoothed as little as necessary if it is too rough.
 
-    A path known from samples is smoothed by a ten-millionth of its range also where that makes it faster: between
-    samples a jump of the acceleration leaves ripples, which no grid can follow at a high speed.
+    A path known from samples is also smoothed, by 1e-7 of its range, if that makes it faster: between
+    samples, a jump of the acceleration leaves ripples that no grid can resolve at high speed.
     """
     loads = move.motion.loads
     path = LimitedPath(move, arm, keep, loads)
@@ -214,12 +215,12 @@ def _follow(move: Move, arm: Arm, keep: JointLimits, intervals: int) -> tuple[li
     return [path], [exact], 0.0
 
 
-# -- the passes, until all is well ------------------------------------------------------------------
+# -- rounds of the passes ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _Profile:
-    """ṡ² and s̈ along a path, when each grid point is passed, and how far each limit is used."""
+    """ṡ² and s̈ along a path, the time at each grid point, and the share of each limit that is used."""
 
     on: PathProblem
     checked: Checked
@@ -247,17 +248,18 @@ class _Profile:
 
     @cached_property
     def worst(self) -> float:
-        """The largest excess over any limit."""
+        """Largest excess over any limit."""
         return max(float(self.checked.over.max()), float(self.checked.fast.max()))
 
     @property
     def coarse(self) -> NDArray[np.bool_]:
-        """The intervals on which the grid is too coarse."""
+        """Intervals on which the grid is too coarse."""
         return (self.checked.blur > TOO_ROUGH) | (self.checked.over > ALLOWED) | (self.checked.fast > ALLOWED)
 
 
 def _look_closer_at_the_ends(path: LimitedPath, on: PathProblem, to: Checked) -> None:
-    """What the limits see there, where q'' begins like a root and no parabola follows it, into ``over``."""
+    """Check the limits more densely at both ends, where q'' starts like a root that no parabola follows, into
+    ``over``."""
     h, x, u, over, N = on.limits.h, to.x, to.u, to.over, len(on.limits.h)
     i = np.unique(np.clip([0, 1, 2, N - 3, N - 2, N - 1], 0, N - 1))
     d = h[i, None] * CLOSE_BY
@@ -275,28 +277,28 @@ def _look_closer_at_the_ends(path: LimitedPath, on: PathProblem, to: Checked) ->
 
 
 def _solve(path: LimitedPath, s: Array, cap: float) -> _Profile:
-    """The fastest profile with ṡ ≤ cap, its limits kept everywhere."""
+    """The fastest profile with ṡ ≤ cap that satisfies its limits everywhere."""
     for refinements in range(REFINEMENTS + 1):
         try:
             profile, coarse = _on_grid(path, s, cap, refinements)
         except (LimitError, TooRough):
             if not path.viscous or refinements > 1:
                 raise
-            coarse = np.ones(len(s) - 1, bool)  # strong friction may ask for shorter steps
+            coarse = np.ones(len(s) - 1, bool)  # strong friction may require shorter steps
         else:
             if not coarse.any() or refinements == REFINEMENTS or (refinements > 1 and profile.worst > HOPELESS):
                 break
         s = np.sort(np.concatenate([s, (0.5 * (s[:-1] + s[1:]))[coarse]]))
     if profile.worst > 1e-6:
         raise TooRough(
-            f"the limits are exceeded by {profile.worst:.1e} of themselves between the grid points on the finest "
-            f"grid tried ({len(s)} points): the path is too rough; ask for a larger grid"
+            f"the limits are exceeded by a share of {profile.worst:.1e} between the grid points on the finest "
+            f"grid tried ({len(s)} points): the path is too rough; give a larger grid"
         )
     return profile
 
 
 def _on_grid(path: LimitedPath, s: Array, cap: float, refinements: int) -> tuple[_Profile, NDArray[np.bool_]]:
-    """The profile on this grid, and the intervals that should be halved before it can be trusted."""
+    """The profile on this grid, and the intervals that must be halved before it can be trusted."""
     on = problem(path, sample(path, s))
     look = coarser(on, EVERY if len(s) > 16 * EVERY else 1)
     top = _top_speed(path, look)
@@ -311,7 +313,7 @@ def _on_grid(path: LimitedPath, s: Array, cap: float, refinements: int) -> tuple
 
 
 def _capped(on: PathProblem, most: float, top: float) -> PathProblem:
-    """The limits with x ≤ most as well; top is an x above anything that matters."""
+    """The limits with the additional bound x ≤ most; top is an x above all relevant values."""
     limits = on.limits._replace(fastest=np.minimum(on.limits.fastest, most), least=1e-18 * top)
     return PathProblem(on.s, limits)
 
@@ -319,10 +321,11 @@ def _capped(on: PathProblem, most: float, top: float) -> PathProblem:
 def _repeated(
     path: LimitedPath, on: PathProblem, rounds: int, refinements: int, seen: _Profile | None
 ) -> tuple[_Profile | None, int]:
-    """The passes, repeated with more room where a limit was exceeded, and the status of the last of them.
+    """A profile from repeated passes, with a larger margin wherever a limit was exceeded, and the status of the last
+    pass.
 
-    The first profile that keeps all limits; the last one where none does; None where there is none.
-    seen  a look at a coarser grid: shares of the limits, and speeds, to begin with
+    The first profile that satisfies all limits; the last one if none does; None if there is no profile.
+    seen  the solution on a coarser grid, whose limit shares and speeds serve as initial values
     """
     limits, at = on.limits, _passing(on.limits)
     N, J = len(limits.h), len(limits.floor)
@@ -351,7 +354,7 @@ def _repeated(
 
 
 def _passing(limits: PathLimits) -> Passing:
-    """Memory for the passes."""
+    """Work arrays for the passes."""
     N, J = len(limits.h), len(limits.floor)
     flags = np.zeros((4, N), bool)
     return Passing(
@@ -362,7 +365,8 @@ def _passing(limits: PathLimits) -> Passing:
 
 
 def _levels(path: LimitedPath, on: PathProblem, seen: _Profile | None) -> Iterator[Array | float]:
-    """Where to make √x straight first: as a coarser look had x; else slow, so that rest stays possible, then faster."""
+    """Initial points of linearisation of √x: x of the coarser solution; otherwise slow, where rest stays feasible, then
+    faster."""
     if not path.viscous:
         yield 0.0
         return
@@ -375,9 +379,9 @@ def _levels(path: LimitedPath, on: PathProblem, seen: _Profile | None) -> Iterat
 
 
 def _top_speed(path: LimitedPath, on: PathProblem) -> float:
-    """A finite x above anything that matters, where nothing limits the speed.
+    """A finite x above all relevant values, for paths on which nothing limits the speed.
 
-    Far above the x at which s̈ = ṡ² / length and ṡ² would take a whole limit at a typical point.
+    It lies far above the x at which s̈ = ṡ² / length and ṡ² would use up a whole limit at a typical point.
     """
     middle = on.limits.where[:, 1]
     m, c = np.abs(on.limits.D[middle, :2]).transpose(1, 0, 2)
@@ -386,7 +390,7 @@ def _top_speed(path: LimitedPath, on: PathProblem) -> float:
 
 
 def _as_slow_as(paths: list[LimitedPath], best: list[_Profile], duration: float, dwells: float) -> list[_Profile]:
-    """Profiles that take `duration` together: the fastest ones whose ṡ stays below the cap that makes it so."""
+    """Profiles with the total duration ``duration``: the fastest ones under the cap on ṡ that achieves it."""
     least = sum(profile.duration for profile in best) + dwells
     if not np.isfinite(duration):
         raise DalembertError(f"duration is {duration:g}; it must be a finite number of seconds, at least {least:.6g}")
@@ -408,22 +412,22 @@ def _as_slow_as(paths: list[LimitedPath], best: list[_Profile], duration: float,
             slow = [_solve(path, profile.on.s, cap) for path, profile in zip(paths, best, strict=True)]
         except LimitError:
             raise DalembertError(
-                f"the motion cannot take {duration:g} s: gravity makes it keep up its speed, or some limit would be exceeded"
+                f"the motion cannot take {duration:g} s: at that duration gravity would make it exceed some limit"
             ) from None
         taken = sum(profile.duration for profile in slow)
         low, high = (cap, high) if taken > moving else (low, cap)
-        # the time is nearly in inverse proportion to the cap: a step towards it, kept inside the bracket
+        # the duration is nearly inversely proportional to the cap: step towards it within the bracket
         step = cap * taken / moving
         cap = step if low < step < high else 0.5 * (low + high)
     return _between(paths, fast, slow, moving)
 
 
 def _between(paths: list[LimitedPath], fast: list[_Profile], slow: list[_Profile], moving: float) -> list[_Profile]:
-    """Profiles between faster and slower ones on the same grid that take ``moving`` together.
+    """Profiles between faster and slower ones on the same grid, with the total duration ``moving``.
 
-    A cap on ṡ that is hardly felt costs more than it should, by the error of the grid: just above the least duration
-    no cap makes the time. Limits are linear in (ṡ², s̈), but for viscous friction: what lies between two profiles
-    that keep them keeps them.
+    A cap on ṡ that is barely active costs more than it should, by the error of the grid, so just above the minimum
+    duration no cap gives the duration. Except for viscous friction, limits are linear in (ṡ², s̈), so an interpolation
+    between two profiles that satisfy them satisfies them too.
     """
     if any(len(a.x) != len(b.x) for a, b in zip(fast, slow, strict=True)):
         return slow
@@ -439,13 +443,13 @@ def _between(paths: list[LimitedPath], fast: list[_Profile], slow: list[_Profile
 
 
 def _mixed(path: LimitedPath, fast: _Profile, slow: _Profile, share: float) -> _Profile:
-    """ṡ² and s̈ with this share of the slower profile, checked as any profile is."""
+    """ṡ² and s̈ with this share of the slower profile, checked like any other profile."""
     at = _passing(slow.on.limits)
     at.x[:], at.u[:] = (1.0 - share) * fast.x + share * slow.x, (1.0 - share) * fast.u + share * slow.u
     at.moved[:] = True
     to = Checked._make(np.array(x) for x in slow.checked)
     status = check(slow.on.limits, at, to)
-    assert status == 0  # both can be passed, and what lies between them
+    assert status == 0  # both are feasible, and so is everything between them
     if path.move.rough:
         _look_closer_at_the_ends(path, slow.on, to)
     return _Profile(slow.on, to, slow.refinements)
@@ -456,11 +460,11 @@ def _mixed(path: LimitedPath, fast: _Profile, slow: _Profile, share: float) -> _
 
 @dataclass(frozen=True, eq=False)
 class _Timed:
-    """The moves one after the other, each from its own instant on; between them the arm stands still."""
+    """The moves in sequence, each from its own start time; the arm is at rest between them."""
 
     paths: list[LimitedPath]
     profiles: list[_Profile]
-    begins: Array  # when each move begins, in the new time
+    begins: Array  # start time of each move, in the new time
 
     def __call__(self, time: Array) -> tuple[Array, Array, Array]:
         which = np.clip(np.searchsorted(self.begins, time, side="right") - 1, 0, len(self.paths) - 1)
@@ -475,7 +479,7 @@ class _Timed:
         end = profile.t[-1]
         law = np.empty((3, len(time)))
         within = np.clip(time, 0.0, end)
-        # a grid point from which rounding has moved the instant is meant: the interval that begins there counts
+        # a time that rounding moved off a grid point is taken to be that point: the interval that begins there applies
         point = profile.t[np.minimum(np.searchsorted(profile.t, within), len(profile.t) - 1)]
         within = np.where(point - within <= 4.0 * np.spacing(self.begins[k] + end), point, within)
         along.law(np.ascontiguousarray(within), profile.t, profile.on.s, profile.x, profile.u, law)
@@ -483,9 +487,9 @@ class _Timed:
         q, qp, qpp = path.at(law[0])
         sd, sdd = law[1][:, None], law[2][:, None]
         qd, qdd = qp * sd, qp * sdd + qpp * sd * sd
-        qd[(time <= 0.0) | (time >= end)] = 0.0  # rest, not nearly rest: friction knows the difference
+        qd[(time <= 0.0) | (time >= end)] = 0.0  # exactly at rest, since friction distinguishes it from nearly at rest
         last = k == len(self.paths) - 1
-        # at the very end of the whole motion the acceleration is that of the piece which ends there
+        # at the final time of the whole motion, the acceleration is that of the segment that ends there
         qdd[(time < 0.0) | ((time > end * (1 + 1e-12)) if last else (time >= end))] = 0.0
         return q, qd, qdd
 

@@ -1,4 +1,4 @@
-"""A joint motion: positions, velocities and accelerations at every instant."""
+"""A joint motion: positions, velocities and accelerations as functions of time."""
 
 from __future__ import annotations
 
@@ -24,14 +24,11 @@ if TYPE_CHECKING:
     from dalembert.trajectory.limits import LimitsLike
     from dalembert.trajectory.limits_check import LimitExcess
     from dalembert.trajectory.moves import Move, Stop
-    from dalembert.trajectory.retiming import Retiming
-    from dalembert.trajectory.scaling import ScalingReport
     from dalembert.trajectory.scaling_table import ScalingTable
-    from dalembert.trajectory.time_optimal import TimeOptimalReport
 
 Evaluate = Callable[[Array], tuple[Array, Array, Array]]
 
-# what the methods of a motion hand on to, by the modules that are built on it: imported when it is first called
+# functions that methods of a motion delegate to; their modules build on this one, so they are imported on first use
 HANDS_ON = {
     "__add__": "trajectory.joined:added",
     "_repr_html_": "report.notebook:motion_html",
@@ -51,25 +48,25 @@ HANDS_ON = {
     "with_payload": "trajectory.loads:with_payload",
     "with_tip_wrench": "trajectory.loads:with_tip_wrench",
 }
-NEAR = 0.1  # of the mean distance of sample instants: closer ones to a knot say nothing new
-SAMPLES = 501  # how many instants .t has unless the motion came with its own
-SAME_INSTANT = 1e-12  # of the duration: knots nearer to each other are one
+NEAR = 0.1  # share of the mean sample spacing: a sample closer than this to a knot is dropped
+SAMPLES = 501  # number of samples in .t, unless the motion brings its own
+SAME_INSTANT = 1e-12  # share of the duration: knots closer together than this are merged
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trajectory:
-    """A joint motion from 0 to ``duration`` (s), known at every instant.
+    """A joint motion from 0 to ``duration`` (s) that can be evaluated at any time.
 
-    ``motion(t)`` gives (q, qd, qdd), each of shape (*t.shape, n), in rad, rad/s, rad/s² (m for
-    prismatic joints); ``.t .q .qd .qdd`` are the same at sample instants. ``knots`` are the instants
-    at which an acceleration may jump; there the value is that of the piece which begins (of the
-    piece which ends, at the last); ``breaks`` are the knots and the instants at which a higher
-    derivative may jump. Make one with :func:`dalembert.trapezoidal` and its neighbours,
-    or :func:`dalembert.read_trajectory`. ``scaling`` says what :meth:`scaled`, :meth:`retimed` or :meth:`time_optimal`
-    did, for a motion that they made; ``notes`` what was converted in a file that it was read from;
-    ``events`` which payloads are carried and which tip wrenches are exerted, and when.
+    ``motion(t)`` returns (q, qd, qdd), each of shape (*t.shape, n), in rad, rad/s and rad/s² (m, m/s and m/s² for
+    prismatic joints); ``.t .q .qd .qdd`` hold the same quantities at the sample times. ``knots`` are the times
+    at which an acceleration may jump. At a knot, the motion takes the value of the segment that begins there; at
+    the final time, that of the segment that ends. ``breaks`` are the knots and the times at which a higher
+    derivative may jump. Create a motion with :func:`dalembert.trapezoidal`, one of the other planning functions
+    or :func:`dalembert.read_trajectory`. ``scaling`` describes what :meth:`scaled`, :meth:`retimed` or
+    :meth:`time_optimal` did, ``notes`` lists the conversions made while reading a file, and ``events`` lists the
+    payloads carried and the tip wrenches exerted, with their times.
 
-    Motions are joined with ``+``, and have :meth:`hold`, :meth:`reversed` and :meth:`repeated`.
+    Join motions with ``+``; see also :meth:`hold`, :meth:`reversed` and :meth:`repeated`.
 
     >>> import dalembert as da
     >>> motion = da.triangular([0.0, 0.0], [1.0, -2.0], duration=2.0)
@@ -85,7 +82,7 @@ class Trajectory:
     evaluate: Evaluate = field(repr=False)
     knots: tuple[float, ...] = field(default=(), repr=False)
     sampled_at: Array | None = field(default=None, repr=False)
-    scaling: ScalingReport | TimeOptimalReport | Retiming | None = field(default=None, repr=False)
+    scaling: Any = field(default=None, repr=False)  # ScalingReport, TimeOptimalReport or Retiming
     notes: tuple[str, ...] = field(default=(), repr=False)
     events: tuple[Event, ...] = field(default=(), repr=False)
 
@@ -97,27 +94,28 @@ class Trajectory:
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.duration) and self.duration > 0):
-            raise DalembertError(f"a motion must last some time; its duration is {self.duration:g} s")
+            raise DalembertError(f"the duration of a motion must be positive; it is {self.duration:g} s")
         object.__setattr__(self, "duration", float(self.duration))
         knots = self._apart(np.array(self.knots, float))
         object.__setattr__(self, "knots", tuple(knots.tolist()))
-        if self.events:  # at the knots that they are, to the last digit
+        if self.events:  # snap event times to their knots, so that both are equal to the last digit
             edges = np.unique(np.concatenate([[0.0], knots, [self.duration]]))
             same = SAME_INSTANT * self.duration
             object.__setattr__(self, "events", moved(self.events, lambda t: snapped(t, edges, same)))
 
     def _apart(self, instants: Array) -> Array:
-        """The instants in order; of those at the same instant the later one: by then every piece has begun."""
+        """The instants in increasing order; of nearly equal instants the last is kept, since every segment has begun by
+        then."""
         instants = np.sort(instants)
         return instants[np.diff(instants, append=np.inf) > SAME_INSTANT * self.duration]
 
     def __call__(self, t: ArrayLike) -> tuple[Array, Array, Array]:
-        """(q, qd, qdd) at the instants ``t``, which must lie between 0 and the duration."""
+        """(q, qd, qdd) at the times ``t``, which must lie between 0 and the duration."""
         at = double("t", t)
         slack = 1e-9 * self.duration
         if at.size and not (at.min() >= -slack and at.max() <= self.duration + slack):
             raise DalembertError(
-                f"the motion is known from 0 to {self.duration:g} s, not at t = "
+                f"the motion is defined from 0 to {self.duration:g} s, not at t = "
                 f"{at.min() if at.min() < -slack else at.max():g} s"
             )
         flat = np.clip(at.reshape(-1), 0.0, self.duration)
@@ -126,20 +124,20 @@ class Trajectory:
 
     @cached_property
     def breaks(self) -> Array:
-        """The instants at which any derivative may jump: the knots, and where the pieces of a spline meet."""
+        """The times at which any derivative may jump: the knots and the junctions of spline segments."""
         pieces = np.asarray(getattr(self.evaluate, "breaks", ()), float).ravel()
         return self._apart(np.concatenate([np.array(self.knots, float), pieces]))
 
     @cached_property
     def moves(self) -> tuple[list[Move], list[Stop]]:
-        """Its stretches from rest to rest, and the stops between them: what :meth:`time_optimal` works on."""
+        """Segments from rest to rest and the stops between them, which :meth:`time_optimal` operates on."""
         return handed_on(HANDS_ON, "moves")(self)
 
-    # -- at the sample instants ------------------------------------------------------------------
+    # -- samples ---------------------------------------------------------------------------------
 
     @cached_property
     def t(self) -> Array:
-        """The sample instants: (N,), knots among them."""
+        """Sample times in s, shape (N,), knots included."""
         if self.sampled_at is not None:
             return self.sampled_at
         knots = np.array([k for k in self.knots if 0 < k < self.duration])
@@ -158,26 +156,26 @@ class Trajectory:
 
     @property
     def q(self) -> Array:
-        """Positions at the sample instants: (N, n)."""
+        """Positions at the sample times, shape (N, n)."""
         return self._samples[0]
 
     @property
     def qd(self) -> Array:
-        """Velocities at the sample instants: (N, n)."""
+        """Velocities at the sample times, shape (N, n)."""
         return self._samples[1]
 
     @property
     def qdd(self) -> Array:
-        """Accelerations at the sample instants: (N, n)."""
+        """Accelerations at the sample times, shape (N, n)."""
         return self._samples[2]
 
-    # -- other motions made of it ------------------------------------------------------------------
+    # -- derived motions ---------------------------------------------------------------------------
 
     def __add__(self, other: Trajectory) -> Trajectory:
-        """This motion and then the ``other``, which must begin where this one ends, as fast as it ends.
+        """This motion followed by ``other``, which must begin at the position and velocity at which this one ends.
 
-        Nothing is resampled: values, knots, sample instants and events are those of both. :func:`dalembert.join` joins
-        thousands of motions in one step.
+        Nothing is resampled: values, knots, sample times and events are taken from both motions. :func:`dalembert.join`
+        joins thousands of motions in one step.
 
         >>> import dalembert as da
         >>> there = da.trapezoidal([0, 0], [1, 0.5], acceleration_time=0.2, max_velocity=2.0)
@@ -190,16 +188,16 @@ class Trajectory:
         return handed_on(HANDS_ON, "__add__")(self, other)
 
     def __radd__(self, other: object) -> Trajectory:
-        """The motion itself for 0 + motion, with which ``sum([…])`` begins."""
+        """The motion itself for 0 + motion, so that ``sum([…])`` works."""
         if isinstance(other, int) and other == 0:
             return self
         return NotImplemented
 
     def hold(self, duration: float) -> Trajectory:
-        """The motion, and then a rest of ``duration`` (s) where it ends; it must end at rest.
+        """The motion followed by a rest of ``duration`` (s) at its final position; it must end at rest.
 
-        :meth:`time_optimal` keeps the length of a rest; :meth:`scaled` stretches it with everything else, as S (7.119) with
-        r = ct does.
+        :meth:`time_optimal` preserves the length of a rest; :meth:`scaled` stretches it with the rest of the motion, as
+        S (7.119) with r = ct does.
 
         >>> import dalembert as da
         >>> da.polynomial([0.0], [1.0], 1.0).hold(0.25)(1.2)
@@ -208,7 +206,7 @@ class Trajectory:
         return handed_on(HANDS_ON, "hold")(self, duration)
 
     def reversed(self) -> Trajectory:
-        """The motion run backwards: q(T − t), −q̇(T − t), q̈(T − t); its events are mirrored.
+        """The time-reversed motion q(T − t), −q̇(T − t), q̈(T − t), with its events mirrored in time.
 
         >>> import dalembert as da
         >>> da.polynomial([0.0], [1.0], 1.0).reversed()(0.0)[0]
@@ -217,7 +215,7 @@ class Trajectory:
         return handed_on(HANDS_ON, "reversed")(self)
 
     def repeated(self, times: int) -> Trajectory:
-        """The motion so many ``times`` one after the other; it must end where it begins.
+        """The motion repeated ``times`` times in sequence; it must end where it begins.
 
         >>> import dalembert as da
         >>> there = da.polynomial([0.0], [1.0], 1.0)
@@ -235,13 +233,13 @@ class Trajectory:
         start: float | None = None,
         end: float | None = None,
     ) -> Trajectory:
-        """The motion with a body held at the tip, all along or from ``start`` to ``end`` (s).
+        """The motion with a body attached to the tip, throughout or from ``start`` to ``end`` (s).
 
-        mass     in kg, or a :class:`dalembert.Inertia` in the tip's frame
-        com      its centre of mass in the tip's frame (m)
-        inertia  (3, 3) about the centre of mass (kg m²); without it the body is a point
-        Returns  the motion with one more of ``events``: the body is held in addition to the arm's own payload and to those
-                 of other events. The arm takes it up and lets go of it without a shock: it has the tip's velocity there
+        mass     in kg, or a :class:`dalembert.Inertia` in the tip frame
+        com      centre of mass in the tip frame (m)
+        inertia  (3, 3) about the centre of mass (kg m²); without it, the body is a point mass
+        Returns  the motion with one more entry in ``events``. The body is held in addition to the arm's own payload and
+                 to the payloads of other events. It is grasped and released without impact, at the velocity of the tip
 
         >>> import dalembert as da
         >>> lift = da.polynomial([0.0, 0.0], [0.5, 0.3], 1.0).with_payload(10.0, com=(0, 0, 0.05), start=0.4)
@@ -254,10 +252,10 @@ class Trajectory:
         return handed_on(HANDS_ON, "with_payload")(self, mass, com, inertia, start, end)
 
     def with_tip_wrench(self, wrench: ArrayLike, *, start: float | None = None, end: float | None = None) -> Trajectory:
-        """The motion with a constant wrench at the tip, all along or from ``start`` to ``end`` (s).
+        """The motion with a constant wrench at the tip, throughout or from ``start`` to ``end`` (s).
 
         wrench   (6,) [fx, fy, fz, mx, my, mz] (N, N m) exerted by the tip on its environment, in base axes
-        Returns  the motion with one more of ``events``; wrenches of several events add up
+        Returns  the motion with one more entry in ``events``; the wrenches of several events add up
 
         >>> import dalembert as da
         >>> press = da.polynomial([0.0, 0.0], [0.5, 0.3], 1.0).with_tip_wrench([0, -50, 0, 0, 0, 0], start=0.8)
@@ -266,17 +264,17 @@ class Trajectory:
         """
         return handed_on(HANDS_ON, "with_tip_wrench")(self, wrench, start, end)
 
-    # -- what it asks of an arm ------------------------------------------------------------------
+    # -- requirements on the arm -----------------------------------------------------------------
 
     @cached_property
     def loads(self) -> LoadTable:
-        """What acts at the tip along the motion, by its events: ``loads.at(t)`` gives payload (…, 10) and wrench (…, 6)."""
+        """Loads on the tip from the events of the motion: ``loads.at(t)`` returns payload (…, 10) and wrench (…, 6)."""
         return LoadTable(self.events, self.duration)
 
     def torques(self, arm: Arm, t: ArrayLike | None = None, *, tip_wrench: ArrayLike | None = None) -> Array:
-        """The torques (N m or N) of ``arm`` at the instants ``t``, at ``.t`` unless given: (…, n), all events counted.
+        """Joint torques of ``arm`` (N m or N) at the times ``t``, by default ``.t``, with all events: shape (…, n).
 
-        tip_wrench  (6,) or (…, 6), in addition to what the events exert
+        tip_wrench  (6,) or (…, 6), added to the wrenches of the events
 
         >>> import dalembert as da
         >>> motion = da.polynomial([0.0, 0.0], [0.5, 0.3], 1.0)
@@ -286,19 +284,20 @@ class Trajectory:
         return handed_on(HANDS_ON, "torques")(self, arm, t, tip_wrench)
 
     def fits(self, arm: Arm) -> None:
-        """A sentence if ``arm`` is none, or has another number of joints."""
+        """Raise an error unless ``arm`` is an Arm with as many joints as the motion."""
         if not isinstance(arm, Arm):
-            raise DalembertError(f"the arm is given as {arm!r}; it must be an Arm, such as da.load('panda') gives")
+            raise DalembertError(f"the arm is given as {arm!r}; it must be an Arm, for example da.load('panda')")
         if arm.n != self.n:
             raise ShapeError(f"the motion has {self.n} joints, but arm '{arm.name}' has {arm.n}")
 
     def limits_report(
         self, arm: Arm, *, torque: bool = False, tip_wrench: ArrayLike | None = None
     ) -> list[LimitExcess]:
-        """Every limit of ``arm`` that the motion exceeds, with its worst instant; empty when all is well.
+        """All limits of ``arm`` that the motion exceeds, each with the time of its largest violation; empty if there
+        are none.
 
-        Positions, velocities and accelerations are compared where the robot has limits for them;
-        with ``torque`` the torques too (``tip_wrench`` as in :meth:`dalembert.Arm.inverse_dynamics`).
+        Positions, velocities and accelerations are checked wherever the robot defines limits for them. With ``torque``,
+        the torques are checked as well (``tip_wrench`` as in :meth:`dalembert.Arm.inverse_dynamics`).
 
         >>> import dalembert as da
         >>> fast = da.triangular([0.0, 0.0], [3.0, 3.0], duration=0.3)
@@ -308,23 +307,24 @@ class Trajectory:
         return handed_on(HANDS_ON, "limits_report")(self, arm, torque, tip_wrench)
 
     def check_limits(self, arm: Arm, *, torque: bool = False, tip_wrench: ArrayLike | None = None) -> None:
-        """An error that names the first joint, value, limit and instant of :meth:`limits_report`."""
+        """Raise an error that names the joint, value, limit and time of the first entry of :meth:`limits_report`."""
         report = self.limits_report(arm, torque=torque, tip_wrench=tip_wrench)
         if report:
             more = f" (and {len(report) - 1} more)" if len(report) > 1 else ""
             raise DalembertError(f"{report[0]}{more}")
 
-    # -- other timings of the same path --------------------------------------------------------------
+    # -- retiming of the same path -------------------------------------------------------------------
 
     def retimed(self, law: Any, duration: float | None = None) -> Trajectory:
-        """The motion q(t) = q̄(r(t)) along the same path, under a time law r(t) of your own: S (7.119)–(7.121).
+        """The motion q(t) = q̄(r(t)) along the same path under a user-defined time law r(t): S (7.119)–(7.121).
 
-        law       strictly increasing, from r(0) = 0 to the duration of this motion: a function of an array of instants
-                  that gives r, or r, ṙ and r̈ (from r alone, written with NumPy's functions, they follow exactly); a
-                  Trajectory of one coordinate; or samples (N,) of r at equal steps, through which a cubic spline goes
-        duration  when r(t) arrives (s); a Trajectory has its own
-        Returns   the motion; its ``.scaling`` gives (r, ṙ, r̈) at any t, and ``.scaling.torques(arm, t)`` the torques
-                  by S (7.126), without inverse dynamics of the new motion
+        law       strictly increasing from r(0) = 0 to the duration of this motion: a function of an array of times that
+                  returns r, or r, ṙ and r̈ (if it returns only r and uses NumPy functions, ṙ and r̈ are derived
+                  exactly); a Trajectory with one coordinate; or samples (N,) of r at equal steps, interpolated by a
+                  cubic spline
+        duration  time in s at which the law reaches the end of the motion; a Trajectory brings its own
+        Returns   the motion; its ``.scaling`` returns (r, ṙ, r̈) at any t, and ``.scaling.torques(arm, t)`` the torques
+                  by S (7.126), without running inverse dynamics on the new motion
 
         >>> import numpy as np, dalembert as da
         >>> motion = da.triangular([0.0, 0.0], [1.0, -2.0], duration=2.0)
@@ -335,12 +335,12 @@ class Trajectory:
         return handed_on(HANDS_ON, "retimed")(self, law, duration)
 
     def scaled(self, arm: Arm, limits: LimitsLike = None, *, allow_faster: bool = False) -> Trajectory:
-        """The same motion, slowed down evenly until no limit of ``arm`` is exceeded: S 7.7, r = ct.
+        """The same motion, slowed down uniformly until no limit of ``arm`` is exceeded: S 7.7, r = ct.
 
-        limits        the arm's own unless given: :class:`Limits` for each joint, or a dict such as
+        limits        defaults to the arm's own; one :class:`Limits` per joint, or a dict such as
                       {"effort": [87, 87, 12], "velocity": 2.0}
-        allow_faster  speed it up, too, where the limits leave room
-        Returns       the motion; its ``.scaling`` names the joint, the instant, c and both durations
+        allow_faster  also speed the motion up where the limits leave room
+        Returns       the motion; its ``.scaling`` names the limiting joint, the time, c and both durations
 
         >>> import dalembert as da
         >>> fast = da.triangular([0.0, 0.0], [3.0, 3.0], duration=0.3)
@@ -352,11 +352,11 @@ class Trajectory:
     def scaling_table(
         self, arm: Arm, factors: ArrayLike = (0.5, 0.75, 1.0, 1.5, 2.0, 3.0), limits: LimitsLike = None
     ) -> ScalingTable:
-        """Peak torques (N m or N) and shares of the limits with time stretched by each of ``factors``: S 7.7, r = ct.
+        """Peak torques (N m or N) and limit utilisation with time stretched by each of ``factors``: S 7.7, r = ct.
 
-        factors  numbers c above zero, c > 1 being slower; the one that just keeps every limit is added to them
+        factors  positive numbers c, where c > 1 is slower; the factor that just satisfies every limit is added
         limits   as for :meth:`scaled`
-        Returns  the table, which prints; ``.factor .duration .torque .share .exceeded .decides .fits``
+        Returns  the table, which can be printed; ``.factor .duration .torque .share .exceeded .decides .fits``
 
         >>> import dalembert as da
         >>> fast = da.triangular([0.0, 0.0], [3.0, 3.0], duration=0.3)
@@ -368,20 +368,20 @@ class Trajectory:
         largest share of a limit     606.2%      100.0%   39.6%
         of joint                     joint1      joint1  joint1
         kind of limit                effort      effort  effort
-        * c = 2.48167 just keeps every limit
+        * c = 2.48167 just satisfies every limit
         """
         return handed_on(HANDS_ON, "scaling_table")(self, arm, factors, limits)
 
     def time_optimal(
         self, arm: Arm, limits: LimitsLike = None, *, grid: int = 1000, duration: float | None = None
     ) -> Trajectory:
-        """The same path from rest to rest in the least time that the limits of ``arm`` allow.
+        """The same path from rest to rest in the shortest time that the limits of ``arm`` allow.
 
-        limits    as for :meth:`scaled`; torque (viscous and Coulomb friction counted), velocity, acceleration
-        grid      at least about this many intervals along the path
-        duration  a time to take instead of the least, in s
-        Returns   the motion; its ``.scaling`` has both durations, the rates along the path, the active limits and
-                  the stops: the motion stops at corners of its path and where it dwells, nowhere else
+        limits    as for :meth:`scaled`: torque (with viscous and Coulomb friction), velocity and acceleration
+        grid      approximate minimum number of intervals along the path
+        duration  prescribed duration in s instead of the shortest one
+        Returns   the motion; its ``.scaling`` contains both durations, the rates along the path, the active limits and
+                  the stops: the motion stops only at corners of its path and where it dwells
 
         >>> import dalembert as da
         >>> slow = da.triangular([0.0, 0.0], [3.0, 3.0], duration=3.0)
@@ -403,16 +403,16 @@ class Trajectory:
     ) -> None:
         """Write a CSV file: t (s), q1 …, qd1 …, qdd1 … (rad, m), and tau1 … (N m, N) if ``arm`` is given.
 
-        rate  samples a second, evenly spaced. Unless it is given, rows are at the sample instants ``.t``, and where
-              accelerations or loads jump there are two: before and after. The end is always written
-        The file is written whole or not at all, every number to the last bit.
+        rate  samples per second, evenly spaced. By default, rows are written at the sample times ``.t``, with two rows,
+              before and after, wherever accelerations or loads jump. The final time is always written
+        The file is written completely or not at all, and every number in full precision.
         """
         handed_on(HANDS_ON, "save")(self, path, arm, tip_wrench, rate, overwrite)
 
-    # -- seeing it -------------------------------------------------------------------------------
+    # -- display ---------------------------------------------------------------------------------
 
     def plot(self, arm: Arm | None = None) -> Figure:
-        """A matplotlib Figure: positions, velocities and accelerations over time; with ``arm`` its torques too.
+        """A matplotlib Figure of positions, velocities and accelerations over time, and of torques if ``arm`` is given.
 
         >>> import dalembert as da
         >>> motion = da.triangular([0.0, 0.0], [1.0, -2.0], duration=2.0)
@@ -430,7 +430,8 @@ class Trajectory:
         fps: float = 25.0,
         overwrite: bool = False,
     ) -> None:
-        """Write the moving ``arm`` as ``.gif``, ``.mp4`` or ``.html``; ``speed`` and ``fps`` as in ``run.animate``."""
+        """Write an animation of ``arm`` as ``.gif``, ``.mp4`` or ``.html``; ``speed`` and ``fps`` as in
+        ``run.animate``."""
         handed_on(HANDS_ON, "animate")(self, path, arm, speed, fps, overwrite)
 
     def _repr_html_(self) -> str:

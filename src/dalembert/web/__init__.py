@@ -1,1 +1,1 @@
-"""The live page: an arm, its dynamics and its motions in one HTML file that computes."""
+"""The live page: an arm, its dynamics and its motions in one interactive HTML file."""

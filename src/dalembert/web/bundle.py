@@ -1,7 +1,7 @@
-"""Modules of JavaScript as one inline script, and the policy that lets a page run nothing else.
+"""JavaScript modules as one inline script, and the policy that prevents a page from running anything else.
 
-The modules are written so that they can be put one behind the other: they import names with ``import { a } from "./b.js"``,
-export declarations, and no two of them have a name in common. So a page needs no tool to be made and no address to be shown.
+The modules are written so that they can be concatenated: they import names with ``import { a } from "./b.js"``, export
+declarations, and no two of them declare the same name. A page therefore needs neither a build tool nor a server.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ JSDOC = re.compile(r"^[ \t]*/\*\*(?:(?!\*/).)*\*/[ \t]*\n", re.MULTILINE | re.DO
 
 @cache
 def script(*modules: str) -> str:
-    """The modules and all that they import, each behind those that it needs, without comments on types."""
+    """The modules and all their imports, each after its dependencies, without type comments."""
     texts: dict[str, str] = {}
     for module in modules:
         _gather(module, texts, ())
@@ -48,7 +48,7 @@ def script(*modules: str) -> str:
 
 def _gather(file: str, texts: dict[str, str], above: tuple[str, ...]) -> None:
     if file in above:
-        raise ValueError(f"{' imports '.join((*above, file))}: modules must not go in circles")
+        raise ValueError(f"{' imports '.join((*above, file))}: circular imports are not supported")
     if file in texts:
         return
     text = (FOLDER / file).read_text(encoding="utf-8") if file != "loader.js" else loader()
@@ -58,42 +58,42 @@ def _gather(file: str, texts: dict[str, str], above: tuple[str, ...]) -> None:
 
 
 def loader() -> str:
-    """The loader of kernels as a module of the page."""
+    """The kernel loader as a module of the page."""
     text = LOADER.read_text(encoding="utf-8")
     return text.replace('"use strict";\n', "").replace("\nexport { load };\n", "")
 
 
 def style(*files: str) -> str:
-    """Style sheets, one behind the other."""
+    """The concatenated style sheets."""
     return "\n".join((FOLDER / file).read_text(encoding="utf-8").strip() for file in files) + "\n"
 
 
 def packed(data: Mapping[str, Any]) -> str:
-    """Data for a page, compressed, as text that cannot end the element that holds it; ``unpacked`` of js/data.js reads it."""
+    """Compressed data for a page, as text that cannot close its element; ``unpacked`` of js/data.js reads it."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return compressed(text)
 
 
 def compressed(text: str) -> str:
-    """Text as base64 of its gzip file; the same text gives the same letters on any day."""
+    """Text as base64 of its gzip file; the output depends only on the text."""
     return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
 
 
 def encoded(content: bytes) -> str:
-    """Bytes as text."""
+    """Bytes as base64 text."""
     return base64.b64encode(content).decode()
 
 
 def digest(text: str) -> str:
-    """A source of a Content-Security-Policy that is this text."""
+    """The Content-Security-Policy source that allows exactly this text."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def policy(scripts: Iterable[str], styles: Iterable[str], connect: str = "'none'") -> str:
-    """The Content-Security-Policy of a page that has these scripts and styles, and loads nothing.
+    """The Content-Security-Policy of a page that has these scripts and styles and loads nothing else.
 
-    Every kind of source is named by itself, since ``script-src`` and ``default-src`` would also keep out what browser automation
-    evaluates in the page; no other script can be brought into it, as an element or as an attribute.
+    Every kind of source is listed separately, because ``script-src`` and ``default-src`` would also block scripts
+    evaluated by browser automation; no other script can be added to the page, as an element or as an attribute.
     """
     nothing = ["img", "font", "media", "object", "frame", "worker", "manifest"]
     rules = {

@@ -1,7 +1,8 @@
-"""Fewer triangles: vertices that share a cell of a grid become one, placed where the planes around them meet.
+"""Mesh decimation: the vertices in a cell of a grid are merged into one, placed where the surrounding planes meet.
 
-The place minimises the sum of squared distances to the planes of the triangles, weighted by their areas squared (P. Lindstrom,
-Out-of-core simplification of large polygonal models, SIGGRAPH 2000), within the cell; so edges and corners stay sharp.
+The position minimises the sum of squared distances to the planes of the triangles, weighted by their areas squared (P.
+Lindstrom, Out-of-core simplification of large polygonal models, SIGGRAPH 2000), within the cell, so edges and corners
+stay sharp.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from numpy.typing import NDArray
 Points = NDArray[np.floating[Any]]
 Triangles = NDArray[np.integer[Any]]
 FINEST = 2048  # cells along the longest side
-STEPS = 12  # of the bisection
-FLAT = 1e-3  # singular values below this share are directions in which the planes do not say where the vertex is
+STEPS = 12  # steps of the bisection
+FLAT = 1e-3  # relative singular value below which the planes do not determine the vertex in a direction
 
 
 def decimated(vertices: Points, triangles: Triangles, most: int) -> tuple[Points, Triangles]:
-    """The mesh with at most ``most`` triangles (k, 3) and the vertices (m, 3) that they use; a smaller mesh stays as it is.
+    """The mesh with at most ``most`` triangles (k, 3) and the vertices (m, 3) that they use; a smaller mesh is
+    unchanged.
 
     >>> import numpy as np
     >>> decimated(np.eye(3), np.array([[0, 1, 2], [0, 0, 1]]), 10)[1].tolist()
@@ -41,30 +43,30 @@ def decimated(vertices: Points, triangles: Triangles, most: int) -> tuple[Points
 
 
 def used(vertices: Points, triangles: Triangles) -> tuple[Points, Triangles]:
-    """The vertices that triangles have, and the triangles with their numbers."""
+    """The vertices that the triangles use, and the triangles renumbered accordingly."""
     kept, numbers = np.unique(triangles, return_inverse=True)
     return vertices[kept], numbers.reshape(-1, 3)
 
 
 def _proper(triangles: Triangles) -> Triangles:
-    """The triangles with three different corners, each of them once, in whatever direction it looks."""
+    """The triangles with three different corners, without duplicates, regardless of orientation."""
     a, b, c = np.sort(triangles, axis=1).T
     triangles, (a, b, c) = triangles[(a != b) & (b != c)], (x[(a != b) & (b != c)] for x in (a, b, c))
     count = int(c.max()) + 1 if len(c) else 0
-    if not 0 < count < 2**21:  # beyond, three numbers do not fit into one of 63 bits; a repeated triangle does no harm
+    if not 0 < count < 2**21:  # above this, three indices do not fit into 63 bits; duplicate triangles do no harm
         return triangles
     _, first = np.unique((a * count + b) * count + c, return_index=True)
     return triangles[np.sort(first)]
 
 
 def _clusters(vertices: Points, low: Points, cell: float) -> Triangles:
-    """The number of each vertex's cell, from 0."""
+    """The index of each vertex's cell, from 0."""
     x, y, z = np.floor((vertices - low) / cell).astype(np.int64).T
     return np.unique((x * 2 * FINEST + y) * 2 * FINEST + z, return_inverse=True)[1].reshape(-1)
 
 
 def _clustered(vertices: Points, triangles: Triangles, low: Points, cell: float) -> tuple[Points, Triangles]:
-    """The mesh whose vertices in each cell are one."""
+    """The mesh with the vertices of each cell merged."""
     cluster = _clusters(vertices, low, cell)
     corners = cluster[triangles]
     places = _where_planes_meet(vertices, triangles, corners, _sums(cluster, vertices) / np.bincount(cluster)[:, None])
@@ -80,9 +82,10 @@ def _sums(groups: Triangles, values: Points) -> Points:
 
 
 def _where_planes_meet(vertices: Points, triangles: Triangles, corners: Triangles, mean: Points) -> Points:
-    """For each cluster the point nearest to the planes of the triangles at it, as far as they say, from its mean."""
+    """For each cluster, the point closest to the planes of its triangles; undetermined directions keep the cluster's
+    mean."""
     a, b, c = (vertices[triangles[:, k]] for k in range(3))
-    normals = np.cross(b - a, c - a)  # as long as twice the area, so that large triangles count more
+    normals = np.cross(b - a, c - a)  # their length is twice the area, so that large triangles weigh more
     groups, normals, points = corners.T.reshape(-1), np.tile(normals, (3, 1)), np.tile(a, (3, 1))
     squares = (normals[:, :, None] * normals[:, None, :]).reshape(-1, 9)
     offsets = np.einsum("ij,ij->i", normals, points - mean[groups])

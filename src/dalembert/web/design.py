@@ -1,6 +1,7 @@
-"""What a page needs to change a robot's numbers and to write its file again, as plain data for ``js/design_numbers.js``.
+"""Data with which a page changes a robot's parameters and rewrites its file, for ``js/design_numbers.js``.
 
-A link is changed as the robot file has it, without the rotors that it carries; dynamic parameters are those of augmented links.
+A link is changed as defined in the robot file, without the rotors that it carries; dynamic parameters are those of
+augmented links.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ Data = dict[str, Any]
 
 
 def design_data(arm: Arm) -> Data:
-    """Links, rotors and friction as the robot file has them, and the file in pieces.
+    """Links, rotors and friction as defined in the robot file, and the file in pieces.
 
-    bodies  for each joint of the tree: ``link``, the ten moments of all that is fixed to its link about the link's frame, without
-            rotors; ``own``, those of the link itself; ``rotor``; ``levels``, Coulomb friction forward and backward; ``xyz`` and
-            ``turned``, where the joint stands on the link before and how that link stands on its body
-    toml    the file in pieces, or null, and then ``why_not``
+    bodies  for each joint of the tree: ``link``, the ten moments of all bodies fixed to its link about the link's
+            frame, without rotors; ``own``, those of the link itself; ``rotor``; ``levels``, Coulomb friction forward
+            and backward; ``xyz`` and ``turned``, the position of the joint on the preceding link and the orientation of
+            that link on its body
+    toml    the file in pieces, or null with the reason in ``why_not``
     """
     robot, tree = arm.robot, arm.mechanism.tree
     at = places(robot)
@@ -44,7 +46,7 @@ def design_data(arm: Arm) -> Data:
     }
     try:
         if robot.omitted:
-            raise DalembertError("an approximate model leaves out terms, which its links do not tell")
+            raise DalembertError("an approximate model omits terms, which a robot file cannot express")
         data["toml"] = toml_pieces(robot, tree.bodies)
     except DalembertError as problem:
         data["why_not"] = str(problem)
@@ -84,7 +86,8 @@ def _floats(values: Any) -> list[float]:
 
 
 def friction_data(arm: Arm) -> Data:
-    """Which dynamic parameters are zero without friction, and whether some friction depends on the load, or is at passive joints."""
+    """The dynamic parameters that are zero without friction, and whether some friction depends on the load or acts at
+    passive joints."""
     tree, actuated = arm.mechanism.tree, set(arm.mechanism.actuated)
     where: list[int] = []
     at = WIDTH * tree.n
@@ -103,7 +106,8 @@ def friction_data(arm: Arm) -> Data:
 
 
 def decoupling_data(arm: Arm) -> Data | None:
-    """For a closed chain of two joints that one equation decouples, S 7.3.3: that equation, and the body that carries the tip."""
+    """For a closed chain of two joints that one condition decouples, S 7.3.3: that condition, and the body that carries
+    the tip."""
     tree = arm.mechanism.tree
     if arm.n != 2 or len(arm.loops) != 1 or tree.tip_body < 0 or arm.omitted:
         return None

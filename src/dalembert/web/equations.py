@@ -1,4 +1,5 @@
-"""The equations of motion of small arms in closed form, as LaTeX of a few commands that ``js/formula.js`` sets as MathML."""
+"""The equations of motion of small arms in closed form, in a subset of LaTeX that ``js/formula.js`` converts to
+MathML."""
 
 from __future__ import annotations
 
@@ -13,32 +14,33 @@ if TYPE_CHECKING:
     from dalembert.symbols.present import Equations
 
 MOST_JOINTS = 4
-MOST_TERMS = 400  # of B, C and g multiplied out: what a person may want to read
+MOST_TERMS = 400  # of B, C and g after expansion: the most that a person may want to read
 ABBREVIATED = {"c": r"\cos", "s": r"\sin"}
 
 
 def equations_data(arm: Arm) -> dict[str, Any]:
-    """The data of ``js/equations_panel.js``: each entry of B, C, g and τ as (name, right-hand side), and what letters mean.
+    """The data of ``js/equations_panel.js``: each entry of B, C, g and τ as (name, right-hand side), and the meaning of
+    symbols.
 
-    ``reason`` says in a sentence why there are none, and is None where there are.
+    ``reason`` states why there are no closed forms, and is None if there are.
 
     >>> import dalembert as da
     >>> equations_data(da.load("planar-2r"))["g"][1]
     ('g_2', 'm_{\\\\ell_2} \\\\ell_2 g c_{12}')
     >>> equations_data(da.load("panda"))["reason"]
-    'The closed forms of an arm with 7 joints are too long to read: they are written for 4 joints or fewer.'
+    'The closed forms of an arm with 7 joints are too long to read: they are shown for at most 4 joints.'
     """
     if arm.n > MOST_JOINTS:
         return _without(
-            f"The closed forms of an arm with {arm.n} joints are too long to read: they are written for {MOST_JOINTS} joints or "
-            "fewer."
+            f"The closed forms of an arm with {arm.n} joints are too long to read: they are shown for at most "
+            f"{MOST_JOINTS} joints."
         )
     try:
         form: Equations = arm.equations()
         if form.size > MOST_TERMS:
             return _without(
-                f"B, C and g of this arm have {form.size:,} terms when they are multiplied out, too many to read: they are "
-                f"written up to {MOST_TERMS}."
+                f"B, C and g of this arm have {form.size:,} terms after expansion, which are too many to read: they "
+                f"are shown for at most {MOST_TERMS}."
             )
         n = range(1, arm.n + 1)
         return {
@@ -65,7 +67,7 @@ def _entry(form: Equations, name: str) -> tuple[str, str]:
 
 
 def _angles(form: Equations) -> list[tuple[str, str]]:
-    """What c_12 and s_2 stand for."""
+    """The meaning of abbreviations such as c_12 and s_2."""
     out = []
     for letter in form.written_letters:
         if letter.kind in TRIGONOMETRIC and letter.latex[0] in ABBREVIATED:

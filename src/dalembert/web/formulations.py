@@ -1,4 +1,5 @@
-"""Every formulation of inverse dynamics of an arm, counted, and compiled for the page where its tape is not too long."""
+"""Every formulation of inverse dynamics of an arm with its operation count, compiled for the page unless its tape is
+too long."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from dalembert.quantities.emission import identifier, unit_of
 from dalembert.quantities.joints import quantity
 from dalembert.quantities.lighter import CLOSED_FORM
 
-LONGEST_TAPE = 10_000  # operations of a formulation that a page runs: about 100 kB of WebAssembly, 1 s to compile
+LONGEST_TAPE = 10_000  # largest number of operations that a page runs: about 100 kB of WebAssembly, 1 s to compile
 TITLES = {
     "lean": "Newton–Euler, lean",
     "newton-euler": "Newton–Euler, link frames",
@@ -32,10 +33,10 @@ Row = dict[str, Any]
 
 
 def formulations_of(arm: Arm) -> tuple[list[Row], bytes | None]:
-    """The rows of ``js/formulation_panel.js``, and the module with a function for each formulation that the page runs.
+    """The rows of ``js/formulation_panel.js``, and the module with one function per formulation that the page runs.
 
-    The module is None where there is none to run. Its functions take q, q̇, q̈ and have the arm's own numbers in them.
-    Counts and module are kept on disk, as kernels are.
+    The module is None if there is none to run. Its functions take q, q̇, q̈ and contain the arm's parameters as
+    constants. Counts and module are cached on disk like kernels.
 
     >>> import dalembert as da
     >>> rows, module = formulations_of(da.load("planar-2r"))
@@ -58,12 +59,12 @@ def formulations_of(arm: Arm) -> tuple[list[Row], bytes | None]:
 
 
 def _total(row: Row) -> int:
-    """Multiplications plus additions, compiled."""
+    """Multiplications plus additions of the compiled code."""
     return int(row["compiled"]["multiplications"] + row["compiled"]["additions"])
 
 
 def _made(arm: Arm) -> tuple[list[Row], bytes]:
-    """What each formulation costs, and the module of those that are short enough."""
+    """The operation counts of all formulations, and the module of those that are short enough."""
     mechanism = arm.mechanism
     entry = quantity("inverse_dynamics", mechanism)
     counts: list[Row] = []
@@ -77,7 +78,7 @@ def _made(arm: Arm) -> tuple[list[Row], bytes]:
             continue
         try:
             unit = unit_of(mechanism, arm.name, [entry], name, function=identifier(name))
-        except DalembertError as problem:  # a closed form that grows too large
+        except DalembertError as problem:  # the closed form is too large
             count["problem"] = str(problem)
             continue
         count["compiled"] = asdict(unit.operations)
@@ -98,12 +99,12 @@ def _row(name: str, written: Row | None, compiled: Row | None, kernel: str | Non
         reason = f"{problem[:1].upper()}{problem[1:]}."
     elif compiled is None:
         reason = (
-            f"Its operations grow with the fourth power of the joints: for more than {MANY_JOINTS} it is not compiled."
+            f"Its cost grows with the fourth power of the number of joints: not compiled for more than {MANY_JOINTS}."
         )
     elif kernel is None:
         total = _total({"compiled": compiled})
         reason = (
-            f"Its {total:,} operations would make this page large and slow to load: it is counted, and not run here."
+            f"Its {total:,} operations would make this page large and slow to load: it is counted but not run here."
         )
     return {
         "name": name,

@@ -1,4 +1,4 @@
-"""The kernels of a page: the quantities that it shows, with the numbers of the arm as inputs, in one WebAssembly module."""
+"""The kernels of a page: the displayed quantities, with the arm's parameters as inputs, in one WebAssembly module."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dalembert.quantities.joints import quantity
 from dalembert.quantities.machine import identity
 from dalembert.quantities.rollouts import ROLLOUTS
 
-# what the page computes; ``js/robot.js`` has a method for each
+# the quantities that the page computes; ``js/robot.js`` has a method for each
 QUANTITIES = (
     "inverse_dynamics",
     "forward_dynamics",
@@ -32,12 +32,13 @@ QUANTITIES = (
 
 
 def varied_numbers(arm: Arm) -> tuple[str, ...]:
-    """The numbers of the arm that are inputs of its kernels, of ``VARIANTS``."""
+    """The parameters of the arm, among ``VARIANTS``, that are inputs of its kernels."""
     return tuple(name for name in VARIANTS if not (name == "lengths" and arm.mechanism.loops))
 
 
 def page_kernels(arm: Arm) -> bytes:
-    """The module: a function for each of :data:`QUANTITIES`, and one for the steps of a simulation; made once, and kept."""
+    """The module: one function for each of :data:`QUANTITIES`, and one for simulation steps; compiled once and
+    cached."""
     mechanism, options = arm.mechanism, (*varied_numbers(arm), "tip_wrench")
 
     def made() -> bytes:
@@ -51,7 +52,7 @@ def page_kernels(arm: Arm) -> bytes:
 
 
 def kept(parts: Sequence[str], make: Callable[[], bytes]) -> bytes:
-    """What ``make`` gives for these parts, from the cache of kernels where it was made before."""
+    """The result of ``make`` for these parts, taken from the kernel cache if available."""
     key = cache.key_of("wasm", *parts)
     module = cache.load(key)
     if module is None:

@@ -1,4 +1,4 @@
-"""An arm as plain data: what the page needs to draw it, name it and compute with it."""
+"""An arm as plain data with which the page draws it, names its parts and computes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LIMITS = ("lower", "upper", "velocity", "acceleration", "effort")
 
 
 def arm_data(arm: Arm) -> Data:
-    """The data of ``js/robot.js``; homogeneous matrices are sixteen numbers, row by row."""
+    """The data of ``js/robot.js``; a homogeneous matrix is sixteen numbers, row by row."""
     mechanism = arm.mechanism
     tree = mechanism.tree
     return {

@@ -1,4 +1,4 @@
-"""The live page: one HTML file per arm that computes, offline and for ever."""
+"""The live page: one interactive HTML file per arm, which works offline."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dalembert.web.shapes import shapes_of
 
 FRAME = 900  # px, the height of a page in a notebook
 Progress = Callable[[float], None]
-# unpacks the page's own script; the policy knows the hashes of both
+# unpacks the page's own script; the policy contains the hashes of both
 BEGIN = """
 const bytes = Uint8Array.from(atob(document.getElementById("code").textContent), (letter) => letter.charCodeAt(0));
 const script = document.createElement("script");
@@ -39,18 +39,18 @@ STYLES = ("colours.css", "page.css", "stage.css", "shown.css", "letgo.css", "mot
 
 @dataclass(frozen=True)
 class Page:
-    """A page as text, and ``notes``, sentences about what it lacks and why."""
+    """A page as text, and ``notes`` on omitted content with the reasons."""
 
     text: str = field(repr=False)
     notes: tuple[str, ...] = ()
 
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write it, whole or not at all."""
+        """Write the page, completely or not at all."""
         with whole_file(path, overwrite=overwrite) as file:
             file.write(self.text)
 
     def _repr_html_(self) -> str:
-        """A frame of a notebook: the page in it can compute and save files, and cannot reach the notebook."""
+        """A notebook frame: the page in it can compute and save files but cannot access the notebook."""
         return (
             f'<iframe title="Live page" sandbox="allow-scripts allow-downloads" width="100%" height="{FRAME}" '
             f'frameborder="0" srcdoc="{escape(self.text)}"></iframe>'
@@ -66,14 +66,15 @@ def write_page(
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> None:
-    """Write the live page of an arm, whole or not at all: one HTML file that computes without a server or a network.
+    """Write the live page of an arm, completely or not at all: one interactive HTML file that needs no server and no
+    network.
 
-    motions    what it can play: a :class:`Trajectory`, a list of them, a dict of them by name, or tuples (name, note, motion);
-               None for those of S Example 7.2 where the arm is a two-link arm like planar-2r
-    title      the page's own; the arm's name unless given
-    overwrite  whether a file that is there may be replaced
+    motions    motions of the page: a :class:`Trajectory`, a list of them, a dict of them by name, or tuples (name,
+               note, motion); None for those of S Example 7.2 if the arm is a two-link arm like planar-2r
+    title      title of the page; by default the arm's name
+    overwrite  whether an existing file may be replaced
 
-    In the page, ``window.dalembert.inverse_dynamics(q, qd, qdd)`` gives the torques (N m or N).
+    In the page, ``window.dalembert.inverse_dynamics(q, qd, qdd)`` returns the torques (N m or N).
 
     >>> import os, tempfile, dalembert as da
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -93,13 +94,13 @@ def page_of(
     progress: Progress | None = None,
     studio: Mapping[str, Any] | None = None,
 ) -> Page:
-    """The page; ``studio`` is what a page with a server beside it is told of that, and the page may then connect to it alone."""
+    """The page; ``studio`` describes the server of a studio page, to which that page may then connect exclusively."""
     if not isinstance(arm, Arm):
-        raise DalembertError(f"a page is of an arm, and {shown(arm)} is none; load one with da.load(…)")
+        raise DalembertError(f"a page needs an arm, and {shown(arm)} is not one; load an arm with da.load(…)")
     if arm.mechanism.by_newton:
         raise DalembertError(
-            f"a page closes loops by formulas, and those of arm '{arm.name}' are closed by Newton's method; use the report, "
-            "dalembert report"
+            f"a page needs closed-form loops, but those of arm '{arm.name}' are closed by Newton's method; use the "
+            "report, dalembert report"
         )
     tell = progress or (lambda fraction: None)
     shapes, notes = shapes_of(arm.robot)
@@ -123,7 +124,7 @@ def page_of(
 
 
 def document(title: str, data: str, modules: tuple[str, ...], styles: tuple[str, ...], connect: str = "'none'") -> str:
-    """An HTML page with packed data, one packed script and one style sheet, that runs and loads nothing else."""
+    """An HTML page with packed data, one packed script and one style sheet, which runs and loads nothing else."""
     code, css = f"\n{script(*modules)}", f"\n{style(*styles)}"
     return "\n".join(
         (
@@ -139,7 +140,8 @@ def document(title: str, data: str, modules: tuple[str, ...], styles: tuple[str,
             f"<style>{css}</style>",
             "</head>",
             "<body>",
-            f'<noscript><p class="notice">The page of {escape(title)} computes, and needs scripts to be allowed.</p></noscript>',
+            f'<noscript><p class="notice">The page of {escape(title)} is interactive and needs scripts to be '
+            "enabled.</p></noscript>",
             '<main id="page" aria-busy="true"><p class="notice">Loading …</p></main>',
             f'<script type="text/plain" id="data">{data}</script>',
             f'<script type="text/plain" id="code">{compressed(code)}</script>',

@@ -1,4 +1,4 @@
-"""The posture in which a page shows an arm first: above its base, bent, and far from singular ones."""
+"""The initial posture of an arm on a page: above its base, bent, and far from singularities."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from dalembert.robot.model import Joint
 from dalembert.robot.placement import Placement
 
 Array = NDArray[np.floating[Any]]
-BENDS = (math.radians(30.0), math.radians(60.0))  # whole degrees, which read well
-MOST_SIGNS = 6  # joints that are tried in both directions
+BENDS = (math.radians(30.0), math.radians(60.0))  # whole degrees, which are easy to read
+MOST_SIGNS = 6  # number of joints that are tried in both directions
 
 
 def first_posture(arm: Arm) -> list[float]:
-    """q (n,) in rad and m, within the limits; closed chains stand near home, where their loops close."""
+    """q (n,) in rad and m, within the limits; closed chains stay near home, where their loops close."""
     joints = arm.robot.moving_joints
     if arm.mechanism.loops:
         near = np.asarray(arm.home, float) + 0.3 * (-1.0) ** np.arange(arm.n)
@@ -32,7 +32,7 @@ def first_posture(arm: Arm) -> list[float]:
 
 
 def _candidates(joints: tuple[Joint, ...]) -> list[list[float]]:
-    """Postures bent by the same angle at every joint but the first, in either direction."""
+    """Postures with every joint except the first bent by the same angle, in either direction."""
     tried = min(MOST_SIGNS, len(joints))
 
     def angle(k: int, bend: float, signs: int) -> float:
@@ -48,14 +48,14 @@ def _candidates(joints: tuple[Joint, ...]) -> list[list[float]]:
 
 
 def _middle(joint: Joint) -> float:
-    """A prismatic joint some way out (m)."""
+    """The position of a partly extended prismatic joint (m)."""
     lower, upper = joint.limits.lower, joint.limits.upper
     known = lower is not None and upper is not None and np.isfinite(upper - lower)
     return 0.2 if not known else lower + 0.6 * (upper - lower)  # type: ignore[operator]
 
 
 def _within(joint: Joint, value: float, margin: float = 0.1) -> float:
-    """The position, or the nearest that is within the limits by a share of their range."""
+    """The position, clipped to the limits with a margin proportional to their range."""
     limits = joint.limits
     lower = -np.inf if limits.lower is None else limits.lower
     upper = np.inf if limits.upper is None else limits.upper
@@ -64,7 +64,7 @@ def _within(joint: Joint, value: float, margin: float = 0.1) -> float:
 
 
 def _score(mechanism: Any, q: list[float]) -> float:
-    """How well a posture shows the arm: its manipulability and how far it reaches out, less what lies below the base."""
+    """Score of a posture: manipulability plus reach, minus a penalty for parts below the base."""
     links: list[Placement] = []
     seats, axes = [], []
     for body, value in zip(mechanism.bodies, q, strict=True):

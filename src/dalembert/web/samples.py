@@ -1,8 +1,9 @@
 """Motions as data for a page: nodes between which quintic pieces follow the motion.
 
-A page draws a motion at as many instants as it likes: between two nodes it takes the polynomial of degree 5 that has their
-positions, velocities and accelerations. Nodes that such a polynomial makes superfluous are left out, so that a trapezoidal
-velocity needs as many as it has phases. Where an acceleration or a load jumps, the instant stands twice: once for each side.
+A page can draw a motion at any number of instants: between two nodes it uses the polynomial of degree 5 with their
+positions, velocities and accelerations. Nodes that such a polynomial makes redundant are omitted, so a trapezoidal
+velocity profile needs only as many as it has phases. Where an acceleration or a load jumps, the instant appears twice,
+once for each side.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from dalembert.trajectory.example_7_2 import titled_motions
 from dalembert.trajectory.hermite import Hermite
 from dalembert.trajectory.trajectory import Trajectory
 
-INSTANTS = 401  # looked at, evenly over the duration, besides the knots
-MOST_NODES = 20_000  # of one motion
-FOLLOWED = 1e-10  # of the largest of its kind: how near a quintic piece is to what lies between its ends
+INSTANTS = 401  # evenly spaced instants that are checked in addition to the knots
+MOST_NODES = 20_000  # nodes of one motion
+FOLLOWED = 1e-10  # tolerance of a quintic piece, relative to the largest value of its kind
 
 Titled = tuple[str, str, Trajectory]
 
@@ -34,9 +35,9 @@ def motions_of(arm: Arm, motions: Any = None) -> list[dict[str, Any]]:
     """The motions of a page as plain data: ``name``, ``note``, ``t`` (K,), ``q``, ``qd``, ``qdd`` (K n numbers each).
 
     motions  a Trajectory; a list of them; a dict of name → Trajectory; or tuples (name, note, Trajectory). None for those of
-             S Example 7.2 where the arm has two links like planar-2r, and for no motion where it has not
-    Returns  one dict for each. ``loads`` are the payloads (10 numbers) and tip wrenches (6) that its events put at the tip,
-             ``load`` (K,) says which of them counts from each node on, and ``events`` says it in words
+             S Example 7.2 if the arm has two links like planar-2r, and otherwise for no motion
+    Returns  one dict per motion. ``loads`` are the payloads (10 numbers) and tip wrenches (6) that its events apply,
+             ``load`` (K,) is the index of the load that acts from each node on, and ``events`` describes them in words
 
     >>> import dalembert as da
     >>> arm = da.load("planar-2r")
@@ -49,30 +50,30 @@ def motions_of(arm: Arm, motions: Any = None) -> list[dict[str, Any]]:
     names = [name for name, _, _ in titled]
     for name in names:
         if names.count(name) > 1:
-            raise DalembertError(f"two motions are called {shown(name)}; each needs a name of its own")
+            raise DalembertError(f"two motions have the name {shown(name)}; each needs a unique name")
     return [_data(arm, *motion) for motion in titled]
 
 
 def _examples(arm: Arm) -> list[Titled]:
-    """The motions of Example 7.2 for an arm that can do them."""
+    """The motions of Example 7.2, for an arm that can perform them."""
     if arm.n != 2:
         return []
     try:
         return titled_motions(arm)
-    except DalembertError:  # its tip does not get to where the example begins or ends
+    except DalembertError:  # its tip does not reach the start or the end of the example
         return []
 
 
 def _titled(motions: Any) -> list[Titled]:
-    """What was given as (name, note, motion) each."""
+    """The given motions as (name, note, motion)."""
     if isinstance(motions, Mapping):
         return [(str(name), "", _motion(motion)) for name, motion in motions.items()]
     if isinstance(motions, Trajectory) or _is_titled(motions):
         motions = [motions]
     if not isinstance(motions, list | tuple):
         raise DalembertError(
-            f"motions is {shown(motions)}; it must be a Trajectory, a list of them, a dict of name → Trajectory, or tuples "
-            "(name, note, Trajectory)"
+            f"motions is {shown(motions)}; it must be a Trajectory, a list of them, a dict of name → Trajectory, or "
+            "tuples (name, note, Trajectory)"
         )
     number = len(motions)
     return [
@@ -90,7 +91,8 @@ def _is_titled(motion: Any) -> bool:
 def _motion(motion: Any) -> Trajectory:
     if not isinstance(motion, Trajectory):
         raise DalembertError(
-            f"a motion is given as {shown(motion)}; it must be a Trajectory, such as da.read_trajectory('motion.csv') gives"
+            f"the motion is {shown(motion)}; it must be a Trajectory, such as the result of "
+            "da.read_trajectory('motion.csv')"
         )
     return motion
 
@@ -117,7 +119,7 @@ def _data(arm: Arm, name: str, note: str, motion: Trajectory) -> dict[str, Any]:
 
 
 def _loads(loads: LoadTable) -> list[dict[str, list[float]]]:
-    """What acts at the tip in each stretch of the motion."""
+    """The load at the tip in each interval of the motion."""
     stretches = len(loads.edges) - 1
     payload = np.zeros((stretches, 10)) if loads.payload is None else loads.payload
     wrench = np.zeros((stretches, 6)) if loads.wrench is None else loads.wrench
@@ -125,14 +127,16 @@ def _loads(loads: LoadTable) -> list[dict[str, list[float]]]:
 
 
 def _instants(name: str, motion: Trajectory) -> Array:
-    """Even instants, the knots, and where higher derivatives jump if that is not at every sample of a long table."""
+    """Evenly spaced instants, the knots, and jumps of higher derivatives unless these occur at every sample of a long
+    table."""
     marks = np.array(motion.knots, float)
     if len(motion.breaks) <= INSTANTS:
         marks = np.union1d(marks, motion.breaks)
     marks = marks[(marks > 0.0) & (marks < motion.duration)]
     if len(marks) > MOST_NODES // 2:
         raise DalembertError(
-            f"the motion {shown(name)} has {len(marks)} knots; a page takes at most {MOST_NODES // 2}: give a part of it"
+            f"the motion {shown(name)} has {len(marks)} knots; a page supports at most {MOST_NODES // 2}: use a part "
+            "of the motion"
         )
     even = np.linspace(0.0, motion.duration, INSTANTS)
     if len(marks):
@@ -145,7 +149,7 @@ def _instants(name: str, motion: Trajectory) -> Array:
 
 
 def _needed(t: Array, y: Array) -> NDArray[np.intp]:
-    """Which of the instants are needed: between them quintic pieces follow y (3, N, n), the motion and its derivatives."""
+    """The instants needed for quintic pieces between them to follow y (3, N, n), the motion and its derivatives."""
     tolerance = FOLLOWED * np.maximum(np.abs(y).max(axis=(1, 2)), 1e-300)
     ends = np.flatnonzero(np.diff(t) == 0.0)
     needed = np.zeros(len(t), bool)

@@ -1,4 +1,4 @@
-"""The shapes of a robot's file as data for a page: where each stands on its body, and meshes with few triangles."""
+"""The shapes of a robot file as data for a page: their placement on the bodies, and decimated meshes."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from dalembert.web.decimation import Points, Triangles, decimated
 from dalembert.web.model import matrix
 
 MESH_TRIANGLES = 1_500  # of one mesh
-ROBOT_TRIANGLES = 15_000  # of all
+ROBOT_TRIANGLES = 15_000  # of all meshes together
 MESH_FILES = 200
-LARGEST_SIZE = 1e4  # m: what is larger is no robot's
+LARGEST_SIZE = 1e4  # m: larger shapes are not part of a robot
 Data = dict[str, Any]
 
 
 def shapes_of(robot: Robot) -> tuple[Data, list[str]]:
-    """``shapes`` and ``meshes`` for the page's data, and sentences about what is not drawn.
+    """``shapes`` and ``meshes`` for the page's data, and notes on what is not drawn.
 
-    A link is drawn as its visuals say; where none of these can be read, as its collision shapes say.
+    A link is drawn from its visual shapes or, if none of these can be read, from its collision shapes.
 
     >>> from dalembert.robot.model import Link
     >>> from dalembert.robot.shapes import Shape
@@ -60,7 +60,7 @@ def shapes_of(robot: Robot) -> tuple[Data, list[str]]:
 
 
 def _drawable(link: Link, reader: _MeshReader) -> list[Shape]:
-    """The shapes of a link that can be drawn: its visuals, or else its collision shapes."""
+    """The drawable shapes of a link: its visual shapes, or otherwise its collision shapes."""
     for shapes in (link.visuals, link.collisions):
         good = [shape for shape in shapes if _has_size(shape) and (shape.kind != "mesh" or reader.reads(shape.file))]
         if good:
@@ -97,7 +97,8 @@ class _MeshReader:
     def _read(self, file: str) -> tuple[Points, Triangles]:
         if self.folder is None:
             raise RobotError(
-                f"the mesh '{file}' is not read, because the robot is not from a file beside which it could be"
+                f"the mesh '{file}' is not read, because the robot was not loaded from a file to which its path "
+                "could be relative"
             )
         if len(self.meshes) >= MESH_FILES:
             raise RobotError(f"the mesh '{file}' is not read: the robot has more than {MESH_FILES} mesh files")
@@ -109,23 +110,23 @@ class _MeshReader:
             )  # fmt: skip
         vertices, faces = arrays["vertices"], arrays["triangles"]
         if not len(faces) or not np.isfinite(vertices).all() or np.abs(vertices).max() > LARGEST_SIZE * 1000:
-            raise RobotError(f"{path}: the mesh has no triangles that can be drawn")
+            raise RobotError(f"{path}: the mesh has no drawable triangles")
         return vertices, faces
 
     def number(self, file: str) -> int:
-        """The place of a mesh in the page's list."""
+        """The index of a mesh in the page's list."""
         if file not in self.drawn:
             self.drawn.append(file)
         return self.drawn.index(file)
 
     def packed(self) -> list[Data]:
-        """The meshes that are drawn, within the budget of the robot."""
+        """The drawn meshes, within the triangle budget of the robot."""
         meshes = [mesh for file in self.drawn if (mesh := self.meshes[file]) is not None]
         most = _fair([len(faces) for _, faces in meshes], ROBOT_TRIANGLES)
         return [_packed(*decimated(*mesh, most)) for mesh in meshes]
 
     def notes(self) -> list[str]:
-        """Sentences about the meshes that are not drawn."""
+        """Notes on the meshes that are not drawn."""
         if not self.problems:
             return []
         count = len(self.problems)
@@ -134,7 +135,7 @@ class _MeshReader:
 
 
 def _fair(counts: Sequence[int], most: int) -> int:
-    """The bound for each of these counts that keeps their sum at ``most``.
+    """The upper bound per count that limits their sum to ``most``.
 
     >>> _fair([10, 10, 1000], 120)
     100
@@ -149,7 +150,7 @@ def _fair(counts: Sequence[int], most: int) -> int:
 
 
 def _packed(vertices: Points, faces: Triangles) -> Data:
-    """A mesh as text: its corners on a grid of 16 bits over its box, then the numbers of each triangle's corners."""
+    """A mesh as text: its corners on a 16-bit grid over its bounding box, then the corner indices of each triangle."""
     low, high = vertices.min(axis=0), vertices.max(axis=0)
     grid = np.rint((vertices - low) / np.where(high > low, high - low, 1.0) * 65535).astype("<u2")
     return {

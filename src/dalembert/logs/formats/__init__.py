@@ -1,4 +1,4 @@
-"""Files that hold logs, one reader a file: each makes a :class:`Raw` of what is in it, and decides nothing."""
+"""File formats of logs, one reader per format: each returns the contents as a :class:`Raw`, uninterpreted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dalembert.robot.tables import shown
 TEXT = (".csv", ".tsv", ".txt", ".dat", ".log")
 BAGS = ("rosbag:read_bag", "rosbags' reader of ROS bags")
 PARQUET = "pyarrow's reader of Parquet files"
-# the module and its function; and who that is in a sentence, where it runs in the helper process
+# {suffix: (module and function, name of the reader in messages if it runs in the helper process)}
 READERS = {
     **dict.fromkeys(TEXT, ("text:read_text", "")),
     ".npz": ("numpy_file:read_numpy", ""),
@@ -31,7 +31,7 @@ KNOWN = ".csv (.tsv, .txt, .dat), .npz, .npy, .mat, .parquet, .bag, .db3 or .mca
 
 
 def read(path: Path, request: Request) -> Raw:
-    """What a file holds, by its suffix."""
+    """The contents of a file, read according to its suffix."""
     suffix = path.suffix.lower()
     try:
         about = path.stat()
@@ -43,17 +43,17 @@ def read(path: Path, request: Request) -> Raw:
     kind = suffix if not folder else "dataset" if os.path.isfile(path / "meta" / "info.json") else "folder"
     if kind not in READERS:
         what = f"'{suffix}'" if suffix else "a file without a suffix"
-        raise DalembertError(f"{path}: a log is a {KNOWN}, not {what}")
+        raise DalembertError(f"{path}: a log must be a {KNOWN}, not {what}")
     if request.topic is not None and kind not in TOPICS:
         raise DalembertError(f"{path}: topic is '{request.topic}', but only ROS bags and MCAP files have topics")
     if request.episodes is not None and kind not in EPISODES:
-        raise DalembertError(f"{path}: episodes are asked for, but only LeRobot datasets have them")
+        raise DalembertError(f"{path}: episodes are requested, but only LeRobot datasets have them")
     if regular and not about.st_size:
         raise DalembertError(f"{path}: the file is empty")
     if regular and about.st_size > LARGEST_FILE:
-        raise DalembertError(f"{path}: the log has {about.st_size} bytes; at most {LARGEST_FILE} are read")
+        raise DalembertError(f"{path}: the log has {about.st_size} bytes; the maximum is {LARGEST_FILE}")
     if not regular and not folder and suffix not in TEXT:
-        raise DalembertError(f"{path}: this is a device or a pipe; a {suffix} log is read from a file alone")
+        raise DalembertError(f"{path}: this is a device or a pipe; a {suffix} log can only be read from a regular file")
     reader, foreign = READERS[kind]
     try:
         return read_in_helper(reader, foreign, path, request) if foreign else reader_called(reader)(path, request)

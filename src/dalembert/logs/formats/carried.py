@@ -1,6 +1,7 @@
-"""Readers that call foreign code run in the helper process; what they read comes back as plain data and arrays.
+"""Readers based on third-party code run in the helper process; their results come back as plain data and arrays.
 
-SciPy, pyarrow and rosbags can crash, hang or exhaust memory on a crafted file; in the helper that is one sentence.
+SciPy, pyarrow and rosbags can crash, hang or exhaust memory on a crafted file; in the helper this is only an error
+message.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from numpy.typing import NDArray
 from dalembert.files.foreign import SECONDS, ask
 from dalembert.logs.formats.raw import Raw, Request
 
-SLOWEST = 1 << 20  # bytes per second: a larger file is given more time
-TABLES = "data/*/*.parquet"  # where a LeRobot dataset has its tables, below its folder
-MOST_FILES = 100_000  # of a dataset
+SLOWEST = 1 << 20  # bytes per second: larger files are given more time
+TABLES = "data/*/*.parquet"  # the tables of a LeRobot dataset, below its folder
+MOST_FILES = 100_000  # per dataset
 WORDS = (
     "headed",
     "header",
@@ -28,17 +29,17 @@ WORDS = (
     "doubts",
     "roles",
     "notes",
-)  # what is plain data in a Raw already
+)  # the fields of a Raw that are already plain data
 
 
 def reader_called(name: str) -> Callable[[Path, Request], Raw]:
-    """A reader of this package by "module:function"."""
+    """The reader of this package denoted by "module:function"."""
     reader: Callable[[Path, Request], Raw] = resolve_name(f"{__package__}.{name}")
     return reader
 
 
 def read_in_helper(reader: str, who: str, path: Path, request: Request) -> Raw:
-    """What a reader of this package reads, in the helper; ``who`` names it in sentences."""
+    """The result of a reader of this package, run in the helper; ``who`` names it in messages."""
     files = [path] if not path.is_dir() else [*path.iterdir(), *islice(path.glob(TABLES), MOST_FILES)]
     plain, arrays = ask(
         f"{__name__}:read_here",
@@ -65,7 +66,7 @@ def read_in_helper(reader: str, who: str, path: Path, request: Request) -> Raw:
 def read_here(
     reader: str, path: str, joints: Iterable[str], topic: str | None, episodes: Iterable[tuple[int, int]] | None
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """A reader's answer, in the helper process."""
+    """The result of a reader, computed in the helper process."""
     from dalembert.files.foreign_helper import tell
 
     chosen = None if episodes is None else tuple((first, end) for first, end in episodes)

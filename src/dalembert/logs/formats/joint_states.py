@@ -1,4 +1,4 @@
-"""sensor_msgs/JointState messages, from whatever file: sorted by topic and by whose they are, and one kind chosen."""
+"""sensor_msgs/JointState messages from any kind of file: grouped by topic and joints, and one group chosen."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FIELDS = ("position", "velocity", "effort")
 
 @dataclass
 class _Series:
-    """The messages of one topic about one set of joints, in the first message's order, packed as they come."""
+    """The messages of one topic about one set of joints, in the order of the first message."""
 
     topic: str
     names: tuple[str, ...]
@@ -29,7 +29,7 @@ class _Series:
     missing: Counter[str] = field(default_factory=Counter)
 
     def add(self, source: str, names: tuple[str, ...], stamp: float, logged: int, values: Sequence[Any]) -> None:
-        """A message; where it lacks a field, or has it for other joints, that is NaN, and counted."""
+        """Add a message; a field that is missing or belongs to other joints is NaN and is counted."""
         at = {} if names == self.names else {name: k for k, name in enumerate(names)}
         order = [at[name] for name in self.names] if at else slice(None)
         self.stamps.append(stamp)
@@ -39,7 +39,7 @@ class _Series:
                 row = np.asarray(given, float)
             except (TypeError, ValueError):
                 raise DalembertError(
-                    f"{source}: a message on {self.topic} has a {name} that is no list of numbers"
+                    f"{source}: a message on {self.topic} has a {name} that is not a list of numbers"
                 ) from None
             if row.shape != (len(names),):
                 row = np.full(len(names), np.nan)
@@ -58,7 +58,7 @@ def fields_of(message: Any) -> tuple[Sequence[str], float, tuple[Any, ...]]:
 
 
 class JointStates:
-    """Messages as they come; ``raw`` chooses those of the arm."""
+    """Collects messages; ``raw`` chooses those of the arm."""
 
     def __init__(self, source: str, request: Request) -> None:
         self.source, self.request = source, request
@@ -66,12 +66,12 @@ class JointStates:
         self.numbers = 0
 
     def add(self, topic: str, logged: int, names: Sequence[str], stamp: float, values: Sequence[Any]) -> None:
-        """A message: the time of logging (ns), its joints, the header's stamp (s), position, velocity, effort."""
+        """Add a message: time of logging (ns), joints, time stamp of the header (s), position, velocity, effort."""
         joints = tuple(map(str, names))
         if not joints or len(set(joints)) != len(joints):
             return
         self.numbers += len(FIELDS) * len(joints)
-        check_size(f"{self.source}: the JointState messages", self.numbers)
+        check_size(f"{self.source}: the set of JointState messages", self.numbers)
         key = topic, frozenset(joints)
         if key not in self.series:
             check_names(self.source, joints, "joint")
@@ -79,19 +79,19 @@ class JointStates:
         self.series[key].add(self.source, joints, stamp, logged, values)
 
     def raw(self, others: Sequence[str], sort: bool = False) -> Raw:
-        """The messages that are the arm's: with all its joints, with torques, and of those the most.
+        """The messages of the arm: with all its joints, preferably with torques, and otherwise the largest group.
 
-        others  what else is in the file, for the message that says so
-        sort    by the time of logging; they come in that order otherwise
+        others  other contents of the file, for error messages
+        sort    whether to sort by time of logging; otherwise they already are in that order
         """
         asked = self.request.topic
         topics = list(dict.fromkeys(topic for topic, _ in self.series))
         if not topics:
             has = f"; it has {listed(others)}" if others else ""
-            raise DalembertError(f"{self.source}: it has no sensor_msgs/JointState messages{has}")
+            raise DalembertError(f"{self.source}: there are no sensor_msgs/JointState messages{has}")
         if asked is not None and asked not in topics:
             raise DalembertError(
-                f"{self.source}: it has no JointState messages on the topic '{asked}'; it has them on {listed(topics)}"
+                f"{self.source}: there are no JointState messages on the topic '{asked}', only on {listed(topics)}"
                 f"{nearest(asked, topics)}"
             )
         offered = [series for series in self.series.values() if asked is None or series.topic == asked]
@@ -106,15 +106,15 @@ class JointStates:
         best = max(offered, key=worth)
         raw = Raw(self.source)
         if len(topics) > 1 and asked is None:
-            raw.note(f"of the topics {listed(topics)} {best.topic} was read ({len(best.stamps)} messages)")
+            raw.note(f"out of the topics {listed(topics)}, {best.topic} was read ({len(best.stamps)} messages)")
         left = sum(len(series.stamps) for series in offered if series.topic == best.topic and series is not best)
         if left:
-            raw.note(f"{left} JointState messages of other joints than {listed(best.names)} were left out")
+            raw.note(f"{left} JointState messages of joints other than {listed(best.names)} were ignored")
         logged = np.array(best.logged)
         order = np.argsort(logged, kind="stable") if sort else slice(None)
         stamps = np.array(best.stamps)[order]
         if len(stamps) > 1 and (not stamps.all() or np.ptp(stamps) == 0):
-            raw.note("the messages' own stamps are empty or all the same; the time of logging is used")
+            raw.note("the time stamps of the messages are empty or all equal; the time of logging is used")
             stamps = logged[order]
         raw.arrays["t"] = stamps - stamps[0]
         for name in FIELDS:

@@ -1,13 +1,13 @@
 """LeRobot datasets, versions 2.0 to 3.0: Parquet tables of frames, episode after episode, described by meta/info.json.
 
     meta/info.json                            fps, and for every feature the names of its elements
-    data/chunk-000/episode_000000.parquet     version 2: an episode per file
+    data/chunk-000/episode_000000.parquet     version 2: one episode per file
     data/chunk-000/file-000.parquet           version 3: several episodes per file
 
-A row is a frame: ``episode_index``, ``frame_index``, ``timestamp`` (s), and a list of numbers per feature. Which of them are
-positions, velocities or torques is told by the feature's name (observation.velocity) or by those of its elements (elbow.pos,
-elbow.vel); observation.state is positions where nothing says otherwise. Actions are no measurements and are never taken.
-Files are found by looking into the folder: the templates of paths in info.json are not run.
+A row is a frame: ``episode_index``, ``frame_index``, ``timestamp`` (s), and a list of numbers per feature. Positions,
+velocities and torques are recognised by the name of the feature (observation.velocity) or by those of its elements
+(elbow.pos, elbow.vel); observation.state means positions unless stated otherwise. Actions are not measurements and are
+never used. Files are found by listing the folder: the path templates in info.json are not evaluated.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ from dalembert.logs.formats.raw import (
 
 LARGEST_INFO = 4 << 20  # bytes of meta/info.json
 FASTEST = 1e5  # frames per second
-DEEPEST = 4  # lists and tables in one another that hold the names of a feature's elements
+DEEPEST = 4  # nesting depth of the lists and tables that hold the names of a feature's elements
 SHORTEST = 10  # frames of an episode
-EVEN = 0.02  # of the time between frames: stamps that depart less from frame_index/fps are those
-SINGLE = 2e-7  # relative rounding of stamps in single precision, with a margin
-FULL_SCALE = 100.0  # what normalised positions reach at most
-TURNING = 4 * math.pi  # rad: a joint that goes further is hardly in rad
-FRAME = ("episode_index", "frame_index")  # the columns by which a LeRobot table is known
+EVEN = 0.02  # of the frame interval: time stamps this close to frame_index/fps are replaced by it
+SINGLE = 2e-7  # relative rounding error of stamps in single precision, with a margin
+FULL_SCALE = 100.0  # largest normalised position
+TURNING = 4 * math.pi  # rad: a joint that moves further is hardly in rad
+FRAME = ("episode_index", "frame_index")  # the columns that identify a LeRobot table
 COUNTERS = (*FRAME, "timestamp", "index", "task_index")
-NOT_MEASURED = ("action", "next")  # first words of features that are asked for, or tell how it went on
-# endings of elements' names that say a unit, and with it what they are
+NOT_MEASURED = ("action", "next")  # first words of features that are commands or outcomes
+# {ending of an element's name: (quantity, unit)}
 ENDINGS = {
     "rad": ("q", "rad"), "deg": ("q", "deg"), "rad_s": ("qd", "rad/s"), "deg_s": ("qd", "deg/s"), "nm": ("tau", "N m"),
 }  # fmt: skip
@@ -64,7 +64,7 @@ NUMBER = re.compile(r"episode_(\d{1,9})")
 
 @dataclass
 class Info:
-    """What meta/info.json says: the version, frames per second, and the names of the features' elements."""
+    """The contents of meta/info.json: version, frames per second, and the names of the features' elements."""
 
     version: str = ""
     fps: float | None = None
@@ -72,12 +72,12 @@ class Info:
 
 
 def read_parquet(path: Path, request: Request) -> Raw:
-    """A Parquet file: a table of episodes as LeRobot writes it, or any other."""
+    """The contents of a Parquet file: a table of LeRobot episodes, or any other table."""
     with opened(path) as file:
         if not set(FRAME) <= set(file.schema_arrow.names):
             if request.episodes is not None:
                 raise DalembertError(
-                    f"{path}: episodes are asked for, but it has no episode_index and frame_index, as LeRobot's have"
+                    f"{path}: episodes are requested, but the file has no episode_index and frame_index, as LeRobot tables have"
                 )
             return table_of(path, file, request)
     described = path.parent.parent.parent / "meta" / "info.json"
@@ -85,13 +85,13 @@ def read_parquet(path: Path, request: Request) -> Raw:
 
 
 def read_dataset(path: Path, request: Request) -> Raw:
-    """The episodes of a dataset's folder."""
+    """The episodes in the folder of a dataset."""
     info = _info(path / "meta" / "info.json")
     files = sorted(islice(path.glob(TABLES), MOST_FILES + 1))
     if len(files) > MOST_FILES:
-        raise DalembertError(f"{path}: the dataset has more than {MOST_FILES} files; at most so many are read")
+        raise DalembertError(f"{path}: the dataset has more than {MOST_FILES} files, the maximum")
     if not files:
-        raise DalembertError(f"{path}: the LeRobot dataset has no {TABLES}; are its tables downloaded too?")
+        raise DalembertError(f"{path}: the LeRobot dataset has no {TABLES}; were its tables downloaded too?")
     return _dataset(path, files, info, request)
 
 
@@ -99,14 +99,14 @@ def read_dataset(path: Path, request: Request) -> Raw:
 
 
 def _info(path: Path) -> Info:
-    """What info.json says, as far as it is needed; names of elements that are no names are left out."""
+    """The relevant contents of info.json; invalid element names are ignored."""
     text = read_bounded(path, LARGEST_INFO, "description of a dataset")
     try:
         said = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise DalembertError(f"{path}: this is no JSON ({reason(error)})") from None
+        raise DalembertError(f"{path}: this is not valid JSON ({reason(error)})") from None
     if not isinstance(said, dict):
-        raise DalembertError(f"{path}: it holds a {type(said).__name__}, not a table as LeRobot's info.json is")
+        raise DalembertError(f"{path}: it contains a {type(said).__name__}, not a table like LeRobot's info.json")
     fps = said.get("fps")
     if fps is not None and (type(fps) not in (int, float) or not 0 < fps <= FASTEST):
         raise DalembertError(
@@ -122,7 +122,7 @@ def _info(path: Path) -> Info:
 
 
 def _words(names: Any, depth: int = 0) -> Iterator[str]:
-    """Names, however they are held: ["a", "b"], {"motors": ["a", "b"]}, [["a", "b"]]."""
+    """Names, in any nesting: ["a", "b"], {"motors": ["a", "b"]}, [["a", "b"]]."""
     if isinstance(names, str):
         yield names
     elif isinstance(names, (list, dict)) and depth < DEEPEST:
@@ -134,7 +134,7 @@ def _words(names: Any, depth: int = 0) -> Iterator[str]:
 
 
 def _dataset(path: Path, files: Sequence[Path], info: Info, request: Request) -> Raw:
-    """The episodes asked for in some tables, one after the other."""
+    """The requested episodes in several tables, one after the other."""
     parts: list[tuple[NDArray[np.intp], Columns]] = []
     known: set[int] = set()
     size = 0
@@ -149,12 +149,12 @@ def _dataset(path: Path, files: Sequence[Path], info: Info, request: Request) ->
 
         with opened(file) as table:
             if not set(FRAME) <= set(table.schema_arrow.names):
-                raise DalembertError(f"{file}: it has no {' and no '.join(FRAME)}, which every table of LeRobot has")
+                raise DalembertError(f"{file}: it has no {' and no '.join(FRAME)}, which every LeRobot table has")
             columns = columns_of(file, table, told, size)
         size = columns.size
         episodes = columns.table[:, columns.flat.index("episode_index")]
         if not (np.abs(episodes) < 1e9).all() or (episodes != np.round(episodes)).any():
-            raise DalembertError(f"{file}: episode_index holds what is no number of an episode")
+            raise DalembertError(f"{file}: episode_index contains values that are not episode numbers")
         runs = episodes.astype(np.intp)
         known |= set(np.unique(runs).tolist())
         keep = _asked(runs, request)
@@ -162,13 +162,13 @@ def _dataset(path: Path, files: Sequence[Path], info: Info, request: Request) ->
             parts.append((runs[keep], _rows(columns, keep)))
     absent = [first for first, end in request.episodes or () if end == first + 1 and first not in known]
     if absent or not parts:
-        have = f"it has {_numbers(known)}" if known else "it has none"
-        raise DalembertError(f"{path}: there is no episode {absent[0] if absent else 'of those asked for'}; {have}")
+        have = f"the dataset has {_numbers(known)}" if known else "the dataset has none"
+        raise DalembertError(f"{path}: there is no episode {absent[0] if absent else 'of those requested'}; {have}")
     return _gathered(path, parts, info, request)
 
 
 def _asked(runs: NDArray[np.intp], request: Request) -> NDArray[np.bool_]:
-    """Which rows are of episodes that are asked for."""
+    """Which rows belong to requested episodes."""
     if request.episodes is None:
         return np.ones(len(runs), bool)
     return np.any([(first <= runs) & (runs < end) for first, end in request.episodes], axis=0)
@@ -188,7 +188,7 @@ def _rows(columns: Columns, keep: NDArray[np.bool_]) -> Columns:
 
 
 def _gathered(path: Path, parts: Sequence[tuple[NDArray[np.intp], Columns]], info: Info, request: Request) -> Raw:
-    """One table of all features, and what they are."""
+    """One table of all features, with their meaning."""
     runs = np.concatenate([part for part, _ in parts])
     frames, stamps = (_plain(parts, name) for name in ("frame_index", "timestamp"))
     order = np.argsort(runs, kind="stable")
@@ -199,7 +199,7 @@ def _gathered(path: Path, parts: Sequence[tuple[NDArray[np.intp], Columns]], inf
         raise raw.wrong(f"none of its {counted(len(numbers), 'episode')} has {SHORTEST} frames or more")
     if not whole.all():
         short = numbers[lengths < SHORTEST].tolist()
-        raw.note(f"the episodes {listed([str(k) for k in short])} have fewer than {SHORTEST} frames and were left out")
+        raw.note(f"the episodes {listed([str(k) for k in short])} have fewer than {SHORTEST} frames and were ignored")
     order = order[whole[order]]
     raw.runs = runs[order]
     offers: dict[str, list[str]] = {}
@@ -215,7 +215,7 @@ def _gathered(path: Path, parts: Sequence[tuple[NDArray[np.intp], Columns]], inf
         names = info.names.get(name, ())
         if len(names) != width:
             if len(names) > 1:
-                raw.note(f"info.json names {len(names)} elements of {name}, which has {width}; they are left out")
+                raw.note(f"info.json names {len(names)} elements of {name}, which has {width}; the names are ignored")
             names = ()
         raw.header |= (
             {f"{name}.{element}": at + k for k, element in enumerate(names)} if len(set(names)) == width else {}
@@ -229,22 +229,22 @@ def _gathered(path: Path, parts: Sequence[tuple[NDArray[np.intp], Columns]], inf
     version = f" {info.version}" if info.version else ""
     rate = f" at {info.fps:g} frames per second" if info.fps else ""
     count = counted(int(np.sum(lengths >= SHORTEST)), "episode")
-    raw.note(f"a LeRobot dataset{version}, {count}{rate}; each episode is a run of its own")
+    raw.note(f"a LeRobot dataset{version}, {count}{rate}; each episode is a separate run")
     return raw
 
 
 def _plain(parts: Sequence[tuple[NDArray[np.intp], Columns]], name: str) -> Array | None:
-    """A column of single numbers of all tables; None where one has it not."""
+    """A column of single numbers from all tables; None if a table does not have it."""
     if not all(name in columns.flat for _, columns in parts):
         return None
     return np.concatenate([columns.table[:, columns.flat.index(name)] for _, columns in parts])
 
 
 def _instants(raw: Raw, frames: Array | None, stamps: Array | None, fps: float | None) -> Array:
-    """t (N, 1): frame_index/fps where the stamps say the same but for their rounding, else the stamps."""
+    """t (N, 1): frame_index/fps if the time stamps agree with it up to rounding, else the time stamps."""
     even = None if frames is None or fps is None else frames / fps
     if stamps is None and even is None:
-        raise raw.wrong("it has no timestamp, and no meta/info.json that says its frames per second (fps)")
+        raise raw.wrong("there is neither a timestamp nor a meta/info.json with the frames per second (fps)")
     if stamps is None or even is None:
         return (even if stamps is None else stamps)[:, None]  # type: ignore[index]
     with np.errstate(invalid="ignore"):
@@ -253,7 +253,7 @@ def _instants(raw: Raw, frames: Array | None, stamps: Array | None, fps: float |
 
 
 def _features(parts: Sequence[tuple[NDArray[np.intp], Columns]]) -> list[str]:
-    """The features that all tables have, lists first and single numbers then."""
+    """The features that all tables have, first lists and then single numbers."""
     first, others = parts[0][1], [columns for _, columns in parts[1:]]
     lists = [name for name in first.lists if all(name in columns.lists for columns in others)]
     plain = [name for k, name in enumerate(first.flat) if name not in COUNTERS and k not in first.strange]
@@ -261,7 +261,7 @@ def _features(parts: Sequence[tuple[NDArray[np.intp], Columns]]) -> list[str]:
 
 
 def _values(path: Path, parts: Sequence[tuple[NDArray[np.intp], Columns]], name: str) -> tuple[Array, str]:
-    """A feature's numbers (rows, elements), and why they cannot be used."""
+    """The numbers of a feature (rows, elements), and the reason if they cannot be used."""
     if name in parts[0][1].flat:
         single = _plain(parts, name)
         assert single is not None
@@ -270,17 +270,17 @@ def _values(path: Path, parts: Sequence[tuple[NDArray[np.intp], Columns]], name:
     widths = {None if matrix is None else matrix.shape[1] for matrix in matrices}
     if len(widths) > 1 or None in widths:
         count = sum(len(runs) for runs, _ in parts)
-        return np.full((count, 1), np.nan), f"{path}: the lists in '{name}' are empty, or differ in length"
+        return np.full((count, 1), np.nan), f"{path}: the lists in '{name}' are empty or differ in length"
     return np.concatenate([matrix for matrix in matrices if matrix is not None]), ""
 
 
-# -- what they are ---------------------------------------------------------------------------------
+# -- meaning ---------------------------------------------------------------------------------------
 
 
 def _understood(raw: Raw, feature: str, names: Sequence[str], joints: Sequence[str]) -> dict[str, str]:
-    """Splits a feature into what its elements are, ``feature.q`` and so on where they are of several kinds.
+    """{quantity: groups of columns that hold it}, for a feature.
 
-    By quantity, the groups of columns that hold it.
+    A feature whose elements are of several kinds is split into ``feature.q`` and so on.
     """
     columns, offered = raw.groups[feature], dict[str, str]()
     own = SPELLED.get(feature.rpartition(".")[2].lower()) or ("q" if feature == "observation.state" else None)
@@ -306,7 +306,7 @@ def _understood(raw: Raw, feature: str, names: Sequence[str], joints: Sequence[s
 
 
 def _element(name: str, joints: Sequence[str]) -> tuple[str | None, str, str | None]:
-    """(what it is, of which joint, in which unit) by an element's name, such as elbow.pos, joint1_vel, left_joint_1_rad."""
+    """(quantity, joint, unit) from the name of an element, such as elbow.pos, joint1_vel, left_joint_1_rad."""
     word, unit = name_and_unit(name)
     kind = None
     for ending, (meant, written) in ENDINGS.items():
@@ -319,7 +319,7 @@ def _element(name: str, joints: Sequence[str]) -> tuple[str | None, str, str | N
 
 
 def _choose(raw: Raw, offers: Mapping[str, list[str]], request: Request) -> None:
-    """For each quantity the group of the arm's joints, or of as many; the first of several."""
+    """For each quantity choose the group with the arm's joints, or with as many; the first if there are several."""
 
     def misfit(group: str) -> int:
         joints = raw.joints.get(group)
@@ -330,11 +330,11 @@ def _choose(raw: Raw, offers: Mapping[str, list[str]], request: Request) -> None
     for kind, groups in offers.items():
         raw.roles[kind] = min(groups, key=misfit)
         if len(groups) > 1:
-            raw.note(f"{listed(groups)} may all be {kind}; {raw.roles[kind]} was read")
+            raw.note(f"{listed(groups)} could all be {kind}; {raw.roles[kind]} was read")
 
 
 def _doubted(raw: Raw, request: Request) -> None:
-    """Positions that go far beyond a turn and stay within ±100 may be normalised, and then say no angle."""
+    """Doubt positions that exceed a turn by far and stay within ±100: they may be normalised, and then no angles."""
     name = raw.roles.get("q")
     if name is None or name in raw.faults or any(column in raw.units for column in raw.groups[name]):
         return
@@ -343,7 +343,7 @@ def _doubted(raw: Raw, request: Request) -> None:
     low, high = np.nanmin(q, initial=0.0), np.nanmax(q, initial=0.0)
     if TURNING < max(-low, high) <= FULL_SCALE:
         raw.doubts[name] = (
-            f"{raw.source}: {name} goes from {low:.4g} to {high:.4g}, which looks like LeRobot's normalised positions "
-            "(−100 to 100), and those have no unit and cannot be used; record with use_degrees, or say the unit if they have "
+            f"{raw.source}: {name} ranges from {low:.4g} to {high:.4g}, which looks like LeRobot's normalised positions "
+            "(−100 to 100), which have no unit and cannot be used; record with use_degrees, or state the unit if there is "
             "one: units={'q': 'deg'} (--unit q=deg)"
         )

@@ -1,4 +1,4 @@
-"""MATLAB files up to version 7, by SciPy: variables, and the fields of structs as struct.field."""
+"""MATLAB files up to version 7, read by SciPy: variables, and the fields of structs as struct.field."""
 
 from __future__ import annotations
 
@@ -16,27 +16,29 @@ from dalembert.errors import DalembertError
 from dalembert.files import open_bounded
 from dalembert.logs.formats.raw import Raw, Request, damage_told
 
-LARGEST = 2**30  # bytes of a file, and bytes that all its variables may take
+LARGEST = 2**30  # bytes of a file, and bytes of all its variables
 BYTES = {"double": 8, "single": 4, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4}
 JOINTS = "joint_names"
 
 
 def read_matlab(path: Path, request: Request) -> Raw:
-    """Every variable that is an array of numbers; joint_names tells whose columns they are."""
+    """All variables that are numeric arrays; joint_names names the joints of their columns."""
     with extra("logs", f"{path}: a MATLAB file"):
         from scipy.io import loadmat, whosmat
         from scipy.io.matlab import MatReadError
 
     open_bounded(path, LARGEST, "MATLAB file").close()
-    with damage_told(f"{path}: this is no MATLAB file", MatReadError):
+    with damage_told(f"{path}: this is not a MATLAB file", MatReadError):
         try:
             size = sum(math.prod(shape) * BYTES.get(kind, 8) for _, shape, kind in whosmat(path))
             if size > LARGEST:
-                raise DalembertError(f"{path}: its variables take {size} bytes; at most {LARGEST} are read, save fewer")
+                raise DalembertError(
+                    f"{path}: its variables take {size} bytes; the maximum is {LARGEST}, so save fewer"
+                )
             variables = loadmat(path, simplify_cells=True)
         except NotImplementedError:
             raise DalembertError(
-                f"{path}: this MATLAB file is of version 7.3 (HDF5), which is not read; save it with save(…, '-v7')"
+                f"{path}: this MATLAB file has version 7.3 (HDF5), which is not supported; save it with save(…, '-v7')"
             ) from None
     leaves = dict(_leaves({name: value for name, value in variables.items() if not name.startswith("__")}))
     short = Counter(name.rpartition(".")[2] for name in leaves)
@@ -49,7 +51,7 @@ def read_matlab(path: Path, request: Request) -> Raw:
 
 
 def _leaves(fields: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, NDArray[Any]]]:
-    """Arrays of numbers, however deep in structs, and names of joints; other text, cells and objects are left out."""
+    """Numeric arrays, at any depth in structs, and joint names; other text, cells and objects are ignored."""
     for name, value in fields.items():
         if isinstance(value, Mapping):
             yield from _leaves(value, f"{before}{name}.")

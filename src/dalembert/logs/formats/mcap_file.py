@@ -1,4 +1,4 @@
-"""One MCAP file with JointState messages of ROS 2 (CDR) or ROS 1, or JSON messages of the same fields."""
+"""A single MCAP file with JointState messages of ROS 2 (CDR) or ROS 1, or JSON messages with the same fields."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from dalembert.logs.formats.raw import LARGEST_FILE, Raw, Request, damage_told
 from dalembert.robot.tables import shown
 
 MAGIC = b"\x89MCAP0\r\n"  # at both ends of a file
-LARGEST_CHUNK = 1 << 30  # bytes, unpacked; most are of about a MB
+LARGEST_CHUNK = 1 << 30  # bytes, uncompressed; most have about 1 MB
 ENCODINGS = ("cdr", "ros1", "json")
 
 
 def read_mcap(path: Path, request: Request) -> Raw:
-    """JointState messages of an MCAP file; one whose recorder was stopped is read as far as it goes."""
+    """JointState messages of an MCAP file; a truncated file is read up to its end."""
     with extra("logs", f"{path}: an MCAP file"):
         from mcap.exceptions import EndOfFile, McapError
         from rosbags.serde import SerdeError
@@ -46,12 +46,12 @@ def read_mcap(path: Path, request: Request) -> Raw:
                 raise
     raw = states.raw(sorted(others), sort=whole)
     if not whole:
-        raw.note("the file ends in the middle; it was read as far as it goes")
+        raw.note("the file is truncated; it was read up to its end")
     return raw
 
 
 def _messages(path: Path, stream: BinaryIO) -> Iterator[tuple[Any, Any, Any]]:
-    """(schema or None, channel, message) one after the other as they stand in the file, a chunk in memory at a time."""
+    """(schema or None, channel, message) in file order, with one chunk in memory at a time."""
     with extra("logs", "an MCAP file"):
         from mcap.exceptions import McapError
         from mcap.records import Channel, Message, Schema
@@ -69,7 +69,7 @@ def _messages(path: Path, stream: BinaryIO) -> Iterator[tuple[Any, Any, Any]]:
 
 
 def _records(path: Path, stream: BinaryIO) -> Iterator[Any]:
-    """Every record of a file, those in chunks included; a chunk is unpacked after a look at its size."""
+    """All records of a file, including those in chunks; the size of a chunk is checked before decompression."""
     with extra("logs", "an MCAP file"):
         from mcap.exceptions import EndOfFile
         from mcap.records import Chunk
@@ -89,7 +89,7 @@ def _records(path: Path, stream: BinaryIO) -> Iterator[Any]:
 
 
 def _unpacked(path: Path, chunk: Any) -> bytes:
-    """What a chunk holds, if that is no more than it says and a chunk may."""
+    """The content of a chunk, if it is not larger than declared and allowed."""
     with extra("logs", "an MCAP file"):
         import lz4.frame
         import zstandard
@@ -98,18 +98,18 @@ def _unpacked(path: Path, chunk: Any) -> bytes:
     if chunk.compression == "zstd":
         said = max(said, zstandard.frame_content_size(chunk.data))
     if said > LARGEST_CHUNK:
-        raise DalembertError(f"{path}: a chunk unpacks to {said} bytes; at most {LARGEST_CHUNK} are read")
+        raise DalembertError(f"{path}: a chunk has {said} bytes uncompressed; the maximum is {LARGEST_CHUNK}")
     if chunk.compression == "zstd":
         return bytes(zstandard.ZstdDecompressor().decompress(chunk.data, max_output_size=said))
     if chunk.compression == "lz4":
         return bytes(lz4.frame.LZ4FrameDecompressor().decompress(chunk.data, max_length=said))
     if chunk.compression:
-        raise DalembertError(f"{path}: a chunk is compressed as {shown(chunk.compression)}; known are zstd and lz4")
+        raise DalembertError(f"{path}: a chunk is compressed as {shown(chunk.compression)}; supported are zstd and lz4")
     return bytes(chunk.data)
 
 
 class _Decoder:
-    """Messages of a channel by its encoding: names, stamp (s), (position, velocity, effort)."""
+    """Decodes the messages of a channel: names, time stamp (s), (position, velocity, effort)."""
 
     def __init__(self, path: Path) -> None:
         with extra("logs", "an MCAP file"):
@@ -122,7 +122,7 @@ class _Decoder:
         encoding = channel.message_encoding
         if encoding not in ENCODINGS:
             raise DalembertError(
-                f"{self.path}: the JointState messages on {channel.topic} are encoded as '{encoding}'; known are "
+                f"{self.path}: the JointState messages on {channel.topic} are encoded as '{encoding}'; supported are "
                 f"{', '.join(ENCODINGS)}"
             )
         if encoding == "json":
@@ -134,10 +134,10 @@ class _Decoder:
         try:
             fields = json.loads(data)
         except ValueError as error:
-            raise DalembertError(f"{self.path}: a message on {channel.topic} is no JSON ({error})") from None
+            raise DalembertError(f"{self.path}: a message on {channel.topic} is not valid JSON ({error})") from None
         if not isinstance(fields, dict) or not isinstance(fields.get("name"), list):
             raise DalembertError(
-                f"{self.path}: a JSON message on {channel.topic} has no list 'name' of joints, beside position, velocity, effort"
+                f"{self.path}: a JSON message on {channel.topic} has no list 'name' of joints next to position, velocity, effort"
             )
         header = fields.get("header") or {}
         stamp = header.get("stamp", 0.0) if isinstance(header, dict) else 0.0

@@ -1,6 +1,6 @@
-"""Parquet: columns as in a text table, or columns of lists, one for each quantity.
+"""Parquet files: columns as in a text table, or columns of lists, one per quantity.
 
-The file's own description is looked at first, and only columns of numbers, times and lists of numbers are read.
+The schema of the file is checked first, and only columns of numbers, times and lists of numbers are read.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from dalembert.logs.formats.raw import (
     seconds,
 )
 
-BATCH = 1 << 16  # rows read at a time, since a file may say less about its lists than they hold
+BATCH = 1 << 16  # rows read at a time, because lists may be longer than the file declares
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[Any]:
-    """A Parquet file (pyarrow's ParquetFile) within the bounds of a log; what is wrong with it is one sentence."""
+    """A Parquet file (pyarrow's ParquetFile) within the limits of a log; problems are reported in one sentence."""
     with extra("logs", f"{path}: a Parquet file"):
         from pyarrow import ArrowException, parquet
     with (
         open_bounded(path, LARGEST_FILE, "log") as stream,
-        damage_told(f"{path}: this is no Parquet file", ArrowException, OSError),
+        damage_told(f"{path}: this is not a Parquet file", ArrowException, OSError),
     ):
         yield parquet.ParquetFile(stream)
 
@@ -52,11 +52,11 @@ def opened(path: Path) -> Iterator[Any]:
 class Columns:
     """The columns of a Parquet file: numbers side by side, and lists of numbers.
 
-    flat     names of the columns that are no lists, in the order of ``table`` (rows, columns)
-    lists    matrices of the columns of lists, a row for each list; None where lists differ in length or are empty
-    lengths  of those lists
-    strange  by number among ``flat``: the type of a column that holds no numbers, and is NaN
-    size     how many numbers there are in all
+    flat     names of the columns that are not lists, in the order of ``table`` (rows, columns)
+    lists    matrices of the list columns, one row per list; None if lists differ in length or are empty
+    lengths  lengths of those lists
+    strange  {index in ``flat``: type of a column that is not numeric, and is NaN}
+    size     total count of numbers
     """
 
     flat: list[str]
@@ -68,14 +68,14 @@ class Columns:
 
 
 def columns_of(path: Path, file: Any, progress: Callable[[float], None], before: int = 0) -> Columns:
-    """All columns of numbers, times and lists of numbers; ``before``: how many numbers others hold already."""
+    """All columns of numbers, times and lists of numbers; ``before`` is the count of numbers in other tables."""
     about, schema = file.metadata, file.schema_arrow
     if about.num_columns > MOST_COLUMNS:
-        raise DalembertError(f"{path}: it has {about.num_columns} columns; at most {MOST_COLUMNS} are read")
+        raise DalembertError(f"{path}: the table has {about.num_columns} columns; the maximum is {MOST_COLUMNS}")
     check_names(str(path), schema.names)
     twice = [name for name, times in Counter(schema.names).items() if times > 1]
     if twice:
-        raise DalembertError(f"{path}: it has two columns of the name '{twice[0]}'")
+        raise DalembertError(f"{path}: two columns have the name '{twice[0]}'")
     wanted = [field.name for field in schema if _is_plain(field.type) or _is_list(field.type)]
     count = before + about.num_rows * len(schema.names)
     check_size(f"{path}: the table", count)
@@ -95,7 +95,7 @@ def columns_of(path: Path, file: Any, progress: Callable[[float], None], before:
         done += len(batch)
         progress(min(1.0, done / max(1, about.num_rows)))
     if done != about.num_rows:
-        raise DalembertError(f"{path}: it has {done} rows, and says it has {about.num_rows}; the file is damaged")
+        raise DalembertError(f"{path}: the table has {done} rows but declares {about.num_rows}; the file is damaged")
     strange = {k: f"{schema.field(name).type!s:.60}" for k, name in enumerate(flat) if name not in wanted}
     matrices = {name: column.matrix() for name, column in lists.items()}
     lengths = {name: sorted(column.lengths)[:4] for name, column in lists.items()}
@@ -103,21 +103,23 @@ def columns_of(path: Path, file: Any, progress: Callable[[float], None], before:
 
 
 def table_of(path: Path, file: Any, request: Request) -> Raw:
-    """Numbers by column; what is missing is NaN, and text is left out."""
+    """Numbers by column; missing values are NaN, and text is ignored."""
     read = columns_of(path, file, request.progress)
-    faults = {k: f"{path}: the column '{read.flat[k]}' holds {kind}, not numbers" for k, kind in read.strange.items()}
+    faults = {
+        k: f"{path}: the column '{read.flat[k]}' contains {kind}, not numbers" for k, kind in read.strange.items()
+    }
     raw = gathered(str(path), read.flat, request.joints, faults)
     raw.table = read.table
     for name, matrix in read.lists.items():
         raw.arrays[name] = matrix
         if matrix is None:
-            raw.faults[name] = f"{path}: the lists in '{name}' are empty, or differ in length ({read.lengths[name]})"
+            raw.faults[name] = f"{path}: the lists in '{name}' are empty or differ in length ({read.lengths[name]})"
     return raw
 
 
 @dataclass
 class _Lists:
-    """A column of lists as its batches come: those that are there, of whichever lengths, and where there is none."""
+    """A column of lists, collected batch by batch: the lists, their lengths, and where they are missing."""
 
     parts: list[Array] = field(default_factory=list)
     present: list[NDArray[np.bool_]] = field(default_factory=list)
@@ -132,7 +134,7 @@ class _Lists:
         self.parts.append(_values(values.drop_null().flatten()))
 
     def matrix(self) -> Array | None:
-        """A row for each list, NaN where there is none; None where lists differ in length or are all empty."""
+        """One row per list, NaN if missing; None if lists differ in length or are all empty."""
         if len(self.lengths) != 1 or not max(self.lengths):
             return None
         present = np.concatenate(self.present)
@@ -142,14 +144,14 @@ class _Lists:
 
 
 def _listed(about: Any, names: Collection[str]) -> int:
-    """How many numbers the file says its columns of lists hold."""
+    """Count of numbers in list columns, as declared by the file."""
     groups = (about.row_group(k) for k in range(about.num_row_groups))
     columns = (group.column(j) for group in groups for j in range(group.num_columns))
     return sum(column.num_values for column in columns if column.path_in_schema.partition(".")[0] in names)
 
 
 def _is_plain(kind: Any) -> bool:
-    """Whether a type is of single numbers or times."""
+    """Whether a type consists of single numbers or times."""
     with extra("logs", "a Parquet file"):
         from pyarrow import types
 
@@ -162,7 +164,7 @@ def _is_plain(kind: Any) -> bool:
 
 
 def _is_list(kind: Any) -> bool:
-    """Whether a type is of lists of numbers."""
+    """Whether a type consists of lists of numbers."""
     with extra("logs", "a Parquet file"):
         from pyarrow import types
 
@@ -171,7 +173,7 @@ def _is_list(kind: Any) -> bool:
 
 
 def _values(values: Any) -> Array:
-    """A column of single numbers or times; NaN where there is none. Times are in seconds since 1970."""
+    """A column of single numbers or times; NaN if missing. Times are in seconds since 1970."""
     with extra("logs", "a Parquet file"):
         from pyarrow import float64, types
 

@@ -1,4 +1,4 @@
-"""What a file holds before anything is decided about it: named arrays, or a table whose columns belong together."""
+"""The contents of a file before interpretation: named arrays, or a table with groups of columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dalembert.robot.tables import some
 
 Array = NDArray[np.float64]
 
-# what each quantity may be called in a file, in lower case; the first that is found is taken
+# {quantity: names that it may have in a file, in lower case}; the first one found is used
 SPELLINGS: dict[str, tuple[str, ...]] = {
     "t": ("t", "time", "timestamp", "stamp", "times", "timestamps", "stamps", "seconds", "elapsed"),
     "q": (
@@ -50,36 +50,36 @@ SPELLINGS: dict[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 SPELLED = {word: group for group, words in SPELLINGS.items() for word in words}
-# a word that can stand before or after a joint's name with nothing but a _ between: shoulder_velocity
+# words that can precede or follow a joint name with only a _ in between: shoulder_velocity
 BESIDE = tuple(w for w in SPELLED if len(w) > 2 and "_" not in w and SPELLED[w] != "t")
 
 
-# what a log may hold, in any format
+# limits for a log in any format
 LARGEST_FILE = 16 << 30  # bytes
 MOST_NUMBERS = 1 << 27  # in one array or table: 1 GiB as float64
 MOST_COLUMNS = 10_000
 LONGEST_NAME = 1000  # characters of a column's name, or a joint's
 
-# what the readers of others raise when a file is damaged; found by damaging files at random
+# exceptions of third-party readers for damaged files; collected by damaging files at random
 DAMAGE: tuple[type[Exception], ...] = (
     AssertionError, EOFError, KeyError, IndexError, OverflowError, RuntimeError, TypeError, ValueError, struct.error,
     zlib.error, TokenError,
 )  # fmt: skip
 
-listed = some  # names in a sentence
+listed = some  # a list of names in a message
 
 
 def reason(error: Exception) -> str:
-    """What an error says, as part of a sentence: one line, of characters that can be shown."""
+    """The message of an error as part of a sentence: one line of printable characters."""
     words = "".join(c if c.isprintable() else " " for c in (str(error).splitlines() or [""])[0])
     return " ".join(words.split())[:120].rstrip(" .:") or type(error).__name__
 
 
 @contextmanager
 def damage_told(sentence: str, *errors: type[Exception]) -> Iterator[None]:
-    """What a reader of others raises is one sentence; ``errors`` are its own, beside those that all of them raise.
+    """Turn exceptions of third-party readers into one sentence; ``errors`` are specific to the reader.
 
-    A lack of memory is told by the helper process; a reader that runs elsewhere names MemoryError among its errors.
+    The helper process reports a lack of memory; a reader that runs elsewhere includes MemoryError in its errors.
     """
     try:
         yield
@@ -93,9 +93,9 @@ def damage_told(sentence: str, *errors: type[Exception]) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Request:
-    """What the reader of a file may need to know: the arm's joints, the topic asked for, whom to tell how far it is.
+    """Information for the reader of a file: the arm's joints, the requested topic, and a progress callback.
 
-    episodes  of a dataset, those asked for: (first, behind the last) of each stretch of numbers; None for all
+    episodes  requested episodes of a dataset: (first, last + 1) of each range of numbers; None for all
     """
 
     joints: tuple[str, ...] = ()
@@ -106,7 +106,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Later:
-    """An array that stays in its file until somebody asks for it."""
+    """An array that stays in its file until it is needed."""
 
     read: Callable[[], Any]
 
@@ -114,16 +114,16 @@ class Later:
 @brief
 @dataclass
 class Raw:
-    """What a file holds.
+    """The contents of a file.
 
-    arrays   by name: (N,), (N, k), anything else that is in the file, or a :class:`Later`
-    table    (N, k); header: its columns by name, groups: those that belong together
-    joints   by name: whose columns these are, where the file says so
-    units    of columns of the table: as written behind their names, such as [deg]
-    faults   by name: why it cannot be used; raised when somebody does
-    doubts   by name: why it cannot be used unless somebody says its unit
-    roles    by quantity: the name that holds it, where the file's format says so; then no other name is looked for
-    runs     (N,) the number of the run that each row is of, where the file holds several
+    arrays   by name: (N,), (N, k), or anything else in the file, or a :class:`Later`
+    table    (N, k); header: its columns by name, groups: columns that belong together
+    joints   by name: the joints of these columns, if the file names them
+    units    of table columns: as written after their names, such as [deg]
+    faults   by name: why it cannot be used; raised on use
+    doubts   by name: why it cannot be used unless the user states its unit
+    roles    by quantity: the name that holds it, if the file format defines it; then no other name is searched for
+    runs     (N,) run number of each row, if the file holds several runs
     """
 
     source: str
@@ -141,20 +141,20 @@ class Raw:
     notes: list[str] = field(default_factory=list)
 
     def note(self, sentence: str) -> None:
-        """Keep a sentence about the file, behind its name."""
+        """Record a note about the file, prefixed by its name."""
         self.notes.append(f"{self.source}: {sentence}")
 
     def wrong(self, sentence: str, error: type[DalembertError] = DalembertError) -> DalembertError:
-        """An error with a sentence about the file, behind its name."""
+        """An error about the file, prefixed by its name."""
         return error(f"{self.source}: {sentence}")
 
     @property
     def names(self) -> list[str]:
-        """Everything that can be asked for."""
+        """All names that can be requested."""
         return [*self.groups, *self.arrays]
 
     def values(self, name: str) -> Any:
-        """One of them."""
+        """The values under a name."""
         if name in self.faults:
             raise DalembertError(self.faults[name])
         if name in self.groups:
@@ -165,7 +165,7 @@ class Raw:
         return value
 
     def columns(self, at: Sequence[int]) -> Array:
-        """Columns of the table, as a view where they stand side by side."""
+        """Columns of the table, as a view if they are adjacent."""
         assert self.table is not None
         if list(at) == list(range(at[0], at[0] + len(at))):
             return self.table[:, at[0] : at[0] + len(at)]
@@ -173,19 +173,19 @@ class Raw:
 
 
 def check_size(what: str, numbers: int) -> None:
-    """An array or a table of more numbers than a log has is refused, before there is memory for it."""
+    """Refuse an array or a table with more numbers than a log can have, before memory is allocated."""
     if numbers > MOST_NUMBERS:
-        raise DalembertError(f"{what} has {numbers} numbers; at most {MOST_NUMBERS} are read, so cut the log in parts")
+        raise DalembertError(f"{what} has {numbers} numbers; the maximum is {MOST_NUMBERS}, so split the log")
 
 
 def check_names(source: str, names: Sequence[str], kind: str = "column") -> None:
-    """More names than a log has, or one that is too long to be a name, are refused."""
+    """Refuse too many names, or names that are too long."""
     if len(names) > MOST_COLUMNS:
-        raise DalembertError(f"{source}: it has {len(names)} {kind}s; at most {MOST_COLUMNS} are read")
+        raise DalembertError(f"{source}: there are {len(names)} {kind}s; the maximum is {MOST_COLUMNS}")
     for number, name in enumerate(names, 1):
         if len(name) > LONGEST_NAME:
             raise DalembertError(
-                f"{source}: the name of {kind} {number} has {len(name)} characters; at most {LONGEST_NAME} are read"
+                f"{source}: the name of {kind} {number} has {len(name)} characters; the maximum is {LONGEST_NAME}"
             )
 
 
@@ -199,13 +199,13 @@ def counted(count: int, word: str, more: str | None = None) -> str:
 
 
 def seconds(stamps: NDArray[Any]) -> Array:
-    """datetime64 as seconds since 1970; what is no time is NaN."""
+    """datetime64 as seconds since 1970; invalid times are NaN."""
     return np.where(np.isnat(stamps), np.nan, stamps.astype("datetime64[ns]").astype(np.int64) * 1e-9)
 
 
 # -- columns that belong together ------------------------------------------------------------------
 
-# each of these takes time in proportion to the length of a name
+# each of these takes time proportional to the length of a name
 _JOINT = re.compile(r"(\w*_)?(joint|jnt|axis|j|a)_?\d{1,3}", re.IGNORECASE)
 _NUMBERED = re.compile(r"(.*?)[_\[ .(]?(\d{1,3})[\])]?")
 _INSIDE = re.compile(r"([A-Za-z_]*?[A-Za-z])_?(\d{1,3})_?([A-Za-z][A-Za-z_]*)")
@@ -215,11 +215,11 @@ def gathered(
     source: str, names: Sequence[str], joints: Sequence[str], faulty: dict[int, str],
     words: dict[int, str] | None = None,
 ) -> Raw:  # fmt: skip
-    """What the names of a table's columns say: columns q1 q2 …, q[0] q[1] …, position.elbow …, elbow/position, elbow_position belong together.
+    """The columns of a table grouped by name: q1 q2 …, q[0] q[1] …, position.elbow …, elbow/position, elbow_position.
 
-    joints  of the arm, by which words like elbow_position are understood
-    faulty  columns that cannot be used, and why
-    words   what the first row says in columns of text: name0, name1, … may tell the joints of position0, …
+    joints  of the arm, needed to interpret names such as elbow_position
+    faulty  {column that cannot be used: reason}
+    words   first row of the text columns: name0, name1, … may name the joints of position0, …
     """
     raw, faults = Raw(source), dict(faulty)
     pairs = [name_and_unit(name) for name in names]
@@ -228,7 +228,9 @@ def gathered(
     for column, name in enumerate(plain):
         first = raw.header.setdefault(name, column)
         if name and first != column:
-            faults[first] = f"{source}: the header has '{name}' twice, in columns {first} and {column} from 0"
+            faults[first] = (
+                f"{source}: the header contains '{name}' twice, in columns {first} and {column}, counted from 0"
+            )
     numbered: dict[str, dict[int, int]] = {}
     owned: dict[str, dict[str, int]] = {}
     for column, name in enumerate(plain):
@@ -251,7 +253,7 @@ def gathered(
         raw.groups[key] = [by_number[k] for k in sorted(by_number)]
         gap = next(k for k in count(0 if 0 in by_number else 1) if k not in by_number)
         if gap < max(by_number):
-            raw.faults[key] = f"{source}: of the columns {stem}1, {stem}2, … number {gap} is missing"
+            raw.faults[key] = f"{source}: number {gap} of the columns {stem}1, {stem}2, … is missing"
         last = re.split(r"[./:]", stem)[-1]
         told = raw.groups.get(f"{stem.removesuffix(last)}name", ()) if last in SPELLED else ()
         if words and len(told) == len(by_number) and all(k in words for k in told):
@@ -270,7 +272,7 @@ def gathered(
 
 
 def name_and_unit(name: str) -> tuple[str, str | None]:
-    """A column's name and the unit in brackets behind it, if there is one.
+    """A column's name and the unit in brackets after it, if any.
 
     >>> name_and_unit("q1 [deg]"), name_and_unit("tau (N m)"), name_and_unit("q[0]")
     (('q1', 'deg'), ('tau', 'N m'), ('q[0]', None))
@@ -285,7 +287,7 @@ def name_and_unit(name: str) -> tuple[str, str | None]:
 
 
 def owner_of(name: str, joints: Sequence[str]) -> tuple[str, str] | None:
-    """(quantity, joint) of a name like elbow.position, position/elbow, elbow_position."""
+    """(quantity, joint) from a name such as elbow.position, position/elbow, elbow_position."""
     pieces = re.split(r"[./:]", name)
     quantity = next((p for p in pieces if SPELLED.get(p.lower(), "t") != "t"), None)
     if len(pieces) > 1 and quantity is not None:
@@ -300,7 +302,7 @@ def owner_of(name: str, joints: Sequence[str]) -> tuple[str, str] | None:
 
 
 def matched(mine: Sequence[str], theirs: Sequence[str]) -> list[int] | None:
-    """Where the arm's joints stand among a log's: by name, by name behind one prefix, or by number behind one.
+    """Indices of the arm's joints among those of a log: by name, by name after a common prefix, or by number after one.
 
     >>> matched(["joint1", "joint2"], ["finger", "left_joint2", "left_joint1"])
     [2, 1]
@@ -310,7 +312,7 @@ def matched(mine: Sequence[str], theirs: Sequence[str]) -> list[int] | None:
         return [at[name] for name in mine]
     ways: set[tuple[int, ...]] = set()
     begins = takewhile(lambda letters: len(set(letters)) == 1, zip(*mine, strict=False))
-    shared = len(list(begins)) if len(mine) > 1 else 0  # letters with which all names of the arm's joints begin
+    shared = len(list(begins)) if len(mine) > 1 else 0  # length of the common prefix of the arm's joint names
     for stems in {tuple(mine), tuple(name[shared:] for name in mine)}:
         if not all(stems):
             continue

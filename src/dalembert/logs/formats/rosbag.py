@@ -1,4 +1,4 @@
-"""ROS 1 bags, ROS 2 bag folders, and one .db3 file alone, through ``rosbags``."""
+"""ROS 1 bags, ROS 2 bag folders, and single .db3 files, read through ``rosbags``."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def read_bag(path: Path, request: Request) -> Raw:
         from ruamel.yaml.error import YAMLError
     if path.is_dir() and not (path / "metadata.yaml").is_file():
         raise DalembertError(
-            f"{path}: the folder is no ROS 2 bag, since it has no metadata.yaml; name the .db3 or .mcap file in it"
+            f"{path}: the folder is not a ROS 2 bag, because it has no metadata.yaml; name the .db3 or .mcap file in it"
         )
     if path.is_dir():
         _check_folder(path)
@@ -61,7 +61,7 @@ def read_bag(path: Path, request: Request) -> Raw:
 
 
 def _check_folder(path: Path) -> None:
-    """The files of a ROS 2 bag are files, of sizes that are read."""
+    """Check that the files of a ROS 2 bag are regular files of admissible size."""
     open_bounded(path / "metadata.yaml", LARGEST_METADATA, "description of the bag").close()
     for file in sorted(path.iterdir()):
         if file.suffix.lower() in (".db3", ".mcap", ".zstd"):
@@ -71,10 +71,10 @@ def _check_folder(path: Path) -> None:
 
 
 def _check_database(path: Path) -> None:
-    """A SQLite file whose tables are tables: a view, or a column that is computed, can go on for ever."""
+    """Check that a SQLite file has only plain tables: a view or a computed column could run endlessly."""
     with open_bounded(path, LARGEST_FILE, "log") as file:
         if file.read(len(SQLITE)) != SQLITE:
-            raise DalembertError(f"{path}: this is no .db3 file of a ROS 2 bag, which is a SQLite database")
+            raise DalembertError(f"{path}: this is not a .db3 file of a ROS 2 bag, which is a SQLite database")
     with damage_told(f"{path}: this ROS bag cannot be read", sqlite3.Error):
         database = sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)
         database.text_factory = lambda word: word.decode(errors="replace")
@@ -91,7 +91,7 @@ def _check_database(path: Path) -> None:
 
 
 def _within_bounds(path: Path, unpack: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
-    """The same unpacking, of no more than a chunk may hold."""
+    """The same decompression, limited to the maximum size of a chunk."""
     import bz2
 
     with extra("logs", "a ROS bag"):
@@ -101,7 +101,7 @@ def _within_bounds(path: Path, unpack: Callable[[bytes], bytes]) -> Callable[[by
         bounded_by = {bz2.decompress: bz2.BZ2Decompressor, lz4.frame.decompress: lz4.frame.LZ4FrameDecompressor}
         plain = bounded_by[unpack]().decompress(data, LARGEST_CHUNK + 1) if unpack in bounded_by else unpack(data)
         if len(plain) > LARGEST_CHUNK:
-            raise DalembertError(f"{path}: a chunk unpacks to more than {LARGEST_CHUNK} bytes; no more are read")
+            raise DalembertError(f"{path}: a chunk has more than {LARGEST_CHUNK} bytes uncompressed, the maximum")
         return plain
 
     return bounded

@@ -1,6 +1,6 @@
-"""Tables in text: comma, semicolon, tab or blanks between; with a header or without; a block of lines at a time.
+"""Tables in text files: separated by commas, semicolons, tabs or blanks, with or without a header, read in blocks.
 
-The one reader of such tables: logs are read from it as they are, with every repair said, and motions strictly.
+This is the only reader of such tables: logs are read leniently, with a note on every repair, and motions strictly.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from dalembert.logs.formats.raw import (
 )
 from dalembert.robot.tables import shown
 
-Line = tuple[int, str]  # its number, what it says
+Line = tuple[int, str]  # its number and its text
 
-QUICK = 10_000_000  # bytes: a file so large is worth the reader of pyarrow, where that is installed
-LINES = 20_000  # read at a time, so that a long file is never in memory as text
+QUICK = 10_000_000  # bytes: for larger files pyarrow's reader is worthwhile, if it is installed
+LINES = 20_000  # lines read at a time, so that a long file is never in memory as text
 EMPTY = ("", "nan", "-nan", "na", "n/a", "#n/a", "null", "none", "-", "--", "?", "-nan(ind)", "1.#qnan", "-1.#ind")
 ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d:?\d\d)?")
 ROW = re.compile(r"\s*(?!#(?!n/a)|%|//)\S", re.IGNORECASE)  # a line that is neither blank nor a comment
@@ -56,26 +56,26 @@ def read_text(path: Path, request: Request) -> Raw:
             request.progress(table.done())
     whole = np.concatenate(parts) if len(parts) > 1 else parts[0]
     if not len(whole):
-        raise DalembertError(f"{path}: the file has no row that is whole")
+        raise DalembertError(f"{path}: the file has no complete row")
     raw = (
         gathered(str(path), table.names, request.joints, table.faults, table.words) if table.headed else Raw(str(path))
     )
     raw.table, raw.headed, raw.notes = whole, table.headed, table.notes
     if table.short is not None:
         number, count = table.short
-        raw.note(f"the last row, line {number}, is cut off after {count} values and was dropped")
+        raw.note(f"the last row, line {number}, ends after {count} values and was dropped")
     texts = [table.names[k] for k in table.faults if table.names[k]]
     if texts and table.headed:
-        raw.note(f"the columns {listed(texts)} hold text and are left out")
+        raw.note(f"the columns {listed(texts)} contain text and were ignored")
     return raw
 
 
 @contextmanager
 def open_table(path: str | os.PathLike[str], what: str, *, strict: bool = False) -> Iterator[TextTable]:
-    """The table in a text file, with its header read and its rows still to come.
+    """The table in a text file, with its header read and its rows still to be read.
 
-    strict  the text is UTF-8, and every row that is not whole and every cell that is not a number is refused in a
-            sentence; otherwise empty cells are NaN, columns may hold text, and the last row may be cut off
+    strict  the text must be UTF-8, and incomplete rows and cells that are not numbers are refused; otherwise empty
+            cells are NaN, columns may contain text, and the last row may be truncated
     """
     with open_bounded(path, LARGEST_FILE, what) as binary:
         size = binary.seek(0, io.SEEK_END)
@@ -93,19 +93,19 @@ def open_table(path: str | os.PathLike[str], what: str, *, strict: bool = False)
 
 
 def _is_row(cells: list[str]) -> bool:
-    """Whether a line is of numbers, most of it; a header is of words."""
+    """Whether a line consists mostly of numbers; a header consists of words."""
     told = [cell for cell in cells if cell.strip().lower() not in EMPTY]
     return 2 * sum(_plain(cell) or bool(ISO.fullmatch(cell)) for cell in told) > len(told)
 
 
 def _plain(cell: str) -> bool:
-    """Whether a cell is a number, or empty."""
+    """Whether a cell is a number or empty."""
     word = cell.strip().lower()
     return word in EMPTY or _number(word.replace(",", ".")) is not None
 
 
 def _number(cell: str) -> float | None:
-    """A cell's number; None if it is none, or has an underscore, which only Python reads."""
+    """The number in a cell; None if it is not a number, or has an underscore, which only Python accepts."""
     try:
         return None if "_" in cell else float(cell)
     except ValueError:
@@ -113,14 +113,14 @@ def _number(cell: str) -> float | None:
 
 
 class TextTable:
-    """A table in text: how it is written, what its columns are called, and its rows, a block at a time.
+    """A table in a text file: its syntax, the names of its columns, and its rows, one block at a time.
 
-    names   of the columns, as written; their numbers from 0 where there is no header (not ``headed``)
-    line    the number of the first line that is no comment
-    notes   what was found and done, one sentence each
-    done    the fraction of the file that is read
-    faults  columns that hold text, and where; words: what the first row says in them
-    short   the line and the count of values of a last row that is cut off
+    names   of the columns, as written; their numbers from 0 if there is no header (not ``headed``)
+    line    number of the first line that is not a comment
+    notes   findings and repairs, one sentence each
+    done    the fraction of the file that has been read
+    faults  columns that contain text, and where; words: the first row of these columns
+    short   line and count of values of a truncated last row
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class TextTable:
         elif self._comment:
             described = self.split(0, self._comment.strip().lstrip("#%/").strip())
             if len(described) == len(self.names) and not _is_row(described):
-                self.names, headed = described, True  # as numpy.savetxt writes it: # t q1 q2
+                self.names, headed = described, True  # as written by numpy.savetxt: # t q1 q2
         self.headed = headed
         if not headed:
             self.names = [str(k) for k in range(len(self.names))]
@@ -154,13 +154,13 @@ class TextTable:
             self._settle(*self._rows[0])
 
     def blocks(self) -> Iterator[tuple[list[Line], Array]]:
-        """The lines with their numbers and what they say: (lines, columns) a block."""
+        """The lines with their numbers, and their values: (lines, columns) per block."""
         if not self._rows:
             raise DalembertError(f"{self.path}: the file has a header but no rows")
         return ((lines, self._block(lines)) for lines in chain([self._rows], self._further))
 
     def _lines(self, file: io.TextIOWrapper) -> Iterator[list[Line]]:
-        """Lines that are neither blank nor comments, a block at a time; the last comment before them is kept."""
+        """Lines that are neither blank nor comments, one block at a time; the last comment before them is kept."""
         begun = False
         for block in line_blocks(file, self.path, LINES):
             rows = [line for line in block if ROW.match(line[1])]
@@ -178,21 +178,21 @@ class TextTable:
         try:
             cells = next(csv.reader([line.strip("\r\n")], delimiter=self.delimiter, skipinitialspace=True), [])
         except csv.Error as error:
-            raise DalembertError(f"{self.path}, line {number}: this is no line of a table ({error})") from None
+            raise DalembertError(f"{self.path}, line {number}: this is not a line of a table ({error})") from None
         return [cell.strip() for cell in cells]
 
     def _settle(self, number: int, line: str) -> None:
-        """What the first row of numbers tells about all of them."""
+        """Determine the syntax from the first row of numbers."""
         cells = self.split(number, line)
         if len(self.names) == len(cells) and not self.names[-1] and not cells[-1]:
             self.names = self.names[:-1]
-        self.trailing = len(cells) == len(self.names) + 1 and not cells[-1]  # every line ends with a comma
+        self.trailing = len(cells) == len(self.names) + 1 and not cells[-1]  # every line ends with a separator
         if self.strict:
             return
         cells = cells[:-1] if self.trailing else cells
         if len(self.names) < 2:
             raise DalembertError(
-                f"{self.path}: this is no table: its first line has no comma, semicolon, tab or blank between columns"
+                f"{self.path}: this is not a table: its first line has no comma, semicolon, tab or blank between columns"
             )
         if len(cells) != len(self.names):
             raise DalembertError(
@@ -206,7 +206,7 @@ class TextTable:
                 self.words[k] = cell
 
     def _block(self, lines: Sequence[Line]) -> Array:
-        """A block of lines as numbers; cells that are empty are NaN, and text marks its column."""
+        """A block of lines as numbers; empty cells are NaN, and text marks its column as faulty."""
         if self.short is not None:
             self._uneven(*self.short)
         numbers = self._numbers(rows := self._prepared(lines))
@@ -215,7 +215,7 @@ class TextTable:
         return self._slowly(lines, rows) if numbers is None else numbers
 
     def _prepared(self, lines: Sequence[Line]) -> list[str]:
-        """The lines with decimal points, and nothing behind the last column."""
+        """The lines with decimal points, and without anything after the last column."""
         rows = [line for _, line in lines]
         if self.decimal_comma:
             rows = [row.replace(",", ".") for row in rows]
@@ -224,15 +224,15 @@ class TextTable:
         return rows
 
     def _has_decimal_commas(self, lines: Sequence[Line]) -> bool:
-        """Whether numbers are written like 0,5, seen now for the first time."""
+        """Whether numbers with decimal commas, such as 0,5, appear for the first time."""
         if self.decimal_comma or self.delimiter == "," or not any(DECIMAL_COMMA.search(line) for _, line in lines):
             return False
         self.decimal_comma = True
-        self.notes.append(f"{self.path}: commas in numbers are taken as decimal points")
+        self.notes.append(f"{self.path}: commas in numbers are read as decimal points")
         return True
 
     def _numbers(self, rows: list[str]) -> Array | None:
-        """The rows as numbers at once; None if something in them is no number."""
+        """The rows converted to numbers at once; None if anything in them is not a number."""
         plain = self.delimiter is not None and not self.dates and not self.faults
         if self.large and plain and (quick := self._quickly(rows)) is not None:
             return quick
@@ -242,10 +242,10 @@ class TextTable:
             table = np.loadtxt(rows, delimiter=self.delimiter, ndmin=2, **how)
         except ValueError:
             return None
-        return table if table.shape == (len(rows), len(self.names)) else None  # an open quote takes lines together
+        return table if table.shape == (len(rows), len(self.names)) else None  # an open quote merges lines
 
     def _quickly(self, rows: list[str]) -> Array | None:
-        """The same by pyarrow, four times as fast; None if that is not here, or finds something odd."""
+        """The same with pyarrow, four times as fast; None if it is not installed or finds anything unusual."""
         try:
             from pyarrow import ArrowInvalid, csv, float64
         except ImportError:
@@ -267,7 +267,7 @@ class TextTable:
         return np.column_stack([read.column(name).to_numpy() for name in names])
 
     def _slowly(self, lines: Sequence[Line], rows: list[str]) -> Array:
-        """The rows as numbers, cell by cell; a strict table gives the sentence for the first cell or row at fault."""
+        """The rows converted cell by cell; a strict table raises an error for the first invalid cell or row."""
         table, kept = np.empty((len(rows), len(self.names))), 0
         for (number, line), row in zip(lines, rows, strict=True):
             if self.short is not None:
@@ -277,7 +277,7 @@ class TextTable:
                 self.short = number, len(cells)
                 if self.strict or len(cells) > len(self.names):
                     self._uneven(*self.short)
-                continue  # the last line of a file may be cut off; any other may not
+                continue  # only the last line of a file may be truncated
             for j, cell in enumerate(cells):
                 value = _number(cell)
                 if value is None and self.strict:
@@ -290,12 +290,12 @@ class TextTable:
         return table[:kept]
 
     def _odd(self, line: int, column: int, cell: str) -> float:
-        """What a cell that is no number stands for."""
+        """The value of a cell that is not a number."""
         if cell.lower() in EMPTY:
             return np.nan
         what = "a number"
         if ISO.fullmatch(cell):
-            what = "a time that exists"
+            what = "a valid time"
             try:
                 return _seconds(cell)
             except ValueError:
@@ -310,6 +310,6 @@ class TextTable:
 
 
 def _seconds(cell: str) -> float:
-    """Seconds since 1970 of an ISO 8601 stamp; UTC where it does not say."""
+    """Seconds since 1970 of an ISO 8601 time stamp; UTC by default."""
     then = datetime.fromisoformat(cell)
     return (then if then.tzinfo else then.replace(tzinfo=UTC)).timestamp()

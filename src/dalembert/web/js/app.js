@@ -1,4 +1,4 @@
-// The state of the page, and who is told when it changes.
+// The state of the page, and the listeners that are notified of its changes.
 
 /** @typedef {import("./robot.js").Robot} Robot */
 /** @typedef {{q: Float64Array, qd: Float64Array, qdd: Float64Array, degrees: boolean}} State */
@@ -12,12 +12,12 @@ export class App {
     const zeros = () => new Float64Array(robot.n);
     /** @type {State} */
     this.state = { q: Float64Array.from(robot.data.start.q), qd: zeros(), qdd: zeros(), degrees: true };
-    /** @type {string | null} who moves the arm: "motion", "simulation", or nobody but the user */
+    /** @type {string | null} what moves the arm: "motion", "simulation", or null for the user only */
     this.busy = null;
     /** @type {{listener: () => void, element: Element | null}[]} */
     this.listeners = [];
     this.waiting = false;
-    /** @type {Record<string, object>} what panels let others see, such as the motion that is shown */
+    /** @type {Record<string, object>} data that panels share with others, such as the displayed motion */
     this.panels = {};
     /** @type {() => void} */
     this.release = () => {};
@@ -37,7 +37,7 @@ export class App {
     this.changed();
   }
 
-  /** Counts changes of the robot's numbers, so that what depends on them can be computed again. */
+  /** Counts changes of the robot's parameters, so that dependent results can be recomputed. */
   get revision() {
     return this.robot.held.revision;
   }
@@ -60,13 +60,13 @@ export class App {
     requestAnimationFrame(() => this.tell());
   }
 
-  /** Tells everybody now. */
+  /** Notifies all listeners now. */
   tell() {
     this.waiting = false;
     for (const { listener, element } of this.listeners) if (!element?.closest("[hidden]")) listener();
   }
 
-  /** Gives the arm to one owner; the owner before is released. @param {string | null} owner @param {() => void} [release] */
+  /** Assigns the arm to an owner and releases the previous one. @param {string | null} owner @param {() => void} [release] */
   take(owner, release = () => {}) {
     if (this.busy !== owner) {
       const former = this.release;
@@ -77,7 +77,7 @@ export class App {
     this.changed();
   }
 
-  /** What an angle is multiplied by to be shown. @param {number} joint */
+  /** Display factor of a joint's position. @param {number} joint */
   unitFactor(joint) {
     return this.state.degrees && this.robot.joints[joint].revolute ? 180 / Math.PI : 1;
   }

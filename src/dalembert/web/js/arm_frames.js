@@ -1,4 +1,4 @@
-// Where the links and joints of an arm are, how far it reaches, and from where to look at it.
+// Positions of the links and joints of an arm, its reach, and a suitable viewpoint.
 
 import {
   along3,
@@ -20,14 +20,14 @@ import {
 /**
  * The frames of an arm in one posture, in base coordinates.
  * @typedef {{links: Numbers[], seats: Numbers[], moved: Numbers[], axes: Numbers[], tip: Numbers}} Frames
- *   links: of the links; seats: of the joints on their parents; moved: the origins of the joints' frames once they have moved;
+ *   links: link frames; seats: joint frames on the parent links; moved: origins of the joint frames after the joint motion;
  *   axes: unit vectors along the joints' axes
  */
 
 /** The radius of the first joint's cylinder, as a share of the reach. */
 export const JOINT_SIZE = 0.054;
 
-/** A placement whose translation is as the robot's lengths are now. @param {Robot} robot @param {Numbers} placement @param {number} at place in the lengths */
+/** A placement with the translation given by the robot's current lengths. @param {Robot} robot @param {Numbers} placement @param {number} at index in the lengths */
 function placedNow(robot, placement, at) {
   const lengths = robot.numbers.lengths;
   const now = Array.from(placement);
@@ -57,17 +57,17 @@ export function armFrames(robot, q) {
   return frames;
 }
 
-/** Up for the arm: against gravity, or z where nothing falls. @param {Robot} robot */
+/** The upward direction of the arm: opposite to gravity, or z without gravity. @param {Robot} robot */
 export function upOf(robot) {
   const gravity = robot.numbers.gravity ?? [0, 0, 0];
   return length3(gravity) > 0 ? times3(-1 / length3(gravity), gravity) : [0, 0, 1];
 }
 
 /**
- * How to look at an arm.
+ * Viewing parameters of an arm.
  * @param {Robot} robot
  * @returns {{up: number[], facing: number[] | null, centre: number[], radius: number, reach: number, floor: number, hangs: boolean}}
- *   facing: the normal of an upright plane that the arm moves in; reach: how far its points get from the base (m);
+ *   facing: the normal of a vertical plane in which the arm moves; reach: the largest distance of its points from the base (m);
  *   floor: the height of the ground along up (m); hangs: whether the arm swings below its base
  */
 export function fitOf(robot) {
@@ -125,7 +125,7 @@ function lowestShape(robot, up) {
   return lowest;
 }
 
-/** How far the ground lies below a base whose joints are level with it, so that they stand on it (m). @param {Frames} frames @param {Numbers} up @param {number} height @param {number} reach */
+/** Distance of the ground below a base whose joints are level with it, so that the joints stand on the ground (m). @param {Frames} frames @param {Numbers} up @param {number} height @param {number} reach */
 function footing({ seats, axes }, up, height, reach) {
   const depths = seats.map((seat, i) => {
     const upright = Math.abs(dot3(axes[i], up));
@@ -140,7 +140,7 @@ function pointsOf({ seats, links, moved, tip }) {
   return [...[...seats, ...links, tip].map((frame) => columnOf(frame, 3)), ...moved];
 }
 
-/** The middle of the box around points, and how far they are from it. @param {Numbers[]} points */
+/** The centre of the bounding box of the points, and their largest distance from it. @param {Numbers[]} points */
 function ballOf(points) {
   const centre = [0, 1, 2].map((k) => {
     const values = points.map((p) => p[k]);
@@ -149,7 +149,7 @@ function ballOf(points) {
   return { centre, radius: Math.max(...points.map((p) => length3(minus3(p, centre)))) };
 }
 
-/** The common axis of an arm whose joints all move it in one upright plane, or null. @param {Robot} robot @param {Frames} frames @param {Numbers} up */
+/** The common axis of an arm whose joints all move it in one vertical plane, or null. @param {Robot} robot @param {Frames} frames @param {Numbers} up */
 function planeOf(robot, frames, up) {
   const turning = frames.axes.filter((_, i) => robot.data.bodies[i].revolute);
   const sliding = frames.axes.filter((_, i) => !robot.data.bodies[i].revolute);
@@ -162,12 +162,12 @@ function planeOf(robot, frames, up) {
   return planar && Math.abs(dot3(normal, up)) < 0.05 ? Array.from(normal) : null;
 }
 
-/** The normal from whose side the x axis runs to the right. @param {Numbers} normal @param {Numbers} up */
+/** The normal from whose side the x axis points to the right. @param {Numbers} normal @param {Numbers} up */
 function rightwards(normal, up) {
   return cross3(up, normal)[0] < 0 ? times3(-1, normal) : normal;
 }
 
-/** Postures within the limits, always the same ones. @param {Robot} robot @param {number} count */
+/** Pseudo-random postures within the limits; always the same ones. @param {Robot} robot @param {number} count */
 function* somePostures(robot, count) {
   let seed = 20260101;
   for (let k = 0; k < count; k++) {
@@ -181,7 +181,7 @@ function* somePostures(robot, count) {
   }
 }
 
-/** Points of links where loops join them, by body. @param {Robot} robot @param {Frames} frames @returns {Map<number, Numbers[]>} */
+/** Points at which loop joints connect links, by body. @param {Robot} robot @param {Frames} frames @returns {Map<number, Numbers[]>} */
 export function loopPoints(robot, frames) {
   /** @type {Map<number, Numbers[]>} */
   const points = new Map();

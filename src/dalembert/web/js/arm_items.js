@@ -1,4 +1,4 @@
-// The arm on the stage: its layers, from the posture that it has now.
+// The layers of the arm in the 3D view, for its current posture.
 
 import { along3, columnOf, product4 } from "./space.js";
 import { armFrames } from "./arm_frames.js";
@@ -13,7 +13,7 @@ import { meshesOf } from "./mesh_data.js";
 /** @typedef {import("./robot.js").Robot} Robot */
 /** @typedef {{body: number, kind: string, size: number[], matrix: number[], mesh?: number, colour: number[] | null}} Shape of shapes.py */
 
-const SEE_THROUGH = 0.34; // opacity of an arm whose inside is shown
+const SEE_THROUGH = 0.34; // opacity of the arm while its interior is shown
 
 /**
  * Adds the arm's layers to the stage.
@@ -86,7 +86,7 @@ function axisItems({ seats, axes }, reach) {
 }
 
 /**
- * A shape of the robot's file where it is now.
+ * A shape of the robot file at its current position.
  * @param {Robot} robot
  * @param {Frames} frames
  * @param {Shape} shape

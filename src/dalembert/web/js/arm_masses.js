@@ -1,4 +1,4 @@
-// Where an arm's mass is: centres of mass, and ellipsoids of uniform density with the same inertia.
+// The mass distribution of an arm: centres of mass, and ellipsoids of uniform density with the same inertia.
 
 import { columnOf, frameAlong, pointBy, directionBy } from "./space.js";
 import { symmetricEigen } from "./linear.js";
@@ -22,8 +22,8 @@ export function bodyMass(robot, i) {
 }
 
 /**
- * The semi-axes (columns, m) of the ellipsoid of uniform density with this mass and tensor about its centre, or null where no
- * body has that tensor: with principal moments I₁, I₂, I₃ the semi-axis along the first is √(5 (I₂ + I₃ − I₁) / 2m).
+ * The semi-axes (columns, m) of the ellipsoid of uniform density with this mass and tensor about its centre, or null if no
+ * body can have that tensor: with principal moments I₁, I₂, I₃ the semi-axis along the first is √(5 (I₂ + I₃ − I₁) / 2m).
  * @param {number} mass
  * @param {Numbers} tensor
  * @returns {Numbers | null}
@@ -39,7 +39,7 @@ export function inertiaAxes(mass, tensor) {
   return vectors.map((value, k) => value * Math.max(semi[k % 3], least));
 }
 
-/** Spheres at the centres of mass, their area in proportion to the mass. @param {Robot} robot @param {Frames} frames @param {number} reach @returns {Item[]} */
+/** Spheres at the centres of mass, with area proportional to mass. @param {Robot} robot @param {Frames} frames @param {number} reach @returns {Item[]} */
 export function massItems(robot, frames, reach) {
   const bodies = frames.links.map((_, i) => bodyMass(robot, i));
   const total = bodies.reduce((sum, body) => sum + (body ? body.mass : 0), 0);
@@ -62,7 +62,7 @@ export function inertiaItems(robot, frames) {
   });
 }
 
-/** Small cylinders where the motors' rotors sit on their links. @param {Robot} robot @param {Frames} frames @param {number} reach @returns {Item[]} */
+/** Small cylinders at the positions of the rotors on their links. @param {Robot} robot @param {Frames} frames @param {number} reach @returns {Item[]} */
 export function rotorItems(robot, frames, reach) {
   return robot.data.bodies.flatMap((/** @type {import("./robot.js").Body} */ { rotor, parent }) => {
     if (!rotor) return [];

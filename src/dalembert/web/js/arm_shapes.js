@@ -1,4 +1,4 @@
-// Clean shapes for an arm from its kinematics: links as capsules, revolute joints as cylinders, prismatic ones as boxes.
+// Simple shapes for an arm from its kinematics: links as capsules, revolute joints as cylinders, prismatic joints as boxes.
 
 import { along3, columnOf, dot3, frameAlong, length3, minus3, times3 } from "./space.js";
 import { JOINT_SIZE, loopPoints } from "./arm_frames.js";
@@ -10,7 +10,7 @@ import { JOINT_SIZE, loopPoints } from "./arm_frames.js";
 /** @typedef {ReturnType<typeof import("./arm_frames.js").fitOf>} Fit */
 /** @typedef {(name: string) => import("./items.js").Colour} Paint */
 
-/** A link from its joint to the next: along the joint's axis first, then across, as DH measures d and a. @param {Numbers} start @param {Numbers} end @param {Numbers} axis @returns {Numbers[]} */
+/** A link from its joint to the next: first along the joint axis, then perpendicular to it, like d and a of the DH convention. @param {Numbers} start @param {Numbers} end @param {Numbers} axis @returns {Numbers[]} */
 function elbow(start, end, axis) {
   const way = minus3(end, start);
   const along = times3(dot3(way, axis), axis);
@@ -58,7 +58,7 @@ export function kinematicShapes(robot, frames, fit, paint) {
   return items;
 }
 
-/** Radii (m) that get smaller from the base to the tip. @param {Robot} robot @param {Fit} fit */
+/** Radii (m) that decrease from the base to the tip. @param {Robot} robot @param {Fit} fit */
 function taper(robot, { reach }) {
   const depths = /** @type {number[]} */ ([]);
   for (const body of robot.data.bodies) depths.push(body.parent >= 0 ? depths[body.parent] + 1 : 1);
@@ -108,7 +108,7 @@ function slide(seat, to, axis, radius, paint) {
   return items;
 }
 
-/** What the arm stands on: a foot, or for an arm that swings below its base a post behind it. @param {Numbers} base @param {Fit} fit @param {number} radius @param {Paint} paint @returns {Item[]} */
+/** The support of the arm: a foot, or a post behind an arm that swings below its base. @param {Numbers} base @param {Fit} fit @param {number} radius @param {Paint} paint @returns {Item[]} */
 function pedestal(base, { up, floor, facing, hangs, reach }, radius, paint) {
   const height = dot3(base, up) - floor;
   if (facing && hangs) {

@@ -1,4 +1,4 @@
-// A perspective camera that orbits a point; what is up on the screen is up for the arm.
+// A perspective camera that orbits a point; up on the screen is up for the arm.
 
 import {
   across3,
@@ -16,15 +16,15 @@ import {
 
 /** @typedef {import("./space.js").Numbers} Numbers */
 
-const HALF_ANGLE = Math.tan((16 * Math.PI) / 180); // of the view, from its middle to its nearer edge
+const HALF_ANGLE = Math.tan((16 * Math.PI) / 180); // tangent of the viewing angle from the centre to the nearer edge
 const STEEPEST = (88 * Math.PI) / 180;
 const CORNER = { azimuth: (-52 * Math.PI) / 180, elevation: (20 * Math.PI) / 180 };
 
 export class Camera {
   /**
    * @param {{up: Numbers, facing: Numbers | null, centre: Numbers, radius: number}} fit
-   *   up: a unit vector; facing: the normal of the plane that an arm moves in, to look at it from there;
-   *   centre and radius: a ball to be seen whole
+   *   up: a unit vector; facing: the normal of the plane in which the arm moves, used as the viewing direction;
+   *   centre and radius: a sphere that must be completely visible
    */
   constructor({ up, facing, centre, radius }) {
     this.up = Array.from(up);
@@ -47,7 +47,7 @@ export class Camera {
     this.home();
   }
 
-  /** Back to where the whole arm is seen. */
+  /** Resets the view so that the whole arm is visible. */
   home() {
     this.azimuth = this.homeAzimuth;
     this.elevation = this.homeElevation;
@@ -61,26 +61,26 @@ export class Camera {
     this.height = Math.max(height, 1);
   }
 
-  /** Turns by these many pixels of a pointer. @param {number} dx @param {number} dy */
+  /** Orbits by a pointer displacement in pixels. @param {number} dx @param {number} dy */
   orbit(dx, dy) {
     this.azimuth -= 0.008 * dx;
     this.elevation = Math.min(STEEPEST, Math.max(-STEEPEST, this.elevation + 0.008 * dy));
   }
 
-  /** Moves what is looked at with the pointer. @param {number} dx @param {number} dy */
+  /** Pans by a pointer displacement in pixels. @param {number} dx @param {number} dy */
   pan(dx, dy) {
     const metres = this.metresPerPixel(this.target);
     const { right, above } = this.axes();
     this.target = along3(along3(this.target, -dx * metres, right), dy * metres, above);
   }
 
-  /** Comes nearer (factor > 1) or goes away. @param {number} factor */
+  /** Zooms in (factor > 1) or out. @param {number} factor */
   zoom(factor) {
     const far = this.radius / HALF_ANGLE;
     this.distance = Math.min(12 * far, Math.max(0.04 * far, this.distance / factor));
   }
 
-  /** The camera's axes: to the right, above, and back towards the eye. */
+  /** The camera axes: right, up, and backwards towards the eye. */
   axes() {
     const level = plus3(
       times3(Math.cos(this.azimuth), this.ahead),
@@ -95,18 +95,18 @@ export class Camera {
     return along3(this.target, this.distance, this.axes().back);
   }
 
-  /** From base coordinates to the camera's. */
+  /** Transformation from base to camera coordinates. */
   view() {
     const { right, above, back } = this.axes();
     return rigidInverse(frameOf(right, above, back, this.eye()));
   }
 
-  /** Pixels per unit of x/z: the nearer edge of the picture is HALF_ANGLE from its middle. */
+  /** Pixels per unit of x/z: the nearer edge of the picture is HALF_ANGLE from the centre. */
   focal() {
     return Math.min(this.width, this.height) / 2 / HALF_ANGLE;
   }
 
-  /** From the camera's coordinates to clip coordinates. */
+  /** Transformation from camera to clip coordinates. */
   projection() {
     const f = 2 * this.focal();
     const near = 0.02 * this.distance;
@@ -117,7 +117,7 @@ export class Camera {
     ]; // prettier-ignore
   }
 
-  /** Where a point is seen, in CSS pixels, and how far before the eye. @param {Numbers} point */
+  /** Screen position of a point in CSS pixels, and its distance in front of the eye. @param {Numbers} point */
   project(point) {
     const { right, above, back } = this.axes();
     const from = minus3(point, this.eye());

@@ -1,30 +1,30 @@
-// Dry friction and stops at one instant: which joints are held, which slip, and what an impact leaves of the velocities.
+// Dry friction and joint stops at one instant: which joints stick, which slip, and the velocities after an impact.
 //
-// A joint at rest feels whatever torque f_i within an interval keeps it there: friction between its static levels, and at a
-// stop whatever the stop must bear. So B q̈ = r + f with f_i inside its interval where q̈_i = 0, at its lower end where
-// q̈_i > 0, at its upper end where q̈_i < 0: a boxed complementarity problem with one solution, found by principal pivoting.
+// A joint at rest is held by a torque f_i within an interval: friction between its static levels, and at a stop also the
+// reaction of the stop. So B q̈ = r + f with f_i inside its interval where q̈_i = 0, at its lower end where q̈_i > 0, and at
+// its upper end where q̈_i < 0: a box-constrained complementarity problem with a unique solution, found by principal pivoting.
 import { solveFree, timesVector } from "./solve.js";
 
 /** @typedef {ArrayLike<number>} Values */
-/** @typedef {{B: Float64Array, r: Float64Array, forward: Values, backward: Values}} Released B(q), τ − τ′ without dry friction, static levels */
-/** @typedef {{held: boolean[], way: number[]}} Contact which joints are held, and which way the others slip: 1, −1, or 0 where nothing rubs */
+/** @typedef {{B: Float64Array, r: Float64Array, forward: Values, backward: Values}} Released B(q), τ − τ′ without dry friction, static friction levels */
+/** @typedef {{held: boolean[], way: number[]}} Contact which joints are held, and the slip direction of the others: 1, −1, or 0 without friction */
 /** @typedef {{lower: number, upper: number}} Stops */
 
 const PIVOTS = 60;
-const PIVOTS_AT_ONCE = 6; // later ones change the first joint at fault only (Murty), which always ends
-const SOFT_IMPACT = 1e-4; // rad/s or m/s: a slower impact leaves joints that rest at rest, so that rocking ends
+const PIVOTS_AT_ONCE = 6; // later pivots change only the first infeasible joint (Murty), which guarantees termination
+const SOFT_IMPACT = 1e-4; // rad/s or m/s: a slower impact leaves joints at rest where they are, so that rocking ends
 
 /** @param {Values} q @param {Stops[]} stops @param {number} i @returns {[boolean, boolean]} whether joint i is at its lower and at its upper stop */
 export function atStops(q, stops, i) {
   return [q[i] <= stops[i].lower, q[i] >= stops[i].upper];
 }
 
-/** The torques that hold joint i at rest lie between these. @param {Released} at @param {[boolean, boolean]} stop @param {number} i @returns {[number, number]} */
+/** Bounds of the torque that can hold joint i at rest. @param {Released} at @param {[boolean, boolean]} stop @param {number} i @returns {[number, number]} */
 export function holdingRange(at, [lower, upper], i) {
   return [upper ? -Infinity : -at.forward[i], lower ? Infinity : at.backward[i]];
 }
 
-/** q̈ with these contacts; null where B is not positive definite. @param {Released} at @param {Contact} contact */
+/** q̈ with these contacts; null if B is not positive definite. @param {Released} at @param {Contact} contact */
 export function acceleration(at, { held, way }) {
   const rest = Float64Array.from(at.r);
   for (let i = 0; i < rest.length; i++) {
@@ -34,7 +34,7 @@ export function acceleration(at, { held, way }) {
   return solveFree(at.B, rest, held);
 }
 
-/** The torques that held joints must be held with: B q̈ − r in their rows. @param {Released} at @param {Contact} contact @param {Values} qdd */
+/** The torques required to hold the held joints: B q̈ − r in their rows. @param {Released} at @param {Contact} contact @param {Values} qdd */
 export function borneTorque(at, contact, qdd) {
   const torque = timesVector(at.B, qdd);
   for (let i = 0; i < torque.length; i++) torque[i] = contact.held[i] ? torque[i] - at.r[i] : 0;
@@ -42,7 +42,7 @@ export function borneTorque(at, contact, qdd) {
 }
 
 /**
- * Who is held, and which way the others slip.
+ * Which joints are held, and the slip direction of the others.
  * @param {Released} at
  * @param {Values} q
  * @param {Values} qd
@@ -80,13 +80,13 @@ export function contactOf(at, q, qd, stops) {
 }
 
 /**
- * The velocities after joints have run into their stops, plastically: the projection of q̇ on those that no stop forbids, in the
- * metric of B. Friction has no time to act, but joints at rest stay so in a soft impact.
+ * The velocities after a plastic impact of joints with their stops: the projection of q̇ onto the velocities that the stops allow, in the
+ * metric of B. Friction does not act during the impact, but joints at rest stay at rest in a soft impact.
  * @param {Released} at
  * @param {Values} q
  * @param {Float64Array} qd
  * @param {Stops[]} stops
- * @returns {Float64Array} qd itself where no joint runs into its stop
+ * @returns {Float64Array} qd itself if no joint hits its stop
  */
 export function afterImpact(at, q, qd, stops) {
   const n = qd.length;

@@ -1,12 +1,12 @@
-// Torques that the arm gets while it is simulated: control laws that hold a posture, and the pull of a spring at the tip.
+// Torques on the arm during simulation: control laws that hold a posture, and the pull of a spring at the tip.
 
 /** @typedef {import("./robot.js").Robot} Robot */
 /** @typedef {ArrayLike<number>} Values */
 /** @typedef {import("./contact_problem.js").Released} Released */
-/** @typedef {{name: string, posture: Float64Array, kp: Float64Array, kd: Float64Array, limited: boolean}} Law posture: q_d, which is held; limited: by the joints' efforts */
-/** @typedef {{target: number[], stiffness: number, damping: number, wrench: Float64Array}} Pull a spring from the tip to a point: N/m and N s/m, and the wrench of the tip besides */
+/** @typedef {{name: string, posture: Float64Array, kp: Float64Array, kd: Float64Array, limited: boolean}} Law posture: q_d, the set-point; limited: whether torques are limited to the joint efforts */
+/** @typedef {{target: number[], stiffness: number, damping: number, wrench: Float64Array}} Pull a spring from the tip to a point: N/m and N s/m, and an additional tip wrench */
 
-/** The laws, by name: the torque from the state, and what is known of the model there. @type {Record<string, (robot: Robot, law: Law, q: Values, qd: Values, at: Released) => Float64Array>} */
+/** The laws by name: the torque from the state and from the model quantities at that state. @type {Record<string, (robot: Robot, law: Law, q: Values, qd: Values, at: Released) => Float64Array>} */
 const CONTROL_LAWS = {
   // τ = g(q) + K_p (q_d − q) − K_d q̇
   pd: (robot, { posture, kp, kd }, q, qd) =>
@@ -21,7 +21,7 @@ const CONTROL_LAWS = {
     }),
 };
 
-/** The torque of a law. @param {Robot} robot @param {Law} law @param {Values} q @param {Values} qd @param {Released} at of the arm without torques */
+/** The torque of a law. @param {Robot} robot @param {Law} law @param {Values} q @param {Values} qd @param {Released} at for the arm without torques */
 export function lawTorque(robot, law, q, qd, at) {
   const tau = CONTROL_LAWS[law.name](robot, law, q, qd, at);
   if (!law.limited) return tau;
@@ -32,8 +32,8 @@ export function lawTorque(robot, law, q, qd, at) {
 }
 
 /**
- * The gains for a natural frequency and a damping ratio: those of K_p e + K_d ė + ë = 0 for computed torque; times the diagonal
- * of B at the posture for PD, as if each joint were alone.
+ * The gains for a natural frequency and a damping ratio: those of K_p e + K_d ė + ë = 0 for computed torque, multiplied by the diagonal
+ * of B at the posture for PD, as if the joints were decoupled.
  * @param {Robot} robot
  * @param {string} name
  * @param {Values} posture

@@ -1,4 +1,4 @@
-// Motions in tables of text, as dalembert reads and writes them: t, q1 …, qd1 …, qdd1 …, tau1 …, and what is carried.
+// Motions in text tables as dalembert reads and writes them: t, q1 …, qd1 …, qdd1 …, tau1 …, and loads at the tip.
 
 import { MOTION_GROUPS, PAYLOAD_COLUMNS, WRENCH_COLUMNS, motionColumns } from "./csv_columns.js";
 import { carriedLoads, payloadColumns } from "./csv_loads.js";
@@ -17,7 +17,7 @@ export const LARGEST_MOTION_FILE = 20e6; // bytes
 export function fileText(path, content) {
   if (content.byteLength > LARGEST_MOTION_FILE) {
     throw new FileError(
-      `${path}: the motion has ${content.byteLength} bytes; at most ${LARGEST_MOTION_FILE} are read`,
+      `${path}: the motion has ${content.byteLength} bytes; the maximum is ${LARGEST_MOTION_FILE}`,
     );
   }
   try {
@@ -37,7 +37,7 @@ export function readMotion(path, text, arm) {
   const numbers = checkedNumbers(table, columns, n);
   const count = table.lines.length;
   const width = columns.wanted.length;
-  if (count < 2) throw new FileError(`${path}: a motion needs at least two rows, and the file has one`);
+  if (count < 2) throw new FileError(`${path}: a motion needs at least two rows, but the file has only one`);
   const instants = Float64Array.from({ length: count }, (_, row) => numbers[row * width]);
   for (const [a, b] of [
     [instants[0], instants[1]],
@@ -45,7 +45,7 @@ export function readMotion(path, text, arm) {
   ]) {
     if (a === b) {
       throw new FileError(
-        `${path}: the instant ${general(a)} s is there twice, and it is the first or the last of the file`,
+        `${path}: the time ${general(a)} s occurs twice, which is not allowed for the first or the last time of the file`,
       );
     }
   }
@@ -70,7 +70,7 @@ export function readMotion(path, text, arm) {
   return carriedLoads(path, motion, carried, n);
 }
 
-/** The wanted numbers in SI, row by row, checked: finite, and time does not go back. @param {TextTable} table @param {MotionColumns} columns @param {number} n */
+/** The requested columns in SI units, row by row, checked: finite values, and time that does not decrease. @param {TextTable} table @param {MotionColumns} columns @param {number} n */
 function checkedNumbers(table, columns, n) {
   const { path, names, lines } = table;
   const width = columns.wanted.length;
@@ -94,19 +94,19 @@ function checkedNumbers(table, columns, n) {
     const where = `${path}, line ${lines[row]}, column '${names[columns.wanted[0]]}'`;
     if (now < before)
       throw new FileError(`${where}: time goes backwards, from ${general(before)} to ${general(now)} s`);
-    // an instant stands twice, and not three times, for both sides of a jump of acceleration
+    // an instant may appear twice, but not three times, for both sides of a jump in acceleration
     let same = true;
     for (let k = 0; k < state && same; k++)
       same = numbers[row * width + k] === numbers[(row - 1) * width + k];
     if (now === before && !(jumping && same && !repeated)) {
-      throw new FileError(`${where}: the instant ${general(now)} s is there twice`);
+      throw new FileError(`${where}: the time ${general(now)} s occurs twice`);
     }
     repeated = same;
   }
   return numbers;
 }
 
-/** Makes the groups that are missing: qd from q; qdd from qd, or from q where qd is missing too. @param {string} path @param {Float64Array} t @param {Record<string, Float64Array>} groups @param {number} n */
+/** Derives the missing groups: qd from q; qdd from qd, or from q if qd is missing as well. @param {string} path @param {Float64Array} t @param {Record<string, Float64Array>} groups @param {number} n */
 function completed(path, t, groups, n) {
   const missing = MOTION_GROUPS.filter((group) => !(group in groups));
   if (!missing.length) return [];
@@ -114,7 +114,7 @@ function completed(path, t, groups, n) {
   const derived = splineDerivatives(t, groups[source], n);
   const names = missing.map((group) => `${group}1 …`).join(" and ");
   if (typeof derived === "string") {
-    throw new FileError(`${path}: the columns ${names} are missing and cannot be made: ${derived}`);
+    throw new FileError(`${path}: the columns ${names} are missing and cannot be derived: ${derived}`);
   }
   const column = (/** @type {Float64Array} */ x, /** @type {number} */ j) => x.filter((_, k) => k % n === j);
   const splines = Array.from({ length: n }, (_, j) => ({
@@ -137,12 +137,12 @@ function completed(path, t, groups, n) {
   }
   if (!worst) return [`${path}: the columns ${names} were made by a quintic spline through ${source}1 …`];
   const remedy = worst.held
-    ? "a monotone curve was taken in its place"
+    ? "a monotone curve was used instead"
     : "interpolation 'monotone' stays between them";
   return [`${path}: ${worst.sentence}: ${remedy}`];
 }
 
-/** A motion and its torques as dalembert writes them, every number to the last bit. @param {MotionRows} rows @param {Float64Array} torques */
+/** A motion and its torques as dalembert writes them, with every number exact to the last bit. @param {MotionRows} rows @param {Float64Array} torques */
 export function writeMotion(rows, torques) {
   const { n, count } = rows;
   const groups = { q: rows.q, qd: rows.qd, qdd: rows.qdd, tau: torques };

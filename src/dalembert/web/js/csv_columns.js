@@ -1,4 +1,4 @@
-// Which columns of a table hold a motion: t, q1 … qn, qd1 …, qdd1 …, and what the tip carries and exerts.
+// The columns of a table that hold a motion: t, q1 … qn, qd1 …, qdd1 …, and the payload and wrench at the tip.
 
 import { gatheredColumns, matchedJoints, nameAndUnit, namesMeaning, severalMean } from "./csv_names.js";
 import { FileError } from "./csv_table.js";
@@ -13,13 +13,13 @@ import { countedThings, listedNames, nearestNames, quotedText } from "./wording.
 
 export const MOTION_GROUPS = ["q", "qd", "qdd"];
 const COLUMN_NAME = /^(?:t|(q|qd|qdd|tau)([1-9][0-9]{0,3}))$/;
-const COLUMN_DERIVED = "report_"; // how columns begin that a report adds to a motion, and that are passed over
+const COLUMN_DERIVED = "report_"; // prefix of columns that a report adds to a motion; they are ignored
 const COLUMN_INERTIA = Object.fromEntries(
   ["kg m²", "kg m^2", "kg m2", "kg*m^2", "kgm2"].map((unit) => [unit, 1]),
 );
 const COLUMN_MOMENT = { "N m": 1, Nm: 1, "N*m": 1 };
 
-/** Columns of a payload, in the order of a body's numbers, and the units that their header may say. @type {Record<string, Record<string, number>>} */
+/** Columns of a payload, in the order of a body's parameters, and the units allowed in their header. @type {Record<string, Record<string, number>>} */
 export const PAYLOAD_COLUMNS = {
   payload: { kg: 1, g: 1e-3 },
   ...Object.fromEntries(["x", "y", "z"].map((axis) => [`payload_${axis}`, { m: 1, mm: 1e-3, cm: 1e-2 }])),
@@ -33,7 +33,7 @@ export const WRENCH_COLUMNS = {
   ...Object.fromEntries(["x", "y", "z"].map((axis) => [`m${axis}`, COLUMN_MOMENT])),
 };
 
-/** Where the motion stands in a table, or a FileError. @param {TextTable} table @param {ArmNames} arm @returns {MotionColumns} */
+/** The columns of the motion in a table, or a FileError. @param {TextTable} table @param {ArmNames} arm @returns {MotionColumns} */
 export function motionColumns(table, arm) {
   const { path } = table;
   if (!table.headed) {
@@ -46,7 +46,7 @@ export function motionColumns(table, arm) {
   const carried = [...new Set(plain.filter((name) => name in known))];
   const twice = carried.filter((name) => plain.indexOf(name) !== plain.lastIndexOf(name));
   if (twice.length)
-    throw new FileError(`${path}: the column ${listedNames(twice)} stands in the header more than once`);
+    throw new FileError(`${path}: the column ${listedNames(twice)} occurs more than once in the header`);
   const kept = table.names.flatMap((name, k) =>
     plain[k] in known || name.startsWith(COLUMN_DERIVED) ? [] : [k],
   );
@@ -68,7 +68,7 @@ export function motionColumns(table, arm) {
     const scale = unitFactors(path, group, own, group === "t" ? null : sliding);
     if (scale.some((factor) => factor !== 1)) {
       const from = [...new Set(own.filter((unit) => unit !== null))].join(", ");
-      notes.push(`${path}: ${group} was brought from ${from} to SI`);
+      notes.push(`${path}: ${group} was converted from ${from} to SI`);
     }
     wanted.push(...places.map((column) => kept[column]));
     factors.push(...scale);
@@ -79,7 +79,7 @@ export function motionColumns(table, arm) {
     const factor = unit === null ? 1 : known[name][unit];
     if (factor === undefined) {
       throw new FileError(
-        `${path}: the unit of column '${name}' is '${unit}'; it can be ${Object.keys(known[name]).join(", ")}`,
+        `${path}: the unit of column '${name}' is '${unit}'; it must be one of ${Object.keys(known[name]).join(", ")}`,
       );
     }
     if (factor !== 1) notes.push(`${path}: ${name} was converted from ${unit}`);
@@ -89,7 +89,7 @@ export function motionColumns(table, arm) {
   return { groups, wanted, factors, notes, carried };
 }
 
-/** What the columns are called here (t, q1, …; null for joints that are not the arm's), and their units. @param {string} path @param {string[]} written @param {ArmNames} arm */
+/** The standard names of the columns (t, q1, …; null for joints that the arm does not have), and their units. @param {string} path @param {string[]} written @param {ArmNames} arm */
 function understoodNames(path, written, arm) {
   /** @type {(string | null)[]} */
   const names = written.map((name) => nameAndUnit(name)[0]);
@@ -103,7 +103,7 @@ function understoodNames(path, written, arm) {
   for (const group of ["t", ...MOTION_GROUPS, "tau"]) {
     const candidates = namesMeaning(columns, group);
     if (candidates.length !== 1) {
-      // of several, only those count that are called t, q1, …
+      // if there are several, only those named t, q1, … count
       const meaning = candidates.flatMap(({ name }) => columns.groups.get(name) ?? []);
       if (meaning.length && !meaning.some((column) => COLUMN_NAME.test(names[column] ?? ""))) {
         severalMean(
@@ -133,7 +133,7 @@ function understoodNames(path, written, arm) {
   return { names, units, notes };
 }
 
-/** The columns of the arm's joints in its order; what is to be said goes to notes. @param {string} path @param {string[]} theirs @param {ArmNames} arm @param {string[]} notes */
+/** The columns of the arm's joints in its order; remarks are added to notes. @param {string} path @param {string[]} theirs @param {ArmNames} arm @param {string[]} notes */
 function jointOrder(path, theirs, arm, notes) {
   const mine = arm.joints.map((joint) => joint.name);
   const order = matchedJoints(mine, theirs);
@@ -147,13 +147,13 @@ function jointOrder(path, theirs, arm, notes) {
   const taken = order.map((k) => theirs[k]);
   const beyond = theirs.filter((joint) => !taken.includes(joint));
   if (taken.some((joint, k) => joint !== mine[k]))
-    notes.push(`${path}: ${listedNames(taken)} are taken for ${listedNames(mine)}`);
+    notes.push(`${path}: ${listedNames(taken)} are used for ${listedNames(mine)}`);
   if (beyond.length)
-    notes.push(`${path}: the joints ${listedNames(beyond)} are not the arm's and were left out`);
+    notes.push(`${path}: the joints ${listedNames(beyond)} do not belong to the arm and were left out`);
   return order;
 }
 
-/** Which groups of columns there are, or the sentence about the columns at fault. @param {string} path @param {(string | null)[]} names @param {ArmNames} arm */
+/** The groups of columns present, or an error message about invalid columns. @param {string} path @param {(string | null)[]} names @param {ArmNames} arm */
 function groupsOf(path, names, arm) {
   const n = arm.joints.length;
   const whose = `arm '${arm.name}' has ${countedThings(n, "joint")}`;
@@ -170,13 +170,13 @@ function groupsOf(path, names, arm) {
     const words = unknown.map((name) => quotedText(name ?? ""));
     const hint = nearestNames(unknown[0] ?? "", ["t", ...MOTION_GROUPS.flatMap(every)]);
     throw new FileError(
-      `${path}: unknown column${words.length > 1 ? "s" : ""} ${listedNames(words)}; known are ${columns}${hint}`,
+      `${path}: unknown column${words.length > 1 ? "s" : ""} ${listedNames(words)}; the known columns are ${columns}${hint}`,
     );
   }
   const told = /** @type {string[]} */ (names.filter((name) => name !== null));
   const double = [...new Set(told.filter((name) => told.indexOf(name) !== told.lastIndexOf(name)))];
   if (double.length)
-    throw new FileError(`${path}: the column ${listedNames(double)} stands in the header more than once`);
+    throw new FileError(`${path}: the column ${listedNames(double)} occurs more than once in the header`);
   const counts = MOTION_GROUPS.map((group) =>
     told
       .flatMap((name) => (COLUMN_NAME.exec(name)?.[1] === group ? [Number(name.slice(group.length))] : []))
@@ -195,7 +195,7 @@ function groupsOf(path, names, arm) {
   if (missing.length) {
     const [verb, plural] = missing.length === 1 ? ["is", ""] : ["are", "s"];
     throw new FileError(
-      `${path}: the column${plural} ${listedNames(missing)} ${verb} missing; needed are ${columns} (qd or qdd may be left out whole)`,
+      `${path}: the column${plural} ${listedNames(missing)} ${verb} missing; required are ${columns} (qd or qdd may be omitted as a whole)`,
     );
   }
   const beyond = MOTION_GROUPS.flatMap((group, at) =>

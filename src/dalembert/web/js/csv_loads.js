@@ -1,4 +1,4 @@
-// What the tip carries and exerts along a motion in a table: each value counts from its own row to the next one.
+// Payload and wrench at the tip along a motion in a table: each value applies from its row to the next.
 
 import { PAYLOAD_COLUMNS, WRENCH_COLUMNS } from "./csv_columns.js";
 import { FileError } from "./csv_table.js";
@@ -9,7 +9,7 @@ import { general, listedNames } from "./wording.js";
 /** @typedef {{name: string, note: string, t: Float64Array, q: Float64Array, qd: Float64Array, qdd: Float64Array}} BareMotion */
 
 /**
- * The motion with what its columns carry; where that changes, the row stands twice, for both sides.
+ * The motion with the loads of its columns; where they change, the row is duplicated for both sides of the jump.
  * @param {string} path @param {BareMotion} motion @param {Record<string, Float64Array>} carried @param {number} n @returns {MotionData}
  */
 export function carriedLoads(path, motion, carried, n) {
@@ -35,7 +35,7 @@ export function carriedLoads(path, motion, carried, n) {
     const problem = body[0] === 0 ? null : impossibleBody(body);
     if (problem) {
       throw new FileError(
-        `${path}: the payload at t = ${general(instant)} s: no payload can be like this: ${problem}`,
+        `${path}: the payload at t = ${general(instant)} s: the payload is not physically possible: ${problem}`,
       );
     }
     return loads.push({ payload: bodyNumbers(body), wrench }) - 1;
@@ -62,7 +62,7 @@ export function carriedLoads(path, motion, carried, n) {
   };
 }
 
-/** Which payload and which wrench there is, and when. @param {Float64Array} t @param {Int32Array} load @param {Load[]} loads */
+/** Descriptions of the payloads and wrenches with their times. @param {Float64Array} t @param {Int32Array} load @param {Load[]} loads */
 function loadSentences(t, load, loads) {
   const sentences = [];
   for (let first = 0; first < t.length - 1;) {
@@ -98,24 +98,24 @@ function steinerTerm(k, x, y, z) {
   return [y * y + z * z, -x * y, -x * z, x * x + z * z, -y * z, x * x + y * y][k];
 }
 
-/** Why no body can have this mass and these moments about its centre, or null. @param {number[]} body */
+/** The reason why no body can have this mass and these moments about its centre, or null. @param {number[]} body */
 function impossibleBody([mass, , , , xx, xy, xz, yy, yz, zz]) {
   if (mass < 0) return `its mass is negative (${general(mass)} kg)`;
   const size = Math.max(...[xx, xy, xz, yy, yz, zz].map(Math.abs));
-  if (size <= 1e-15 * mass) return null; // a point, with what rounding leaves of its moments
+  if (size <= 1e-15 * mass) return null; // a point mass, up to rounding in its moments
   const [a, b, c] = principalMoments(xx, xy, xz, yy, yz, zz);
   if (a < -1e-9 * size) return `its inertia tensor has a negative principal moment (${general(a, 4)} kg m²)`;
   if (a + b < c * (1 - 1e-6)) {
     const [least, middle, most] = [a, b, c].map((x) => general(x, 4));
     return (
-      `its principal moments ${least}, ${middle}, ${most} kg m² break the triangle inequality ` +
+      `its principal moments ${least}, ${middle}, ${most} kg m² violate the triangle inequality ` +
       `(${least} + ${middle} < ${most})`
     );
   }
   return null;
 }
 
-/** Eigenvalues of a symmetric matrix of three rows, the least first. @param {number} xx @param {number} xy @param {number} xz @param {number} yy @param {number} yz @param {number} zz */
+/** Eigenvalues of a symmetric 3 × 3 matrix, smallest first. @param {number} xx @param {number} xy @param {number} xz @param {number} yy @param {number} yz @param {number} zz */
 function principalMoments(xx, xy, xz, yy, yz, zz) {
   if (xy === 0 && xz === 0 && yz === 0) return [xx, yy, zz].sort((p, q) => p - q);
   const mean = (xx + yy + zz) / 3;

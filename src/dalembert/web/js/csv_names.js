@@ -1,10 +1,10 @@
-// What the names of a table's columns say: q1, q[0], position.elbow, elbow_velocity [deg/s], joint1_pos, time.
+// The meaning of column names: q1, q[0], position.elbow, elbow_velocity [deg/s], joint1_pos, time.
 
 import { FileError } from "./csv_table.js";
 import { unitMeant } from "./csv_units.js";
 import { listedNames } from "./wording.js";
 
-// what each quantity may be called in a file, in lower case; the first that is there is taken
+// accepted names of each quantity in a file, in lower case; the first one present is used
 /** @type {Record<string, string[]>} */
 const NAME_SPELLINGS = {
   t: "t time timestamp stamp times timestamps stamps seconds elapsed".split(" "),
@@ -34,7 +34,7 @@ const NAME_SPELLED = new Map(
     words.map((word) => /** @type {[string, string]} */ ([word, group])),
   ),
 );
-// a word that can stand before or after a joint's name with nothing but a _ between: shoulder_velocity
+// words that may precede or follow a joint's name, separated only by _: shoulder_velocity
 const NAME_BESIDE = [...NAME_SPELLED]
   .filter(([word, group]) => word.length > 2 && !word.includes("_") && group !== "t")
   .map(([word]) => word);
@@ -42,7 +42,7 @@ const NAME_JOINT = /^(\w*_)?(joint|jnt|axis|j|a)_?\d{1,3}$/i;
 const NAME_NUMBERED = /^(.*?)[_[ .(]?(\d{1,3})[\])]?$/;
 const NAME_INSIDE = /^([A-Za-z_]*?[A-Za-z])_?(\d{1,3})_?([A-Za-z][A-Za-z_]*)$/;
 
-/** A column's name and the unit in brackets behind it, if there is one. @param {string} name @returns {[string, string | null]} */
+/** A column's name and the unit in brackets after it, if any. @param {string} name @returns {[string, string | null]} */
 export function nameAndUnit(name) {
   const word = name.trim();
   if (word.endsWith("]") || word.endsWith(")")) {
@@ -55,7 +55,7 @@ export function nameAndUnit(name) {
 }
 
 /**
- * Columns that belong together, by the name they share; whose they are where names say so; what is wrong with some.
+ * Columns grouped by the name they share; their joints, if the names tell; and the errors found.
  * @typedef {{groups: Map<string, number[]>, joints: Map<string, string[]>, faults: Map<string, string>}} NamedColumns
  * @param {string} path @param {string[]} names @param {readonly string[]} joints @returns {NamedColumns}
  */
@@ -72,7 +72,10 @@ export function gatheredColumns(path, names, joints) {
   plain.forEach((name, column) => {
     const first = plain.indexOf(name);
     if (name && first !== column) {
-      doubled.set(first, `${path}: the header has '${name}' twice, in columns ${first} and ${column} from 0`);
+      doubled.set(
+        first,
+        `${path}: the header contains '${name}' twice, in columns ${first} and ${column}, counted from 0`,
+      );
     }
     if (!name || first !== column) return;
     const owner = ownerOf(name, joints);
@@ -95,7 +98,7 @@ export function gatheredColumns(path, names, joints) {
     let gap = order[0] === 0 ? 0 : 1;
     while (byNumber.has(gap)) gap++;
     if (gap < order[order.length - 1])
-      columns.faults.set(key, `${path}: of the columns ${stem}1, ${stem}2, … number ${gap} is missing`);
+      columns.faults.set(key, `${path}: number ${gap} of the columns ${stem}1, ${stem}2, … is missing`);
   }
   for (const [quantity, byJoint] of owned) {
     if (columns.groups.has(quantity))
@@ -138,7 +141,7 @@ function ownerOf(name, joints) {
   return null;
 }
 
-/** The names that mean a quantity, the best first, and the unit that each ends with. @param {NamedColumns} columns @param {string} group */
+/** The names that denote a quantity, best match first, with the unit suffix of each. @param {NamedColumns} columns @param {string} group */
 export function namesMeaning(columns, group) {
   const places = [...columns.groups.keys()].flatMap((name) => {
     const place = meaningOf(name, group);
@@ -147,7 +150,7 @@ export function namesMeaning(columns, group) {
   return places.sort((a, b) => a.place - b.place);
 }
 
-/** How good a name is for a quantity and the unit it ends with; null if it means something else. @param {string} name @param {string} group @returns {[number, string | null] | null} */
+/** How well a name matches a quantity, and its unit suffix; null if it denotes something else. @param {string} name @param {string} group @returns {[number, string | null] | null} */
 function meaningOf(name, group) {
   const words = NAME_SPELLINGS[group];
   const whole = name.toLowerCase().replace(/^[_%/# ]+|[_%/# ]+$/g, "");
@@ -156,14 +159,14 @@ function meaningOf(name, group) {
     if (words.includes(word)) return [words.indexOf(word) + 100 * further, null];
     const cut = word.lastIndexOf("_");
     const [stem, ending] = [word.slice(0, Math.max(cut, 0)), word.slice(cut + 1)];
-    const unit = ending.length > 1 || group === "t" ? unitMeant(group, ending) : null; // q_m is no metre
+    const unit = ending.length > 1 || group === "t" ? unitMeant(group, ending) : null; // q_m does not mean metres
     if (words.includes(stem) && unit) return [words.indexOf(stem) + 100 * further, unit];
   }
   return null;
 }
 
 /**
- * Where the arm's joints stand among a file's: by name, by name behind one prefix, or by number behind one.
+ * The indices of the arm's joints among those of a file: matched by name, by name after a common prefix, or by number after one.
  * @param {readonly string[]} mine @param {readonly string[]} theirs @returns {number[] | null}
  */
 export function matchedJoints(mine, theirs) {
@@ -200,7 +203,9 @@ export function matchedJoints(mine, theirs) {
   return ways.size === 1 ? [...ways.values()][0] : null;
 }
 
-/** Throws the sentence about names that may all be a quantity. @param {string} path @param {string[]} names @param {string} group @returns {never} */
+/** Throws an error about several names that may denote the same quantity. @param {string} path @param {string[]} names @param {string} group @returns {never} */
 export function severalMean(path, names, group) {
-  throw new FileError(`${path}: ${listedNames(names)} may all be ${group}; leave in the file those that are`);
+  throw new FileError(
+    `${path}: ${listedNames(names)} could all be ${group}; keep only the correct ones in the file`,
+  );
 }

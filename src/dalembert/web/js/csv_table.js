@@ -1,8 +1,8 @@
-// A table of numbers in text: comma, semicolon, tab or blanks between the cells, under a header of names.
+// A table of numbers as text: cells separated by comma, semicolon, tab or blanks, under a header of names.
 
 import { countedThings, quotedText } from "./wording.js";
 
-/** What is wrong with a file, in one sentence. */
+/** An error in a file, described in one sentence. */
 export class FileError extends Error {}
 
 const TABLE_EMPTY = [
@@ -60,7 +60,7 @@ export function readTable(path, text) {
   if (names.length === cells.length && !names[names.length - 1] && !cells[cells.length - 1]) names.pop();
   const trailing = cells.length === names.length + 1 && !cells[cells.length - 1]; // every line ends with a comma
   const commas = delimiter !== "," && body.some(([, row]) => TABLE_DECIMAL_COMMA.test(row));
-  if (commas) table.notes.push(`${path}: commas in numbers are taken as decimal points`);
+  if (commas) table.notes.push(`${path}: commas in numbers are read as decimal points`);
   const numbers = new Float64Array(body.length * names.length);
   body.forEach(([number, row], at) => {
     const cells = tableCells(commas ? row.replaceAll(",", ".") : row, delimiter);
@@ -91,7 +91,7 @@ function tableLines(path, text) {
   let comment = "";
   text.split(/\r\n|\r|\n/).forEach((line, k) => {
     if (line.length > TABLE_LONGEST_LINE) {
-      const sentence = `the line is longer than ${TABLE_LONGEST_LINE} characters, so this is no table`;
+      const sentence = `the line has more than ${TABLE_LONGEST_LINE} characters, so this is not a table`;
       throw new FileError(`${path}, line ${k + 1}: ${sentence}`);
     }
     if (TABLE_ROW.test(line)) rows.push([k + 1, line]);
@@ -117,13 +117,13 @@ function tableCells(line, delimiter) {
   return [...cells, cell.trim()];
 }
 
-/** Whether a line is of numbers, most of it; a header is of words. @param {string[]} cells */
+/** Whether a line consists mostly of numbers; a header consists of words. @param {string[]} cells */
 function isNumbers(cells) {
   const told = cells.filter((cell) => !TABLE_EMPTY.includes(cell.toLowerCase()));
   return 2 * told.filter((cell) => numberOf(cell.replace(",", ".")) !== null).length > told.length;
 }
 
-/** A cell's number, which may be NaN or infinite; null if it is none. @param {string} cell */
+/** The number in a cell, which may be NaN or infinite; null if the cell is not a number. @param {string} cell */
 function numberOf(cell) {
   if (TABLE_NUMBER.test(cell)) return Number(cell);
   if (!TABLE_WORDS.test(cell)) return null;

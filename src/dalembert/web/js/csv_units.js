@@ -1,4 +1,4 @@
-// Units in which tables are written, and the factors that bring them to SI.
+// Units used in tables, and their conversion factors to SI.
 
 import { FileError } from "./csv_table.js";
 
@@ -19,14 +19,14 @@ const UNITS_SLIDING = {
 };
 const UNITS_TIME = { s: 1, sec: 1, ms: 1e-3, us: 1e-6, µs: 1e-6, ns: 1e-9 };
 
-/** The units of a quantity; those of prismatic joints alone, or of revolute ones. @param {string} group @param {boolean | null} sliding @returns {Record<string, number>} */
+/** The units of a quantity: of all joints, or only of prismatic or of revolute ones. @param {string} group @param {boolean | null} sliding @returns {Record<string, number>} */
 function unitsOf(group, sliding = null) {
   if (group === "t") return UNITS_TIME;
   if (sliding === null) return { ...UNITS_TURNING[group], ...UNITS_SLIDING[group] };
   return (sliding ? UNITS_SLIDING : UNITS_TURNING)[group];
 }
 
-/** A unit without what people write differently: N·m, Nm, N*m, deg/sec, rad/s^2. @param {string} unit */
+/** A unit in normalised spelling: N·m, Nm, N*m, deg/sec, rad/s^2. @param {string} unit */
 function plainUnit(unit) {
   let word = unit.trim().replaceAll("μ", "µ");
   for (const [old, plain] of [
@@ -45,13 +45,13 @@ function plainUnit(unit) {
     .replaceAll("/s/s", "/s2");
 }
 
-/** The unit as it is written here, or null. @param {string} group @param {string} unit */
+/** The unit in the spelling used here, or null. @param {string} group @param {string} unit */
 export function unitMeant(group, unit) {
   return Object.keys(unitsOf(group)).find((word) => plainUnit(word) === plainUnit(unit)) ?? null;
 }
 
 /**
- * The factors of columns whose header says a unit each; one that says none has that of the first which does.
+ * The factors of columns with units in their header; a column without a unit has that of the first column with one.
  * @param {string} path @param {string} group @param {(string | null)[]} units @param {boolean[] | null} sliding
  */
 export function unitFactors(path, group, units, sliding) {
@@ -65,7 +65,7 @@ export function unitFactors(path, group, units, sliding) {
       : unit.split(/\s+/).map((word) => unitMeant(group, word));
     if (!words.length || words.includes(null)) {
       throw new FileError(
-        `${path}: ${group} is in '${unit}'; known are ${Object.keys(unitsOf(group)).join(", ")}`,
+        `${path}: ${group} is in '${unit}'; known units are ${Object.keys(unitsOf(group)).join(", ")}`,
       );
     }
     const known = unitsOf(group, slides);
@@ -74,7 +74,7 @@ export function unitFactors(path, group, units, sliding) {
       const kind = slides ? "prismatic" : "revolute";
       const names = Object.keys(known).join(", ");
       throw new FileError(
-        `${path}: ${group} of joint ${k + 1} is in '${own}', but the joint is ${kind}; known are ${names}`,
+        `${path}: ${group} of joint ${k + 1} is in '${own}', but the joint is ${kind}; known units are ${names}`,
       );
     }
     return words.reduce((factor, name) => factor * (known[String(name)] ?? 1), 1);

@@ -1,4 +1,4 @@
-// What Python wrote into the page: JSON, compressed, as text.
+// The data that Python wrote into the page: compressed JSON as text.
 
 /** @param {string} text base64 @returns {Uint8Array<ArrayBuffer>} */
 export function bytesOf(text) {

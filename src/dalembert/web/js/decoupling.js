@@ -1,14 +1,14 @@
-// S 7.3.3: where the centre of mass of the link that carries the tip must be for b_12 of a closed chain to vanish.
+// S 7.3.3: the centre of mass of the link that carries the tip for which b_12 of a closed chain vanishes.
 import { brief, el, slider } from "./dom.js";
 import { subscripted } from "./subscripts.js";
 
 /** @typedef {import("./app.js").App} App */
 /** @typedef {import("./design_numbers.js").Design} Design */
 
-const DECOUPLING_POSTURES = [0, 0.3, 0.7]; // rad from the first posture, where b_12 may vanish for its own reason
+const DECOUPLING_POSTURES = [0, 0.3, 0.7]; // rad from the first posture, in which b_12 may vanish by coincidence
 
 /**
- * The place at which b_12 vanishes in every posture, b_12 being linear in it: found in the posture in which it changes most.
+ * The coordinate at which b_12 vanishes in every posture. b_12 is linear in it; the posture with the largest slope is used.
  * @param {App} app
  * @param {Design} design
  * @param {string} name
@@ -27,7 +27,7 @@ export function decoupledPlace(app, design, name) {
   return here - steepest.first / steepest.slope;
 }
 
-/** b_12 of the arm with the centre of mass of a link at another place along its x axis, by the kernel. @param {App} app @param {Design} design @param {string} name @param {ArrayLike<number>} q */
+/** b_12 of the arm, computed by the kernel, with the centre of mass of a link moved along its x axis. @param {App} app @param {Design} design @param {string} name @param {ArrayLike<number>} q */
 function couplingAt(app, design, name, q) {
   return (/** @type {number} */ place) => {
     const kept = design.edits.get(name);
@@ -62,7 +62,7 @@ export function decouplingField(app, design, change) {
       type: "button",
       class: "mark",
       onclick: () => change(name, exact()),
-      title: "Go to the place where b_12 is zero",
+      title: "Move the centre of mass to where b_12 is zero",
     },
     "▲",
   );
@@ -74,7 +74,7 @@ export function decouplingField(app, design, change) {
     el(
       "p",
       { class: "soft" },
-      ...subscripted(`The inertial coupling b_12 vanishes in every posture where ${condition}.`),
+      ...subscripted(`The inertial coupling b_12 vanishes in every posture if ${condition}.`),
     ),
     el("div", { class: "marked" }, range, el("div", { class: "track" }, mark)),
     said,

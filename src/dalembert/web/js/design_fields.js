@@ -1,9 +1,9 @@
-// The fields of a link in the design panel: which numbers it has, and in which ranges.
+// The fields of a link in the design panel: its parameters and their ranges.
 import { DESIGN_AXES } from "./design_numbers.js";
 
 /** @typedef {import("./app.js").App} App */
 /** @typedef {import("./design_numbers.js").Design} Design */
-/** @typedef {{name: string, label: string, unit: string, min: number | null, max: number | null, rare: boolean}} DesignField min, max: of values that are allowed; rare: shown only when asked for */
+/** @typedef {{name: string, label: string, unit: string, min: number | null, max: number | null, rare: boolean}} DesignField min, max: range of allowed values; rare: shown only on request */
 
 /** @param {Design} design @param {number} i of the tree @returns {DesignField[]} */
 export function linkFields(design, i) {
@@ -71,7 +71,7 @@ export function linkFields(design, i) {
   return fields;
 }
 
-/** The fields that belong to no link. @param {Design} design @returns {DesignField[]} */
+/** The fields that do not belong to a link. @param {Design} design @returns {DesignField[]} */
 export function otherFields(design) {
   /** @type {DesignField[]} */
   const fields = DESIGN_AXES.map((x) => ({
@@ -95,7 +95,7 @@ export function otherFields(design) {
   return fields;
 }
 
-/** The range of a slider around the robot's own number. @param {number} own @param {DesignField} field @returns {[number, number]} */
+/** The range of a slider around the robot's own value. @param {number} own @param {DesignField} field @returns {[number, number]} */
 export function sliderRange(own, { name, min, max }) {
   const size = Math.abs(own) || (name.startsWith("F") ? 10 : name.startsWith("g") ? 10 : 0.5);
   const [least, most] =

@@ -1,6 +1,6 @@
-// The robot with numbers that its user has changed: masses, centres of mass, lengths, rotors, gear ratios, friction, gravity.
+// The robot with parameters changed by the user: masses, centres of mass, lengths, rotors, gear ratios, friction, gravity.
 //
-// Each number has a name with its joint's place in the tree, counted from 0: m_2, cx_2, px_2, lx_2, Im_2, k_2, Fv_2, Fs_2; tx; gx.
+// The name of a parameter ends with the index of its joint in the tree, from 0: m_2, cx_2, px_2, lx_2, Im_2, k_2, Fv_2, Fs_2; tx; gx.
 import { addMoments, movedMoments, steinerMoments } from "./moments.js";
 
 /** @typedef {import("./robot.js").Robot} Robot */
@@ -16,13 +16,13 @@ export class Design {
     this.robot = robot;
     /** @type {DesignBody[]} */
     this.bodies = robot.data.design.bodies;
-    /** @type {Record<string, number[]>} the robot's own numbers */
+    /** @type {Record<string, number[]>} the robot's own parameters */
     this.own = robot.data.numbers;
-    /** @type {Map<string, number>} what was changed */
+    /** @type {Map<string, number>} the changes */
     this.edits = new Map();
   }
 
-  /** The number of the robot file, or what follows for it from other changes. @param {string} name @returns {number} */
+  /** The value of the robot file, or the value that follows from other changes. @param {string} name @returns {number} */
   original(name) {
     const [kind, i] = designPartsOf(name);
     const axis = DESIGN_AXES.indexOf(kind[1]);
@@ -37,7 +37,7 @@ export class Design {
     if (kind === "k") return rotor?.gear ?? 1;
     const own = this.own.parameters[PER_BODY * i + (kind === "Fv" ? 11 : 12)];
     if (!rotor) return own;
-    // friction of the motor is felt through the gear: k_r² F_v and |k_r| F_s
+    // motor friction acts through the gear: k_r² F_v and |k_r| F_s
     const gear = this.value(`k_${i}`);
     if (kind === "Fv") return own + (gear * gear - rotor.gear * rotor.gear) * rotor.viscous;
     return own + (Math.abs(gear) - Math.abs(rotor.gear)) * 0.5 * (rotor.coulomb[0] + rotor.coulomb[1]);
@@ -65,7 +65,7 @@ export class Design {
     return DESIGN_AXES.map((x) => this.value(i === undefined ? kind + x : `${kind}${x}_${i}`));
   }
 
-  /** The moments of link i as they are now: its tensor about its centre of mass grows with its mass. @param {number} i */
+  /** The current moments of link i: its tensor about the centre of mass scales with its mass. @param {number} i */
   link(i) {
     const { link } = this.bodies[i];
     const mass = this.value(`m_${i}`);
@@ -73,7 +73,7 @@ export class Design {
     return movedMoments(link, mass, this.vector("c", i));
   }
 
-  /** The numbers that kernels take. @returns {Record<string, number[]>} */
+  /** The inputs of the kernels. @returns {Record<string, number[]>} */
   numbers() {
     const parameters = [...this.own.parameters];
     this.bodies.forEach(({ link, rotor }, i) => {
@@ -86,7 +86,7 @@ export class Design {
       parameters[PER_BODY * i + 10] += more;
       const carrier = this.robot.bodies[i].parent;
       if (carrier < 0 || rotor.reflected) return;
-      // the rotor turns with the link that carries it, too: S (7.63), (7.66)
+      // the rotor also turns with the link that carries it: S (7.63), (7.66)
       const [x, y, z] = rotor.axis;
       [x * x, x * y, x * z, y * y, y * z, z * z].forEach(
         (zz, k) => (parameters[PER_BODY * carrier + 4 + k] += more * zz),
@@ -105,7 +105,7 @@ export class Design {
     return numbers;
   }
 
-  /** Names of the parts of the robot file that have changed. @returns {Set<string>} */
+  /** Names of the changed parts of the robot file. @returns {Set<string>} */
   changedParts() {
     /** @type {Record<string, string>} */
     const parts = { m: "link", c: "link", p: "place", l: "frame", I: "rotor", k: "rotor", F: "friction" };
@@ -119,7 +119,7 @@ export class Design {
     return changed;
   }
 
-  /** The numbers as the robot file has them: those of the link itself, of the joint on its link, at the joint's side. @returns {Record<string, number>} */
+  /** The values as in the robot file: those of the link itself, of the joint on its link, on the joint side of the gear. @returns {Record<string, number>} */
   fileNumbers() {
     /** @type {Record<string, number>} */
     const numbers = {};
@@ -175,7 +175,7 @@ function designPartsOf(name) {
   return [kind, Number(i ?? -1)];
 }
 
-/** A place on a link that is turned on its body, from the change on the body. @param {number[]} xyz @param {number[]} turned @param {number[]} now @param {number[]} before */
+/** A position on a link that is rotated relative to its body, from the change on the body. @param {number[]} xyz @param {number[]} turned @param {number[]} now @param {number[]} before */
 function designShifted(xyz, turned, now, before) {
   const change = now.map((x, k) => x - before[k]);
   return xyz.map((x, k) => x + turned[k] * change[0] + turned[3 + k] * change[1] + turned[6 + k] * change[2]);

@@ -1,4 +1,4 @@
-// "Design": change the numbers of the robot, see what follows, and save it as a robot file.
+// The design tab: change the parameters of the robot, see the effect, and save it as a robot file.
 import { decouplingField } from "./decoupling.js";
 import { linkFields, otherFields, sliderRange } from "./design_fields.js";
 import { Design } from "./design_numbers.js";
@@ -39,7 +39,7 @@ export function designPanel(app) {
       "div",
       { class: "rows", hidden: i > 0 },
       ...rowsOf(fields.filter((field) => !field.rare)),
-      rare.length ? el("details", {}, el("summary", {}, "Further numbers"), ...rowsOf(rare)) : null,
+      rare.length ? el("details", {}, el("summary", {}, "More parameters"), ...rowsOf(rare)) : null,
     );
   });
   const which = choice({
@@ -55,7 +55,7 @@ export function designPanel(app) {
     () => download(`${designFileName(robot.data.name)}.toml`, text(), "application/toml"),
     {
       disabled: toml === null,
-      title: toml === null ? `No robot file: ${why_not}` : "A robot file that dalembert reads",
+      title: toml === null ? `No robot file: ${why_not}` : "Save a robot file that dalembert can read",
     },
   );
   const text = () => tomlText(toml, design.changedParts(), design.fileNumbers());
@@ -64,8 +64,8 @@ export function designPanel(app) {
     for (const row of rows) row.show();
     const count = design.edits.size;
     changes.textContent = count
-      ? `${count} ${count === 1 ? "number" : "numbers"} changed.`
-      : "All numbers are those of the robot file.";
+      ? `${count} ${count === 1 ? "parameter" : "parameters"} changed.`
+      : "All parameters are those of the robot file.";
     table.show(app.state.q);
     decoupling?.show(app.state.q);
   };
@@ -88,11 +88,11 @@ export function designPanel(app) {
       el(
         "p",
         { class: "soft" },
-        "Lengths of a closed chain cannot be changed here, since its loops are closed for the lengths that it has.",
+        "Lengths of a closed chain cannot be changed here, because its loops are solved for the original lengths.",
       ),
     );
   app.onChange(() => {
-    // gravity can be changed elsewhere on the page, too
+    // gravity can also be changed elsewhere on the page
     Array.from(robot.numbers.gravity, (g, k) => design.set(`g${"xyz"[k]}`, g));
     show();
   }, panel);
@@ -100,7 +100,7 @@ export function designPanel(app) {
   return panel;
 }
 
-/** A field with a slider, a box, and a way back; it is marked while its number is changed.
+/** A field with a slider, a number box and a reset button; it is marked while its value differs from the robot file.
  * @param {Design} design @param {DesignField} field @param {(name: string, value: number) => void} change @param {() => void} reset */
 function designRow(design, field, change, reset) {
   const { name, label, unit, min } = field;
@@ -117,7 +117,7 @@ function designRow(design, field, change, reset) {
   const box = numberBox({ label: `${label}, exact`, value: design.value(name), min, onInput: put });
   const back = button("↺", reset, {
     "aria-label": `Reset ${label}`,
-    title: "Back to the number of the robot file",
+    title: "Reset to the value in the robot file",
     class: "back",
   });
   const element = el(

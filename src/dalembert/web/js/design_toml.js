@@ -1,8 +1,8 @@
-// The robot file of a changed robot, from the pieces that Python wrote.
+// The robot file of a modified robot, assembled from the pieces written by Python.
 
 /** @typedef {string | {slot: string} | {when: string[], same: string, changed: TomlPiece[]}} TomlPiece see robot/toml_pieces.py */
 
-/** The text of a robot file, or an error where a number is not one. @param {TomlPiece[]} pieces @param {Set<string>} changed @param {Record<string, number>} numbers @returns {string} */
+/** The text of a robot file; throws an error if a value is not finite. @param {TomlPiece[]} pieces @param {Set<string>} changed @param {Record<string, number>} numbers @returns {string} */
 export function tomlText(pieces, changed, numbers) {
   return pieces
     .map((piece) => {
@@ -15,7 +15,7 @@ export function tomlText(pieces, changed, numbers) {
     .join("");
 }
 
-/** A number with all its digits, as a float of TOML. @param {string} name @param {number} value */
+/** A number with all its digits, as a TOML float. @param {string} name @param {number} value */
 function tomlNumber(name, value) {
   if (!Number.isFinite(value))
     throw new RangeError(`${name} is ${value}; a robot file needs a finite number`);

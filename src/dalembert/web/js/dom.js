@@ -1,4 +1,4 @@
-// Elements of the page, made by calls: nothing that a robot's file says is ever read as markup.
+// Elements of the page, created by function calls: text from a robot file is never parsed as markup.
 
 /** @typedef {Record<string, any>} Attributes */
 /** @typedef {Node | string | null} Child */
@@ -30,14 +30,14 @@ export function svgEl(tag, attributes = {}, ...children) {
   return element;
 }
 
-/** A number with so many decimals, and no negative zero. @param {number} value @param {number} [digits] */
+/** A number with a given number of decimals, without negative zero. @param {number} value @param {number} [digits] */
 export function fixed(value, digits = 3) {
   if (!Number.isFinite(value)) return "–";
   const text = value.toFixed(digits);
   return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", "−");
 }
 
-/** A number with so many significant digits. @param {number} value @param {number} [digits] */
+/** A number with a given number of significant digits. @param {number} value @param {number} [digits] */
 export function brief(value, digits = 4) {
   if (!Number.isFinite(value)) return "–";
   const size = Math.abs(value);
@@ -69,9 +69,9 @@ export function choice({ label, choices, value, onChange }) {
 
 /** @typedef {{label: string, value: number, min?: number|null, max?: number|null, step?: number|string, onInput: (value: number) => void}} Field */
 
-const LARGEST = 1e9; // products of what is beyond it overflow, and torques are then no numbers
+const LARGEST = 1e9; // products of larger values overflow, so torques would not be finite
 
-/** A box for a number; what is no number, or no number of an arm, is marked and not passed on. @param {Field} field */
+/** A number box; an invalid or out-of-range value is marked and not passed on. @param {Field} field */
 export function numberBox({ label, value, min = null, max = null, step = "any", onInput }) {
   const box = el("input", {
     type: "number",
@@ -105,26 +105,26 @@ export function slider({ label, value, min = -1, max = 1, step = "any", onInput 
   return range;
 }
 
-/** Puts a value into a control, unless the user is typing there. @param {HTMLInputElement} control @param {number} value @param {number} [digits] */
+/** Sets the value of a control, unless the user is typing in it. @param {HTMLInputElement} control @param {number} value @param {number} [digits] */
 export function show(control, value, digits = 6) {
   if (document.activeElement === control && control.type === "number") return;
   control.value = String(Number(value.toFixed(digits)));
   control.setAttribute("aria-invalid", "false");
 }
 
-/** What may be wider than its column: it scrolls, also by key, and has a name. @param {string} label @param {Element} content */
+/** A labelled container for content that may be wider than its column: it scrolls, also by keyboard. @param {string} label @param {Element} content */
 export function scrolled(label, content) {
   return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, content);
 }
 
-/** Offers text as a file. In a frame, browsers refuse that without a word, so the page says what to do. @param {string} name
+/** Offers text as a download. In a frame, browsers block downloads silently, so the page says what to do. @param {string} name
  * @param {string} text @param {string} type */
 export function download(name, text, type) {
   const address = URL.createObjectURL(new Blob([text], { type }));
   el("a", { href: address, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(address), 10000);
   if (window.parent === window) return;
-  const words = `${name}: if it was not saved, this frame does not allow downloads; open the page in a tab of its own.`;
+  const words = `${name}: if it was not saved, this frame does not allow downloads; open the page in its own tab.`;
   const notice = el("p", { class: "notice toast", role: "status" }, words);
   document.body.append(notice);
   setTimeout(() => notice.remove(), 8000);

@@ -1,4 +1,4 @@
-// What the stage draws of ellipsoids and polytopes at the tip.
+// Drawing of ellipsoids and polytopes at the tip.
 import { inSpace } from "./ellipsoids.js";
 import { along3, length3, plus3, times3 } from "./space.js";
 import { fanned } from "./zonotope.js";
@@ -7,9 +7,9 @@ import { fanned } from "./zonotope.js";
 /** @typedef {import("./zonotope.js").Zonotope} Zonotope */
 /** @typedef {import("./space.js").Numbers} Numbers */
 /** @typedef {import("./items.js").Item} Item */
-/** @typedef {{centre: Numbers, scale: number, longest: number, fill: number[], edge: number[]}} Drawing the centre and the scale (m per unit), the longest semi-axis that is drawn (m), colours */
+/** @typedef {{centre: Numbers, scale: number, longest: number, fill: number[], edge: number[]}} Drawing the centre and the scale (m per unit), the longest drawn semi-axis (m), colours */
 
-const THIN = 2e-3; // of the longest semi-axis: what is thinner is drawn flat
+const THIN = 2e-3; // share of the longest semi-axis below which a shape is drawn flat
 const CIRCLE = 64;
 
 /**

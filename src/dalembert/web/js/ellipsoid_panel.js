@@ -1,4 +1,4 @@
-// Ellipsoids at the tip: what is computed for a posture, its table, and its layers on the stage.
+// Ellipsoids at the tip: the results for a posture, their table, and their layers in the 3D view.
 import { button, checkbox, choice, el, scrolled, slider } from "./dom.js";
 import { ellipsoidItems, polytopeItems } from "./ellipsoid_items.js";
 import { axesTableHead, fillAxesTable } from "./ellipsoid_table.js";
@@ -13,11 +13,11 @@ import { SHAPES, tipShapes } from "./tip_shapes.js";
 /** @typedef {import("./tip_shapes.js").ShapeKey} ShapeKey */
 /** @type {[Redundancy, string][]} */
 const REDUNDANCIES = [
-  ["pseudo-inverse", "joint accelerations of least norm"],
+  ["pseudo-inverse", "minimum-norm joint accelerations"],
   ["dynamic", "dynamically consistent"],
-  ["exact", "all that the torques reach"],
+  ["exact", "all reachable accelerations"],
 ];
-const DRAWN_SHARE = 0.3; // of the arm's length: how long the longest semi-axis is drawn at first
+const DRAWN_SHARE = 0.3; // initial length of the longest semi-axis, as a share of the arm's length
 
 /** @param {App} app @returns {HTMLElement} */
 export function ellipsoidPanel(app) {
@@ -30,7 +30,7 @@ export function ellipsoidPanel(app) {
   /** @type {Record<string, number>} metres per unit */
   const scales = {};
   let zoom = 1;
-  let opened = false; // the panel shows one shape as soon as it is looked at
+  let opened = false; // one shape is drawn as soon as the panel is first shown
   /** @type {TipShapes | null} */
   let shapes = null;
   const note = el("p", { class: "note", role: "status" });
@@ -97,7 +97,7 @@ export function ellipsoidPanel(app) {
       el("label", {}, "Torques and velocities ", limitChoice(options, limited, changed)),
       rows.length < app.robot.n ? el("label", {}, "Redundancy ", redundancyChoice(options, changed)) : null,
       checkbox({
-        label: "Gravity moves the centre",
+        label: "Include gravity (shifts the centre)",
         checked: options.gravity,
         onChange: (on) => ((options.gravity = on), changed()),
       }),
@@ -110,7 +110,7 @@ export function ellipsoidPanel(app) {
         {},
         "Scale ",
         slider({
-          label: "Scale of the drawing",
+          label: "Drawing scale",
           value: 0,
           min: -2,
           max: 2,
@@ -131,7 +131,7 @@ export function ellipsoidPanel(app) {
 /** @param {Options} options @param {boolean} limited @param {() => void} changed */
 function limitChoice(options, limited, changed) {
   /** @type {[string, string][]} */
-  const choices = [["unit", "of unit norm"]];
+  const choices = [["unit", "unit norm"]];
   if (limited) choices.push(["arm", "within the robot's limits"]);
   const onChange = (/** @type {string} */ value) => {
     options.limits = /** @type {"unit" | "arm"} */ (value);
@@ -155,7 +155,7 @@ function tipPoint({ robot, state }) {
   return [T[3], T[7], T[11]];
 }
 
-/** The lengths of all links together. @param {App} app */
+/** The sum of all link lengths. @param {App} app */
 function armLength({ robot }) {
   const places = [
     ...robot.bodies.flatMap((body) => [body.placement, body.link_frame]),
@@ -165,7 +165,7 @@ function armLength({ robot }) {
 }
 
 /**
- * The scale (m per unit) at which what is drawn of one unit fits the arm.
+ * The scale (m per unit) at which the shapes that share a unit fit the arm.
  * @param {App} app
  * @param {TipShapes | null} shapes
  * @param {string} scale

@@ -1,4 +1,4 @@
-// The table of the shapes at the tip: principal axes, radii with units, and how large they are drawn.
+// The table of the shapes at the tip: principal axes, radii with units, and the scale of the drawing.
 import { brief, el, fixed } from "./dom.js";
 import { radiiProduct } from "./ellipsoids.js";
 import { ROW_NAMES } from "./tip_rows.js";
@@ -24,8 +24,7 @@ export function axesTableHead() {
 export function fillAxesTable(body, note, shapes, options, scales, zoom) {
   body.replaceChildren();
   if (!shapes) {
-    note.textContent =
-      "The inertia matrix has no inverse in this posture: some joint moves nothing that resists it.";
+    note.textContent = "The inertia matrix is singular in this posture: some joint moves no inertia.";
     return;
   }
   const notes = new Set(
@@ -37,7 +36,7 @@ export function fillAxesTable(body, note, shapes, options, scales, zoom) {
     const unit = units[rows[0] < 3 ? 0 : 1];
     const size = key === "polytope" ? shapes.polytope.volume : radiiProduct(shapes[key]);
     const measure = sizeText(key === "polytope", size, unit, rows.length);
-    const drawing = `1 m is ${brief(1 / (zoom * scales[scale]), 3)} ${unit}`;
+    const drawing = `1 m corresponds to ${brief(1 / (zoom * scales[scale]), 3)} ${unit}`;
     const about = el("small", { "data-value": size }, measure, el("br"), drawing);
     const head = { unit, title: el("th", { scope: "row" }, title, el("br"), about) };
     if (key === "polytope") body.append(polytopeLine(shapes.polytope, head));

@@ -1,4 +1,4 @@
-// What the tip can do in a posture, S 7.9: ellipsoids of acceleration, velocity and force. Matrices are row-major.
+// Capability of the tip in a posture, S 7.9: ellipsoids of acceleration, velocity and force. Matrices are row-major.
 
 import { dotOf, pseudoInverse, semiAxes } from "./semi_axes.js";
 import { cholesky, solveFactored } from "./solve.js";
@@ -17,14 +17,14 @@ import { cholesky, solveFactored } from "./solve.js";
 
 /** @typedef {"pseudo-inverse" | "dynamic" | "exact"} Redundancy */
 
-export const SINGULAR_SHARE = 1e-4; // the smallest beside the largest singular value of J, below which a posture is singular
+export const SINGULAR_SHARE = 1e-4; // ratio of the smallest to the largest singular value of J below which a posture counts as singular
 const FLAT_NOTE =
-  "Singular posture: the set of all accelerations that these torques reach is shown, which is flat.";
+  "Singular posture: the shape shows all accelerations that these torques can produce; this set is flat.";
 const UNBOUNDED_NOTE =
-  "Singular posture: along an axis without a radius the structure carries the force and the joints need no torque.";
+  "Singular posture: along an axis of unbounded radius, the structure carries the force and the joints need no torque.";
 
 /**
- * What all ellipsoids of a posture are made of; null where B has no inverse.
+ * The matrices from which all ellipsoids of a posture are computed; null if B is singular.
  * @param {Robot} robot
  * @param {Float64Array} q
  * @param {number[]} rows
@@ -48,7 +48,7 @@ export function reachAt(robot, q, rows) {
 }
 
 /**
- * −J B⁻¹ g: the tip's acceleration when the joints give way.
+ * −J B⁻¹ g: the tip's acceleration without joint torques.
  * @param {Reach} at
  */
 export function fallOf(at) {
@@ -56,7 +56,7 @@ export function fallOf(at) {
 }
 
 /**
- * A (m × n) with column i times sizes[i], or divided by it.
+ * A (m × n) with column i multiplied or divided by sizes[i].
  * @param {Float64Array} A
  * @param {ArrayLike<number>} sizes
  * @param {boolean} [divide]
@@ -67,7 +67,7 @@ export function columnsTimes(A, sizes, divide = false) {
 }
 
 /**
- * The dynamic manipulability ellipsoid, S (7.148): tip accelerations from rest by torques with Σ (τ_i / limit_i)² ≤ 1.
+ * The dynamic manipulability ellipsoid, S (7.148): tip accelerations from rest for torques with Σ (τ_i / limit_i)² ≤ 1.
  * @param {Reach} at
  * @param {ArrayLike<number>} limits
  * @param {{gravity?: boolean, redundancy?: Redundancy}} [options]
@@ -90,7 +90,7 @@ export function dynamicEllipsoid(at, limits, { gravity = true, redundancy = "pse
 }
 
 /**
- * The velocity ellipsoid: tip velocities J q̇ of joint velocities with Σ (q̇_i / limit_i)² ≤ 1.
+ * The velocity ellipsoid: tip velocities J q̇ for joint velocities with Σ (q̇_i / limit_i)² ≤ 1.
  * @param {Reach} at
  * @param {ArrayLike<number>} limits
  * @returns {TipEllipsoid}
@@ -101,7 +101,7 @@ export function velocityEllipsoid(at, limits) {
 }
 
 /**
- * The force ellipsoid: tip forces held by torques τ = Jᵀ h with Σ (τ_i / limit_i)² ≤ 1; infinite radii where J is singular.
+ * The force ellipsoid: tip forces balanced by torques τ = Jᵀ h with Σ (τ_i / limit_i)² ≤ 1; some radii are infinite if J is singular.
  * @param {Reach} at
  * @param {ArrayLike<number>} limits
  * @returns {TipEllipsoid}
@@ -119,7 +119,7 @@ export function forceEllipsoid(at, limits) {
 }
 
 /**
- * The product of the radii: of the velocity ellipsoid w = √det(J Jᵀ), S (3.56).
+ * The product of the radii; for the velocity ellipsoid, w = √det(J Jᵀ), S (3.56).
  * @param {TipEllipsoid} ellipsoid
  */
 export function radiiProduct(ellipsoid) {
@@ -133,7 +133,7 @@ export function singularJacobian({ J, m, n }) {
 }
 
 /**
- * Axes and radii of the inverse: 1/radius, the longest first again.
+ * Axes and radii of the inverse: 1/radius, with the longest first.
  * @param {Float64Array} axes
  * @param {Float64Array} radii
  * @param {number} m
@@ -179,7 +179,7 @@ function consistentInverse({ J, JB, m, n }) {
 }
 
 /**
- * A vector of the rows as one of x, y, z; rows of the orientation stand for the axis that they turn about.
+ * A vector given by its rows as one of x, y, z; an orientation row is represented by its rotation axis.
  * @param {Reach | TipEllipsoid} of
  * @param {ArrayLike<number>} components
  */
@@ -190,7 +190,7 @@ export function inSpace({ rows }, components) {
 }
 
 /**
- * The polytope of all accelerations from rest by torques |τ_i| ≤ limit_i: its centre and the columns of J B⁻¹ W in space.
+ * The polytope of all accelerations from rest for torques |τ_i| ≤ limit_i: its centre and the columns of J B⁻¹ W in space.
  * @param {Reach} at
  * @param {ArrayLike<number>} limits
  * @param {boolean} [gravity]

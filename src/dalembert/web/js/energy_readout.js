@@ -1,4 +1,4 @@
-// The energies of the simulated arm, and how far their sum has gone from where it began.
+// The energies of the simulated arm, and the change of their sum since the start.
 import { brief, el } from "./dom.js";
 
 /** @typedef {import("./robot.js").Robot} Robot */
@@ -7,12 +7,12 @@ const ENERGY_ROWS = /** @type {const} */ ([
   ["kinetic", "Kinetic"],
   ["potential", "Potential"],
   ["total", "Total"],
-  ["change", "Change of the total"],
+  ["change", "Change in total"],
 ]);
 
 /**
- * A table of energies; `change` is the error of the integration where nothing but gravity acts, and work done by torques, friction
- * and forces otherwise.
+ * A table of energies; `change` is the integration error if only gravity acts, and otherwise the work done by torques, friction
+ * and forces.
  * @param {Robot} robot
  */
 export function energyReadout(robot) {
@@ -33,11 +33,11 @@ export function energyReadout(robot) {
   };
   return {
     element: table,
-    /** Counts changes from here. @param {ArrayLike<number>} q @param {ArrayLike<number>} qd */
+    /** Resets the reference for changes to this state. @param {ArrayLike<number>} q @param {ArrayLike<number>} qd */
     begin(q, qd) {
       first = total(q, qd).total;
     },
-    /** @param {ArrayLike<number>} q @param {ArrayLike<number>} qd @param {boolean} alone whether nothing but gravity acts */
+    /** @param {ArrayLike<number>} q @param {ArrayLike<number>} qd @param {boolean} alone whether only gravity acts */
     show(q, qd, alone) {
       const now = total(q, qd);
       const change = now.total - first;
@@ -46,8 +46,8 @@ export function energyReadout(robot) {
         cells[name].textContent = `${brief(now[name], 5)} J`;
       cells.change.textContent = `${brief(change, 3)} J`;
       note.textContent = alone
-        ? `drift of the integration, ${brief(change / size, 2)} of T`
-        : "work of torques, friction and forces";
+        ? `integration drift, ${brief(change / size, 2)} of T`
+        : "work done by torques, friction and forces";
     },
   };
 }

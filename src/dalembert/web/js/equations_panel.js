@@ -1,4 +1,4 @@
-// Equations of motion: closed forms of small arms, and the values of B, C, g and τ now.
+// Equations of motion: closed forms of small arms, and the current values of B, C, g and τ.
 import { brief, button, el, scrolled } from "./dom.js";
 import { formula, formulaPieces } from "./formula.js";
 
@@ -6,8 +6,8 @@ import { formula, formulaPieces } from "./formula.js";
 /** @typedef {[name: string, right: string | string[]]} Entry */
 /** @typedef {{values: Float64Array, unit: (i: number, j: number) => string}} Field */
 
-const NOISE = 1e-14; // beside the largest value
-const MOST_ZEROS = 3; // joints up to which entries that are 0 are written, too
+const NOISE = 1e-14; // relative to the largest value
+const MOST_ZEROS = 3; // number of joints up to which zero entries are written as well
 const FIELDS = [
   { key: "B", title: "Inertia matrix B(q)", square: true },
   { key: "C", title: "Coriolis and centrifugal matrix C(q, q̇)", square: true },
@@ -58,7 +58,7 @@ function valuesNow({ robot, state }) {
 }
 
 /**
- * The unit of an entry, by the kinds of its joints.
+ * The unit of an entry, from the types of its joints.
  * @param {App} app
  * @param {string} key
  * @param {number} i
@@ -74,7 +74,7 @@ export function entryUnit(app, key, i, j) {
 /** @typedef {{show: (now: ValuesNow) => void, mark: (on: boolean) => void}} ValueCell */
 
 /**
- * Tables of all entries, by key and place: "B 0 1".
+ * Tables of all entries, by key and indices: "B 0 1".
  * @param {App} app
  * @param {HTMLElement} panel
  */
@@ -111,7 +111,7 @@ function valueTables(app, panel) {
 }
 
 /**
- * A value in so many digits; what rounding has left of a zero beside the largest value is 0.
+ * A value with a given number of digits; a rounding residue, negligible relative to the largest value, is shown as 0.
  * @param {Float64Array} values
  * @param {number} at
  * @param {number} digits
@@ -124,8 +124,8 @@ function withoutNoise(values, at, digits) {
 /** @typedef {{show: (now: ValuesNow) => void}} EntryRow */
 
 /**
- * The entries of one matrix or vector, each with its formula; its value now is shown while it is looked at, and stays when
- * it is clicked.
+ * The entries of one matrix or vector, each with its formula; the current value is shown while the pointer or the focus is on
+ * the entry, and stays after a click.
  * @param {App} app
  * @param {HTMLElement} panel
  * @param {any} entries
@@ -183,7 +183,7 @@ function closedForm(app, panel, entries, key, title, square, cells) {
 }
 
 /**
- * The pieces of a formula, with room to break the line between them.
+ * The pieces of a formula, with possible line breaks between them.
  * @param {string | string[]} right
  * @returns {(Element | string)[]}
  */
@@ -194,7 +194,7 @@ function rightSide(right) {
 }
 
 /**
- * What the letters stand for.
+ * The meaning of the symbols.
  * @param {{angles: [string, string][], letters: [string, number, string][]}} equations
  */
 function lettersTable({ angles, letters }) {
@@ -216,7 +216,7 @@ function lettersTable({ angles, letters }) {
   return el(
     "details",
     {},
-    el("summary", {}, "Letters and their values (SI units), as the robot was given"),
-    scrolled("Letters", table),
+    el("summary", {}, "Symbols and their values (SI units) in the robot file"),
+    scrolled("Symbols", table),
   );
 }

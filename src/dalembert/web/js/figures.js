@@ -1,4 +1,4 @@
-// A figure: curves over time with a cursor that can be dragged, limits as dashed lines, values in the legend.
+// A figure: curves over time with a draggable cursor, limits as dashed lines, values in the legend.
 
 import { brief, el, fixed, svgEl } from "./dom.js";
 import { axisTicks } from "./ticks.js";
@@ -6,12 +6,12 @@ import { axisTicks } from "./ticks.js";
 /**
  * A curve: its name, its colour (a CSS property), its width, and the dashed lines of its limits.
  * @typedef {{name: string, colour: string, wide?: boolean, limits?: (number | null)[]}} Curve
- * What is drawn: instants (N,), values (N,) of each curve, and where each of them is beyond a limit.
+ * The data: instants (N,), values (N,) of each curve, and where each curve exceeds a limit.
  * @typedef {{t: Float64Array, values: Float64Array[], unit: string, beyond?: (Uint8Array | null)[]}} FigureData
  */
 
 const FIGURE_ROOM = { left: 54, right: 10, top: 8, bottom: 22, height: 168 };
-const FIGURE_NEAR_LIMIT = 1.35; // of the largest value: limits further away are not drawn
+const FIGURE_NEAR_LIMIT = 1.35; // relative to the largest value; more distant limits are not drawn
 let figureCount = 0;
 
 export class Figure {
@@ -96,7 +96,7 @@ export class Figure {
     return Math.min(Math.max((x - FIGURE_ROOM.left) / this.scale.x, 0), this.end());
   }
 
-  /** Other curves: new paths and a new legend. @param {Curve[]} curves */
+  /** Replaces the curves: new paths and a new legend. @param {Curve[]} curves */
   setCurves(curves) {
     this.curves = curves;
     this.paths = curves.map((curve) => {
@@ -170,7 +170,7 @@ export class Figure {
     this.setCursor(this.cursor);
   }
 
-  /** From where to where the values go, with limits that are near. */
+  /** The range of the values, including nearby limits. */
   range() {
     let [low, high] = [0, 0];
     for (const curve of this.data?.values ?? []) {
@@ -241,7 +241,7 @@ export class Figure {
     );
   }
 
-  /** Moves the cursor, and shows the values there. @param {number} t */
+  /** Moves the cursor and shows the values at its position. @param {number} t */
   setCursor(t) {
     this.cursor = t;
     if (!this.data || !this.width) return;
@@ -254,7 +254,7 @@ export class Figure {
     this.picture.setAttribute("aria-valuetext", `${brief(t, 4)} s: ${this.told(now)}`);
   }
 
-  /** The values of all curves at an instant, on the straight lines between the samples. @param {number} t */
+  /** The values of all curves at an instant, by linear interpolation between the samples. @param {number} t */
   valuesAt(t) {
     const { t: instants, values } = /** @type {FigureData} */ (this.data);
     let [low, high] = [0, instants.length - 1];
@@ -268,7 +268,7 @@ export class Figure {
     return values.map((curve) => curve[low] + share * (curve[high] - curve[low]));
   }
 
-  /** A value with as many decimals as four digits of the largest have. @param {number} value */
+  /** A value with as many decimals as show four digits of the largest value. @param {number} value */
   text(value) {
     const most = Math.max(-this.scale.low, this.scale.high);
     if (most >= 1e6 || most < 1e-3) return Math.abs(value) < 1e-12 * most ? "0" : brief(value, 4);
@@ -280,7 +280,7 @@ export class Figure {
     return `${this.curves.map((curve, k) => `${curve.name} ${this.text(values[k])}`).join(", ")} ${this.data?.unit ?? ""}`;
   }
 
-  /** The values at a pointer that hovers. @param {PointerEvent} event */
+  /** Shows the values under a hovering pointer. @param {PointerEvent} event */
   showTip(event) {
     if (!this.data) return;
     const t = this.timeAt(event);

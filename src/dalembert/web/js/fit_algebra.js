@@ -1,10 +1,10 @@
-// Errors, residuals and refits of a fit whose parameters are changed by Δπ, from triangles: no log is needed.
+// Errors, residuals and refits of a fit whose parameters change by Δπ, from triangular factors: the log is not needed.
 
 /** @import { FitData, FitJoint, FitRun } from "./fit_data.js" */
 
-const FIT_RANK = 1e-11; // a column whose own part is this small beside the largest keeps its value
+const FIT_RANK = 1e-11; // a column whose independent part is this small relative to the largest keeps its value
 
-/** R Δ of an upper triangle whose rows stand one after the other; Δ in the triangle's own order.
+/** R Δ of an upper triangle stored row by row; Δ in the order of the triangle.
  * @param {Float64Array} upper @param {ArrayLike<number>} change @returns {Float64Array} */
 export function fitProduct(upper, change) {
   const p = change.length;
@@ -17,7 +17,7 @@ export function fitProduct(upper, change) {
   return out;
 }
 
-/** What a change of the parameters brings to a joint, in the directions of its triangle.
+/** The effect of a change of the parameters on a joint, in the directions of its triangle.
  * @param {FitJoint} joint @param {Float64Array} change */
 function fitBrought(joint, change) {
   return fitProduct(
@@ -26,7 +26,7 @@ function fitBrought(joint, change) {
   );
 }
 
-/** ‖τ − Ŷ(π + Δπ)‖² of a joint over its whole run. @param {FitJoint} joint @param {Float64Array} change */
+/** ‖τ − Ŷ(π + Δπ)‖² of a joint over the whole run. @param {FitJoint} joint @param {Float64Array} change */
 function fitSquares(joint, change) {
   const brought = fitBrought(joint, change);
   let squares = joint.left[brought.length] ** 2;
@@ -34,7 +34,7 @@ function fitSquares(joint, change) {
   return squares;
 }
 
-/** The relative errors of a run: of all joints together, and of each.
+/** The relative errors of a run: of all joints together and of each joint.
  * @param {FitRun} run @param {Float64Array} change @returns {{all: number, joints: number[]}} */
 export function fitErrors(run, change) {
   const squares = run.joints.map((joint) => fitSquares(joint, change));
@@ -47,7 +47,7 @@ export function fitErrors(run, change) {
   };
 }
 
-/** Measured minus predicted torque of a joint at the shown instants. @param {FitJoint} joint @param {Float64Array} change */
+/** Measured minus predicted torque of a joint at the displayed instants. @param {FitJoint} joint @param {Float64Array} change */
 export function fitResidual(joint, change) {
   const brought = fitBrought(joint, change);
   const out = Float64Array.from(joint.residual);
@@ -59,14 +59,14 @@ export function fitResidual(joint, change) {
   return out;
 }
 
-/** Δπ where the terms that are off are taken out and all others stay as they are.
+/** Δπ when the disabled terms are removed and all others stay unchanged.
  * @param {FitData} fit @param {(column: number) => boolean} isOff @returns {Float64Array} */
 export function fitWithout(fit, isOff) {
   return fit.parameters.map((value, k) => (isOff(k) ? -value : 0));
 }
 
-/** Δπ where the terms that are off are taken out and the others are found again by least squares, weighted as the fit's were.
- * What the log does not determine keeps its value.
+/** Δπ when the disabled terms are removed and the others are refitted by least squares, with the weights of the fit.
+ * Parameters that the log does not determine keep their value.
  * @param {FitData} fit @param {(column: number) => boolean} isOff @returns {Float64Array} */
 export function fitAgain(fit, isOff) {
   const change = fitWithout(fit, isOff);
@@ -83,8 +83,8 @@ export function fitAgain(fit, isOff) {
   return change;
 }
 
-/** x of min ‖A x − y‖ by Householder reflections with pivoting, the columns scaled to length one first; 0 for columns without a
- * part of their own. Overwrites both. @param {Float64Array[]} columns @param {Float64Array} y @returns {Float64Array} */
+/** x of min ‖A x − y‖ by Householder reflections with pivoting, with columns scaled to unit length first; 0 for columns without
+ * an independent part. Overwrites both arguments. @param {Float64Array[]} columns @param {Float64Array} y @returns {Float64Array} */
 export function fitLeastSquares(columns, y) {
   const p = columns.length;
   const sizes = columns.map((column) => Math.hypot(...column) || 1);
@@ -100,7 +100,7 @@ export function fitLeastSquares(columns, y) {
     const length = rest[best - i];
     if (!(length > FIT_RANK)) break;
     diagonal.push(own[i] > 0 ? -length : length);
-    own[i] -= diagonal[i]; // the reflection is along what stands below now
+    own[i] -= diagonal[i]; // the remaining entries define the reflection
     for (const other of [...order.slice(i + 1).map((k) => columns[k]), y]) fitReflect(own, other, i);
   }
   const x = new Float64Array(p);
@@ -112,14 +112,14 @@ export function fitLeastSquares(columns, y) {
   return x.map((value, k) => value / sizes[k]);
 }
 
-/** The length of a column from row i on. @param {Float64Array} column @param {number} i */
+/** The norm of a column from row i on. @param {Float64Array} column @param {number} i */
 function fitTailLength(column, i) {
   let squares = 0;
   for (let r = i; r < column.length; r++) squares += column[r] ** 2;
   return Math.sqrt(squares);
 }
 
-/** Reflects a column at the plane across `own`, from row i on. @param {Float64Array} own @param {Float64Array} other @param {number} i */
+/** Reflects a column in the plane normal to `own`, from row i on. @param {Float64Array} own @param {Float64Array} other @param {number} i */
 function fitReflect(own, other, i) {
   let dot = 0;
   let squares = 0;

@@ -1,24 +1,24 @@
-// A fit as its report holds it: the terms of the model, the equations of the fit, and its runs; report/fit_data.py writes it.
+// A fit as stored in its report by report/fit_data.py: the terms of the model, the equations of the fit, and its runs.
 
 import { bytesOf, unpacked } from "./data.js";
 
 /** @typedef {{name: string, kind: number, owner: number, fixed: boolean}} FitColumn */
 /** @typedef {{joints: string[], units: string[], owners: string[], kinds: string[], columns: FitColumn[], felt: number[][],
  *  runs: {name: string, instants: number}[]}} FitHeader */
-/** A joint of a run. `columns` are the base parameters in the order of `upper`, rows of an upper triangle one after the other;
- * `left` is what the fit leaves of the torques in the same directions, `norm` the length of the measured torques; `directions`
- * are Q at the shown instants.
+/** A joint of a run. `columns` are the base parameters in the order of `upper`, an upper triangle stored row by row;
+ * `left` is the residual torque in the same directions, `norm` the norm of the measured torques; `directions`
+ * are Q at the displayed instants.
  * @typedef {{columns: number[], upper: Float64Array, left: Float64Array, norm: number, measured: Float64Array,
  *  residual: Float64Array, directions: Float64Array[]}} FitJoint */
 /** @typedef {{name: string, t: Float64Array, joints: FitJoint[]}} FitRun */
 /** @typedef {{header: FitHeader, parameters: Float64Array, upper: Float64Array, left: Float64Array, runs: FitRun[]}} FitData */
 
-/** How many numbers an upper triangle has. @param {number} size */
+/** The number of entries of an upper triangle. @param {number} size */
 export function fitTriangle(size) {
   return (size * (size + 1)) / 2;
 }
 
-/** Arrays out of bytes, one behind the other. */
+/** Reads consecutive arrays from bytes. */
 class FitReader {
   /** @param {Uint8Array} bytes */
   constructor(bytes) {
@@ -26,7 +26,7 @@ class FitReader {
     this.at = 0;
   }
 
-  /** Doubles of which so many bytes were kept: the first bytes of all, then the second of all.
+  /** Doubles truncated to `kept` bytes: the first bytes of all values, then the second bytes, and so on.
    * @param {number} count @param {number} kept @returns {Float64Array} */
   doubles(count, kept) {
     const out = new Float64Array(count);
@@ -36,7 +36,7 @@ class FitReader {
     return out;
   }
 
-  /** Whole numbers: their high bytes, then their low ones, 0, −1, 1, −2, … being 0, 1, 2, 3, ….
+  /** Integers: all high bytes, then all low bytes, with 0, −1, 1, −2, … encoded as 0, 1, 2, 3, ….
    * @param {number} count @returns {Int32Array} */
   wholeNumbers(count) {
     const out = new Int32Array(count);

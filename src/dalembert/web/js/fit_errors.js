@@ -1,4 +1,4 @@
-// The table of relative errors: every run, all joints and each, now and with all terms.
+// The table of relative errors: for every run, for all joints and each joint, now and with all terms.
 
 import { el, scrolled } from "./dom.js";
 import { fitPercent } from "./fit_switches.js";

@@ -1,4 +1,4 @@
-// The live section of the report on an identification: terms of the model, switched off and on.
+// The live section of the identification report: switches the terms of the model off and on.
 
 import { button, choice, el } from "./dom.js";
 import { readFit } from "./fit_data.js";
@@ -42,7 +42,7 @@ function fitSummary(model) {
   return words;
 }
 
-/** Which joint and which run are drawn. @param {FitModel} model */
+/** Selection of the joint and the run that are drawn. @param {FitModel} model */
 function fitChoices(model) {
   const { joints } = model.fit.header;
   const listed = (/** @type {string[]} */ names) =>
@@ -72,9 +72,9 @@ function fitChoices(model) {
 /** @param {HTMLElement} host @param {FitModel} model */
 function fitSection(host, model) {
   const { owners, joints } = model.fit.header;
-  const passive = owners.length > joints.length ? "; at a passive joint, that of all joints" : "";
+  const passive = owners.length > joints.length ? "; for a passive joint, that of all joints" : "";
   const note =
-    "The number beside a switch is the relative error of that joint on the identification run with this term alone left out";
+    "The number next to a switch is the relative error of that joint on the identification run when only this term is omitted";
   host.replaceChildren(
     fitModes(model),
     fitSwitches(model),
@@ -82,7 +82,7 @@ function fitSection(host, model) {
     fitSummary(model),
     fitChoices(model),
     fitPlots(model),
-    el("h3", {}, "Relative torque error, with the terms that are on and, below it, as identified"),
+    el("h3", {}, "Relative torque error with the active terms and, below it, as identified"),
     fitErrorTable(model),
   );
 }
@@ -96,5 +96,6 @@ const fitHost = document.getElementById("fit-live");
 if (fitHost)
   readFit(fitText("fit-header"), fitText("fit-arrays")).then(
     (fit) => fitSection(fitHost, new FitModel(fit)),
-    () => fitHost.replaceChildren("This browser cannot unpack the data of this section; a current one can."),
+    () =>
+      fitHost.replaceChildren("This browser cannot unpack the data of this section; use a current browser."),
   );

@@ -1,9 +1,9 @@
-// The state of the section: which terms are on, whether the others are found again, and what follows from it.
+// The state of the section: which terms are on, whether the others are refitted, and the resulting parameters.
 
 import { fitAgain, fitErrors, fitWithout } from "./fit_algebra.js";
 
 /** @import { FitData } from "./fit_data.js" */
-/** A switch: the base parameters of a kind at a joint, or of a kind that belongs to no joint (owner −1).
+/** A switch: the base parameters of one kind at a joint, or of a kind that does not belong to a joint (owner −1).
  * @typedef {{kind: number, owner: number, columns: number[]}} FitSwitch */
 
 export class FitModel {
@@ -28,7 +28,7 @@ export class FitModel {
     this.listeners = [];
   }
 
-  /** Turns terms on or off, and shows the joint of a single one. @param {FitSwitch[]} switches @param {boolean} on */
+  /** Turns terms on or off; for a single term, its joint is displayed. @param {FitSwitch[]} switches @param {boolean} on */
   turn(switches, on) {
     for (const each of switches) on ? this.off.delete(each) : this.off.add(each);
     const joint = switches.length === 1 ? this.jointOf(switches[0]) : -1;
@@ -36,7 +36,7 @@ export class FitModel {
     this.update();
   }
 
-  /** The joint whose torque a term belongs to; −1 where it belongs to none that is driven. @param {FitSwitch} term */
+  /** The joint to whose torque a term belongs; −1 if it does not belong to a driven joint. @param {FitSwitch} term */
   jointOf(term) {
     const { joints, owners } = this.fit.header;
     return term.owner < 0 ? -1 : joints.indexOf(owners[term.owner]);
@@ -59,14 +59,14 @@ export class FitModel {
     for (const listener of this.listeners) listener();
   }
 
-  /** Δπ with some terms off, as the choice of the reader has it. @param {Iterable<FitSwitch>} switches */
+  /** Δπ with some terms off, for the selected mode. @param {Iterable<FitSwitch>} switches */
   changeWithout(switches) {
     const off = new Set([...switches].flatMap((each) => each.columns));
     const make = this.again ? fitAgain : fitWithout;
     return make(this.fit, (k) => off.has(k));
   }
 
-  /** The errors of a run now, or of a change. @param {number} run @param {Float64Array} [change] */
+  /** The errors of a run for the current or a given change. @param {number} run @param {Float64Array} [change] */
   errors(run, change = this.change) {
     return fitErrors(this.fit.runs[run], change);
   }

@@ -1,4 +1,4 @@
-// Measured and predicted torque of a joint over time, and what is left.
+// Measured and predicted torque of a joint over time, and the residual.
 
 import { el, svgEl } from "./dom.js";
 import { fitResidual } from "./fit_algebra.js";
@@ -10,7 +10,7 @@ import { fitPercent } from "./fit_switches.js";
 const FIT_MARGIN = { left: 62, right: 10, top: 8, bottom: 34 };
 const FIT_HEIGHT = 220;
 
-/** About so many round numbers from low to high. @param {number} low @param {number} high @param {number} count */
+/** About `count` round numbers from low to high. @param {number} low @param {number} high @param {number} count */
 export function fitTicks(low, high, count) {
   const rough = (high - low) / count;
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -24,7 +24,7 @@ export function fitTicks(low, high, count) {
   });
 }
 
-/** Axes with curves over the same instants, redrawn to the width they have. */
+/** Axes with curves over the same instants, redrawn to fit the available width. */
 class FitPlot {
   /** @param {string} title @param {FitCurve[]} curves */
   constructor(title, curves) {
@@ -94,7 +94,7 @@ function fitRange(values, margin) {
   return { low: low - more, high: high + more };
 }
 
-/** A line that ends where a piece of the log ends. @param {Float64Array} t @param {Float64Array} values
+/** A line that is interrupted where a segment of the log ends. @param {Float64Array} t @param {Float64Array} values
  * @param {(value: number) => number} x @param {(value: number) => number} y */
 function fitPath(t, values, x, y) {
   const steps = t.slice(1).map((value, k) => value - t[k]);
@@ -107,16 +107,16 @@ function fitPath(t, values, x, y) {
   return path;
 }
 
-/** Both plots of the joint and run that are shown. @param {FitModel} model */
+/** Both plots of the displayed joint and run. @param {FitModel} model */
 export function fitPlots(model) {
   const { joints, units } = model.fit.header;
   const torque = new FitPlot("Measured and predicted torque over time", [
     { name: "measured", title: "measured" },
-    { name: "predicted", title: "predicted with the terms that are on" },
+    { name: "predicted", title: "predicted with the active terms" },
   ]);
   const residual = new FitPlot("Residual over time", [
     { name: "full", title: "as identified" },
-    { name: "residual", title: "with the terms that are on" },
+    { name: "residual", title: "with the active terms" },
   ]);
   const update = () => {
     const { joint: j, run: r } = model.shown;

@@ -1,10 +1,10 @@
-// The switches of a fit's terms: a row for each kind, a column for each joint, and how much the error is without each.
+// The switches of a fit's terms: one row per kind, one column per joint, and the error without each term.
 
 import { el, scrolled } from "./dom.js";
 
 /** @import { FitModel, FitSwitch } from "./fit_model.js" */
 
-/** A relative error in per cent. @param {number} share */
+/** A relative error in percent. @param {number} share */
 export function fitPercent(share) {
   const percent = 100 * share;
   return `${percent >= 1000 ? percent.toExponential(1) : percent.toFixed(percent >= 99.95 ? 0 : 2)} %`;
@@ -54,7 +54,7 @@ export function fitSwitches(model) {
   return scrolled("Terms of the model", table);
 }
 
-/** A box that turns some switches together. @param {FitModel} model @param {FitSwitch[]} switches @param {string} name
+/** A checkbox that toggles several switches together. @param {FitModel} model @param {FitSwitch[]} switches @param {string} name
  * @param {(() => void)[]} refresh */
 function fitBox(model, switches, name, refresh) {
   const box = el("input", {
@@ -70,7 +70,7 @@ function fitBox(model, switches, name, refresh) {
   return box;
 }
 
-/** The error of the identification run without this term alone: of its joint, or of all where that has no torque of its own.
+/** The error of the identification run when only this term is omitted: of its joint, or of all joints if that joint is not driven.
  * @param {FitModel} model @param {FitSwitch} own */
 function fitEffect(model, own) {
   const errors = model.errors(0, model.changeWithout([own]));

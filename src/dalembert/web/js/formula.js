@@ -1,4 +1,4 @@
-// Formulas: the few commands of LaTeX that dalembert writes, set as MathML by calls.
+// Formulas: the subset of LaTeX that dalembert writes, converted to MathML elements.
 
 /**
  * An element of MathML: its name, and text or children.
@@ -50,13 +50,13 @@ const MATH_OPERATORS = {
 /** @type {Record<string, string>} */
 const MATH_ACCENTS = { dot: "˙", ddot: "¨", bar: "¯", hat: "^" };
 const MATH_TOKEN = /\\([a-zA-Z]+)|\\([,;! |])|(\d+(?:\.\d+)?)|([a-zA-Z])|(\S)/g;
-const LONG_PIECE = 26; // tokens of a term above which it may be broken within its brackets
+const LONG_PIECE = 26; // length of a term in tokens above which it may be broken inside its brackets
 const MATH_SPACE = "http://www.w3.org/1998/Math/MathML";
 
 /**
- * A formula as pieces of MathML, between which a line may be broken: before + and −.
+ * A formula as pieces of MathML; lines may be broken between them, before + and −.
  * @param {string} latex
- * @param {boolean} [continued] whether its first sign stands between it and what is before
+ * @param {boolean} [continued] whether its first sign is a binary operator
  * @returns {Element[]}
  */
 export function formulaPieces(latex, continued = false) {
@@ -72,7 +72,7 @@ export function formula(latex) {
 }
 
 /**
- * What the pieces of a formula hold.
+ * The contents of the pieces of a formula.
  * @param {string} latex
  * @param {boolean} [continued]
  * @returns {MathTree[][]}
@@ -111,7 +111,7 @@ function mathTokens(latex) {
 }
 
 /**
- * Tokens cut before each + and − that stands between terms, within one bracket too where a piece is long.
+ * Tokens split before each + and − between terms, and also inside one level of brackets if a piece is long.
  * @param {string[]} tokens
  * @param {number} [deepest]
  * @returns {string[][]}
@@ -156,7 +156,7 @@ function formulaRow(tokens) {
 }
 
 /**
- * A row with a little room between the factors of a product, as print has it.
+ * A row with a little space between the factors of a product, as in print.
  * @param {MathTree[]} row
  */
 function spacedFactors(row) {
@@ -171,7 +171,7 @@ function spacedFactors(row) {
 }
 
 /**
- * The next atom, taken off the tokens; null for a command that is not seen.
+ * The next atom, removed from the tokens; null for a command without visible output.
  * @param {string[]} left
  * @returns {MathTree | null}
  */

@@ -1,4 +1,4 @@
-// Formulations of inverse dynamics side by side: operations, time per state measured here, difference from the default.
+// Comparison of the formulations of inverse dynamics: operations, time per state in this browser, difference from the default.
 import { brief, button, el, scrolled } from "./dom.js";
 import { Formulations } from "./formulations.js";
 
@@ -10,7 +10,7 @@ const HEADS = [
   "Written × / +",
   "Compiled × / +",
   "ns per state",
-  "Difference here",
+  "Difference at this state",
   "1,000 states",
 ];
 
@@ -29,7 +29,7 @@ export function formulationPanel(app) {
     el(
       "p",
       {},
-      "The same torques by different equations. Counts are multiplications and additions per state, as the formulas stand and after simplification; times are measured in this browser.",
+      "The same torques from different equations. Counts are multiplications and additions per state, as written and after simplification; times are measured in this browser.",
     ),
     scrolled("Formulations", el("table", { class: "formulation-table" }, el("thead", {}, head), body)),
     el("div", { class: "row" }, measure, status),
@@ -82,7 +82,7 @@ export function formulationPanel(app) {
 }
 
 /**
- * Measures once, when the panel is first seen and the browser has nothing else to do.
+ * Measures once, when the panel is first shown and the browser is idle.
  * @param {HTMLElement} panel
  * @param {() => void} run
  * @param {HTMLButtonElement} measure

@@ -1,4 +1,4 @@
-// The formulations of inverse dynamics as kernels: a module of their own, loaded when it is first asked for.
+// The formulations of inverse dynamics as kernels: a separate module, loaded on first use.
 import { bytesOf } from "./data.js";
 import { load } from "./loader.js";
 
@@ -9,12 +9,12 @@ import { load } from "./loader.js";
  *   kernel: string|null, reason: string|null, default: boolean}} FormulationRow */
 
 const BATCH = 1024; // states that are timed together
-const STATES = 1000; // random ones that formulations are compared at
+const STATES = 1000; // random states for comparing formulations
 const MOST_ROUNDS = 200;
 const STEADY = 40; // rounds without progress after which a measurement ends
 const KEPT = 20; // rounds that count
-const ROUND_MS = 4; // so that a clock of 0.1 ms tells it to a few per cent
-const PAUSE_MS = 15; // between rounds, for the page to stay alive
+const ROUND_MS = 4; // so that a clock resolution of 0.1 ms gives an error of a few percent
+const PAUSE_MS = 15; // between rounds, to keep the page responsive
 
 export class Formulations {
   /** @param {Robot} robot @param {Kernels} kernels @param {string} standard the default's function */
@@ -37,8 +37,8 @@ export class Formulations {
   }
 
   /**
-   * Nanoseconds per state of each function: the lower quartile of the last rounds, which take turns until none is getting
-   * faster, so that neither a compiler that is still at work nor another program counts.
+   * Nanoseconds per state of each function: the lower quartile of the last rounds. The functions alternate until none is getting
+   * faster, so that neither ongoing compilation nor other programs affect the result.
    * @param {string[]} names
    * @param {(name: string, nanoseconds: number) => void} tell called after each round
    */
@@ -70,14 +70,14 @@ export class Formulations {
     return ((now - start) / times / BATCH) * 1e6;
   }
 
-  /** The largest difference from the default at a state, relative to its largest torque. @param {string} name
+  /** The largest difference from the default formulation at a state, relative to its largest torque. @param {string} name
    * @param {ArrayLike<number>} q @param {ArrayLike<number>} qd @param {ArrayLike<number>} qdd */
   difference(name, q, qd, qdd) {
     const given = [Float64Array.from(q), Float64Array.from(qd), Float64Array.from(qdd)];
     return largestShare(this.kernels[name](...given), this.kernels[this.standard](...given));
   }
 
-  /** The same over 1,000 random states. @param {string} name */
+  /** The largest difference from the default over 1,000 random states. @param {string} name */
   randomDifference(name) {
     const n = STATES * this.robot.n;
     const results = [name, this.standard].map((each) => {
@@ -97,7 +97,7 @@ export class Formulations {
 }
 
 /**
- * The largest |a − b| beside the largest |b|.
+ * The largest |a − b| relative to the largest |b|.
  * @param {ArrayLike<number>} a
  * @param {ArrayLike<number>} b
  */
@@ -111,7 +111,7 @@ function largestShare(a, b) {
 }
 
 /**
- * States within the limits, the same every time; near the first posture where not every posture can be reached.
+ * States within the limits, always the same; near the first posture if not every posture is reachable.
  * @param {Robot} robot
  * @param {number} count
  * @returns {Record<string, Float64Array>}

@@ -1,5 +1,5 @@
-// Corners and normals of the unit solids and of meshes. A corner has a fourth number: the end of a cylinder or capsule that it
-// is at, −½ or ½.
+// Corners and normals of the unit solids and of meshes. The fourth component of a corner is the end of the cylinder or capsule
+// to which it belongs, −½ or ½.
 
 /** @typedef {{corners: Float32Array, normals: Float32Array, count: number}} Geometry triangles, three corners each */
 /** @typedef {import("./items.js").Mesh} Mesh */
@@ -52,7 +52,7 @@ function halfCircle(end) {
 
 /** The unit solids: radius 1 and length 1, a box of side 1. @returns {Record<string, Geometry>} */
 export function unitSolids() {
-  const bevel = 0.06; // of the radius: edges catch light
+  const bevel = 0.06; // share of the radius: bevelled edges catch light
   const rim = Math.SQRT1_2;
   const cylinder = [
     [0, 0, -0.5, 0, -1],
@@ -104,9 +104,9 @@ export function flatFaces(vertices, triangles) {
 }
 
 /**
- * A mesh whose faces meet softly where the angle between them is small.
+ * A mesh with smooth shading across edges of small angle.
  * @param {Mesh} mesh
- * @param {number} [crease] cosine of the angle from which an edge is sharp
+ * @param {number} [crease] cosine of the angle above which an edge is sharp
  * @returns {Geometry}
  */
 export function meshGeometry({ vertices, triangles }, crease = CREASE) {

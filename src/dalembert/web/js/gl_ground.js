@@ -8,8 +8,8 @@ import { SHADERS, glProgram } from "./gl_shaders.js";
 /** @typedef {import("./camera.js").Camera} Camera */
 /** @typedef {import("./gl_shaders.js").Program} Program */
 
-const SIDE = 128; // pixels of the shadow's picture
-const SPREAD = 1.5; // reaches that it covers to each side
+const SIDE = 128; // pixels of the shadow texture
+const SPREAD = 1.5; // extent to each side, in multiples of the reach
 
 export class GlGround {
   /** @param {WebGL2RenderingContext} gl */
@@ -50,7 +50,7 @@ export class GlGround {
   }
 
   /**
-   * Makes the picture of the shadow.
+   * Renders the shadow texture.
    * @param {NonNullable<Ground>} ground
    * @param {(program: Program) => void} drawSolids
    */

@@ -1,4 +1,4 @@
-// Lines of constant width on the screen, all of a picture in one call.
+// Lines of constant screen width, all drawn in one call.
 
 import { SHADERS, glProgram } from "./gl_shaders.js";
 

@@ -81,7 +81,7 @@ void main() {
   pixel = vec4(v_colour.rgb, 1.0) * v_colour.a * u_opacity * cover;
 }`;
 
-/** The shadow's picture: the solids as the sky sees them, the stronger the nearer they are to the ground. */
+/** The shadow texture: the solids seen from above, darker the closer they are to the ground. */
 const SHADE_COLOUR = `#version 300 es
 precision highp float;
 uniform vec3 u_up;
@@ -102,7 +102,7 @@ void main() {
   gl_Position = vec4(corner.xy, 0.0, 1.0);
 }`;
 
-/** Makes the shadow's picture soft: the mean over a disc. */
+/** Blurs the shadow texture: the mean over a disc. */
 const BLUR_COLOUR = `#version 300 es
 precision highp float;
 uniform sampler2D u_shadow;
@@ -129,7 +129,7 @@ void main() {
   gl_Position = u_projection * u_view * vec4(u_middle + u_east * v_place.x + u_north * v_place.y, 1.0);
 }`;
 
-/** A grid whose lines stay one pixel wide, a soft shadow, and an end that fades. */
+/** A grid with lines one pixel wide, a soft shadow, and a fading edge. */
 const GROUND_COLOUR = `#version 300 es
 precision highp float;
 uniform vec4 u_colour, u_line;

@@ -1,4 +1,4 @@
-// The stage in WebGL2: solids with soft light, lines, and bodies that are seen through.
+// The 3D view in WebGL2: solids with soft light, lines, and translucent bodies.
 
 import { along3, cross3, frameAlong, frameOf, minus3, length3, plus3, times3, unit3 } from "./space.js";
 import { isVeil, middleOf, outwards } from "./items.js";
@@ -19,10 +19,10 @@ import { el } from "./dom.js";
 
 const IDENTITY4 = [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1];
 const ONES3 = [1, 1, 1];
-const HIDDEN_LINES = 0.28; // opacity of what lies behind something
+const HIDDEN_LINES = 0.28; // opacity of hidden lines
 
 export class GlView {
-  /** @param {() => void} onRestored called when a lost context is there again */
+  /** @param {() => void} onRestored called when a lost context has been restored */
   constructor(onRestored) {
     this.element = el("canvas");
     const gl = this.element.getContext("webgl2", { antialias: true, alpha: true, premultipliedAlpha: true });
@@ -39,7 +39,7 @@ export class GlView {
     this.prepare();
   }
 
-  /** Makes what lives in the context. */
+  /** Creates the objects that belong to the context. */
   prepare() {
     const { gl } = this;
     this.program = glProgram(gl, SHADERS.solid);
@@ -50,9 +50,9 @@ export class GlView {
     for (const [name, geometry] of Object.entries(unitSolids())) this.solids[name] = this.load(geometry);
     /** @type {Loaded[]} */
     this.loadedMeshes = this.meshes.map((mesh) => this.load(meshGeometry(mesh)));
-    /** @type {string} what the shadow shows */
+    /** @type {string} the current content of the shadow */
     this.shadowOf = "";
-    /** @type {Loaded[]} geometry of this picture alone */
+    /** @type {Loaded[]} geometry of this frame only */
     this.passing = [];
   }
 
@@ -98,7 +98,7 @@ export class GlView {
       const casting = [...opaque, ...ghosts].filter(
         (item) => item.kind !== "ellipsoid" && item.kind !== "faces",
       );
-      const shape = casting.map((item) => Object.values(item).join()).join(); // an orbit leaves the shadow as it is
+      const shape = casting.map((item) => Object.values(item).join()).join(); // orbiting does not change the shadow
       if (shape !== this.shadowOf)
         this.ground?.drawShadow(ground, (program) =>
           casting.forEach((item) => this.drawSolid(program, item)),
@@ -133,7 +133,7 @@ export class GlView {
     this.forgetPassing();
   }
 
-  /** Bodies seen through: the farthest first, of each the inside before the outside. @param {Drawn[]} veils @param {Camera} camera */
+  /** Draws translucent bodies from back to front, the inside of each before its outside. @param {Drawn[]} veils @param {Camera} camera */
   drawVeils(veils, camera) {
     const { gl } = this;
     const far = veils.map((item) => ({ item, depth: camera.project(middleOf(item)).depth }));
@@ -149,7 +149,7 @@ export class GlView {
     gl.cullFace(gl.BACK);
   }
 
-  /** Solids seen through as one: only what is nearest of them is blended. @param {Drawn[]} ghosts */
+  /** Draws solids that are translucent as a whole: only their nearest surface is blended. @param {Drawn[]} ghosts */
   drawGhosts(ghosts) {
     const { gl } = this;
     gl.enable(gl.CULL_FACE);
@@ -165,7 +165,7 @@ export class GlView {
     return /** @type {Program} */ (this.program);
   }
 
-  /** Sets what all solids have in common. @param {Camera} camera */
+  /** Sets the uniforms common to all solids. @param {Camera} camera */
   light(camera) {
     const { gl } = this;
     const program = this.lit();
@@ -205,7 +205,7 @@ export class GlView {
   }
 
   /**
-   * The geometry of an item and where it stands; a sheet is seen from both sides.
+   * The geometry of an item and its placement; a sheet is visible from both sides.
    * @param {Drawn} item
    * @returns {{geometry: Loaded, model: Numbers, scale?: Numbers, length?: number, sheet?: boolean} | null}
    */

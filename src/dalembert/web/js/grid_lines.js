@@ -1,11 +1,11 @@
-// The ground, as both views have it: where it is and where its lines run.
+// The ground in both views: its position and its grid lines.
 
 import { across3, along3, cross3, dot3, minus3, times3, unit3 } from "./space.js";
 
 /** @typedef {import("./space.js").Numbers} Numbers */
 /** @typedef {import("./items.js").Ground} Ground */
 
-/** The ground's middle and two directions in it. @param {NonNullable<Ground>} ground */
+/** The centre of the ground and two directions in its plane. @param {NonNullable<Ground>} ground */
 export function groundFrame({ up, centre, height }) {
   const middle = along3(centre, height - dot3(centre, up), up);
   const level = minus3([1, 0, 0], times3(up[0], up));
@@ -13,7 +13,7 @@ export function groundFrame({ up, centre, height }) {
   return { middle, east, north: cross3(up, east) };
 }
 
-/** The distance of the grid's lines (m) for an arm of this reach: 1, 2 or 5 times a power of ten. @param {number} reach */
+/** The spacing of the grid lines (m) for an arm of this reach: 1, 2 or 5 times a power of ten. @param {number} reach */
 export function gridCell(reach) {
   const wanted = reach / 6;
   const power = 10 ** Math.floor(Math.log10(wanted));

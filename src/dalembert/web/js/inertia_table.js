@@ -1,4 +1,4 @@
-// B(q) as a small table whose cells are the darker, the larger their entries are, and its condition number.
+// B(q) as a small table, with darker cells for larger entries, and its condition number.
 import { brief, el, scrolled } from "./dom.js";
 import { symmetricEigen } from "./linear.js";
 
@@ -39,7 +39,7 @@ export function inertiaTable(robot) {
       const B = robot.inertiaMatrix(q);
       B.forEach((b, k) => {
         const [i, j] = [Math.floor(k / n), k % n];
-        // as a correlation, so that joints of different size, and prismatic ones, can be compared
+        // normalised like a correlation, so that joints of different size and type can be compared
         const share = i === j ? 1 : Math.abs(b) / Math.sqrt(Math.abs(B[i * n + i] * B[j * n + j]) || 1);
         cells[k].textContent = brief(b, 3);
         cells[k].style.setProperty("--share", String(Math.min(share, 1)));
@@ -49,7 +49,7 @@ export function inertiaTable(robot) {
       said.textContent =
         least > 0
           ? `Condition number ${brief(largest / least, 3)}; eigenvalues from ${brief(least, 3)} to ${brief(largest, 3)}.`
-          : `B(q) is not positive definite: its least eigenvalue is ${brief(least, 3)}.`;
+          : `B(q) is not positive definite: its smallest eigenvalue is ${brief(least, 3)}.`;
     },
   };
 }

@@ -1,26 +1,26 @@
-// Inverse kinematics by damped least squares (Levenberg and Marquardt) within the joint limits.
+// Inverse kinematics by damped least squares (Levenberg–Marquardt) within the joint limits.
 import { cholesky, solveFactored } from "./solve.js";
 
 /** @typedef {import("./robot.js").Robot} Robot */
 /** @typedef {ArrayLike<number>} Values */
-/** @typedef {{position: Values, rotation?: Values | null}} TipGoal position in m in the base frame; rotation: 9 numbers, row by row, or none */
-/** @typedef {{q: Float64Array, distance: number, reached: boolean, rounds: number}} TipSolution distance in m, rotations times the arm's size */
+/** @typedef {{position: Values, rotation?: Values | null}} TipGoal position in m in the base frame; rotation: 9 numbers, row by row, if any */
+/** @typedef {{q: Float64Array, distance: number, reached: boolean, rounds: number}} TipSolution distance in m, with rotations multiplied by the arm's size */
 
 const FIRST_DAMPING = 1e-3;
-const LARGEST_TURN = 0.5; // rad that a revolute joint may turn in one round
-const STILL = 1e-12; // rad or m: so short a step ends the search
-const TIP_KICKS = [1e-2, -3e-2, 1e-1]; // rad or that part of the arm's size: how far a posture without a gradient is left
+const LARGEST_TURN = 0.5; // largest rotation of a revolute joint per iteration, rad
+const STILL = 1e-12; // rad or m: a shorter step ends the search
+const TIP_KICKS = [1e-2, -3e-2, 1e-1]; // rad, or share of the arm's size: perturbation of a posture with zero gradient
 
 /**
- * The posture whose tip is at the goal, or as near to it as can be found from here.
+ * The posture whose tip is at the goal, or as close to it as the search from here can get.
  *
- * Of ½‖e‖², e the distance and, if a rotation is asked for, the rotation vector times the arm's size. Damping is
- * scaled by the columns of J, so that units do not matter, and joints at a limit that would leave it are held.
+ * Minimises ½‖e‖², where e is the distance and, if a rotation is requested, the rotation vector multiplied by the arm's size.
+ * Damping is scaled by the columns of J, so that units do not matter, and joints that would exceed a limit are held at it.
  * @param {Robot} robot
  * @param {TipGoal} goal
- * @param {Values} from where the search begins
- * @param {{rounds?: number, tolerance?: number, kicks?: boolean}} [options] kicks: whether to leave a posture, as a stretched arm, where no joint moves the tip
- * towards the goal although the goal is elsewhere
+ * @param {Values} from start of the search
+ * @param {{rounds?: number, tolerance?: number, kicks?: boolean}} [options] kicks: whether to perturb a posture, such as a stretched
+ * arm, in which no joint moves the tip towards the goal
  * @returns {TipSolution}
  */
 export function inverseKinematics(robot, goal, from, { rounds = 200, tolerance = 1e-11, kicks = true } = {}) {
@@ -44,7 +44,7 @@ function kickedPosture(robot, q, by) {
   });
 }
 
-/** About how large the arm is (m): the largest velocity of the tip at a unit velocity of a revolute joint. @param {Robot} robot @param {Values} q */
+/** Approximate size of the arm (m): the largest tip velocity for unit velocity of a revolute joint. @param {Robot} robot @param {Values} q */
 function tipReach(robot, q) {
   const { n } = robot;
   const J = robot.jacobian(q);
@@ -122,7 +122,7 @@ class TipSearch {
     return { A, b };
   }
 
-  /** The damped step, with joints held that would leave their limits; null if no joint can go on. @param {Float64Array} A @param {Float64Array} b @param {number} damping */
+  /** The damped step, with joints that would exceed their limits held; null if no joint can move. @param {Float64Array} A @param {Float64Array} b @param {number} damping */
   move(A, b, damping) {
     const { n, joints } = this.robot;
     const largest = Math.max(...b.map((_, i) => A[i * n + i]));
@@ -150,7 +150,7 @@ class TipSearch {
     return null;
   }
 
-  /** Whether a joint is at a limit and would go beyond it. @param {number} i @param {number} way */
+  /** Whether a joint is at a limit and would exceed it. @param {number} i @param {number} way */
   outwards(i, way) {
     const { lower, upper } = this.robot.joints[i];
     return (
@@ -158,7 +158,7 @@ class TipSearch {
     );
   }
 
-  /** The step as far as the limits let every joint go. @param {Float64Array} step */
+  /** The step, clipped to the limits of every joint. @param {Float64Array} step */
   within(step) {
     return step.map((x, i) => {
       const { lower, upper } = this.robot.joints[i];
@@ -174,7 +174,7 @@ function tipNorm(x) {
   return Math.sqrt(sum);
 }
 
-/** The rotation vector, in base axes, that turns the axes of a pose into a rotation. @param {Values} pose @param {Values} rotation */
+/** The rotation vector, in base axes, from the orientation of a pose to a rotation. @param {Values} pose @param {Values} rotation */
 function rotationVector(pose, rotation) {
   const at = (/** @type {number} */ i, /** @type {number} */ j) =>
     rotation[3 * i] * pose[4 * j] +

@@ -1,4 +1,4 @@
-// What can be drawn on the stage.
+// Items that the 3D view can draw.
 
 /** @typedef {import("./space.js").Numbers} Numbers */
 /** @typedef {number[] | string} Colour red, green, blue and opacity from 0 to 1, or the name of a CSS property such as "--link" */
@@ -17,11 +17,11 @@
  */
 /** @typedef {Exclude<Item, {kind: "label"}> & {rgba: number[]}} Drawn an item whose colour is known */
 /** @typedef {{height: number, centre: Numbers, radius: number, up: Numbers, rgba: number[], line: number[], shade: number} | null} Ground
- *   height: of the plane along up; centre: its middle; line: the colour of its grid; shade: the darkness of the shadow */
+ *   height: of the plane along up; centre: its centre; line: the colour of its grid; shade: the darkness of the shadow */
 /** @typedef {{vertices: Float32Array, triangles: Uint32Array}} Mesh in m */
 
 /**
- * What the WebGL view and the SVG view have in common.
+ * The common interface of the WebGL and SVG views.
  * @typedef {{
  *   element: HTMLElement | SVGElement,
  *   draw: (items: Drawn[], camera: import("./camera.js").Camera, ground: Ground) => void,
@@ -30,12 +30,12 @@
  * }} View
  */
 
-/** Whether an item is one of those that are seen through and sorted one by one. @param {Drawn} item */
+/** Whether an item is translucent and sorted individually. @param {Drawn} item */
 export function isVeil(item) {
   return item.rgba[3] < 1 && (item.kind === "ellipsoid" || item.kind === "faces");
 }
 
-/** The middle of an item. @param {Drawn} item @returns {Numbers} */
+/** The centre of an item. @param {Drawn} item @returns {Numbers} */
 export function middleOf(item) {
   switch (item.kind) {
     case "capsule":
@@ -60,7 +60,7 @@ export function meanOf(points) {
 }
 
 /**
- * The triangles of a convex body with their corners anticlockwise as seen from outside.
+ * The triangles of a convex body with their corners anticlockwise when seen from outside.
  * @param {Numbers[]} vertices
  * @param {Numbers[]} triangles
  * @returns {Numbers[]}

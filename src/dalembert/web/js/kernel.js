@@ -1,9 +1,9 @@
-// One function of the WebAssembly module, called by the names of its arrays.
+// One function of the WebAssembly module, called with named arrays.
 
 /** @typedef {import("./loader.js").Kernels} Kernels */
 /** @typedef {import("./loader.js").Rows} Rows */
 
-/** The numbers of a robot that kernels take as inputs; `revision` counts their changes. */
+/** The parameters of a robot that are kernel inputs; `revision` counts their changes. */
 export class Numbers {
   /** @param {Record<string, ArrayLike<number>>} values */
   constructor(values) {
@@ -19,13 +19,13 @@ export class Numbers {
     this.revision++;
   }
 
-  /** Calls compute while some numbers are others; for everybody else nothing has changed.
+  /** Calls compute with some parameters temporarily replaced; other users are not affected.
    * @param {Record<string, ArrayLike<number>>} patch @param {() => void} compute */
   during(patch, compute) {
     const { revision } = this;
     const kept = Object.keys(patch).map((name) => /** @type {const} */ ([name, this.arrays[name].slice()]));
     for (const [name, values] of Object.entries(patch)) this.arrays[name].set(values);
-    this.revision = NaN; // what lies in a kernel's memory is of no revision that comes again
+    this.revision = NaN; // forces every kernel to reload its memory
     try {
       compute();
     } finally {
@@ -36,7 +36,7 @@ export class Numbers {
 }
 
 export class Kernel {
-  /** @param {Kernels} kernels @param {string} name @param {Numbers} numbers for inputs that a call does not give */
+  /** @param {Kernels} kernels @param {string} name @param {Numbers} numbers for inputs that a call omits */
   constructor(kernels, name, numbers) {
     const { inputs, outputs } = kernels.about.functions[name];
     this.given = inputs.filter(([array]) => !(array in numbers.arrays));
@@ -52,22 +52,22 @@ export class Kernel {
     this.buffer = null;
     /** @type {Record<string, Float64Array>} */
     this.views = {};
-    this.revision = -1; // of the numbers that lie in the memory
-    this.filled = 0; // rows that have them
+    this.revision = -1; // of the parameters in the memory
+    this.filled = 0; // rows that contain them
   }
 
-  /** Outputs by name, row by row, for as many states as the first input has; numbers of the robot may be given, too. @param {Record<string, ArrayLike<number>>} values
+  /** Outputs by name, row by row, for as many states as the first input has; robot parameters may also be passed. @param {Record<string, ArrayLike<number>>} values
    * @returns {Record<string, Float64Array>} */
   run(values) {
     const [lead, width] = this.given[0];
     const count = values[lead].length / width;
     if (!Number.isInteger(count) || count < 1)
       throw new RangeError(
-        `${lead} has ${values[lead].length} numbers; it must have ${width}, or a multiple of it`,
+        `${lead} has ${values[lead].length} numbers; it must have ${width} or a multiple of that`,
       );
     const room = this.prepared(count);
     const others = this.own.filter(([name]) => name in values);
-    if (others.length) this.filled = 0; // the robot's own are put back by the next call
+    if (others.length) this.filled = 0; // the next call restores the robot's own
     for (const [name, size] of [...this.given, ...others]) {
       if (values[name].length !== count * size)
         throw new RangeError(`${name} has ${values[name].length} numbers; it must have ${count * size}`);
@@ -80,7 +80,7 @@ export class Kernel {
     return results;
   }
 
-  /** Room for so many states, with the numbers in it; views are made again where the memory has grown.
+  /** Buffers for `count` states, filled with the parameters; views are recreated after the memory has grown.
    * @param {number} count @returns {Rows} */
   prepared(count) {
     if (!this.room || this.room.count < count) {

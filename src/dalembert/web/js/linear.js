@@ -1,7 +1,7 @@
 // Small dense matrices, row-major.
 
 /**
- * Eigenvalues and eigenvectors of a symmetric matrix of size n × n, by Jacobi's method; the largest value first.
+ * Eigenvalues and eigenvectors of a symmetric n × n matrix by Jacobi's method, with the largest eigenvalue first.
  * `vectors` holds the eigenvectors in its columns; in three dimensions they are right-handed.
  * @param {ArrayLike<number>} matrix
  * @param {number} n
@@ -29,7 +29,7 @@ export function symmetricEigen(matrix, n) {
 }
 
 /**
- * Turns the axes p and q so that entry (p, q) of a vanishes.
+ * Rotates the axes p and q so that entry (p, q) of a vanishes.
  * @param {number[]} a
  * @param {number[]} v
  * @param {number} n

@@ -1,4 +1,4 @@
-// The page: reads its data, loads its kernels, and puts the panels in their places.
+// The page: reads its data, loads its kernels, and arranges the panels.
 import { App } from "./app.js";
 import { addArmLayers } from "./arm_items.js";
 import { bytesOf, unpacked } from "./data.js";
@@ -20,7 +20,7 @@ import { torquePanel } from "./torque_panel.js";
 
 /** @typedef {ArrayLike<number>} Values */
 
-/** What stands behind each tab: identifier, title, and what makes it. @type {[string, string, (app: App) => HTMLElement][]} */
+/** The tabs: identifier, title, and the function that builds the panel. @type {[string, string, (app: App) => HTMLElement][]} */
 const PANELS = [
   ["state", "State", statePanel],
   ["motion", "Motion", motionPanel],
@@ -55,7 +55,7 @@ async function start() {
   page.replaceChildren(head, el("div", { class: "columns" }, left, right));
   page.setAttribute("aria-busy", "false");
   app.tell();
-  /** The torques at a state, or at that which is shown. @type {(q?: Values | null, qd?: Values | null, qdd?: Values | null) => Float64Array} */
+  /** The torques at a state, by default at the displayed one. @type {(q?: Values | null, qd?: Values | null, qdd?: Values | null) => Float64Array} */
   const inverseDynamics = (q, qd, qdd) =>
     robot.inverseDynamics(q ?? app.state.q, qd ?? app.state.qd, qdd ?? app.state.qdd);
   Object.assign(window, { dalembert: { inverse_dynamics: inverseDynamics, robot, app } });
@@ -64,7 +64,7 @@ async function start() {
 /** @param {Robot} robot */
 function about(robot) {
   const joints = `${robot.n} ${robot.n === 1 ? "joint" : "joints"}`;
-  return `${joints}; everything on this page is computed here, by its own kernels. dalembert ${robot.data.version}`;
+  return `${joints}; all results on this page are computed in the browser by its own kernels. dalembert ${robot.data.version}`;
 }
 
 start().catch((problem) => {

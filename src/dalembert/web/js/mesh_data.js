@@ -1,4 +1,4 @@
-// Meshes as shapes.py packs them: corners on a grid of 16 bits over the mesh's box.
+// Meshes as packed by shapes.py: corners on a 16-bit grid over the bounding box of the mesh.
 
 import { bytesOf } from "./data.js";
 

@@ -11,7 +11,7 @@ export function steinerMoments(mass, [x, y, z]) {
   return [mass, mass * x, mass * y, mass * z, ...products.map((p) => mass * p)];
 }
 
-/** A body with another mass, with which its tensor about its centre of mass grows, at another place. @param {number[]} body @param {number} mass @param {number[]} com */
+/** A body with a new mass and centre of mass; its tensor about the centre of mass scales with the mass. @param {number[]} body @param {number} mass @param {number[]} com */
 export function movedMoments(body, mass, com) {
   const before = body[0];
   const centre = before ? body.slice(1, 4).map((x) => x / before) : [0, 0, 0];

@@ -1,20 +1,20 @@
-// Curves through samples that stay between them, and where a spline through the same samples does not.
+// Curves through samples that stay between the samples, and detection of splines that do not.
 //
-// As dalembert.trajectory.monotone: quintic pieces with continuous accelerations, monotone wherever the samples are. With the
+// Like dalembert.trajectory.monotone: quintic pieces with continuous accelerations, monotone wherever the samples are. With the
 // slope d ≥ 0 of a piece of h seconds and v_0 + v_1 ≤ 5/2 d, a piece is monotone for
 //   −4 v_0/h ≤ a_0 ≤ 10 (d − 2/5 (v_0 + v_1))/h   and   −10 (d − 2/5 (v_0 + v_1))/h ≤ a_1 ≤ 4 v_1/h.
 
 import { general } from "./wording.js";
 
 /** Samples of one coordinate with first and second derivatives, (N,) each. @typedef {{q: Float64Array, v: Float64Array, a: Float64Array}} SampledCurve */
-/** What samples say by themselves. @typedef {{v: Float64Array, a: Float64Array, spread: Float64Array, smooth: boolean[], reach: Float64Array}} SampleSlopes */
+/** Properties of the samples alone. @typedef {{v: Float64Array, a: Float64Array, spread: Float64Array, smooth: boolean[], reach: Float64Array}} SampleSlopes */
 
-const MONOTONE_STEEPEST = 2.5; // of the slope of a piece: the sum of the velocities at both ends
-const MONOTONE_ALIKE = 4; // the ratio of second differences up to which the samples are smooth
-const MONOTONE_PARABOLA = 0.25; // of the second difference times h²: how far a smooth turning point may go
-const MONOTONE_SUBSTANTIAL = 0.05; // of a joint's range: how far a curve may leave that of its neighbouring samples
-const MONOTONE_LEAST = 1e-6; // rad, m: less is never told
-const MONOTONE_LOOKS = [0.15, 0.3, 0.5, 0.7, 0.85]; // of a piece: where it is looked at
+const MONOTONE_STEEPEST = 2.5; // largest sum of the velocities at both ends, relative to the slope of a piece
+const MONOTONE_ALIKE = 4; // ratio of second differences up to which the samples count as smooth
+const MONOTONE_PARABOLA = 0.25; // largest overshoot of a smooth turning point, relative to the second difference times h²
+const MONOTONE_SUBSTANTIAL = 0.05; // share of a joint's range by which a curve may leave the range of its neighbouring samples
+const MONOTONE_LEAST = 1e-6; // rad, m: smaller excursions are not reported
+const MONOTONE_LOOKS = [0.15, 0.3, 0.5, 0.7, 0.85]; // positions within a piece at which it is checked
 
 /** Steps and slopes of the pieces. @param {Float64Array} t @param {Float64Array} q */
 function pieceSlopes(t, q) {
@@ -48,13 +48,13 @@ function sampleSlopes(h, d) {
   return { v, a, spread, smooth, reach };
 }
 
-/** By how much a smooth turning point may go beyond the samples in piece k. @param {SampleSlopes} at @param {Float64Array} h @param {boolean[]} smooth @param {number} k */
+/** The allowed overshoot of a smooth turning point beyond the samples in piece k. @param {SampleSlopes} at @param {Float64Array} h @param {boolean[]} smooth @param {number} k */
 function turningRoom(at, h, smooth, k) {
   if (!smooth[k] || !smooth[k + 1]) return 0;
   return MONOTONE_PARABOLA * h[k] * h[k] * Math.max(Math.abs(at.a[k]), Math.abs(at.a[k + 1]));
 }
 
-/** The value of piece k of a curve at a share u of it. @param {SampledCurve} curve @param {number} h @param {number} k @param {number} u */
+/** The value of piece k of a curve at its relative position u. @param {SampledCurve} curve @param {number} h @param {number} k @param {number} u */
 function pieceValue({ q, v, a }, h, k, u) {
   const [v0, v1, a0, a1] = [h * v[k], h * v[k + 1], h * h * a[k], h * h * a[k + 1]];
   const rise = q[k + 1] - q[k];
@@ -64,7 +64,7 @@ function pieceValue({ q, v, a }, h, k, u) {
   return q[k] + u * (v0 + u * (a0 / 2 + u * (c3 + u * (c4 + u * c5))));
 }
 
-/** Where piece k is most beyond the two samples beside it, and by how much. @param {SampledCurve} curve @param {number} h @param {number} k */
+/** The position and the size of the largest excursion of piece k beyond its two samples. @param {SampledCurve} curve @param {number} h @param {number} k */
 function pieceBeyond(curve, h, k) {
   const [low, high] = [Math.min(curve.q[k], curve.q[k + 1]), Math.max(curve.q[k], curve.q[k + 1])];
   let worst = { beyond: -Infinity, look: 0, value: 0 };
@@ -76,7 +76,7 @@ function pieceBeyond(curve, h, k) {
   return worst;
 }
 
-/** The monotone curve through samples; it takes the derivatives of their spline where these agree with the samples. @param {Float64Array} t @param {SampledCurve} spline @param {number} rounding */
+/** The monotone curve through samples; it uses the derivatives of their spline where these agree with the samples. @param {Float64Array} t @param {SampledCurve} spline @param {number} rounding */
 export function monotoneCurve(t, spline, rounding) {
   const { q } = spline;
   const { h, d } = pieceSlopes(t, q);
@@ -105,7 +105,7 @@ export function monotoneCurve(t, spline, rounding) {
   }
 }
 
-/** Derivatives with which the pieces are monotone; those of smooth samples as they are. @param {Float64Array} h @param {Float64Array} d @param {Float64Array} v @param {Float64Array} a @param {boolean[]} smooth */
+/** Derivatives for which the pieces are monotone; those of smooth samples are unchanged. @param {Float64Array} h @param {Float64Array} d @param {Float64Array} v @param {Float64Array} a @param {boolean[]} smooth */
 function limitedDerivatives(h, d, v, a, smooth) {
   const last = d.length;
   const left = (/** @type {number} */ k) => Math.max(k - 1, 0);
@@ -163,10 +163,10 @@ export function worstExcursion(t, splines, group) {
       const turning = turningRoom(at, h, at.smooth, k);
       const share = (beyond - turning) / total / MONOTONE_SUBSTANTIAL;
       const held = Math.abs(q[k + 1] - q[k]) <= 1e-9 * total && turning === 0;
-      if (!(share > 1) || (worst && (worst.held === held ? worst.share >= share : worst.held))) continue; // what is held is told first
+      if (!(share > 1) || (worst && (worst.held === held ? worst.share >= share : worst.held))) continue; // joints at rest are reported first
       const samples = held ? `stay at ${general(q[k])}` : `go from ${general(q[k])} to ${general(q[k + 1])}`;
       const sentence =
-        `the samples of ${group}${joint + 1} ${samples}, and the spline through them goes to ${general(value)} at ` +
+        `the samples of ${group}${joint + 1} ${samples}, but the spline through them reaches ${general(value)} at ` +
         `t = ${general(t[k] + h[k] * look)} s`;
       worst = { joint, share, held, sentence };
     }

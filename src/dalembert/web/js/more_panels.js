@@ -1,4 +1,4 @@
-// Panels that only some pages have: their modules, bundled before main.js, put themselves here.
+// Panels that only some pages have: their modules, bundled before main.js, register themselves here.
 
-/** Identifier, title, and what makes it. @type {[string, string, (app: import("./app.js").App) => HTMLElement][]} */
+/** Identifier, title, and the function that builds the panel. @type {[string, string, (app: import("./app.js").App) => HTMLElement][]} */
 export const MORE_PANELS = [];

@@ -1,7 +1,7 @@
 // A motion: nodes with positions, velocities and accelerations, and quintic pieces between them.
 
 /**
- * What acts at the tip in a stretch of a motion, in addition to what the arm carries anyway.
+ * The load at the tip during an interval of a motion, in addition to the arm's own payload and wrench.
  * @typedef {{payload: ArrayLike<number>, wrench: ArrayLike<number>}} Load
  * @typedef {{name: string, note: string, t: ArrayLike<number>, q: ArrayLike<number>, qd: ArrayLike<number>,
  *   qdd: ArrayLike<number>, load: ArrayLike<number>, loads: Load[], events: string[]}} MotionData
@@ -9,11 +9,11 @@
  *   load: Int32Array, loads: Load[]}} MotionRows
  */
 
-const MOTION_ROUNDING = 1e-12; // of the largest position of a joint: how far positions are rounded
+const MOTION_ROUNDING = 1e-12; // rounding error of positions, relative to the largest position of a joint
 
 export class Motion {
   /**
-   * @param {MotionData} data t (K,) never goes back; an instant stands twice where an acceleration or a load jumps
+   * @param {MotionData} data t (K,) is non-decreasing; an instant appears twice where an acceleration or a load jumps
    * @param {number} n joints
    */
   constructor(data, n) {
@@ -34,7 +34,7 @@ export class Motion {
     });
   }
 
-  /** The piece in which an instant lies: at a node the piece that begins there, at the last one that which ends. @param {number} t */
+  /** The piece that contains an instant: at a node the piece that begins there, at the last node the piece that ends there. @param {number} t */
   piece(t) {
     let low = 0;
     let high = this.t.length - 1;
@@ -76,7 +76,7 @@ export class Motion {
       }
       const [v0, v1, a0, a1] = [h * this.qd[a], h * this.qd[b], h * h * this.qdd[a], h * h * this.qdd[b]];
       let rise = this.q[b] - this.q[a];
-      const smooth = (v0 + v1) / 2 + (a0 - a1) / 12; // what the derivatives alone say
+      const smooth = (v0 + v1) / 2 + (a0 - a1) / 12; // mean velocity from the derivatives alone
       if (Math.abs(rise - smooth) <= this.rounding[j]) rise = smooth;
       const c3 = 10 * rise - 6 * v0 - 4 * v1 - 1.5 * a0 + 0.5 * a1;
       const c4 = -15 * rise + 8 * v0 + 7 * v1 + 1.5 * a0 - a1;
@@ -87,7 +87,7 @@ export class Motion {
     }
   }
 
-  /** All nodes, and so many instants between them that they are at most duration/count apart. @param {number} count */
+  /** All nodes, and enough instants between them for a spacing of at most duration/count. @param {number} count */
   rows(count) {
     const last = this.t.length - 1;
     const parts = new Int32Array(last);
@@ -108,7 +108,7 @@ export class Motion {
     return rows;
   }
 
-  /** The nodes with these numbers. @param {ArrayLike<number>} nodes */
+  /** The nodes with these indices. @param {ArrayLike<number>} nodes */
   nodes(nodes) {
     const rows = motionRows(nodes.length, this.n, this.loads);
     for (let row = 0; row < nodes.length; row++) this.copyNode(rows, row, nodes[row]);

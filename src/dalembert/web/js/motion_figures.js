@@ -45,7 +45,7 @@ export class MotionFigures {
     this.curves();
   }
 
-  /** Which curves each figure has; limits of positions and velocities are in the units shown. */
+  /** The curves of each figure; limits of positions and velocities are in the displayed units. */
   curves() {
     const { joints } = this.app.robot;
     const each = (/** @type {(j: number) => (number | null)[]} */ limits) =>
@@ -65,7 +65,7 @@ export class MotionFigures {
     this.causeCurves(this.causes);
   }
 
-  /** The torque of the chosen joint, and its causes. @param {string[]} causes */
+  /** The torque of the selected joint and its causes. @param {string[]} causes */
   causeCurves(causes) {
     const { effort } = this.app.robot.joints[this.joint];
     this.causes = causes;
@@ -111,7 +111,7 @@ export class MotionFigures {
     this.drawCauses(study);
   }
 
-  /** The torque of the chosen joint by those causes that are there at all. @param {MotionStudy} study */
+  /** The torque of the selected joint by its non-zero causes. @param {MotionStudy} study */
   drawCauses(study) {
     const { n, joints } = this.app.robot;
     const { rows, torques, causes, limits } = study.view;
@@ -134,7 +134,7 @@ export class MotionFigures {
   }
 }
 
-/** The joints' names without what all of them begin with, up to a mark between words. @param {{name: string}[]} joints */
+/** The joint names without their common prefix, up to a word separator. @param {{name: string}[]} joints */
 function shortNames(joints) {
   const names = joints.map((joint) => joint.name);
   const prefix = /^[^_./-]+[_./-]/.exec(names[0])?.[0] ?? "";
@@ -143,14 +143,14 @@ function shortNames(joints) {
   return shared ? names.map((name) => name.slice(prefix.length)) : names;
 }
 
-/** Every nth of the values from j on, times a factor. @param {Float64Array} values @param {number} n @param {number} j @param {number} factor */
+/** Every nth value from j on, multiplied by a factor. @param {Float64Array} values @param {number} n @param {number} j @param {number} factor */
 function everyNth(values, n, j, factor) {
   const column = new Float64Array(values.length / n);
   for (let row = 0; row < column.length; row++) column[row] = values[row * n + j] * factor;
   return column;
 }
 
-/** The units of the joints there are. @param {{revolute: boolean}[]} joints @param {string} turning @param {string} sliding */
+/** The units for the joint types that occur. @param {{revolute: boolean}[]} joints @param {string} turning @param {string} sliding */
 function unitsShown(joints, turning, sliding) {
   const kinds = [
     joints.some((joint) => joint.revolute) ? turning : "",

@@ -1,4 +1,4 @@
-// Motions from files, dropped on the page or chosen with a button, and into a file.
+// Reading motions from files, dropped on the page or chosen with a button, and saving them.
 
 import { fileText, readMotion } from "./csv.js";
 import { FileError } from "./csv_table.js";
@@ -8,7 +8,7 @@ import { button, el } from "./dom.js";
 /** @import { MotionData } from "./motion.js" */
 
 /**
- * A button that reads a file, and the page as a place to drop one.
+ * A button that reads a file, and the page as a drop target.
  * @param {App} app @param {(data: MotionData) => void} onRead @param {(sentence: string) => void} onProblem
  */
 export function motionFileButton(app, onRead, onProblem) {

@@ -1,11 +1,11 @@
-// Where a motion goes beyond the limits of the joints, and when it does so most.
+// Limit violations along a motion, with the time and the size of the largest violation.
 
 import { general } from "./wording.js";
 
 /** @import { Joint } from "./robot.js" */
 /** @import { MotionRows } from "./motion.js" */
 
-const LIMIT_ROUNDING = 1e-6; // of the limit: a motion that just reaches it is within it
+const LIMIT_ROUNDING = 1e-6; // relative tolerance: a motion that just reaches a limit satisfies it
 /** Units of revolute and of prismatic joints. @type {Record<string, [string, string]>} */
 export const QUANTITY_UNITS = {
   position: ["rad", "m"],
@@ -13,7 +13,7 @@ export const QUANTITY_UNITS = {
   acceleration: ["rad/s²", "m/s²"],
   torque: ["N m", "N"],
 };
-// the limits that a joint may have: the quantity, the side (0: the size counts) and the name of the limit
+// the limits that a joint may have: the quantity, the side (0: the magnitude counts) and the name of the limit
 /** @type {[string, number, "lower" | "upper" | "velocity" | "acceleration" | "effort"][]} */
 const LIMIT_KINDS = [
   ["position", -1, "lower"],
@@ -26,8 +26,8 @@ const LIMIT_KINDS = [
 /** @typedef {{joint: number, quantity: string, value: number, limit: number, time: number, sentence: string}} LimitExcess */
 
 /**
- * Every limit that is exceeded, at its worst instant; for each quantity, which rows of each joint are beyond; and the
- * largest share of an effort limit that is taken.
+ * Every violated limit at its worst instant; for each quantity, the rows of each joint that violate a limit; and the
+ * largest share of an effort limit that is used.
  * @param {Joint[]} joints @param {MotionRows} rows @param {Float64Array} torques
  */
 export function limitsAlong(joints, rows, torques) {

@@ -1,9 +1,9 @@
-// Motions made in the page: from one posture to another, and periodic ones within the limits.
+// Motions created in the page: from one posture to another, and periodic ones within the limits.
 
 /** @import { Joint } from "./robot.js" */
 /** @import { MotionData } from "./motion.js" */
 
-/** How a motion goes from one posture to another: its title, and s, ṡ, s̈ over time at its nodes, from 0 to 1 in one second. */
+/** Time laws from one posture to another: title, and t, s, ṡ, s̈ at the nodes, with s from 0 to 1 in one second. */
 export const MOTION_SHAPES =
   /** @type {Record<string, {title: string, nodes: [number, number, number, number][]}>} */ ({
     quintic: {
@@ -16,7 +16,7 @@ export const MOTION_SHAPES =
     trapezoidal: {
       title: "Trapezoidal velocity",
       nodes: [
-        [0, 0, 0, 16 / 3], // a quarter of the time faster, half of it steady, a quarter slower
+        [0, 0, 0, 16 / 3], // acceleration for a quarter of the time, constant velocity for half, deceleration for a quarter
         [1 / 4, 1 / 6, 4 / 3, 16 / 3],
         [1 / 4, 1 / 6, 4 / 3, 0],
         [3 / 4, 5 / 6, 4 / 3, 0],
@@ -61,8 +61,8 @@ export function pointToPoint(name, shape, from, to, duration) {
 }
 
 /**
- * One period of a Fourier series around a posture, every joint with amplitudes of its own, within the limits of positions,
- * velocities and accelerations; share makes it smaller.
+ * One period of a Fourier series around a posture, with separate amplitudes for every joint, within the limits of positions,
+ * velocities and accelerations; share scales it down.
  * @param {string} name @param {Joint[]} joints @param {ArrayLike<number>} posture @param {number} duration @param {number} share
  * @returns {MotionData}
  */
@@ -89,11 +89,11 @@ export function fourierMotion(name, joints, posture, duration, share) {
       qdd[k * n + j] = scale * x[2];
     });
   });
-  const note = `A Fourier series of ${FOURIER_HARMONICS} harmonics around the posture it was made at, one period of ${duration} s.`;
+  const note = `A Fourier series of ${FOURIER_HARMONICS} harmonics around the posture at which it was created; the period is ${duration} s.`;
   return { name, note, t, q, qd, qdd, load: [], loads: [], events: [] };
 }
 
-/** Around which position a joint swings, and how far it may. @param {Joint} joint @param {number} now */
+/** The centre and the amplitude of a joint's oscillation. @param {Joint} joint @param {number} now */
 function swingRoom(joint, now) {
   const free = joint.revolute ? 0.8 : 0.2;
   const { lower, upper } = joint;

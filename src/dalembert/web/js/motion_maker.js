@@ -1,4 +1,4 @@
-// Controls that make a motion in the page: between two postures that were kept, or a periodic one.
+// Controls that create a motion in the page: between two stored postures, or a periodic one.
 
 import { button, choice, el, numberBox } from "./dom.js";
 import { Motion } from "./motion.js";
@@ -10,7 +10,7 @@ import { torquesAlong } from "./motion_torques.js";
 /** @import { MotionData } from "./motion.js" */
 
 const MAKER_DURATIONS = { least: 0.01, most: 1000 }; // s
-const MAKER_TRIES = 40; // to find amplitudes within the limits
+const MAKER_TRIES = 40; // attempts to find amplitudes within the limits
 
 /** @param {App} app @param {(data: MotionData) => void} onMade @param {(sentence: string) => void} onProblem */
 export function motionMaker(app, onMade, onProblem) {
@@ -20,8 +20,8 @@ export function motionMaker(app, onMade, onProblem) {
   let duration = 2;
   let made = 0;
   const said = {
-    from: el("span", { class: "unit" }, "not kept yet"),
-    to: el("span", { class: "unit" }, "not kept yet"),
+    from: el("span", { class: "unit" }, "not set"),
+    to: el("span", { class: "unit" }, "not set"),
   };
 
   const keep = (/** @type {"from" | "to"} */ end) => {
@@ -34,16 +34,16 @@ export function motionMaker(app, onMade, onProblem) {
   const between = () => {
     const { from, to } = kept;
     if (!from || !to)
-      return onProblem("Keep a posture for From and one for To first: move the arm, then press the button.");
+      return onProblem("Set the postures From and To first: move the arm, then press the button.");
     if (from.every((q, j) => q === to[j]))
-      return onProblem("From and To are the same posture, so there is nothing to move.");
+      return onProblem("From and To are the same posture, so there is no motion.");
     onMade(pointToPoint(`${MOTION_SHAPES[shape].title} ${++made}`, shape, from, to, duration));
   };
   const periodic = () => {
     const data = withinLimits(app, duration, `Fourier series ${made + 1}`);
     if (!data)
       return onProblem(
-        "No Fourier series around this posture keeps the effort limits: gravity alone takes more.",
+        "No Fourier series around this posture satisfies the effort limits: gravity alone exceeds them.",
       );
     made++;
     onMade(data);
@@ -55,13 +55,13 @@ export function motionMaker(app, onMade, onProblem) {
     el(
       "div",
       { class: "row" },
-      button("Keep this posture as From", () => keep("from")),
+      button("Set From to this posture", () => keep("from")),
       said.from,
     ),
     el(
       "div",
       { class: "row" },
-      button("Keep this posture as To", () => keep("to")),
+      button("Set To to this posture", () => keep("to")),
       said.to,
     ),
     el(
@@ -86,13 +86,13 @@ export function motionMaker(app, onMade, onProblem) {
         }),
         "s",
       ),
-      button("Make the motion", between),
-      button("Make a Fourier series", periodic),
+      button("Create the motion", between),
+      button("Create a Fourier series", periodic),
     ),
   );
 }
 
-/** A Fourier series that keeps all limits, effort included, or null. @param {App} app @param {number} duration @param {string} name */
+/** A Fourier series that satisfies all limits, effort included, or null. @param {App} app @param {number} duration @param {string} name */
 function withinLimits(app, duration, name) {
   const { robot } = app;
   for (let k = 0, share = 1; k < MAKER_TRIES; k++, share *= 0.85) {

@@ -1,4 +1,4 @@
-// The motion panel: choose, play, scrub and stretch a motion; figures and limits follow, and so does the arm.
+// The motion panel: select, play, scrub and stretch a motion; the figures, the limits and the arm follow.
 
 import { writeMotion } from "./csv.js";
 import { brief, button, checkbox, choice, download, el, slider } from "./dom.js";
@@ -55,7 +55,7 @@ export class MotionPanel {
     this.save = button("Save as CSV", () => this.download());
     const say = (/** @type {string} */ sentence) => this.say(sentence);
     const add = (/** @type {MotionData} */ data) => this.add(data);
-    this.maker = el("details", {}, el("summary", {}, "Make a motion"), motionMaker(app, add, say));
+    this.maker = el("details", {}, el("summary", {}, "Create a motion"), motionMaker(app, add, say));
     this.shown = el(
       "div",
       {},
@@ -106,7 +106,7 @@ export class MotionPanel {
     this.maker.open = true;
   }
 
-  /** @param {number} k @param {boolean} [move] whether the arm goes to where the motion begins */
+  /** @param {number} k @param {boolean} [move] whether the arm moves to the start of the motion */
   choose(k, move = true) {
     this.say("");
     this.shown.hidden = this.save.hidden = this.list.hidden = false;
@@ -116,10 +116,10 @@ export class MotionPanel {
     this.player.set(this.study);
     const notes = [motion.note];
     if (motion.events.length)
-      notes.push(`It carries: ${motion.events.join("; ")}. Torques and energies here count that.`);
+      notes.push(`Loads: ${motion.events.join("; ")}. The torques and energies shown include them.`);
     if (this.study.thinned) {
       notes.push(
-        `${this.study.rows.count} of its ${motion.t.length} instants are drawn, the extremes of every torque among them.`,
+        `${this.study.rows.count} of ${motion.t.length} samples are drawn, including the extremes of every torque.`,
       );
     }
     this.note.textContent = notes.filter(Boolean).join(" ");
@@ -127,7 +127,7 @@ export class MotionPanel {
     if (move) this.player.seek(0);
   }
 
-  /** One more motion, of a file or made here. @param {MotionData} data @param {boolean} [shown] whether it is chosen, and the panel shown */
+  /** Adds a motion, read from a file or created here. @param {MotionData} data @param {boolean} [shown] whether it is selected and the panel is shown */
   add(data, shown = true) {
     const motion = new Motion(data, this.app.robot.n);
     const same = this.motions.findIndex((other) => other.name === motion.name);
@@ -140,14 +140,14 @@ export class MotionPanel {
     if (shown) document.getElementById("tab-motion")?.click();
   }
 
-  /** A sentence about what could not be done; nothing else changes. @param {string} sentence */
+  /** Shows an error message; nothing else changes. @param {string} sentence */
   say(sentence) {
     this.problem.textContent = sentence;
     this.problem.hidden = !sentence;
     if (sentence) document.getElementById("tab-motion")?.click();
   }
 
-  /** After changes elsewhere: the robot's numbers, or the unit of angles. */
+  /** Update after changes elsewhere: the robot's parameters or the unit of angles. */
   follow() {
     const { revision, state } = this.app;
     const { seen } = this;
@@ -185,11 +185,11 @@ export class MotionPanel {
     const kept =
       most.joint < 0
         ? ""
-        : `; at most ${brief(100 * most.share, 3)} % of an effort limit is taken, by ${joints[most.joint].name}`;
+        : `; the largest share of an effort limit used is ${brief(100 * most.share, 3)} %, by ${joints[most.joint].name}`;
     this.limits.classList.toggle("bad", excesses.length > 0);
     if (excesses.length) {
       this.limits.replaceChildren(el("ul", {}, ...excesses.map(({ sentence }) => el("li", {}, sentence))));
-    } else this.limits.replaceChildren(el("p", {}, `All limits are kept${kept}.`));
+    } else this.limits.replaceChildren(el("p", {}, `All limits are satisfied${kept}.`));
   }
 
   showTime() {

@@ -1,4 +1,4 @@
-// The cursor of a motion: it plays, it is dragged, and the arm follows it.
+// The time cursor of a motion: it plays or is dragged, and the arm follows.
 
 /** @import { App } from "./app.js" */
 /** @import { MotionStudy } from "./motion_study.js" */
@@ -17,7 +17,7 @@ export class MotionPlayer {
     this.before = 0;
   }
 
-  /** Another motion, from its beginning; the arm stays where it is. @param {MotionStudy | null} study */
+  /** Sets another motion, at its beginning; the arm does not move. @param {MotionStudy | null} study */
   set(study) {
     this.pause();
     this.study = study;
@@ -59,13 +59,13 @@ export class MotionPlayer {
     this.app.take(null);
   }
 
-  /** What is left to do when somebody else has taken the arm. */
+  /** Cleans up after the arm has been taken over by another owner. */
   stopped() {
     this.playing = false;
     this.onChange();
   }
 
-  /** Puts the cursor, and with it the arm, to an instant. @param {number} t */
+  /** Moves the cursor and the arm to an instant. @param {number} t */
   seek(t) {
     if (!this.study) return;
     if (!this.playing && this.app.busy !== null) this.app.take(null);

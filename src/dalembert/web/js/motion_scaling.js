@@ -1,4 +1,4 @@
-// Controls of time scaling: a slider for c, what the law says, and the smallest c that keeps every limit.
+// Controls for time scaling: a slider for c, the scaling law, and the smallest c that satisfies every limit.
 
 import { brief, button, el, numberBox, show, slider } from "./dom.js";
 import { oddFriction } from "./time_scaling.js";
@@ -29,7 +29,7 @@ export function scalingControls(onStretch) {
   const duration = el("output", { class: "told" });
   const check = el("p", { class: "soft" });
   const least = el("span", {});
-  const use = button("Use it", () => onStretch(smallest));
+  const use = button("Apply", () => onStretch(smallest));
   const element = el(
     "fieldset",
     { class: "scaling" },
@@ -46,10 +46,10 @@ export function scalingControls(onStretch) {
     show(box, c, 6);
     logarithm.value = String(Math.log2(c));
     logarithm.setAttribute("aria-valuetext", `c = ${brief(c)}, ${brief(study.duration)} s`);
-    duration.textContent = `${brief(study.duration)} s in place of ${brief(motion.duration)} s`;
+    duration.textContent = `${brief(study.duration)} s instead of ${brief(motion.duration)} s`;
     check.textContent =
       study.parts.odd < 0
-        ? `Torques by S (7.126), τ(c) = τₛ/c² + τᵥ/c + τ₀: viscous friction in τᵥ; gravity, contact and Coulomb friction in τ₀. They ` +
+        ? `Torques from S (7.126), τ(c) = τₛ/c² + τᵥ/c + τ₀: viscous friction in τᵥ; gravity, contact and Coulomb friction in τ₀. They ` +
           `differ by at most ${brief(difference, 2)} N m from the inverse dynamics of the stretched motion.`
         : `${oddFriction(robot.joints[study.parts.odd])} The figures show the inverse dynamics of the stretched motion, from which ` +
           `S (7.126) differs by up to ${brief(difference, 3)} N m.`;
@@ -59,7 +59,7 @@ export function scalingControls(onStretch) {
     least.textContent =
       found.c === null
         ? found.sentence
-        : `The smallest c that keeps the limits of effort and speed is ${brief(found.c, 5)}: ${found.sentence}.`;
+        : `The smallest c that satisfies the effort and velocity limits is ${brief(found.c, 5)}: ${found.sentence}.`;
   };
   return { element, update };
 }

@@ -1,4 +1,4 @@
-// One motion of one arm, and everything the figures show of it, computed by the kernels.
+// One motion of one arm, and all results shown in the figures, computed by the kernels.
 
 import { stretchedRows } from "./motion.js";
 import { limitsAlong } from "./motion_limits.js";
@@ -16,9 +16,9 @@ import { smallestStretch } from "./time_scaling.js";
 /** @import { Robot } from "./robot.js" */
 /** @import { Motion, MotionRows } from "./motion.js" */
 
-const STUDY_ROWS = 400; // drawn, besides the nodes
-const STUDY_MOST = 1001; // of a long table; more are thinned out, but for the extremes
-const STUDY_DENSE = 2000; // looked at for limits that decide the pace
+const STUDY_ROWS = 400; // rows drawn in addition to the nodes
+const STUDY_MOST = 1001; // rows of a long table that are drawn; the rest is thinned out, except for the extremes
+const STUDY_DENSE = 2000; // rows checked for the limits that determine the smallest c
 
 export class MotionStudy {
   /** @param {Robot} robot @param {Motion} motion */
@@ -26,14 +26,14 @@ export class MotionStudy {
     this.robot = robot;
     this.motion = motion;
     this.thinned = motion.t.length > STUDY_MOST + 64;
-    /** The motion as it was given. */
+    /** The original motion. */
     this.rows = this.thinned ? motion.nodes(this.drawnNodes()) : motion.rows(STUDY_ROWS);
     this.parts = torqueParts(robot, this.rows);
     this.smallest = this.smallestNow();
     this.view = this.stretched(1);
   }
 
-  /** Evenly spread nodes of a long table, and the extremes of every torque. */
+  /** Evenly spaced nodes of a long table, and the extremes of every torque. */
   drawnNodes() {
     const { motion } = this;
     const { n } = motion;
@@ -54,7 +54,7 @@ export class MotionStudy {
     return Int32Array.from(nodes).sort();
   }
 
-  /** Everything again, after the robot's numbers have changed. */
+  /** Recomputes everything after the robot's parameters have changed. */
   compute() {
     this.parts = torqueParts(this.robot, this.rows);
     this.smallest = this.smallestNow();
@@ -70,7 +70,7 @@ export class MotionStudy {
     this.view = this.stretched(c);
   }
 
-  /** What is shown with time stretched by a factor c: torques follow by S (7.126). @param {number} c */
+  /** The results with time stretched by a factor c; the torques follow from S (7.126). @param {number} c */
   stretched(c) {
     const { robot, parts } = this;
     const rows = stretchedRows(this.rows, c);
@@ -83,7 +83,7 @@ export class MotionStudy {
       rows,
       torques,
       power,
-      /** How far the law is from the inverse dynamics of the stretched motion. */
+      /** The largest difference between the law and the inverse dynamics of the stretched motion. */
       difference: direct.reduce((most, tau, k) => Math.max(most, Math.abs(tau - byLaw[k])), 0),
       causes: causesAlong(robot, rows),
       limits: limitsAlong(robot.joints, rows, torques),
@@ -92,19 +92,19 @@ export class MotionStudy {
     };
   }
 
-  /** How long the motion lasts as it is shown. */
+  /** The duration of the displayed motion. */
   get duration() {
     return this.view.c * this.motion.duration;
   }
 
-  /** The state at an instant of the motion as it is shown. @param {number} t */
+  /** The state at an instant of the displayed motion. @param {number} t */
   at(t) {
     const { c } = this.view;
     const { q, qd, qdd } = this.motion.at(t / c);
     return { q, qd: qd.map((v) => v / c), qdd: qdd.map((a) => a / (c * c)) };
   }
 
-  /** All rows of the motion as it is shown, for a file: the nodes of a long table, else what is drawn; with their torques. */
+  /** All rows of the displayed motion with their torques, for a file: the nodes of a long table, otherwise the drawn rows. */
   table() {
     const { motion, robot } = this;
     const all =

@@ -1,12 +1,12 @@
-// Torques along a motion, with what its events put at the tip, and how they change with the pace of the motion.
+// Torques along a motion with the loads of its events, and their dependence on time scaling.
 
 /** @import { Robot } from "./robot.js" */
 /** @import { MotionRows } from "./motion.js" */
 
-const MOST_ROWS_AT_ONCE = 512; // kernels have their inputs row by row, the robot's numbers among them
+const MOST_ROWS_AT_ONCE = 512; // kernel inputs are stored per row, including the robot's parameters
 
 /**
- * Calls compute for each stretch of rows with one load, while the robot carries and exerts that in addition.
+ * Calls compute for each range of rows with the same load, with that load added to the robot's own.
  * @param {Robot} robot @param {MotionRows} rows @param {(first: number, last: number) => void} compute
  */
 export function inStretches(robot, rows, compute) {
@@ -30,7 +30,7 @@ export function inStretches(robot, rows, compute) {
 }
 
 /**
- * Torques along the rows: count · n numbers; at other velocities and accelerations where they are given.
+ * Torques along the rows: count · n numbers; velocities and accelerations may be replaced.
  * @param {Robot} robot @param {MotionRows} rows @param {Float64Array} [qd] @param {Float64Array} [qdd]
  */
 export function torquesAlong(robot, rows, qd = rows.qd, qdd = rows.qdd) {
@@ -47,7 +47,7 @@ export function torquesAlong(robot, rows, qd = rows.qd, qdd = rows.qdd) {
  * The parts of a torque that scale differently when time is stretched by a factor c,
  * τ(c) = τ_s/c² + τ_v/c + τ_0: S (7.123), (7.126) with r = t/c, and friction.
  * @typedef {{scaling: Float64Array, viscous: Float64Array, constant: Float64Array, odd: number}} TorqueParts
- * odd: a joint with friction that depends on the speed in another way, for which the law does not hold; −1 for none
+ * odd: a joint whose friction depends on the velocity in another way, so that the law does not hold; −1 for none
  */
 
 /** @param {Robot} robot @param {MotionRows} rows @returns {TorqueParts} */
@@ -56,7 +56,7 @@ export function torqueParts(robot, rows) {
   const size = rows.q.length;
   const rest = new Float64Array(size);
   const torque = torquesAlong(robot, rows);
-  const atRest = torquesAlong(robot, rows, rest, rest); // gravity, springs, and the wrench at the tip
+  const atRest = torquesAlong(robot, rows, rest, rest); // gravity, springs and the tip wrench
   const viscous = new Float64Array(size);
   const coulomb = new Float64Array(size);
   let odd = -1;
@@ -67,7 +67,7 @@ export function torqueParts(robot, rows) {
     viscous.set(moving.viscous, first * n);
     coulomb.set(moving.coulomb, first * n);
     if (odd >= 0 || !moving.other.some((x) => x !== 0)) return;
-    const still = robot.kernels.torque_terms.run({ q, qd: qdd, qdd }).other; // springs and the like do not feel the speed
+    const still = robot.kernels.torque_terms.run({ q, qd: qdd, qdd }).other; // springs and similar terms do not depend on the velocity
     const at = moving.other.findIndex((x, k) => Math.abs(x - still[k]) > 1e-9 * (1 + Math.abs(x)));
     if (at >= 0) odd = at % n;
   });
@@ -75,7 +75,7 @@ export function torqueParts(robot, rows) {
   return { viscous, constant, scaling: torque.map((tau, k) => tau - viscous[k] - constant[k]), odd };
 }
 
-/** The torques along the rows by their causes, count · n numbers each. @param {Robot} robot @param {MotionRows} rows */
+/** The torques along the rows by cause, count · n numbers each. @param {Robot} robot @param {MotionRows} rows */
 export function causesAlong(robot, rows) {
   const { n } = rows;
   /** @type {Record<string, Float64Array>} */
@@ -92,7 +92,7 @@ export function causesAlong(robot, rows) {
   return causes;
 }
 
-/** Kinetic and potential energy along the rows (count,) in J, that of the payload included. @param {Robot} robot @param {MotionRows} rows */
+/** Kinetic and potential energy along the rows (count,) in J, including the payload. @param {Robot} robot @param {MotionRows} rows */
 export function energiesAlong(robot, rows) {
   const { n, count } = rows;
   const kinetic = new Float64Array(count);
@@ -114,7 +114,7 @@ export function stretchedTorques(parts, c) {
   return torques;
 }
 
-/** Power delivered by each drive, count · n numbers in W, and by all of them (count,). @param {MotionRows} rows @param {Float64Array} torques */
+/** Power delivered by each drive, count · n numbers in W, and the total power (count,). @param {MotionRows} rows @param {Float64Array} torques */
 export function powersAlong(rows, torques) {
   const each = torques.map((tau, k) => tau * rows.qd[k]);
   const total = new Float64Array(rows.count);
@@ -122,7 +122,7 @@ export function powersAlong(rows, torques) {
   return { each, total };
 }
 
-/** The integral of a rate over time from the first row on, by trapezia. @param {Float64Array} t @param {Float64Array} rate */
+/** The time integral of a rate from the first row on, by the trapezoidal rule. @param {Float64Array} t @param {Float64Array} rate */
 export function integralAlong(t, rate) {
   const integral = new Float64Array(t.length);
   for (let k = 1; k < t.length; k++)

@@ -1,4 +1,4 @@
-// The robot: its data, its numbers as they are now, and its quantities, computed by the kernels.
+// The robot: its data, its current parameters, and its quantities, computed by the kernels.
 import { Kernel, Numbers } from "./kernel.js";
 
 /** @typedef {{name: string, revolute: boolean, lower: number|null, upper: number|null, velocity: number|null,
@@ -16,15 +16,15 @@ export class Robot {
     this.data = data;
     /** @type {number} joints that can be moved */
     this.n = data.n;
-    /** @type {number} joints of the tree, those that follow included */
+    /** @type {number} joints of the tree, including dependent ones */
     this.N = data.N;
     /** @type {Joint[]} */
     this.joints = data.joints;
-    /** what joints are called where there is little room: without what all their names begin with */
+    /** short joint labels, without the common parts of the names */
     this.labels = shortened(this.joints.map(({ name }) => name));
     /** @type {Body[]} */
     this.bodies = data.bodies;
-    /** the numbers of the robot as they are now; `app.changeNumbers` changes them */
+    /** the current parameters of the robot; `app.changeNumbers` changes them */
     this.held = new Numbers({ ...data.numbers, tip_wrench: new Float64Array(6) });
     this.numbers = this.held.arrays;
     /** @type {Record<string, Kernel>} */
@@ -43,7 +43,7 @@ export class Robot {
     return this.kernels.forward_dynamics.run({ q, qd, tau }).qdd;
   }
 
-  /** The torque by its causes, S (7.40). @param {Values} q @param {Values} qd @param {Values} qdd @returns {Arrays} */
+  /** The torque by cause, S (7.40). @param {Values} q @param {Values} qd @param {Values} qdd @returns {Arrays} */
   torqueTerms(q, qd, qdd) {
     const { n } = this;
     const terms = this.kernels.torque_terms.run({ q, qd, qdd });
@@ -53,7 +53,7 @@ export class Robot {
     for (const cause of [...CAUSES, "total"]) sums[cause] = new Float64Array(count * n);
     const pairs = (n * (n + 1)) / 2;
     const { inertia, rotor, products, viscous, coulomb, other, contact } = terms;
-    const gravity = terms.torque_terms_gravity; // so called beside the input of that name
+    const gravity = terms.torque_terms_gravity; // renamed because an input has the name "gravity"
     for (let row = 0; row < count * n; row++) {
       let [links, rotors, squares, crossed] = [0, 0, 0, 0];
       for (let j = row * n; j < (row + 1) * n; j++) {
@@ -135,11 +135,11 @@ export class Robot {
   }
 }
 
-/** Names without the words, parted by "_", "/" or ".", that all of them begin or end with. @param {string[]} names */
+/** Names without the leading and trailing words, separated by "_", "/" or ".", that they all share. @param {string[]} names */
 export function shortened(names) {
   if (names.length < 2) return names;
   const words = names.map((name) => name.split(/(?<=[_/.])/));
-  const inner = Math.min(...words.map((each) => each.length)) - 1; // a word stays
+  const inner = Math.min(...words.map((each) => each.length)) - 1; // at least one word remains
   const shared = (/** @type {number} */ k) =>
     words.every((each) => bare(each.at(k)) === bare(words[0].at(k)));
   let [first, last] = [0, 0];
@@ -149,7 +149,7 @@ export function shortened(names) {
   return new Set(short).size === names.length ? short : names;
 }
 
-/** Without the mark that parts it from the next. @param {string} [word] */
+/** The word without its separator. @param {string} [word] */
 function bare(word = "") {
   return word.replace(/(?<=.)[_/.]$/, "");
 }

@@ -3,8 +3,8 @@
 const SWEEPS = 60;
 
 /**
- * The image of the unit ball under the m × k matrix G: its axes in the columns of an m × m matrix, the longest radius first.
- * One-sided Jacobi rotations make the rows of G orthogonal, so that small radii keep their digits.
+ * The image of the unit ball under the m × k matrix G: its axes in the columns of an m × m matrix, longest radius first.
+ * One-sided Jacobi rotations make the rows of G orthogonal, so that small radii stay accurate.
  * @param {ArrayLike<number>} G
  * @param {number} m
  * @param {number} k
@@ -65,7 +65,7 @@ function turnPair(x, y, c, s) {
 }
 
 /**
- * (J⁺)ᵀ, m × n: J⁺ = Jᵀ (J Jᵀ)⁻¹ by the singular values of J.
+ * (J⁺)ᵀ, m × n: J⁺ = Jᵀ (J Jᵀ)⁻¹ from the singular values of J.
  * @param {Float64Array} J
  * @param {number} m
  * @param {number} n

@@ -1,7 +1,7 @@
-// The arm by itself: Runge–Kutta steps of order 4 with dry friction that sticks and stops that do not give.
+// Simulation of the arm: fourth-order Runge–Kutta steps with stiction and rigid joint stops.
 //
-// A step is taken in passes. Within a pass it is known who is held and which way the others slip, and all is smooth. A joint that
-// comes to rest, reaches a stop, or is loaded beyond what friction can hold ends its pass at that instant.
+// A step consists of passes. Within a pass, the held joints and the slip directions of the others do not change, so the motion is
+// smooth. A pass ends when a joint comes to rest, reaches a stop, or is loaded beyond what friction can hold.
 import {
   acceleration,
   afterImpact,
@@ -17,11 +17,11 @@ import { lawTorque, pullForce } from "./control_laws.js";
 /** @typedef {import("./contact_problem.js").Contact} Contact */
 /** @typedef {ArrayLike<number>} Values */
 /** @typedef {{q: Float64Array, qd: Float64Array, qdd: Float64Array, at: Released}} Instant */
-/** @typedef {{joint: number, kind: "rest" | "stop" | "load", value: (end: Instant) => number}} Watched an event: where the value falls below zero */
+/** @typedef {{joint: number, kind: "rest" | "stop" | "load", value: (end: Instant) => number}} Watched an event occurs where the value falls below zero */
 
 const SIM_PASSES = 60;
-const STOP_REACHED = 1e-12; // rad or m: this far beyond its stop a joint is at it
-const EVENT_LATE = 1e-9; // of a pass: an event is found to this
+const STOP_REACHED = 1e-12; // rad or m: tolerance within which a joint counts as being at its stop
+const EVENT_LATE = 1e-9; // tolerance for locating an event, relative to the pass
 
 export class Simulation {
   /** @param {Robot} robot @param {Values} q @param {Values} qd */
@@ -49,17 +49,17 @@ export class Simulation {
     this.pull = null;
     /** @type {Contact} */
     this.contact = { held: Array(robot.n).fill(false), way: Array(robot.n).fill(0) };
-    /** @type {Float64Array} the torque of the law at the end of the last step */
+    /** @type {Float64Array} the control torque at the end of the last step */
     this.tau = new Float64Array(robot.n);
-    /** @type {number[]} the force (N) of the pull on the tip then */
+    /** @type {number[]} the force (N) of the pull on the tip at that time */
     this.force = [0, 0, 0];
-    /** @type {Float64Array | null} the parameters that act during a step */
+    /** @type {Float64Array | null} the parameters used during a step */
     this.acting = null;
-    /** @type {string | null} why it ended */
+    /** @type {string | null} why the simulation ended */
     this.failure = null;
   }
 
-  /** Where the joints stop. @returns {import("./contact_problem.js").Stops[]} */
+  /** The joint stops. @returns {import("./contact_problem.js").Stops[]} */
   get bounds() {
     return this.stops ? this.limits : this.endless;
   }
@@ -71,7 +71,7 @@ export class Simulation {
     return smooth;
   }
 
-  /** What acts in a state: B, τ − τ′ and the static levels, with the law and the pull. @param {Float64Array} q @param {Float64Array} qd @returns {Released} */
+  /** The quantities that act in a state: B, τ − τ′ and the static friction levels, including control law and pull. @param {Float64Array} q @param {Float64Array} qd @returns {Released} */
   released(q, qd) {
     const { robot, law } = this;
     const idle = new Float64Array(robot.n);
@@ -84,7 +84,7 @@ export class Simulation {
     let at = /** @type {any} */ (kernel.run({ ...given, tau: idle }));
     this.tau = idle;
     if (law) {
-      // a controller does not know what touches the tip
+      // the controller does not know the wrench at the tip
       const touched = (given.tip_wrench ?? robot.numbers.tip_wrench).some(Boolean);
       const known = touched ? kernel.run({ ...given, tau: idle, tip_wrench: new Float64Array(6) }) : at;
       this.tau = lawTorque(robot, law, q, qd, known);
@@ -95,7 +95,7 @@ export class Simulation {
     return at;
   }
 
-  /** Steps of h (s) each, until the time, or until there is something wrong or no time left to compute. @param {number} until @param {number} h
+  /** Takes steps of h (s) until the given time, a failure, or the end of the computing time. @param {number} until @param {number} h
    * @param {() => boolean} [goes] @returns {boolean} whether the time is reached */
   advance(until, h, goes = () => true) {
     while (this.time < until - 1e-9 * h && !this.failure) {
@@ -114,7 +114,7 @@ export class Simulation {
     this.time += h;
   }
 
-  /** One pass of at most so long; how long it is. @param {number} h @param {boolean} watchful whether events are looked for: else the step ends now */
+  /** One pass of at most h; returns its length. @param {number} h @param {boolean} watchful whether to search for events; otherwise the step ends here */
   pass(h, watchful) {
     const { bounds } = this;
     const at = this.released(this.q, this.qd);
@@ -139,7 +139,7 @@ export class Simulation {
     return long;
   }
 
-  /** Keeps the end of a pass; joints that came to rest or to a stop are exactly there. @param {Instant} end @param {Watched | null} met @param {{lower: number, upper: number}[]} bounds */
+  /** Stores the end of a pass; joints that came to rest or reached a stop are set exactly to that state. @param {Instant} end @param {Watched | null} met @param {{lower: number, upper: number}[]} bounds */
   settle(end, met, bounds) {
     this.q = end.q;
     this.qd = end.qd;
@@ -155,7 +155,7 @@ export class Simulation {
     });
   }
 
-  /** The instant so long after now, with the contacts of now; null, and a sentence, where it cannot be computed. @param {Released} first @param {number} h @returns {Instant | null} */
+  /** The state after h with the current contacts; null, with an error message, if it cannot be computed. @param {Released} first @param {number} h @returns {Instant | null} */
   trial(first, h) {
     const { q, qd, contact } = this;
     const a1 = acceleration(first, contact);
@@ -183,12 +183,12 @@ export class Simulation {
     const name = joint === undefined ? "an unknown joint" : `joint ${this.robot.joints[joint].name}`;
     this.failure =
       joint === undefined
-        ? `The simulation stopped at t = ${this.time.toFixed(3)} s: B(q) is not positive definite, so the accelerations do not exist; change the masses back.`
+        ? `The simulation stopped at t = ${this.time.toFixed(3)} s: B(q) is not positive definite, so the accelerations are undefined; restore the masses.`
         : `The simulation diverged at t = ${this.time.toFixed(3)} s: the velocity of ${name} is no longer finite; use a smaller step or smaller gains.`;
     return null;
   }
 
-  /** The event of a pass that comes first, if there is any. @param {Released} first @param {Instant} end @param {{lower: number, upper: number}[]} bounds @returns {Watched | null} */
+  /** The first event of a pass, if any. @param {Released} first @param {Instant} end @param {{lower: number, upper: number}[]} bounds @returns {Watched | null} */
   earliest(first, end, bounds) {
     /** @type {Watched | null} */
     let earliest = null;
@@ -203,7 +203,7 @@ export class Simulation {
     return earliest;
   }
 
-  /** What is looked for in a pass. @param {{lower: number, upper: number}[]} bounds @returns {Watched[]} */
+  /** The events to watch for in a pass. @param {{lower: number, upper: number}[]} bounds @returns {Watched[]} */
   watched(bounds) {
     const { contact, q } = this;
     /** @type {Watched[]} */
@@ -229,7 +229,7 @@ export class Simulation {
     return events;
   }
 
-  /** When an event of a pass happens, from its beginning: by regula falsi (Illinois). @param {Watched} event @param {Released} first @param {number} h */
+  /** The time of an event from the beginning of the pass, by regula falsi (Illinois). @param {Watched} event @param {Released} first @param {number} h */
   instantOf(event, first, h) {
     const at = (/** @type {number} */ t) => {
       const end = this.trial(first, t);
@@ -238,7 +238,7 @@ export class Simulation {
     let [early, late, after] = [0, h, at(h)];
     let before = event.value({ q: this.q, qd: this.qd, qdd: this.qdd, at: first });
     if (!(before > 0)) {
-      // it begins at the event itself: the pass must be left to get away from it first
+      // the pass begins at the event itself, so the state must first move away from it
       early = 1e-3 * h;
       before = at(early);
       if (!(before > 0)) return early;
@@ -276,7 +276,7 @@ function combined(x, h, a, b, c, d) {
   return y;
 }
 
-/** How much more a held joint can bear (N m or N), with some room for rounding. @param {Instant} end @param {Contact} contact @param {[boolean, boolean]} stop @param {number} i */
+/** The remaining holding capacity of a held joint (N m or N), with a margin for rounding. @param {Instant} end @param {Contact} contact @param {[boolean, boolean]} stop @param {number} i */
 function holdingRoom(end, contact, stop, i) {
   const [least, most] = holdingRange(end.at, stop, i);
   const f = borneTorque(end.at, contact, end.qdd)[i];

@@ -1,4 +1,4 @@
-// "Let go": the arm under gravity, friction, a pull at its tip and a controller, simulated in the page.
+// The simulation tab: the arm under gravity, friction, a pull at its tip and a controller, simulated in the page.
 import { lawGains } from "./control_laws.js";
 import { brief, button, checkbox, choice, el, fixed, numberBox, slider } from "./dom.js";
 import { energyReadout } from "./energy_readout.js";
@@ -10,7 +10,7 @@ import { subscripted } from "./subscripts.js";
 /** @typedef {{player: SimulationPlayer, pull: {stiffness: number, damping: number}, leadsSetPoint: () => boolean}} LetGo */
 
 const LAW_CHOICES = /** @type {[string, string][]} */ ([
-  ["none", "No motors"],
+  ["none", "No controller"],
   ["pd", "PD with gravity compensation"],
   ["computed", "Computed torque"],
 ]);
@@ -56,14 +56,14 @@ export function simulationPanel(app) {
   };
   const update = () => {
     const { simulation } = player;
-    play.textContent = player.playing ? "Pause" : simulation.time > 0 ? "Go on" : "Let go";
+    play.textContent = player.playing ? "Pause" : simulation.time > 0 ? "Resume" : "Let go";
     clock.textContent = `t = ${fixed(simulation.time, 3)} s`;
     energies.show(app.state.q, app.state.qd, alone());
     const slow = player.playing && player.pace < 0.9;
     said.textContent =
       simulation.failure ??
       (slow
-        ? `Slower than asked for: ${fixed(player.pace, 2)} of the speed, since steps take longer than a frame leaves time for.`
+        ? `Running at ${fixed(player.pace, 2)} of the requested speed, because the integration steps take longer than a frame allows.`
         : "");
   };
 
@@ -92,7 +92,7 @@ export function simulationPanel(app) {
       if (law) law.posture = Float64Array.from(app.state.q);
       setLaw();
     },
-    { title: "The posture that the arm has now becomes the set-point" },
+    { title: "Use the current posture as the set-point" },
   );
   const lawFields = el(
     "div",
@@ -135,8 +135,8 @@ export function simulationPanel(app) {
       "p",
       { class: "row" },
       play,
-      button("Step", () => player.single(), { title: "One step of the integration" }),
-      button("Reset", () => player.reset(), { title: "Back to the state from which it was let go" }),
+      button("Step", () => player.single(), { title: "One integration step" }),
+      button("Reset", () => player.reset(), { title: "Return to the initial state" }),
       clock,
     ),
     el(
@@ -165,12 +165,12 @@ export function simulationPanel(app) {
         }),
       ),
       button("At rest", () => app.change({ qd: new Float64Array(robot.n), qdd: new Float64Array(robot.n) }), {
-        title: "All velocities zero",
+        title: "Set all velocities to zero",
       }),
     ),
     said,
     energies.element,
-    el("h3", {}, "Acting"),
+    el("h3", {}, "Forces"),
     el(
       "p",
       { class: "row" },
@@ -186,7 +186,7 @@ export function simulationPanel(app) {
       }),
     ),
     gravityFields(app),
-    el("h3", {}, "Motors"),
+    el("h3", {}, "Control"),
     el(
       "p",
       { class: "row" },
@@ -212,7 +212,7 @@ export function simulationPanel(app) {
       el(
         "p",
         { class: "notice" },
-        `Coulomb friction of passive joints (${robot.data.passive_friction.join(", ")}) is left out of the simulation.`,
+        `Coulomb friction of passive joints (${robot.data.passive_friction.join(", ")}) is not simulated.`,
       ),
     );
   app.onChange(update, panel);

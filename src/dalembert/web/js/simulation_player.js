@@ -1,23 +1,23 @@
-// The simulation in time: as many steps in each frame as keep up with the clock, and no more than there is time for.
+// Real-time playback of the simulation: as many steps per frame as the clock requires and the frame time allows.
 import { Simulation } from "./simulation.js";
 
 /** @typedef {import("./app.js").App} App */
 
 const MOST_COMPUTING = 8; // ms in a frame
-const COMPUTING_SHARE = 0.4; // of a frame that is slow anyway: frames do not become ever slower by it
-const LONGEST_FRAME = 0.25; // s of a frame that are made up for
+const COMPUTING_SHARE = 0.4; // share of a slow frame, so that frames do not become slower and slower
+const LONGEST_FRAME = 0.25; // s: longest frame for which the simulation catches up
 
 export class SimulationPlayer {
-  /** @param {App} app @param {() => void} told called after each frame, and when it starts or stops */
+  /** @param {App} app @param {() => void} told called after each frame and when the simulation starts or stops */
   constructor(app, told) {
     this.app = app;
     this.told = told;
     this.playing = false;
-    /** s of the arm in a second of the clock */
+    /** simulated seconds per second of real time */
     this.speed = 1;
     /** s */
     this.step = 1e-3;
-    /** how much of its speed it reaches */
+    /** achieved share of the requested speed */
     this.pace = 1;
     this.simulation = new Simulation(app.robot, app.state.q, app.state.qd);
     this.first = { q: this.simulation.q, qd: this.simulation.qd };
@@ -26,7 +26,7 @@ export class SimulationPlayer {
     this.due = 0;
   }
 
-  /** Starts from where the arm stands now, or goes on. */
+  /** Starts from the current posture, or resumes. */
   play() {
     if (this.playing) return;
     this.adopt();
@@ -44,7 +44,7 @@ export class SimulationPlayer {
     this.told();
   }
 
-  /** The state of the page becomes that of the simulation, if somebody else has changed it. */
+  /** Adopts the state of the page if it was changed elsewhere. */
   adopt() {
     const { q, qd } = this.app.state;
     const { simulation } = this;
@@ -53,7 +53,7 @@ export class SimulationPlayer {
     this.begin(q, qd);
   }
 
-  /** A new beginning, with the same forces. @param {ArrayLike<number>} q @param {ArrayLike<number>} qd */
+  /** Restarts with the same forces. @param {ArrayLike<number>} q @param {ArrayLike<number>} qd */
   begin(q, qd) {
     const { friction, stops, law, pull } = this.simulation;
     this.simulation = Object.assign(new Simulation(this.app.robot, q, qd), { friction, stops, law, pull });
@@ -62,16 +62,16 @@ export class SimulationPlayer {
     this.started?.();
   }
 
-  /** @type {(() => void) | undefined} called at each new beginning */
+  /** @type {(() => void) | undefined} called at each restart */
   started;
 
-  /** Back to where it began. */
+  /** Returns to the initial state. */
   reset() {
     this.begin(this.first.q, this.first.qd);
     this.publish();
   }
 
-  /** A single step, while it rests. */
+  /** A single step while paused. */
   single() {
     this.adopt();
     this.simulation.step(this.step);
@@ -99,7 +99,7 @@ export class SimulationPlayer {
   publish() {
     const { q, qd, qdd, pull, force } = this.simulation;
     this.app.change({ q, qd, qdd });
-    // what pulls the tip is felt as a wrench of the opposite sign by the environment
+    // a pull on the tip is a wrench of opposite sign on the environment
     if (pull) this.app.changeNumbers({ tip_wrench: pull.wrench.map((w, k) => (k < 3 ? w - force[k] : w)) });
     this.told();
   }

@@ -1,9 +1,9 @@
-// Systems of equations with symmetric positive definite matrices, row by row: Cholesky's factor, and its use.
+// Linear systems with symmetric positive definite matrices, row by row: Cholesky factor and solution.
 
 /** @typedef {ArrayLike<number>} Row */
 
 /**
- * L with A = L Lᵀ in its lower triangle, row by row; null if A is not positive definite.
+ * L with A = L Lᵀ, stored row by row in its lower triangle; null if A is not positive definite.
  * @param {Row} matrix n × n
  * @param {number} n
  * @returns {Float64Array | null}
@@ -42,7 +42,7 @@ export function solveFactored(L, b) {
 }
 
 /**
- * x with A x = b in the rows of the free unknowns, and x = 0 for those that are held; null if A is not positive definite there.
+ * x with A x = b in the rows of the free unknowns and x = 0 for the held ones; null if that part of A is not positive definite.
  * @param {Row} matrix n × n
  * @param {Row} b
  * @param {boolean[]} held

@@ -43,7 +43,7 @@ export function unit3(a) {
   return size > 0 ? times3(1 / size, a) : [0, 0, 0];
 }
 
-/** A unit vector across the unit vector a. @param {Numbers} a */
+/** A unit vector perpendicular to the unit vector a. @param {Numbers} a */
 export function across3(a) {
   const least = [0, 1, 2].reduce((k, i) => (Math.abs(a[i]) < Math.abs(a[k]) - 1e-9 ? i : k), 0);
   const axis = [0, 0, 0];

@@ -1,20 +1,20 @@
 // The quintic spline through samples, not-a-knot at both ends: derivatives of sampled values without phase shift.
 
-const SPLINE_BAND = 7; // how far from the diagonal the equations reach, two unknowns at each sample
+const SPLINE_BAND = 7; // half-bandwidth of the equations, with two unknowns per sample
 const SPLINE_FEWEST = 6;
 
 /**
- * First and second derivatives of the quintic spline through values (N, n) at the instants t (N,), or a sentence.
+ * First and second derivatives of the quintic spline through values (N, n) at the instants t (N,), or an error message.
  * @param {Float64Array} t @param {Float64Array} values @param {number} n
  * @returns {{first: Float64Array, second: Float64Array} | string}
  */
 export function splineDerivatives(t, values, n) {
   const count = t.length;
   if (count < SPLINE_FEWEST)
-    return `a derivative needs values at ${SPLINE_FEWEST} instants or more, not at ${count}`;
+    return `a derivative needs values at ${SPLINE_FEWEST} times or more, not ${count}`;
   const step = (t[count - 1] - t[0]) / (count - 1);
   const size = 2 * count;
-  const width = 3 * SPLINE_BAND + 1; // of a row: from the diagonal − 7 on, with what pivoting adds
+  const width = 3 * SPLINE_BAND + 1; // row length: from the diagonal − 7 on, including the fill-in of pivoting
   const matrix = new Float64Array(size * width);
   const right = new Float64Array(size * n);
   const spans = Float64Array.from({ length: count - 1 }, (_, k) => (t[k + 1] - t[k]) / step);
@@ -32,7 +32,7 @@ export function splineDerivatives(t, values, n) {
     for (let j = 0; j < n; j++)
       right[row * n + j] -= scale * rise * (values[(k + 1) * n + j] - values[k * n + j]);
   };
-  /** A derivative has no jump at an inner sample. @param {number} row @param {number} k @param {number} order */
+  /** Continuity of a derivative at an inner sample. @param {number} row @param {number} k @param {number} order */
   const smooth = (row, k, order) => {
     add(row, k - 1, order, 1, 1);
     add(row, k, order, 0, -1);
@@ -55,7 +55,7 @@ export function splineDerivatives(t, values, n) {
     }
   }
   if (!first.every(Number.isFinite) || !second.every(Number.isFinite)) {
-    return "no smooth curve goes through the values; are instants too close, or values too large?";
+    return "no smooth curve passes through the values; are times too close together, or values too large?";
   }
   return { first, second };
 }
@@ -79,7 +79,7 @@ function solveBanded(matrix, right, size, columns) {
   const width = 3 * band + 1;
   const at = (/** @type {number} */ row, /** @type {number} */ column) => row * width + column - row + band;
   for (let row = 0; row < size; row++) {
-    // every row is scaled to its largest entry, so that rows of different derivatives compare
+    // every row is scaled to its largest entry, so that rows of different derivatives are comparable
     let largest = 0;
     for (let k = 0; k < width; k++) largest = Math.max(largest, Math.abs(matrix[row * width + k]));
     for (let k = 0; k < width; k++) matrix[row * width + k] /= largest;

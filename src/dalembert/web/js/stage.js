@@ -1,4 +1,4 @@
-// The stage: where the arm is seen, what is shown there, and the handle at its tip.
+// The stage: the 3D view of the arm, its layers, and the handle at the tip.
 
 import { Camera } from "./camera.js";
 import { GlView } from "./gl_view.js";
@@ -18,7 +18,7 @@ import { button, checkbox, el } from "./dom.js";
 /** @typedef {{start: (point: number[]) => void, move: (target: number[]) => void, end: () => void}} Drag */
 /** @typedef {{make: () => Item[], shown: boolean, inside: boolean, control: HTMLInputElement | null}} Layer */
 
-const SHARPEST = 2; // device pixels per CSS pixel that are drawn
+const SHARPEST = 2; // largest number of device pixels per CSS pixel that is rendered
 
 /** @param {() => void} redraw @returns {View} */
 function makeView(redraw) {
@@ -26,7 +26,7 @@ function makeView(redraw) {
     try {
       return new GlView(redraw);
     } catch {
-      // no WebGL2 here
+      // WebGL2 is unavailable
     }
   }
   return new SvgView();
@@ -88,11 +88,11 @@ export class Stage {
   }
 
   /**
-   * Adds a layer, or replaces the one of that name.
+   * Adds a layer or replaces the layer of that name.
    * @param {string} name
    * @param {() => Item[]} make called at each redraw
-   * @param {{shown?: boolean, label?: string, inside?: boolean}} [options] label: makes a checkbox in the stage's menu;
-   *   inside: what it shows lies inside the arm, which is seen through then
+   * @param {{shown?: boolean, label?: string, inside?: boolean}} [options] label: adds a checkbox to the stage's menu;
+   *   inside: its contents lie inside the arm, which is then drawn translucent
    */
   layer(name, make, { shown = true, label, inside = false } = {}) {
     const former = this.layers.get(name);
@@ -115,7 +115,7 @@ export class Stage {
     this.redraw();
   }
 
-  /** A colour as it is, or with this opacity where the inside of the arm is shown. @param {Colour} colour @param {number} opacity @returns {Colour} */
+  /** A colour, with this opacity if the interior of the arm is shown. @param {Colour} colour @param {number} opacity @returns {Colour} */
   faded(colour, opacity) {
     if (![...this.layers.values()].some(({ shown, inside }) => shown && inside)) return colour;
     const [red, green, blue, alpha] = this.colours.rgba(colour);
@@ -129,7 +129,7 @@ export class Stage {
     requestAnimationFrame(() => this.drawNow());
   }
 
-  /** Draws at once. */
+  /** Draws immediately. */
   drawNow() {
     this.waiting = false;
     if (this.ratio !== Math.min(devicePixelRatio, SHARPEST)) this.resize();

@@ -1,11 +1,11 @@
-// Colours by the names of CSS properties, which change between light and dark.
+// Colours by the names of CSS properties, which differ between light and dark mode.
 
 import { el } from "./dom.js";
 
 /** @typedef {import("./items.js").Colour} Colour */
 
 export class ColourBook {
-  /** @param {HTMLElement} host whose properties count @param {() => void} changed */
+  /** @param {HTMLElement} host whose properties are used @param {() => void} changed */
   constructor(host, changed) {
     this.host = host;
     /** @type {Map<string, number[]>} */
@@ -33,7 +33,7 @@ export class ColourBook {
     return rgba;
   }
 
-  /** A property that is a number. @param {string} name @param {number} otherwise */
+  /** The value of a numeric property. @param {string} name @param {number} otherwise */
   number(name, otherwise) {
     const value = parseFloat(getComputedStyle(this.host).getPropertyValue(name));
     return Number.isFinite(value) ? value : otherwise;

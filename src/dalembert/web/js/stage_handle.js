@@ -6,13 +6,13 @@ import { el } from "./dom.js";
 
 /** @typedef {import("./stage.js").Stage} Stage */
 
-const KEY_SHARE = 0.01; // of the arm's reach, for one key press
+const KEY_SHARE = 0.01; // share of the arm's reach per key press
 
 export class TipHandle {
   /** @param {Stage} stage */
   constructor(stage) {
     this.stage = stage;
-    /** @type {{point: number[], x: number, y: number} | null} where the drag began: the tip, and the pointer relative to it */
+    /** @type {{point: number[], x: number, y: number} | null} start of the drag: the tip, and the pointer relative to it */
     this.from = null;
     this.element = el("button", {
       type: "button",
@@ -32,7 +32,7 @@ export class TipHandle {
     return columnOf(/** @type {() => import("./space.js").Numbers} */ (this.stage.tipFrame)(), 3);
   }
 
-  /** Puts the handle where the tip is seen. */
+  /** Places the handle at the screen position of the tip. */
   place() {
     const { stage, element } = this;
     element.hidden = !stage.drag || !stage.tipFrame;

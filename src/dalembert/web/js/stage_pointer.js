@@ -2,7 +2,7 @@
 
 /** @typedef {import("./camera.js").Camera} Camera */
 
-const KEY_STEP = 14; // pixels of a pointer that one key press stands for
+const KEY_STEP = 14; // pointer displacement in pixels equivalent to one key press
 const KEY_ZOOM = 1.15;
 
 /**
@@ -52,7 +52,7 @@ export function steerByPointer(element, camera, moved) {
   element.addEventListener("contextmenu", (event) => event.preventDefault());
 }
 
-/** The step of an arrow key on the screen, to the right and downwards, or null. @param {string} key @returns {[number, number] | null} */
+/** The screen displacement of an arrow key, right and down, or null. @param {string} key @returns {[number, number] | null} */
 export function arrowStep(key) {
   /** @type {Record<string, [number, number]>} */
   const steps = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };

@@ -1,4 +1,4 @@
-// Sliders and boxes for the state of the arm, the wrench at its tip and a payload.
+// Sliders and number boxes for the state of the arm, the wrench at its tip and a payload.
 import { button, choice, el, numberBox, show, slider } from "./dom.js";
 
 /** @typedef {import("./app.js").App} App */
@@ -29,10 +29,10 @@ export function statePanel(app) {
       { class: "row" },
       el("label", {}, "Angles in ", units),
       button("Zero", () => app.change({ q: app.robot.clamped(new Float64Array(app.robot.n)) }), {
-        title: "All positions zero, or the nearest limit",
+        title: "Set all positions to zero, or to the nearest limit",
       }),
-      button("At rest", () => rest(app), { title: "Velocities and accelerations zero" }),
-      button("Random", () => random(app), { title: "A random state within the limits" }),
+      button("At rest", () => rest(app), { title: "Set velocities and accelerations to zero" }),
+      button("Random", () => random(app), { title: "Set a random state within the limits" }),
     ),
   );
   for (const name of /** @type {const} */ (["q", "qd", "qdd"])) panel.append(rowsOf(app, name, panel));
@@ -203,7 +203,7 @@ function payloadRows(app) {
     "details",
     {},
     el("summary", {}, "Payload"),
-    el("p", { class: "soft" }, "A point mass at the tip, its position in the tip's axes."),
+    el("p", { class: "soft" }, "A point mass at the tip; its position is given in the tip frame."),
     body,
   );
 }

@@ -1,4 +1,4 @@
-// Choosing a file: of the robot's folder, one that was sent before, or one to send.
+// Selection of a file: from the robot's folder, an earlier upload, or a new upload.
 import { button, el } from "./dom.js";
 
 /** @typedef {import("./studio_link.js").StudioLink} StudioLink */
@@ -7,9 +7,9 @@ import { button, el } from "./dom.js";
 /** @typedef {[string, string, string[]][]} FileGroups heading, where from, names */
 
 const FOLDER_HEADING = "In the folder";
-const SENT_HEADING = "Sent from this page";
+const SENT_HEADING = "Uploaded from this page";
 
-/** @param {string} label @param {string} [none] what stands for no file */
+/** @param {string} label @param {string} [none] the entry for no file */
 export function fileList(label, none = "") {
   const list = el("select", { "aria-label": label });
   return {
@@ -46,7 +46,7 @@ export function fileGroups(folder, sent) {
   ];
 }
 
-/** A button that sends a file to the server. @param {{link: StudioLink, work: StudioWork, kind: "robot" | "log", text: string, label: string,
+/** A button that uploads a file to the server. @param {{link: StudioLink, work: StudioWork, kind: "robot" | "log", text: string, label: string,
  * accept: string, onSent: (file: StudioFile) => void}} options */
 export function sendButton({ link, work, kind, text, label, accept, onSent }) {
   const input = el("input", {

@@ -1,4 +1,4 @@
-// Identification of the arm from logs of its motion, and the arm that it gives.
+// Identification of the arm from logs of its motion, and the calibrated arm.
 import { button, checkbox, el, fixed, numberBox } from "./dom.js";
 import { fileGroups, fileList, sendButton } from "./studio_files.js";
 import { StudioWork } from "./studio_work.js";
@@ -42,7 +42,7 @@ export function studioFit(studio) {
     link,
     work,
     kind: "log",
-    text: "Send a log …",
+    text: "Upload a log …",
     label: "Log file",
     accept: LOG_FILES,
     onSent: async (file) => {
@@ -66,17 +66,17 @@ export function studioFit(studio) {
     { open: status.fit !== null || running?.state === "running" },
     el("summary", {}, "Identification"),
     el("p", { class: "row" }, el("label", {}, "Log ", log.list), send),
-    el("p", { class: "row" }, el("label", {}, "Judged on ", other.list)),
+    el("p", { class: "row" }, el("label", {}, "Validate on ", other.list)),
     el(
       "p",
       { class: "row" },
       checkbox({
-        label: "Choose the model by cross-validation",
+        label: "Select the model by cross-validation",
         checked: true,
         onChange: (checked) => (settings.selection = checked),
       }),
       checkbox({
-        label: "Only bodies that can exist",
+        label: "Physically consistent parameters only",
         onChange: (checked) => (settings.consistent = checked ? true : null),
       }),
       el("label", { class: "studio-duration" }, "Cut-off ", cutoff, " Hz"),
@@ -87,7 +87,7 @@ export function studioFit(studio) {
   );
 }
 
-/** What an identification found. @param {Studio} studio @param {FitData} fit */
+/** The result of an identification. @param {Studio} studio @param {FitData} fit */
 function fitRows(studio, fit) {
   const percent = (/** @type {number | null} */ share) => (share === null ? "–" : fixed(100 * share, 2));
   const rows = fit.errors.map((row) =>

@@ -1,12 +1,12 @@
-// Requests to the server that stands beside the page: actions, files, and work whose progress is asked for.
+// Requests to the server behind the page: actions, uploads, and tasks whose progress is polled.
 
 /** @typedef {{api: string, robot_bytes: number, log_bytes: number}} StudioData */
 /** @typedef {{kind: string, number: number, state: "running" | "done" | "failed" | "cancelled", words: string, fraction: number,
  *   sentence: string, result: any}} StudioJob */
 
-const STUDIO_POLL = 250; // ms between two questions about work that goes on
+const STUDIO_POLL = 250; // ms between two progress requests for a running task
 
-/** What the server refused, in its own sentence. */
+/** A refused request, with the error message of the server. */
 export class StudioProblem extends Error {
   /** @param {string} sentence @param {boolean} [exists] whether a file would be overwritten */
   constructor(sentence, exists = false) {
@@ -21,24 +21,24 @@ export class StudioLink {
     this.data = data;
   }
 
-  /** What an action answers. @param {string} action @param {object} [body] @returns {Promise<any>} */
+  /** The response to an action. @param {string} action @param {object} [body] @returns {Promise<any>} */
   async ask(action, body = {}) {
     return studioAnswer(this.data.api + action, "application/json", JSON.stringify(body));
   }
 
-  /** Sends a file. @param {"robot" | "log"} kind @param {File} file @returns {Promise<{from: string, name: string}>} */
+  /** Uploads a file. @param {"robot" | "log"} kind @param {File} file @returns {Promise<{from: string, name: string}>} */
   async send(kind, file) {
     const most = kind === "robot" ? this.data.robot_bytes : this.data.log_bytes;
     if (file.size > most) {
       throw new StudioProblem(
-        `${file.name} has ${file.size} bytes; at most ${most} (${most / 2 ** 20} MiB) are taken`,
+        `${file.name} has ${file.size} bytes; at most ${most} (${most / 2 ** 20} MiB) are accepted`,
       );
     }
     const query = new URLSearchParams({ kind, name: file.name });
     return studioAnswer(`${this.data.api}upload?${query}`, "application/octet-stream", file);
   }
 
-  /** Waits until work of a kind ends. @param {StudioJob} job @param {(job: StudioJob) => void} onProgress @returns {Promise<StudioJob>} */
+  /** Waits until the task of a kind ends. @param {StudioJob} job @param {(job: StudioJob) => void} onProgress @returns {Promise<StudioJob>} */
   async end(job, onProgress) {
     let now = job;
     while (now.state === "running") {
@@ -46,7 +46,7 @@ export class StudioLink {
       await new Promise((resolve) => setTimeout(resolve, STUDIO_POLL));
       const { job: next } = await this.ask("job", { kind: job.kind });
       if (next === null || next.number !== job.number)
-        throw new StudioProblem("The work was replaced by another.");
+        throw new StudioProblem("This task was replaced by a newer one.");
       now = next;
     }
     return now;
@@ -60,7 +60,7 @@ async function studioAnswer(address, type, body) {
     response = await fetch(address, { method: "POST", headers: { "Content-Type": type }, body });
   } catch {
     throw new StudioProblem(
-      "The studio does not answer; it may have been stopped. Start it again and open its address.",
+      "The studio does not answer; it may have been stopped. Start it again and open its new address.",
     );
   }
   const answer = await response.json().catch(() => ({}));

@@ -1,4 +1,4 @@
-// The motion panel as the studio sees it: the motion that is shown, as a table, and a place for one more.
+// The studio's view of the motion panel: the displayed motion as a table, and a way to add another.
 import { writeMotion } from "./csv.js";
 
 /** @typedef {import("./app.js").App} App */
@@ -10,7 +10,7 @@ function motionPanelOf(app) {
   return /** @type {MotionPanel | undefined} */ (app.panels.motion);
 }
 
-/** Its name and its rows as CSV, with time stretched as it is shown; null where there is none. @param {App} app */
+/** The name and the rows of the displayed motion as CSV, including time scaling; null if there is no motion. @param {App} app */
 export function shownMotion(app) {
   const study = motionPanelOf(app)?.study;
   if (!study) return null;
@@ -18,7 +18,7 @@ export function shownMotion(app) {
   return { name: study.motion.name, csv: writeMotion(rows, torques) };
 }
 
-/** @param {App} app @param {MotionData} data @param {boolean} [shown] whether its panel comes to the front */
+/** @param {App} app @param {MotionData} data @param {boolean} [shown] whether its panel is brought to the front */
 export function addMotion(app, data, shown = true) {
   motionPanelOf(app)?.add(data, shown);
 }

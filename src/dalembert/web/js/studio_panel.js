@@ -1,4 +1,4 @@
-// The studio: what the page can do with the server that stands beside it.
+// The studio tab: functions that need the server behind the page.
 import { el } from "./dom.js";
 import { studioFit } from "./studio_fit.js";
 import { StudioLink } from "./studio_link.js";
@@ -20,9 +20,9 @@ import { StudioWork } from "./studio_work.js";
  *   jobs: Record<string, StudioJob>}} StudioStatus */
 /** @typedef {{robots: string[], logs: string[], sent_robots: string[], sent_logs: string[], arms: string[]}} StudioFiles */
 
-const STUDIO_TAB = "dalembert-studio-tab"; // kept while the page is made anew
+const STUDIO_TAB = "dalembert-studio-tab"; // kept while the page is rebuilt
 
-/** What the sections of the panel share. */
+/** State shared by the sections of the panel. */
 export class Studio {
   /** @param {App} app @param {StudioLink} link @param {StudioStatus} status */
   constructor(app, link, status) {
@@ -34,7 +34,7 @@ export class Studio {
     this.listeners = [];
   }
 
-  /** @param {(files: StudioFiles) => void} listener called when the files that can be loaded are known, and again when they change */
+  /** @param {(files: StudioFiles) => void} listener called when the list of available files is known, and whenever it changes */
   onFiles(listener) {
     this.listeners.push(listener);
   }
@@ -44,7 +44,7 @@ export class Studio {
     if (files) for (const listener of this.listeners) listener(files);
   }
 
-  /** Shows a page that was made. @param {any} made */
+  /** Shows the rebuilt page. @param {any} made */
   show(made) {
     if (!made) return;
     sessionStorage.setItem(STUDIO_TAB, "1");
@@ -52,9 +52,9 @@ export class Studio {
   }
 }
 
-/** The panel, or null where the page has no server. @param {App} app */
+/** The panel, or null if the page has no server. @param {App} app */
 export function studioPanel(app) {
-  const panel = el("div", { class: "studio" }, el("p", { class: "soft" }, "Asking the studio …"));
+  const panel = el("div", { class: "studio" }, el("p", { class: "soft" }, "Connecting to the studio …"));
   const link = new StudioLink(app.robot.data.studio);
   fillStudio(app, link, panel).catch((problem) => {
     panel.replaceChildren(el("p", { class: "notice bad", role: "alert" }, problem.message));

@@ -1,4 +1,4 @@
-// Another robot: a shipped arm, a file of the folder, or one that is sent.
+// Selection of another robot: a shipped arm, a file of the folder, or an upload.
 import { button, el } from "./dom.js";
 import { fileGroups, fileList, sendButton } from "./studio_files.js";
 
@@ -18,7 +18,7 @@ export function studioRobot(studio) {
     link,
     work: pages,
     kind: "robot",
-    text: "Send a robot file …",
+    text: "Upload a robot file …",
     label: "Robot file",
     accept: ROBOT_FILES,
     onSent: async (file) => studio.show(await pages.run("open", file)),
@@ -34,7 +34,7 @@ export function studioRobot(studio) {
     el(
       "p",
       { class: "soft" },
-      `Files below the folder “${studio.status.folder}”, and shipped arms. The page is made anew for the robot.`,
+      `Files below the folder “${studio.status.folder}”, and shipped arms. The page is rebuilt for the new robot.`,
     ),
   );
 }

@@ -1,4 +1,4 @@
-// Saving into the robot's folder: the robot, the motion that is shown, the page. A file that is there is asked about first.
+// Saving to the robot's folder: the robot, the displayed motion, the page. Existing files are overwritten only after confirmation.
 import { button, el } from "./dom.js";
 import { StudioProblem } from "./studio_link.js";
 import { shownMotion } from "./studio_motion.js";
@@ -17,14 +17,14 @@ export function studioSave(studio) {
     el(
       "p",
       { class: "soft" },
-      `Into the folder “${status.folder}”. The robot is saved with the numbers of the Design panel.`,
+      `Files are saved in the folder “${status.folder}”. The robot is saved with the parameters of the Design tab.`,
     ),
     saveRow(studio, "robot", "Robot (.toml or .urdf)", `${stem}-studio.toml`, () => ({
       toml: changedDesign(app),
     })),
-    saveRow(studio, "motion", "Motion shown (.csv)", "motion.csv", () => {
+    saveRow(studio, "motion", "Displayed motion (.csv)", "motion.csv", () => {
       const motion = shownMotion(app);
-      if (!motion) throw new StudioProblem("There is no motion; open or make one in the Motion panel.");
+      if (!motion) throw new StudioProblem("There is no motion; open or create one in the Motion tab.");
       return { csv: motion.csv };
     }),
     saveRow(studio, "page", "This page, without a server (.html)", `${stem}.html`, () => ({})),
@@ -56,7 +56,7 @@ function saveRow(studio, what, title, name, content) {
         said.append(
           button("Overwrite", () => save(true)),
           " ",
-          button("Leave it", () => said.replaceChildren()),
+          button("Keep the existing file", () => said.replaceChildren()),
         );
       }
     }

@@ -1,4 +1,4 @@
-// A changed structure, for which the page needs new kernels: joints held fixed, tip and root, payload, rotors, lengths.
+// Structural changes that require new kernels: locked joints, tip and root, payload, rotors, lengths.
 import { button, checkbox, choice, el, numberBox } from "./dom.js";
 
 /** @typedef {import("./app.js").App} App */
@@ -12,7 +12,7 @@ const PAYLOAD_BOXES = /** @type {[string, string][]} */ ([
   ["Payload z", "m"],
 ]);
 
-/** The robot with the numbers of the Design panel, as TOML; null where none is changed. @param {App} app */
+/** The robot with the parameters of the Design tab, as TOML; null if none has been changed. @param {App} app */
 export function changedDesign(app) {
   return app.design?.design.edits.size ? app.design.toml() : null;
 }
@@ -27,7 +27,7 @@ export function studioStructure(studio) {
   const takeDesign = async () => {
     const toml = changedDesign(app);
     if (toml === null) {
-      pages.say("No number is changed in the Design panel.");
+      pages.say("No parameter has been changed in the Design tab.");
       return;
     }
     const file = await pages.tried(() => link.send("robot", new File([toml], "design.toml")));
@@ -66,7 +66,7 @@ export function studioStructure(studio) {
     el(
       "p",
       { class: "soft" },
-      "Each change makes new kernels, and the page anew, from the robot as it was loaded. Motions are kept where the number of joints is.",
+      "Each change compiles new kernels and rebuilds the page, starting from the robot as loaded. Motions are kept if the number of joints stays the same.",
     ),
     lockRows(studio, wanted),
     chain,
@@ -75,9 +75,9 @@ export function studioStructure(studio) {
     el(
       "p",
       { class: "row" },
-      button("Make new kernels", () => apply(wanted)),
+      button("Compile new kernels", () => apply(wanted)),
       button("As loaded", () => apply({})),
-      button("Use the numbers of the Design panel", takeDesign),
+      button("Use the parameters of the Design tab", takeDesign),
     ),
   );
 }
@@ -91,7 +91,7 @@ function lockRows({ app, status }, wanted) {
     const start = wanted.lock[name] ?? (shown < 0 ? 0 : app.state.q[shown]);
     let position = start;
     const box = numberBox({
-      label: `Position at which ${name} is held`,
+      label: `Locked position of ${name}`,
       value: Number((start * factor).toFixed(4)),
       onInput: (value) => {
         position = value / factor;
@@ -99,7 +99,7 @@ function lockRows({ app, status }, wanted) {
       },
     });
     const hold = checkbox({
-      label: `Hold ${name} at`,
+      label: `Lock ${name} at`,
       checked: name in wanted.lock,
       onChange: (checked) => {
         if (checked) wanted.lock[name] = position;
@@ -156,7 +156,7 @@ function lengthRows({ status }, wanted) {
     "details",
     {},
     el("summary", {}, "Lengths of the closed chain"),
-    el("p", { class: "soft" }, "Masses stay where they are in the frames of their links."),
+    el("p", { class: "soft" }, "Masses keep their positions in the frames of their links."),
     el("div", { class: "rows" }, ...rows),
   );
 }

@@ -1,4 +1,4 @@
-// A page that has a server beside it has one more panel.
+// A page with a server has one more panel.
 import { MORE_PANELS } from "./more_panels.js";
 import { studioPanel } from "./studio_panel.js";
 

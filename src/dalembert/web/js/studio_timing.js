@@ -1,4 +1,4 @@
-// Other timings of the motion that is shown: the least time along its path, or time stretched by one factor.
+// New timings for the displayed motion: time-optimal along its path, or uniformly scaled.
 import { button, el, numberBox } from "./dom.js";
 import { addMotion, shownMotion } from "./studio_motion.js";
 import { StudioWork } from "./studio_work.js";
@@ -16,7 +16,7 @@ export function studioTiming(studio) {
     notes.textContent = "";
     const motion = shownMotion(app);
     if (!motion) {
-      work.say("There is no motion; open or make one in the Motion panel.");
+      work.say("There is no motion; open or create one in the Motion tab.");
       return;
     }
     const done = await work.run("time", {
@@ -42,7 +42,7 @@ export function studioTiming(studio) {
   return el(
     "details",
     {},
-    el("summary", {}, "Timing of the motion shown"),
+    el("summary", {}, "Timing of the displayed motion"),
     el(
       "p",
       { class: "row" },
@@ -55,7 +55,7 @@ export function studioTiming(studio) {
     el(
       "p",
       { class: "soft" },
-      "Time-optimal keeps the path and takes the least time that effort, velocity and acceleration limits allow; scaling stretches all of it by one factor, S 7.7. The result is added to the motions.",
+      "The time-optimal motion keeps the path and takes the least time that the effort, velocity and acceleration limits allow; scaling stretches the whole motion by one factor, S 7.7. The result is added to the list of motions.",
     ),
   );
 }

@@ -1,4 +1,4 @@
-// Work that the server does for the page: a bar, a button to cancel it, and the sentence of what went wrong.
+// Tasks that the server runs for the page: a progress bar, a cancel button, and the error message.
 import { button, el } from "./dom.js";
 import { StudioProblem } from "./studio_link.js";
 
@@ -8,19 +8,19 @@ import { StudioProblem } from "./studio_link.js";
 const WORK_WORDS = /** @type {Record<string, string>} */ ({
   "": "Starting",
   model: "Building the model",
-  kernels: "Making kernels",
-  timing: "Finding the timing",
+  kernels: "Compiling kernels",
+  timing: "Computing the timing",
   reading: "Reading the log",
   filtering: "Filtering",
-  "cut-offs": "Choosing the cut-off frequency",
-  selection: "Choosing the model",
-  estimators: "Choosing the estimator",
+  "cut-offs": "Selecting the cut-off frequency",
+  selection: "Selecting the model",
+  estimators: "Selecting the estimator",
   regressor: "Solving",
-  residuals: "Judging the residuals",
+  residuals: "Analysing the residuals",
   report: "Writing the report",
 });
 
-/** A place where work of one kind shows how far it is. */
+/** Display of the progress of tasks of one kind. */
 export class StudioWork {
   /** @param {StudioLink} link @param {string} kind @param {string} label */
   constructor(link, kind, label) {
@@ -41,7 +41,7 @@ export class StudioWork {
     this.problem.hidden = !sentence;
   }
 
-  /** Tries something of the server; what it refuses is said here. @template T @param {() => Promise<T>} work @returns {Promise<T | null>} */
+  /** Tries a request to the server and displays its error message here if it is refused. @template T @param {() => Promise<T>} work @returns {Promise<T | null>} */
   async tried(work) {
     this.say("");
     try {
@@ -53,12 +53,12 @@ export class StudioWork {
     }
   }
 
-  /** Runs an action to its end; null where it was refused or cancelled. @param {string} action @param {object} body @returns {Promise<any>} */
+  /** The result of an action once it has finished; null if it was refused or cancelled. @param {string} action @param {object} body @returns {Promise<any>} */
   async run(action, body) {
     return this.tried(async () => this.finish((await this.link.ask(action, body)).job));
   }
 
-  /** Waits for a job that runs. @param {StudioJob} job @returns {Promise<any>} */
+  /** Waits for a running job. @param {StudioJob} job @returns {Promise<any>} */
   async finish(job) {
     this.running.hidden = false;
     try {

@@ -1,7 +1,7 @@
-// Formulas in a line of text: b_12 with its index set low.
+// Inline formulas: b_12 with its index as a subscript.
 import { el } from "./dom.js";
 
-/** Text whose indices after an underscore are subscripts, and whose minus signs are such. @param {string} text @returns {(string | HTMLElement)[]} */
+/** Text with indices after an underscore as subscripts, and with proper minus signs. @param {string} text @returns {(string | HTMLElement)[]} */
 export function subscripted(text) {
   const pieces = text.replace(/ - /g, " − ").split(/_(\w+)/);
   return pieces.map((piece, k) => (k % 2 ? el("sub", {}, piece) : piece));

@@ -1,4 +1,4 @@
-// The stage in plain SVG, for browsers without WebGL2: shapes painted from the farthest to the nearest.
+// The 3D view in plain SVG, for browsers without WebGL2: shapes are painted from back to front.
 
 import { along3, columnOf, cross3, dot3, length3, minus3, plus3, pointBy, times3, unit3 } from "./space.js";
 import { middleOf, outwards } from "./items.js";
@@ -16,7 +16,7 @@ import { svgEl } from "./dom.js";
 
 const SIDES = 24; // corners of a circle
 
-/** @param {number[]} rgba @param {number} light 1: as it is */
+/** @param {number[]} rgba @param {number} light 1: unchanged */
 function cssColour(rgba, light) {
   const parts = rgba.slice(0, 3).map((part) => Math.round(255 * Math.min(1, part * light)));
   return `rgb(${parts.join(" ")})`;
@@ -60,7 +60,7 @@ export class SvgView {
     this.element.replaceChildren(...floor, ...painted.flatMap(({ nodes }) => nodes));
   }
 
-  /** How bright a face with this normal is. @param {Numbers} normal */
+  /** The brightness of a face with this normal. @param {Numbers} normal */
   light(normal) {
     const sky = 0.5 + 0.5 * dot3(normal, this.camera?.up ?? [0, 0, 1]);
     return 0.62 + 0.2 * sky + 0.34 * Math.max(0, dot3(normal, this.lamp));
@@ -100,7 +100,7 @@ export class SvgView {
     }
   }
 
-  /** In pieces, so that what crosses it is sorted well. @param {Numbers} from @param {Numbers} to @param {number} radius @param {number[]} rgba @param {Camera} camera @returns {Painted[]} */
+  /** A capsule in pieces, so that shapes that cross it are sorted correctly. @param {Numbers} from @param {Numbers} to @param {number} radius @param {number[]} rgba @param {Camera} camera @returns {Painted[]} */
   capsule(from, to, radius, rgba, camera) {
     const way = minus3(to, from);
     const pieces = Math.min(8, Math.max(1, Math.round(length3(way) / (2 * radius))));
@@ -115,9 +115,9 @@ export class SvgView {
       const long = Math.hypot(q.x - p.x, q.y - p.y);
       const [x, y] = long > 0 ? [(q.x - p.x) / long, (q.y - p.y) / long] : [0, 0];
       const nodes = [0, 1].map((shine) => {
-        const aside = 0.2 * shine * width * (0.65 * y - 0.75 * x); // towards the lamp, above on the left
+        const aside = 0.2 * shine * width * (0.65 * y - 0.75 * x); // towards the light at the upper left
         return svgEl("line", {
-          x1: (p.x - 0.4 * x - aside * y).toFixed(1), // a little longer, which hides the seams
+          x1: (p.x - 0.4 * x - aside * y).toFixed(1), // slightly longer, to hide the seams
           y1: (p.y - 0.4 * y + aside * x).toFixed(1),
           x2: (q.x + 0.4 * x - aside * y).toFixed(1),
           y2: (q.y + 0.4 * y + aside * x).toFixed(1),
@@ -215,7 +215,7 @@ export class SvgView {
     return svgEl("polygon", { points: listed(points.map((point) => camera.project(point))), ...look });
   }
 
-  /** The outline of an ellipsoid that is small as seen from the eye. @param {Numbers} centre @param {Numbers} axes @param {number[]} rgba @param {Camera} camera */
+  /** The outline of an ellipsoid that is small compared with its distance from the eye. @param {Numbers} centre @param {Numbers} axes @param {number[]} rgba @param {Camera} camera */
   ellipse(centre, axes, rgba, camera) {
     const { x, y, scale } = camera.project(centre);
     const { right, above } = camera.axes();
@@ -253,7 +253,7 @@ export class SvgView {
     });
   }
 
-  /** The outline of a mesh, as if it were convex. @param {number} index @param {Numbers} matrix @param {Numbers} scale @param {number[]} rgba @param {Camera} camera @returns {Painted[]} */
+  /** The outline of the convex hull of a mesh. @param {number} index @param {Numbers} matrix @param {Numbers} scale @param {number[]} rgba @param {Camera} camera @returns {Painted[]} */
   mesh(index, matrix, scale, rgba, camera) {
     const mesh = this.meshes[index];
     if (!mesh) return [];

@@ -1,4 +1,4 @@
-// Panels behind tabs, by mouse, touch or arrow keys.
+// Tabbed panels, operated by mouse, touch or arrow keys.
 import { el } from "./dom.js";
 
 /** @param {[string, string, HTMLElement][]} panels identifier, title, content @param {() => void} onShow */

@@ -1,6 +1,6 @@
-// Where an axis has its ticks, and what is written there.
+// Positions and labels of axis ticks.
 
-/** Ends and ticks of an axis over a range: round numbers, about so many. @param {number} low @param {number} high @param {number} count */
+/** Ends and ticks of an axis over a range: about `count` round numbers. @param {number} low @param {number} high @param {number} count */
 export function axisTicks(low, high, count) {
   const span = high - low || Math.abs(high) || 1;
   const rough = span / Math.max(count, 1);

@@ -1,4 +1,4 @@
-// The smallest factor by which time can be stretched so that every limit is kept: S 7.7 with friction.
+// The smallest factor by which time must be stretched to satisfy every limit: S 7.7 with friction.
 
 import { motionRows } from "./motion.js";
 import { torqueParts } from "./motion_torques.js";
@@ -8,12 +8,12 @@ import { general } from "./wording.js";
 /** @import { Motion, MotionRows } from "./motion.js" */
 /** @import { TorqueParts } from "./motion_torques.js" */
 
-const SCALING_FINER = 64; // between two of them, beside the one that decides
+const SCALING_FINER = 64; // finer rows on each side of the decisive one
 
-/** @typedef {{speed: number, kind: string, row: number, joint: number, time: number}} Decision the largest speed, and the limit that decides it */
+/** @typedef {{speed: number, kind: string, row: number, joint: number, time: number}} Decision the largest speed, and the limit that determines it */
 
 /**
- * The smallest c, and which limit decides it; or, in a sentence, why there is none.
+ * The smallest c and the limit that determines it, or a message why there is none.
  * @param {Robot} robot @param {Motion} motion @param {MotionRows} rows
  * @returns {{c: number, sentence: string} | {c: null, sentence: string}}
  */
@@ -23,7 +23,7 @@ export function smallestStretch(robot, motion, rows) {
   if (without)
     return {
       c: null,
-      sentence: `Joint '${without.name}' has no effort limit, so no factor is the smallest.`,
+      sentence: `Joint '${without.name}' has no effort limit, so there is no smallest factor.`,
     };
   const parts = torqueParts(robot, rows);
   if (parts.odd >= 0) return { c: null, sentence: oddFriction(joints[parts.odd]) };
@@ -37,18 +37,21 @@ export function smallestStretch(robot, motion, rows) {
   }
   if (typeof decision === "string") return { c: null, sentence: decision };
   if (!Number.isFinite(decision.speed))
-    return { c: null, sentence: "The motion moves no limited joint, so no factor is the smallest." };
+    return {
+      c: null,
+      sentence: "The motion moves no joint that has limits, so there is no smallest factor.",
+    };
   const { kind, joint, time } = decision;
-  const where = `the ${kind} limit of joint '${joints[joint].name}' at t = ${general(time, 4)} s of the motion decides`;
+  const where = `it is set by the ${kind} limit of joint '${joints[joint].name}' at t = ${general(time, 4)} s of the motion`;
   return { c: 1 / decision.speed, sentence: where };
 }
 
-/** Why torques at another speed do not follow. @param {Joint} joint */
+/** Why torques at another speed cannot be derived. @param {Joint} joint */
 export function oddFriction(joint) {
-  return `The friction of joint '${joint.name}' depends on the speed in a way that the law does not know.`;
+  return `The friction of joint '${joint.name}' depends on the velocity in a way that the scaling law does not cover.`;
 }
 
-/** The rows again with finer ones on both sides of one. @param {Motion} motion @param {MotionRows} rows @param {number} row */
+/** The rows, refined on both sides of one of them. @param {Motion} motion @param {MotionRows} rows @param {number} row */
 function besideRow(motion, rows, row) {
   const low = rows.t[Math.max(row - 1, 0)];
   const high = rows.t[Math.min(row + 1, rows.count - 1)];
@@ -57,7 +60,7 @@ function besideRow(motion, rows, row) {
     const t = low + ((high - low) * k) / (2 * SCALING_FINER);
     motion.fill(finer, k, motion.piece(t), t);
   }
-  // the row itself, which may be the side before a jump
+  // the row itself may lie just before a jump
   const { n } = rows;
   const last = 2 * SCALING_FINER + 1;
   finer.t[last] = rows.t[row];
@@ -69,7 +72,7 @@ function besideRow(motion, rows, row) {
 }
 
 /**
- * The largest speed 1/c that no limit forbids, by intervals of speeds that each limit forbids at each instant.
+ * The largest speed 1/c that no limit forbids, from the intervals of speeds that each limit forbids at each instant.
  * @param {Joint[]} joints @param {MotionRows} rows @param {TorqueParts} parts @returns {Decision | string}
  */
 function fastestSpeed(joints, rows, parts) {
@@ -83,8 +86,8 @@ function fastestSpeed(joints, rows, parts) {
     const held = parts.constant[at];
     if (Math.abs(held) >= limit) {
       return (
-        `Gravity and Coulomb friction alone take ${general(held)} of joint '${name}' at t = ${general(rows.t[row], 4)} s of the ` +
-        `motion, and its effort limit is ${general(limit)}: slower does not help, so change the path, the payload or the limit.`
+        `Gravity and Coulomb friction alone require ${general(held)} from joint '${name}' at t = ${general(rows.t[row], 4)} s of the ` +
+        `motion, but its effort limit is ${general(limit)}: slowing down does not help, so change the path, the payload or the limit.`
       );
     }
     for (const side of [1, -1]) {
@@ -121,12 +124,12 @@ function fastestSpeed(joints, rows, parts) {
   }
 }
 
-/** The open interval of speeds z > 0 with a z² + b z + k > 0, where k < 0; null where there is none. @param {number} a @param {number} b @param {number} k */
+/** The open interval of speeds z > 0 with a z² + b z + k > 0, where k < 0; null if there is none. @param {number} a @param {number} b @param {number} k */
 function forbiddenSpeeds(a, b, k) {
   const square = b * b - 4 * a * k;
   if (square < 0) return null;
   const root = Math.sqrt(square);
   if (!(b + root > 0)) return null;
-  const low = (-2 * k) / (b + root); // in the form that does not cancel
+  const low = (-2 * k) / (b + root); // in the form without cancellation
   return { low, high: a < 0 ? (-b - root) / (2 * a) : Infinity };
 }

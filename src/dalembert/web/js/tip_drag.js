@@ -1,12 +1,12 @@
-// The handle at the tip: while the arm rests it is led by inverse kinematics, while it is simulated it is pulled by a spring,
-// and where a controller holds a posture the set-point can be led instead.
+// Dragging the tip: inverse kinematics while the arm is at rest, a spring that pulls the tip during simulation, or
+// motion of the set-point while a controller holds a posture.
 import { inverseKinematics } from "./inverse_kinematics.js";
 
 /** @typedef {import("./app.js").App} App */
 
-const TIP_ROUNDS = 12; // of inverse kinematics in a frame
+const TIP_ROUNDS = 12; // iterations of inverse kinematics per frame
 
-/** Makes the handle of the stage do what fits. @param {App} app */
+/** Connects the handle of the stage to the mode that applies. @param {App} app */
 export function connectTipDrag(app) {
   const { stage, robot } = app;
   if (!stage) return;
@@ -27,7 +27,7 @@ export function connectTipDrag(app) {
     const moved = solution.q.some((x, i) => Math.abs(x - from[i]) > 1e-11);
     if (law) law.posture = solution.q;
     else if (moved) app.change({ q: solution.q });
-    if (moved) soon(); // as long as it gets nearer
+    if (moved) soon(); // as long as it gets closer
     stage.redraw();
   };
   const soon = () => {

@@ -1,15 +1,15 @@
-// Which components of the tip's motion an arm can set independently of each other: the rows of its ellipsoids.
+// The components of the tip's motion that an arm can control independently: the rows of its ellipsoids.
 
 import { semiAxes } from "./semi_axes.js";
 
 /** @typedef {import("./robot.js").Robot} Robot */
 
 export const ROW_NAMES = ["x", "y", "z", "ωx", "ωy", "ωz"];
-const DEPENDENT_SHARE = 1e-6; // rows that move with others
+const DEPENDENT_SHARE = 1e-6; // threshold below which a row depends on the others
 
 /**
- * Rows of the tip's position that this arm can move, one after the other, while those before them stand still; of its
- * orientation where the arm cannot move the position.
+ * The rows of the tip's position that this arm can control, each independently of the previous ones; rows of the
+ * orientation if the arm cannot move the position.
  * @param {Robot} robot
  * @returns {number[]}
  */
@@ -45,7 +45,7 @@ function unitRow(row) {
 }
 
 /**
- * A few postures, none of them special, the same every time; near the first one where not every posture can be reached.
+ * A few generic postures, always the same; near the first one if not every posture is reachable.
  * @param {Robot} robot
  */
 function spreadPostures(robot) {

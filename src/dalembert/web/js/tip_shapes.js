@@ -1,4 +1,4 @@
-// Every shape at the tip for the posture now: which there are, how they are named and coloured, and their numbers.
+// The shapes at the tip in the current posture: their names, colours and values.
 import { dynamicEllipsoid, forceEllipsoid, generatorsOf, reachAt, velocityEllipsoid } from "./ellipsoids.js";
 import { zonotope, zonotopeVolume } from "./zonotope.js";
 
@@ -46,7 +46,7 @@ export const SHAPES = [
   },
 ];
 /**
- * All shapes of the posture now; null where the inertia matrix has no inverse.
+ * All shapes in the current posture; null if the inertia matrix is singular.
  * @param {App} app
  * @param {number[]} rows
  * @param {Options} options

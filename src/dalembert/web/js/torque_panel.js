@@ -1,4 +1,4 @@
-// Joint torques by their causes: a bar for each joint, with its limit.
+// Joint torques by cause: one bar per joint, with its limit.
 import { brief, el, fixed, svgEl } from "./dom.js";
 import { CAUSES } from "./robot.js";
 
@@ -38,7 +38,7 @@ export function torquePanel(app) {
       rows[k].draw(values, terms.total[k], joint.effort, unit, digits);
       if (joint.effort !== null && Math.abs(terms.total[k]) > joint.effort * (1 + 1e-12))
         beyond.push(
-          `${joint.name} needs ${brief(terms.total[k])} ${unit}, and its limit is ${brief(joint.effort)} ${unit}`,
+          `${joint.name} needs ${brief(terms.total[k])} ${unit}, but its limit is ${brief(joint.effort)} ${unit}`,
         );
     });
     said.textContent = beyond.length ? `${beyond.join("; ")}.` : "";
@@ -46,7 +46,7 @@ export function torquePanel(app) {
   return panel;
 }
 
-/** How many decimals to show: four significant digits of the largest. @param {ArrayLike<number>} values */
+/** Number of decimals that shows four significant digits of the largest value. @param {ArrayLike<number>} values */
 export function decimals(values) {
   const most = Math.max(...Array.from(values, Math.abs), 1e-3);
   return Math.max(0, Math.min(6, 3 - Math.floor(Math.log10(most))));

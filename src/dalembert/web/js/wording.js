@@ -1,4 +1,4 @@
-// Numbers, words and lists as sentences of dalembert have them.
+// Numbers, words and lists in the format of dalembert's messages.
 
 /** A number with significant digits, as Python's %g writes it. @param {number} value @param {number} [digits] */
 export function general(value, digits = 6) {
@@ -23,7 +23,7 @@ export function quotedText(text) {
   return marked.length <= 60 ? marked : `${marked.slice(0, 57)}...`;
 }
 
-/** The first ten of many names, and how many more there are. @param {readonly string[]} names */
+/** The first ten names, and the number of further ones. @param {readonly string[]} names */
 export function listedNames(names) {
   const more = names.length - 10;
   return names.slice(0, 10).join(", ") + (more > 0 ? ` and ${more} more` : "");
@@ -34,7 +34,7 @@ export function countedThings(count, word) {
   return `${count} ${word}${count === 1 ? "" : "s"}`;
 }
 
-/** "; did you mean 'x'?" where something known is near a word, else nothing. @param {string} word @param {readonly string[]} known */
+/** "; did you mean 'x'?" if a known word is similar, otherwise nothing. @param {string} word @param {readonly string[]} known */
 export function nearestNames(word, known) {
   if (word.length > 100) return "";
   const lower = new Map(known.map((name) => [name.toLowerCase(), name]));
@@ -52,7 +52,7 @@ export function nearestNames(word, known) {
     : "";
 }
 
-/** Twice the letters that two words share in order over the letters of both, by Ratcliff and Obershelp. @param {string} a @param {string} b */
+/** Similarity of two words by Ratcliff and Obershelp: twice the number of matching letters over the total number of letters. @param {string} a @param {string} b */
 function likeness(a, b) {
   /** @type {(a: string, b: string) => number} */
   const shared = (a, b) => {

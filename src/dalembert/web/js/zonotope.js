@@ -5,14 +5,14 @@ import { along3, cross3, dot3, length3, minus3, plus3, times3, unit3 } from "./s
 /** @typedef {import("./space.js").Numbers} Numbers */
 
 /**
- * Corners, and polygons over them (a face, or the only one of a flat set); a set without area has an edge of two corners.
+ * Corners, and polygons over them (faces, or the single polygon of a flat set); a set without area has an edge of two corners.
  * @typedef {{vertices: number[][], faces: number[][]}} Zonotope
  */
 
-const FLAT = 1e-9; // relative: a set thinner than this has no thickness
+const FLAT = 1e-9; // relative thickness below which a set counts as flat
 
 /**
- * The faces of a zonotope in space: each is spanned by the generators that lie in its plane.
+ * The faces of a zonotope in space; each is spanned by the generators in its plane.
  * @param {Numbers} centre
  * @param {Numbers[]} generators
  * @returns {Zonotope}
@@ -50,7 +50,7 @@ export function zonotope(centre, generators) {
 }
 
 /**
- * The volume 8 Σ |det|, or for two rows the area 4 Σ |det|, for one the length 2 Σ |g|.
+ * The volume 8 Σ |det|; for two rows the area 4 Σ |det|, for one row the length 2 Σ |g|.
  * @param {Numbers[]} generators
  * @param {number} m
  */
@@ -113,7 +113,7 @@ function segment(centre, generators) {
 }
 
 /**
- * Adds a polygon: corners that are there already are used again, and corners in the middle of an edge are left out.
+ * Adds a polygon: existing corners are reused, and corners in the middle of an edge are omitted.
  * @param {Zonotope} shape
  * @param {number[][]} corners
  * @param {number} slack

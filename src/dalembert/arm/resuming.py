@@ -1,0 +1,20 @@
+"""Long runs with an arm that can be resumed: by what such a run is known."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+from dalembert.arm.arm import Arm
+from dalembert.files.journal import Journal, Resume, resumable
+from dalembert.kernel.compile import target
+from dalembert.quantities.machine import identity
+
+
+def resumable_run(resume: Resume, what: str, arm: Arm, *inputs: Any) -> AbstractContextManager[Journal]:
+    """The journal of a run with an arm and other inputs; it is resumed only on a machine whose kernels have the same bits."""
+    if resume is False:
+        return resumable(False, what)
+    machine = target()
+    place = (machine.triple, machine.cpu, machine.features, machine.llvm)
+    return resumable(resume, what, arm, identity(arm.mechanism), place, inputs)

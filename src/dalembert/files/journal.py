@@ -1,0 +1,218 @@
+"""Long runs that can be resumed: the results of their steps in a journal, which is read again when the same run starts anew.
+
+A run is deterministic. It is cut into steps, such as one round of a search, one candidate model or one piece of a Monte-Carlo
+study, and each step hands its result, plain data and arrays of numbers, to :meth:`Journal.step`. A run that starts again
+with the same inputs, program and machine takes the results of the steps that were done before, and ends with the same bits.
+
+The journal is a file of the user in ``…/dalembert/runs``, named after a digest of all inputs. A step is appended as soon
+as it is done, with a checksum, so that whatever ends the process, kill -9 included, costs at most the step under way. A
+run that ends well removes its journal; journals that nobody resumes are removed after a month. There is JSON and raw numbers
+in it, never a pickle, and a file that belongs to somebody else or that others can write is not read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from io import FileIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dalembert.files import runs
+from dalembert.files.digest import digest_of, digest_of_source
+from dalembert.files.foreign import read_message, write_all, write_message
+from dalembert.files.own import is_own
+from dalembert.files.writing import locked
+
+PACKAGE = Path(__file__).resolve().parents[1]
+MAGIC = b"dalembert-run-1\n"
+CHECKSUM = hashlib.sha256().digest_size
+LENGTH = 8  # bytes
+LARGEST = 1 << 30  # bytes of a journal; later steps are not kept
+QUICKLY = 50e6  # bytes per second: a result that takes less time to compute than to write is not kept
+
+Resume = bool | Callable[[str], None]
+Result = Mapping[str, Any]  # plain data and arrays by name
+
+
+class Journal:
+    """The steps of one run. Without a file, every step is computed and nothing is kept."""
+
+    def __init__(self, file: FileIO | None = None, tell: Callable[[str], None] | None = None) -> None:
+        self.file, self.tell = file, tell
+        self.places: dict[str, tuple[int, int]] = {}  # where the message of a step lies, and how long it is
+        self.end = len(MAGIC)
+        self.counts: Counter[str] = Counter()
+        self.scope = ""
+        self.unfinished = self.full = False
+        self.written = 0.0  # s since 1970
+        if file is not None:
+            self.written = os.fstat(file.fileno()).st_mtime
+            self._look_through(file)
+
+    def close(self) -> None:
+        """Let go of the file, and with it of its lock."""
+        if self.file is not None:
+            self.file.close()
+
+    def has(self, name: str) -> bool:
+        """Whether the next step of this name was done before."""
+        name = self.scope + name
+        return f"{name} #{self.counts[name]}" in self.places
+
+    @contextmanager
+    def within(self, name: str) -> Iterator[None]:
+        """Steps whose names are those of a part of the run, such as one fold."""
+        before, self.scope = self.scope, f"{self.scope}{name}: "
+        try:
+            yield
+        finally:
+            self.scope = before
+
+    def step(self, name: str, compute: Callable[[], Result]) -> Result:
+        """The result of a step: as it was kept, or computed now and kept.
+
+        A name may come again; its steps are then told apart by their order.
+        """
+        name = self.scope + name
+        key = f"{name} #{self.counts[name]}"
+        self.counts[name] += 1
+        if self.file is not None and key in self.places:
+            return self._read(self.file, key)
+        began = time.monotonic()
+        # in the order in which they are read again: sums of products depend on it
+        result = {n: np.asarray(x, order="C") if isinstance(x, np.ndarray) else x for n, x in compute().items()}
+        if self.file is not None and not self.full:
+            self._append(self.file, key, result, time.monotonic() - began)
+        return result
+
+    def _look_through(self, file: FileIO) -> None:
+        """Find the steps that are whole; whatever follows them was being written when the process ended."""
+        file.seek(0)
+        if file.read(len(MAGIC)) != MAGIC:
+            file.truncate(0)
+            file.seek(0)
+            write_all(file, memoryview(MAGIC))
+            return
+        while (head := file.read(LENGTH + CHECKSUM)) and len(head) == LENGTH + CHECKSUM:
+            length = int.from_bytes(head[:LENGTH], "little")
+            if length > LARGEST:
+                break
+            body = _exactly(file, length)
+            if len(body) != length or hashlib.sha256(body).digest() != head[LENGTH:]:
+                break
+            key, _, _ = body.partition(b"\0")
+            self.places[key.decode()] = (self.end + len(head) + len(key) + 1, length - len(key) - 1)
+            self.end += len(head) + length
+        file.truncate(self.end)
+
+    def _read(self, file: FileIO, key: str) -> Result:
+        start, length = self.places[key]
+        file.seek(start)
+        plain, arrays = read_message(io.BytesIO(_exactly(file, length)))
+        return {**plain, **arrays}
+
+    def _append(self, file: FileIO, key: str, result: Result, seconds: float) -> None:
+        arrays = {name: value for name, value in result.items() if isinstance(value, np.ndarray)}
+        size = sum(array.nbytes for array in arrays.values())
+        if size > QUICKLY * seconds or self.end + size > LARGEST:
+            return
+        content = io.BytesIO()
+        write_message(content, {name: value for name, value in result.items() if name not in arrays}, arrays)
+        body = key.encode() + b"\0" + content.getvalue()
+        record = len(body).to_bytes(LENGTH, "little") + hashlib.sha256(body).digest() + body
+        try:
+            file.seek(self.end)
+            write_all(file, memoryview(record))
+        except OSError as problem:  # the run itself goes on
+            self.full = True
+            with contextlib.suppress(OSError):
+                file.truncate(self.end)
+            if self.tell is not None:
+                self.tell(f"what is computed from now on cannot be kept for resuming the run ({problem.strerror})")
+            return
+        length = len(content.getvalue())
+        self.end += len(record)
+        self.places[key] = (self.end - length, length)
+
+
+def _exactly(file: FileIO, length: int) -> bytes:
+    """So many bytes of a file, or what is left of it."""
+    parts, left = [], length
+    while left and (part := file.read(left)):
+        parts.append(part)
+        left -= len(part)
+    return b"".join(parts)
+
+
+@contextmanager
+def resumable(resume: Resume, what: str, *inputs: Any) -> Iterator[Journal]:
+    """The journal of a run with these inputs: it is removed when the run ends well, and kept when it is interrupted.
+
+    resume  whether there is a journal at all; a function is called with one sentence when earlier steps are taken over,
+            and when they cannot be kept
+    what    the kind of run, in words; runs of different kinds have journals of their own
+
+    Set ``journal.unfinished`` to keep the journal of a run that ends early and without an exception.
+    """
+    if resume is False:
+        yield Journal()
+        return
+    tell = resume if callable(resume) else lambda sentence: None
+    key = digest_of(what, digest_of_source(PACKAGE), np.__version__, inputs)
+    path = runs.folder() / f"{key}.run"
+    journal = None
+    try:
+        runs.clear(older_than=runs.FORGOTTEN)
+        journal = _opened(path, tell)
+        if journal is None:
+            tell("the same run is under way in another process; this one starts from the beginning and is not kept")
+    except OSError as problem:
+        where = problem.filename or path
+        tell(f"this run cannot be resumed if it is interrupted: {where} cannot be written ({problem.strerror})")
+    if journal is None:
+        yield Journal()
+        return
+    if journal.places:
+        when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(journal.written))
+        done = f"{len(journal.places)} steps were" if len(journal.places) != 1 else "1 step was"
+        tell(f"resuming the {what} that was interrupted at {when}; {done} done then")
+    try:
+        yield journal
+    except BaseException:
+        journal.unfinished = True
+        raise
+    finally:
+        journal.close()
+        if not journal.unfinished:
+            runs.finished(path)
+        elif journal.places:
+            runs.kept.add(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _opened(path: Path, tell: Callable[[str], None]) -> Journal | None:
+    """The journal at a path, made if need be and locked for this process; None where another process has it."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    flags = sum(getattr(os, name, 0) for name in ("O_RDWR", "O_CREAT", "O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
+    while True:
+        with contextlib.ExitStack() as closing:
+            file = closing.enter_context(FileIO(os.open(path, flags, 0o600), "r+"))
+            if not is_own(os.fstat(file.fileno()), 0o022):  # made by somebody else, or a pipe or a device: never read
+                os.unlink(path)
+                continue
+            if not locked(file.fileno()):
+                return None
+            if os.fstat(file.fileno()).st_nlink:  # else a run that ended removed it between opening and locking
+                journal = Journal(file, tell)
+                closing.pop_all()
+                return journal

@@ -1,0 +1,95 @@
+"""The folder of runs that were interrupted and can be resumed: what is in it, and what is left there."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from dalembert.files.own import state_folder
+from dalembert.files.writing import locked
+
+FORGOTTEN = 30 * 86400.0  # seconds after which a journal that nobody resumed is removed
+
+kept: set[Path] = set()  # journals of runs that this process leaves unfinished
+_finished: list[Path] | None = None  # journals of runs that ended well, while their results are not written yet
+
+
+@dataclass(frozen=True)
+class UnfinishedRun:
+    """A run that can be resumed: its journal, the size of that in bytes, and when it was last written (s since 1970)."""
+
+    path: Path
+    size: int
+    written: float
+
+
+def folder() -> Path:
+    """Where the journals of unfinished runs lie."""
+    return state_folder() / "runs"
+
+
+def unfinished_runs() -> list[UnfinishedRun]:
+    """The runs that can be resumed, the oldest first."""
+    runs, place = [], folder()
+    for path in place.glob("*.run") if place.is_dir() else ():
+        with contextlib.suppress(OSError):
+            about = path.lstat()
+            runs.append(UnfinishedRun(path, about.st_size, about.st_mtime))
+    return sorted(runs, key=lambda run: run.written)
+
+
+def clear(older_than: float = 0.0) -> int:
+    """Remove the journals of all runs that are not under way and were not written for so many seconds; how many there were."""
+    return sum(_removed(run.path) for run in unfinished_runs() if time.time() - run.written >= older_than)
+
+
+def finished(path: Path) -> None:
+    """The run of this journal ended well: the journal goes, now or when its results are written."""
+    kept.discard(path)
+    if _finished is None:
+        path.unlink(missing_ok=True)
+    else:
+        _finished.append(path)
+
+
+@contextmanager
+def kept_until_written(*well: type[Exception]) -> Iterator[None]:
+    """Within it the journal of a run that ended well stays until the end: results that cannot be written are not lost.
+
+    well  exceptions that end it well, too
+    """
+    global _finished
+    _finished = []
+    journals, written = _finished, False
+    try:
+        yield
+        written = True
+    except well:
+        written = True
+        raise
+    finally:
+        _finished = None
+        for path in journals:
+            if written:
+                path.unlink(missing_ok=True)
+            else:
+                kept.add(path)
+
+
+def _removed(path: Path) -> bool:
+    try:
+        descriptor = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        try:
+            if not locked(descriptor):
+                return False
+        finally:
+            os.close(descriptor)
+        os.unlink(path)
+    except OSError:  # another process was quicker, or it is a file of somebody else
+        return False
+    return True
