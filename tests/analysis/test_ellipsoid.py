@@ -321,7 +321,7 @@ def test_ellipsoid_command(tmp_path: Path) -> None:
         run("ellipsoid", "panda", "--q", "0.3 -0.4 0.2 -1.8 0.1 1.6 0.5", "--kind", kind, "--plot", svg, "--force")
     assert "needs 3 numbers" in run("ellipsoid", "planar-3r", "--q", "1 2", code=2)
     assert "already" in run("ellipsoid", "planar-3r", "--q", "1 2 3", "--plot", picture, code=2)
-    assert "cannot stand" in run(
+    assert "cannot hold still" in run(
         "ellipsoid", "planar-3r", "--q", "0.9 -1 -0.7", "--kind", "static", "--limits", "unit", code=2
     )
     assert "kinematic singularity" in run("ellipsoid", "planar-3r", "--q", "1 0 0", code=2)

@@ -498,7 +498,7 @@ def test_wrong_loops_are_named():
             robot.replace(loops=(replace(loop, **changes),))
     with pytest.raises(RobotError, match="two loops are called"):
         robot.replace(loops=(loop, loop))
-    with pytest.raises(RobotError, match="passive in loop 'meeting' already"):
+    with pytest.raises(RobotError, match="already passive in loop 'meeting'"):
         robot.replace(loops=(loop, replace(loop, name="again")))
     with pytest.raises(RobotError, match="determines 2 joints, but has 1 passive joints"):
         _ = da.Arm(robot.replace(loops=(replace(loop, passive=("elbow1",)),))).mechanism

@@ -285,3 +285,18 @@ def test_a_cluster_that_loses_its_last_worker_is_one_sentence(monkeypatch: pytes
         finally:
             worker.kill()
             worker.wait()
+
+
+def test_a_piece_that_ends_just_as_the_wait_does_is_taken(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waits that are shorter than a piece, and a piece whose own error is a timeout."""
+    monkeypatch.setattr(the_cluster, "AGAIN", 1e-4)
+
+    def late(shared: None, piece: int) -> int:
+        if piece == 40:
+            raise TimeoutError("its own")
+        return piece
+
+    taken = spread(client, late, None, range(41))
+    assert [next(taken) for _ in range(40)] == list(range(40))
+    with pytest.raises(da.DalembertError, match="its own"):
+        next(taken)

@@ -14,10 +14,18 @@ from hypothesis import strategies as st
 
 import dalembert as da
 from arms import REGISTRY, arm, random_inertia, random_placement, random_robot, relative, robots, states
-from dalembert.equations import dalembert, lagrange, lagrange_euler, newton_euler, newton_euler_base
+from dalembert.equations import (
+    composite,
+    dalembert,
+    lagrange,
+    lagrange_euler,
+    lean_newton_euler,
+    newton_euler,
+    newton_euler_base,
+)
 from dalembert.equations.kinematics import frames
 from dalembert.equations.newton_euler import BaseMotion
-from dalembert.robot import Frame, Joint, Link, Robot, Rotor
+from dalembert.robot import Frame, Joint, Link, Placement, Robot, Rotor
 from dalembert.robot.mechanism import Mechanism, mechanism
 
 TOLERANCE = 1e-10
@@ -87,6 +95,22 @@ def test_all_agree_on_joints_of_one_kind(kind: Any) -> None:
     robot = random_robot(np.random.default_rng(22), 7)
     joints = tuple(replace(joint, type=kind) if joint.moves else joint for joint in robot.joints)
     assert_all_agree(mechanism(robot.replace(joints=joints)), 6)
+
+
+@pytest.mark.parametrize("angle", [0.3, 0.03, 1e-3, 1e-5, 1e-8])
+def test_lean_and_composite_agree_on_nearly_parallel_axes(angle: float) -> None:
+    """As in calibrated arms and in files with rounded angles: common normals of such axes lie very far away."""
+    rng = np.random.default_rng(1)
+    links = [Link("base"), *(Link(f"link{i}", random_inertia(rng)) for i in range(3))]
+    joints = [
+        Joint(f"joint{i}", "revolute", links[i].name, f"link{i}", Placement.rpy(angle, 0, 0, xyz=(0.3, 0.4, 0.1)))
+        for i in range(3)
+    ]
+    m = mechanism(Robot("nearly parallel", tuple(links), tuple(joints)))
+    x, _ = motion(m, 3)
+    page = newton_euler.inverse_dynamics(m, *x)
+    assert relative(lean_newton_euler.inverse_dynamics(m, *x), page) < 1e-13
+    assert relative(composite.inertia_matrix(m, x[0]), lagrange.inertia_matrix(m, x[0])) < 1e-13
 
 
 def test_a_tip_on_the_base_feels_nothing_and_no_joints_need_nothing() -> None:

@@ -139,5 +139,5 @@ def test_what_is_wrong_with_a_state_is_said_from_within_compiled_programs() -> N
 def test_arrays_and_what_stands_for_them_are_jaxs() -> None:
     jax.jit(lambda x: [x, *(() if library_of(x) == "jax" else (1 / 0,))])(1.0)
     torch = pytest.importorskip("torch")
-    with pytest.raises(da.ShapeError, match="one input is a PyTorch tensor and another a JAX array"):
+    with pytest.raises(da.ShapeError, match="one input is a PyTorch tensor and another is a JAX array"):
         common_library([torch.ones(2), jnp.ones(2)])

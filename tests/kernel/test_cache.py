@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import time
+import warnings
 from functools import cache as once
 from pathlib import Path
 
@@ -269,6 +270,23 @@ def test_a_secret_that_cannot_be_one_is_replaced_with_a_word(own: Path, kind: st
     assert path.stat().st_size == 32 and stat.S_IMODE(path.lstat().st_mode) == 0o600
     cache.store(key(1), b"code")
     assert cache.load(key(1)) == b"code"
+
+
+def test_a_secret_that_another_process_makes_meanwhile_counts(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replacing it would make the kernels of that process foreign; nothing is wrong, so nothing is said."""
+    path, theirs, new_file = own.parents[1] / "state" / "dalembert" / "cache-secret", bytes(range(32)), cache._new_file
+
+    def late(folder: Path, content: bytes) -> object:
+        path.parent.mkdir(parents=True)
+        path.write_bytes(theirs)
+        path.chmod(0o600)
+        return new_file(folder, content)
+
+    monkeypatch.setattr(cache, "_new_file", late)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert cache._secret() == theirs
+    assert path.read_bytes() == theirs
 
 
 def test_a_folder_in_place_of_the_secret_is_told(own: Path) -> None:

@@ -26,6 +26,7 @@ PAGE = ROOT / "docs" / "portability.md"
 CORE = ROOT / "tests" / "environment" / "core.py"
 CHROOT_RELEASES = ("trixie", "forky", "sid")  # Debian's, later than the one that has Python 3.11
 ARM_RELEASE, ARM_PYTHON = "bookworm", "3.11"
+CHROOT = shutil.which("chroot") or "/usr/sbin/chroot"
 START = "<!-- written by make portable -->"
 
 
@@ -104,7 +105,7 @@ def debian(version: str) -> list[str]:
             except subprocess.CalledProcessError:
                 shutil.rmtree(folder, ignore_errors=True)
                 continue
-        command = ["chroot", str(folder), "/usr/bin/python3"]
+        command = [CHROOT, str(folder), "/usr/bin/python3"]
         if version_of(command) == version:
             return command
     raise CannotRunError(f"there is no Python {version} here, and none of Debian's {', '.join(CHROOT_RELEASES)} has it")
@@ -129,7 +130,7 @@ def built(folder: Path) -> dict[str, Path]:
 def tried(row: Row, distributions: dict[str, Path]) -> str:
     """What the row's core tests said, and with which versions."""
     interpreter = row.interpreter()
-    if interpreter[0] == "chroot":
+    if interpreter[0] == CHROOT:
         return in_chroot(row, Path(interpreter[1]), distributions[row.source])
     folder = OUT / re.sub(r"\W+", "-", row.name)
     shutil.rmtree(folder, ignore_errors=True)
@@ -155,7 +156,7 @@ def tried(row: Row, distributions: dict[str, Path]) -> str:
 
 def in_chroot(row: Row, root: Path, distribution: Path) -> str:
     """The same inside a later Debian: wheels are fetched by the host's pip for that Python and unpacked there."""
-    command = ["chroot", str(root), "/usr/bin/python3"]
+    command = [CHROOT, str(root), "/usr/bin/python3"]
     version, target = version_of(command), root / "opt" / "portable"
     shutil.rmtree(target, ignore_errors=True)
     host = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target", str(target)]

@@ -8,8 +8,10 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +20,38 @@ import numpy as np
 from trust.check import Outcome, Task
 from trust.processes import NOBODY, cache_at, started, torques
 
-Spoil = Callable[[Path, np.random.Generator], dict[str, str | None]]
+FULL = "a disk that is full"
+MOUNT = ("mount", "-t", "tmpfs", "-o", "size=8k", "trust")
+
+Variables = dict[str, str | None]
+Spoil = Callable[[Path, np.random.Generator], AbstractContextManager[Variables]]
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What happens to a cache.
+
+    spoil         a context in which the folder is spoiled; it gives the variables that are to be set
+    largest_file  how many bytes a file may have
+    as_nobody     whether the process is that of a user who owns nothing
+    silent        whether the package can repair or use the folder, so that it must not say a word
+    """
+
+    spoil: Spoil
+    largest_file: int | None = None
+    as_nobody: bool = False
+    silent: bool = False
 
 
 def work(task: Task, outcome: Outcome) -> None:
     """One situation after the other, each in a folder of its own."""
-    names = list(SITUATIONS)
     rng = task.rng
     with tempfile.TemporaryDirectory(prefix="folders-", dir=task.folder) as name:
         top = Path(name)
         os.chmod(top, 0o755)
+        names = [situation for situation in SITUATIONS if situation != FULL or _may_mount(top)]
+        if FULL not in names:
+            outcome.notes.append("A full disk was not tried, because this user may not mount one.")
         _, right = started(torques, cache_at(top / "right")).answer()
         for number in task.numbers:
             situation = names[number % len(names)]
@@ -41,12 +65,10 @@ def tried(situation: str, folder: Path, rng: np.random.Generator, expected: str)
     """What went wrong in a situation; None where torques are right and at most one line is said about the cache."""
     (folder / "cache" / "dalembert").mkdir(parents=True, mode=0o755)
     (folder / "state" / "dalembert").mkdir(parents=True, mode=0o755)
-    spoil, limit = SITUATIONS[situation]
-    with spoil(folder, rng) as env:
+    case = SITUATIONS[situation]
+    with case.spoil(folder, rng) as variables:
         for _ in range(2):
-            child = started(
-                lambda: _limited(limit), cache_at(folder) | env, unprivileged=env.get("unprivileged") == "yes"
-            )
+            child = started(partial(_limited, case.largest_file), cache_at(folder) | variables, case.as_nobody)
             status, answer = child.answer()
             if status != 0:
                 return f"the process ends with status {status}: {answer}"
@@ -54,20 +76,20 @@ def tried(situation: str, folder: Path, rng: np.random.Generator, expected: str)
                 return f"the torques are {answer['sum']} instead of {expected}"
             if len(answer["said"]) > 1 or any("\n" in line or not line.strip() for line in answer["said"]):
                 return f"it says {answer['said']}"
-            if situation in SILENT and answer["said"]:
+            if case.silent and answer["said"]:
                 return f"it says {answer['said']}, although it can repair the folder"
     return None
 
 
-def _limited(limit: int | None) -> Any:
+def _limited(largest_file: int | None) -> Any:
     """Torques, with files of at most so many bytes."""
-    if limit is not None:
+    if largest_file is not None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
     return torques()
 
 
-# -- situations: a context in which a folder is spoiled, and the largest file that may be written -------
+# -- situations ------------------------------------------------------------------------------------
 
 
 def _prepared(folder: Path) -> list[Path]:
@@ -77,9 +99,9 @@ def _prepared(folder: Path) -> list[Path]:
     return sorted((folder / "cache" / "dalembert").glob("*.o"))
 
 
-def _situation(change: Callable[[Path, np.random.Generator], dict[str, str | None] | None]) -> Any:
+def _situation(change: Callable[[Path, np.random.Generator], Variables | None]) -> Spoil:
     @contextmanager
-    def spoiled(folder: Path, rng: np.random.Generator) -> Any:
+    def spoiled(folder: Path, rng: np.random.Generator) -> Iterator[Variables]:
         yield change(folder, rng) or {}
 
     return spoiled
@@ -89,7 +111,7 @@ def _as_they_are(folder: Path, rng: np.random.Generator) -> None:
     pass
 
 
-def _damaged(damage: Callable[[Path, np.random.Generator], object]) -> Any:
+def _damaged(damage: Callable[[Path, np.random.Generator], object]) -> Spoil:
     """Every kept kernel is damaged."""
 
     def change(folder: Path, rng: np.random.Generator) -> None:
@@ -114,7 +136,7 @@ def _random(path: Path, rng: np.random.Generator) -> None:
     path.write_bytes(rng.bytes(int(rng.integers(1, 20_000))))
 
 
-def _replaced_by(make: Callable[[Path], object]) -> Any:
+def _replaced_by(make: Callable[[Path], object]) -> Spoil:
     def change(path: Path, rng: np.random.Generator) -> None:
         path.unlink()
         make(path)
@@ -126,7 +148,7 @@ def _huge(path: Path, rng: np.random.Generator) -> None:
     os.truncate(path, 1 << 40)  # takes no room
 
 
-def _secret(damage: Callable[[Path], object]) -> Any:
+def _secret(damage: Callable[[Path], object]) -> Spoil:
     def change(folder: Path, rng: np.random.Generator) -> None:
         _prepared(folder)
         damage(folder / "state" / "dalembert" / "cache-secret")
@@ -134,15 +156,14 @@ def _secret(damage: Callable[[Path], object]) -> Any:
     return _situation(change)
 
 
-def _as_nobody(change: Callable[[Path], object]) -> Any:
-    """Run by a user who owns nothing, where this one is root; otherwise by this one."""
+def _owned(change: Callable[[Path], object]) -> Spoil:
+    """A folder of the user who runs the process, changed."""
 
-    def run(folder: Path, rng: np.random.Generator) -> dict[str, str | None]:
+    def run(folder: Path, rng: np.random.Generator) -> None:
         for path in (folder, *folder.rglob("*")):
             if os.getuid() == 0:
                 os.chown(path, NOBODY, NOBODY)
         change(folder)
-        return {"unprivileged": "yes"}
 
     return _situation(run)
 
@@ -179,7 +200,7 @@ def _foreign_signature(folder: Path, rng: np.random.Generator) -> None:
     (folder / "state" / "dalembert" / "cache-secret").unlink()
 
 
-def _linked_to(target: str) -> Any:
+def _linked_to(target: str) -> Spoil:
     def change(folder: Path, rng: np.random.Generator) -> None:
         shutil.rmtree(folder / "cache")
         (folder / "cache").symlink_to(target.format(folder=folder))
@@ -194,64 +215,66 @@ def _file_instead(folder: Path, rng: np.random.Generator) -> None:
     (folder / "cache").write_text("not a folder")
 
 
-def _variables(**env: str | None) -> Any:
+def _variables(**env: str | None) -> Spoil:
     return _situation(lambda folder, rng: env)
 
 
 @contextmanager
-def _small_disk(folder: Path, rng: np.random.Generator) -> Any:
-    """A disk of 8 kB where this process may mount one; otherwise a disk on which every file is empty."""
+def _small_disk(folder: Path, rng: np.random.Generator) -> Iterator[Variables]:
+    """A disk of two pages in memory, one of them taken."""
     place = folder / "cache"
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=8k", "trust", str(place)], capture_output=True
-    ).returncode == 0 if os.getuid() == 0 else False  # fmt: skip
+    subprocess.run([*MOUNT, str(place)], check=True)
     try:
-        if mounted:
-            (place / "filling").write_bytes(bytes(4096))
-        yield {} if mounted else {"DALEMBERT_CACHE": "/proc/dalembert"}
+        (place / "filling").write_bytes(bytes(4096))
+        yield {}
     finally:
-        if mounted:
-            subprocess.run(["umount", str(place)], check=True)
+        subprocess.run(["umount", str(place)], check=True)
 
 
-SITUATIONS: dict[str, tuple[Any, int | None]] = {
-    "an ordinary folder": (_situation(_as_they_are), None),
-    "files of at most 0 bytes": (_situation(_as_they_are), 0),
-    "files of at most 100 bytes": (_situation(_as_they_are), 100),
-    "files of at most 3 kB": (_situation(_as_they_are), 3000),
-    "a disk that is full": (_small_disk, None),
-    "a read-only folder": (_as_nobody(_read_only), None),
-    "a folder of root": (_as_nobody(_of_root), None),
-    "a folder that cannot be entered": (_as_nobody(_unsearchable), None),
-    "a folder below a file system that takes no files": (_variables(DALEMBERT_CACHE="/proc/self/cache"), None),
-    "a file in place of the folder": (_situation(_file_instead), None),
-    "a link to another folder": (_linked_to("{folder}/elsewhere"), None),
-    "a link to nowhere": (_linked_to("{folder}/nowhere/at/all"), None),
-    "a link to itself": (_linked_to("{folder}/cache"), None),
-    "truncated kernels": (_damaged(_truncated), None),
-    "kernels with one flipped bit": (_damaged(_flipped), None),
-    "kernels of random bytes": (_damaged(_random), None),
-    "kernels of 1 TB": (_damaged(_huge), None),
-    "a pipe in place of a kernel": (_replaced_by(os.mkfifo), None),
-    "a link to /dev/zero in place of a kernel": (_replaced_by(lambda path: path.symlink_to("/dev/zero")), None),
-    "a link to /dev/full in place of a kernel": (_replaced_by(lambda path: path.symlink_to("/dev/full")), None),
-    "a folder in place of a kernel": (_replaced_by(Path.mkdir), None),
-    "a world-writable folder with planted files": (_situation(_world_writable), None),
-    "kernels that another user has signed": (_situation(_foreign_signature), None),
-    "an empty secret": (_secret(lambda path: path.write_bytes(b"")), None),
-    "a secret that others can read": (_secret(lambda path: path.chmod(0o644)), None),
-    "a pipe in place of the secret": (_secret(lambda path: (path.unlink(), os.mkfifo(path))), None),
-    "a user without a home folder": (
-        _variables(HOME=None, XDG_CACHE_HOME=None, XDG_STATE_HOME=None, DALEMBERT_CACHE=None), None,
+def _may_mount(folder: Path) -> bool:
+    """Whether this user may mount a disk."""
+    place = folder / "mounted"
+    place.mkdir()
+    if os.getuid() != 0 or subprocess.run([*MOUNT, str(place)], capture_output=True).returncode != 0:
+        return False
+    subprocess.run(["umount", str(place)], check=True)
+    return True
+
+
+SITUATIONS = {
+    "an ordinary folder": Situation(_situation(_as_they_are), silent=True),
+    "files of at most 0 bytes": Situation(_situation(_as_they_are), largest_file=0),
+    "files of at most 100 bytes": Situation(_situation(_as_they_are), largest_file=100),
+    "files of at most 3 kB": Situation(_situation(_as_they_are), largest_file=3000),
+    FULL: Situation(_small_disk),
+    "a read-only folder": Situation(_owned(_read_only), as_nobody=True),
+    "a folder of root": Situation(_owned(_of_root), as_nobody=True),
+    "a folder that cannot be entered": Situation(_owned(_unsearchable), as_nobody=True),
+    "a folder below a file system that takes no files": Situation(_variables(DALEMBERT_CACHE="/proc/self/cache")),
+    "a file in place of the folder": Situation(_situation(_file_instead)),
+    "a link to another folder": Situation(_linked_to("{folder}/elsewhere"), silent=True),
+    "a link to nowhere": Situation(_linked_to("{folder}/nowhere/at/all")),
+    "a link to itself": Situation(_linked_to("{folder}/cache")),
+    "truncated kernels": Situation(_damaged(_truncated), silent=True),
+    "kernels with one flipped bit": Situation(_damaged(_flipped), silent=True),
+    "kernels of random bytes": Situation(_damaged(_random), silent=True),
+    "kernels of 1 TB": Situation(_damaged(_huge), silent=True),
+    "a pipe in place of a kernel": Situation(_replaced_by(os.mkfifo), silent=True),
+    "a link to /dev/zero in place of a kernel": Situation(
+        _replaced_by(lambda path: path.symlink_to("/dev/zero")), silent=True
     ),
-    "a cache of 0 MB": (_variables(DALEMBERT_CACHE_SIZE="0"), None),
-    "a cache of 1 kB": (_variables(DALEMBERT_CACHE_SIZE="0.001"), None),
-}  # fmt: skip
-# what the package repairs by itself, without a word
-SILENT = {
-    "an ordinary folder", "a link to another folder", "truncated kernels", "kernels with one flipped bit",
-    "kernels of random bytes", "kernels of 1 TB", "a pipe in place of a kernel",
-    "a link to /dev/zero in place of a kernel", "a link to /dev/full in place of a kernel",
-    "a world-writable folder with planted files", "kernels that another user has signed", "a cache of 0 MB",
-    "a cache of 1 kB",
-}  # fmt: skip
+    "a link to /dev/full in place of a kernel": Situation(
+        _replaced_by(lambda path: path.symlink_to("/dev/full")), silent=True
+    ),
+    "a folder in place of a kernel": Situation(_replaced_by(Path.mkdir)),
+    "a world-writable folder with planted files": Situation(_situation(_world_writable), silent=True),
+    "kernels that another user has signed": Situation(_situation(_foreign_signature), silent=True),
+    "an empty secret": Situation(_secret(lambda path: path.write_bytes(b""))),
+    "a secret that others can read": Situation(_secret(lambda path: path.chmod(0o644))),
+    "a pipe in place of the secret": Situation(_secret(lambda path: (path.unlink(), os.mkfifo(path)))),
+    "a user without a home folder": Situation(
+        _variables(HOME=None, XDG_CACHE_HOME=None, XDG_STATE_HOME=None, DALEMBERT_CACHE=None)
+    ),
+    "a cache of 0 MB": Situation(_variables(DALEMBERT_CACHE_SIZE="0"), silent=True),
+    "a cache of 1 kB": Situation(_variables(DALEMBERT_CACHE_SIZE="0.001"), silent=True),
+}

@@ -169,6 +169,19 @@ def fast(rng: np.random.Generator) -> Robot:
     return _joints(_base(rng), lambda joint: replace(joint, offset=float(rng.uniform(-1e4, 1e4))))
 
 
+def nearly_parallel(rng: np.random.Generator) -> Robot:
+    """Axes that differ by 1e-9 rad to 0.1 rad from those before them, as in calibrated arms and rounded files."""
+
+    def tilted(joint: Joint) -> Joint:
+        angles = rng.normal(size=2) * 10 ** rng.uniform(-9, -1)
+        place = Placement.rpy(
+            float(angles[0]), float(angles[1]), float(rng.uniform(-3, 3)), xyz=tuple(rng.normal(size=3))
+        )
+        return replace(joint, type="revolute", placement=place, axis=(0.0, 0.0, 1.0), link_frame=Placement())
+
+    return _joints(_base(rng), tilted)
+
+
 def long_chain(rng: np.random.Generator) -> Robot:
     """A chain of 60 joints."""
     return random_robot(rng, LONG, tree=False)
@@ -187,6 +200,7 @@ KINDS: dict[str, Callable[[np.random.Generator], Robot]] = {
     "nearly singular inertias": nearly_singular,
     "prismatic joints only": prismatic,
     "offsets of a thousand turns": fast,
+    "nearly parallel axes": nearly_parallel,
     "a chain of 60 joints": long_chain,
     "a tree of 60 joints": long_tree,
 }

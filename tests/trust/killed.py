@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from trust.check import Outcome, Task
-from trust.processes import asleep, cache_at, started, torques
+from trust.processes import cache_at, started, torques
 
 VARIANTS = 8
 LONGEST = 0.8  # s until the kill
@@ -24,7 +25,7 @@ def work(task: Task, outcome: Outcome) -> None:
     for k in range(round(task.amount)):
         where = f"kill {k} of piece {task.index}, seed {task.seed}, in {folder}"
         child = started(lambda: endless(folder), cache_at(folder))
-        asleep(rng.uniform(0.0, LONGEST))
+        time.sleep(rng.uniform(0.0, LONGEST))
         child.kill()
         status, checked = started(lambda: inspected(folder), cache_at(folder)).answer()
         outcome.passed("files and cache after a kill", None if status == 0 and checked is None else f"{checked}", where)

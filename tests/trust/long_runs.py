@@ -134,9 +134,10 @@ def many_arms(task: Task, outcome: Outcome) -> None:
 def properties(task: Task, outcome: Outcome) -> None:
     """The property tests on new examples, file after file in random order, until the time is over."""
     pytest = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-m", "hypothesis"]
-    log, start = OUT / f"properties-{task.index}.txt", time.monotonic()
+    log = OUT / f"properties-{task.index}.txt"
     run([*pytest, "--collect-only", "-qq", "tests"], log, PATIENCE)
     files = re.findall(r"^(\S+\.py): \d+$", log.read_text(), re.MULTILINE)
+    start = time.monotonic()
     if not files:
         outcome.found(f"no property tests were collected; the output is in {log}")
     waiting: list[str] = []

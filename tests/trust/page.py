@@ -109,7 +109,11 @@ def _section(check: Check, outcome: Outcome) -> str:
     else:
         heading += ["violations"]
     for label, line in ordered:
-        row = [label, f"{line.count:,}", _number(line.worst) if check.error else f"{line.worst:.0f}"]
+        row = [
+            label.replace("|", "\\|"),
+            f"{line.count:,}",
+            _number(line.worst) if check.error else f"{line.worst:.0f}",
+        ]
         rows.append(row + ([_number(line.bound)] if check.error and own_bounds else []))
     parts.append("\n".join(f"| {' | '.join(row)} |" for row in (heading, ["---"] * len(heading), *rows)) + "\n")
     if outcome.violations:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import time
 import traceback
 import warnings
 from collections.abc import Callable, Mapping
@@ -70,7 +69,7 @@ def started(work: Callable[[], Any], env: Mapping[str, str | None], unprivileged
         answer = json.dumps(work()).encode()
         os.write(writing, answer)
         status = 0
-    except BaseException as error:  # noqa: BLE001  # the parent is told, whatever it is
+    except Exception as error:  # noqa: BLE001  # whatever it is, the parent is told and judges it
         os.write(writing, json.dumps("".join(traceback.format_exception_only(error)).strip()).encode())
     finally:
         os._exit(status)
@@ -105,8 +104,3 @@ def cache_at(folder: Path) -> dict[str, str | None]:
         "XDG_STATE_HOME": str(folder / "state"),
         "DALEMBERT_CACHE_SIZE": None,
     }
-
-
-def asleep(seconds: float) -> None:
-    """Wait, while the child works."""
-    time.sleep(seconds)

@@ -49,4 +49,4 @@ def work(task: Task, outcome: Outcome) -> None:
 
 
 def _parts(value: object) -> tuple[np.ndarray, ...]:
-    return value if isinstance(value, tuple) else (value,)  # type: ignore[return-value]
+    return value if isinstance(value, tuple) else (value,)

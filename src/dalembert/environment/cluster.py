@@ -7,6 +7,7 @@ bitwise equal to that of one machine. If a worker dies, its unfinished tasks are
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -114,7 +115,7 @@ def spread(
         while True:
             if time.monotonic() - asked > AGAIN:  # workers come and go
                 threads, asked = max(1, sum(client.nthreads().values())), time.monotonic()
-            for piece in islice(waiting, AHEAD * threads - len(under_way)):
+            for piece in islice(waiting, max(0, AHEAD * threads - len(under_way))):
                 under_way.append(client.submit(_done, source, piece, pure=False))
             if not under_way:
                 return
@@ -142,11 +143,10 @@ def _result(client: Client, future: Any) -> Any:
     """The result of a piece, once it is there; one sentence where all workers are gone and none comes back."""
     last_seen = time.monotonic()
     while True:
-        try:
+        with contextlib.suppress(TimeoutError):
             return future.result(timeout=AGAIN)
-        except TimeoutError:
-            if future.done():  # the piece itself raised it
-                raise
+        if future.done():  # just after the wait ended, or with a TimeoutError of its own
+            return future.result()
         if client.nthreads():
             last_seen = time.monotonic()
         elif time.monotonic() - last_seen > DESERTED:

@@ -25,6 +25,7 @@ from dalembert.robot.mechanism import Mechanism
 from dalembert.robot.placement import Placement
 
 CANCELLED = 50.0  # times the rounding error of a change of frames
+NEARLY_PARALLEL = 0.05  # sine of the angle of two axes: below, the foot of their common normal may lie so far away that digits are lost
 
 
 @dataclass
@@ -115,7 +116,7 @@ def _lean_frame(z: Vec, point: Vec, revolute: bool, child: tuple[Vec, Vec, Vec] 
     if not revolute:
         point = o  # a prismatic axis may go through any point
     normal = z.cross(u)
-    if normal.norm < 1e-9:  # parallel: level with the child's origin
+    if normal.norm < NEARLY_PARALLEL:  # level with the child's origin: the common normal may be far away
         foot = point + (o - point).dot(z) * z
         away = o - foot
         apart = all(map(_is_number, away)) and away.norm > 1e-12  # traced lengths have no known direction

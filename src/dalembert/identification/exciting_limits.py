@@ -51,7 +51,9 @@ class Limited:
             )
         shut = [name for name, room in zip(arm.joint_names, high > low, strict=True) if not room]
         if shut:
-            raise DalembertError(f"joint '{shut[0]}' of arm '{arm.name}' has no room between its position limits")
+            raise DalembertError(
+                f"the position limits of joint '{shut[0]}' of arm '{arm.name}' leave no room for a motion"
+            )
         self.middle, self.half = 0.5 * (low + high), 0.5 * share * (high - low)
         self._closing()
         self.velocity, self.acceleration, effort = (

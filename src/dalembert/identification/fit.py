@@ -194,7 +194,7 @@ def fitted(
             how["cutoff"] = settings.filtering.cutoff
             ready = condition(whole, **how)
             if "cutoff" in chosen_by_log.chosen:
-                notes += [note.replace("as asked", "chosen by cross-validation") for note in ready.notes]
+                notes += [re.sub(r"\(as \w+\)", "(chosen by cross-validation)", note) for note in ready.notes]
     model, estimator = settings.model, settings.estimator
     friction = friction_of(arm, model.friction)
     dry = any("coulomb" in law for law in ([*friction.values()] if isinstance(friction, Mapping) else [friction]))
@@ -402,7 +402,7 @@ def _read_all(
 def _known_load(arm: Arm, payload: Any, run: Conditioned) -> KnownLoad:
     """The known payload of total least squares; if only its mass is given, a number or {"mass": m}, its centre is unknown."""
     if arm.robot.payload is not None:
-        raise DalembertError("the arm holds a payload already; total least squares needs the arm without one")
+        raise DalembertError("the arm already holds a payload; method='total' needs the arm without one")
     if arm.mechanism.tip_body < 0:
         raise DalembertError(f"the tip of arm '{arm.name}' does not move; a payload there has no effect on the torques")
     centred = isinstance(payload, Inertia) or (isinstance(payload, Mapping) and set(payload) != {"mass"})

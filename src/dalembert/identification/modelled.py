@@ -28,7 +28,7 @@ def parameter_set(
     if model.sigmoid not in (None, False):
         if isinstance(friction, Mapping) or model.two_sided or "coulomb" not in friction:
             raise DalembertError(
-                "sigmoid is a shape of Coulomb friction: friction must have 'coulomb' at every joint, and not two_sided"
+                "sigmoid describes Coulomb friction: friction must include 'coulomb' at every joint, without two_sided"
             )
         friction = tuple(kind for kind in friction if kind != "coulomb")
     offset = True if model.offset is None else joints_of(arm, "offset", model.offset)

@@ -254,7 +254,7 @@ class ConsistentProblem:
         thick = _thick(J0)
         if np.abs(thick - J0).max() > 1e-9 * np.abs(J0).max():
             self.notes.append(
-                f"the prior of link '{name}' is a point or a plate and counts as {SMALLEST * 100:g} cm thick"
+                f"the prior of link '{name}' is a point mass or a plate and is treated as {SMALLEST * 100:g} cm thick"
             )
         return _unit_axes(thick)
 

@@ -560,17 +560,17 @@ class _RecordReader:
     def word(self, key: str) -> str:
         value = self.get(key)
         if not isinstance(value, str):
-            raise self.wrong(f"{key} is {_short(value)}; it must be text")
+            raise self.wrong(f"{key} is {_short(value)}; it must be a string")
         return value
 
     def words(self, key: str, count: int | None = None, known: Sequence[str] | None = None) -> tuple[str, ...]:
         value = self.get(key)
         if not isinstance(value, list) or not all(isinstance(x, str) for x in value):
-            raise self.wrong(f"{key} is {_short(value)}; it must be a list of texts")
+            raise self.wrong(f"{key} is {_short(value)}; it must be a list of strings")
         if count is not None and len(value) != count:
             raise self.wrong(f"{key} has {len(value)} entries; it must have {count}, one for each base parameter")
         if known is not None and (unknown := [x for x in value if x not in known]):
-            raise self.wrong(f"{key} names '{unknown[0]}', which is not among the base parameters")
+            raise self.wrong(f"{key} contains '{unknown[0]}', which is not among the base parameters")
         return tuple(value)
 
     def flag(self, key: str) -> bool:
@@ -695,7 +695,7 @@ class _RecordReader:
         for table in self.tables("runs"):
             name = table.get("name")
             if not isinstance(name, str):
-                raise self.wrong(f"runs has the name {_short(name)}; it must be text")
+                raise self.wrong(f"runs has the name {_short(name)}; it must be a string")
             error, joints, rms = (table.get(key) for key in ("relative_error", "joint_errors", "rms"))
             whole = math.nan if error is None else self._number("relative_error", error)
             errors, sizes = (

@@ -270,14 +270,16 @@ def _secret() -> bytes:
     if secret is not None and len(secret) == SECRET_LENGTH:
         return secret
     with _new_file(path.parent, os.urandom(SECRET_LENGTH)) as temporary:
-        if os.path.lexists(path):
-            os.replace(temporary, path)
-            _say(
-                f"{path} was not a secret of {SECRET_LENGTH} bytes that only you can read; it was replaced by a new one"
-            )
-        else:
-            with contextlib.suppress(FileExistsError):  # another process was first: its secret is used
-                os.link(temporary, path)
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            # another process may have been first: its secret is used, and only what cannot be a secret is replaced
+            secret = read_own(path, 0o077, LARGEST)
+            if secret is None or len(secret) != SECRET_LENGTH:
+                os.replace(temporary, path)
+                _say(
+                    f"{path} was not a secret of {SECRET_LENGTH} bytes that only you can read; it was replaced by a new one"
+                )
     secret = read_own(path, 0o077, LARGEST)
     if secret is None or len(secret) != SECRET_LENGTH:
         raise OSError(errno.EIO, "the secret that signs compiled kernels cannot be stored", str(path))

@@ -48,7 +48,7 @@ def drives_figure(drives: Drives) -> Figure:
 
 
 def sweep_figure(sweep: GearSweep) -> Figure:
-    """Torque and speed of the motor over the gear ratio, the optimum marked."""
+    """Torque and speed of the motor against the gear ratio, with the optimum marked."""
     return assemble(sweep_panels(sweep))
 
 
@@ -150,7 +150,7 @@ def _at_edge(axes: Axes, words: str, at: tuple[float, float], ha: str, va: str) 
 
 
 def sweep_panels(sweep: GearSweep) -> list[Panel]:
-    """Torques and speed over the ratio."""
+    """Torques and speed against the gear ratio."""
     key: tuple[Key, ...] = (
         (PEAK, "peak torque (dashed: limits of the motor's torque and speed)"),
         (CONTINUOUS, "RMS torque (dashed: the motor's continuous torque)"),

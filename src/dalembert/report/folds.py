@@ -101,7 +101,7 @@ def fold_panels(fit: Identification, folds: Folds) -> list[Panel]:
         axes.set_ylabel("ratio")
 
     across = even_width(len(known))
-    title = "Standard deviation by jackknife over that by formula"
+    title = "Ratio of the standard deviation by jackknife to that by formula"
     marks = ((INK, f"at most {FAR:g} times"), (RED, f"more than {FAR:g} times"))
     panels += [
         Panel("" if at else title, partial(draw_ratios, some=known[at : at + across].tolist()), marks, WHOLE, 0.6)

@@ -204,7 +204,7 @@ def page(
         f'<header><div><h1>{text(title)}</h1>{byline.html()}{sources}<p class="soft">{about}</p>'
         f'<nav aria-label="Sections">{entries}</nav></div></header>'
     )
-    foot = f"<footer><div>Made by dalembert {__version__}. This page needs no network.</div></footer>"
+    foot = f"<footer><div>Written by dalembert {__version__}. This page needs no network.</div></footer>"
     body, sheet = with_classes("\n".join([head, "<main>", *parts, "</main>", foot]))
     author = f'<meta name="author" content="{text(byline.author)}">\n' if byline.author else ""
     policy, more, elements = ("", "", "") if program is None else (program.policy, program.style, program.elements)

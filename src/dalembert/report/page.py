@@ -102,7 +102,7 @@ def report_html(
     date: str | datetime.date | None = None,
     progress: Progress | None = None,
 ) -> str:
-    """The page as text. All studies must be of one arm."""
+    """The page as text. All studies must belong to one arm."""
     byline = Byline(author, date, note)
     studies = [studies] if isinstance(studies, Study) else studies
     strange = (
@@ -130,7 +130,7 @@ def report_html(
     parts += [_equations(arm), _words()]
     links = [("arm", "The arm"), *((f"motion-{k + 1}", s.title) for k, s in enumerate(studies))]
     links += [("equations", "Equations of motion")] if _has_equations(arm) else []
-    return page(title, _about(arm), [*links, ("words", "How to read it")], parts, byline)
+    return page(title, _about(arm), [*links, ("words", "How to read this report")], parts, byline)
 
 
 # -- the top -------------------------------------------------------------------------------------
@@ -723,4 +723,4 @@ def _words() -> str:
         ("units", "SI, radians"),
     ]  # fmt: skip
     items = "".join(f"<dt>{text(a)}</dt><dd>{text(b)}</dd>" for a, b in words)
-    return f'<h2 id="words">How to read it</h2>\n<dl>{items}</dl>'
+    return f'<h2 id="words">How to read this report</h2>\n<dl>{items}</dl>'

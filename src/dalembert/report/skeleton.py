@@ -123,7 +123,7 @@ def _square(name: str, across: int, up: int) -> View:
 
 
 def _corner(upwards: int, gravity: Array) -> View:
-    """From a corner and from above, without perspective."""
+    """The view from a corner and from above, in parallel projection."""
     z = np.zeros(3)
     z[upwards] = -np.sign(gravity[upwards]) if gravity[upwards] else 1.0
     x = np.roll(np.eye(3), 1, axis=1)[upwards]  # the axis after the vertical one
