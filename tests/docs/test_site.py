@@ -166,10 +166,10 @@ def test_search_works_in_a_page_that_is_opened_from_a_folder(site: Path) -> None
         page.on("pageerror", lambda error: trouble.append(str(error)))
         page.on("request", lambda request: trouble.append(request.url) if not request.url.startswith(LOCAL) else None)
         page.goto((site / "index.html").as_uri())
-        page.fill("input[name=query]", "gearbox efficiency")
-        page.wait_for_selector(".md-search-result__item", state="attached")
-        page.fill("input[name=query]", "payload")
-        page.wait_for_selector(".md-search-result__item h1:text-is('Payload')", state="attached")
+        page.focus("input[name=query]")  # the index is read when the field is first used
+        page.wait_for_selector(".md-search-result__meta:has-text('Type to start searching')", state="attached")
+        page.locator("input[name=query]").press_sequentially("payload")
+        page.wait_for_selector(".md-search-result__item:has-text('Payload')", state="attached")
         browser.close()
     assert not trouble
 
