@@ -10,9 +10,10 @@ DEBIAN := gcc g++ clang libclang-rt-dev libc6-dev nodejs chromium firefox-esr xv
 	gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross \
 	gcc-arm-none-eabi libnewlib-arm-none-eabi texlive-latex-base
 
-# tests that need compilers, emulators, Node, a browser or many processes at once, and tests of pages and figures
+# tests that need compilers, emulators, Node, a browser, Dask or many processes at once, and tests of pages and figures
 MACHINES := tests/emit/test_c99.py tests/emit/test_control_loop.py tests/emit/test_own_functions.py tests/emit/test_objects.py \
-	tests/emit/test_wasm.py tests/emit/test_grid.py tests/symbols/test_latex.py tests/kernel/test_cache.py tests/report
+	tests/emit/test_wasm.py tests/emit/test_grid.py tests/symbols/test_latex.py tests/kernel/test_cache.py tests/report \
+	tests/environment/test_cluster.py tests/cli/test_faults.py tests/test_contributing.py tests/test_readme.py
 # searches, and many fits to simulated and real logs
 FITS := $(addprefix tests/identification/,test_excitation.py test_exciting_after.py test_payload.py test_model_selection.py \
 	test_selection_shown.py test_folds.py test_comparison.py test_uncertainty.py test_long_logs.py test_robust_and_energy.py \
@@ -146,7 +147,7 @@ out/drake/venv/.installed: .venv/.python pyproject.toml
 
 # in separate environments under out/portable; missing interpreters come from Debian's later releases
 portable: .venv/.installed .venv/.installed-debian
-	$(BIN)/python tests/portable/run.py
+	$(BIN)/python tests/portable/environments.py
 
 # GPU array libraries take gigabytes: those of PYTHON are used, with or without its pytest
 test-gpu:

@@ -251,7 +251,8 @@ def test_derivatives_are_quantities_by_name(planar: da.Arm) -> None:
     (header, *_) = planar.emit("gravity_torque", options=("parameters",)).files.values()
     assert "const double parameters[26]" in header and "dynamic parameters" in header
     with pytest.raises(
-        DalembertError, match=r"there is no quantity 'mass'; known are inverse_dynamics, .* or _jacobian behind"
+        DalembertError,
+        match=r"there is no quantity 'mass'; the quantities are inverse_dynamics, .* or _jacobian appended",
     ):
         planar.kernel("mass_gradient")
 

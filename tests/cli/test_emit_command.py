@@ -51,4 +51,4 @@ def test_binary_files_and_functions_of_their_own(tmp_path: Path) -> None:
     result = run("emit", "pendulum", *quantities, "-t", "wasm", "--separate", "-o", tmp_path, width=200)
     assert "pendulum_gravity_torque_inertia_matrix.wasm" in result.stdout and "belong to the module" in result.stdout
     assert "bytes)" in run("emit", "pendulum", "gravity_torque", "-t", "cortex-m7").stdout
-    assert "not for 'c'" in mistake("emit", "pendulum", *quantities, "--separate")
+    assert "not by 'c'" in mistake("emit", "pendulum", *quantities, "--separate")

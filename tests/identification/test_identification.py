@@ -622,7 +622,7 @@ def test_motor_side_and_coupled_gears() -> None:
     found = read_log(motor, arm, gears=A, motor_side=("q", "qd", "tau"))
     for name in ("q", "qd", "tau"):
         assert np.allclose(getattr(found, name), log[name])
-    with pytest.raises(da.DalembertError, match="motor_side does not say"):
+    with pytest.raises(da.DalembertError, match="motor_side does not state"):
         read_log(motor, arm, gears=A)
 
 

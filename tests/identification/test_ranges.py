@@ -40,7 +40,7 @@ def fit() -> da.Identification:  # type: ignore[name-defined]
         ),
         (
             {"shift": (2.5, 0.0)},
-            r"joint 'joint1' goes from .* to .* rad, and the training run from .* to .* rad: all that",
+            r"joint 'joint1' goes from .* to .* rad, and the training run from .* to .* rad: everything that",
         ),
         ({"size": 1.6}, r"and at 1 more joint\)"),
         ({"pace": 0.8}, ""),

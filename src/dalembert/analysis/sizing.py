@@ -215,7 +215,7 @@ class Sizing:
         >>> import dalembert as da
         >>> sizing = da.size(da.load("planar-2r"), da.triangular([0.0, 0.0], [1.0, -2.0], duration=2.0))
         >>> sizing.plot().axes[0].get_title("left")
-        'Share of the limit used (%)'
+        'Utilisation of the limit (%)'
         """
         return handed_on(HANDS_ON, "plot")(self)
 

@@ -7,7 +7,7 @@ bitwise equal to that of one machine. If a worker dies, its unfinished tasks are
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -140,13 +140,13 @@ def spread(
 
 
 def _result(client: Client, future: Any) -> Any:
-    """The result of a piece, once it is there; one sentence where all workers are gone and none comes back."""
-    last_seen = time.monotonic()
-    while True:
-        with contextlib.suppress(TimeoutError):
-            return future.result(timeout=AGAIN)
-        if future.done():  # just after the wait ended, or with a TimeoutError of its own
-            return future.result()
+    """The result of a piece when it is complete, or an error if all workers are lost and none returns.
+
+    A result with a timeout would cancel the piece, so an event is waited for instead.
+    """
+    last_seen, complete = time.monotonic(), threading.Event()
+    future.add_done_callback(lambda _: complete.set())
+    while not complete.wait(AGAIN):
         if client.nthreads():
             last_seen = time.monotonic()
         elif time.monotonic() - last_seen > DESERTED:
@@ -155,6 +155,7 @@ def _result(client: Client, future: Any) -> Any:
                 f"the Dask cluster at '{address}' lost all of its workers, and none came back within {DESERTED:g} s; start some "
                 f"with 'dask worker {address}'"
             )
+    return future.result()
 
 
 def _packed(value: Any) -> bytes:
