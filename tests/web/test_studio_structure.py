@@ -9,7 +9,8 @@ import pytest
 
 import dalembert as da
 from dalembert.errors import DalembertError
-from dalembert.studio.structure import Structure, described, loop_lengths
+from dalembert.robot.loop_lengths import loop_lengths
+from dalembert.studio.structure import Structure, described
 
 
 def near(mine: da.Arm, theirs: da.Arm) -> bool:
