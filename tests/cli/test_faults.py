@@ -125,7 +125,7 @@ def test_what_a_signal_ended_is_resumed_with_the_same_bits(
     assert out.read_text() == "precious" and sorted(os.listdir(tmp_path)) == ["out", "state"]
     done = run(env, *work, option, out, "--force")
     assert done.returncode == 0 and done.stderr.count("note: resuming the") == 1, done.stderr
-    assert "steps were done then\n" in done.stderr and journals(env) == []
+    assert "steps were already completed\n" in done.stderr and journals(env) == []
     again = run(env, *work, option, whole, "--no-resume")
     assert again.returncode == 0 and "resuming" not in again.stderr
     assert whole.read_bytes() == out.read_bytes()
@@ -145,7 +145,7 @@ def test_ctrl_c_ends_a_search_with_its_best_motion_which_goes_on(env: dict[str, 
     )
     assert status == 0 and words in said and out.read_text().startswith("t,")
     done = run(env, *EXCITE, "-o", out, "--force")
-    assert done.returncode == 0 and "; 3 steps were done then" in done.stderr
+    assert done.returncode == 0 and "; 3 steps were already completed" in done.stderr
 
 
 def test_a_study_of_tolerances_is_resumed(logged: Path, env: dict[str, str], tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_a_study_of_tolerances_is_resumed(logged: Path, env: dict[str, str], tmp
     status, said = ended(env, 4, signal.SIGTERM, *work)
     assert status == 143 and KEPT in said and "Traceback" not in said
     resumed, whole = run(env, *work), run(env, *work, "--no-resume")
-    assert "; 3 steps were done then" in resumed.stderr and "resuming" not in whole.stderr
+    assert "; 3 steps were already completed" in resumed.stderr and "resuming" not in whole.stderr
     assert resumed.stdout == whole.stdout and json.loads(whole.stdout)["lights_under_tolerances"]
 
 
@@ -183,7 +183,7 @@ def test_results_that_cannot_be_written_are_computed_once(logged: Path, env: dic
     assert (done.returncode, done.stderr.endswith(sentence + KEPT)) == (2, True), done.stderr
     assert out.read_text() == "precious" and sorted(os.listdir(tmp_path)) == ["out.csv", "state"]
     again = run(env, *work, "-o", out, "--force")
-    assert again.returncode == 0 and "; 13 steps were done then" in again.stderr, again.stderr
+    assert again.returncode == 0 and "; 13 steps were already completed" in again.stderr, again.stderr
     assert journals(env) == []
 
 

@@ -64,7 +64,7 @@ def test_a_run_goes_on_where_it_stopped_with_the_same_bits(state: Path) -> None:
     assert work(9, told, computed) == work(9, key=2)
     assert computed == [0, 1, 2, 3, 4]
     assert [x.partition(" at ")[0] for x in told] == 2 * ["resuming the work that was interrupted"]
-    assert [x.rpartition("; ")[2] for x in told] == ["2 steps were done then", "4 steps were done then"]
+    assert [x.rpartition("; ")[2] for x in told] == ["2 steps were already completed", "4 steps were already completed"]
     assert list(state.iterdir()) == [] and runs.kept == set()
 
 
@@ -145,7 +145,7 @@ def test_a_disk_that_is_full_costs_the_journal_and_not_the_run(state: Path, monk
         with pytest.raises(Interrupted):
             work(4, told)
     assert told[1:] == [
-        "what is computed from now on cannot be kept for resuming the run (No space left on device)",
+        "further results cannot be stored for resuming the run (No space left on device)",
     ]
     computed: list[int] = []
     assert work(9, computed=computed) == work(9, key=2)
@@ -178,7 +178,7 @@ def test_a_run_that_is_under_way_elsewhere_is_left_alone(state: Path) -> None:
         )
         said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
         assert said.splitlines() == [
-            "the same run is under way in another process; this one starts from the beginning and is not kept",
+            "the same run is in progress in another process; this one starts from the beginning and cannot be resumed",
             "None 0",
         ]
         raise Interrupted
@@ -235,7 +235,7 @@ def test_digests_tell_values_apart_and_not_processes() -> None:
     assert len(set(digests)) == len(values)
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         assert pool.map(digest_of, values[:-1]) == digests[:-1]
-    with pytest.raises(DalembertError, match=r"a function has no digest.*leave resume out"):
+    with pytest.raises(DalembertError, match=r"a function has no digest.*omit resume"):
         digest_of(lambda: 0)
 
 
@@ -266,7 +266,7 @@ def test_a_monte_carlo_study_is_resumed_with_the_same_bits(state: Path) -> None:
     whole = da.monte_carlo(arm, motion, within, 1500)
     for name in ("peak", "rms", "drawn"):
         np.testing.assert_array_equal(getattr(resumed, name), getattr(whole, name))
-    assert [x.rpartition("; ")[2] for x in told] == ["2 steps were done then", "4 steps were done then"]
+    assert [x.rpartition("; ")[2] for x in told] == ["2 steps were already completed", "4 steps were already completed"]
     assert list(state.iterdir()) == []
 
 

@@ -1,5 +1,8 @@
 """Planar, floating and ball joints as virtual joints: against Pinocchio's and MuJoCo's own coordinates, at any state."""
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -206,3 +209,48 @@ def test_a_simulation_that_comes_to_the_singular_pitch_says_so():
     q[4], qd[4] = 1.4, 3.0
     with pytest.raises(da.SimulationError, match=r"'free/pitch' came to ±90°, where its three angles are singular"):
         da.simulate(arm, q, qd, None, 0.2)
+
+
+CYLINDRICAL = """name = "piston"
+convention = "frames"
+gravity = [0.0, 0.0, -9.81]
+[[link]]
+name = "base"
+[[link]]
+name = "rod"
+mass = 2.0
+com = [0.5, 0.0, 0.0]
+[[joint]]
+name = "joint"
+type = "cylindrical"
+parent = "base"
+child = "rod"
+AXIS
+[tip]
+link = "rod"
+"""
+
+
+@pytest.mark.parametrize(
+    ("axis", "torque"),
+    [((0.0, 0.0, 1.0), lambda yaw: (2.0 * 9.81, 0.0)), ((0.0, 3.0, 0.0), lambda yaw: (0.0, -9.81 * np.cos(yaw)))],
+)
+def test_a_toml_file_may_have_joints_of_several_variables(axis: tuple, torque: Any, tmp_path: Path) -> None:
+    """Gravity acts along a vertical axis, and about a horizontal one."""
+    (tmp_path / "piston.toml").write_text(CYLINDRICAL.replace("AXIS", f"axis = {list(axis)}"))
+    arm = da.load(tmp_path / "piston.toml")
+    assert arm.joint_names == ("joint/z", "joint/yaw") and "cylindrical joint 'joint'" in arm.robot.notes[0]
+    assert np.allclose(arm.gravity_torque([0.3, 0.4]), torque(0.4), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("axis = [0.0, 0.0, 0.0]", "joint 'joint': the axis is .0, 0, 0.; it must have a direction"),
+        ("friction = { viscous = 1.0 }", "several variables, so 'friction' is ambiguous; .* separate joints .z, yaw."),
+    ],
+)
+def test_mistakes_of_such_joints_are_one_sentence(line: str, sentence: str, tmp_path: Path) -> None:
+    (tmp_path / "piston.toml").write_text(CYLINDRICAL.replace("AXIS", line))
+    with pytest.raises(da.RobotError, match=sentence):
+        da.load(tmp_path / "piston.toml")

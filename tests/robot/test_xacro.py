@@ -72,7 +72,7 @@ def test_renamed_package_folders_are_found_and_said(folder: Path) -> None:
         ("parts", '<limit effort="${nothing}"/>', "xacro cannot expand it: name 'nothing' is not defined"),
         ("parts", "<xacro:nothing/>", "xacro cannot expand it: unknown macro name: xacro:nothing"),
         ("parts", '<xacro:include filename="no.xacro"/>', "there is no file '.*no.xacro'"),
-        ("parts", "${().__class__.__base__}", "uses .__base__., which no robot file may"),
+        ("parts", "${().__class__.__base__}", "uses .__base__., which robot files may not use"),
         ("parts", '<xacro:arg name="len"/>', "xacro cannot expand it: xacro:arg: missing attribute 'default'"),
         ("parts", "<limit", "arm.urdf.xacro: this is not well-formed XML"),
         ("parts", '<xacro:macro name="m"><xacro:m/></xacro:macro><xacro:m/>', "calls itself endlessly"),

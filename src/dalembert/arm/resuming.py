@@ -1,4 +1,4 @@
-"""Long runs with an arm that can be resumed: by what such a run is known."""
+"""Journals of long runs with an arm, identified by the arm and all other inputs."""
 
 from __future__ import annotations
 

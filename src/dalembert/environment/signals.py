@@ -1,4 +1,4 @@
-"""Signals that end a command: Ctrl-C and SIGTERM alike are an exception in the main thread, and everything is cleaned up."""
+"""Signals that end a command: Ctrl-C and SIGTERM raise an exception in the main thread, so that everything is cleaned up."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import Any
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM: whatever cleans up after Ctrl-C cleans up after it, too, but nothing is to be ended as if it were complete."""
+    """Raised by SIGTERM: the same clean-up as after Ctrl-C, but no partial result is returned as if it were complete."""
 
 
 @contextmanager
 def ending_by_signals() -> Iterator[None]:
-    """Within it SIGINT is a KeyboardInterrupt and SIGTERM is :class:`Terminated`; one that is ignored, as under nohup, stays so."""
+    """Raise KeyboardInterrupt on SIGINT and :class:`Terminated` on SIGTERM; signals that are ignored, as under nohup, stay ignored."""
     handlers = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: _terminated}
     taken = [number for number in handlers if signal.getsignal(number) is not signal.SIG_IGN]
     sys.unraisablehook = _unraisable
@@ -28,7 +28,7 @@ def ending_by_signals() -> Iterator[None]:
         yield
     finally:
         for number in taken:
-            signal.signal(number, signal.SIG_DFL)  # what is left is Python's own end
+            signal.signal(number, signal.SIG_DFL)  # only the shutdown of Python itself remains
 
 
 def _terminated(number: int, frame: FrameType | None) -> None:
@@ -36,7 +36,7 @@ def _terminated(number: int, frame: FrameType | None) -> None:
 
 
 def _unraisable(problem: Any) -> None:
-    """Where Python drops exceptions, as in a finalizer, the signal comes again a moment later, where it can be caught."""
+    """Send the signal again shortly after Python dropped its exception, as it does in finalizers, so that it can be caught."""
     if not issubclass(problem.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(problem)
         return

@@ -60,7 +60,7 @@ def _walk(value: Any, update: Update) -> None:
         _several(update, type(value).__qualname__, value.__reduce__()[1])
     else:
         raise DalembertError(
-            f"a {type(value).__name__} has no digest, by which a run is known when it is resumed; leave resume out"
+            f"a {type(value).__name__} has no digest to identify the run when it is resumed; omit resume"
         )
 
 
@@ -77,7 +77,7 @@ def _several(update: Update, tag: str, values: Iterable[Any]) -> None:
 
 
 def digest_of_source(package: Path, without: Set[str] = frozenset()) -> bytes:
-    """A digest of every Python file of a package, but for those in some of its folders."""
+    """A digest of every Python file of a package, except those in the given folders."""
     digest = hashlib.sha256()
     for folder, rooms, files in os.walk(package):
         rooms[:] = sorted(set(rooms) - (without if folder == str(package) else set()))

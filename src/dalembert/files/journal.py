@@ -1,4 +1,4 @@
-"""Long runs that can be resumed: the results of their steps in a journal, which is read again when the same run starts anew.
+"""Journals of long runs: the results of completed steps, which are reused when the same run is started again.
 
 A run is deterministic. It is cut into steps, such as one round of a search, one candidate model or one piece of a Monte-Carlo
 study, and each step hands its result, plain data and arrays of numbers, to :meth:`Journal.step`. A run that starts again
@@ -59,18 +59,18 @@ class Journal:
             self._look_through(file)
 
     def close(self) -> None:
-        """Let go of the file, and with it of its lock."""
+        """Close the file and release its lock."""
         if self.file is not None:
             self.file.close()
 
     def has(self, name: str) -> bool:
-        """Whether the next step of this name was done before."""
+        """Whether the next step of this name was completed in an earlier run."""
         name = self.scope + name
         return f"{name} #{self.counts[name]}" in self.places
 
     @contextmanager
     def within(self, name: str) -> Iterator[None]:
-        """Steps whose names are those of a part of the run, such as one fold."""
+        """Prefix the names of steps with a part of the run, such as one fold."""
         before, self.scope = self.scope, f"{self.scope}{name}: "
         try:
             yield
@@ -78,7 +78,7 @@ class Journal:
             self.scope = before
 
     def step(self, name: str, compute: Callable[[], Result]) -> Result:
-        """The result of a step: as it was kept, or computed now and kept.
+        """The result of a step, either stored by an earlier run or computed and stored now.
 
         A name may come again; its steps are then told apart by their order.
         """
@@ -95,7 +95,7 @@ class Journal:
         return result
 
     def _look_through(self, file: FileIO) -> None:
-        """Find the steps that are whole; whatever follows them was being written when the process ended."""
+        """Find the complete steps; any data after them were being written when the process ended."""
         file.seek(0)
         if file.read(len(MAGIC)) != MAGIC:
             file.truncate(0)
@@ -132,12 +132,12 @@ class Journal:
         try:
             file.seek(self.end)
             write_all(file, memoryview(record))
-        except OSError as problem:  # the run itself goes on
+        except OSError as problem:  # the run itself continues
             self.full = True
             with contextlib.suppress(OSError):
                 file.truncate(self.end)
             if self.tell is not None:
-                self.tell(f"what is computed from now on cannot be kept for resuming the run ({problem.strerror})")
+                self.tell(f"further results cannot be stored for resuming the run ({problem.strerror})")
             return
         length = len(content.getvalue())
         self.end += len(record)
@@ -145,7 +145,7 @@ class Journal:
 
 
 def _exactly(file: FileIO, length: int) -> bytes:
-    """So many bytes of a file, or what is left of it."""
+    """The next bytes of a file, up to this number."""
     parts, left = [], length
     while left and (part := file.read(left)):
         parts.append(part)
@@ -155,7 +155,7 @@ def _exactly(file: FileIO, length: int) -> bytes:
 
 @contextmanager
 def resumable(resume: Resume, what: str, *inputs: Any) -> Iterator[Journal]:
-    """The journal of a run with these inputs: it is removed when the run ends well, and kept when it is interrupted.
+    """The journal of a run with these inputs; it is removed when the run completes and kept when it is interrupted.
 
     resume  whether there is a journal at all; a function is called with one sentence when earlier steps are taken over,
             and when they cannot be kept
@@ -174,7 +174,9 @@ def resumable(resume: Resume, what: str, *inputs: Any) -> Iterator[Journal]:
         runs.clear(older_than=runs.FORGOTTEN)
         journal = _opened(path, tell)
         if journal is None:
-            tell("the same run is under way in another process; this one starts from the beginning and is not kept")
+            tell(
+                "the same run is in progress in another process; this one starts from the beginning and cannot be resumed"
+            )
     except OSError as problem:
         where = problem.filename or path
         tell(f"this run cannot be resumed if it is interrupted: {where} cannot be written ({problem.strerror})")
@@ -184,7 +186,7 @@ def resumable(resume: Resume, what: str, *inputs: Any) -> Iterator[Journal]:
     if journal.places:
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(journal.written))
         done = f"{len(journal.places)} steps were" if len(journal.places) != 1 else "1 step was"
-        tell(f"resuming the {what} that was interrupted at {when}; {done} done then")
+        tell(f"resuming the {what} that was interrupted at {when}; {done} already completed")
     try:
         yield journal
     except BaseException:
@@ -201,13 +203,13 @@ def resumable(resume: Resume, what: str, *inputs: Any) -> Iterator[Journal]:
 
 
 def _opened(path: Path, tell: Callable[[str], None]) -> Journal | None:
-    """The journal at a path, made if need be and locked for this process; None where another process has it."""
+    """The journal at a path, created if necessary and locked for this process; None if another process holds it."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     flags = sum(getattr(os, name, 0) for name in ("O_RDWR", "O_CREAT", "O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
     while True:
         with contextlib.ExitStack() as closing:
             file = closing.enter_context(FileIO(os.open(path, flags, 0o600), "r+"))
-            if not is_own(os.fstat(file.fileno()), 0o022):  # made by somebody else, or a pipe or a device: never read
+            if not is_own(os.fstat(file.fileno()), 0o022):  # owned by another user, or a pipe or a device: never read
                 os.unlink(path)
                 continue
             if not locked(file.fileno()):

@@ -1,4 +1,4 @@
-"""Folders and files that belong to the user who runs this process: where they lie, and which of them are trusted."""
+"""Folders and files that belong to the user who runs this process: their locations, and which of them are trusted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 class NoHomeError(OSError):
-    """The folder of this user's files is not known."""
+    """The folder for this user's files is unknown."""
 
 
 def user_folder(variable: str, linux: str, mac: str) -> Path:
@@ -43,7 +43,7 @@ def is_own(about: os.stat_result, forbidden: int) -> bool:
 
 
 def read_own(path: Path, forbidden: int, largest: int) -> bytes | None:
-    """The content of a regular file that is this user's, has none of the forbidden mode bits and at most ``largest``
+    """The content of a regular file that belongs to this user, has none of the forbidden mode bits and at most ``largest``
     bytes; None for any other file.
 
     Nothing waits here: a pipe in the file's place is opened without waiting for its writer, and is not read.

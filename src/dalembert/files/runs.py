@@ -1,4 +1,4 @@
-"""The folder of runs that were interrupted and can be resumed: what is in it, and what is left there."""
+"""The folder of interrupted runs that can be resumed: its contents and its clean-up."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from dalembert.files.writing import locked
 FORGOTTEN = 30 * 86400.0  # seconds after which a journal that nobody resumed is removed
 
 kept: set[Path] = set()  # journals of runs that this process leaves unfinished
-_finished: list[Path] | None = None  # journals of runs that ended well, while their results are not written yet
+_finished: list[Path] | None = None  # journals of completed runs whose results have not been written yet
 
 
 @dataclass(frozen=True)
 class UnfinishedRun:
-    """A run that can be resumed: its journal, the size of that in bytes, and when it was last written (s since 1970)."""
+    """A run that can be resumed: its journal, the size of the journal in bytes, and the time of its last write (s since 1970)."""
 
     path: Path
     size: int
@@ -29,7 +29,7 @@ class UnfinishedRun:
 
 
 def folder() -> Path:
-    """Where the journals of unfinished runs lie."""
+    """The folder of the journals of unfinished runs."""
     return state_folder() / "runs"
 
 
@@ -44,12 +44,12 @@ def unfinished_runs() -> list[UnfinishedRun]:
 
 
 def clear(older_than: float = 0.0) -> int:
-    """Remove the journals of all runs that are not under way and were not written for so many seconds; how many there were."""
+    """Remove the journals of runs that are not in progress and have this age in seconds; returns their number."""
     return sum(_removed(run.path) for run in unfinished_runs() if time.time() - run.written >= older_than)
 
 
 def finished(path: Path) -> None:
-    """The run of this journal ended well: the journal goes, now or when its results are written."""
+    """Remove the journal of a completed run, now or as soon as its results have been written."""
     kept.discard(path)
     if _finished is None:
         path.unlink(missing_ok=True)
@@ -59,7 +59,7 @@ def finished(path: Path) -> None:
 
 @contextmanager
 def kept_until_written(*well: type[Exception]) -> Iterator[None]:
-    """Within it the journal of a run that ended well stays until the end: results that cannot be written are not lost.
+    """Keep the journals of completed runs until the context ends, so that results that cannot be written are not lost.
 
     well  exceptions that end it well, too
     """
@@ -90,6 +90,6 @@ def _removed(path: Path) -> bool:
         finally:
             os.close(descriptor)
         os.unlink(path)
-    except OSError:  # another process was quicker, or it is a file of somebody else
+    except OSError:  # another process removed it first, or it belongs to another user
         return False
     return True

@@ -246,13 +246,13 @@ def _virtual_joint(table: Table) -> tuple[tuple[Link, ...], tuple[Joint, ...]]:
     for key in JOINT_KEYS:
         if key in table and key not in accepted:
             raise RobotError(
-                f"{table.where}: joint '{name}' of type \"{kind}\" has several variables, so '{key}' is ambiguous; write it "
-                f"as separate joints {', '.join(step for step, _, _ in VIRTUAL[kind])} with a '{key}' each"
+                f"{table.where}: a {kind} joint has several variables, so '{key}' is ambiguous; describe it as separate "
+                f"joints ({', '.join(step for step, _, _ in VIRTUAL[kind])}), each with its own '{key}'"
             )
     axis = Vec(table.vector("axis", (0.0, 0.0, 1.0)))
     with told_at(table.where):
         if not axis.norm > 0.0:
-            raise RobotError(f"the axis of joint '{name}' is (0, 0, 0); it must have a direction")
+            raise RobotError("the axis is (0, 0, 0); it must have a direction")
         return virtual_joints(
             name, kind, table.name("parent"), table.name("child"), read_placement(table),
             axis=(1.0 / axis.norm) * axis, link_frame=read_placement_at(table, "link_frame"),

@@ -1,9 +1,9 @@
-"""Expressions of xacro files, evaluated so that a file from a stranger can compute, and do nothing else.
+"""Expressions of xacro files, evaluated so that an untrusted file can compute values and do nothing else.
 
-``${…}`` and ``$(eval …)`` hold Python expressions. xacro evaluates them with ``eval`` and refuses some names; that is no
-barrier, since every Python object leads to all others through its attributes. Here an attribute is looked up only on
-numbers, texts, lists, tables and xacro's own namespaces, no name begins with two underscores, and there are no builtins but
-those that compute.
+``${…}`` and ``$(eval …)`` hold Python expressions. xacro evaluates them with ``eval`` and refuses some names; this is not
+sufficient, because every Python object leads to all others through its attributes. Here an attribute is looked up only on
+numbers, texts, lists, tables and xacro's own namespaces, no name begins with two underscores, and the only builtins are
+those that compute values.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any
 
 from dalembert.errors import RobotError
 
-LONGEST = 100_000  # letters
-PLAIN = (bool, int, float, complex, str, list, tuple, dict, set, frozenset)  # whose public methods may be called
+LONGEST = 100_000  # characters
+PLAIN = (bool, int, float, complex, str, list, tuple, dict, set, frozenset)  # types whose public methods may be called
 REFUSED = (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
 BUILTINS = (
     bool, int, float, str, list, dict, tuple, set, map, filter, zip, len, min, max, sum, abs, round, range, sorted, any, all,
@@ -34,7 +34,7 @@ def evaluate(expression: str, names: MutableMapping[str, Any]) -> Any:
     [2, 1.0]
     >>> evaluate("[x.__class__ for x in [()]]", {})
     Traceback (most recent call last):
-    dalembert.errors.RobotError: the expression "[x.__class__ for x in [()]]" uses '__class__', which no robot file may
+    dalembert.errors.RobotError: the expression "[x.__class__ for x in [()]]" uses '__class__', which robot files may not use
     """
     code = _checked(expression)
     names.update({"__builtins__": {}, LOOKUP: _lookup(expression)})
@@ -51,7 +51,7 @@ def evaluate_among(expression: str, names: Mapping[str, Any]) -> Any:
 def _checked(expression: str) -> CodeType:
     """The code of an expression whose attributes are looked up by :func:`_lookup`."""
     if len(expression) > LONGEST:
-        raise RobotError(f"an expression has {len(expression)} letters; at most {LONGEST} are evaluated")
+        raise RobotError(f"an expression has {len(expression)} characters; at most {LONGEST} are allowed")
     tree = ast.parse(expression.strip(), "<expression>", "eval")
     for node in ast.walk(tree):
         name = _name(node)
@@ -105,4 +105,4 @@ class _Formatter(string.Formatter):
 
 def _refused(expression: str, name: str) -> RobotError:
     shown = expression if len(expression) <= 60 else f"{expression[:57]}…"
-    return RobotError(f"the expression \"{shown}\" uses '{name}', which no robot file may")
+    return RobotError(f"the expression \"{shown}\" uses '{name}', which robot files may not use")
