@@ -32,7 +32,7 @@ INTERNAL = {
         "prepare_single",
     ),  # of Arm
     *("brought", "friction_of", "heated", "load_from", "members", "usual_temperature"),  # of ParameterSet
-    *("ties", "tree_joints", "with_coordinates", "with_tip_said", "without_coordinates"),  # of Robot
+    *("ties", "tree_joints", "with_coordinates", "with_tip_note", "without_coordinates"),  # of Robot
     "sampled_at",  # of Trajectory
 }
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")

@@ -24,7 +24,7 @@ sys.path.insert(0, str(HERE))
 
 import folders  # noqa: E402, F401
 from trust.check import Check, Outcome, Task  # noqa: E402
-from trust.page import PAGE, page_of  # noqa: E402
+from trust.page import PAGE, draw, page_of  # noqa: E402
 from trust.registry import BY_NAME, CHECKS  # noqa: E402
 
 OFTEN = 20.0  # s between two lines of progress
@@ -71,6 +71,7 @@ def main() -> int:
         words += ["--minutes", f"{given.minutes:g}"] if given.minutes < float("inf") else []
         text = page_of(results, given.scale, seed, shlex.join(words), seconds, given.workers)
         PAGE.write_text(text, encoding="utf-8")
+        draw(results)
         print(f"{PAGE.relative_to(HERE.parent)} is written")
     return 1 if findings else 0
 

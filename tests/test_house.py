@@ -9,7 +9,7 @@ import sys
 from importlib import import_module
 
 import dalembert
-from dalembert.arm.arm import HANDS_ON
+from dalembert.arm.arm import DELEGATES
 from imports import MODULES, ROOT, circles, imports, name_of, reached, room_of
 
 # a room may import from rooms before it in this list, and from errors.py, which has no imports
@@ -37,7 +37,7 @@ LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 
 
 # the Arm's methods hand on to these rooms when they are called, so type checkers must see what these return
-RETURNED = {"arm.arm": {room_of(place) for place in HANDS_ON.values()}}
+RETURNED = {"arm.arm": {room_of(place) for place in DELEGATES.values()}}
 
 
 def test_imports_point_one_way() -> None:
@@ -70,16 +70,16 @@ def test_no_modules_and_no_rooms_go_in_circles() -> None:
 
 
 def test_every_method_that_hands_on_names_a_function_of_a_later_module() -> None:
-    """``HANDS_ON = {method: "room.module:function"}`` stands for imports when methods are called."""
-    tables = [module for module, path in MODULES.items() if re.search(r"^HANDS_ON\b", path.read_text(), re.MULTILINE)]
+    """``DELEGATES = {method: "room.module:function"}`` stands for imports when methods are called."""
+    tables = [module for module, path in MODULES.items() if re.search(r"^DELEGATES\b", path.read_text(), re.MULTILINE)]
     assert {"arm.arm", "trajectory.trajectory", "simulation.simulate"} <= set(tables)
     graph = {module: imports(module) - {""} for module in MODULES if module}
     for module in tables:
         loaded = import_module(f"dalembert.{module}")
         methods = {name for x in vars(loaded).values() if isinstance(x, type) for name in dir(x)}
-        called = re.findall(r'handed_on\(HANDS_ON, "(\w+)"\)', MODULES[module].read_text())
-        assert sorted(called) == sorted(loaded.HANDS_ON)
-        for method, target in loaded.HANDS_ON.items():
+        called = re.findall(r'delegate\(DELEGATES, "(\w+)"\)', MODULES[module].read_text())
+        assert sorted(called) == sorted(loaded.DELEGATES)
+        for method, target in loaded.DELEGATES.items():
             later, _, function = target.partition(":")
             assert method in methods and callable(getattr(import_module(f"dalembert.{later}"), function)), target
             assert module in reached([later], graph), f"{target} needs no table: it does not import {module}"

@@ -106,9 +106,10 @@ def test_yaskawa_ball_screw_example() -> None:
     screw = math.pi / 32 * 7.87e3 * 1.0 * 0.02**4 / 2**2
     gear = da.Gear(ratio=2 * math.pi * 2 / 0.01, inertia=screw + 0.40e-4)
     motor = da.Motor(rotor_inertia=1e-4)
-    rubbing = {"coulomb": 0.2 * 9.8 * 250 / 0.9}
+    with_friction = {"coulomb": 0.2 * 9.8 * 250 / 0.9}
     table = da.from_dh(
-        [{"type": "prismatic", "mass": 250.0, "friction": rubbing, "motor": motor, "gear": gear}], gravity=(0, 0, 0)
+        [{"type": "prismatic", "mass": 250.0, "friction": with_friction, "motor": motor, "gear": gear}],
+        gravity=(0, 0, 0),
     )
     drives = size(table, da.trapezoidal([0.0], [0.275], acceleration_time=0.1, max_velocity=0.25)).drives
     assert drives is not None

@@ -40,8 +40,8 @@ def test_a_sample_is_the_arm_that_its_numbers_say(arm):
         c = [x + of[f"{axis} of the centre of mass"] for axis, x in zip("xyz", link.com, strict=True)]
         tensor = of["mass"] * of["inertia"] * np.array(link.tensor)
         links[joint.child] = da.Link(joint.child, da.Inertia(of["mass"] * link.mass, c, tensor), physical=False)
-        rubs = da.Friction(viscous=2.0 * of["viscous friction"], coulomb=3.0 * of["Coulomb friction"])
-        joints.append(replace(joint, friction=rubs))
+        friction = da.Friction(viscous=2.0 * of["viscous friction"], coulomb=3.0 * of["Coulomb friction"])
+        joints.append(replace(joint, friction=friction))
     at = [factor[f"{axis} of the centre of mass of the payload"] for axis in "xyz"]
     one = plain.replace(links=tuple(links.values()), joints=tuple(joints)).with_payload(factor["payload (kg)"], at)
     alone = da.size(one, MOTION).torque

@@ -220,7 +220,7 @@ def test_maps(name: str) -> None:
 # -- identification ------------------------------------------------------------------------------
 
 
-def rubbing(name: str) -> da.Arm:
+def with_friction(name: str) -> da.Arm:
     """The arm with friction in every joint of its tree, other levels forwards than backwards."""
     robot = arm(name).robot
     return da.Arm(robot.replace(joints=tuple(replace(j, friction=Friction(0.4, (0.5, 0.3))) for j in robot.joints)))
@@ -237,7 +237,7 @@ def run(a: da.Arm, seed: int, size: float = 0.12, noise: float = 0.01) -> dict[s
 
 @pytest.mark.parametrize("name", [*EVERY, *COUPLED])
 def test_the_regressor_has_two_sided_friction_and_offsets(name: str) -> None:
-    a = rubbing(name)
+    a = with_friction(name)
     some = ParameterSet(a, two_sided=True, offset=True)
     x = states(a, 30)
     assert relative(some.regressor(*x) @ some.values, a.inverse_dynamics(*x)) < 1e-12
@@ -252,7 +252,7 @@ def test_the_regressor_has_two_sided_friction_and_offsets(name: str) -> None:
     ("name", "options"), [("parallelogram", {"two_sided": True}), ("five-bar", {"physical": True})]
 )
 def test_identify_a_closed_arm(name: str, options: dict[str, bool], tmp_path: Path) -> None:
-    a = rubbing(name) if "two_sided" in options else arm(name)
+    a = with_friction(name) if "two_sided" in options else arm(name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", IdentificationWarning)
         fit = da.identify(a, run(a, 1), validate=run(a, 2), **options)
@@ -299,7 +299,7 @@ def tight(a: da.Arm, motion: da.Trajectory) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("name", ["five-bar", "parallelogram"])
 def test_the_fastest_timing_counts_friction_of_passive_joints(name: str) -> None:
-    a = rubbing(name)
+    a = with_friction(name)
     motion = da.spline([0, 1, 2], [a.home, a.home + 0.25, a.home + 0.1 * np.linspace(-1, 1, a.n)])
     limits = tight(a, motion)
     for made in (motion.scaled(a, limits, allow_faster=True), motion.time_optimal(a, limits)):

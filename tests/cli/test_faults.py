@@ -162,6 +162,17 @@ def test_a_study_of_tolerances_is_resumed(logged: Path, env: dict[str, str], tmp
     assert resumed.stdout == whole.stdout and json.loads(whole.stdout)["lights_under_tolerances"]
 
 
+def test_a_report_with_tolerances_is_resumed(logged: Path, env: dict[str, str], tmp_path: Path) -> None:
+    out, whole = tmp_path / "out.html", tmp_path / "whole.html"
+    work = ("report", "planar-2r", logged / "motion.csv", "--tolerance", "mass=5%", "--date", "2026-01-01")
+    status, said = ended(env, 4, signal.SIGTERM, *work, "--out", out)
+    assert status == 143 and KEPT in said and not out.exists()
+    resumed = run(env, *work, "--out", out)
+    assert resumed.returncode == 0 and "; 3 steps were already completed" in resumed.stderr and journals(env) == []
+    assert run(env, *work, "--out", whole, "--no-resume").returncode == 0
+    assert out.read_bytes() == whole.read_bytes()
+
+
 def test_no_resume_keeps_nothing(env: dict[str, str], tmp_path: Path) -> None:
     status, said = ended(env, 4, signal.SIGTERM, *EXCITE, "-o", tmp_path / "out.csv", "--no-resume")
     assert (status, said) == (143, "error: stopped by SIGTERM; no file is left half-written\n")

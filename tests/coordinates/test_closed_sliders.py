@@ -18,7 +18,7 @@ from dalembert.coordinates.closure import CoupledMechanism
 from dalembert.coordinates.loops import Plane, SpatialLoop, assembled, rates
 from dalembert.errors import ClosureError
 from test_closed_chains import along, slider_crank, slope, states
-from test_closed_simulation import by_newton, rubbing
+from test_closed_simulation import by_newton, with_friction
 
 CRANK, ROD = 0.1, 0.3
 # r and p turn and slide with a motor, R and P are passive: the two ways from the base to the cut
@@ -252,7 +252,7 @@ def test_a_simulation_stays_on_the_constraint(name):
 
 def test_a_slide_that_rubs_holds_the_crank():
     """It breaks loose at |Γ_s| F_s, closed by the formula as by Newton."""
-    a = rubbing(slider_crank(), s=2.0).replace(gravity=(0.0, 0.0, 0.0))
+    a = with_friction(slider_crank(), s=2.0).replace(gravity=(0.0, 0.0, 0.0))
     q0 = np.array([0.5])
     most = 2.0 * abs(a.closure_jacobian(q0)[2, 0])
     for load in (0.99, -0.99):

@@ -1,4 +1,4 @@
-"""The promises of docs/security.md: every one names its tests, and these are there."""
+"""The guarantees of docs/security.md: every one names its tests, and these are there."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ def defined_in(file: str) -> set[str]:
     return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
-def test_every_test_that_a_promise_names_exists() -> None:
+def test_every_test_that_a_guarantee_names_exists() -> None:
     named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE)
     assert len(named) > 40
     assert [f"{file}::{name}" for file, name in named if name not in defined_in(file)] == []
 
 
-def test_every_promise_names_a_test() -> None:
-    promised = PAGE.partition("## What is promised")[2].partition("## What is not promised")[0]
-    rows = [line for line in promised.splitlines() if line.startswith("| ") and not line.startswith("| promise")]
+def test_every_guarantee_names_a_test() -> None:
+    promised = PAGE.partition("## Guarantees")[2].partition("## What is not guaranteed")[0]
+    rows = [line for line in promised.splitlines() if line.startswith("| ") and not line.startswith("| guarantee")]
     assert len(rows) > 20
     assert [row for row in rows if "`tests/" not in row] == []
 

@@ -28,7 +28,7 @@ PAINTED = 4096  # bytes below the stack pointer
 SLACK = 64  # bytes of a frame that a function may reserve and not write to
 
 
-RUBBING = """name = "rubbing"
+WITH_FRICTION = """name = "with_friction"
 convention = "standard"
 [[joint]]
 name = "joint1"
@@ -147,8 +147,8 @@ def test_the_self_test_passes_under_qemu(target: str, tmp_path: Path) -> None:
 def test_symbols_and_sections_are_those_that_binutils_sees(tmp_path: Path) -> None:
     """Friction by exp and tanh is calculated in doubles, for which a Cortex-M4 has no instructions."""
     cross = cross_of("cortex-m4f")
-    model = tmp_path / "rubbing.toml"
-    model.write_text(RUBBING)
+    model = tmp_path / "with_friction.toml"
+    model.write_text(WITH_FRICTION)
     arm = da.load(model)
     source = arm.emit("inverse_dynamics", target="cortex-m4f")
     content = bytes(source.files["rubbing_inverse_dynamics.o"])

@@ -345,3 +345,11 @@ def test_nothing_is_kept_unless_asked_for(state: Path) -> None:
         da.monte_carlo(arm, motion, {"mass": 0.1}, 1500, progress=interrupted_after(2))
     assert not state.exists()
     assert Journal().step("x", lambda: {"a": 1}) == {"a": 1}
+
+
+def test_resume_is_true_false_or_a_function() -> None:
+    arm, motion = da.load("pendulum"), da.triangular([0.1], [0.6], duration=1.0)
+    with pytest.raises(
+        da.DalembertError, match="resume is 'yes'; it must be True, False or a function of one sentence"
+    ):
+        da.monte_carlo(arm, motion, {"mass": 0.1}, 100, resume="yes")  # type: ignore[arg-type]

@@ -101,7 +101,7 @@ def shipped(*names: str) -> Callable[[Path], Seeds]:
 
 
 # every term of friction, and a weight that is carried in part
-RUBBING = {
+WITH_FRICTION = {
     "viscous": 0.3, "coulomb": [0.4, 0.2], "offset": -0.3, "stribeck": {"level": 0.7, "speed": 0.5},
     "tanh": {"level": 0.6, "width": 0.3, "centre": 0.1}, "sigmoid": {"level": 0.5, "width": 0.4}, "load": 0.1,
     "gear": {"driving": 0.1, "driven": 0.2}, "harmonic": [{"order": 1, "sine": 0.4}, {"order": 4, "cosine": -0.3}],
@@ -109,12 +109,12 @@ RUBBING = {
 }  # fmt: skip
 
 
-def rubbing(suffix: str) -> Callable[[Path], Seeds]:
+def with_friction(suffix: str) -> Callable[[Path], Seeds]:
     """An arm whose joints have all of them that they can have."""
 
     def seeds(folder: Path) -> Iterator[bytes]:
         robot = da.load("pr-arm").robot
-        whole = da.Friction(**RUBBING)
+        whole = da.Friction(**WITH_FRICTION)
         friction = {"prismatic": whole.without("gas_spring")}  # which requires a revolute joint
         joints = tuple(replace(joint, friction=friction.get(joint.type, whole)) for joint in robot.joints)
         links = tuple(replace(link, weight=0.4) for link in robot.links)
@@ -574,8 +574,8 @@ TARGETS: tuple[Target, ...] = (
     Target("urdf text", ".urdf", saved(".urdf", "pendulum"), lambda path: parse_urdf(path.read_bytes().decode(errors="replace")), XML_WORDS),
     Target("mjcf", ".xml", lambda folder: [text.encode() for text in MJCF], lambda path: read_mjcf(path), MJCF_WORDS),
     Target("toml", ".toml", shipped("planar-2r", "pr-arm", "scara"), loaded_and_saved(".toml", ".urdf"), TOML_WORDS),
-    Target("toml terms", ".toml", rubbing(".toml"), loaded_and_saved(".toml", ".urdf"), TOML_WORDS),
-    Target("urdf terms", ".urdf", rubbing(".urdf"), loaded_and_saved(".toml", ".urdf"), XML_WORDS),
+    Target("toml terms", ".toml", with_friction(".toml"), loaded_and_saved(".toml", ".urdf"), TOML_WORDS),
+    Target("urdf terms", ".urdf", with_friction(".urdf"), loaded_and_saved(".toml", ".urdf"), XML_WORDS),
     Target("toml loops", ".toml", shipped("five-bar", "parallelogram"), loaded_and_saved(".toml"), TOML_WORDS),
     Target("dh table", ".csv", lambda folder: [text.encode() for text in DH_TABLES], loaded_and_saved(".toml"), TABLE_WORDS),
     Target("dh rows", ".json", dh_rows, table_of_rows, (b'"alpha": ', b'"rotor": {', b"[", b"]", b"null", b"1e999", b"NaN")),

@@ -190,7 +190,7 @@ def test_ur10e_pair(tmp_path: Path) -> None:
     words += ["--gains", " ".join(map(str, GAINS)), "--gain-deviation", "0.1", "--save", str(saved)]
     shown = CliRunner().invoke(app, words)
     assert shown.exit_code == 0, shown.output
-    assert "mass by the given gains" in shown.output and "N m/A" in shown.output
+    assert "mass from the given gains" in shown.output and "N m/A" in shown.output
     assert da.load(saved).robot.payload.mass == pytest.approx(2.805, rel=0.03)  # type: ignore[union-attr]
 
 

@@ -35,12 +35,12 @@ def built(arm: da.Arm, rng: np.random.Generator, off: float, payload: float) -> 
 
 
 def simulated(
-    name: str, seed: int, off: float = 0.3, payload: float = 0.0, noise: float = 0.02, rubs: float = 0.05
+    name: str, seed: int, off: float = 0.3, payload: float = 0.0, noise: float = 0.02, coulomb: float = 0.05
 ) -> Data:
     """20 s at 100 Hz within the limits, with friction, noise of the torques and of the encoders.
 
-    rubs   Coulomb friction of the first joint beside the largest torque; a tenth of it at the last
-    noise  of a joint's torque, and at least 5e-4 of the largest
+    coulomb   Coulomb friction of the first joint beside the largest torque; a tenth of it at the last
+    noise     of a joint's torque, and at least 5e-4 of the largest
     """
     arm, rng = described(name), np.random.default_rng(seed)
     limits = [joint.limits for joint in arm.robot.moving_joints]
@@ -57,7 +57,7 @@ def simulated(
     qdd = -size * ((sine * w**2) @ a.T + (cosine * w**2) @ b.T)
     tau = np.asarray(built(arm, rng, off, payload).inverse_dynamics(q, qd, qdd))
     largest = np.sqrt(np.mean(tau**2, axis=0)).max()
-    level = rubs * largest * np.linspace(1, 0.1, arm.n) * rng.uniform(0.3, 1.5, arm.n)
+    level = coulomb * largest * np.linspace(1, 0.1, arm.n) * rng.uniform(0.3, 1.5, arm.n)
     tau = tau + level * (np.sign(qd) + qd)
     spread = np.maximum(noise * np.sqrt(np.mean(tau**2, axis=0)), 5e-4 * largest)
     tau = tau + spread * rng.normal(size=tau.shape)

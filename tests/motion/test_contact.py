@@ -15,7 +15,7 @@ from dalembert.simulation.adaptive import ContactDynamics
 from dalembert.simulation.fixed import compiled, stepped
 from dalembert.simulation.simulate import parameters_of
 from dalembert.simulation.task import make_task
-from test_closed_simulation import FIVE, rubbing
+from test_closed_simulation import FIVE, with_friction
 
 BOTH = pytest.mark.parametrize("method", ["rk4", "dop853"])
 
@@ -95,7 +95,7 @@ def test_friction_and_stops_bring_every_arm_to_rest() -> None:
 
 
 def test_a_closed_chain_whose_passive_joints_rub_meets_its_stops() -> None:
-    arm = rubbing(limited(da.load("five-bar"), 0.7, 2.4), **FIVE)
+    arm = with_friction(limited(da.load("five-bar"), 0.7, 2.4), **FIVE)
 
     def torque(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         return np.array([1.5, -1.0]) * np.sin(np.array([7.0, 9.0]) * t)

@@ -215,8 +215,8 @@ def test_numbers_that_are_not_finite_are_kept() -> None:
 
 def test_closed_form_has_the_friction_of_all_joints() -> None:
     robot = da.load("parallelogram").robot
-    rubbing = da.Friction(0.7, (1.5, 0.9))
-    a = da.Arm(robot.replace(joints=tuple(replace(joint, friction=rubbing) for joint in robot.joints)))
+    with_friction = da.Friction(0.7, (1.5, 0.9))
+    a = da.Arm(robot.replace(joints=tuple(replace(joint, friction=with_friction) for joint in robot.joints)))
     x = arguments(a.mechanism, "inverse_dynamics")
     tree, closed = (kernel(a.mechanism, JOINTS["inverse_dynamics"], form)(*x) for form in ("lean", CLOSED_FORM))
     assert agree(closed, tree)

@@ -295,3 +295,10 @@ def test_a_missing_file_is_near_to_files_of_its_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(RobotError, match=r"^arm6\.step: .* did you mean 'arm6\.urdf'\?$"):
         load_robot("arm6.step")
+
+
+def test_messages_name_the_shipped_arm_and_not_its_file() -> None:
+    with pytest.raises(RobotError, match=r"^arm 'planar-2r': there is no link 'tool'"):
+        load_robot("planar-2r", tip="tool")
+    with pytest.raises(RobotError, match=r"^arm 'planar-2r': lock names 'elbow'"):
+        load_robot("planar-2r", lock={"elbow": 0.0})

@@ -21,7 +21,7 @@ from test_closed_chains import arm, states
 BOTH = pytest.mark.parametrize("method", ["rk4", "dop853"])
 
 
-def rubbing(a: da.Arm, **levels: float) -> da.Arm:
+def with_friction(a: da.Arm, **levels: float) -> da.Arm:
     """The arm with Coulomb friction in some joints of its tree."""
     joints = tuple(
         replace(joint, friction=da.Friction(joint.friction.viscous, levels[joint.name]))
@@ -51,7 +51,7 @@ def by_newton(a: da.Arm) -> da.Arm:
 @pytest.mark.parametrize("closed", ["formula", "newton"])
 def test_friction_of_all_joints_together_holds_one_degree_of_freedom(closed, method):
     """It breaks loose at Σ |Γ_i| F_i, and then feels that much."""
-    a = rubbing(arm("four-bar"), **FOUR)
+    a = with_friction(arm("four-bar"), **FOUR)
     a = a if closed == "formula" else by_newton(a)
     q0 = states(a, 1)[0][0]
     Gamma = dict(zip(a.tree.joint_names, a.closure_jacobian(q0)[:, 0], strict=True))
@@ -84,11 +84,11 @@ def test_who_sticks_and_who_slips_solves_the_convex_problem(name):
     rng = np.random.default_rng(0)
     a = arm(name)
     levels = {joint: float(rng.uniform(1.0, 3.0)) for joint in a.tree.joint_names}
-    a = rubbing(a, **(FIVE if name == "five-bar" else levels))
+    a = with_friction(a, **(FIVE if name == "five-bar" else levels))
     q = states(a, 1)[0][0]
     dynamics = ContactDynamics(make_task(a, q, None, np.zeros(a.n), 1.0, "rk4", 1e-3, 1, None, True, None, None))
     F = np.array([body.coulomb[0] for body in dynamics.setting.contacts])
-    G = a.closure_jacobian(q)[[*a.mechanism.actuated, *dynamics.setting.rubs]]
+    G = a.closure_jacobian(q)[[*a.mechanism.actuated, *dynamics.setting.dry_passive]]
     assert len(F) == a.tree.n > a.n
     moving = set()
     for _ in range(60):
@@ -102,7 +102,7 @@ def test_who_sticks_and_who_slips_solves_the_convex_problem(name):
 @BOTH
 def test_a_passive_joint_that_sticks_takes_a_degree_of_freedom(method):
     """The parallelogram with stiff pins turns as one piece, at the speed that it has."""
-    a = rubbing(arm("parallelogram"), **PINS)
+    a = with_friction(arm("parallelogram"), **PINS)
 
     def torque(t, q, qd):
         return a.gravity_torque(q) + np.array([5.0, -5.0])
@@ -113,7 +113,7 @@ def test_a_passive_joint_that_sticks_takes_a_degree_of_freedom(method):
 
 
 def test_fixed_and_adaptive_steps_agree_through_sticking():
-    a = rubbing(arm("five-bar"), **FIVE)
+    a = with_friction(arm("five-bar"), **FIVE)
     q0 = states(a, 1)[0][0]
 
     def torque(t, q, qd):
@@ -131,7 +131,7 @@ def test_friction_of_passive_joints_never_adds_energy_and_takes_its_part(name):
     levels = (
         {"joint2'": 2.0, "joint3'": 1.0, "joint1'": 0.5} if name == "parallelogram" else {"pin": 0.2, "rocker": 0.1}
     )
-    a = rubbing(arm(name), **levels)
+    a = with_friction(arm(name), **levels)
     q0 = states(a, 1)[0][0]
     run = da.simulate(a, q0, np.full(a.n, 0.5), None, 2.0)
     assert np.diff(run.energy).max() < 1e-9 * np.ptp(run.energy)
@@ -143,7 +143,7 @@ def test_friction_of_passive_joints_never_adds_energy_and_takes_its_part(name):
 
 def test_the_compiled_loop_is_the_text_of_the_equations():
     """Steps with passive joints that stick and slip, run on Python's floats."""
-    a = rubbing(arm("five-bar"), **FIVE)
+    a = with_friction(arm("five-bar"), **FIVE)
     plan = Plan(law="given")
     made = rollout(a.mechanism, plan)
     q, qd, tau, steps, h = [2.2, 0.9], [0.9, -0.6], [0.8, -0.1], 60, 5e-3
@@ -163,7 +163,7 @@ def test_the_compiled_loop_is_the_text_of_the_equations():
 @pytest.mark.parametrize(("closed", "method"), [("formula", "rk4"), ("newton", "dop853")])
 def test_parameters_are_those_of_the_tree(closed, method):
     """Twice the masses, inertias and friction under twice the torque move alike; under the same torque they do not."""
-    a = rubbing(arm("four-bar"), **FOUR)
+    a = with_friction(arm("four-bar"), **FOUR)
     q0, own = states(a, 1)[0][0], parameters_of(a)
     assert own.shape == (13 * a.tree.n,)
     known = {"method": method, "step": 2e-3}
@@ -216,7 +216,7 @@ CASES = {
 def test_newton_does_all_that_the_formula_does(case, method):
     """The four-bar with friction in the crank and in a passive joint, closed by its formula and by Newton."""
     torque, options = CASES[case]
-    a = rubbing(arm("four-bar"), **FOUR)
+    a = with_friction(arm("four-bar"), **FOUR)
     joints = [replace(j, limits=replace(j.limits, lower=-0.2, upper=0.12)) for j in a.robot.joints]
     a = a.replace(joints=tuple(joints)) if case == "stops" else a
     b = by_newton(a)
@@ -231,7 +231,7 @@ def test_newton_does_all_that_the_formula_does(case, method):
 
 def test_dry_friction_is_compensated_in_passive_joints_too():
     """Computed torque knows Γᵀ F_s sgn(Γ q̇_d): the errors of a five-bar follow their own equation."""
-    a = rubbing(arm("five-bar"), **FIVE)
+    a = with_friction(arm("five-bar"), **FIVE)
     w, home = np.array([3.0, 4.0]), np.array([2.2, 0.9])
 
     def motion(t):
@@ -244,7 +244,7 @@ def test_dry_friction_is_compensated_in_passive_joints_too():
 
 
 def test_the_tip_is_controlled_where_newton_closes_the_loops():
-    a, runs = rubbing(arm("four-bar"), **FOUR), []
+    a, runs = with_friction(arm("four-bar"), **FOUR), []
     for x in (a, by_newton(a)):
         op = x.operational_space(task=("x",))
         control = da.OperationalController(op, op.pose([0.05]) + 0.02, 400.0, 40.0)
@@ -255,7 +255,7 @@ def test_the_tip_is_controlled_where_newton_closes_the_loops():
 
 def test_a_run_of_ten_seconds_stays_closed():
     """Newton's closure, friction in all joints, a controller: a batch of two; and the reactions at the cut."""
-    a = by_newton(rubbing(arm("four-bar"), **FOUR))
+    a = by_newton(with_friction(arm("four-bar"), **FOUR))
     q0 = states(a, 1)[0][0]
 
     def motion(t):
@@ -276,7 +276,7 @@ def test_the_variational_method_is_refused_with_its_reason():
         DalembertError, match=r"Newton's method, which the variational method does not support: .*'rk4'"
     ):
         da.simulate(arm("spatial"), [0.3], None, None, 1.0, method="variational")
-    a = rubbing(arm("four-bar"), **FOUR)
+    a = with_friction(arm("four-bar"), **FOUR)
     with pytest.raises(DalembertError, match=r"'four-bar' has dry friction, which the variational method"):
         da.simulate(a, states(a, 1)[0][0], None, None, 0.1, method="variational")
 

@@ -42,7 +42,7 @@ def damping(a: da.Arm, rate: float) -> np.ndarray:
 
 
 @cache
-def rubbing() -> da.Arm:
+def with_friction() -> da.Arm:
     """The planar arm with dry friction and stops that it comes to."""
     a = arm("planar-2r")
     friction, limits = da.Friction(20.0, (15.0, 10.0)), da.Limits(lower=-0.1, upper=0.12)
@@ -149,7 +149,7 @@ def test_feedforward_alone_gives_the_motion_back() -> None:
 
 def test_models_with_sticking_and_stops() -> None:
     """One compiled loop and the same steps from Python, with dry friction, and with other parameters than the arm's."""
-    a, motion = rubbing(), motion_of("planar-2r")
+    a, motion = with_friction(), motion_of("planar-2r")
     model, kp, kd = a.with_payload(4.0), damping(a, 900.0), damping(a, 60.0)
     computed, ahead = da.ComputedTorque(KP, KD, motion, model=model), da.Feedforward(motion, kp, kd, model=model)
     for control, options in ((computed, {"stops": "contact"}), (ahead, {"parameters": 1.1 * a.parameters})):
@@ -277,7 +277,7 @@ def test_passivity_based_control_spends_half_s_b_s(method: str) -> None:
 
 def test_adaptation_runs_the_same_compiled_and_from_python() -> None:
     """With sticking joints and stops, where steps are cut and taken again; and in batches of gains."""
-    a, motion = rubbing(), motion_of("planar-2r")
+    a, motion = with_friction(), motion_of("planar-2r")
     kd = damping(a, 20.0)
     for b, options in ((a, {"stops": "contact"}), (arm("planar-2r"), {"friction": False})):
         control = da.Adaptive([kd, 2 * kd], 10.0, 50.0, motion, model=b)

@@ -23,7 +23,7 @@ FRICTION = ((0.0, 0.0), (3.0, 0.0), (0.0, 1.5), (8.0, 1.0))  # F_v, F_s of every
 EXCESS = 1e-6
 
 
-def rubbing(a: da.Arm, viscous: float, coulomb: float) -> da.Arm:
+def with_friction(a: da.Arm, viscous: float, coulomb: float) -> da.Arm:
     if not viscous and not coulomb:
         return a
     friction = da.Friction(viscous, (coulomb, 0.5 * coulomb))
@@ -184,7 +184,7 @@ def timed(a: da.Arm, motion: Trajectory, limits: Any) -> Trajectory | None:
 
 def is_timed_well(name: str, friction: tuple[float, float], kind: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    a = rubbing(arm(name), *friction)
+    a = with_friction(arm(name), *friction)
     motion, same = MOTIONS[kind](a, rng)
     limits = limits_of(a, motion)
     fast = timed(a, motion, limits)

@@ -23,7 +23,7 @@ def shares(a: da.Arm, motion: Trajectory, limits: object = None, count: int = 20
     return np.array([(np.abs(x) / limit).max() for x, limit in parts])
 
 
-def rubbing(name: str, viscous: float, coulomb: float) -> da.Arm:
+def with_friction(name: str, viscous: float, coulomb: float) -> da.Arm:
     """An arm of the registry with friction in every joint."""
     from dataclasses import replace
 
@@ -51,7 +51,7 @@ def test_the_page_without_gravity() -> None:
 @pytest.mark.parametrize("name", ["planar-2r", "panda", "puma560", "scara", "iiwa14"])
 @pytest.mark.parametrize("viscous", [0.0, 8.0])
 def test_scaled_motion_just_keeps_its_limits(name: str, viscous: float) -> None:
-    a = rubbing(name, viscous, 0.5 if viscous else 0.0)
+    a = with_friction(name, viscous, 0.5 if viscous else 0.0)
     rng = np.random.default_rng(3)
     q = np.cumsum(rng.uniform(-0.5, 0.5, (4, a.n)), axis=0)
     motion = da.spline([0.0, 0.3, 0.5, 0.9], q)

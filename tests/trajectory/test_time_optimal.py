@@ -46,7 +46,7 @@ def pendulum(viscous: float = 0.0) -> da.Arm:
     return da.from_dh([row], gravity=(0, -9.81, 0))
 
 
-def rubbing(a: da.Arm, viscous: float, coulomb: float) -> da.Arm:
+def with_friction(a: da.Arm, viscous: float, coulomb: float) -> da.Arm:
     friction = da.Friction(viscous, (coulomb, 0.5 * coulomb))
     return da.Arm(a.robot.replace(joints=tuple(replace(j, friction=friction) for j in a.robot.joints)))
 
@@ -181,17 +181,17 @@ def room_for(a: da.Arm, motion: Trajectory, share: float = 1.3) -> dict[str, Any
 
 
 # every friction is compiled into kernels of its own: all of them on two arms, and one or two on every other
-RUBBING = [
+WITH_FRICTION = [
     *((name, f) for name in ("planar-2r", "puma560") for f in ((0.0, 0.0), (5.0, 0.0), (0.0, 2.0), (20.0, 1.0))),
     *((name, f) for name in ("scara", "pr-arm") for f in ((0.0, 2.0), (20.0, 1.0))),
     ("panda", (5.0, 0.0)), ("random-tree", (5.0, 0.0)), ("iiwa14", (20.0, 1.0)), ("ur10", (20.0, 1.0)),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "friction"), RUBBING)
+@pytest.mark.parametrize(("name", "friction"), WITH_FRICTION)
 @pytest.mark.parametrize("boundary", ["clamped", "natural"])
 def test_no_limit_is_exceeded_anywhere(name: str, friction: tuple[float, float], boundary: str) -> None:
-    a = rubbing(arm(name), *friction)
+    a = with_friction(arm(name), *friction)
     motion = a_path(a, 5, boundary)
     limits = room_for(a, motion)
     fast = motion.time_optimal(a, limits, grid=400)
@@ -225,14 +225,14 @@ def test_what_friction_takes_is_told_in_newton_metres_at_the_ends_too() -> None:
     with pytest.raises(
         da.LimitError, match=r"gravity and Coulomb friction alone require (19|20)\d{3}.*from joint 'joint2'"
     ):
-        motion.time_optimal(rubbing(arm("planar-2r"), 0.0, 20000.0), {"effort": [10000.0, 5000.0]})
+        motion.time_optimal(with_friction(arm("planar-2r"), 0.0, 20000.0), {"effort": [10000.0, 5000.0]})
 
 
 @settings(max_examples=30)
 @given(st.integers(0, 10**6))
 def test_no_limit_is_exceeded_random(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    a = rubbing(arm("puma560"), rng.choice([0.0, 23.0]), rng.choice([0.0, 1.7]))  # each is compiled
+    a = with_friction(arm("puma560"), rng.choice([0.0, 23.0]), rng.choice([0.0, 1.7]))  # each is compiled
     motion = a_path(a, seed, str(rng.choice(["clamped", "natural", "not-a-knot"])), int(rng.integers(4, 9)))
     limits = room_for(a, motion, rng.uniform(1.1, 3))
     if rng.random() < 0.5:
@@ -291,7 +291,7 @@ def test_stops_corners_and_joints_that_never_move() -> None:
     pause = da.spline([0.0, 1.0, 2.0, 3.0], [[0.0, 0.0], [1.0, 1.0], [1.0, 1.0], [2.0, 0.0]], degree=3)
     assert excess(a, pause.time_optimal(a), None) < EXCESS
     still = da.polynomial([0.2, 0.3], [1.0, 0.3], duration=2.0)
-    rough = rubbing(a, 3.0, 2.0)
+    rough = with_friction(a, 3.0, 2.0)
     assert excess(rough, still.time_optimal(rough), None) < EXCESS
 
 
@@ -443,7 +443,7 @@ def test_published_robustness_suite(case: Any, result: Any) -> None:
 
 
 def test_a_wanted_duration_is_kept() -> None:
-    a = rubbing(arm("puma560"), 4.0, 1.0)
+    a = with_friction(arm("puma560"), 4.0, 1.0)
     motion = a_path(a, 3)
     limits = room_for(a, motion)
     best = motion.time_optimal(a, limits, grid=300).duration
@@ -455,7 +455,7 @@ def test_a_wanted_duration_is_kept() -> None:
 
 @pytest.mark.parametrize("viscous", [0.0, 20.0])
 def test_compiled_passes_do_what_their_text_does(viscous: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    a = rubbing(arm("planar-2r"), viscous, 1.0)
+    a = with_friction(arm("planar-2r"), viscous, 1.0)
     motion = a_path(a, 3, points=4)
     limits = room_for(a, motion) | {"velocity": 2.0, "acceleration": 20.0}
     compiled = motion.time_optimal(a, limits, grid=40)
@@ -498,7 +498,7 @@ def test_the_first_call_of_a_new_user_does_not_wait(tmp_path: Path) -> None:
 
 def test_coefficients_are_the_torques() -> None:
     """m u + c x + v √x + k of the rows is inverse dynamics."""
-    a = rubbing(arm("puma560"), 3.0, 1.0)
+    a = with_friction(arm("puma560"), 3.0, 1.0)
     motion = a_path(a, 4)
     path = LimitedPath(moves_of(motion)[0][0], a, joint_limits(a, {"effort": 10.0, "acceleration": 5.0}))
     on = problem(path, sample(path, even_grid(path, 50)))

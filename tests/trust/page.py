@@ -16,6 +16,7 @@ from trust.registry import CHECKS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "trust.md"
+PICTURES = {"round trip": ROOT / "docs" / "trust-round-trip.svg"}  # by name of the check
 
 Results = Mapping[str, tuple[Outcome, float]]  # by name of the check: the outcome, and the time of its processes in s
 
@@ -23,16 +24,16 @@ HEAD = """# Trust, measured
 
 <!-- written by tests/soak.py (make soak); changes by hand are lost -->
 
-How far can the numbers be relied on, and what happens when a process is killed, a disk is full or a file is damaged? This
-page is the answer of one run of `make soak`, which wrote it. Nothing here is a promise by hand: every figure is measured, every
-bound is checked in every run, and a violation would stand on this page as such.
+How far can the results be relied on, and what happens if a process is killed, a disk is full or a file is damaged? This page
+was written by one run of `make soak`. Every figure is measured, every bound is checked in every run, and violations are
+listed.
 
 {verdict}
 
 | | |
 |---|---|
 | command | `{command}` |
-| scale | SOAK={scale:g}; what was done of the amounts of SOAK=1 is in the column "share" |
+| scale | SOAK={scale:g}; the column "share" compares the amounts with those of SOAK=1 |
 | seed | {seed} |
 | date | {date} |
 | version | dalembert {version} |
@@ -42,17 +43,17 @@ bound is checked in every run, and a violation would stand on this page as such.
 
 ## Summary
 
-"Share" is the amount of this run as a share of that at SOAK=1 ("–" for checks that take a given time instead of a given
-amount). "Time" is that of all processes together, on a machine that may have had other work.
+"Share" is the amount of this run relative to that of SOAK=1 ("–" for checks that run for a given time). "Time" is the sum over
+all processes, on a machine that may have had other work.
 
 | check | examples | share | worst error | bound | verdict | time |
 |---|---|---|---|---|---|---|
 {summary}
 
-To repeat it: `make soak SOAK={scale:g}` with new random numbers, or `python tests/soak.py {scale:g} --seed {seed}` with
-the same. `python tests/soak.py 1 --only quantities` runs the checks whose names hold this word and writes no page;
-`--full formulations` runs such checks at the amount of SOAK=1. The same checks run on a few fixed examples in `make test`
-(`tests/trust/test_small.py`). What is found stays under `out/soak`, and the exit status is then 1.
+To repeat it, run `make soak SOAK={scale:g}` with new random numbers, or `python tests/soak.py {scale:g} --seed {seed}` with
+the same ones. `python tests/soak.py 1 --only quantities` runs the checks whose names contain this word and writes no page;
+`--full formulations` runs such checks with the amounts of SOAK=1. The same checks run on a few fixed examples in `make test`
+(`tests/trust/test_small.py`). Inputs that violate a bound are kept under `out/soak`, and the exit status is then 1.
 """
 
 
@@ -63,7 +64,7 @@ def page_of(results: Results, scale: float, seed: int, command: str, seconds: fl
     idle = [check.title for check, outcome, _ in shown if not outcome.count and not outcome.violations]
     sentences = [
         f"**{len(violated)} of {len(shown)} checks found violations**: {', '.join(violated)}." if violated else "",
-        f"The run ended before it came to {', '.join(idle)}." if idle else "",
+        f"The run ended before it reached {', '.join(idle)}." if idle else "",
         f"All {len(shown)} checks kept their bounds." if not violated and not idle else "",
     ]
     verdict = " ".join(filter(None, sentences))
@@ -85,7 +86,7 @@ def _summary(check: Check, outcome: Outcome, seconds: float) -> str:
         worst, bound = "–", "no violation"
     cells = (
         f"[{check.title}](#{_anchor(check.title)})", f"{outcome.count:,} {check.counted}", _share(check, outcome), worst,
-        bound, "**violated**" if outcome.violations else "kept" if outcome.count else "not run", _duration(seconds),
+        bound, "**violated**" if outcome.violations else "passed" if outcome.count else "not run", _duration(seconds),
     )  # fmt: skip
     return f"| {' | '.join(cells)} |"
 
@@ -115,11 +116,36 @@ def _section(check: Check, outcome: Outcome) -> str:
             _number(line.worst) if check.error else f"{line.worst:.0f}",
         ]
         rows.append(row + ([_number(line.bound)] if check.error and own_bounds else []))
+    if check.name in PICTURES:
+        parts.append(f"![{check.title}: {check.error} over the {check.label}]({PICTURES[check.name].name})\n")
     parts.append("\n".join(f"| {' | '.join(row)} |" for row in (heading, ["---"] * len(heading), *rows)) + "\n")
     if outcome.violations:
         parts.append(f"**{outcome.violations} violations**, of which the first are:\n")
         parts.append("\n".join(f"- {_without_paths(finding)}" for finding in outcome.findings) + "\n")
     return "\n".join(parts)
+
+
+def draw(results: Results) -> None:
+    """The pictures of the page: worst error and bound of each line over the line's power of ten."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    from matplotlib import pyplot as plt
+
+    plt.rcParams |= {"svg.hashsalt": "trust", "svg.fonttype": "none"}
+    for check in CHECKS:
+        if check.name not in PICTURES or check.name not in results:
+            continue
+        lines = sorted(results[check.name][0].lines.items())
+        powers = [float(label.partition(" ")[0]) for label, _ in lines]
+        figure, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
+        axes.step(powers, [line.bound for _, line in lines], where="post", color="#888888", label="bound")
+        axes.plot([3 * x for x in powers], [line.worst for _, line in lines], "o", color="#1f77b4", label="worst error")
+        axes.set(xscale="log", yscale="log", xlabel=f"{check.label} of the inertia matrix", ylabel=check.error)
+        axes.grid(alpha=0.3)
+        axes.legend(frameon=False)
+        figure.savefig(PICTURES[check.name], metadata={"Date": None})
+        plt.close(figure)
 
 
 def _number(x: float) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+import dalembert as da
 from trust.check import Outcome, Task
 from trust.quantities_agree import KINDS, example
 
 STATES = 500
+STEP = 1e-6  # rad or m
 QUANTITIES = (
     "inverse_dynamics", "inertia_matrix", "coriolis_matrix", "gravity_torque", "jacobian", "kinetic_energy",
     "torque_derivatives", "forward_dynamics",
@@ -40,12 +42,21 @@ def work(task: Task, outcome: Outcome) -> None:
             # accelerations are as sensitive to rounding as B is near to singular
             sensitive = max(1.0, float(condition.max()) / 100) if quantity == "forward_dynamics" else 1.0
             least = float(np.abs(a.inertia_matrix(wide[0])).max()) if quantity == "coriolis_matrix" else 1e-30
-            for result, wanted in zip(_parts(results), _parts(expected), strict=True):
+            rates = _rates(a, quantity, given, rng)
+            for result, wanted, rate in zip(_parts(results), _parts(expected), rates, strict=True):
                 assert result.dtype == np.float32
-                scale = max(float(np.abs(wanted).max()), least)
+                scale = max(float(np.abs(wanted).max()), least) + rate
                 error = float(np.abs(result - wanted).max()) / scale / sensitive
                 outcome.measure(quantity, error, f"{kind} robot {number}, seed {task.seed}", count)
         outcome.count += 1
+
+
+def _rates(a: da.Arm, quantity: str, given: list[np.ndarray], rng: np.random.Generator) -> list[float]:
+    """The largest derivative by the position of each array, in a random direction."""
+    q, *others = given
+    step = STEP * rng.uniform(-1, 1, q.shape)
+    after, before = (_parts(getattr(a, quantity)(q + way * step, *others)) for way in (1, -1))
+    return [float(np.abs(y - x).max()) / (2 * STEP) for x, y in zip(before, after, strict=True)]
 
 
 def _parts(value: object) -> tuple[np.ndarray, ...]:

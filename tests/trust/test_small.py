@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from dalembert.quantities.joints import JOINTS
+from dalembert.quantities.tip import TIP
 from trust.check import Check, Outcome, Task
+from trust.operational_agree import ELSEWHERE, EXPECTED
 from trust.page import page_of
 from trust.quantities_agree import IDENTITIES
 from trust.registry import BY_NAME, CHECKS
@@ -31,6 +33,7 @@ def test_a_small_piece_of_the_check_keeps_its_bound(check: Check, index: int, am
 
 def test_every_quantity_has_an_identity() -> None:
     assert IDENTITIES.keys() == JOINTS.keys()
+    assert {*EXPECTED, *ELSEWHERE} == TIP.keys()
 
 
 def test_amounts_at_full_scale_are_those_that_are_promised(tmp_path: Path) -> None:

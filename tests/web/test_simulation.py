@@ -92,10 +92,12 @@ def test_friction_that_cannot_bear_the_load_lets_go(tmp_path: Path) -> None:
     arm = da.load("pendulum")
     (joint,) = arm.robot.joints
     level = float(np.abs(arm.gravity_torque([0.6])[0]))
-    rubbing = arm.replace(joints=(replace(joint, friction=joint.friction.replace(coulomb=level)),), name="rubbing")
+    with_friction = arm.replace(
+        joints=(replace(joint, friction=joint.friction.replace(coulomb=level)),), name="with_friction"
+    )
     for q in np.linspace(-1.5, 1.5, 7):
         holds = abs(float(arm.gravity_torque([q])[0])) < level
-        found = run(tmp_path, rubbing, [q], duration=0.2, set={"stops": False})
+        found = run(tmp_path, with_friction, [q], duration=0.2, set={"stops": False})
         assert (found["rows"][-1]["q"] == [q]) == holds, q
 
 

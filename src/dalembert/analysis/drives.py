@@ -39,7 +39,7 @@ from dalembert.analysis.drive_formulas import (
 from dalembert.analysis.integrals import durations, energies
 from dalembert.analysis.motion_samples import MotionSamples
 from dalembert.arm import Arm
-from dalembert.arm.handed_on import handed_on
+from dalembert.arm.delegates import delegate
 from dalembert.equations.regressor import INERTIAL, WIDTH
 from dalembert.errors import DalembertError
 from dalembert.robot.drives import REFERENCE_AMBIENT, Gear, Motor
@@ -47,7 +47,7 @@ from dalembert.robot.drives import REFERENCE_AMBIENT, Gear, Motor
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-HANDS_ON = {
+DELEGATES = {
     "plot": "report.drives:figure_of",
     "_repr_html_": "report.notebook:drives_html",
 }  # functions that draw drives; imported on first use
@@ -271,7 +271,7 @@ class DrawnDrives:
     def plot(self) -> Figure:
         """A matplotlib Figure: for drives, speed–torque diagrams of motor and load; for a sweep, torque and speed over
         the ratio."""
-        return handed_on(HANDS_ON, "plot")(self)
+        return delegate(DELEGATES, "plot")(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -340,7 +340,7 @@ class Drives(DrawnDrives):
         )
 
     def _repr_html_(self) -> str:
-        return handed_on(HANDS_ON, "_repr_html_")(self)
+        return delegate(DELEGATES, "_repr_html_")(self)
 
     @property
     def lights(self) -> dict[str, str]:
@@ -460,13 +460,13 @@ def drives_of(
         motor, gear, k = joint.motor, joint.gear, rotor.gear
         gear = None if gear is None else replace(gear, ratio=math.copysign(gear.ratio, k))  # with the rotor's sign
         qd, qdd = at.qd[:, i], at.qdd[:, i]
-        rubbing = _motor_friction(rotor, k * qd)
+        at_motor = _motor_friction(rotor, k * qd)
         spin = k * qdd + carrier[:, place]
-        load = tau[:, i] - k * (rotor.inertia * spin + rubbing)
+        load = tau[:, i] - k * (rotor.inertia * spin + at_motor)
         reflected = k * k * rotor.inertia
         out.append(
             judged(
-                joint.name, motor, gear, at.t, load, qd, qdd, carrier[:, place], rubbing,
+                joint.name, motor, gear, at.t, load, qd, qdd, carrier[:, place], at_motor,
                 inertia=np.maximum(B[:, i, i] - reflected, 0.0), gravity=gravity[:, i],
                 bearings=tuple(np.abs(x[:, i]) for x in bearings), life=life, brake_factor=brake_factor,
                 slides=joint.type == "prismatic",

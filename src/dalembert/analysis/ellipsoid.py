@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
-from dalembert.arm.handed_on import handed_on
+from dalembert.arm.delegates import delegate
 from dalembert.arm.lazy import by_blocks
 from dalembert.arrays import DOUBLE, at_once, double, is_lazy
 from dalembert.environment.brief import brief
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # functions that methods of an ellipsoid delegate to, from the modules that draw it; imported on first use
-HANDS_ON = {"plot": "report.plots:plot_ellipsoid", "_repr_html_": "report.notebook:ellipsoid_html"}
+DELEGATES = {"plot": "report.plots:plot_ellipsoid", "_repr_html_": "report.notebook:ellipsoid_html"}
 Array = NDArray[np.floating[Any]]
 Redundancy = Literal["pseudo-inverse", "dynamic", "exact"]
 FLAT = 1e-9  # relative thickness below which a polytope is flat
@@ -132,10 +132,10 @@ class Ellipsoid:
         >>> [axes.get_title("left") for axes in figure.axes]
         ['planar-2r: acceleration at the tip, about its centre', 'acceleration in x and y, about its centre']
         """
-        return handed_on(HANDS_ON, "plot")(self, exact)
+        return delegate(DELEGATES, "plot")(self, exact)
 
     def _repr_html_(self) -> str:
-        return handed_on(HANDS_ON, "_repr_html_")(self)
+        return delegate(DELEGATES, "_repr_html_")(self)
 
     def __repr__(self) -> str:
         of = "" if self.arm is None else f" of {self.arm.name!r:.60}"

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.analysis.motion_samples import Motion, MotionSamples, check_fits, samples
 from dalembert.analysis.sizing import check_finite, joint_units, limits_of, rms
 from dalembert.arm import Arm
-from dalembert.arm.handed_on import handed_on
+from dalembert.arm.delegates import delegate
 from dalembert.arm.resuming import resumable_run
 from dalembert.arrays import double, shown
 from dalembert.environment.cluster import connected, spread
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # functions that methods of a study delegate to, from the modules that draw it; imported on first use
-HANDS_ON = {"plot": "report.plots:monte_carlo_figure", "_repr_html_": "report.notebook:monte_carlo_html"}
+DELEGATES = {"plot": "report.plots:monte_carlo_figure", "_repr_html_": "report.notebook:monte_carlo_html"}
 Array = NDArray[np.floating[Any]]
 Distribution = Literal["uniform", "normal"]
 
@@ -229,10 +229,10 @@ class MonteCarlo:
     def plot(self) -> Figure:
         """A matplotlib Figure with the peak torques of every joint from the 1 % to the 99 % quantile, nominal, and its
         limit."""
-        return handed_on(HANDS_ON, "plot")(self)
+        return delegate(DELEGATES, "plot")(self)
 
     def _repr_html_(self) -> str:
-        return handed_on(HANDS_ON, "_repr_html_")(self)
+        return delegate(DELEGATES, "_repr_html_")(self)
 
     def __str__(self) -> str:
         heads = ["joint", "nominal", *(f"{share:.0%}" for share in QUANTILES), "limit", "margin at 95 %", "above it"]

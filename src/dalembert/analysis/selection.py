@@ -20,7 +20,7 @@ from dalembert.analysis.integrals import durations
 from dalembert.analysis.motion_samples import Motion, MotionSamples, check_fits, samples
 from dalembert.analysis.sizing import Sizing, bearing_parts, loads, size
 from dalembert.arm import Arm
-from dalembert.arm.handed_on import handed_on
+from dalembert.arm.delegates import delegate
 from dalembert.environment.brief import brief
 from dalembert.equations.regressor import INERTIAL, WIDTH
 from dalembert.errors import DalembertError
@@ -30,7 +30,7 @@ from dalembert.robot.model import Joint, Robot, Rotor
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-HANDS_ON = {"_repr_html_": "report.notebook:selection_html"}  # functions that show a selection; imported on first use
+DELEGATES = {"_repr_html_": "report.notebook:selection_html"}  # functions that show a selection; imported on first use
 Array = NDArray[np.floating[Any]]
 
 TRIAL = 1e-4  # kg m²: the rotor for which the columns are computed
@@ -85,7 +85,7 @@ class DriveSelection:
         return self.sizing.drives.plot()
 
     def _repr_html_(self) -> str:
-        return handed_on(HANDS_ON, "_repr_html_")(self)
+        return delegate(DELEGATES, "_repr_html_")(self)
 
     @property
     def reasons(self) -> dict[str, tuple[str, ...]]:
@@ -392,9 +392,9 @@ class _Problem:
         gear = self._signed(i, gear)
         k, own = (gear.reduction, gear.inertia) if gear is not None else (1.0, 0.0)
         felt, spin, speed = through_gear(gear, load, qd), k * qdd + self.carrier[i], k * qd
-        rubbing = self._friction(i, speed)
+        at_motor = self._friction(i, speed)
         J = self.known.inertia + own
-        torque = J[:, None] * spin + (felt + rubbing)
+        torque = J[:, None] * spin + (felt + at_motor)
         rms, n_av, top = np.sqrt(torque**2 @ w / w.sum()), mean_speed(w, speed), float(np.abs(speed).max())
         np.abs(torque, out=torque)
         hold = self.rules.brake_factor * float(np.abs(gravity).max()) / abs(k)

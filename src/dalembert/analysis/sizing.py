@@ -21,7 +21,7 @@ from dalembert.analysis.drives import BRAKE_FACTOR, ROUNDING, Drives, GearSweep,
 from dalembert.analysis.integrals import energies, rms
 from dalembert.analysis.motion_samples import Motion, MotionSamples, check_fits, samples
 from dalembert.arm import Arm
-from dalembert.arm.handed_on import handed_on
+from dalembert.arm.delegates import delegate
 from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError
 from dalembert.files import whole_file
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # functions that methods of a sizing delegate to, from the modules that draw it; imported on first use
-HANDS_ON = {"plot": "report.plots:sizing_figure", "_repr_html_": "report.notebook:sizing_html"}
+DELEGATES = {"plot": "report.plots:sizing_figure", "_repr_html_": "report.notebook:sizing_html"}
 Array = NDArray[np.floating[Any]]
 Progress = Callable[[float], None]
 
@@ -217,10 +217,10 @@ class Sizing:
         >>> sizing.plot().axes[0].get_title("left")
         'Utilisation of the limit (%)'
         """
-        return handed_on(HANDS_ON, "plot")(self)
+        return delegate(DELEGATES, "plot")(self)
 
     def _repr_html_(self) -> str:
-        return handed_on(HANDS_ON, "_repr_html_")(self)
+        return delegate(DELEGATES, "_repr_html_")(self)
 
     def __repr__(self) -> str:
         words = f"{len(self.joints)} joints, {self.duration:.6g} s"

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.analysis.ellipsoid import sizes, task_space
 from dalembert.arm import Arm
-from dalembert.arm.handed_on import handed_on
+from dalembert.arm.delegates import delegate
 from dalembert.environment.brief import brief
 from dalembert.environment.cluster import connected, shares, spread
 from dalembert.errors import DalembertError
@@ -29,7 +29,7 @@ from dalembert.trajectory.limits import holding_torque, joint_ranges, random_pos
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-HANDS_ON = {"plot": "report.tip_figures:map_figure"}  # functions that draw a map; imported on first use
+DELEGATES = {"plot": "report.tip_figures:map_figure"}  # functions that draw a map; imported on first use
 Array = NDArray[np.floating[Any]]
 Take = Literal["best", "mean", "worst"]
 
@@ -102,7 +102,7 @@ class WorkspaceMap:
         >>> len(da.workspace_map(da.load("planar-2r"), poses=1000, cells=20).plot().axes)  # the map, and its scale
         2
         """
-        return handed_on(HANDS_ON, "plot")(self)
+        return delegate(DELEGATES, "plot")(self)
 
 
 def evaluator(

@@ -1,7 +1,7 @@
 """The class Arm, with which users work. It is documented in words; the letters are in ``equations/``.
 
 Quantities compiled for the robot are in ``dynamics.py`` and ``kinematics.py``. The methods here make other arms, or
-delegate to packages that use an arm, through the table ``HANDS_ON``: these are imported when a method is called, so
+delegate to packages that use an arm, through the table ``DELEGATES``: these are imported when a method is called, so
 that importing an arm is cheap and imports point in one direction.
 """
 
@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike
 
 from dalembert.arm.compiled import Array
 from dalembert.arm.coordinates import Coordinates
+from dalembert.arm.delegates import delegate
 from dalembert.arm.derivatives import ArmDerivatives
 from dalembert.arm.dynamics import ArmDynamics
-from dalembert.arm.handed_on import handed_on
 from dalembert.arm.kinematics import Kinematics
 from dalembert.arm.rollouts import Rollouts
 from dalembert.arm.variants import Variants
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 # functions to which the methods of an arm delegate, in packages that use it: imported on the first call
-HANDS_ON = {
+DELEGATES = {
     "operational_space": "tip.operational:OperationalSpace",
     "dynamic_manipulability": "analysis.ellipsoid:dynamic_manipulability",
     "acceleration_polytope": "analysis.ellipsoid:acceleration_polytope",
@@ -135,7 +135,7 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         True
         """
         less = self.replace(omitted=(*self.omitted, *omissions(drop)))
-        return less if small is None and motion is None else handed_on(HANDS_ON, "approximate")(less, small, motion)
+        return less if small is None and motion is None else delegate(DELEGATES, "approximate")(less, small, motion)
 
     def omissions(
         self, motion: Any, tip_wrench: ArrayLike | None = None, further: Mapping[tuple[str, ...], Arm] | None = None
@@ -156,7 +156,7 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         >>> study["rotor-coupling"].share.round(4), study.negligible(0.01)
         (array([0.0028, 0.0095]), ('rotor-coupling',))
         """
-        return handed_on(HANDS_ON, "omissions")(self, motion, tip_wrench, further)
+        return delegate(DELEGATES, "omissions")(self, motion, tip_wrench, further)
 
     @property
     def omitted(self) -> tuple[str, ...]:
@@ -256,7 +256,7 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         >>> da.load("puma560").operational_space(orientation="zyz").rows
         ('x', 'y', 'z', 'phi', 'theta', 'psi')
         """
-        return handed_on(HANDS_ON, "operational_space")(self, frame, orientation, task, damping, threads)
+        return delegate(DELEGATES, "operational_space")(self, frame, orientation, task, damping, threads)
 
     def dynamic_manipulability(
         self,
@@ -281,7 +281,7 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         >>> e.center.round(2), e.radii.round(3)
         (array([  0.49, -10.48]), array([0.205, 0.056]))
         """
-        return handed_on(HANDS_ON, "dynamic_manipulability")(
+        return delegate(DELEGATES, "dynamic_manipulability")(
             self, q, torque_limits, task, redundancy=redundancy, gravity=gravity, frame=frame
         )
 
@@ -295,13 +295,13 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         frame: str = "tip",
     ) -> Polytope:
         """The exact set of tip accelerations that torques |τ_i| ≤ limit_i produce from rest: the capability of the motors."""
-        return handed_on(HANDS_ON, "acceleration_polytope")(self, q, torque_limits, task, gravity=gravity, frame=frame)
+        return delegate(DELEGATES, "acceleration_polytope")(self, q, torque_limits, task, gravity=gravity, frame=frame)
 
     def velocity_manipulability(
         self, q: ArrayLike, velocity_limits: ArrayLike | str | None = None, task: str | Sequence[str] | None = None
     ) -> Ellipsoid:
         """The ellipsoid of tip velocities that joint velocities q̇ᵀq̇ ≤ 1 produce; ``velocity_limits`` scale the joints."""
-        return handed_on(HANDS_ON, "velocity_manipulability")(self, q, velocity_limits, task)
+        return delegate(DELEGATES, "velocity_manipulability")(self, q, velocity_limits, task)
 
     def manipulability(
         self, q: ArrayLike, task: str | Sequence[str] | None = None, *, dynamic: bool = False, frame: str = "tip"
@@ -318,19 +318,19 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         >>> w.round(4), (w_d * np.linalg.det(arm.inertia_matrix(q))).round(4)  # a_1 a_2 |s_2|
         (np.float64(0.8415), np.float64(0.8415))
         """
-        return handed_on(HANDS_ON, "manipulability")(self, q, task, dynamic=dynamic, frame=frame)
+        return delegate(DELEGATES, "manipulability")(self, q, task, dynamic=dynamic, frame=frame)
 
     def force_manipulability(
         self, q: ArrayLike, torque_limits: ArrayLike | str | None = None, task: str | Sequence[str] | None = None
     ) -> Ellipsoid:
         """The ellipsoid of tip forces h that torques τᵀτ ≤ 1 can balance, τ = Jᵀ h, ignoring the weight of the arm."""
-        return handed_on(HANDS_ON, "force_manipulability")(self, q, torque_limits, task)
+        return delegate(DELEGATES, "force_manipulability")(self, q, torque_limits, task)
 
     def static_manipulability(
         self, q: ArrayLike, torque_limits: ArrayLike | str | None = None, task: str | Sequence[str] | None = None
     ) -> Ellipsoid:
         """The ellipsoid of tip forces h that torques τᵀτ ≤ 1 can balance in addition to the arm's weight: |g + Jᵀ h| ≤ 1."""
-        return handed_on(HANDS_ON, "static_manipulability")(self, q, torque_limits, task)
+        return delegate(DELEGATES, "static_manipulability")(self, q, torque_limits, task)
 
     # -- structure -----------------------------------------------------------------------------------
 
@@ -345,7 +345,7 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         >>> da.load("cartesian-2").couplings().inertia[0, 1], da.load("cartesian-2-45").couplings().inertia[0, 1]
         (np.str_('structure'), np.str_('nonzero'))
         """
-        return handed_on(HANDS_ON, "couplings")(self)
+        return delegate(DELEGATES, "couplings")(self)
 
     # -- closed-form equations -----------------------------------------------------------------------
 
@@ -401,7 +401,7 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         >>> base.formulas
         ('Î_1zz − a_1² m_1', 'm_1ℓ_C1x + a_1 m_1', 'm_1ℓ_C1y')
         """
-        return handed_on(HANDS_ON, "base_parameters")(self, lengths, tolerance, **columns)
+        return delegate(DELEGATES, "base_parameters")(self, lengths, tolerance, **columns)
 
     # -- display -------------------------------------------------------------------------------------
 
@@ -417,7 +417,7 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         >>> [axes.get_title("left") for axes in da.load("panda").plot().axes]
         ['panda, from a corner', 'panda, from the side']
         """
-        return handed_on(HANDS_ON, "plot")(self, q)
+        return delegate(DELEGATES, "plot")(self, q)
 
     def page(self, motions: Any = None, *, title: str | None = None) -> Page:
         """The live page of the arm, which a notebook displays and ``.write(path)`` saves; see :func:`dalembert.write_page`.
@@ -426,7 +426,7 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         >>> da.load("pendulum").page()
         Page(notes=())
         """
-        return handed_on(HANDS_ON, "page")(self, motions, title=title)
+        return delegate(DELEGATES, "page")(self, motions, title=title)
 
     def _repr_html_(self) -> str:
-        return handed_on(HANDS_ON, "_repr_html_")(self)
+        return delegate(DELEGATES, "_repr_html_")(self)

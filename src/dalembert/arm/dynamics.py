@@ -542,7 +542,7 @@ class ArmDynamics(Compiled):
     @constant
     def _needs_for_friction(self, no_q: bool, no_load: bool) -> None:
         """Refuse to compute friction from velocities alone if a term depends on q or on the load."""
-        if no_q and (why := self.placing.rubs_where):
+        if no_q and (why := self.placing.why_q_matters):
             raise DalembertError(
                 f"the friction of arm '{self.name}' depends on its configuration, since {why}: give friction_torque(qd, q)"
             )

@@ -217,9 +217,7 @@ ClusterOption = Annotated[
         metavar="ADDRESS", help="Work on a Dask cluster: the address of its scheduler, such as tcp://127.0.0.1:8786."
     ),
 ]
-ResumeOption = Annotated[
-    bool, Option("--resume/--no-resume", help="Whether a run that was interrupted goes on where it stopped.")
-]
+ResumeOption = Annotated[bool, Option("--resume/--no-resume", help="Whether to resume a run that was interrupted.")]
 ToleranceOption = Annotated[
     list[str] | None,
     Option(

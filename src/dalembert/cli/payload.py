@@ -101,7 +101,7 @@ def payload(
             (f"gain {name}", *g, load.gains_unit)
             for name, *g in zip(loaded_arm.joint_names, load.gains, load.gains_std, strict=True)
         ]
-    values += [(f"mass by {source.name}", source.mass, source.std, "kg") for source in load.by_source]
+    values += [(f"mass from {source.name}", source.mass, source.std, "kg") for source in load.by_source]
     rows = [[word, number(float(x)), number(float(std)), unit] for word, x, std, unit in values if not math.isnan(x)]
     print_table(["", ">value", ">std", "unit"], rows, f"Load, in the frame '{load.frame}'")
     tell(

@@ -78,7 +78,7 @@ class Placing:
         return q
 
     @cached_property
-    def rubs_where(self) -> str:
+    def why_q_matters(self) -> str:
         """Why friction depends on the configuration of the mechanism; empty if it does not."""
         m = self.mechanism
         for body in m.tree.bodies:
@@ -86,8 +86,10 @@ class Placing:
                 term = next(term for term in body.further if "q" in term.of)
                 return f"joint '{body.name}' has {term.title.replace('the ', 'a ', 1)}"
         held = set(m.actuated)
-        rubs = (i not in held and bool(b.viscous or any(b.coulomb) or b.further) for i, b in enumerate(m.tree.bodies))
-        return "passive joints have friction" if not m.linear and any(rubs) else ""
+        has_friction = (
+            i not in held and bool(b.viscous or any(b.coulomb) or b.further) for i, b in enumerate(m.tree.bodies)
+        )
+        return "passive joints have friction" if not m.linear and any(has_friction) else ""
 
     def unresisted(self) -> list[int]:
         """The coordinates without inertia in any configuration, for which B is singular."""

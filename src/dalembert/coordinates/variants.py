@@ -54,8 +54,8 @@ def with_parameters(mechanism: AnyMechanism, parameters: Values) -> AnyMechanism
         *inertial, I_m, F_v, F_s = parameters[WIDTH * i : WIDTH * (i + 1)]
         inertia = _moments(*inertial)
         one_way = 0.5 * (body.coulomb[0] - body.coulomb[1])
-        rubbing = body.rubbing(F_v, F_s + one_way, F_s - one_way)
-        terms = list(rubbing.terms)
+        changed = body.with_friction(F_v, F_s + one_way, F_s - one_way)
+        terms = list(changed.terms)
         for k, term in enumerate(terms[2:], 2):
             last = at + len(term.linear())
             terms[k] = replace(term, **dict(zip(term.linear(), parameters[at:last], strict=True)))
@@ -63,7 +63,7 @@ def with_parameters(mechanism: AnyMechanism, parameters: Values) -> AnyMechanism
         new: Any = {"inertia": inertia, "rotor_inertia": I_m, "terms": tuple(terms)}
         if not body.lifted.is_zero:
             new["lifted"] = inertia.scaled(carried_share(body))
-        bodies.append(replace(rubbing, **new))
+        bodies.append(replace(changed, **new))
     return _on_tree(mechanism, bodies=tuple(_with_link(bodies, i) for i in range(tree.n)))
 
 

@@ -31,7 +31,7 @@ def acceleration_matrix(w: Vec, wd: Vec) -> Mat:
     ))  # fmt: skip
 
 
-def feels_its_turn(link: LeanLink) -> bool:
+def affected_by_own_rotation(link: LeanLink) -> bool:
     """False for a link that is symmetric about its joint's axis."""
     S = link.Sigma
     if not all(isinstance(x, (int, float)) for x in (*S[0], *S[1], *S[2])):
@@ -76,7 +76,7 @@ def inverse_dynamics(
         x = q[i] + link.offset
         if link.revolute:
             # the frame of a last link that is symmetric about its axis need not rotate with it
-            turns = i in parents or feels_its_turn(link) or i in pressing
+            turns = i in parents or affected_by_own_rotation(link) or i in pressing
             turn.append(RotZ(cos(x), sin(x)) if turns else RotZ(1.0, 0.0))
             w_i, wd_i, a_i = turn[i].back(w_i), turn[i].back(wd_i), turn[i].back(a_i)
             w[i] = Vec((w_i[0], w_i[1], w_i[2] + qd[i]))

@@ -35,7 +35,7 @@ from __future__ import annotations
 from dalembert.algebra.scalars import Scalar, Values, cos, sin
 from dalembert.algebra.vectors import NULL, ZERO, Mat, RotZ, Vec
 from dalembert.equations.friction import friction
-from dalembert.equations.lean_newton_euler import feels_its_turn, lifting, moment_of, pass_on
+from dalembert.equations.lean_newton_euler import affected_by_own_rotation, lifting, moment_of, pass_on
 from dalembert.equations.regrouping import lean_links
 from dalembert.robot.mechanism import Mechanism
 
@@ -61,7 +61,7 @@ def reference_torque(mechanism: Mechanism, q: Values, qd: Values, qd_r: Values, 
     parents = {link.parent for link in links}
     for i, link in enumerate(links):
         j, R, x = link.parent, link.R, q[i] + link.offset
-        turns = link.revolute and (i in parents or feels_its_turn(link))
+        turns = link.revolute and (i in parents or affected_by_own_rotation(link))
         turn.append(RotZ(cos(x), sin(x)) if turns else RotZ(1.0, 0.0))
         w_i, wr_i, wd_i = (turn[i].back(R.T @ v) for v in (w[j], w_r[j], wd_r[j]))
         a_i = turn[i].back(R.T @ (a_r[j] + U_r[j] @ link.t))

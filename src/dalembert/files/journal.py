@@ -2,12 +2,12 @@
 
 A run is deterministic. It is cut into steps, such as one round of a search, one candidate model or one piece of a Monte-Carlo
 study, and each step hands its result, plain data and arrays of numbers, to :meth:`Journal.step`. A run that starts again
-with the same inputs, program and machine takes the results of the steps that were done before, and ends with the same bits.
+with the same inputs, program and machine takes the results of the steps that were done before, and its results are bitwise identical.
 
 The journal is a file of the user in ``…/dalembert/runs``, named after a digest of all inputs. A step is appended as soon
-as it is done, with a checksum, so that whatever ends the process, kill -9 included, costs at most the step under way. A
-run that ends well removes its journal; journals that nobody resumes are removed after a month. There is JSON and raw numbers
-in it, never a pickle, and a file that belongs to somebody else or that others can write is not read.
+as it is done, with a checksum, so that ending the process, even with kill -9, costs at most the current step. A
+run that succeeds deletes its journal; journals that are not resumed are deleted after a month. A journal contains JSON and raw
+numbers, never a pickle, and a file that belongs to another user or that others can write is not read.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.arrays import shown
+from dalembert.errors import DalembertError
 from dalembert.files import runs
 from dalembert.files.digest import digest_of, digest_of_source
 from dalembert.files.foreign import read_message, write_all, write_message
@@ -163,6 +165,8 @@ def resumable(resume: Resume, what: str, *inputs: Any) -> Iterator[Journal]:
 
     Set ``journal.unfinished`` to keep the journal of a run that ends early and without an exception.
     """
+    if not (isinstance(resume, bool) or callable(resume)):
+        raise DalembertError(f"resume is {shown(resume)}; it must be True, False or a function of one sentence")
     if resume is False:
         yield Journal()
         return

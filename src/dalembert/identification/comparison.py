@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalembert.arm.handed_on import handed_on
+from dalembert.arm.delegates import delegate
 from dalembert.environment.brief import brief
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # the module that draws a comparison, imported when it is first called
-HANDS_ON = {"plot": "report.comparison:comparison_figure"}
+DELEGATES = {"plot": "report.comparison:comparison_figure"}
 Array = NDArray[np.float64]
 AnyFit = Identification | FitRecord | str | os.PathLike[str]
 
@@ -244,7 +244,7 @@ class FitComparison:
 
     def plot(self) -> Figure:
         """A matplotlib Figure: every parameter before and after with its error bars, and the friction of every joint."""
-        return handed_on(HANDS_ON, "plot")(self)
+        return delegate(DELEGATES, "plot")(self)
 
     def __repr__(self) -> str:
         count = len(self.changed_groups) + len(self.changed_friction)

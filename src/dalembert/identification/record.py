@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
-from dalembert.arm.handed_on import handed_on
+from dalembert.arm.delegates import delegate
 from dalembert.environment.brief import brief
 from dalembert.environment.version import __version__
 from dalembert.errors import DalembertError
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-HANDS_ON = {"compare": "identification.comparison:comparison"}  # imported when it is first called
+DELEGATES = {"compare": "identification.comparison:comparison"}  # imported when it is first called
 
 FORMAT, VERSION = "dalembert identification", 1
 LARGEST = 16 << 20  # bytes, the largest file that is read
@@ -244,7 +244,7 @@ class FitRecord:
 
     def compare(self, before: FitRecord | str | os.PathLike[str], *, level: float = 0.01) -> FitComparison:
         """What has changed since an earlier fit of the arm; see :meth:`Identification.compare`."""
-        return handed_on(HANDS_ON, "compare")(self, before, level=level)
+        return delegate(DELEGATES, "compare")(self, before, level=level)
 
     # -- the file ------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
-from dalembert.arm.handed_on import handed_on
+from dalembert.arm.delegates import delegate
 from dalembert.arrays import double
 from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from dalembert.identification.selected import Selection
 
 # the modules that implement methods of an identification, imported when one of them is first called
-HANDS_ON = {
+DELEGATES = {
     "plot": "report.identification:identification_figure",
     "_repr_html_": "report.notebook:fit_html",
     "compare": "identification.comparison:comparison",
@@ -436,7 +436,7 @@ class Identification:
 
         run  the identification run by default; otherwise one of ``.validation``, or a result of :meth:`evaluate`
         """
-        return handed_on(HANDS_ON, "plot")(self, run)
+        return delegate(DELEGATES, "plot")(self, run)
 
     @cached_property
     def record(self) -> FitRecord:
@@ -486,10 +486,10 @@ class Identification:
         >>> fit(0.0).compare(earlier).changed, fit(2.0).compare(earlier).changed
         (False, True)
         """
-        return handed_on(HANDS_ON, "compare")(self, before, level=level)
+        return delegate(DELEGATES, "compare")(self, before, level=level)
 
     def _repr_html_(self) -> str:
-        return handed_on(HANDS_ON, "_repr_html_")(self)
+        return delegate(DELEGATES, "_repr_html_")(self)
 
     def __repr__(self) -> str:
         words = f"{len(self.parameters)} base parameters, relative error {100 * self.relative_error:.3g} %"

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
-from dalembert.arm.handed_on import handed_on
+from dalembert.arm.delegates import delegate
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.logs.formats import read
 from dalembert.logs.formats.raw import SPELLINGS, Array, Raw, Request, counted, listed
@@ -39,7 +39,7 @@ from dalembert.robot.tables import shown
 Columns = Mapping[str, str | int | Sequence[str | int]]
 Episodes = str | int | Sequence[int | str]
 
-HANDS_ON = {"_repr_html_": "report.notebook:log_html"}  # drawing functions, imported on first use
+DELEGATES = {"_repr_html_": "report.notebook:log_html"}  # drawing functions, imported on first use
 QUANTITIES = ("t", "q", "qd", "tau", "current", "temperature")
 POSSIBLE = (-100.0, 1000.0)  # °C: possible temperatures of a drive
 SHUFFLED = 10  # average number of rows between backward steps in time: below it the rows are shuffled
@@ -75,7 +75,7 @@ class Log:
         return len(self.t)
 
     def _repr_html_(self) -> str:
-        return handed_on(HANDS_ON, "_repr_html_")(self)
+        return delegate(DELEGATES, "_repr_html_")(self)
 
     def __repr__(self) -> str:
         speeds = "" if self.qd is None else ", velocities"

@@ -26,7 +26,7 @@ A joint that sticks or rests on its stop has q̇ = 0.0 exactly and cannot creep.
 :func:`most_passes`, every joint at rest stays at rest until the end of the step, and every joint that comes to
 rest stays there: after at most one more event per joint the step is finished, and no energy is added.
 
-Passive joints of a closed chain with dry friction stick and slip by the same rules (:mod:`rubbing`): the elements that
+Passive joints of a closed chain with dry friction stick and slip by the same rules (:mod:`dry_friction`): the elements that
 are held are then *contacts*, first the joints of q, then the directions Γ_p of those passive joints.
 """
 
@@ -41,7 +41,7 @@ from dalembert.coordinates.pulled import factorised
 from dalembert.equations.friction import dry as dry_friction
 from dalembert.equations.friction import dry_levels
 from dalembert.equations.newton_euler import BaseMotion
-from dalembert.motion.rubbing import Brakes, brakes, directions, drifts
+from dalembert.motion.dry_friction import Brakes, brakes, directions, drifts
 from dalembert.motion.stepping import Setting, Values, both, either, inertia_and_load, no, some
 
 # A joint past its stop by REACHED is put back, which gives it the speed √(2 a REACHED); that must stay below SOFT, or
@@ -83,10 +83,10 @@ def loaded(
     flat = [x for row in B for x in row]
     r = [t - p for t, p in zip(tau[:n], load, strict=True)]
     levels = (_levels_at(setting, q, qd, tau[-n:]),) if setting.varies else ()
-    if not setting.rubs:
+    if not setting.dry_passive:
         return flat, r, *levels
-    G = directions(setting.mechanism, q, setting.rubs)
-    return flat, r, [x for g in G for x in g], drifts(setting.mechanism, q, qd, setting.rubs), *levels
+    G = directions(setting.mechanism, q, setting.dry_passive)
+    return flat, r, [x for g in G for x in g], drifts(setting.mechanism, q, qd, setting.dry_passive), *levels
 
 
 def released(
@@ -106,15 +106,15 @@ def released(
 def _levels_at(setting: Setting, q: Values, qd: Values, tau: Values) -> list[Scalar]:
     """Static levels of all contacts, forward and then backward; passive joints have no load."""
     x = Chain(setting.mechanism, q).q
-    places = [x[i] for i in (*setting.mechanism.actuated, *setting.rubs)]
-    rest = [0.0] * len(setting.rubs)
+    places = [x[i] for i in (*setting.mechanism.actuated, *setting.dry_passive)]
+    rest = [0.0] * len(setting.dry_passive)
     levels = [dry_levels(*of) for of in zip(setting.contacts, places, [*qd, *rest], [*tau, *rest], strict=True)]
     return [*(forward for forward, _ in levels), *(backward for _, backward in levels)]
 
 
 def contact_speeds(setting: Setting, q: Values, qd: Values) -> tuple[list[Scalar]]:
     """Speed of every contact."""
-    G = directions(setting.mechanism, q, setting.rubs)
+    G = directions(setting.mechanism, q, setting.dry_passive)
     return ([*qd, *(dot(g, qd) for g in G)],)
 
 
@@ -130,7 +130,7 @@ def borne(
 ) -> tuple[list[Scalar], ...]:
     """q̈ and the load on the held contacts; with friction of passive joints, also the acceleration of every contact."""
     a, push, rise = _solved(setting, B, r, held, _acting(setting, held, slide), G, drift)
-    return (a, push, rise) if setting.rubs else (a, push)
+    return (a, push, rise) if setting.dry_passive else (a, push)
 
 
 def _acting(setting: Setting, held: Values, slide: Values) -> list[Scalar]:
@@ -196,7 +196,7 @@ def _speeds(setting: Setting, qd: Values, G: Values) -> list[Scalar]:
 
 def _moves(setting: Setting, v: Scalar) -> Scalar:
     """Whether v counts as motion: joints rest at exactly 0.0, directions of passive joints only up to rounding."""
-    return either(less(CREEP, v), less(v, -CREEP)) if setting.rubs else sgn(v) * sgn(v)
+    return either(less(CREEP, v), less(v, -CREEP)) if setting.dry_passive else sgn(v) * sgn(v)
 
 
 def _can_rest(setting: Setting, i: int, q: Values) -> Scalar:
@@ -222,7 +222,7 @@ def touch(
     """(knock, shaken): whether the velocity jumps, and whether by more than rounding."""
     goes_on = less(done[0], h[0])
     shaken = both(goes_on, some([*(_into(setting, i, q, qd) for i in range(setting.n)), *still]))
-    if not setting.rubs:
+    if not setting.dry_passive:
         return [shaken], [shaken]
     speed = _speeds(setting, qd, G)
     # a held direction rotates with the pose: the remaining velocity along it is removed
@@ -265,7 +265,7 @@ def strike(
         select(hard[0], both(either(*stops[i]), no(left[i])), either(fixed[i], left[i])) for i in range(n)
     ]  # fmt: skip
     v = _brought_to_rest(setting, matrix, qd, pressed)
-    if setting.rubs:
+    if setting.dry_passive:
         # friction stops a passive joint only if it could do so within a step: where its direction Γ_p vanishes, as
         # at a dead centre of a linkage, the joint reverses while the others continue, and so does its friction
         rows = _rows(G, n)
@@ -306,7 +306,7 @@ def strike(
         x = select(both(lower, less(v[i], 0.0)), 0.0, select(both(upper, less(0.0, v[i])), 0.0, v[i]))
         after.append(select(knock[0], x + e * (x - qd[i]), qd[i]))
     result = after, [select(c, no(x), x) for c, x in zip(change, left, strict=True)], [turn[0] + 1.0], [more]
-    return (*result, list(slip)) if setting.rubs else result
+    return (*result, list(slip)) if setting.dry_passive else result
 
 
 def _brought_to_rest(setting: Setting, B: Rows, qd: Values, still: Values) -> list[Scalar]:
@@ -360,7 +360,7 @@ def pivot(
         rests.append(both(_can_rest(setting, i, q), no(moves)))
         stays = either(tired, no(slip[i])) if i < setting.n else no(slip[i])
         held.append(both(rests[i], stays))
-        if setting.rubs:  # a contact that passes through rest is identified by its slip, not yet by its speed
+        if setting.dry_passive:  # a contact that passes through rest is identified by its slip, not yet by its speed
             way.append(select(held[i], 0.0, select(slip[i], slip[i], select(moves, sgn(speed[i]), 0.0))))
         else:
             way.append(select(moves, sgn(speed[i]), both(both(rests[i], no(held[i])), slip[i])))
@@ -378,14 +378,14 @@ def pivot(
         up = both(held[i], both(less(forward, push[i]), no(upper)))
         down = both(held[i], both(less(push[i], -backward), no(lower)))
         # a contact assumed to slip one way but pulled the other way is held
-        back = both(rests[i], less(slip[i] * rise[i], -SLACK if setting.rubs else 0.0))
+        back = both(rests[i], less(slip[i] * rise[i], -SLACK if setting.dry_passive else 0.0))
         fault.append(either(either(up, down), back))
         new.append(select(back, 0.0, select(up, 1.0, -1.0)))
     change, any_fault = _changes(fault, turn)
     more = both(both(any_fault, less(turn[0], TURNS)), no(tired))
     slips = [select(both(more, c), x, s) for c, x, s in zip(change, new, slip, strict=True)]
     result = held, way, dry, a, push, slips, [turn[0] + 1.0], [more]
-    return (*result, speed, rise) if setting.rubs else result
+    return (*result, speed, rise) if setting.dry_passive else result
 
 
 # -- events --------------------------------------------------------------------------------------
@@ -472,7 +472,7 @@ def watch(
 ) -> tuple[list[Scalar]]:  # fmt: skip
     """Whether an event may have occurred in the pass from (q, q̇) to (q1, q̇1); the arguments are those of
     :func:`aim`."""
-    speed, rise, speed1, rise1 = (speed, rise, speed1, rise1) if setting.rubs else (qd, a, qd1, a1)
+    speed, rise, speed1, rise1 = (speed, rise, speed1, rise1) if setting.dry_passive else (qd, a, qd1, a1)
     look: list[Scalar] = []
     nearest: Scalar = 0.0
     for i in range(len(setting.contacts)):
@@ -508,14 +508,14 @@ def aim(
     a, push                      q̈ and the load on held contacts at the start; with suffix 1, at the end
     speed, rise, speed1, rise1   q̇ and q̈ of the contacts, if passive joints have friction
     """
-    speed, rise, speed1, rise1 = (speed, rise, speed1, rise1) if setting.rubs else (qd, a, qd1, a1)
+    speed, rise, speed1, rise1 = (speed, rise, speed1, rise1) if setting.dry_passive else (qd, a, qd1, a1)
     cut: Scalar = 0.0
     first: Scalar = 1.0
     for i in range(len(setting.contacts)):
         events: list[tuple[Scalar, Scalar]] = []
         if setting.dry(i):
             u0 = way[i] * speed[i]  # in the direction that friction opposes
-            if setting.rubs:
+            if setting.dry_passive:
                 u0 = select(less(0.0, u0), u0, 0.0)
             s0, u1, s1 = step[0] * way[i] * rise[i], way[i] * speed1[i], step[0] * way[i] * rise1[i]
             stops = _Cubic(u0, s0, u1, s1).root(1.0, u1, SLOWED)
@@ -556,7 +556,7 @@ def finish(
     speed1, rise1   q̇1 and q̈1 of the contacts, if passive joints have friction
     """
     n, count = setting.n, len(setting.contacts)
-    speed1, rise1 = (speed1, rise1) if setting.rubs else (qd1, a1)
+    speed1, rise1 = (speed1, rise1) if setting.dry_passive else (qd1, a1)
     kept, given_up = keeps(setting, look, cut, done, tries, h)
     now = select(kept, select(trial[0], done[0] + step[0], h[0]), select(given_up, h[0], done[0]))
     ends = no(less(now, h[0]))
@@ -567,7 +567,7 @@ def finish(
             slows = both(setting.sticks(i), both(less(way[i] * rise1[i], 0.0), less(way[i] * speed1[i], SLOWED)))
         still.append(both(kept, slows))
         # a passive joint reverses unless the impulse that stops it leaves it at rest
-        slips.append(select(still[i], -way[i] if setting.rubs else 0.0, slip[i]))
+        slips.append(select(still[i], -way[i] if setting.dry_passive else 0.0, slip[i]))
     for i in range(n):
         x, (lower, upper) = q1[i], setting.stops[i]
         if setting.stopped(i):
@@ -575,7 +575,7 @@ def finish(
             reached = either(less(left, 0.0), both(less(left, REACHED), less(d1, 0.0)))
             x = select(reached, select(up, upper, lower), x)
         position.append(select(kept, x, q[i]))
-        rests = 0.0 if setting.rubs else both(still[i], ends)
+        rests = 0.0 if setting.dry_passive else both(still[i], ends)
         velocity.append(select(kept, select(rests, 0.0, qd1[i]), qd[i]))
     return (
         position, velocity, slips, still, [select(kept, 0.0, up_to[0])], [now], [tries[0] + 1.0],

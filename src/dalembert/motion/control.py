@@ -24,8 +24,8 @@ from dalembert.coordinates.pulled import (
     tip_frame,
 )
 from dalembert.motion import operational_space
+from dalembert.motion.dry_friction import actuated, dry_torque
 from dalembert.motion.operational_space import EXACT, Soft, Space, TaskModel
-from dalembert.motion.rubbing import actuated, dry_torque
 
 
 def limited(tau: Values, effort: Values) -> list[Scalar]:

@@ -25,7 +25,7 @@ from dalembert.coordinates.pulled import (
 from dalembert.equations.friction import static, varies
 from dalembert.equations.kinematics import frames
 from dalembert.equations.newton_euler import BaseMotion
-from dalembert.motion.rubbing import clearances, moving_torque
+from dalembert.motion.dry_friction import clearances, moving_torque
 from dalembert.robot.mechanism import Body
 
 # -- conditions ----------------------------------------------------------------------------------
@@ -66,14 +66,14 @@ def has_dry_friction(body: Body) -> bool:
 class Setting:
     """The simulated system: the mechanism, and the stops (lower, upper) of every joint, infinite where there are none.
 
-    rubs    passive joints of a closed chain (indices in its tree) that have dry friction, or may have
+    dry_passive    passive joints of a closed chain (indices in its tree) that have dry friction, or may have
     levels  static levels of the contacts, forward ones first, at one time or at both ends of a pass, if they
             depend on the state
     """
 
     mechanism: AnyMechanism
     stops: tuple[tuple[float, float], ...]
-    rubs: tuple[int, ...] = ()
+    dry_passive: tuple[int, ...] = ()
     levels: tuple[Values, ...] = ()
 
     @property
@@ -84,9 +84,9 @@ class Setting:
     @property
     def contacts(self) -> tuple[Body, ...]:
         """Everything that can stick: the joints, then the passive joints with friction."""
-        if not self.rubs:
+        if not self.dry_passive:
             return self.mechanism.bodies
-        return (*self.mechanism.bodies, *(self.mechanism.tree.bodies[p] for p in self.rubs))
+        return (*self.mechanism.bodies, *(self.mechanism.tree.bodies[p] for p in self.dry_passive))
 
     def dry(self, i: int) -> bool:
         """Whether the contact has dry friction, or may have it through a parameter that is not yet known."""

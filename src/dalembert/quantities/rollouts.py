@@ -23,8 +23,8 @@ from dalembert.equations.newton_euler import BaseMotion
 from dalembert.equations.regressor import width
 from dalembert.graph.program import Call, Program
 from dalembert.motion import contact, control, stepping
+from dalembert.motion.dry_friction import clearance_count
 from dalembert.motion.methods import METHODS, Tableau
-from dalembert.motion.rubbing import clearance_count
 from dalembert.motion.stepping import Setting
 from dalembert.quantities.machine import Equations, Quantity, identity, sizes_of, table, taped
 
@@ -143,8 +143,8 @@ def _acting(mechanism: AnyMechanism, plan: Plan) -> AnyMechanism:
 def setting_of(mechanism: AnyMechanism, plan: Plan) -> Setting:
     """The setting that a plan simulates; with parameters as inputs, every passive joint may have friction."""
     passive = [(p, body) for p, body in enumerate(mechanism.tree.bodies) if p not in mechanism.actuated]
-    rubs = (p for p, body in passive if plan.friction and (plan.parameters or stepping.has_dry_friction(body)))
-    return Setting(_acting(mechanism, plan), plan.stops or ((-inf, inf),) * mechanism.n, tuple(rubs))
+    dry_passive = (p for p, body in passive if plan.friction and (plan.parameters or stepping.has_dry_friction(body)))
+    return Setting(_acting(mechanism, plan), plan.stops or ((-inf, inf),) * mechanism.n, tuple(dry_passive))
 
 
 def _has_events(setting: Setting, plan: Plan) -> bool:
@@ -405,9 +405,9 @@ def _eventful(setting: Setting, plan: Plan, tableau: Tableau) -> Rollout:
     last = len(tableau.b)
     end, pushed = f"q{last + 1} v{last + 1} a{last}", f"push{last}"
 
-    def rubs(slots: str) -> str:
+    def when_dry(slots: str) -> str:
         """Slots that exist only if passive joints have friction."""
-        return slots if setting.rubs else ""
+        return slots if setting.dry_passive else ""
 
     def varies(slots: str) -> str:
         """Slots of static levels, which exist only if these depend on the state."""
@@ -440,7 +440,10 @@ def _eventful(setting: Setting, plan: Plan, tableau: Tableau) -> Rollout:
         x = draft.place(q) if when is None else position
         draft.torque(k, part, x, "t step done", when)
         draft.call(
-            "load", f"{x} {qd} {draft.load(part)}", f"B{k} r{k} {rubs(f'G{k} drift{k}')} {varies(f'levels{k}')}", when
+            "load",
+            f"{x} {qd} {draft.load(part)}",
+            f"B{k} r{k} {when_dry(f'G{k} drift{k}')} {varies(f'levels{k}')}",
+            when,
         )
 
     draft.pieces |= {
@@ -466,33 +469,33 @@ def _eventful(setting: Setting, plan: Plan, tableau: Tableau) -> Rollout:
             draft.call(f"{given}_{k}", f"{' '.join(within)} done step h", f"{sample}_{k}")
     position = "tree_q" if setting.mechanism.by_newton else "q"
     equations(1)
-    draft.call("touch", f"q qd slip still done h {rubs('G1')} {varies('levels1')} {known}", "knock shaken")
+    draft.call("touch", f"q qd slip still done h {when_dry('G1')} {varies('levels1')} {known}", "knock shaken")
     draft.call(
-        "strike", f"q qd B1 knock slip still tries left turn {rubs('G1 h')} {bounces} {varies('levels1')} {known}",
-        "struck left1 turn1 more " + rubs("slipped"), "knock", "more", "left1>left turn1>turn",
+        "strike", f"q qd B1 knock slip still tries left turn {when_dry('G1 h')} {bounces} {varies('levels1')} {known}",
+        "struck left1 turn1 more " + when_dry("slipped"), "knock", "more", "left1>left turn1>turn",
     )  # fmt: skip
-    draft.call("take", "struck " + rubs("slipped"), "qd " + rubs("slip"), "knock")
+    draft.call("take", "struck " + when_dry("slipped"), "qd " + when_dry("slip"), "knock")
     equations(1, "shaken")
     unsafe = draft.guard(position, "qd", "step")
     draft.call(
-        "pivot", f"q qd B1 r1 slip tries turns {rubs('G1 drift1')} {varies('levels1')} {known}",
-        "held way dry a1 push1 slip1 turns1 others " + rubs("speed1 rise1"), None, "others", "slip1>slip turns1>turns",
+        "pivot", f"q qd B1 r1 slip tries turns {when_dry('G1 drift1')} {varies('levels1')} {known}",
+        "held way dry a1 push1 slip1 turns1 others " + when_dry("speed1 rise1"), None, "others", "slip1>slip turns1>turns",
     )  # fmt: skip
     slide = "way" if setting.varies else "dry"
     for k in range(2, last + 1):
         draft.stage(tableau, k, "step")
         equations(k)
-        given = f"B{k} r{k} held {slide} {rubs(f'G{k} drift{k}')} {varies(f'levels{k}')} {known}"
+        given = f"B{k} r{k} held {slide} {when_dry(f'G{k} drift{k}')} {varies(f'levels{k}')} {known}"
         if k < last:
             draft.call("solve", given, f"a{k}")
         else:
-            draft.call("bear", given, f"a{k} {pushed} " + rubs(f"rise{k}"))
+            draft.call("bear", given, f"a{k} {pushed} " + when_dry(f"rise{k}"))
     draft.combine(tableau, "step", unsafe)
-    rubbed = rubs(f"speed{last + 1} rise{last}")
-    if setting.rubs:
+    rubbed = when_dry(f"speed{last + 1} rise{last}")
+    if setting.dry_passive:
         draft.pieces["contacts"] = lambda *values: contact.contact_speeds(setting, *values)
         draft.call("contacts", f"{draft.place(f'q{last + 1}')} v{last + 1}", f"speed{last + 1}")
-    seen = f"q qd held way a1 push1 {end} {pushed} step tries {rubs('speed1 rise1')} {rubbed} {varies(f'levels1 levels{last}')} {known}"
+    seen = f"q qd held way a1 push1 {end} {pushed} step tries {when_dry('speed1 rise1')} {rubbed} {varies(f'levels1 levels{last}')} {known}"
     inner = {slot: f"{slot}_next" for slot in ("slip", "still", "trial", "done", "tries")}
     draft.call("watch", seen, "look")
     draft.call("aim", seen, "cut up_to", "look")
@@ -510,16 +513,16 @@ def _eventful(setting: Setting, plan: Plan, tableau: Tableau) -> Rollout:
         draft.sizes["learned_next"] = len(plan.columns)
         draft.learned = "learned_next"
         draft.call("learn_kept", f"learned {_learned(last + 1)} look cut done tries h", "learned_next")
-    stages, contacts, brakes = range(1, last + 1), len(setting.contacts), len(setting.rubs)
+    stages, contacts, brakes = range(1, last + 1), len(setting.contacts), len(setting.dry_passive)
     held = f"held way dry push1 {pushed} slip slip1 slip_next still still_next"
     slots = {
         f"q qd {_each('qv', range(2, last + 2))} q_next v_next {_each('ar', stages)} struck left left1": n,
         "step turn turn1 turns turns1 knock shaken more others look cut up_to trial done tries": 1,
         "trial_next done_next tries_next again": 1,
         _each("B", stages): n * n,
-        f"{held} {rubs('slipped speed1 rise1')} {rubbed}": contacts,
-        rubs(_each("G", stages)): n * brakes,
-        rubs(_each(["drift"], stages)): brakes,
+        f"{held} {when_dry('slipped speed1 rise1')} {rubbed}": contacts,
+        when_dry(_each("G", stages)): n * brakes,
+        when_dry(_each(["drift"], stages)): brakes,
         varies(_each(["levels"], stages)): 2 * contacts,
         _each(["wanted_"], range(len(tableau.instants) if draft.wanted else 0)): draft.wanted,
         _each(["felt_"], range(len(tableau.instants) if draft.bases else 0)): BASE,

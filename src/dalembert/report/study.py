@@ -19,6 +19,7 @@ from dalembert.arm import Arm
 from dalembert.arm.terms import TorqueTerms
 from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError
+from dalembert.files.journal import Resume
 from dalembert.trajectory.events import Event, events_of
 from dalembert.trajectory.trajectory import Trajectory
 
@@ -48,6 +49,7 @@ class Study:
     torque: Array
     rows: NDArray[np.intp]
     tolerances: Tolerances | None = None
+    resume: Resume = False
 
     @property
     def thinned(self) -> bool:
@@ -107,7 +109,7 @@ class Study:
         """The torques of robots within the tolerances; None if none are given."""
         if self.tolerances is None:
             return None
-        return monte_carlo(self.arm, self.at, self.tolerances, tip_wrench=self.tip_wrench)
+        return monte_carlo(self.arm, self.at, self.tolerances, tip_wrench=self.tip_wrench, resume=self.resume)
 
     @cached_property
     def tip(self) -> tuple[Array, Array, Array]:
@@ -207,6 +209,7 @@ def study(
     note: str = "",
     tip_wrench: tuple[float, ...] | None = None,
     tolerances: Tolerances | Mapping[str, Any] | None = None,
+    resume: Resume = False,
     progress: Progress | None = None,
 ) -> Study:
     """The results of a report on a motion of an arm, computed once.
@@ -215,6 +218,7 @@ def study(
     title, note one line and one paragraph about the motion, shown in the report
     tip_wrench  constant [fx fy fz mx my mz] exerted by the tip on its environment, in base axes
     tolerances  of masses, friction and payload, as for :func:`dalembert.monte_carlo`: margins are given with quantiles
+    resume      whether the samples within tolerances are kept on disk, as for :func:`dalembert.monte_carlo`
 
     >>> import dalembert as da
     >>> swing = study(da.load("pendulum"), da.polynomial([0.0], [1.0], 1.0), title="Swing")
@@ -226,7 +230,7 @@ def study(
     wrench = None if tip_wrench is None else tuple(float(x) for x in tip_wrench)
     within = None if tolerances is None else Tolerances.of(tolerances)
     tau, _, _ = loads(arm, at, wrench, progress)
-    return Study(arm, motion, title or "Motion", note, wrench, at, tau, _drawn(tau), within)
+    return Study(arm, motion, title or "Motion", note, wrench, at, tau, _drawn(tau), within, resume)
 
 
 def _drawn(tau: Array) -> NDArray[np.intp]:

@@ -13,7 +13,7 @@ from dalembert.robot.materials import density_of
 from dalembert.robot.model import Link, Robot
 from dalembert.robot.parts import INERTIA_KEYS, PLACEMENT_KEYS, read_inertia, read_placement
 from dalembert.robot.shapes import SIZES, Shape
-from dalembert.robot.tables import Table, some, told_at
+from dalembert.robot.tables import Table, errors_at, some
 from dalembert.robot.units import LONGEST
 
 SHAPE_KEYS = (*SIZES, "scale", *PLACEMENT_KEYS, "name", "material", "colour")
@@ -70,7 +70,7 @@ def read_body(parent: Table, folder: str | os.PathLike[str] = "") -> tuple[Inert
             raise RobotError(
                 f"{table.where}: a {shape.kind} needs either a density, such as 2700 (kg/m³) or 'aluminium', or a mass (kg)"
             )
-        with told_at(table.where):
+        with errors_at(table.where):
             body = body + shape.inertia(density, mass=mass, wall=wall, folder=folder)
         shapes.append(shape)
     return body, tuple(shapes)
@@ -98,7 +98,7 @@ def with_density(robot: Robot, density: float | str, folder: str | os.PathLike[s
     for link in robot.links:
         shapes = link.collisions or link.visuals
         if shapes and link.inertia.is_zero and not link.massless:
-            with told_at(f"link '{link.name}'"):
+            with errors_at(f"link '{link.name}'"):
                 body = _sum([shape.inertia(value, folder=folder) for shape in shapes])
             link = replace(link, inertia=body)
             filled.append(f"'{link.name}' {body.mass:.4g} kg ({_count(link)})")

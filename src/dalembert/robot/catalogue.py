@@ -19,7 +19,7 @@ from dalembert.robot.bounds import TOML_BYTES
 from dalembert.robot.drive_units import factor
 from dalembert.robot.drives import DrivePart, Gear, Motor
 from dalembert.robot.safe_toml import read_text
-from dalembert.robot.tables import shown, some, told_at
+from dalembert.robot.tables import errors_at, shown, some
 
 Kind = TypeVar("Kind", bound=DrivePart)
 
@@ -174,7 +174,7 @@ def parse_catalogue(text: str, kind: type[Kind], where: str = "catalogue.csv") -
                 f"{place} has no value for '{empty[0]}', which is needed to select a {kind.__name__.lower()}; fill it in, or "
                 "remove the row"
             )
-        with told_at(place):
+        with errors_at(place):
             parts.append(kind(**values))
     counts = Counter(part.name for part in parts)
     if twice := sorted(name for name, count in counts.items() if count > 1):

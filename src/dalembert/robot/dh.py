@@ -32,11 +32,11 @@ from dalembert.robot.parts import (
     read_limits,
     read_motor,
     read_rotor,
-    with_unused_said,
+    with_unused_notes,
 )
 from dalembert.robot.placement import Placement
 from dalembert.robot.shapes import Shape
-from dalembert.robot.tables import Table, told_at
+from dalembert.robot.tables import Table, errors_at
 from dalembert.robot.units import LONGEST, WIDEST
 
 CONVENTIONS = ("standard", "modified")
@@ -135,7 +135,7 @@ def read_row(value: object, where: str, folder: str | os.PathLike[str] = "") -> 
         "motor": read_motor(table),
         "gear": read_gear(table),
     }
-    with told_at(where):
+    with errors_at(where):
         return Row(**numbers, **parts, pitch=pitch)
 
 
@@ -267,7 +267,7 @@ def from_dh(
         table, convention, name, base_link=base_link, tip=tip, notes=tuple(notes),
         gravity=gravity, base=base, payload=payload, source=source,
     )  # fmt: skip
-    return with_unused_said(robot)
+    return with_unused_notes(robot)
 
 
 def assemble(
@@ -286,7 +286,7 @@ def assemble(
     links, joints, remarks, couplings = [Link(base_link)], [], list(notes), []
     for i, row in enumerate(rows, 1):
         child = row.link or f"link{i}"
-        with told_at(f"{name}: DH row {i}"):
+        with errors_at(f"{name}: DH row {i}"):
             joints.append(joint_of(row, convention, row.name or f"joint{i}", links[-1].name, child))
             if row.pitch is not None:
                 joints[-1:], between, coupling = screw(joints[-1], row.pitch)

@@ -38,7 +38,7 @@ from dalembert.robot.parts import symmetric
 from dalembert.robot.safe_toml import parse_tables
 from dalembert.robot.shapes import Shape
 from dalembert.robot.table_cells import Cells, tables_in
-from dalembert.robot.tables import Table, shown, some, told_at
+from dalembert.robot.tables import Table, errors_at, shown, some
 from dalembert.robot.units import plain
 
 HEADER_WITHIN = 100  # the header must be among this many rows from the top
@@ -247,7 +247,7 @@ class _DHTable:
         for k, (number, cells) in enumerate(table):
             at = self.where(number)
             told = dict(places(self.columns, cells, at, self.cells.comma))
-            with told_at(at):
+            with errors_at(at):
                 row, kind = self._row(told, k + 1, at)
                 if kind != "fixed":
                     rows.append(row)
@@ -270,7 +270,7 @@ class _DHTable:
                 "column shapes with cells such as: box = ['300 mm', '80 mm', '80 mm'], density = 'aluminium'"
             )
         name, _ = self.settings.get("name", (self.path.stem or "arm", ""))
-        with told_at(where):
+        with errors_at(where):
             robot = from_dh(
                 rows, convention, name=name[:NAME], gravity=self._gravity(), tip=tip, source=str(self.path),
                 notes=self.notes,

@@ -22,7 +22,7 @@ from dalembert.errors import RobotError
 from dalembert.robot.bounds import LIMITS_BYTES
 from dalembert.robot.model import LIMIT_KEYS, Joint, Robot
 from dalembert.robot.safe_toml import parse_tables, read_text
-from dalembert.robot.tables import nearest, shown, some, told_at
+from dalembert.robot.tables import errors_at, nearest, shown, some
 
 Given = Iterator[tuple[str, str, str, float]]  # (where in the source, joint, kind, value)
 
@@ -43,7 +43,7 @@ def with_limits(robot: Robot, source: str) -> Robot:
     def with_own(joint: Joint) -> Joint:
         if joint.name not in changed:
             return joint
-        with told_at(f"{places[joint.name]}: joint '{joint.name}'"):
+        with errors_at(f"{places[joint.name]}: joint '{joint.name}'"):
             return replace(joint, limits=replace(joint.limits, **changed[joint.name]))
 
     return robot.replace(joints=tuple(map(with_own, robot.joints)))

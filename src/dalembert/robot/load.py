@@ -11,7 +11,7 @@ from typing import Any, Literal
 from dalembert.errors import RobotError
 from dalembert.robot.model import Robot
 from dalembert.robot.table_cells import TEXT_TABLES, WORKBOOKS
-from dalembert.robot.tables import nearest, shown, some, told_at
+from dalembert.robot.tables import errors_at, nearest, shown, some
 
 LIBRARY = Path(__file__).parent / "library"
 TABLES = (*TEXT_TABLES, *WORKBOOKS)  # suffixes of DH tables
@@ -58,19 +58,23 @@ def load_robot(
     path = Path(name_or_path)
     is_name = isinstance(name_or_path, str) and path.name == name_or_path and not path.suffix
     path = _shipped(str(name_or_path)) if is_name else path
-    robot = _read(path, tip, convention, arguments)
+    where = f"arm '{name_or_path}'" if is_name else str(path)  # where messages begin
+    try:
+        robot = _read(path, tip, convention, arguments)
+    except RobotError as error:
+        raise RobotError(str(error).replace(str(path), where, 1)) from None
     if density is not None:
         from dalembert.robot.bodies import with_density
 
-        with told_at(str(path)):
+        with errors_at(where):
             robot = with_density(robot, density, path.parent)
-    check_numbers(robot.replace(source=str(path)))  # messages name the file, not the publication of the numbers
+    check_numbers(robot.replace(source=where))  # messages name the file, not the publication of the numbers
     if robot.left_out:
         left_out = some(robot.left_out, 20, "; ")
-        warnings.warn(f"{path}: not modelled, although torques depend on it: {left_out}", ModelWarning, stacklevel=3)
-    part = part_of(robot, str(path), lock=lock, root=root, chain=tip is not None)
+        warnings.warn(f"{where}: not modelled, although torques depend on it: {left_out}", ModelWarning, stacklevel=3)
+    part = part_of(robot, where, lock=lock, root=root, chain=tip is not None)
     # only for the selected part: an antenna on the base does not prevent loading an arm
-    check_physical(part.replace(source=str(path)), physical, level=4)
+    check_physical(part.replace(source=where), physical, level=4)
     return part
 
 
@@ -82,7 +86,7 @@ def part_of(
         return robot
     from dalembert.robot.selection import selected
 
-    with told_at(where):
+    with errors_at(where):
         return selected(robot, lock=lock, root=root, chain=chain and root is not None)
 
 
@@ -165,7 +169,7 @@ def _with_tip(robot: Robot, path: Path, tip: str | None) -> Robot:
     assert robot.tip is not None
     if tip is None or tip == robot.tip.name:
         return robot
-    with told_at(str(path)):
+    with errors_at(str(path)):
         return robot.with_tip(tip)
 
 

@@ -95,7 +95,7 @@ class Body:
         """A copy with only springs and other terms that depend on position alone."""
         return replace(self.bare, terms=(*self.bare.terms, *(x for x in self.further if set(x.of) <= {"q"})))
 
-    def rubbing(self, viscous: Scalar, forward: Scalar, backward: Scalar) -> Body:
+    def with_friction(self, viscous: Scalar, forward: Scalar, backward: Scalar) -> Body:
         """A copy with this viscous and Coulomb friction."""
         return replace(self, terms=(*_rubbing(viscous, forward, backward), *self.further))
 

@@ -33,7 +33,7 @@ from dalembert.robot.model import Frame, Friction, Joint, Limits, Link, Robot, R
 from dalembert.robot.placement import Placement
 from dalembert.robot.safe_toml import decoded
 from dalembert.robot.safe_xml import check_format, parse_xml, read_bytes
-from dalembert.robot.tables import told_at
+from dalembert.robot.tables import errors_at
 from dalembert.robot.virtual import virtual_joints, virtual_note
 
 TEXT = "MJCF text"
@@ -193,7 +193,7 @@ class _Reader:
         for body in range(1, len(model.bodies)):
             self._add_body(body)
         gravity, driven = _vector(model.gravity), {model.joints[joint] for joint in self.motors}
-        with told_at(self.source):
+        with errors_at(self.source):
             couplings = tuple(self._couplings())
             idle = [name for coupling in couplings for name in coupling.joints if name in driven]
             said = [f"actuators of coupled joints are ignored: {', '.join(idle)}"] if idle else []
@@ -210,7 +210,7 @@ class _Reader:
             return robot.with_tip(tip, sites)
         assert robot.tip is not None
         at_tip = [site for site in sites if site.link == robot.tip.link]
-        return (robot.replace(tip=at_tip[0]) if len(at_tip) == 1 else robot).with_tip_said()
+        return (robot.replace(tip=at_tip[0]) if len(at_tip) == 1 else robot).with_tip_note()
 
     def _closed(self, robot: Robot) -> Robot:
         """The robot with the loops defined by connect and weld constraints."""
@@ -267,7 +267,7 @@ class _Reader:
             child = name if last else f"{name}:{label}"
             if not last:
                 self.links.append(Link(child, massless=True))
-            with told_at(f"{self.source}: joint '{label}'"):
+            with errors_at(f"{self.source}: joint '{label}'"):
                 if model.joint_kinds[joint] in VIRTUAL_KINDS:
                     self._add_virtual(joint, label, parent, child, placement)
                 else:

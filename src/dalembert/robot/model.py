@@ -461,7 +461,7 @@ class Robot:
             notes.append(f"the payload is held at the new tip, '{name}', and no longer at '{old.name}'")
         return self.replace(tip=new, notes=tuple(notes))
 
-    def with_tip_said(self) -> Robot:
+    def with_tip_note(self) -> Robot:
         """The robot with a note that names the default tip, if the file names none and other links are possible."""
         assert self.tip is not None
         leaves = _leaves(self)

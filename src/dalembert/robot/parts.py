@@ -13,7 +13,7 @@ from dalembert.robot.drives import DrivePart, Gear, Motor
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import LIMIT_KEYS, ROTOR_NUMBERS, ROTOR_VECTORS, Friction, Joint, Limits, Robot, Rotor
 from dalembert.robot.placement import Placement, no_rotation
-from dalembert.robot.tables import Table, parse_angle, told_at
+from dalembert.robot.tables import Table, errors_at, parse_angle
 from dalembert.terms import TERMS, Term
 
 INERTIA_KEYS = ("mass", "com", "inertia")
@@ -95,7 +95,7 @@ def _part(parent: Table, kind: type[Any], default: Any, read: Callable[[Table], 
     if table is None:
         return default
     values = read(table)
-    with told_at(table.where):
+    with errors_at(table.where):
         return kind(**values)
 
 
@@ -107,7 +107,7 @@ def read_friction(parent: Table, *, turns: bool) -> Friction:
     table = parent.table("friction", tuple(TERMS))
     if table is None:
         return Friction()
-    with told_at(table.where):
+    with errors_at(table.where):
         return Friction(
             **{name: _in_radians(TERMS[name], value) if turns else value for name, value in table.data.items()}
         )
@@ -172,7 +172,7 @@ def _quantities(table: Table, kind: type[DrivePart]) -> dict[str, Any]:
 
 def _quantity(table: Table, key: str, value: object, unit: str) -> float:
     if isinstance(value, str):
-        with told_at(table.where):
+        with errors_at(table.where):
             return quantity(value, unit, f"'{key}'")
     return table.scalar(key, value)
 
@@ -208,7 +208,7 @@ def _unused(joint: Joint) -> list[str]:
     return [f"{which}, so its {key} is not used" for key, is_given in given.items() if is_given]
 
 
-def with_unused_said(robot: Robot) -> Robot:
+def with_unused_notes(robot: Robot) -> Robot:
     """The robot with notes on every accepted value that is not used."""
     known = set(robot.notes)
     notes = tuple(note for joint in robot.joints for note in _unused(joint) if note not in known)

@@ -28,7 +28,7 @@ from dalembert.robot.safe_xml import check_format, parse_xml, read_bytes
 from dalembert.robot.sdf_element import SdfElement
 from dalembert.robot.sdf_frames import MODEL, WORLD, SdfFiles, SdfScope, sdf_version
 from dalembert.robot.shapes import Shape
-from dalembert.robot.tables import some, told_at
+from dalembert.robot.tables import errors_at, some
 from dalembert.robot.virtual import virtual_joints, virtual_note
 
 UNLIMITED = 1e16  # the format's infinity
@@ -116,12 +116,12 @@ class _SdfReader:
         base = self._hold()
         gravity = self.world.element.numbers("gravity", 3, STANDARD_GRAVITY)
         name = self.top[0].name if len(self.top) == 1 else self.world.element.get("name", "") or self.top[0].name
-        with told_at(self.source):
+        with errors_at(self.source):
             robot = Robot(
                 name, tuple(self.links.values()), tuple(self.joints), gravity, base, source=self.source,
                 notes=(*_sentences(self.notes), *self.virtual), left_out=_sentences(self.left_out), couplings=tuple(self.couplings),
             )  # fmt: skip
-            return robot.with_tip_said() if tip is None else robot.with_tip(tip, self.frames)
+            return robot.with_tip_note() if tip is None else robot.with_tip(tip, self.frames)
 
     def _called(self, scope: SdfScope, name: str) -> str:
         """The name of a part in the robot, prefixed by its models if there is more than one."""
@@ -151,7 +151,7 @@ class _SdfReader:
             if link.flag("kinematic", False):
                 self._leave_out("kinematic", f"link '{called}'")
             visuals, collisions = (self._shapes(scope, name, link, tag) for tag in ("visual", "collision"))
-            with told_at(link.where):
+            with errors_at(link.where):
                 self.links[called] = Link(
                     called, self._inertia(link, called), weight=1.0 if link.flag("gravity", True) else 0.0,
                     visuals=visuals, collisions=collisions,
@@ -238,7 +238,7 @@ class _SdfReader:
         placement, link_frame = self.stands[parent].inverse @ at, at.inverse @ self.stands[child]
         if parent == WORLD:
             self.links.setdefault(WORLD, Link(WORLD))
-        with told_at(where):
+        with errors_at(where):
             if kind == "fixed":
                 self.joints.append(Joint(name, "fixed", parent, child, placement @ link_frame))
                 return

@@ -291,7 +291,7 @@ def rooted(robot: Robot, root: str) -> Robot:
         notes.append(f"the payload is left out with link '{robot.tip.link}', which is not in the sub-tree of '{root}'")
     payload = robot.payload if held_here else None
     whole = replace(whole, **part, base=Placement(), gravity=gravity, tip=tip, payload=payload, notes=tuple(notes))
-    return whole if tip is not None else whole.with_tip_said()
+    return whole if tip is not None else whole.with_tip_note()
 
 
 def _tip_was_chosen(robot: Robot) -> bool:

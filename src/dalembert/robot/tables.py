@@ -61,7 +61,7 @@ def nearest(word: str, known: Sequence[str]) -> str:
 
 
 @contextmanager
-def told_at(where: str) -> Iterator[None]:
+def errors_at(where: str) -> Iterator[None]:
     """Prefix an error of the model with the location of its value in the file or table, unless it is already there."""
     try:
         yield

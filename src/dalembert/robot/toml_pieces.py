@@ -117,10 +117,10 @@ def _joint(joint: Joint, i: int, body: Body, rotor_position: tuple[float, ...]) 
     yield from _cut(list(writer.section("[joint.limits]", vars(joint.limits))))
     drive = [f"place_{i}", f"rotor_{i}"]
     friction = joint.friction.written()
-    rubbing = {"viscous": _Slot(f"Fv_{i}"), "coulomb": (_Slot(f"Ff_{i}"), _Slot(f"Fb_{i}"))}
+    levels = {"viscous": _Slot(f"Fv_{i}"), "coulomb": (_Slot(f"Ff_{i}"), _Slot(f"Fb_{i}"))}
     header = "[joint.friction]"
     yield _either(
-        [f"friction_{i}", *drive], writer.section(header, friction), writer.section(header, friction | rubbing)
+        [f"friction_{i}", *drive], writer.section(header, friction), writer.section(header, friction | levels)
     )
     if joint.rotor is not None and (joint.rotor.viscous or any(joint.rotor.coulomb)):
         drive.append(f"friction_{i}")

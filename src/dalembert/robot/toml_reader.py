@@ -27,12 +27,12 @@ from dalembert.robot.parts import (
     read_placement,
     read_placement_at,
     read_rotor,
-    with_unused_said,
+    with_unused_notes,
 )
 from dalembert.robot.placement import Placement
 from dalembert.robot.safe_toml import parse_tables, read_text
 from dalembert.robot.shapes import Shape
-from dalembert.robot.tables import REQUIRED, Table, shown, told_at
+from dalembert.robot.tables import REQUIRED, Table, errors_at, shown
 from dalembert.robot.virtual import VIRTUAL, virtual_joints, virtual_note
 
 FILE_KEYS = (
@@ -65,8 +65,8 @@ def parse_toml(text: str, where: str = "robot.toml") -> Robot:
     table.choice("convention", options)
     robot = _coupled(table, _frames(table) if frames else _dh(table, str(convention)))
     if frames and "tip" not in table:  # links moved by couplings are not candidates for the tip
-        robot = robot.replace(tip=None).with_tip_said()
-    return with_unused_said(robot)
+        robot = robot.replace(tip=None).with_tip_note()
+    return with_unused_notes(robot)
 
 
 def _coupled(table: Table, robot: Robot) -> Robot:
@@ -75,7 +75,7 @@ def _coupled(table: Table, robot: Robot) -> Robot:
     couplings = [_coupling(coupling, robot) for coupling in _each(table, "coupling", COUPLING_KEYS)]
     if not loops and not couplings:
         return robot
-    with told_at(table.where):
+    with errors_at(table.where):
         return robot.replace(loops=tuple(loops), couplings=(*robot.couplings, *couplings))
 
 
@@ -97,7 +97,7 @@ def _coupling(table: Table, robot: Robot) -> Coupling:
         turns = [joint not in slides for joint in joints]
         offset = [table.scalar("offset", x, angle=angle) for x, angle in zip(offset, turns, strict=True)]
     of, matrix, higher = table.texts("of"), table.get("matrix", ()), table.get("higher", ())
-    with told_at(table.where):
+    with errors_at(table.where):
         return Coupling(joints, of, matrix, offset, higher, motors, tuple(limits))
 
 
@@ -118,7 +118,7 @@ def _loop(table: Table) -> Loop:
         table.texts("passive"),
         tuple((joint, positions.number(joint, angle=True)) for joint in branch),
     )
-    with told_at(table.where):
+    with errors_at(table.where):
         return Loop(*fields)
 
 
@@ -138,7 +138,7 @@ def _common(table: Table) -> dict[str, Any]:
 
 
 def _omitted(table: Table) -> tuple[str, ...]:
-    with told_at(table.where):
+    with errors_at(table.where):
         return omissions(table.texts("omitted"))
 
 
@@ -184,7 +184,7 @@ def _dh(table: Table, convention: str) -> Robot:
     common["base"] = read_placement(base) if base else Placement()
     base_link = base.name("link", "base") if base else "base"
     tip = _tip(table, rows[-1].link or f"link{len(rows)}")
-    with told_at(table.where):
+    with errors_at(table.where):
         return assemble(rows, convention, base_link=base_link, tip=tip, **common)
 
 
@@ -196,7 +196,7 @@ def _frames(table: Table) -> Robot:
         flags = (link.flag("physical", True), link.flag("massless", False))
         name, weight = link.name("name"), link.number("weight", 1.0)
         inertia, shapes = read_body(link, Path(table.where).parent)
-        with told_at(link.where):
+        with errors_at(link.where):
             visuals, collisions = _shapes(link, "visuals"), _shapes(link, "collisions")
             links.append(Link(name, inertia, *flags, weight, (*shapes, *visuals), collisions, link.texts("kept")))
         note = link.text("note", "")
@@ -215,7 +215,7 @@ def _frames(table: Table) -> Robot:
         joints.append(_joint(joint))
         if joint.get("type") == HELICAL:
             pitch = joint.number("pitch")
-            with told_at(joint.where):
+            with errors_at(joint.where):
                 joints[-1:], between, coupling = screw(joints[-1], pitch)
             links.append(between)
             couplings.append(coupling)
@@ -226,7 +226,7 @@ def _frames(table: Table) -> Robot:
     if not links:
         raise RobotError(f"{table.where}: there are no [[link]] tables; convention 'frames' needs one per link")
     tip = _tip(table, None)
-    with told_at(table.where):
+    with errors_at(table.where):
         return Robot(links=tuple(links), joints=tuple(joints), tip=tip, base=base, couplings=tuple(couplings), **common)
 
 
@@ -250,7 +250,7 @@ def _virtual_joint(table: Table) -> tuple[tuple[Link, ...], tuple[Joint, ...]]:
                 f"joints ({', '.join(step for step, _, _ in VIRTUAL[kind])}), each with its own '{key}'"
             )
     axis = Vec(table.vector("axis", (0.0, 0.0, 1.0)))
-    with told_at(table.where):
+    with errors_at(table.where):
         if not axis.norm > 0.0:
             raise RobotError("the axis is (0, 0, 0); it must have a direction")
         return virtual_joints(
@@ -278,5 +278,5 @@ def _joint(table: Table) -> Joint:
         "gear": read_gear(table),
         "kept": table.texts("kept"),
     }
-    with told_at(table.where):
+    with errors_at(table.where):
         return Joint(type=kind, **values)

@@ -42,7 +42,7 @@ from dalembert.robot.parts import symmetric
 from dalembert.robot.placement import Placement, unit
 from dalembert.robot.safe_xml import check_format, parse_xml, read_bytes
 from dalembert.robot.shapes import Shape
-from dalembert.robot.tables import nearest, shown, some, told_at
+from dalembert.robot.tables import errors_at, nearest, shown, some
 from dalembert.robot.urdf_drives import UrdfDrive, drive_of, read_drives
 from dalembert.robot.urdf_shapes import KNOWN_IN_SHAPE, Colour, colours, read_shape
 from dalembert.robot.virtual import virtual_joints, virtual_note
@@ -128,7 +128,7 @@ def parse_urdf(text: str | bytes, source: str = "URDF text", tip: str | None = N
     gravity = ours.numbers("gravity", 3, STANDARD_GRAVITY)
     notes, left_out = whole.notes.sentences(whole.notes.ignored), whole.notes.sentences(whole.notes.left_out)
     notes = (*whole.notes.virtual, *notes)
-    with told_at(source):
+    with errors_at(source):
         robot = Robot(
             root.get("name") or "robot", tuple(links), tuple(joints), gravity, source=source, notes=notes, left_out=left_out,
             couplings=couplings, kept=(*whole.kept(), *_textures(root)),
@@ -136,7 +136,7 @@ def parse_urdf(text: str | bytes, source: str = "URDF text", tip: str | None = N
         if tip is not None:
             return robot.with_tip(tip)
         if not ours.get("tip"):
-            return robot.with_tip_said()
+            return robot.with_tip_note()
         return robot.replace(tip=Frame(ours.get("tip_name", "tip"), ours.get("tip", "")))
 
 
@@ -286,7 +286,7 @@ def _link(link: _UrdfElement, defined: Mapping[str, Colour]) -> Link:
         else:
             shapes[element.tag].append(shape)
     drawn: dict[str, Any] = {"visuals": tuple(shapes["visual"]), "collisions": tuple(shapes["collision"])}
-    with told_at(link.where):
+    with errors_at(link.where):
         return Link(link.required("name"), inertia, *flags, weight, **drawn, kept=tuple(kept))
 
 
@@ -328,7 +328,7 @@ def _joint(joint: _UrdfElement, drive: UrdfDrive) -> Joint:
     ours, dynamics = joint.ours(), joint.only("dynamics")
     kept, drive = (*joint.kept(), *_unread(joint)), drive.or_else(drive_of(joint.element, where))
     if kind == "fixed":  # some exporters give fixed joints the axis 0 0 0, which is not used
-        with told_at(where):
+        with errors_at(where):
             given = {
                 "friction": _friction(dynamics, ours) != Friction(),
                 "rotor": ours.only("rotor").given or drive.rotor is not None,
@@ -337,7 +337,7 @@ def _joint(joint: _UrdfElement, drive: UrdfDrive) -> Joint:
             joint.notes.add(f"the {what} of fixed joints is not used", f"joint '{name}'")
         return Joint(name, "fixed", parent, child, placement, kept=kept)
     axis = joint.only("axis").numbers("xyz", 3, X)
-    with told_at(where):
+    with errors_at(where):
         parts: dict[str, Any] = {
             "friction": _friction(dynamics, ours),
             "limits": _limits(joint.only("limit"), ours, kind),
@@ -368,7 +368,7 @@ def _virtual(joint: _UrdfElement) -> tuple[tuple[Link, ...], tuple[Joint, ...]]:
     joint.notes.virtual.append(virtual_note(name, kind))
     if joint.only("limit").given:
         joint.notes.add("limits of planar and floating joints are ignored", f"joint '{name}'")
-    with told_at(joint.where):
+    with errors_at(joint.where):
         if _friction(joint.only("dynamics"), joint.ours()) != Friction():
             joint.notes.add("friction of planar and floating joints", f"joint '{name}'", torques=True)
         axis = unit(joint.only("axis").numbers("xyz", 3, Z), "its axis")
@@ -388,7 +388,7 @@ def _mimics(whole: _UrdfElement) -> Iterator[Coupling]:
         if joint.get("type") == "fixed":
             joint.notes.add(f"<{mimic.tag}> of fixed joints is ignored", f"joint '{name}'")
             continue
-        with told_at(joint.where):
+        with errors_at(joint.where):
             yield Coupling(name, leader, factor, offset)
 
 

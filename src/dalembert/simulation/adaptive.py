@@ -53,7 +53,7 @@ class ContactDynamics:
         self.calls, self.sizes = whole.calls(), whole.program.sizes
         self.eventful = "pivot" in self.pieces
         self.setting = setting_of(mechanism, plan)
-        self.rubs, self.varies = bool(self.setting.rubs), self.setting.varies
+        self.dry_passive, self.varies = bool(self.setting.dry_passive), self.setting.varies
         self.contacts = len(self.setting.contacts)
         self.known = whole.program.constant
         self.load_takes = tuple(name for name in self.known if name != "restitution")
@@ -90,7 +90,7 @@ class ContactDynamics:
         if self.plan.parameters and self.plan.friction:
             mechanism = self.setting.mechanism
             tree = with_parameters(mechanism, constants["parameters"].tolist()).tree
-            bodies = tuple(tree.bodies[i] for i in (*mechanism.actuated, *self.setting.rubs))
+            bodies = tuple(tree.bodies[i] for i in (*mechanism.actuated, *self.setting.dry_passive))
         return np.array([static(body) for body in bodies]).T.ravel()
 
     def memory(self, q: Array, qd: Array, constants: dict[str, Array]) -> dict[str, Any]:
@@ -110,7 +110,7 @@ class ContactDynamics:
     def load(self, memory: dict[str, Any], x: Array, given: Given) -> None:
         """Compute B, r and the other load-dependent slots for the velocity in its slot."""
         loads = self.pieces["load"](x, memory["qd"], *given, *(memory[name] for name in self.load_takes))
-        slots = ("B1", "r1", *(("G1", "drift1") if self.rubs else ()), *(("levels1",) if self.varies else ()))
+        slots = ("B1", "r1", *(("G1", "drift1") if self.dry_passive else ()), *(("levels1",) if self.varies else ()))
         memory |= zip(slots, loads, strict=True)
 
     def modes(
@@ -120,7 +120,7 @@ class ContactDynamics:
         memory = self.memory(q, qd, constants)
         self.load(memory, x, given)
         self.perform("pivot", memory)
-        return memory["held"], memory["a1"], memory["rise1" if self.rubs else "a1"]
+        return memory["held"], memory["a1"], memory["rise1" if self.dry_passive else "a1"]
 
 
 def adaptive(
@@ -212,7 +212,7 @@ class _Flight:
             memory |= {"left": np.zeros(n), "turn": np.zeros(1)}
             dynamics.perform("strike", memory)
             memory |= {"qd": memory["struck"], "still": np.zeros_like(still)}
-            if dynamics.rubs:
+            if dynamics.dry_passive:
                 memory["slip"] = memory["slipped"]
             dynamics.load(memory, at, self.given(t, q, at, memory["qd"]))
         dynamics.perform("pivot", memory)
@@ -345,7 +345,7 @@ class _Flight:
     def _speeds(self, t: Array, y: Array) -> Array:
         """Speeds of slipping contacts, positive as long as they slip."""
         qd = y[:, self.n :]
-        speeds = self.dynamics.pieces["contacts"](self._placed(y), qd) if self.dynamics.rubs else qd
+        speeds = self.dynamics.pieces["contacts"](self._placed(y), qd) if self.dynamics.dry_passive else qd
         return self.way * speeds + CREEP
 
     def _clearance(self, t: Array, y: Array) -> Array:

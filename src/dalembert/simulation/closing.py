@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dalembert.arrays import which_state
 from dalembert.coordinates.triangles import Triangle
 from dalembert.errors import ClosureError
-from dalembert.motion.rubbing import clearance_count
+from dalembert.motion.dry_friction import clearance_count
 from dalembert.quantities.rollouts import Plan, piece_kernel
 
 if TYPE_CHECKING:
@@ -58,7 +58,9 @@ def placed_along(arm: Arm, q: Array) -> Array:
     return np.stack([place(q[..., k, :]) for k in range(q.shape[-2])], axis=-2)
 
 
-def came_to_an_end(arm: Arm, t: float, x: Array, q: Array, qd: Array, h: float, index: tuple[int, ...] = ()) -> None:
+def check_closure_within_step(
+    arm: Arm, t: float, x: Array, q: Array, qd: Array, h: float, index: tuple[int, ...] = ()
+) -> None:
     """Raise an error if a loop becomes singular or unreachable within a step from the state (q, q̇) at t.
 
     x replaces q in the equations of motion.

@@ -19,7 +19,7 @@ from dalembert.kernel.batches import run as run_batch
 from dalembert.motion.methods import METHODS
 from dalembert.quantities.machine import kernel
 from dalembert.quantities.rollouts import ROLLOUTS, piece_kernels, rollout_kernel
-from dalembert.simulation.closing import Place, at_instant, came_to_an_end
+from dalembert.simulation.closing import Place, at_instant, check_closure_within_step
 from dalembert.simulation.task import Task, check_limits, check_numbers
 from dalembert.tip.controller import OperationalController, flown_over
 
@@ -171,7 +171,7 @@ def _check(task: Task, k: int, x: Array, q: Array, qd: Array, state: list[Array]
         at = tuple(int(i) for i in index)
         if task.tip is not None and np.isfinite(q[at]).all() and np.isfinite(qd[at]).all():
             _again_from_python(task, k, q[at], qd[at], at)
-        came_to_an_end(task.arm, float(task.t[k]), x[at], q[at], qd[at], float(task.grid.h[k]), at)
+        check_closure_within_step(task.arm, float(task.t[k]), x[at], q[at], qd[at], float(task.grid.h[k]), at)
     if bad.any():
         check_numbers(task, state[0][..., None, :], state[1][..., None, :], task.t[k + 1 : k + 2], before=motion())
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm.contacts import TIP, all_wrenches, side_by_side
-from dalembert.arm.handed_on import handed_on
+from dalembert.arm.delegates import delegate
 from dalembert.equations import regressor
 from dalembert.errors import DalembertError, ShapeError, SimulationError
 from dalembert.kernel.threads import checked_threads
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from dalembert.trajectory.events import LoadTable
 
 # functions that methods of a run delegate to, from the modules that draw it; imported on first use
-HANDS_ON = {
+DELEGATES = {
     "plot": "report.plots:run_figure",
     "animate": "report.animation:animate_run",
     "_repr_html_": "report.notebook:run_html",
@@ -212,7 +212,7 @@ class Run:
         >>> [axes.get_title("left") for axes in run.plot().axes]
         ['Position (rad)', 'Velocity (rad/s)', 'Acceleration (rad/s²)', 'Energy (J)']
         """
-        return handed_on(HANDS_ON, "plot")(self, batch)
+        return delegate(DELEGATES, "plot")(self, batch)
 
     def animate(
         self,
@@ -238,10 +238,10 @@ class Run:
         ...     os.listdir(folder)
         ['swing.html']
         """
-        handed_on(HANDS_ON, "animate")(self, path, batch, speed, fps, overwrite)
+        delegate(DELEGATES, "animate")(self, path, batch, speed, fps, overwrite)
 
     def _repr_html_(self) -> str:
-        return handed_on(HANDS_ON, "_repr_html_")(self)
+        return delegate(DELEGATES, "_repr_html_")(self)
 
     def __repr__(self) -> str:
         batch = f"batch {self.q.shape[:-2]}, " if self.q.ndim > 2 else ""

@@ -571,7 +571,7 @@ def check_numbers(
         first = bad[np.argmin(bad[:, -2])]
         joint, at = int(first[-1]), tuple(first[:-2])
         if before is not None and before[0].shape[-2]:
-            joint = grew_first(task.arm, before[0][at], before[1][at])
+            joint = first_to_diverge(task.arm, before[0][at], before[1][at])
         raise SimulationError(
             f"the simulation diverged at t = {float(t[first[-2]]):.6g} s: the motion of joint "
             f"'{task.arm.joint_names[joint]}' is no longer finite{which_state((*index, *first[:-2]))}; "
@@ -588,7 +588,7 @@ def _remedy(arm: Arm, q: Array | None) -> str:
     return "use a smaller step"
 
 
-def grew_first(arm: Arm, q: Array, qd: Array) -> int:
+def first_to_diverge(arm: Arm, q: Array, qd: Array) -> int:
     """The joint that started to diverge in a motion (instants, n): the one with the largest momentum when all began to
     grow.
 

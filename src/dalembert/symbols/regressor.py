@@ -157,10 +157,12 @@ def _columns(form: ClosedForm, augmented: ClosedForm, numbers: bool) -> Iterator
     ring, torques = augmented.ring, [_torque(augmented, i) for i in range(augmented.n)]
     inertial = {name.name: k for k, (name, _) in enumerate(form.pi)}
     expressions = {name.name: x for name, x in form.pi}
-    rubbing = sorted(k for x in augmented.friction for m in x.terms for k, _ in ring.exponents(m))
+    in_friction = sorted(k for x in augmented.friction for m in x.terms for k, _ in ring.exponents(m))
     known = {letter.name: form.ring.known(k) for k, letter in enumerate(form.ring.letters)}
     order = {k: (letter.index, inertial.get(letter.name, len(inertial)), k) for k, letter in enumerate(ring.letters)}
-    linear = [k for k, x in enumerate(ring.letters) if x.name in inertial or (x.kind == "friction" and k in rubbing)]
+    linear = [
+        k for k, x in enumerate(ring.letters) if x.name in inertial or (x.kind == "friction" and k in in_friction)
+    ]
     for k in sorted(linear, key=order.__getitem__):
         letter = ring.letters[k]
         parameter = expressions.get(letter.name)

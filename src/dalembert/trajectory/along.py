@@ -11,7 +11,7 @@ from dalembert.trajectory.between import moved
 @native
 def assemble(
     source: Integers1, g: Floats2, m: Floats2, c: Floats2, qp: Floats2, qpp: Floats2,
-    viscous: Floats2, dry: Floats2, rub: Floats2, rubs: bool, per_effort: Floats1, per_acceleration: Floats1,
+    viscous: Floats2, dry: Floats2, rub: Floats2, has_friction: bool, per_effort: Floats1, per_acceleration: Floats1,
     per_velocity: Floats1, D: Floats3, speed: Floats2, steepest: Floats1, largest: Floats2,
 ) -> None:  # fmt: skip
     """The coefficients of every limit at P points, divided by the limit; the largest |m|, |c|, |k| of each.
@@ -24,7 +24,7 @@ def assemble(
             subtracted here
     rub     (P, n) Coulomb friction that acts there; the first and the last three points, in the intervals that begin or
             end at rest, where it vanishes, are kept with and without it; no points if there is none
-    rubs    whether there is any friction; if not, viscous and dry are not read
+    has_friction    whether there is any friction; if not, viscous and dry are not read
     per_…   (n,) reciprocals of the limits, 0 where there is none
     """
     P, n, J = len(source), qp.shape[1], D.shape[2]
@@ -47,7 +47,7 @@ def assemble(
             v[j] = abs(qp[q, j]) * per_velocity[j]
             most = max(most, v[j])
         steepest[p] = most
-        if rubs:
+        if has_friction:
             for j in range(n):
                 V[j] = viscous[q, j] * per_effort[j]
                 C[j] -= V[j] + dry[q, j] * per_effort[j]

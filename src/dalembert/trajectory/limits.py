@@ -147,12 +147,12 @@ def check_terms(arm: Arm, what: str) -> None:
 
 
 def too_heavy(
-    arm: Arm, keep: JointLimits, joint: int, load: float, time: float, rubs: bool, no_help: str
+    arm: Arm, keep: JointLimits, joint: int, load: float, time: float, has_coulomb: bool, no_help: str
 ) -> LimitError:
-    """The error for a joint that cannot bear gravity, springs and, if it ``rubs``, Coulomb friction."""
+    """The error for a joint that cannot bear gravity, springs and, if it ``has_coulomb``, Coulomb friction."""
     name = arm.joint_names[joint]
     loads = ["gravity", *dict.fromkeys(term.title for term in arm.mechanism.bodies[joint].further)]
-    loads += ["Coulomb friction"] if rubs else []
+    loads += ["Coulomb friction"] if has_coulomb else []
     alone = f"{', '.join(loads[:-1])} and {loads[-1]} alone require" if len(loads) > 1 else "gravity alone requires"
     return LimitError(
         f"{alone} {load:.6g} from joint '{name}' at t = {time:.4g} s of the motion, but its effort limit is "

@@ -51,8 +51,8 @@ class LimitedPath:
         self.pulled = self.passive_dry or any(body.viscous for body in passive)
         F_v, self.forward, self.backward = friction_of(bodies if self.pulled else arm.mechanism.bodies)
         self.viscous = bool(((F_v if self.pulled else F_v[limited]) != 0).any())
-        self.rubbing = (self.forward != 0) | (self.backward != 0)
-        self.turning = bool(self.rubbing.any())
+        self.dry_joints = (self.forward != 0) | (self.backward != 0)
+        self.turning = bool(self.dry_joints.any())
 
     def time(self, s: float) -> float:
         """Time at which the original motion passes s."""
@@ -120,7 +120,7 @@ def _with_turns(path: LimitedPath, s: Array) -> Array:
     """The grid with the points added at which a joint with Coulomb friction reverses."""
 
     def speeds(at: Array) -> Array:
-        return path.speeds(*path.at(at)[:2])[1][:, path.rubbing]
+        return path.speeds(*path.at(at)[:2])[1][:, path.dry_joints]
 
     speed = speeds(s)
     scale = np.abs(speed).max(axis=0)
@@ -196,7 +196,7 @@ def sample(path: LimitedPath, s: Array) -> PathSamples:
     viscous, dry = friction_along(path.arm, q, qp) if path.viscous or path.turning else np.empty((2, 0, path.arm.n))
     still, smooth, (Gamma, speeds) = np.zeros(path.arm.n, bool), ~at_knot[1:], path.speeds(q, qp)
     if path.turning:
-        ways = np.sign(speeds[where[:, 1]][:, path.rubbing])
+        ways = np.sign(speeds[where[:, 1]][:, path.dry_joints])
         smooth[:-1] &= (ways[:-1] == ways[1:]).all(axis=1)
         size = np.abs(qp).max(axis=0)
         still = (path.dry > 0) & (size > 0) & (size < 1e-12 * float(size.max()))
@@ -223,9 +223,9 @@ def problem(path: LimitedPath, at: PathSamples) -> PathProblem:
     rub: Array = np.empty((0, n))
     if path.turning:  # each interval has points of its own, with the sign of Coulomb friction at its middle
         levels = coulomb(at.speeds[where[:, 1]], path.forward, path.backward)
-        rubs = np.repeat(levels, 3, axis=0)
+        repeated = np.repeat(levels, 3, axis=0)
         source = where.ravel()
-        rub = rubs if at.Gamma is None else np.einsum("pbn,pb->pn", at.Gamma[source], rubs)
+        rub = repeated if at.Gamma is None else np.einsum("pbn,pb->pn", at.Gamma[source], repeated)
         where = np.arange(len(source)).reshape(-1, 3)
         smooth = smooth.copy()
         smooth[[0, -2]] = False  # there is no neighbour beside rest
@@ -264,8 +264,10 @@ def coarser(on: PathProblem, every: int) -> PathProblem:
 
 
 def _too_heavy(path: LimitedPath, joint: int, s: float, share: float) -> LimitError:
-    rubs = bool(path.dry[joint]) or path.passive_dry
-    return too_heavy(path.arm, path.keep, joint, share * path.keep.effort[joint], path.time(s), rubs, "no timing helps")
+    has_coulomb = bool(path.dry[joint]) or path.passive_dry
+    return too_heavy(
+        path.arm, path.keep, joint, share * path.keep.effort[joint], path.time(s), has_coulomb, "no timing helps"
+    )
 
 
 class TooRough(DalembertError):

@@ -253,9 +253,9 @@ def _rest_is_possible(arm: Arm, keep: JointLimits, parts: TorqueParts) -> None:
     share = np.abs(parts.constant) / keep.effort
     if share.max() >= 1.0:
         row, joint = np.unravel_index(int(share.argmax()), share.shape)
-        rubs = arm.mechanism.bodies[joint].coulomb != (0.0, 0.0)
+        has_coulomb = arm.mechanism.bodies[joint].coulomb != (0.0, 0.0)
         load, t = float(parts.constant[row, joint]), float(parts.t[row])
-        raise too_heavy(arm, keep, int(joint), load, t, rubs, "slowing down does not help")
+        raise too_heavy(arm, keep, int(joint), load, t, has_coulomb, "slowing down does not help")
 
 
 def _fastest(arm: Arm, keep: JointLimits, parts: TorqueParts, top: float) -> tuple[float, str, int, int]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.arm import Arm
-from dalembert.arm.handed_on import handed_on
+from dalembert.arm.delegates import delegate
 from dalembert.arrays import Array
 from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError, LimitError
@@ -20,7 +20,7 @@ from dalembert.trajectory.trajectory import Trajectory
 FACTORS = (0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
 RANGE = (1e-6, 1e6)  # of a factor: beyond it, squared speeds lose all precision
 
-HANDS_ON = {"_repr_html_": "report.notebook:scaling_table_html"}  # imported on first use
+DELEGATES = {"_repr_html_": "report.notebook:scaling_table_html"}  # imported on first use
 
 
 @brief
@@ -76,7 +76,7 @@ class ScalingTable:
         return self.why if self.fits is None else f"* c = {self.fits:.6g} just satisfies every limit"
 
     def _repr_html_(self) -> str:
-        return handed_on(HANDS_ON, "_repr_html_")(self)
+        return delegate(DELEGATES, "_repr_html_")(self)
 
     def __str__(self) -> str:
         table = [self.columns, *self.rows]

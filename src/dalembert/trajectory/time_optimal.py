@@ -373,9 +373,9 @@ def _levels(path: LimitedPath, on: PathProblem, seen: _Profile | None) -> Iterat
     if seen is not None:
         yield np.interp(on.s, seen.on.s, seen.x)
     where = on.limits.where
-    rubs = np.abs(on.limits.D[np.append(where[:, 0], where[-1, 2]), 2]).max(axis=1)
+    dry = np.abs(on.limits.D[np.append(where[:, 0], where[-1, 2]), 2]).max(axis=1)
     for share in FRICTION_SHARES:
-        yield np.square(share / np.maximum(rubs, 1e-3 * rubs.max()))
+        yield np.square(share / np.maximum(dry, 1e-3 * dry.max()))
 
 
 def _top_speed(path: LimitedPath, on: PathProblem) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.arm import Arm
-from dalembert.arm.handed_on import handed_on
+from dalembert.arm.delegates import delegate
 from dalembert.arrays import Array, double
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.robot import Inertia
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Evaluate = Callable[[Array], tuple[Array, Array, Array]]
 
 # functions that methods of a motion delegate to; their modules build on this one, so they are imported on first use
-HANDS_ON = {
+DELEGATES = {
     "__add__": "trajectory.joined:added",
     "_repr_html_": "report.notebook:motion_html",
     "animate": "report.animation:animate_motion",
@@ -131,7 +131,7 @@ class Trajectory:
     @cached_property
     def moves(self) -> tuple[list[Move], list[Stop]]:
         """Segments from rest to rest and the stops between them, which :meth:`time_optimal` operates on."""
-        return handed_on(HANDS_ON, "moves")(self)
+        return delegate(DELEGATES, "moves")(self)
 
     # -- samples ---------------------------------------------------------------------------------
 
@@ -185,7 +185,7 @@ class Trajectory:
         """
         if not isinstance(other, Trajectory):
             return NotImplemented
-        return handed_on(HANDS_ON, "__add__")(self, other)
+        return delegate(DELEGATES, "__add__")(self, other)
 
     def __radd__(self, other: object) -> Trajectory:
         """The motion itself for 0 + motion, so that ``sum([…])`` works."""
@@ -203,7 +203,7 @@ class Trajectory:
         >>> da.polynomial([0.0], [1.0], 1.0).hold(0.25)(1.2)
         (array([1.]), array([0.]), array([0.]))
         """
-        return handed_on(HANDS_ON, "hold")(self, duration)
+        return delegate(DELEGATES, "hold")(self, duration)
 
     def reversed(self) -> Trajectory:
         """The time-reversed motion q(T − t), −q̇(T − t), q̈(T − t), with its events mirrored in time.
@@ -212,7 +212,7 @@ class Trajectory:
         >>> da.polynomial([0.0], [1.0], 1.0).reversed()(0.0)[0]
         array([1.])
         """
-        return handed_on(HANDS_ON, "reversed")(self)
+        return delegate(DELEGATES, "reversed")(self)
 
     def repeated(self, times: int) -> Trajectory:
         """The motion repeated ``times`` times in sequence; it must end where it begins.
@@ -222,7 +222,7 @@ class Trajectory:
         >>> (there + there.reversed()).repeated(3).duration
         6.0
         """
-        return handed_on(HANDS_ON, "repeated")(self, times)
+        return delegate(DELEGATES, "repeated")(self, times)
 
     def with_payload(
         self,
@@ -249,7 +249,7 @@ class Trajectory:
         array([[1192.,  318.],
                [1394.,  420.]])
         """
-        return handed_on(HANDS_ON, "with_payload")(self, mass, com, inertia, start, end)
+        return delegate(DELEGATES, "with_payload")(self, mass, com, inertia, start, end)
 
     def with_tip_wrench(self, wrench: ArrayLike, *, start: float | None = None, end: float | None = None) -> Trajectory:
         """The motion with a constant wrench at the tip, throughout or from ``start`` to ``end`` (s).
@@ -262,7 +262,7 @@ class Trajectory:
         >>> press.events[0].wrench
         (0.0, -50.0, 0.0, 0.0, 0.0, 0.0)
         """
-        return handed_on(HANDS_ON, "with_tip_wrench")(self, wrench, start, end)
+        return delegate(DELEGATES, "with_tip_wrench")(self, wrench, start, end)
 
     # -- requirements on the arm -----------------------------------------------------------------
 
@@ -281,7 +281,7 @@ class Trajectory:
         >>> motion.torques(da.load("planar-2r")).shape
         (501, 2)
         """
-        return handed_on(HANDS_ON, "torques")(self, arm, t, tip_wrench)
+        return delegate(DELEGATES, "torques")(self, arm, t, tip_wrench)
 
     def fits(self, arm: Arm) -> None:
         """Raise an error unless ``arm`` is an Arm with as many joints as the motion."""
@@ -304,7 +304,7 @@ class Trajectory:
         >>> print(fast.limits_report(da.load("planar-2r"))[0])
         joint 'joint1': velocity 20 rad/s at t = 0.15 s is above its limit of 15 rad/s
         """
-        return handed_on(HANDS_ON, "limits_report")(self, arm, torque, tip_wrench)
+        return delegate(DELEGATES, "limits_report")(self, arm, torque, tip_wrench)
 
     def check_limits(self, arm: Arm, *, torque: bool = False, tip_wrench: ArrayLike | None = None) -> None:
         """Raise an error that names the joint, value, limit and time of the first entry of :meth:`limits_report`."""
@@ -332,7 +332,7 @@ class Trajectory:
         >>> gentle(1.0)[1], gentle(2.0)[0]
         (array([ 2., -4.]), array([ 1., -2.]))
         """
-        return handed_on(HANDS_ON, "retimed")(self, law, duration)
+        return delegate(DELEGATES, "retimed")(self, law, duration)
 
     def scaled(self, arm: Arm, limits: LimitsLike = None, *, allow_faster: bool = False) -> Trajectory:
         """The same motion, slowed down uniformly until no limit of ``arm`` is exceeded: S 7.7, r = ct.
@@ -347,7 +347,7 @@ class Trajectory:
         >>> print(fast.scaled(da.load("planar-2r")).scaling)
         slowed down by c = 2.48167, from 0.3 to 0.744502 s: the effort limit of joint 'joint1' at t = 0.15 s decides
         """
-        return handed_on(HANDS_ON, "scaled")(self, arm, limits, allow_faster)
+        return delegate(DELEGATES, "scaled")(self, arm, limits, allow_faster)
 
     def scaling_table(
         self, arm: Arm, factors: ArrayLike = (0.5, 0.75, 1.0, 1.5, 2.0, 3.0), limits: LimitsLike = None
@@ -370,7 +370,7 @@ class Trajectory:
         kind of limit                effort      effort  effort
         * c = 2.48167 just satisfies every limit
         """
-        return handed_on(HANDS_ON, "scaling_table")(self, arm, factors, limits)
+        return delegate(DELEGATES, "scaling_table")(self, arm, factors, limits)
 
     def time_optimal(
         self, arm: Arm, limits: LimitsLike = None, *, grid: int = 1000, duration: float | None = None
@@ -388,7 +388,7 @@ class Trajectory:
         >>> slow.time_optimal(da.load("planar-2r")).duration < 0.61
         True
         """
-        return handed_on(HANDS_ON, "time_optimal")(self, arm, limits, grid, duration)
+        return delegate(DELEGATES, "time_optimal")(self, arm, limits, grid, duration)
 
     # -- files -----------------------------------------------------------------------------------
 
@@ -407,7 +407,7 @@ class Trajectory:
               before and after, wherever accelerations or loads jump. The final time is always written
         The file is written completely or not at all, and every number in full precision.
         """
-        handed_on(HANDS_ON, "save")(self, path, arm, tip_wrench, rate, overwrite)
+        delegate(DELEGATES, "save")(self, path, arm, tip_wrench, rate, overwrite)
 
     # -- display ---------------------------------------------------------------------------------
 
@@ -419,7 +419,7 @@ class Trajectory:
         >>> [axes.get_title("left") for axes in motion.plot(da.load("planar-2r")).axes]
         ['Position (rad)', 'Velocity (rad/s)', 'Acceleration (rad/s²)', 'Torque (N m)']
         """
-        return handed_on(HANDS_ON, "plot")(self, arm)
+        return delegate(DELEGATES, "plot")(self, arm)
 
     def animate(
         self,
@@ -432,7 +432,7 @@ class Trajectory:
     ) -> None:
         """Write an animation of ``arm`` as ``.gif``, ``.mp4`` or ``.html``; ``speed`` and ``fps`` as in
         ``run.animate``."""
-        handed_on(HANDS_ON, "animate")(self, path, arm, speed, fps, overwrite)
+        delegate(DELEGATES, "animate")(self, path, arm, speed, fps, overwrite)
 
     def _repr_html_(self) -> str:
-        return handed_on(HANDS_ON, "_repr_html_")(self)
+        return delegate(DELEGATES, "_repr_html_")(self)

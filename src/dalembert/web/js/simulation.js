@@ -149,8 +149,8 @@ export class Simulation {
       const reached = met && met.kind === "stop" && met.joint === i;
       if (x < lower || (reached && x - lower < upper - x)) this.q[i] = lower;
       else if (x > upper || reached) this.q[i] = upper;
-      const rubs = end.at.forward[i] + end.at.backward[i] > 0;
-      const turned = rubs && this.contact.way[i] * this.qd[i] < 0;
+      const dry = end.at.forward[i] + end.at.backward[i] > 0;
+      const turned = dry && this.contact.way[i] * this.qd[i] < 0;
       if (turned || (met && met.kind === "rest" && met.joint === i)) this.qd[i] = 0;
     });
   }

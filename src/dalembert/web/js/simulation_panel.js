@@ -48,11 +48,11 @@ export function simulationPanel(app) {
 
   const alone = () => {
     const { law, pull, friction, stops } = player.simulation;
-    const rubs =
+    const dry =
       friction &&
       robot.data.friction_parameters.some((/** @type {number} */ k) => robot.numbers.parameters[k] !== 0);
     const stopped = stops && robot.joints.some(({ lower, upper }) => lower !== null || upper !== null);
-    return !law && !pull && !rubs && !stopped && !robot.numbers.tip_wrench.some(Boolean);
+    return !law && !pull && !dry && !stopped && !robot.numbers.tip_wrench.some(Boolean);
   };
   const update = () => {
     const { simulation } = player;

@@ -1,6 +1,6 @@
 """Methods that are implemented by other modules.
 
-A class lists them in a table ``HANDS_ON = {method: "package.module:function"}``, which ``tests/test_house.py`` reads.
+A class lists them in a table ``DELEGATES = {method: "package.module:function"}``, which ``tests/test_house.py`` reads.
 The modules are imported when a method is called, so that imports point in one direction and importing the class is
 cheap.
 """
@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any
 
 
-def handed_on(table: Mapping[str, str], method: str) -> Any:
+def delegate(table: Mapping[str, str], method: str) -> Any:
     """The function that implements a method."""
     module, _, function = table[method].partition(":")
     return getattr(import_module(f"dalembert.{module}"), function)
