@@ -15,9 +15,9 @@ MACHINES := tests/emit/test_c99.py tests/emit/test_control_loop.py tests/emit/te
 	tests/emit/test_wasm.py tests/emit/test_grid.py tests/symbols/test_latex.py tests/kernel/test_cache.py tests/report \
 	tests/environment/test_cluster.py tests/cli/test_faults.py tests/test_contributing.py tests/test_readme.py
 # searches, and many fits to simulated and real logs
-FITS := $(addprefix tests/identification/,test_excitation.py test_exciting_after.py test_payload.py test_model_selection.py \
-	test_selection_shown.py test_folds.py test_comparison.py test_uncertainty.py test_long_logs.py test_robust_and_energy.py \
-	test_calibrated.py test_rest.py test_temperature.py)
+FITS := tests/identification
+# trajectories, controllers, simulation and operational space, and every row of the documents' map
+MOTIONS := tests/trajectory tests/motion tests/simulation tests/tip tests/documents
 # the live page and its studio server in browsers
 PAGE := tests/web
 # what needs an environment of its own
@@ -30,17 +30,18 @@ PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 tested = $(PYTEST) -n $(WORKERS) --dist worksteal $(1) || \
 	{ echo "repeating the failed tests one at a time:"; $(PYTEST) --last-failed --last-failed-no-failures none $(1); }
 
-.PHONY: help demo docs test-docs book book-update test test-more portable test-machines test-fits test-page test-core test-foreign test-drake test-robots test-gpu lint lint-page format bench bench-quick soak soak-identification clean
+.PHONY: help demo docs test-docs book book-update test test-more portable test-machines test-fits test-motions test-page test-core test-foreign test-drake test-robots test-gpu lint lint-page format bench bench-quick soak soak-identification clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo       a report on the motions of a two-link arm, out/demo/example-7.2.html, and its live page, out/demo/live.html"
 	@echo "make docs       build the documentation site and execute its code: out/site/index.html"
 	@echo "make book       execute the notebooks of examples/book and compare their output, and display every object in a kernel; make book-update rewrites them"
-	@echo "make test       all tests that need only Python, on WORKERS=$(WORKERS) processes"
-	@echo "make test-more  everything that needs more than Python: the targets below up to portable, the notebooks and the site"
+	@echo "make test       the tests of every robot, equation, kernel, file and command in a few minutes, on WORKERS=$(WORKERS) processes"
+	@echo "make test-more  everything that takes longer or needs more than Python: the targets below up to portable, the notebooks and the site"
 	@echo "make test-machines  emitted code with compilers and emulators, reports and figures, pages in a browser: installs these tools on Debian"
-	@echo "make test-fits  exciting motions, model selection, payloads: many identifications from simulated and real logs"
+	@echo "make test-fits  identification, exciting motions, model selection, payloads: many fits from simulated and real logs"
+	@echo "make test-motions  trajectories, controllers, simulation, operational space, and every row of the documents' map"
 	@echo "make test-page  the live page in Chromium and Firefox, and lint-page for its modules: installs these tools on Debian"
 	@echo "make test-core  the core alone, in an environment without extras"
 	@echo "make test-foreign  PyTorch and JAX on the CPU, in an environment with both"
@@ -86,13 +87,14 @@ book-update: .venv/.installed-book
 # the tests start hundreds of processes: bytecode is kept, so that assertions need not be rewritten in every run; each worker
 # begins with its own half and takes from the other's end, so that fixtures shared by a file are created once
 test: .venv/.installed-dev
-	$(call tested,$(addprefix --ignore=,$(MACHINES) $(FITS) $(PAGE) $(ELSEWHERE)))
+	$(call tested,$(addprefix --ignore=,$(MACHINES) $(FITS) $(MOTIONS) $(PAGE) $(ELSEWHERE)))
 
 # those that use all cores one after the other, those that use one side by side
 test-more:
 	$(MAKE) test-machines
 	$(MAKE) test-page
 	$(MAKE) test-fits
+	$(MAKE) test-motions
 	$(MAKE) test-robots
 	$(MAKE) book
 	$(MAKE) --jobs=$(WORKERS) --output-sync=target test-core test-foreign test-drake test-docs docs
@@ -102,6 +104,9 @@ test-machines: .venv/.installed-dev .venv/.installed-debian
 
 test-fits: .venv/.installed-dev
 	$(call tested,$(FITS))
+
+test-motions: .venv/.installed-dev
+	$(call tested,$(MOTIONS))
 
 test-page: lint-page .venv/.installed-dev .venv/.installed-debian
 	$(call tested,$(PAGE))
