@@ -29,7 +29,9 @@ def work(task: Task, outcome: Outcome) -> None:
         arm, x = example(kind, task.seed, number)
         op = arm.operational_space(orientation="geometric")
         regular = np.min(op.singularity(x["q"]), axis=0) > FAR
-        at = Tip(arm, op, {name: values[regular] for name, values in x.items()}, np.random.default_rng([task.seed, number]))
+        at = Tip(
+            arm, op, {name: values[regular] for name, values in x.items()}, np.random.default_rng([task.seed, number])
+        )
         if regular.any():
             for name, expected in EXPECTED.items():
                 for value, wanted in expected(at):
@@ -67,9 +69,12 @@ class Tip:
 
     @cached_property
     def sensitive(self) -> float:
-        """Results are as sensitive to rounding as B and J B⁻¹ Jᵀ are near to singular."""
-        scale = np.sqrt(np.einsum("kii->ki", self.mobility))
-        conditions = np.linalg.cond(self.B), np.linalg.cond(self.mobility / scale[:, :, None] / scale[:, None, :])
+        """Results are as sensitive to rounding as B and products of J with its transpose are near to singular."""
+        J_B = self.J @ self.B
+        conditions = [np.linalg.cond(self.B)]
+        for product in (self.mobility, self.J @ _t(self.J), J_B @ _t(J_B)):
+            scale = np.sqrt(np.einsum("kii->ki", product))
+            conditions.append(np.linalg.cond(product / scale[:, :, None] / scale[:, None, :]))
         return 1.0 + float(max(x.max() for x in conditions)) / 100
 
     @cached_property
@@ -79,7 +84,9 @@ class Tip:
         force = float(np.abs(self.B_A).max(initial=0.0)) * max(float(np.abs(self.Jd).max(initial=0.0)), 1.0)
         turned = float(np.abs(self.J_bar).max(initial=0.0)) * float(np.abs(self.g).max(initial=0.0))
         sums = {"coriolis": force, "coriolis_force": force, "gravity": turned, "jacobian_derivative": moved}
-        return dict.fromkeys(EXPECTED, 0.0) | sums | {"null_projector": moved * float(np.abs(self.J_bar).max(initial=1.0))}
+        return (
+            dict.fromkeys(EXPECTED, 0.0) | sums | {"null_projector": moved * float(np.abs(self.J_bar).max(initial=1.0))}
+        )
 
     def asked(self, name: str, **more: Any) -> Array:
         """A compiled quantity at the states, with what it takes beside q."""

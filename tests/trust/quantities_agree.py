@@ -53,7 +53,7 @@ def example(kind: str, seed: int, number: int) -> tuple[da.Arm, dict[str, np.nda
     rng = np.random.default_rng([seed, number])
     if kind == "loop":
         return _loop(rng)
-    n = int(rng.integers(1, 4)) if kind == "open" else int(rng.integers(2, 5))
+    n = int(rng.integers(1, 4)) if kind == "open" else int(rng.choice([2, 3, 4], p=[0.45, 0.45, 0.1]))
     robot = random_robot(rng, n, tree=bool(rng.random() < 0.5))
     if kind == "mimic":
         robot = robot.replace(couplings=_couplings(rng, [joint.name for joint in robot.tree_joints]))
