@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import dalembert as da
+from compilers import ELSEWHERE
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 PATIENCE = 300  # s, on a machine that has much else to do; nothing takes as long
@@ -203,6 +204,36 @@ def test_no_space_left_names_the_file_and_the_remedy(logged: Path, env: dict[str
     done = run(env, *EXCITE, "-o", "/dev/full")
     sentence = "error: /dev/full: the file cannot be written (No space left on device); free some space there, or write to another disk\n"
     assert done.returncode == 2 and done.stderr.endswith(sentence + KEPT) and "Traceback" not in done.stderr
+
+
+# a file system of 64 kB that only this process sees; then what is left on it
+ON_A_FULL_DISK = """
+mount -t tmpfs -o size=64k tmpfs "$1" || exit 99
+disk=$1; shift
+printf precious > "$disk/out.csv"
+"$@" -o "$disk/out.csv" --force
+echo "status $?; $(ls -A "$disk"); $(cat "$disk/out.csv")"
+"""
+
+
+def test_a_disk_that_is_really_full(logged: Path, env: dict[str, str], tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    work = (*commands(logged)["excite"], "--rate", 10000)
+    words = [sys.executable, "-m", "dalembert", *map(str, work)]
+    script = ["unshare", "--map-root-user", "--mount", "sh", "-c", ON_A_FULL_DISK, "sh", str(disk), *words]
+    try:
+        done = subprocess.run(script, env=env, capture_output=True, text=True, timeout=PATIENCE)
+    except FileNotFoundError:
+        pytest.skip(f"{ELSEWHERE} one with unshare")
+    if done.returncode == 99 or "unshare failed" in done.stderr:
+        pytest.skip(f"{ELSEWHERE} one that mounts a file system in a namespace")
+    remedy = "free some space there, or write to another disk"
+    sentence = f"error: {disk}/out.csv: the file cannot be written (No space left on device); {remedy}\n"
+    assert done.stderr.endswith(sentence + KEPT) and "Traceback" not in done.stderr, done.stderr
+    assert done.stdout.endswith("status 2; out.csv; precious\n"), done.stdout
+    again = run(env, *work, "-o", tmp_path / "out.csv")
+    assert again.returncode == 0 and "; 13 steps were already completed" in again.stderr, again.stderr
 
 
 # the command, which waits when it has written half of its file
