@@ -1,4 +1,4 @@
-"""dalembert: manipulator dynamics for Python. Any arm in, exact torques out, compiled.
+"""dalembert: compiled manipulator dynamics for Python, with exact torques for any arm.
 
 >>> import dalembert as da
 >>> arm = da.load("panda")

@@ -106,7 +106,7 @@ class Tolerances:
 
     @property
     def text(self) -> str:
-        """A description of what varies."""
+        """A description of the varied quantities."""
         words = []
         for name in (*SHARES, *LENGTHS, "payload_com"):
             value = getattr(self, name)

@@ -248,10 +248,10 @@ def size(
     life        required life of the gears (h, L10); by default it is computed but not checked
     brake_factor  safety factor of a holding brake over the largest gravity torque of the motion
 
-    Joints with a ``motor`` or ``gear`` in their robot file are checked against these: ``.drives``, docs/sizing.md.
+    Joints with a ``motor`` or ``gear`` in their robot file are checked against their data: ``.drives``, docs/sizing.md.
 
     Means and energies are integrals by the trapezoidal rule between the sample times; the values on both
-    sides of a jump count.
+    sides of a jump are used.
 
     >>> import dalembert as da
     >>> from dalembert.trajectory.csv_file import MotionTable

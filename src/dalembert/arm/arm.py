@@ -198,7 +198,7 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         parameters  (…, 13N) instead of :attr:`parameters`: masses, first moments, inertias of the augmented links,
                     rotor inertias and friction; the masses and positions of rotors and the difference between the two
                     Coulomb levels are kept
-        lengths     (…, 6N + 3) instead of :attr:`lengths` (m); inertias keep their place in the frame of their link.
+        lengths     (…, 6N + 3) instead of :attr:`lengths` (m); inertias keep their position in the frame of their link.
                     Not available for closed chains
         payload     (…, 10) one more body at the tip: m (kg), m c (kg m), I_xx, I_xy, I_xz, I_yy, I_yz, I_zz (kg m²) about the
                     tip's origin, in its axes
@@ -247,8 +247,8 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
 
         frame        "tip", or the name of a link
         orientation  "zyz", "rpy", "quaternion" or "geometric"
-        task         "pose", "position", "orientation", or rows such as "xy" or "x y yaw"; default: the rows that this
-                     arm can move
+        task         "pose", "position", "orientation", or rows such as "xy" or "x y yaw"; default: the rows in which
+                     this arm can move
         damping      a number; the inverse is then damped near singularities instead of raising an error there
         threads      number of threads over which the methods split a large batch; default: chosen by its size
 
@@ -271,9 +271,9 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         """The dynamic manipulability ellipsoid, S (7.148): the tip accelerations that torques τᵀτ ≤ 1 produce from rest.
 
         torque_limits  (n,), or "arm" for the robot's own limits: then Σ (τ_i / limit_i)² ≤ 1
-        task           rows such as "xy"; default: the rows of the position that this arm can move
+        task           rows such as "xy"; default: the position rows in which this arm can move
         redundancy     "pseudo-inverse": joint accelerations of least norm, as in S; "dynamic": the dynamically
-                       consistent J̄ instead; "exact": every acceleration that those torques can reach
+                       consistent J̄ instead; "exact": every acceleration that those torques can produce
         gravity        False leaves the centre at 0
 
         >>> import dalembert as da
@@ -308,7 +308,7 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
     ) -> Array:
         """The manipulability measure w = √det(J Jᵀ) of S (3.56): (…); |det J| for a nonredundant arm, 0 at singularities.
 
-        task     rows such as "xy"; default: the rows of the position that this arm can move
+        task     rows such as "xy"; default: the position rows in which this arm can move
         dynamic  True for the dynamic manipulability measure w_d = √det(J (BᵀB)⁻¹ Jᵀ), which is w / det B if the arm has
                  as many joints as the task has rows: S Problem 7.11
 
@@ -338,7 +338,7 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         """Which b_ij, h_ijk and g_i are zero, and why: ``.inertia`` (n, n), ``.velocity`` (n, n, n), ``.gravity`` (n,).
 
         The entries are "always", "structure", "numbers" and "nonzero": S 7.1.3 and 7.3.3, M section 2. ``.at(q)`` names
-        the terms that are zero at one configuration, ``.condition("b", 1, 2)`` gives the design for which a term is
+        the terms that are zero at one configuration, ``.condition("b", 1, 2)`` returns the design for which a term is
         zero at every configuration, and ``print(arm.couplings())`` shows a table. The terms are those of the arm's own
         coordinates, for arms with coupled joints and closed chains as well.
         >>> import dalembert as da
@@ -350,10 +350,10 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
     # -- closed-form equations -----------------------------------------------------------------------
 
     def equations(self, parameters: str = "nonzero", progress: Callable[[float], None] | None = None) -> Equations:
-        """B, C, g, τ, energies and regressor in closed form: SymPy with S's letters, LaTeX, text, and the derivation.
+        """B, C, g, τ, energies and regressor in closed form: SymPy in S's notation, LaTeX, text, and the derivation.
 
-        parameters  "nonzero": every nonzero number becomes a letter; "all": all ten inertial parameters of every link,
-                    S (7.77); "numbers": only the joint variables are letters
+        parameters  "nonzero": every nonzero number becomes a symbol; "all": all ten inertial parameters of every link,
+                    S (7.77); "numbers": only the joint variables are symbols
         progress    a function that is called with the fraction done
 
         >>> import dalembert as da
@@ -389,7 +389,7 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
     ) -> BaseParameters | SymbolicBaseParameters:
         """The base parameters: the smallest set of combinations of the parameters that determines the torques of any motion.
 
-        lengths    "symbols" for formulas with letters for the lengths, "numbers" for formulas with the arm's own
+        lengths    "symbols" for formulas with symbols for the lengths, "numbers" for formulas with the arm's own
                    lengths; both are exact. By default the set is computed numerically, from the regressor at random
                    states
         tolerance  of the numerical method, see :func:`dalembert.identification.base.base_parameters`

@@ -90,12 +90,12 @@ class Compiled:
 
     @cached_property
     def sizes(self) -> dict[str, int]:
-        """The sizes that the letters in the shapes of the arm's arrays stand for."""
+        """The sizes denoted by the letters in the shapes of the arm's arrays."""
         return machine.sizes_of(self.mechanism)
 
     @property
     def nominal(self) -> Any:
-        """The same arm with the robot's own numbers."""
+        """The same arm with the robot's own parameters."""
         return self
 
     @property
@@ -125,9 +125,9 @@ class Compiled:
 
         options    further inputs, such as ``("tip_wrench",)``
         precision  "double": computes in float64, and float32 arrays are converted inside; "single": computes in
-                   float32, as the methods do if every array they are given holds float32
+                   float32, as the methods do if all of their arrays are float32
         The gufunc can be pickled, can be called from several threads at once, and accepts ``out=``. It checks nothing,
-        and types are cast by NumPy's rules: float16 and small integers give float32.
+        and types are cast by NumPy's rules: float16 and small integers become float32.
 
         >>> import dalembert as da
         >>> da.load("planar-2r").kernel("inverse_dynamics").signature
@@ -175,10 +175,10 @@ class Compiled:
         options      further inputs, such as ``("tip_wrench",)``
         by           the variables of a derivative such as "inverse_dynamics_jacobian": inputs, options, or numbers of
                      the arm, such as ``("parameters",)``; default: all inputs
-        precision    "double" or "float", if the target has both
+        precision    "double" or "float", if the target supports both
         function     the part of the function's name that follows the robot's; default: the names of the quantities
         libm         False: call no function of the C library, not even sin and cos
-        separate     True: write each quantity as a function of its own in the same file, if the target allows it
+        separate     True: write each quantity as a separate function in the same file, if the target allows it
                      ("wasm")
         For arms whose loops are closed by Newton's method (``arm.mechanism.by_newton``), q holds the positions of all
         joints of the tree, as in their kernels. The generated code belongs to you.

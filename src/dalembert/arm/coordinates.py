@@ -65,7 +65,7 @@ class Coordinates(Compiled):
     def tree_positions(self, q: ArrayLike, near: ArrayLike | None = None) -> Array:
         """γ(q): the positions of all joints of the tree, (…, N); those of passive revolute joints lie between −π and π.
 
-        near  (…, N) a closed pose of the tree nearby, from which Newton's method starts where the closure has no
+        near  (…, N) a closed pose of the tree nearby, from which Newton's method starts if the closure has no
               formula; by default it starts from the pose of the file's branch
 
         >>> import dalembert as da

@@ -126,7 +126,7 @@ class ArmDerivatives(Compiled):
 
         by      names of inputs, or of numbers of the arm: "parameters" (:attr:`parameters`), "lengths" (:attr:`lengths`),
                 "payload" (m, m c, I_xx, I_xy, I_xz, I_yy, I_yz, I_zz about the tip), "gravity", "gears"
-                (:attr:`gears`); unless these are among the inputs, they take the arm's own values, and the payload is
+                (:attr:`gears`); unless these are among the inputs, they have the arm's own values, and the payload is
                 zero
         threads number of threads over which a large batch is split; default: chosen by its size
         inputs  the arrays of the quantity by name, including options

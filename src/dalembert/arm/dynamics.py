@@ -530,7 +530,7 @@ class ArmDynamics(Compiled):
         """h^tran and h^rot of M (4.3), (4.4) term by term: (…, n, N) each, the contribution of link s at joint i.
 
         M's four sums ``.tran_1 … .tran_4``, the two terms ``.rot_1 .rot_2``, and the terms of prismatic joints and
-        rotors; ``.split`` gives every term as its two parts with p = q (centrifugal) and p ≠ q (Coriolis).
+        rotors; ``.split`` returns every term as its two parts with p = q (centrifugal) and p ≠ q (Coriolis).
 
         >>> import dalembert as da
         >>> at = da.load("planar-2r").dalembert_terms([0.0, 0.5], [1.0, 2.0])

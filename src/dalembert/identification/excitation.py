@@ -146,14 +146,14 @@ def excite(
     shape           "fourier", or "spline": of degree 5, starting and ending in the same posture
     harmonics       L of the Fourier series
     points          control points of the spline for every joint; one per second by default
-    base_frequency  Hz; by default a period takes about 10 s. L times this is the highest frequency: keep it well below
+    base_frequency  Hz; by default a period lasts about 10 s. L times this is the highest frequency: keep it well below
                     the first resonance of the arm
     criterion       "condition" (the default), "scaled-condition" or "d-optimal"; after a fit "l-optimal" (the default) or
                     "d-optimal", of both runs together
     after           an earlier fit of this arm: an Identification, its record, or the file that ``fit.save`` or
                     ``dalembert identify --json`` wrote. The motion is planned for its model, whose terms, offsets and noise
                     replace friction, torque_offset, rotor and noise, and it reduces the remaining uncertainty
-    goal            what is to be determined after a fit: "parameters" (the default), "friction", "friction:joint3",
+    goal            the quantities to determine after a fit: "parameters" (the default), "friction", "friction:joint3",
                     "payload" (a run with a load at the tip), "payload:mass-com", "task:motion.csv", or a Trajectory whose
                     torques are to be predicted
     friction        any of "viscous" and "coulomb", to be identified; torque_offset: a constant torque for each joint

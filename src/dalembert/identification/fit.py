@@ -93,14 +93,14 @@ def identify(
     filtering   cut-off and sampling: :class:`dalembert.FilterOptions`
     estimator   how the equations are solved: :class:`dalembert.EstimatorOptions`
     validation  parts of the log that are kept for validation: :class:`dalembert.ValidationOptions`
-    selection   how everything that is not given is chosen, by blocked cross-validation:
+    selection   how the options that are not specified are chosen, by blocked cross-validation:
                 :class:`dalembert.SelectionOptions`; False chooses nothing and uses viscous and Coulomb friction and an
                 offset at every joint, weighted least squares, and a cut-off from the spectrum of the motion
     progress    called with a description and the fraction done
     resume      True keeps every candidate, estimator and fold that was scored on disk, so that the same call resumes an
                 identification that was interrupted, with the same bits; a function is also called with a sentence that
                 says what is resumed
-    options     any field of these groups by its own name, such as ``cutoff=5.0``, which pins it; and how the log is
+    options     any field of these groups by name, such as ``cutoff=5.0``, which pins it; and how the log is
                 read: columns, gains, gears, motor_side, units, time_unit, rate, joint_names, topic, episodes
                 (:func:`logs.read_log`)
 

@@ -115,8 +115,6 @@ class ValidationOptions:
     """Which parts of the logs are kept for validation.
 
     hold_out  this fraction at the end of the log, such as 0.3, is excluded from the fit and used for validation
-
-    hold_out  the last share of the log, such as 0.3, is left out of the fit and validates it
     folds     number of consecutive parts of the log, each of which is left out of one fit; "runs" leaves out one run at a time
 
     >>> ValidationOptions(hold_out=0.3).folds
@@ -129,7 +127,7 @@ class ValidationOptions:
 
 @dataclass(frozen=True)
 class SelectionOptions:
-    """How everything that is not given is chosen, by blocked cross-validation.
+    """How the options that are not specified are chosen, by blocked cross-validation.
 
     choose           any of "cutoff", "friction", "offset", "spring", "ripple", "coupling" and "estimator"
     blocks           number of consecutive parts of the log, each of which is predicted from a fit to all others

@@ -96,7 +96,7 @@ class FitRecord:
     heated, mean_temperature
                    joints whose friction depends on the temperature, and the mean temperature of each joint in the log (°C)
     log_date       when the log file was last changed (ISO 8601, UTC), if the log came from a file
-    selection      what was chosen by cross-validation and all that was tried, as plain data; None if nothing was chosen
+    selection      the choices of the cross-validation and all candidates, as plain data; None if nothing was chosen
     software       the version of dalembert that wrote the file
 
     >>> import numpy as np, dalembert as da
@@ -243,7 +243,7 @@ class FitRecord:
         return {"model": model, "filtering": filtering, "estimator": estimator, "selection": False}
 
     def compare(self, before: FitRecord | str | os.PathLike[str], *, level: float = 0.01) -> FitComparison:
-        """What has changed since an earlier fit of the arm; see :meth:`Identification.compare`."""
+        """Changes since an earlier fit of the arm; see :meth:`Identification.compare`."""
         return delegate(DELEGATES, "compare")(self, before, level=level)
 
     # -- the file ------------------------------------------------------------------------------------
@@ -277,7 +277,7 @@ _PLAIN = tuple(entry.name for entry in fields(FitRecord) if entry.name not in _T
 def read_fit(path: str | os.PathLike[str]) -> FitRecord:
     """The :class:`FitRecord` in a file that ``fit.save(…)`` or ``dalembert identify --json`` wrote.
 
-    A file of more than 16 MiB, or one that is not such a record, raises an error of one sentence.
+    A file of more than 16 MiB, or one that is not such a record, raises a one-sentence error.
 
     >>> import tempfile, numpy as np, dalembert as da
     >>> arm = da.load("pendulum")

@@ -44,7 +44,7 @@ class Coupling:
     offset   one number per coupled joint (rad or m), 0 by default
     higher   the coefficients of q_of², q_of³, … if one joint follows one other
     motors   instead of ``of``: names of coordinates that are not joints of the mechanism; each becomes a joint with a
-             massless link; motor k takes the place of joint k in q, is of the same type, and takes over its rotor
+             massless link; motor k replaces joint k in q, is of the same type, and takes over its rotor
     limits   the limits of the motors, one per motor
 
     >>> Coupling("finger_right", "finger_left", -1.0)

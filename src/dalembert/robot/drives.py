@@ -45,7 +45,7 @@ class DrivePart:
 
     @property
     def kind(self) -> str:
-        """The words with which a message refers to it."""
+        """The words that messages use for it."""
         word = type(self).__name__.lower()
         return f"{word} '{self.name}'" if self.name else f"the {word}"
 

@@ -58,7 +58,7 @@ def _two_sided(value: Any, what: str) -> tuple[float, float]:
 class Limits:
     """Limits of a joint: position (rad or m), velocity, acceleration and effort (N m or N).
 
-    ``None`` means unknown; commands that need the value say so.
+    ``None`` means unknown; commands that need the value report this.
 
     >>> Limits(-1.5, 1.5, effort=80.0).velocity is None
     True

@@ -31,7 +31,7 @@ NEAR = 0.1  # a measure below this that halves in one step is about to pass thro
 class Wall:
     """A flat, elastic surface without friction.
 
-    point      a point of it in base axes (m); ``normal`` points outwards, towards the arm
+    point      a point of the surface in base axes (m); ``normal`` points outwards, towards the arm
     stiffness  N/m; ``damping`` N s/m while the tip is in contact
 
     >>> Wall(point=(0.8, 0.0, 0.0), normal=(-1.0, 0.0, 0.0)).stiffness

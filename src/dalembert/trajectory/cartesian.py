@@ -106,7 +106,7 @@ def line(
     displacement  (3,) vector from start to end
     q0            (n,) joint positions at or near the start, which select the branch
     branch        "lower-elbow" or "upper-elbow" instead, for arms whose first two axes are parallel
-    orientation   "constant" keeps the orientation of the tip as it is at the start; "free" leaves it free
+    orientation   "constant" keeps the initial orientation of the tip; "free" leaves it free
     profile       "trapezoidal" or "triangular" with their values in m, m/s, m/s²; "cubic", "quintic"
                   or "septic" with a duration; or a Trajectory of one joint from 0 to the length of the line
     respect_limits  treat a violated joint position limit as an error

@@ -131,7 +131,7 @@ def inverse_kinematics(
     unreachable     "error", or "nearest" for the nearest configuration found, with its ``.error``
 
     The initial guesses of the search are the same in every call. In practice, all eight solutions of a six-joint arm
-    with a spherical wrist are found, but nothing proves that no solution was missed.
+    with a spherical wrist are found, but there is no proof that no solution was missed.
 
     >>> import dalembert as da
     >>> arm = da.load("puma560")

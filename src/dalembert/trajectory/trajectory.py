@@ -59,7 +59,7 @@ class Trajectory:
 
     ``motion(t)`` returns (q, qd, qdd), each of shape (*t.shape, n), in rad, rad/s and rad/s² (m, m/s and m/s² for
     prismatic joints); ``.t .q .qd .qdd`` hold the same quantities at the sample times. ``knots`` are the times
-    at which an acceleration may jump. At a knot, the motion takes the value of the segment that begins there; at
+    at which an acceleration may jump. At a knot, the motion has the value of the segment that begins there; at
     the final time, that of the segment that ends. ``breaks`` are the knots and the times at which a higher
     derivative may jump. Create a motion with :func:`dalembert.trapezoidal`, one of the other planning functions
     or :func:`dalembert.read_trajectory`. ``scaling`` describes what :meth:`scaled`, :meth:`retimed` or
@@ -196,7 +196,7 @@ class Trajectory:
     def hold(self, duration: float) -> Trajectory:
         """The motion followed by a rest of ``duration`` (s) at its final position; it must end at rest.
 
-        :meth:`time_optimal` preserves the length of a rest; :meth:`scaled` stretches it with the rest of the motion, as
+        :meth:`time_optimal` preserves the length of a rest; :meth:`scaled` stretches it with the whole motion, as
         S (7.119) with r = ct does.
 
         >>> import dalembert as da
@@ -322,7 +322,7 @@ class Trajectory:
                   returns r, or r, ṙ and r̈ (if it returns only r and uses NumPy functions, ṙ and r̈ are derived
                   exactly); a Trajectory with one coordinate; or samples (N,) of r at equal steps, interpolated by a
                   cubic spline
-        duration  time in s at which the law reaches the end of the motion; a Trajectory brings its own
+        duration  time in s at which the law reaches the end of the motion; a Trajectory has its own
         Returns   the motion; its ``.scaling`` returns (r, ṙ, r̈) at any t, and ``.scaling.torques(arm, t)`` the torques
                   by S (7.126), without running inverse dynamics on the new motion
 
@@ -339,7 +339,7 @@ class Trajectory:
 
         limits        defaults to the arm's own; one :class:`Limits` per joint, or a dict such as
                       {"effort": [87, 87, 12], "velocity": 2.0}
-        allow_faster  also speed the motion up where the limits leave room
+        allow_faster  also speed up a motion that stays below its limits
         Returns       the motion; its ``.scaling`` names the limiting joint, the time, c and both durations
 
         >>> import dalembert as da
