@@ -1,7 +1,7 @@
 """Executes the code of a page and compares what it prints with what the page says.
 
 Blocks run in the order of the page, in one namespace and one working folder. In it, ``examples`` is the folder of that name, and
-what is written to ``pictures`` and ``live`` becomes part of the site:
+pictures and pages that are written to the folder become part of the site, as ``pictures/NAME`` and ``live/NAME``:
 
 - ``python`` is executed; a ``text`` block that follows at once is what it prints;
 - ``console`` holds commands behind ``$``, ``dalembert …`` or ``python …``, each with the lines that it prints, or none;
@@ -33,6 +33,8 @@ ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^```(?P<kind>\w+)(?P<mark>[^\n`]*)\n(?P<text>.*?)^```[ ]*$", re.MULTILINE | re.DOTALL)
 # large libraries that a page may import and that are tested in environments of their own
 OPTIONAL = ("torch", "jax", "cupy")
+# where the site has files that a page writes, by their suffix
+MADE = {".svg": "pictures", ".png": "pictures", ".html": "live"}
 
 
 class DiffersError(Exception):
@@ -130,10 +132,8 @@ def executed(text: str, name: str, *, update: bool = False) -> str:
 
 @contextlib.contextmanager
 def working_folder(folder: Path) -> Iterator[None]:
-    """The current folder is ``folder``, with the examples in it, and with folders for pictures and live pages."""
+    """The current folder is ``folder``, with the examples in it; pictures and pages are then moved to folders of their own."""
     before = Path.cwd()
-    for name in ("pictures", "live"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
     if not (folder / "examples").exists():
         (folder / "examples").symlink_to(ROOT / "examples")
     os.chdir(folder)
@@ -141,6 +141,10 @@ def working_folder(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.chdir(before)
+        for suffix, name in MADE.items():
+            (folder / name).mkdir(exist_ok=True)
+            for path in folder.glob(f"*{suffix}"):
+                path.replace(folder / name / path.name)
 
 
 def main() -> int:

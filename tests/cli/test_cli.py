@@ -856,3 +856,24 @@ def test_arguments_of_xacro_files(tmp_path: Path) -> None:
     assert "bob" in run("show", str(path), "--argument", "name=bob").output
     assert "--argument name=" in mistake("show", str(path))
     assert "must be a name and a value, like name=ur5e" in mistake("show", str(path), "--argument", "bob")
+
+
+def test_positions_that_look_like_degrees_are_pointed_out(tmp_path: Path) -> None:
+    motion = tmp_path / "motion.csv"
+    rows = [f"{0.1 * k:.1f},{k},{k},0,-60,0,60,0" for k in range(8)]
+    motion.write_text("\n".join(["t,q1,q2,q3,q4,q5,q6,q7", *rows]) + "\n")
+    result = run("torques", "panda", motion, "-o", tmp_path / "out.csv")
+    assert "which looks like degrees; if it is, give the unit in the header, as in 'q4 [deg]'" in " ".join(
+        result.stderr.split()
+    )
+    motion.write_text(motion.read_text().replace("q1,q2", "q1 [deg],q2"))
+    result = run("torques", "panda", motion, "-o", tmp_path / "out.csv", "--force")
+    assert result.exit_code == 0 and "looks like degrees" not in result.stderr
+
+
+def test_columns_with_the_names_of_joints_and_folders_get_a_remedy(tmp_path: Path) -> None:
+    motion = tmp_path / "motion.csv"
+    motion.write_text("t,joint1,joint2\n0,0,0\n1,1,1\n")
+    result = run("torques", "planar-2r", motion, code=2)
+    assert "a joint's position is named 'joint1.position'" in " ".join(result.stderr.split())
+    assert "this is a folder; give a robot file" in " ".join(run("show", tmp_path, code=2).stderr.split())

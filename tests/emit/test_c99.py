@@ -153,7 +153,7 @@ def test_numbers_of_the_arm_are_inputs(tmp_path: Path) -> None:
     a.emit(["inverse_dynamics", "gravity_torque"], options=options, function="f", precision="float").write(tmp_path)
     run = subprocess.run([compiled("gcc", tmp_path, "check", sorted(tmp_path.glob("*.c")))])
     assert run.returncode == 0
-    a.emit(["inverse_dynamics", "gravity_torque"], options=options, function="f").write(tmp_path, force=True)
+    a.emit(["inverse_dynamics", "gravity_torque"], options=options, function="f").write(tmp_path, overwrite=True)
     q, qd, qdd = np.random.default_rng(0).uniform(-1, 1, (3, 2))
     other = a.replace(gravity=(0.3, -1.6, 0.0)).with_payload(3.0, (0.1, 0.0, 0.0))
     inputs = [q, qd, qdd, np.array(other.parameters), np.array(other.robot.gravity)]

@@ -117,7 +117,7 @@ def test_sources_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(da.DalembertError, match=r"b\.bin: the file already exists and was not changed"):
         source.write(folder)
     assert [path.name for path in folder.iterdir()] == ["b.bin"]
-    source.write(folder, force=True)
+    source.write(folder, overwrite=True)
     (tmp_path / "file").touch()
     with pytest.raises(da.DalembertError, match="file: the folder cannot be created"):
         source.write(tmp_path / "file")

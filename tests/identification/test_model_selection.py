@@ -210,3 +210,12 @@ def test_arrays_pin_as_lists_do() -> None:
     log = planar_log(planar(), seconds=8.0)
     fits = [da.identify(planar(), log, selection=False, stribeck=x) for x in (np.array([0.1, 0.2]), [0.1, 0.2])]
     assert np.array_equal(fits[0].parameters, fits[1].parameters)
+
+
+def test_a_log_too_short_for_any_cut_off_is_fitted_without_a_selection() -> None:
+    arm, t = da.load("planar-2r"), np.arange(0, 0.2, 0.005)
+    q, qd, qdd = da.fourier([[[0.5, 0.3], [0.2, 0.1]], [[0.2, 0.4], [0.3, 0.2]]], 0.2, duration=10.0)(t)
+    tau = arm.inverse_dynamics(q, qd, qdd)
+    noise = 0.01 * np.abs(tau).max() * np.random.default_rng(0).normal(size=tau.shape)
+    with pytest.warns(da.IdentificationWarning, match="12 periods of the highest cut-off.*nothing was chosen"):
+        assert da.identify(arm, {"t": t, "q": q, "qd": qd, "tau": tau + noise}).selection is None

@@ -186,6 +186,8 @@ def _least(asked: Asked, quantity: str) -> float:
     """The size of what a quantity is made of, where it may cancel to nothing."""
     if quantity in ("loop_residual", "loop_equations"):
         return 1.0  # m
+    if quantity == "jacobian_derivative":
+        return float(np.abs(asked["jacobian"]).max(initial=0.0))
     moving = (
         "coriolis",
         "christoffel",

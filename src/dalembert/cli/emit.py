@@ -91,7 +91,7 @@ def emit(
     if output is None:
         tell("\n".join(plain(line) for line in str(source).splitlines()))
         return
-    for path, content in zip(source.write(output, force=force), source.files.values(), strict=True):
+    for path, content in zip(source.write(output, overwrite=force), source.files.values(), strict=True):
         size = len(content.encode() if isinstance(content, str) else content)
         tell(f"{plain(str(path))}  {size:,} bytes")
     for note in source.notes:

@@ -127,7 +127,7 @@ def _version(asked: bool) -> None:
         raise typer.Exit()
 
 
-@app.callback(help=f"Manipulator dynamics: any arm in, exact torques out.\n\n{introduction()}")
+@app.callback(help=f"Manipulator dynamics: exact torques for any arm.\n\n{introduction()}")
 def dalembert(
     version: Annotated[
         bool, Option("--version", help="Show the version and exit.", callback=_version, is_eager=True)

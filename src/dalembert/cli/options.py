@@ -341,7 +341,7 @@ def tolerances_of(texts: list[str] | None) -> da.Tolerances | None:
             values[name] = tuple(numbers_of("--tolerance", part, "kg")[0] for part in (least, most))
         else:
             scale = 0.01 if given.endswith("%") else 1.0
-            numbers = list_of("--tolerance", given.replace("%", " "))
+            numbers = list_of(f"--tolerance {name}", given.replace("%", " "))
             values[name] = (
                 [scale * x for x in numbers] if len(numbers) > 1 else scale * numbers[0] if numbers else given
             )

@@ -54,10 +54,10 @@ class Source:
             )
         return self.make_kernel()
 
-    def write(self, folder: str | os.PathLike[str], *, force: bool = False) -> list[Path]:
+    def write(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> list[Path]:
         """Write either all files or none into a folder, which is created if necessary. Returns their paths.
 
-        Existing files are overwritten only with ``force``.
+        Existing files are overwritten only with ``overwrite``.
         """
         where = Path(folder)
         try:
@@ -67,14 +67,14 @@ class Source:
             raise DalembertError(f"{os.fspath(folder)}: the folder cannot be created ({why})") from None
         paths = [where / name for name in self.files]
         for path in paths:
-            if path.is_file() and not force:
+            if path.is_file() and not overwrite:
                 raise DalembertError(
-                    f"{path}: the file already exists and was not changed; --force (force=True) overwrites it"
+                    f"{path}: the file already exists and was not changed; --force (overwrite=True) overwrites it"
                 )
-            check_writable(path, overwrite=force)
+            check_writable(path, overwrite=overwrite)
         with ExitStack() as stack:  # each is renamed when the stack unwinds, after all have been written
             for path, content in zip(paths, self.files.values(), strict=True):
-                file = stack.enter_context(whole_binary_file(path, overwrite=force))
+                file = stack.enter_context(whole_binary_file(path, overwrite=overwrite))
                 file.write(content.encode() if isinstance(content, str) else content)
                 file.flush()
         return paths

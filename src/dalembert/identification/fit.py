@@ -303,7 +303,7 @@ def _with_load(
         change, before = np.linalg.norm(fit.run.predicted - before), fit.run.predicted
         count, settled = count + 1, bool(change <= SETTLED * np.linalg.norm(before))
     if settled and error <= WORSE * least + SETTLED:
-        notes.append(f"the load of {listed(names)} agrees with the fit itself, after {count} fits")
+        notes.append(f"the load-dependent friction ({listed(names)}) converged after {count} fits")
         return chosen
     warned.append(
         f"the log does not determine the load of {listed(names)}, and the best of {count} fits is kept; remove terms that other "

@@ -111,7 +111,8 @@ def _wrench(
             values = np.column_stack([numeric(raw, Found(axis, raw.values(axis))) for axis in WRENCH])
         else:
             raise DalembertError(
-                f"{raw.source}: it has neither '{name}' with six columns nor all of {', '.join(WRENCH)}; it has {names_of(raw)}"
+                f"{raw.source}: it has neither '{name}' with six columns nor all of {', '.join(WRENCH)}; it has {names_of(raw)}. "
+                "A load is identified from joint torques with a second run that carries it (a second log)"
             )
     else:
         values = numeric(raw, Found("the wrench", wrench))

@@ -10,6 +10,7 @@ from dalembert.arm import Arm
 from dalembert.errors import DalembertError
 from dalembert.logs.formats.raw import Array
 from dalembert.robot import units as si
+from dalembert.robot.tables import nearest
 
 TIME = {"s": 1.0, "sec": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 CURRENT = {"A": 1.0, "mA": 1e-3}
@@ -43,7 +44,9 @@ def factors(source: str, quantity: str, units: Sequence[str], sliding: Sequence[
     for k, (unit, slides) in enumerate(zip(units, sliding, strict=True)):
         words = [understood(quantity, word) for word in ([unit] if understood(quantity, unit) else unit.split())]
         if not words or None in words:
-            raise DalembertError(f"{source}: {quantity} is in '{unit}'; known units are {', '.join(known(quantity))}")
+            raise DalembertError(
+                f"{source}: {quantity} is in '{unit}'; known units are {', '.join(known(quantity))}{nearest(unit, known(quantity))}"
+            )
         for word in words:
             scale[k] *= known(quantity, slides).get(str(word), 1.0)
     return scale

@@ -465,7 +465,8 @@ class Robot:
         """The robot with a note that names the default tip, if the file names none and other links are possible."""
         assert self.tip is not None
         leaves = _leaves(self)
-        note = f"{TIP_NOTE} '{self.tip.link}', one of {some(leaves)}; choose another with tip= (--tip)"
+        among = f", one of {some(leaves)}" if len(leaves) > 1 else ", which seems to be part of a gripper"
+        note = f"{TIP_NOTE} '{self.tip.link}'{among}; choose another with tip= (--tip)"
         certain = leaves == [self.tip.link] and not FINGER.search(self.tip.link.lower())
         return self if certain else self.replace(notes=(*self.notes, note))
 

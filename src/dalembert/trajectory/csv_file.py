@@ -531,7 +531,7 @@ def _groups(path: Any, names: list[str | None], arm: Arm | None, torques: bool, 
         plural = "s" if len(unknown) > 1 else ""
         raise DalembertError(
             f"{path}: unknown column{plural} {listed([shown(x) for x in unknown])}; the known columns are {columns}"
-            f"{nearest(unknown[0], column_names(GROUPS, n))}"
+            f"{nearest(unknown[0], column_names(GROUPS, n))}{_by_name(unknown, arm)}"
         )
     double = [name for name, times in Counter(filter(None, names)).items() if times > 1]
     if double:
@@ -557,6 +557,12 @@ def _groups(path: Any, names: list[str | None], arm: Arm | None, torques: bool, 
     if beyond:
         raise DalembertError(f"{path}: {whose}, so there can be no column {listed(beyond)}")
     return n, groups
+
+
+def _by_name(unknown: list[str], arm: Arm | None) -> str:
+    """How a column of a joint is named if the unknown columns have the names of joints."""
+    joint = next((name for name in unknown if arm is not None and name in arm.joint_names), None)
+    return f"; a joint's position is named '{joint}.position'" if joint is not None else ""
 
 
 def _rows(table: TextTable, columns: _Columns, strict: bool) -> Iterator[Array]:
