@@ -876,4 +876,4 @@ def test_columns_with_the_names_of_joints_and_folders_get_a_remedy(tmp_path: Pat
     motion.write_text("t,joint1,joint2\n0,0,0\n1,1,1\n")
     result = run("torques", "planar-2r", motion, code=2)
     assert "a joint's position is named 'joint1.position'" in " ".join(result.stderr.split())
-    assert "this is a folder; give a robot file" in " ".join(run("show", tmp_path, code=2).stderr.split())
+    assert "this is a folder; give the robot file inside it" in " ".join(run("show", tmp_path, code=2).stderr.split())

@@ -245,7 +245,7 @@ def test_loader_checks_what_bodies_can_be(tmp_path):
             "arm.step: the suffix '.step' is not a supported robot format (.toml, .urdf, ",
         ),
         ("nowhere/arm", "nowhere/arm: the suffix '' is not a supported robot format"),
-        (str(LIBRARY), "library: the suffix '' is not a supported robot format"),
+        (str(LIBRARY), "library: this is a folder; give the robot file inside it"),
     ],
 )
 def test_wrong_names_get_one_sentence(asked, sentence):

@@ -269,6 +269,10 @@ class _DHTable:
                 "the table has no masses, so all torques are 0: add columns such as mass [kg], com_x [m] and Ixx [kg m²], or a "
                 "column shapes with cells such as: box = ['300 mm', '80 mm', '80 mm'], density = 'aluminium'"
             )
+        elif not any(any(x != 0.0 for x in line) for row in rows for line in row.inertia.tensor):
+            self.notes.append(
+                "the table has masses and no moments of inertia, so that links are point masses: add columns such as Ixx [kg m²]"
+            )
         name, _ = self.settings.get("name", (self.path.stem or "arm", ""))
         with errors_at(where):
             robot = from_dh(

@@ -92,9 +92,9 @@ def part_of(
 
 def _read(path: Path, tip: str | None, convention: str | None, arguments: Mapping[str, Any] | None) -> Robot:
     suffix = path.suffix.lower()
-    if path.is_dir():
-        raise RobotError(f"{path}: this is a folder; give a robot file ({', '.join(SUFFIXES)}){_near(path)}")
     if suffix not in SUFFIXES:
+        if os.path.isdir(path):
+            raise RobotError(f"{path}: this is a folder; give the robot file inside it ({', '.join(SUFFIXES)})")
         raise RobotError(
             f"{path}: the suffix '{path.suffix}' is not a supported robot format ({', '.join(SUFFIXES)}){_near(path)}"
         )
