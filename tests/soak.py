@@ -42,6 +42,9 @@ def main() -> int:
     options.add_argument(
         "--seed", type=int, default=None, help="that of another run, to repeat it; a new one unless given"
     )
+    options.add_argument(
+        "--keep-cache", action="store_true", help="use the kernels that the last run compiled, to repeat it quickly"
+    )
     options.add_argument("--minutes", type=float, default=float("inf"), help="begin nothing more after so long")
     given = options.parse_args()
     if not 0 < given.scale < 1000:
@@ -54,7 +57,7 @@ def main() -> int:
         check.name: max(1.0, given.scale) if given.full is not None and given.full in check.name else given.scale
         for check in chosen
     }
-    prepare()
+    prepare(given.keep_cache)
     start = time.monotonic()
     results = run(chosen, scales, seed, given.workers, start + 60 * given.minutes)
     seconds = time.monotonic() - start
@@ -68,6 +71,7 @@ def main() -> int:
     if not given.only:
         words = ["python", "tests/soak.py", f"{given.scale:g}", "--seed", str(seed)]
         words += ["--full", given.full] if given.full else []
+        words += ["--keep-cache"] if given.keep_cache else []
         words += ["--minutes", f"{given.minutes:g}"] if given.minutes < float("inf") else []
         text = page_of(results, given.scale, seed, shlex.join(words), seconds, given.workers)
         PAGE.write_text(text, encoding="utf-8")
@@ -76,13 +80,14 @@ def main() -> int:
     return 1 if findings else 0
 
 
-def prepare() -> None:
-    """Folders of the run, and a cache of its own that no earlier run has filled."""
+def prepare(keep_cache: bool = False) -> None:
+    """Folders of the run, and a cache of its own, which no earlier run has filled unless it is kept."""
     import shutil
 
     for name in ("cache", "state", "work"):
-        shutil.rmtree(OUT / name, ignore_errors=True)
-        (OUT / name).mkdir(parents=True)
+        if name == "work" or not keep_cache:
+            shutil.rmtree(OUT / name, ignore_errors=True)
+        (OUT / name).mkdir(parents=True, exist_ok=True)
     (OUT / "work").chmod(0o755)
     os.environ["DALEMBERT_CACHE"], os.environ["XDG_STATE_HOME"] = str(OUT / "cache"), str(OUT / "state")
 
@@ -125,6 +130,8 @@ def run(
                         broken, took = True, 0.0
                     else:
                         outcome.add(piece)
+                        for finding in piece.findings:
+                            print(f"{task.check}: {finding}", flush=True)
                     results[task.check] = outcome, seconds + took
                     progress.tell(task, outcome)
                 if broken:

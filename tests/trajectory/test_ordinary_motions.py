@@ -191,7 +191,7 @@ def is_timed_well(name: str, friction: tuple[float, float], kind: str, seed: int
     if fast is None:
         return
     for other in filter(None, (same, retimed(motion, rng))):
-        assert other.time_optimal(a, limits).duration == pytest.approx(fast.duration, rel=2e-3)
+        assert other.time_optimal(a, limits).duration == pytest.approx(fast.duration, rel=3e-3)  # their grids differ
 
 
 @pytest.mark.parametrize("name", ARMS)

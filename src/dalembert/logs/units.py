@@ -45,7 +45,7 @@ def factors(source: str, quantity: str, units: Sequence[str], sliding: Sequence[
         words = [understood(quantity, word) for word in ([unit] if understood(quantity, unit) else unit.split())]
         if not words or None in words:
             raise DalembertError(
-                f"{source}: {quantity} is in '{unit}'; known units are {', '.join(known(quantity))}{nearest(unit, known(quantity))}"
+                f"{source}: {quantity} is in '{unit}'; known units are {', '.join(known(quantity))}{nearest(unit, list(known(quantity)))}"
             )
         for word in words:
             scale[k] *= known(quantity, slides).get(str(word), 1.0)
