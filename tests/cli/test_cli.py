@@ -295,12 +295,6 @@ def test_options_that_cannot_be(motion: Path, options: list[str], words: list[st
     assert all(word in sentence for word in words), sentence
 
 
-def test_usage_errors_stay_those_of_the_parser(motion: Path) -> None:
-    for args in (["torques"], ["torques", "planar-2r", motion, "--payload", "heavy"], ["fly"]):
-        result = run(*args, code=2)
-        assert "Usage" in result.stderr
-
-
 def test_the_summary_names_peak_time_rms_and_what_is_left(motion: Path) -> None:
     tau, t = expected(motion, da.load("planar-2r")), np.array([0, 0.1, 0.2])
     summary = run("torques", "planar-2r", motion).stderr
@@ -877,3 +871,21 @@ def test_columns_with_the_names_of_joints_and_folders_get_a_remedy(tmp_path: Pat
     result = run("torques", "planar-2r", motion, code=2)
     assert "a joint's position is named 'joint1.position'" in " ".join(result.stderr.split())
     assert "this is a folder; give the robot file inside it" in " ".join(run("show", tmp_path, code=2).stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (
+            "torques panda m.csv --payload abc",
+            "error: invalid value for '--payload': it must be a number; 'dalembert torques -h' lists",
+        ),
+        ("show panda --convention craig", "'craig' is not one of 'standard', 'modified'; 'dalembert show -h' lists"),
+        ("torques panda", "error: missing argument 'MOTION.csv'; 'dalembert torques -h' lists"),
+        ("torq panda", "error: no such command 'torq'; did you mean 'torques'? 'dalembert -h' lists"),
+        ("show panda --nope", "error: no such option: --nope"),
+        ("excite panda --harmonics x", "'--harmonics': it must be a whole number;"),
+    ],
+)
+def test_wrong_options_are_one_sentence(words: str, sentence: str) -> None:
+    assert sentence in mistake(*words.split())

@@ -68,6 +68,15 @@ class Command(TyperCommand):
         self.help = docstring
 
 
+UsageError: Any = typer.BadParameter.__base__  # typer does not export it
+IN_PLAIN_WORDS = {
+    "Input should be a valid number, unable to parse string as a number": "it must be a number",
+    "Input should be a valid integer, unable to parse string as an integer": "it must be a whole number",
+    "Value error, ": "",
+    ". Did you mean": "; did you mean",
+}
+
+
 class Commands(TyperGroup):
     """The commands, with user errors reported in one sentence and never as a traceback."""
 
@@ -99,6 +108,11 @@ def _ending() -> Iterator[None]:
     except DalembertError as problem:
         status = WRONG_INPUT
         say("error", str(problem))
+    except UsageError as problem:
+        if type(problem).__name__ == "NoArgsIsHelpError":  # which prints the help
+            raise
+        status = WRONG_INPUT
+        say("error", _wrong_usage(problem))
     except OSError as problem:
         # files that we write are named in the error: a full disk without a name is the one that the shell redirected to
         place = problem.filename or ("standard output" if problem.errno == errno.ENOSPC else None)
@@ -107,6 +121,17 @@ def _ending() -> Iterator[None]:
     if runs.kept:
         say("note", "what was computed so far is kept: the same command resumes the run")
     raise typer.Exit(status)
+
+
+def _wrong_usage(problem: Any) -> str:
+    """A wrong option or argument in one sentence, with the command that lists the right ones."""
+    said = problem.format_message().rstrip(".")
+    for theirs, ours in IN_PLAIN_WORDS.items():
+        said = said.replace(theirs, ours)
+    within = problem.ctx is not None and problem.ctx.parent is not None
+    command = f"dalembert {problem.ctx.info_name}" if within else "dalembert"
+    between = "" if said.endswith("?") else ";"
+    return f"{said[:1].lower()}{said[1:]}{between} '{command} -h' lists the arguments and options"
 
 
 app = typer.Typer(

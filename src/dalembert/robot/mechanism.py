@@ -88,7 +88,7 @@ class Body:
     @property
     def bare(self) -> Body:
         """A copy without any terms."""
-        return replace(self, terms=_rubbing(0.0, 0.0, 0.0))
+        return replace(self, terms=_friction_terms(0.0, 0.0, 0.0))
 
     @property
     def frictionless(self) -> Body:
@@ -97,10 +97,10 @@ class Body:
 
     def with_friction(self, viscous: Scalar, forward: Scalar, backward: Scalar) -> Body:
         """A copy with this viscous and Coulomb friction."""
-        return replace(self, terms=(*_rubbing(viscous, forward, backward), *self.further))
+        return replace(self, terms=(*_friction_terms(viscous, forward, backward), *self.further))
 
 
-def _rubbing(viscous: Scalar, forward: Scalar, backward: Scalar) -> tuple[Term, Term]:
+def _friction_terms(viscous: Scalar, forward: Scalar, backward: Scalar) -> tuple[Term, Term]:
     """Viscous and Coulomb friction whose signs have already been checked at their joint."""
     return Viscous(viscous, physical=False), Coulomb(forward, backward, physical=False)
 
@@ -293,7 +293,7 @@ def mechanism(robot: Robot) -> Mechanism:
             rotor_mass=rotor.mass,
             rotor_transverse=rotor.transverse,
             reflected=rotor.reflected,
-            terms=(*_rubbing(viscous, *coulomb), *joint.friction.further),
+            terms=(*_friction_terms(viscous, *coulomb), *joint.friction.further),
             lifted=lifted[len(bodies)],
         )
         bodies.append(body)
