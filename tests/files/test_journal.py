@@ -161,7 +161,7 @@ def test_a_folder_that_cannot_be_made_costs_the_journal_and_not_the_run(state: P
 
 def test_a_result_that_is_quicker_computed_than_written_is_not_kept(state: Path) -> None:
     with pytest.raises(Interrupted), resumable(True, "work") as run:
-        run.step("large", lambda: {"x": np.zeros(10**6)})
+        run.step("large", lambda: {"x": np.zeros(10**8)})
         run.step("small", lambda: {"x": 1.0})
         assert set(run.places) == {"small #0"}
         raise Interrupted
