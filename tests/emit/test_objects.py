@@ -151,12 +151,12 @@ def test_symbols_and_sections_are_those_that_binutils_sees(tmp_path: Path) -> No
     model.write_text(WITH_FRICTION)
     arm = da.load(model)
     source = arm.emit("inverse_dynamics", target="cortex-m4f")
-    content = bytes(source.files["rubbing_inverse_dynamics.o"])
+    content = bytes(source.files["with_friction_inverse_dynamics.o"])
     source.write(tmp_path)
-    file = tmp_path / "rubbing_inverse_dynamics.o"
+    file = tmp_path / "with_friction_inverse_dynamics.o"
     assert any("__aeabi_dmul" in note for note in source.notes)
     assert sorted(undefined(content)) == sorted(x for x in cross.undefined(file) if x != "U")
-    assert "passed" in cross.run(cross.built(tmp_path, "rubbing_inverse_dynamics_test.c", file.name))
+    assert "passed" in cross.run(cross.built(tmp_path, "with_friction_inverse_dynamics_test.c", file.name))
     table = subprocess.run(["arm-none-eabi-size", str(file)], capture_output=True, text=True, check=True).stdout
     assert flash(content) == int(table.splitlines()[1].split()[0])
 
