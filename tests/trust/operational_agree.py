@@ -115,7 +115,7 @@ def _transformation(t: Tip) -> Pairs:
     phi, theta = np.arctan2(T[far, 1, 2], T[far, 0, 2]), np.arccos(T[far, 2, 2])
     if not far.any():
         return []
-    zyz = t.arm.operational_space(orientation="zyz", task=t.op.rows)
+    zyz = t.arm.operational_space(orientation="zyz")
     value = zyz.transformation(t.x["q"][far])
     zero, one = np.zeros_like(phi), np.ones_like(phi)
     s, c = np.sin, np.cos

@@ -78,7 +78,8 @@ CHECKS = (
     Check(
         "elementary functions", "sin, cos and other elementary functions",
         "Kernels have elementary functions of their own. Compiled results at random arguments are compared with mpmath "
-        "(1,200 bits for sine and cosine).",
+        "(1,200 bits for sine and cosine). The remainder of an angle after division by π/2 is rounded twice, so the bound of sine and "
+        "cosine is 3 ulp.",
         "arguments", "largest error in units of the last place", 2.0,
         elementary_functions.work, full=1_000_000, least=20_000, piece=20_000, small=((0, 1_000),), label="function and range",
     ),
