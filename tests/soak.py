@@ -24,7 +24,7 @@ sys.path.insert(0, str(HERE))
 
 import folders  # noqa: E402, F401
 from trust.check import Check, Outcome, Task  # noqa: E402
-from trust.page import PAGE, draw, page_of  # noqa: E402
+from trust.page import PAGE, draw, page_of, with_later_run  # noqa: E402
 from trust.registry import BY_NAME, CHECKS  # noqa: E402
 
 OFTEN = 20.0  # s between two lines of progress
@@ -35,7 +35,14 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     options.add_argument("scale", type=float, help="1 for the amounts that are promised; 0.02 takes a few minutes")
     options.add_argument("--workers", type=int, default=2, help="processes at a time")
-    options.add_argument("--only", default="", help="run only the checks whose names hold this word, and write no page")
+    options.add_argument(
+        "--only",
+        default="",
+        help="run only the checks whose names hold this word; the page is changed only with --replace",
+    )
+    options.add_argument(
+        "--replace", action="store_true", help="with --only: replace the results of these checks on the page"
+    )
     options.add_argument(
         "--full", default=None, help="run the checks whose names hold this word at the amount of scale 1"
     )
@@ -68,12 +75,17 @@ def main() -> int:
         for finding in outcome.findings:
             print(f"\n{check.name}: {finding}")
     print(f"\n{findings} violations (seed {seed})" if findings else f"\nno violations (seed {seed})")
-    if not given.only:
+    if not given.only or given.replace:
         words = ["python", "tests/soak.py", f"{given.scale:g}", "--seed", str(seed)]
         words += ["--full", given.full] if given.full else []
+        words += ["--only", given.only, "--replace"] if given.only else []
         words += ["--keep-cache"] if given.keep_cache else []
         words += ["--minutes", f"{given.minutes:g}"] if given.minutes < float("inf") else []
-        text = page_of(results, given.scale, seed, shlex.join(words), seconds, given.workers)
+        command = shlex.join(words)
+        if given.only:
+            text = with_later_run(PAGE.read_text(encoding="utf-8"), results, command)
+        else:
+            text = page_of(results, given.scale, seed, command, seconds, given.workers)
         PAGE.write_text(text, encoding="utf-8")
         draw(results)
         print(f"{PAGE.relative_to(HERE.parent)} is written")

@@ -60,20 +60,61 @@ the same ones. `python tests/soak.py 1 --only quantities` runs the checks whose 
 def page_of(results: Results, scale: float, seed: int, command: str, seconds: float, workers: int) -> str:
     """The page of a run as text."""
     shown = [(check, *results[check.name]) for check in CHECKS if check.name in results]
-    violated = [check.title for check, outcome, _ in shown if outcome.violations]
-    idle = [check.title for check, outcome, _ in shown if not outcome.count and not outcome.violations]
-    sentences = [
-        f"**{len(violated)} of {len(shown)} checks found violations**: {', '.join(violated)}." if violated else "",
-        f"The run ended before it reached {', '.join(idle)}." if idle else "",
-        f"All {len(shown)} checks kept their bounds." if not violated and not idle else "",
-    ]
-    verdict = " ".join(filter(None, sentences))
+    rows = [_summary(check, outcome, time) for check, outcome, time in shown]
     head = HEAD.format(
-        verdict=verdict, command=command, scale=scale, seed=seed, date=datetime.date.today().isoformat(),
+        verdict=_verdict(rows), command=command, scale=scale, seed=seed, date=datetime.date.today().isoformat(),
         version=dalembert.__version__, machine=machine(), software=software(), minutes=seconds / 60, workers=workers,
-        summary="\n".join(_summary(check, outcome, time) for check, outcome, time in shown),
+        summary="\n".join(rows),
     )  # fmt: skip
     return "\n".join([head, *(_section(check, outcome) for check, outcome, _ in shown)])
+
+
+def with_later_run(page: str, results: Results, command: str) -> str:
+    """A page with the rows and sections of some checks replaced by those of a later run, which is named in its head."""
+    for check in CHECKS:
+        if check.name not in results:
+            continue
+        outcome, seconds = results[check.name]
+        row, section = _summary(check, outcome, seconds), _section(check, outcome)
+        page, rows = re.subn(
+            rf"^\| \[{re.escape(check.title)}\]\(.*$", lambda _, row=row: row, page, flags=re.MULTILINE
+        )  # type: ignore[misc]
+        page, sections = re.subn(
+            rf"^## {re.escape(check.title)}\n.*?(?=^## |\Z)",
+            lambda _, text=section: f"{text}\n",
+            page,
+            flags=re.MULTILINE | re.DOTALL,  # type: ignore[misc]
+        )
+        if (rows, sections) != (1, 1):
+            raise ValueError(f"the page has no row or section for {check.title}; run all checks first")
+    titles = ", ".join(check.title for check in CHECKS if check.name in results)
+    page = page.replace(
+        "| scale | ", f"| later run | `{command}`, for {titles}, {datetime.date.today().isoformat()} |\n| scale | ", 1
+    )
+    rows_now = [line for line in page.splitlines() if re.match(r"\| \[.*\]\(#", line)]
+    return (
+        re.sub(
+            r"^(\*\*\d+ of \d+ checks|The run ended|All \d+ checks).*$",
+            lambda _: _verdict(rows_now),
+            page,
+            count=1,
+            flags=re.MULTILINE,
+        ).rstrip()
+        + "\n"
+    )
+
+
+def _verdict(rows: list[str]) -> str:
+    """The verdict on all rows of the summary."""
+    titles = {row: row[3 : row.index("]")] for row in rows}
+    violated = [titles[row] for row in rows if "**violated**" in row]
+    idle = [titles[row] for row in rows if "| not run |" in row]
+    sentences = [
+        f"**{len(violated)} of {len(rows)} checks found violations**: {', '.join(violated)}." if violated else "",
+        f"The run ended before it reached {', '.join(idle)}." if idle else "",
+        f"All {len(rows)} checks kept their bounds." if not violated and not idle else "",
+    ]
+    return " ".join(filter(None, sentences))
 
 
 def _summary(check: Check, outcome: Outcome, seconds: float) -> str:

@@ -12,7 +12,7 @@ from dalembert.quantities.joints import JOINTS
 from dalembert.quantities.tip import TIP
 from trust.check import Check, Outcome, Task
 from trust.operational_agree import ELSEWHERE, EXPECTED
-from trust.page import page_of
+from trust.page import page_of, with_later_run
 from trust.quantities_agree import IDENTITIES
 from trust.registry import BY_NAME, CHECKS
 
@@ -64,5 +64,10 @@ def test_the_page_tells_violations_and_amounts() -> None:
     text = page_of(results, scale=0.25, seed=5, command="make soak SOAK=0.25", seconds=120.0, workers=2)
     assert "SOAK=0.25" in text and "100,000" in text and "3.0e-14" in text
     assert "**violated**" in text and "a file is half-written" in text
+    mended = Outcome(0.0, count=9)
+    mended.passed("files", None, "")
+    later = with_later_run(text, {"kill -9": (mended, 1.0)}, "python tests/soak.py 1 --only kill --replace")
+    assert "All 2 checks kept their bounds" in later and "**violated**" not in later and "half-written" not in later
+    assert later.count("9 kills") == 1 and "--only kill --replace" in later and "3.0e-14" in later
     idle = page_of({"kill -9": (Outcome(0.0), 0.0)}, scale=1, seed=5, command="", seconds=1.0, workers=2)
     assert "not run" in idle and "kept their bounds" not in idle
