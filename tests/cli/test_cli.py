@@ -857,7 +857,7 @@ def test_positions_that_look_like_degrees_are_pointed_out(tmp_path: Path) -> Non
     rows = [f"{0.1 * k:.1f},{k},{k},0,-60,0,60,0" for k in range(8)]
     motion.write_text("\n".join(["t,q1,q2,q3,q4,q5,q6,q7", *rows]) + "\n")
     result = run("torques", "panda", motion, "-o", tmp_path / "out.csv")
-    assert "which looks like degrees; if it is, give the unit in the header, as in 'q4 [deg]'" in " ".join(
+    assert "which looks like degrees; if it is, give the unit in the header, as in 'q1 [deg]'" in " ".join(
         result.stderr.split()
     )
     motion.write_text(motion.read_text().replace("q1,q2", "q1 [deg],q2"))

@@ -350,6 +350,6 @@ def test_nothing_is_kept_unless_asked_for(state: Path) -> None:
 def test_resume_is_true_false_or_a_function() -> None:
     arm, motion = da.load("pendulum"), da.triangular([0.1], [0.6], duration=1.0)
     with pytest.raises(
-        da.DalembertError, match="resume is 'yes'; it must be True, False or a function of one sentence"
+        da.DalembertError, match="resume is 'yes'; it must be True, False or a function that takes a sentence"
     ):
         da.monte_carlo(arm, motion, {"mass": 0.1}, 100, resume="yes")  # type: ignore[arg-type]

@@ -75,8 +75,12 @@ def report(
     heading: dict[str, str | None] = {"title": title, "author": author, "note": note, "date": options.date_of(date)}
     with Bar(f"report on {loaded.name}") as bar:
         for k, (name, about, moving) in enumerate(motions):
-            known: dict[str, Any] = {"title": name, "note": about, "tip_wrench": wrench, "tolerances": within}
-            studies.append(study(loaded, moving, **known, resume=options.resuming(resume)))
+            studies.append(
+                study(
+                    loaded, moving, title=name, note=about, tip_wrench=wrench, tolerances=within,
+                    resume=options.resuming(resume),
+                )
+            )  # fmt: skip
             bar(0.2 * (k + 1) / len(motions))
         write_report(out, studies, **heading, overwrite=force, progress=lambda fraction: bar(0.2 + 0.8 * fraction))
     print(f"the report is in {out.resolve()} ({out.stat().st_size // 1000} kB)")

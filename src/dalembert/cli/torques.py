@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from dalembert.trajectory.scaling_table import ScalingTable
 
 CHUNK = 1 << 15  # instants computed at a time, so that Ctrl-C and the progress bar work
-FAR = 4.0  # times its limits: positions of a joint that are probably in degrees
 
 
 def torques(
@@ -140,19 +139,13 @@ def read(arm: da.Arm, path: Path, interpolation: str = "auto") -> tuple[MotionTa
 
 
 def _degrees(arm: da.Arm, table: MotionTable, path: Path) -> list[str]:
-    """A sentence if positions far beyond the limits of a joint are within them when they are read as degrees."""
-    for k, joint in enumerate(arm.robot.moving_joints):
-        lower, upper = joint.limits.lower, joint.limits.upper
-        if joint.type == "prismatic" or lower is None or upper is None or not len(table.q):
-            continue
-        low, high = float(table.q[:, k].min()), float(table.q[:, k].max())
-        far = max(-low, high) > FAR * max(-lower, upper)
-        if far and lower <= math.radians(low) and math.radians(high) <= upper:
-            return [
-                f"{path}: joint '{joint.name}' moves from {low:.4g} to {high:.4g} rad, but its limits are {lower:.4g} and "
-                f"{upper:.4g}, which looks like degrees; if it is, give the unit in the header, as in 'q{k + 1} [deg]'"
-            ]
-    return []
+    """A sentence if positions far beyond the limits would be within them as degrees."""
+    from dalembert.logs.ranges import far_beyond
+
+    goes, in_degrees = far_beyond(arm, str(path), table.q)
+    if not goes or not in_degrees:
+        return []
+    return [f"{goes}, which looks like degrees; if it is, give the unit in the header, as in 'q1 [deg]'"]
 
 
 def titled_motions(

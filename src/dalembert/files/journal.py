@@ -166,7 +166,7 @@ def resumable(resume: Resume, what: str, *inputs: Any) -> Iterator[Journal]:
     Set ``journal.unfinished`` to keep the journal of a run that ends early and without an exception.
     """
     if not (isinstance(resume, bool) or callable(resume)):
-        raise DalembertError(f"resume is {shown(resume)}; it must be True, False or a function of one sentence")
+        raise DalembertError(f"resume is {shown(resume)}; it must be True, False or a function that takes a sentence")
     if resume is False:
         yield Journal()
         return

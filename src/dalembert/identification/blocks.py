@@ -82,7 +82,7 @@ class Material:
         slowest = min(1.0 / usual_step(part) for part in log.separate)
         lowest = max(SLOWEST * motion, SHORTEST / longest)
         highest = min(max(torque, 2.5 * lowest), FASTEST * motion, 0.2 * slowest)
-        if lowest > highest and cutoff is None and SHORTEST / longest > highest:
+        if cutoff is None and SHORTEST / longest > highest:
             raise TooShortError(
                 f"{log.source}: the longest stretch lasts {longest:.3g} s, which is shorter than {SHORTEST:g} periods of the highest "
                 f"cut-off, {highest:.3g} Hz"

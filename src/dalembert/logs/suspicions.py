@@ -7,7 +7,7 @@ the data look like and which option corrects it. Nothing is changed.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,10 +16,9 @@ from dalembert.logs.conditioning import Conditioned
 from dalembert.logs.formats.raw import listed
 from dalembert.logs.log import Log
 from dalembert.logs.mix_ups import mixed_up, point_against, turned
+from dalembert.logs.ranges import SLACK, described, far_beyond, ranges
 
 ODD = 8.0  # torques that differ from the model's by more than this factor, either way, are in another unit
-FAR = 40.0  # rad: no joint without limits moves that far in a log
-SLACK = 0.1  # rad beyond a limit
 SPIKE = 50.0, 5.0  # times the 90th percentile of the deviation from the neighbours, and times a joint's usual torque
 MOVED = 1e-3  # rad or m: an arm whose joints all move less is at rest
 STUCK = 1000.0  # if the path length from qd is this many times that of q, they do not belong together
@@ -37,43 +36,12 @@ def suspicions(arm: Arm, log: Log, ready: Conditioned, reading: Mapping[str, Any
     return [*_beyond_limits(arm, log), *torques, *(mixed_up(arm, log, ready, reading) if known and not torques else [])]
 
 
-class _Range(NamedTuple):
-    """The range of angles that a joint covers, and its allowed range (rad)."""
-
-    low: float
-    high: float
-    lower: float
-    upper: float
-
-
-def _ranges(arm: Arm, log: Log) -> dict[int, _Range]:
-    """{revolute joint: ranges}; the allowed range without limits is half of ``FAR`` either way."""
-    ranges = {}
-    for j, joint in enumerate(arm.robot.moving_joints):
-        lower, upper = joint.limits.lower, joint.limits.upper
-        if lower is None or upper is None or joint.type == "continuous":
-            lower, upper = -0.5 * FAR, 0.5 * FAR
-        if joint.type != "prismatic":
-            ranges[j] = _Range(float(log.q[:, j].min()), float(log.q[:, j].max()), float(lower), float(upper))
-    return ranges
-
-
-def _goes(arm: Arm, log: Log, beyond: Mapping[int, _Range]) -> str:
-    worst = max(beyond, key=lambda j: max(beyond[j].lower - beyond[j].low, beyond[j].high - beyond[j].upper))
-    low, high, lower, upper = beyond[worst]
-    said = f"{log.source}: joint '{arm.joint_names[worst]}' moves from {low:.4g} to {high:.4g} rad"
-    unlimited = (lower, upper) == (-0.5 * FAR, 0.5 * FAR)
-    return said if unlimited else f"{said}, but its limits are {lower:.4g} and {upper:.4g}"
-
-
 def _units_odd(arm: Arm, log: Log) -> list[str]:
     """Positions far beyond the joint limits: degrees, or motor angles."""
-    ranges = _ranges(arm, log)
-    far = {j: r for j, r in ranges.items() if max(-r.low, r.high) > 4 * max(-r.lower, r.upper) or r.high - r.low > FAR}
-    if not far:
+    goes, in_degrees = far_beyond(arm, log.source, log.q)
+    if not goes:
         return []
-    goes, scale = _goes(arm, log, far), np.pi / 180
-    if all(r.lower - SLACK < scale * r.low and scale * r.high < r.upper + SLACK for r in ranges.values()):
+    if in_degrees:
         return [f"{goes}, which looks like degrees: units={{'q': 'deg'}} (--unit q=deg), or motor angles (motor_side)"]
     return [f"{goes}, which looks like degrees (units) or motor angles (motor_side)"]
 
@@ -98,11 +66,10 @@ def _spikes(arm: Arm, log: Log) -> list[str]:
 
 
 def _beyond_limits(arm: Arm, log: Log) -> list[str]:
-    ranges = _ranges(arm, log).items()
-    beyond = {j: r for j, r in ranges if r.low < r.lower - SLACK or r.high > r.upper + SLACK}
+    beyond = {j: r for j, r in ranges(arm, log.q).items() if r.low < r.lower - SLACK or r.high > r.upper + SLACK}
     if not beyond:
         return []
-    return [f"{_goes(arm, log, beyond)}; does it have another zero or sign, or are joints exchanged?"]
+    return [f"{described(arm, log.source, beyond)}; does it have another zero or sign, or are joints exchanged?"]
 
 
 def _velocity_odd(arm: Arm, log: Log, ready: Conditioned) -> list[str]:

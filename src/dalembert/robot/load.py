@@ -62,6 +62,8 @@ def load_robot(
     try:
         robot = _read(path, tip, convention, arguments)
     except RobotError as error:
+        if not is_name:
+            raise
         raise RobotError(str(error).replace(str(path), where, 1)) from None
     if density is not None:
         from dalembert.robot.bodies import with_density
