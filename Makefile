@@ -44,7 +44,7 @@ help:
 	@echo "make test-motions  trajectories, controllers, simulation, operational space, and every row of the documents' map"
 	@echo "make test-page  the live page in Chromium and Firefox, and lint-page for its modules: installs these tools on Debian"
 	@echo "make test-core  the core alone, in an environment without extras"
-	@echo "make test-foreign  PyTorch and JAX on the CPU, in an environment with both"
+	@echo "make test-foreign  PyTorch and JAX on the CPU, and Pinocchio beside them, in an environment with all three"
 	@echo "make test-docs  build the documentation strictly and follow its links"
 	@echo "make test-robots  every URDF and xacro file of PyPI's example-robot-data and rtb-data, compared with Pinocchio"
 	@echo "make test-drake  SDF files and rotors compared with Drake, in an environment with Drake"
@@ -128,7 +128,7 @@ out/foreign/venv/.installed: .venv/.python pyproject.toml
 	$(PYTHON) -m venv out/foreign/venv
 	out/foreign/venv/bin/python -m pip install --quiet --disable-pip-version-check "torch==2.13.0+cpu" || \
 		out/foreign/venv/bin/python -m pip install --quiet --disable-pip-version-check "torch==2.13.0"
-	out/foreign/venv/bin/python -m pip install --quiet --disable-pip-version-check "jax>=0.10" "pytest>=8" "hypothesis>=6.100" -e ".[motion]"
+	out/foreign/venv/bin/python -m pip install --quiet --disable-pip-version-check "jax>=0.10" "pin>=3.1" "pytest>=8" "hypothesis>=6.100" -e ".[motion]"
 	@touch $@
 
 # 180 MB of third-party robots, read in place

@@ -58,7 +58,7 @@ def read_own(path: Path, forbidden: int, largest: int) -> bytes | None:
         if about.st_size > largest or not is_own(about, forbidden):
             return None
         with os.fdopen(descriptor, "rb", closefd=False) as file:
-            return file.read(largest)
+            return file.read(about.st_size)
     except OSError:
         return None
     finally:

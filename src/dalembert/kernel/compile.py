@@ -9,11 +9,12 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
+import mmap
 import os
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ from dalembert.kernel.forks import COMPILING
 
 MAPS_FOR_EACH = 4  # memory maps that one object file may need: code, constants, addresses, and one spare
 MAPS_FOR_OTHERS = 1000  # memory maps reserved for the rest of the process
+LLVM_MEMORY = 64_000_000  # bytes that LLVM may need for anything; 32 MB were measured for the first kernel
+MEMORY_PER_BYTE = 20  # bytes that LLVM may need per byte of a module or an object file; 10 were measured
 _V2 = ("cx16", "popcnt", "sse3", "ssse3", "sse4.1", "sse4.2")
 _V3 = (*_V2, "avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
 # the instruction set extensions of the x86-64 levels beyond the baseline
@@ -45,40 +48,15 @@ class Machine:
     features: str
     width: int  # doubles in a vector register
     llvm: str = ""
-    far: bool = False  # whether code may be loaded far from its constants
 
     def form(self, scalar: str = "double", align: int = 1) -> Form:
         """The form of a tape that fills this machine's vector registers."""
         return Form(self.width if scalar == "double" or self.width == 1 else 2 * self.width, scalar, align)
 
 
+@cache
 def target() -> Machine:
-    """This machine, with the code model that this process currently needs."""
-    return _in_crowded_memory() if _cuda_is_loaded() else _host()
-
-
-def _cuda_is_loaded() -> bool:
-    """Whether a GPU driver is loaded in this process.
-
-    It reserves so much of the address space that LLVM may find no space for a kernel's constants within 2 GB of its
-    code, which is the reach of ordinary instructions, and would then abort the process.
-    """
-    if not hasattr(os, "RTLD_NOLOAD"):
-        return False
-    try:
-        ctypes.CDLL("libcuda.so.1", mode=os.RTLD_NOLOAD)
-    except OSError:
-        return False
-    return True
-
-
-@cache
-def _in_crowded_memory() -> Machine:
-    return replace(_host(), far=True)
-
-
-@cache
-def _host() -> Machine:
+    """This machine."""
     with COMPILING:
         import llvmlite
         from llvmlite import binding as llvm
@@ -140,8 +118,7 @@ def _machine(opt: int = 2, of: Machine | None = None, reloc: str = "pic") -> Any
     """A new target machine, by default this one; an engine created with it owns it."""
     of = of or target()
     known = _llvm_for(of.triple).Target.from_triple(of.triple)
-    reach = {"reloc": "static", "codemodel": "large"} if of.far else {"reloc": reloc, "codemodel": "small"}
-    return known.create_target_machine(cpu=of.cpu, features=of.features, opt=opt, **reach)
+    return known.create_target_machine(cpu=of.cpu, features=of.features, opt=opt, reloc=reloc, codemodel="small")
 
 
 def c_function(name: str) -> int:
@@ -176,6 +153,7 @@ def object_code(
 
 
 def _object(ir: str, opt: int, optimise: bool, of: Machine) -> bytes:
+    _look_for_memory(len(ir))
     with COMPILING, _machine(opt, of) as machine, _llvm().parse_assembly(ir) as module:
         module.triple = of.triple
         module.data_layout = str(machine.target_data)
@@ -207,6 +185,7 @@ def compiled_for(machine: Machine, ir: str, assembly: bool = False, reloc: str =
 
     Modules ``beside`` it are linked into it; their internal symbols stay internal.
     """
+    _look_for_memory(len(ir))
     with COMPILING, _machine(2, machine, reloc) as of, _llvm().parse_assembly(ir) as module:
         for other in beside:
             module.link_in(_llvm().parse_assembly(other))
@@ -229,17 +208,23 @@ def _objects(code: bytes) -> Iterator[bytes]:
 
 
 class MachineCode:
-    """Machine code in memory, unmapped when it is no longer referenced."""
+    """Machine code in memory, unmapped when it is no longer referenced.
+
+    Each object file is loaded into one block of memory (``use_lmm``). LLVM's own memory manager maps code and constants
+    one by one; in a process with large arrays or libraries they can lie more than 2 GB apart, which is beyond the reach
+    of an instruction, and LLVM aborts the process.
+    """
 
     def __init__(self, code: bytes) -> None:
         objects = list(_objects(code))
         with COMPILING:
             _unmap()
             _look_for_room(len(objects))
+            _look_for_memory(len(code))
             llvm = _llvm()
             empty = llvm.parse_assembly("")
             empty.triple = target().triple
-            self._engine = llvm.create_mcjit_compiler(empty, _machine())
+            self._engine = llvm.create_mcjit_compiler(empty, _machine(), use_lmm=True)
             weakref.finalize(self, _give_up, self._engine).atexit = False
             for part in objects:
                 self._engine.add_object_file(llvm.ObjectFileRef.from_data(part))
@@ -270,7 +255,20 @@ def _unmap() -> None:
             COMPILING.release()
 
 
-# -- the system's limit on memory maps -----------------------------------------------------------
+# -- the system's limits on memory ---------------------------------------------------------------
+
+
+def _look_for_memory(size: int) -> None:
+    """Raise an error where LLVM would abort the process because it gets no memory, as under ``ulimit -v``."""
+    needed = LLVM_MEMORY + MEMORY_PER_BYTE * size
+    try:
+        mmap.mmap(-1, needed).close()
+    except (OSError, MemoryError):
+        raise DalembertError(
+            f"this process gets no {needed / 1e6:.0f} MB of memory, which a kernel needs while it is compiled and "
+            "loaded; drop arrays that are no longer needed, or raise the limit on memory (ulimit -v)"
+        ) from None
+
 
 _room = 0  # object files that can be loaded before the maps are counted again
 

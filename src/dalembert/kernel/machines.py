@@ -43,4 +43,4 @@ def runnable(name: str) -> Machine:
             f"this processor ({here.cpu}) cannot run code for '{name}', because it lacks {', '.join(missing)}; the "
             "files can still be written"
         )
-    return Machine(here.triple, machine.cpu, machine.features, machine.width, here.llvm, here.far)
+    return Machine(here.triple, machine.cpu, machine.features, machine.width, here.llvm)
