@@ -437,11 +437,11 @@ def test_long_tapes_are_cut_and_still_right(monkeypatch: pytest.MonkeyPatch) -> 
     arrays, graph = signature(a.mechanism, entry), trace(a.mechanism, entry, "lean")
     monkeypatch.setattr(emit, "PART_LENGTH", 60)
     x = states(a, 37)
-    for parts, linkage in ((20, "internal "), (2, "")):
+    for parts, linkage in ((20, "internal"), (2, "hidden")):
         monkeypatch.setattr(emit, "MODULE_PARTS", parts)
         texts = emit.llvm_ir(graph, arrays, target().form())
-        assert "".join(texts).count(f"define {linkage}void @part") > 5
-        assert (len(texts) == 1) == (linkage == "internal ")
+        assert "".join(texts).count(f"define {linkage} void @part") > 5
+        assert (len(texts) == 1) == (linkage == "internal")
         kernel = gufunc(MachineCode(object_code(texts)), arrays.gufunc(), 3, 1, "cut", "", (compiled, ()))
         assert relative(kernel(*x), a.inverse_dynamics(*x)) < 1e-14
 

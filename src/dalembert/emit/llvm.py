@@ -82,17 +82,13 @@ def llvm_ir(graph: Graph, signature: Signature, form: Form) -> list[str]:
 
 
 def modules(parts: Sequence[str], loop: str, form: Form) -> list[str]:
-    """The parts and their callers as one module; many parts as several modules, which can be compiled one by one.
-
-    Modules may be loaded anywhere in memory, so that calls between them go through a table of addresses
-    (``nonlazybind``): an ordinary call reaches 2 GB only.
-    """
+    """The parts and their callers as one module; many parts as several modules, which can be compiled one by one."""
     if len(parts) <= MODULE_PARTS:
         return [module([*parts, loop], form)]
-    visible = [part.replace("define internal", "define", 1) for part in parts]
+    visible = [part.replace("define internal", "define hidden", 1) for part in parts]
     bundles = [visible[k : k + MODULE_PARTS] for k in range(0, len(visible), MODULE_PARTS)]
     names = [part[part.index("@") : part.index("(")] for part in parts]
-    declared = [f"declare void {name}(ptr, ptr, ptr) nonlazybind" for name in names]
+    declared = [f"declare hidden void {name}(ptr, ptr, ptr)" for name in names]
     return [module(functions, form) for functions in (*bundles, [*declared, loop])]
 
 

@@ -36,6 +36,7 @@ LEVELS = {
     "x86-64-v4": (*_V3, "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
 }
 CPU = "DALEMBERT_CPU"  # the environment variable that limits kernels to the instructions of a level
+LIBRARY = "kernel"  # name of a linker's only library
 LENGTH_BYTES = 8  # length prefix of each object file of a kernel
 
 
@@ -210,9 +211,9 @@ def _objects(code: bytes) -> Iterator[bytes]:
 class MachineCode:
     """Machine code in memory, unmapped when it is no longer referenced.
 
-    Each object file is loaded into one block of memory (``use_lmm``). LLVM's own memory manager maps code and constants
-    one by one; in a process with large arrays or libraries they can lie more than 2 GB apart, which is beyond the reach
-    of an instruction, and LLVM aborts the process.
+    It is linked by LLVM's JITLink, which places each object file in one block of memory and raises errors. LLVM's older
+    loader maps code and constants separately; in a process with large arrays or libraries they can lie more than 2 GB
+    apart, which is beyond the reach of an instruction, and it aborts the process.
     """
 
     def __init__(self, code: bytes) -> None:
@@ -221,27 +222,31 @@ class MachineCode:
             _unmap()
             _look_for_room(len(objects))
             _look_for_memory(len(code))
-            llvm = _llvm()
-            empty = llvm.parse_assembly("")
-            empty.triple = target().triple
-            self._engine = llvm.create_mcjit_compiler(empty, _machine(), use_lmm=True)
-            weakref.finalize(self, _give_up, self._engine).atexit = False
+            library = _llvm().JITLibraryBuilder()
             for part in objects:
-                self._engine.add_object_file(llvm.ObjectFileRef.from_data(part))
-            self._engine.finalize_object()
+                library.add_object_img(part)
+            self._linker = _llvm().create_lljit_compiler(_machine(), use_jit_link=True, suppress_errors=True)
+            self._trackers = [self._linker]  # code lives as long as they do
+            weakref.finalize(self, _give_up, self._trackers).atexit = False
+            self._trackers.append(library.link(self._linker, LIBRARY))
 
     def address(self, name: str) -> int:
-        """The address of a function."""
+        """The address of a function; the object files that it needs are placed in memory at the first call."""
         with COMPILING:
-            return int(self._engine.get_function_address(name))
+            try:
+                tracker = self._linker.lookup(LIBRARY, name)
+            except RuntimeError as problem:
+                raise DalembertError(f"a kernel cannot be loaded into this process: {problem}") from None
+            self._trackers.append(tracker)
+            return int(tracker[name])
 
 
-_unused: deque[Any] = deque()  # engines of code that is no longer referenced
+_unused: deque[Any] = deque()  # linkers and trackers of code that is no longer referenced
 
 
-def _give_up(engine: Any) -> None:
-    """Unmap the code of an engine: now, or when the thread that holds LLVM's lock is done."""
-    _unused.append(engine)
+def _give_up(trackers: list[Any]) -> None:
+    """Unmap the code of a linker: now, or when the thread that holds LLVM's lock is done."""
+    _unused.extend(trackers)
     _unmap()
 
 
