@@ -2,17 +2,53 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import dalembert as da
+from dalembert.errors import DalembertError
+from dalembert.robot.placement import Placement
+from dalembert.web.model import arm_data
 from in_node import in_node
 
 # svg that was drawn from what is no number
 BROKEN = """() => [...document.querySelectorAll("svg *")].filter((each) =>
   [...each.attributes].some(({ value }) => /NaN|Infinity/.test(value))).length"""
+
+
+def extreme(what: str, size: float) -> tuple[da.Arm, Any]:
+    """planar-2r, or a motion of it, with one number of this size."""
+    arm = da.load("planar-2r")
+    if what == "motion":
+        return arm, da.triangular([0.0, 0.0], [0.0, size], duration=1.0)
+    joint = arm.robot.joints[0]
+    joints = {
+        "friction": replace(joint, friction=joint.friction.replace(viscous=size)),
+        "length": replace(joint, placement=Placement(translation=(size, 0.0, 0.0))),
+        "rotor": replace(joint, rotor=replace(joint.rotor, gear=size)),
+        "limit": replace(joint, limits=replace(joint.limits, effort=size, velocity=size)),
+    }
+    if what in joints:
+        return arm.replace(joints=(joints[what], *arm.robot.joints[1:])), None
+    return arm.with_payload(size), None
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("size", [1e39, 1e160, 1e300])
+@pytest.mark.parametrize("what", ["payload", "friction", "length", "rotor", "motion", "limit"])
+def test_a_number_that_does_not_fit_single_precision_is_one_sentence(what: str, size: float) -> None:
+    """A limit of that size is none."""
+    arm, motion = extreme(what, size)
+    if what == "limit":
+        assert [arm_data(arm)["joints"][0][name] for name in ("effort", "velocity")] == [None, None]
+        return
+    with pytest.raises(DalembertError, match="fit single precision, at most 3e[+]38$|must be a finite number"):
+        da.write_page(os.devnull, arm, motion, overwrite=True)
 
 
 @pytest.mark.parametrize("wrong", ["1e300", "-1e300", ""])
