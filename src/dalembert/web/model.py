@@ -14,7 +14,7 @@ from dalembert.quantities.machine import identity
 from dalembert.robot.mechanism import Body
 from dalembert.robot.model import Joint
 from dalembert.robot.placement import Placement
-from dalembert.web.design import design_data, friction_data
+from dalembert.web.design import design_data, friction_data, moments
 from dalembert.web.kernels import varied_numbers
 from dalembert.web.posture import first_posture
 
@@ -47,6 +47,7 @@ def arm_data(arm: Arm) -> Data:
             for loop in mechanism.loops
         ],
         "numbers": {name: _numbers(arm, name) for name in varied_numbers(arm)},
+        "payload": moments(arm.robot.payload) if arm.robot.payload is not None else [0.0] * 10,
         "parameter_names": list(arm.parameter_names),
         "length_names": list(arm.length_names) if "lengths" in varied_numbers(arm) else [],
         "start": {"q": first_posture(arm)},
