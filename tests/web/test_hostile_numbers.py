@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -67,10 +68,27 @@ def test_a_number_that_overflows_is_marked_and_changes_nothing(wrong: str, page_
     assert page.evaluate(BROKEN) == 0
 
 
+def test_what_is_typed_is_read_whole_or_refused(page_of: Callable[..., Any]) -> None:
+    """Key by key, because a number input would drop the keys that it does not expect, and read 12,5 as 125."""
+    page = page_of("planar-2r")
+    box = page.get_by_label("Position of joint1, exact")
+    for typed, read in (("12,5", 12.5), ("−3,5", -3.5), ("1.25e1", 12.5), (" 7 ", 7.0)):
+        box.fill("")
+        box.press_sequentially(typed)
+        assert page.evaluate("() => dalembert.app.state.q[0]") == pytest.approx(math.radians(read))
+        box.press("ArrowUp")
+        box.press("Enter")
+        assert float(box.input_value()) == read + 1
+    for typed in ("pi/2", "1.234,5", "1,2,3", "12 5", "0x10", "1e", "−", "NaN", "Infinity"):
+        box.fill("")
+        box.press_sequentially(typed)
+        assert box.get_attribute("aria-invalid") == "true", typed
+
+
 def test_numbers_of_the_design_are_not_cut_by_their_boxes(page_of: Callable[..., Any]) -> None:
     page = page_of("puma560", viewport={"width": 360, "height": 740})
     page.get_by_role("tab", name="Design").click()
-    boxes = page.locator(".design-field input[type=number]").locator("visible=true")
+    boxes = page.locator(".design-field input.number").locator("visible=true")
     wide = "(each) => each.scrollWidth > each.clientWidth ? `${each.ariaLabel}: ${each.value}` : ''"
     assert boxes.count() > 5
     assert [cut for box in boxes.all() if (cut := box.evaluate(wide))] == []
