@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import dalembert as da
@@ -92,6 +94,46 @@ def test_numbers_of_the_design_are_not_cut_by_their_boxes(page_of: Callable[...,
     wide = "(each) => each.scrollWidth > each.clientWidth ? `${each.ariaLabel}: ${each.value}` : ''"
     assert boxes.count() > 5
     assert [cut for box in boxes.all() if (cut := box.evaluate(wide))] == []
+
+
+@pytest.fixture(scope="module")
+def unlimited() -> da.Arm:
+    """An arm without effort limits, whose joints have long names that differ at their ends."""
+    arm = da.load("planar-3r")
+    joints = [
+        replace(joint, name=f"shoulder_flexion_actuated_by_belt_{k}", limits=replace(joint.limits, effort=None))
+        for k, joint in enumerate(arm.robot.joints)
+    ]
+    joints[1] = replace(joints[1], name="the_elbow_of_the_arm")
+    return arm.replace(joints=tuple(joints), name="unlimited")
+
+
+def test_bars_without_limits_have_one_scale(page_of: Callable[..., Any], unlimited: da.Arm) -> None:
+    """The length of a bar is its torque over the end of the scale, in every joint and every state."""
+    page = page_of(unlimited)
+    for q, qdd in ([[0.3, 0.4, 0.5], [0.0, 0.0, 0.0]], [[1.4, 0.2, 0.1], [1.0, -2.0, 3.0]]):
+        page.evaluate("([q, qdd]) => dalembert.app.change({ q, qdd })", [q, qdd])
+        page.wait_for_timeout(60)
+        (end,) = re.findall(r"±([\d.e+]+) N m", page.locator(".bar-scale").inner_text())
+        marks = page.locator(".bar .total").evaluate_all("(lines) => lines.map((line) => +line.getAttribute('x1'))")
+        expected = unlimited.inverse_dynamics(q, [0.0, 0.0, 0.0], qdd)
+        assert np.abs(np.array(marks) - 320 - 320 * expected / float(end)).max() < 1e-6
+        assert 0.4 < np.abs(expected).max() / float(end) <= 1.0
+
+
+@pytest.mark.parametrize("width", [1440, 1024, 390])
+def test_names_numbers_and_controls_are_not_cut(width: int, page_of: Callable[..., Any], unlimited: da.Arm) -> None:
+    motion = da.triangular([0.0, 0.0, 0.0], [1.0, 1.0, 1.0], duration=2.0)
+    page = page_of(unlimited, motion, viewport={"width": width, "height": 844})
+    page.evaluate("() => dalembert.app.changeNumbers({ gravity: [0, 0, 0] })")  # 0.000000 N m
+    cut = """() => [...document.querySelectorAll(".name, .value, .clock, .check, .row > *, .transport > *, select")].filter((each) =>
+      each.checkVisibility() && (each.scrollWidth > each.clientWidth + 1 && each.clientWidth && each.tagName !== "SELECT"
+        || each.getBoundingClientRect().right > innerWidth + 1 || (each.matches(".check") && each.clientHeight > 40)))
+      .map((each) => `${each.className} ${each.textContent}`)"""
+    for tab in ("State", "Motion", "Let go", "Design"):
+        page.get_by_role("tab", name=tab).click()
+        page.wait_for_timeout(60)
+        assert page.evaluate(cut) == [], tab
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,9 @@ def test_the_payload_of_the_arm_is_shown_and_the_sliders_state_the_total(page_of
     for k, value in ((1, 0.2), (0, 6.0), (0, 3.0), (0, 0.0)):
         boxes[k].fill(str(value))
         mass, x = (float(box.input_value()) for box in boxes[:2])
-        expected = bare.with_payload(mass, [x, *com[1:]], tensor * mass / 3.0).inverse_dynamics(q, [1.0, 2.0], [3.0, 4.0])
+        expected = bare.with_payload(mass, [x, *com[1:]], tensor * mass / 3.0).inverse_dynamics(
+            q, [1.0, 2.0], [3.0, 4.0]
+        )
         assert near(page.evaluate(TORQUES, [q, [1, 2], [3, 4]]), expected)
     assert page.get_by_text("Payload", exact=True).is_visible()
 

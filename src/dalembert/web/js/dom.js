@@ -69,6 +69,12 @@ export function choice({ label, choices, value, onChange }) {
 
 /** @typedef {{label: string, value: number, min?: number|null, max?: number|null, step?: number|string, onInput: (value: number) => void}} Field */
 
+/** The label of a joint, which may break after the separators of its words; its full name is the title. @param {string} label @param {string} name */
+export function jointLabel(label, name) {
+  const words = label.split(/(?<=[_/.])/).flatMap((word, k) => (k ? [el("wbr"), word] : [word]));
+  return el("span", { class: label.length > 12 ? "name long" : "name", title: name }, ...words);
+}
+
 const LARGEST = 1e9; // products of larger values overflow, so torques would not be finite
 
 const NUMBER_TEXT = /^[+-]?(\d+([.,]\d*)?|[.,]\d+)(e[+-]?\d+)?$/i;

@@ -1,5 +1,5 @@
 // Sliders and number boxes for the state of the arm, the wrench at its tip and a payload.
-import { brief, button, choice, el, numberBox, show, slider } from "./dom.js";
+import { brief, button, choice, el, jointLabel, numberBox, show, slider } from "./dom.js";
 
 /** @typedef {import("./app.js").App} App */
 
@@ -96,7 +96,7 @@ function rowsOf(app, name, panel) {
       el(
         "div",
         { class: "field" },
-        el("span", { class: "name", title: joint.name }, app.robot.labels[k]),
+        jointLabel(app.robot.labels[k], joint.name),
         range,
         box,
         unit,
