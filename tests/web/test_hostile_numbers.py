@@ -50,7 +50,7 @@ def test_a_number_that_does_not_fit_single_precision_is_one_sentence(what: str, 
     if what == "limit":
         assert [arm_data(arm)["joints"][0][name] for name in ("effort", "velocity")] == [None, None]
         return
-    with pytest.raises(DalembertError, match="fit single precision, at most 3e[+]38$|must be a finite number"):
+    with pytest.raises(DalembertError, match=r"fit single precision, at most 3e[+]38$|must be a finite number"):
         da.write_page(os.devnull, arm, motion, overwrite=True)
 
 
