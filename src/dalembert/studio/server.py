@@ -63,11 +63,11 @@ class StudioServer(ThreadingHTTPServer):
     def process_request(self, request: Any, client_address: Any) -> None:
         """Handle a request in its own thread; if too many have not shown the token, the oldest of them is closed."""
         with self._lock:
-            oldest = next(iter(self._strangers)) if len(self._strangers) >= STRANGERS else None
-            self._strangers.pop(oldest, None)
+            while len(self._strangers) >= STRANGERS:
+                oldest = next(iter(self._strangers))
+                del self._strangers[oldest]
+                _let_go(oldest)
             self._strangers[request] = None
-        if oldest is not None:
-            _let_go(oldest)
         super().process_request(request, client_address)
 
     def admit(self, connection: socket.socket) -> bool:

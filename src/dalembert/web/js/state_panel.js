@@ -92,16 +92,7 @@ function rowsOf(app, name, panel) {
     const range = slider({ label, value: 0, onInput: put });
     const box = numberBox({ label: `${label}, exact`, value: 0, onInput: put });
     const unit = el("span", { class: "unit" });
-    body.append(
-      el(
-        "div",
-        { class: "field" },
-        jointLabel(app.robot.labels[k], joint.name),
-        range,
-        box,
-        unit,
-      ),
-    );
+    body.append(el("div", { class: "field" }, jointLabel(app.robot.labels[k], joint.name), range, box, unit));
     return { range, box, unit };
   });
   const details = el("details", { open: name === "q" }, el("summary", {}, title), body);

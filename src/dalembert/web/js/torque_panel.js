@@ -91,13 +91,7 @@ function barRow(name, label) {
     total,
   );
   const value = el("output", { class: "value" });
-  const element = el(
-    "div",
-    { class: "bar", role: "listitem" },
-    jointLabel(label, name),
-    picture,
-    value,
-  );
+  const element = el("div", { class: "bar", role: "listitem" }, jointLabel(label, name), picture, value);
 
   /** @param {number[]} values @param {number} sum @param {number|null} limit @param {number} end @param {string} unit @param {number} digits */
   const draw = (values, sum, limit, end, unit, digits) => {
