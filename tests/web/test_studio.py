@@ -94,7 +94,9 @@ def test_another_arm_is_opened_sent_and_refused(studio: Callable[[str], Any], tm
     (tmp_path / "wrong.toml").write_text("name = 3")
     page = studio("pendulum")
     robots = section(page, "Robot")
-    options = robots.get_by_label("Robot", exact=True).locator("option").all_inner_texts()
+    listed = robots.get_by_label("Robot", exact=True).locator("option")
+    listed.first.wait_for(state="attached")  # when the server has answered
+    options = listed.all_inner_texts()
     assert options == ["mine.toml", "wrong.toml", *da.arms()]
     robots.get_by_label("Robot", exact=True).select_option(label="wrong.toml")
     robots.get_by_role("button", name="Open").click()
