@@ -182,6 +182,7 @@ def test_rows_are_those_of_the_library(page_of: Callable[..., Any]) -> None:
     for name in ("planar-2r", "pendulum", "scara", "cartesian-2"):
         page, arm = page_of(name), da.load(name)
         page.click("#tab-ellipsoids")
+        page.locator("[data-shape=velocity]").first.wait_for(state="attached")  # it is filled in the next frame
         assert len(shown(page, "velocity")) == task_space(arm, None).m
 
 

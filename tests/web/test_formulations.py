@@ -14,8 +14,9 @@ import pytest
 import dalembert as da
 from dalembert.kernel import cache
 from dalembert.kernel.web import LOADER
-from dalembert.web import formulations
+from dalembert.web import formulations, kernels
 from dalembert.web.formulations import formulations_of
+from imports import MODULES, imports, reached, room_of
 from in_node import in_node
 
 RUN = """
@@ -98,3 +99,20 @@ def test_what_is_not_run_says_why(page_of: Callable[..., Any]) -> None:
     page = page_of("panda")
     page.click("#tab-formulations")
     assert "counted but not run here" in page.inner_text("tr[data-formulation='lagrange']")
+
+
+def test_what_a_page_keeps_is_made_again_when_its_source_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every module that makes it is in the key: those of kernels, and the folders of ``OWN_SOURCE``."""
+    graph = {module: imports(module) if room_of(module) != "arm" else set() for module in MODULES}
+    makers = reached(["web.formulations", "web.kernels"], graph)
+    assert {room_of(module) for module in makers} & cache.USERS <= {"arm", *kernels.OWN_SOURCE}
+    monkeypatch.setattr(cache, "PACKAGE", tmp_path)
+    made: list[str] = []
+    for folder in ("", *kernels.OWN_SOURCE):
+        (tmp_path / folder / "new.py").parent.mkdir(exist_ok=True)
+        (tmp_path / folder / "new.py").touch()
+        for _ in range(2):
+            kernels.kept(("part",), lambda folder=folder: bytes(made.append(folder) or b"module"))
+    assert made == ["", *kernels.OWN_SOURCE]

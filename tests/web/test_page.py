@@ -32,6 +32,24 @@ def test_torques_of_the_page_are_those_of_the_library(name: str, page_of: Callab
         assert near(page.evaluate(TORQUES, [q.tolist(), qd.tolist(), qdd.tolist()]), arm.inverse_dynamics(q, qd, qdd))
 
 
+def test_the_payload_of_the_arm_is_shown_and_the_sliders_state_the_total(page_of: Callable[..., Any]) -> None:
+    """Also one with rotational inertia, which is kept about its centre of mass."""
+    bare, q = da.load("planar-2r"), [0.3, 0.4]
+    com, tensor = [0.02, 0.1, -0.05], np.diag([0.02, 0.03, 0.04])
+    page = page_of(bare.with_payload(3.0, com, tensor))
+    assert page.get_by_text("Payload: 3 kg").is_visible()
+    boxes = [page.get_by_label(f"Payload {name}, exact") for name in ("Mass (kg)", "x (m)", "y (m)", "z (m)")]
+    assert [float(box.input_value()) for box in boxes] == [3.0, *com]
+    for k, value in ((1, 0.2), (0, 6.0), (0, 3.0), (0, 0.0)):
+        boxes[k].fill(str(value))
+        mass, x = (float(box.input_value()) for box in boxes[:2])
+        expected = bare.with_payload(mass, [x, *com[1:]], tensor * mass / 3.0).inverse_dynamics(
+            q, [1.0, 2.0], [3.0, 4.0]
+        )
+        assert near(page.evaluate(TORQUES, [q, [1, 2], [3, 4]]), expected)
+    assert page.get_by_text("Payload", exact=True).is_visible()
+
+
 @pytest.mark.parametrize("name", ["panda", "stanford"])
 def test_sliders_and_boxes_move_the_state_and_the_bars(name: str, page_of: Callable[..., Any]) -> None:
     arm, page, rng = da.load(name), page_of(name), np.random.default_rng(2)

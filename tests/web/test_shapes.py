@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -176,7 +177,30 @@ def test_without_trimesh_a_note_names_the_extra(tmp_path: Path) -> None:
 
 
 def test_arms_of_the_library_have_no_shapes() -> None:
-    assert shapes_of(da.load("panda").robot) == ({"shapes": [], "meshes": []}, [])
+    assert shapes_of(da.load("panda").robot) == ({"shapes": [], "meshes": [], "bare": [], "missing": []}, [])
+
+
+def test_links_whose_meshes_cannot_be_read_are_drawn_as_without_them_and_named(
+    tmp_path: Path, page_of: Callable[..., Any]
+) -> None:
+    """The arm is not in pieces: every link has a shape, its own or that of its kinematics."""
+    path = tmp_path / "two.urdf"
+    lost = '<visual><geometry><mesh filename="package://two/{0}.stl"/></geometry></visual>'
+    text = URDF.format(visual=lost.format("fore")).replace(
+        '<collision><geometry><sphere radius="0.05"/></geometry></collision>', ""
+    )
+    path.write_text(
+        text.replace(
+            '<visual><origin xyz="0 0 0.01"/><geometry><sphere radius="0.02"/></geometry></visual>', lost.format("tool")
+        )
+    )
+    arm = da.load(path)
+    data, _ = shapes_of(arm.robot)
+    assert data["bare"] == [1] and data["missing"] == ["fore.stl", "tool.stl"]
+    page = page_of(arm)
+    assert "2 mesh files could not be read: fore.stl, tool.stl." in page.locator(".missing").inner_text()
+    kinds = page.evaluate("() => dalembert.app.stage.layers.get('arm').make().map(({ kind }) => kind)")
+    assert kinds == ["box", "cylinder", "capsule", "cylinder", "sphere"]
 
 
 @pytest.mark.parametrize("name", ["panda", "ur10", "puma560", "stanford", "kr300", "palletizer", "planar-2r"])

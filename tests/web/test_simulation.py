@@ -75,6 +75,38 @@ def test_a_thrown_arm_slides_and_comes_to_rest_as_in_the_library(tmp_path: Path)
         assert np.abs(np.array(row["q"]) - q).max() < 1e-8 and np.abs(np.array(row["qd"]) - v).max() < 1e-7
 
 
+INTERRUPTED = """
+import { Simulation } from "./simulation.js";
+const runs = [1, 2].map(() => new Simulation(robot, given.q, given.qd));
+let [events, twice, passes] = [[], 0, 0];
+const { earliest, pass } = runs[1];
+runs[1].earliest = function (...with_) {
+  const event = earliest.apply(this, with_);
+  if (event) events.push(`${event.kind} ${event.joint}`);
+  return event;
+};
+runs[1].pass = function (...with_) {
+  const long = pass.apply(this, with_);
+  twice += events.length - new Set(events).size;
+  events = [];
+  passes++;
+  return long;
+};
+runs[0].advance(given.duration, 1e-3);
+let frames = 1;
+for (let asked = 0; !runs[1].advance(given.duration, 1e-3, () => asked++ === 0); frames++) asked = 0;
+result = { states: runs.map(({ q, qd, time }) => [q, qd, time]), twice, passes, frames };
+"""
+
+
+def test_a_step_can_be_interrupted_between_passes_and_finds_each_event_once(tmp_path: Path) -> None:
+    """The computing time of a frame ends a step too, and the rest of it is done in the next frame."""
+    given = {"q": [0.0, 0.3, 0.05, 0.0], "qd": [3.0, -4.0, 0.1, 8.0], "duration": 0.5}
+    found = with_robot(tmp_path, da.load("scara"), INTERRUPTED, given)
+    assert found["states"][0] == found["states"][1] and found["twice"] == 0
+    assert found["passes"] == found["frames"] > 500
+
+
 def test_friction_that_can_bear_the_load_holds_still(tmp_path: Path) -> None:
     """Not a bit of movement in two seconds, since friction at rest is whatever is needed."""
     panda = da.load("panda")

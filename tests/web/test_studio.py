@@ -94,7 +94,9 @@ def test_another_arm_is_opened_sent_and_refused(studio: Callable[[str], Any], tm
     (tmp_path / "wrong.toml").write_text("name = 3")
     page = studio("pendulum")
     robots = section(page, "Robot")
-    options = robots.get_by_label("Robot", exact=True).locator("option").all_inner_texts()
+    listed = robots.get_by_label("Robot", exact=True).locator("option")
+    listed.first.wait_for(state="attached")  # when the server has answered
+    options = listed.all_inner_texts()
     assert options == ["mine.toml", "wrong.toml", *da.arms()]
     robots.get_by_label("Robot", exact=True).select_option(label="wrong.toml")
     robots.get_by_role("button", name="Open").click()
@@ -180,6 +182,25 @@ def test_time_optimal_adds_a_motion_without_a_new_page(studio: Callable[[str], A
     page.reload()  # the motion is known to the server
     ready(page)
     page.wait_for_function("() => window.dalembert.app.panels.motion.motions.length === 4")
+
+
+def test_a_tab_that_shows_another_arm_is_refused_until_it_is_reloaded(studio: Callable[[str], Any]) -> None:
+    """Time-optimal in one tab must not use the dynamics of the arm that another tab has opened."""
+    page = studio("planar-2r")
+    other = page.context.new_page()
+    other.goto(page.url)
+    ready(other)
+    other.locator("#tab-studio").click()
+    robots = section(other, "Robot")
+    robots.get_by_label("Robot", exact=True).select_option(label="pendulum")
+    reloaded(other, lambda: robots.get_by_role("button", name="Open").click())
+    timing = section(page, "Timing of the displayed motion")
+    timing.get_by_role("button", name="Time-optimal").click()
+    timing.get_by_role("alert").wait_for()
+    assert "shows another page, of arm 'pendulum'" in timing.get_by_role("alert").inner_text()
+    page.reload()
+    ready(page)
+    assert name_of(page) == "pendulum"
 
 
 def test_a_joint_is_locked_and_freed(studio: Callable[[str], Any]) -> None:

@@ -10,9 +10,10 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,10 @@ import numpy as np
 import pytest
 
 import dalembert as da
+from dalembert.errors import DalembertError
 from dalembert.studio import server as server_module
 from dalembert.studio import uploads
-from dalembert.studio.bounds import CONNECTIONS, JSON_BYTES, ROBOT_BYTES
+from dalembert.studio.bounds import JSON_BYTES, ROBOT_BYTES
 from dalembert.studio.folder import RobotFolder
 from dalembert.studio.page_tasks import Shown
 from dalembert.studio.server import StudioServer
@@ -237,6 +239,13 @@ def test_saving_asks_before_it_overwrites(client: Client, folder: Path) -> None:
         ("calibrated", {}, "no arm has been identified yet"),
         ("cancel", {"kind": "lunch"}, "no job of the kind 'lunch'"),
         ("structure", {"lock": {"joint1": None}}, "finite number"),
+        ("structure", {"payload": 10**400}, "finite number"),
+        ("structure", {"lock": {"joint1": -(10**400)}}, "finite number"),
+        ("time", {"how": "scaled", "name": "a", "csv": "t", "duration": 10**400}, "finite number"),
+        *(
+            (action, {"page": "another", "how": "scaled", "name": "a.toml", "csv": "t", "what": "robot"}, "another tab")
+            for action in ("status", "structure", "calibrated", "time", "save")
+        ),
     ],
 )
 def test_fields_are_of_their_kind(action: str, body: dict[str, Any], sentence: str, client: Client) -> None:
@@ -297,6 +306,43 @@ def test_all_that_is_sent_has_a_bound(client: Client, session: Session, monkeypa
         assert client.post(f"upload?{query}", b"x", STREAM)[0] == 422
 
 
+def test_uploads_at_the_same_time_share_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An upload in progress counts with its whole size, and no longer once it has failed."""
+    monkeypatch.setattr(uploads, "UPLOADED_BYTES", 1000)
+    files = uploads.Uploads()
+
+    def failing() -> bytes:
+        with pytest.raises(DalembertError, match="in total"):
+            files.take("b.csv", 600, lambda: b"")
+        raise ConnectionError
+
+    with pytest.raises(ConnectionError):
+        files.take("a.csv", 600, failing)
+    files.take("b.csv", 600, iter([b"x" * 600, b""]).__next__)
+    assert files.names("log") == ["b.csv"]
+    files.close()
+
+
+def test_what_a_killed_studio_left_goes_and_the_files_of_a_living_one_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    living = uploads.Uploads()
+    others = [tmp_path / name for name in ("dalembert-studio-1-uploads", "dalembert-studio-2", "mine-uploads")]
+    for folder in others:
+        (folder / "1").mkdir(parents=True)
+        (folder / "1" / "log.csv").write_text("t")
+    (tmp_path / "dalembert-studio-link-uploads").symlink_to(others[2])
+    young = tmp_path / "dalembert-studio-young-uploads"
+    for folder in tmp_path.iterdir():
+        os.utime(folder, (0, 0))
+    young.mkdir()
+    uploads.Uploads().close()
+    assert not others[0].exists() and all((folder / "1" / "log.csv").exists() for folder in others[1:])
+    assert young.exists() and Path(living._folder.name).exists()
+    living.close()
+
+
 def test_a_slow_client_is_let_go(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that sends its head, or its body, drop by drop, never takes long enough between two of them to be noticed by that."""
     monkeypatch.setattr(server_module, "HEAD_SECONDS", 0.6)
@@ -332,21 +378,48 @@ def test_a_client_that_waits_is_let_go(client: Client, monkeypatch: pytest.Monke
     assert status == 408 and "paused for more than" in answer["error"]
 
 
-def test_more_connections_than_there_may_be_are_refused_and_come_again(client: Client) -> None:
+def test_strangers_cannot_take_the_places_of_the_page(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many connections show no token, the oldest of them makes room, and the page is answered."""
+    monkeypatch.setattr(server_module, "STRANGERS", 4)
     place = ("127.0.0.1", client.server.server_port)
-    waiting = [socket.create_connection(place, timeout=10) for _ in range(CONNECTIONS)]
+    waiting = [socket.create_connection(place, timeout=10) for _ in range(12)]
     try:
         for connection in waiting:
-            connection.sendall(b"GET / ")
-        time.sleep(0.3)
-        assert client.raw(b"GET / HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 503")
+            with contextlib.suppress(OSError):
+                connection.sendall(b"GET / ")
+        assert [client.get()[0] for _ in range(8)] == [200] * 8
+        assert waiting[0].recv(10) == b"" and len(client.server._strangers) <= 4
     finally:
         for connection in waiting:
             connection.close()
+
+
+def test_more_requests_with_the_token_than_there_may_be_are_refused_and_come_again(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module, "CONNECTIONS", 3)
+    place = ("127.0.0.1", client.server.server_port)
+    head = (
+        f"POST /{client.gate.token}/api/status HTTP/1.1\r\nHost: {client.host}\r\nOrigin: http://{client.host}\r\n"
+        "Content-Type: application/json\r\nContent-Length: 5\r\n\r\n"
+    )
+    waiting = [socket.create_connection(place, timeout=10) for _ in range(3)]
+    try:
+        for connection in waiting:
+            connection.sendall(head.encode())
+        wait_until(lambda: len(client.server._known) == 3)
+        assert client.get()[0] == 503
+    finally:
+        for connection in waiting:
+            connection.close()
+    wait_until(lambda: client.get()[0] == 200)
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
     end = time.monotonic() + 10
-    while client.raw(b"GET / HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 503") and time.monotonic() < end:
+    while not holds():
+        assert time.monotonic() < end
         time.sleep(0.05)
-    assert client.get()[0] == 200
 
 
 def test_requests_at_the_same_time_are_all_answered(client: Client) -> None:

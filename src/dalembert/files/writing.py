@@ -6,6 +6,7 @@ import contextlib
 import errno
 import io
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -82,7 +83,7 @@ def whole_binary_file(
 def _beside(target: Path) -> Iterator[tuple[BinaryIO, Path]]:
     """A new file in the target's folder, locked while it is written and removed afterwards."""
     start = f".{target.name[:50]}."
-    _remove_abandoned(target.parent, start)
+    remove_abandoned(target.parent, start, ".part")
     import tempfile
 
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=start, suffix=".part")
@@ -96,18 +97,21 @@ def _beside(target: Path) -> Iterator[tuple[BinaryIO, Path]]:
         Path(name).unlink(missing_ok=True)
 
 
-def _remove_abandoned(folder: Path, start: str) -> None:
-    """Remove leftovers of dead writers next to a target: unlocked files of this user."""
+def remove_abandoned(folder: Path, start: str, end: str) -> None:
+    """Remove what dead processes left in a folder: unlocked files and folders of this user whose names start and end
+    so."""
     for name in os.listdir(folder) if os.access(folder, os.R_OK) else ():
-        if not (name.startswith(start) and name.endswith(".part")):
+        if not (name.startswith(start) and name.endswith(end)):
             continue
         with contextlib.suppress(OSError):
-            handle = os.open(folder / name, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+            is_folder = (folder / name).is_dir()
+            access = os.O_RDONLY if is_folder else os.O_RDWR
+            handle = os.open(folder / name, access | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
             try:
                 about = os.fstat(handle)
                 ours = not hasattr(os, "getuid") or about.st_uid == os.getuid()
                 if ours and time.time() - about.st_mtime > YOUNG and locked(handle):
-                    os.unlink(folder / name)
+                    (shutil.rmtree if is_folder else os.unlink)(folder / name)
             finally:
                 os.close(handle)
 

@@ -211,7 +211,7 @@ def _samples(mechanism: AnyMechanism, arrays: Signature, graph: Graph) -> Iterat
         row: list[float] = []
         for name, shape in arrays.inputs:
             if name in own:
-                row += [_single(float(x) * numbers.uniform(0.95, 1.05)) for x in own[name]]
+                row += [_single(name, float(x) * numbers.uniform(0.95, 1.05)) for x in own[name]]
                 continue
             centre = home.get(name) or [0.0] * prod(shape)
             around = reach if name in home else 2.0
@@ -223,7 +223,13 @@ def _samples(mechanism: AnyMechanism, arrays: Signature, graph: Graph) -> Iterat
             return
 
 
-def _single(value: float) -> float:
+def _single(name: str, value: float) -> float:
     """The nearest single-precision number."""
-    (rounded,) = struct.unpack("<f", struct.pack("<f", value))
+    try:
+        (rounded,) = struct.unpack("<f", struct.pack("<f", value))
+    except OverflowError:
+        raise DalembertError(
+            f"the {name} of the robot contain {value:.2g}; code that takes them as inputs needs numbers that fit single "
+            "precision, at most 3.4e38"
+        ) from None
     return float(rounded)

@@ -40,9 +40,13 @@ def flag(body: Body, key: str, usual: bool = False) -> bool:
 
 def finite(value: Any, key: str) -> float:
     """A finite number."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    try:
+        number = math.nan if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
+    except OverflowError:  # an integer beyond the range of floating-point numbers
+        number = math.inf
+    if not math.isfinite(number):
         raise DalembertError(f"'{key}' is {shown(value)}; it must be a finite number")
-    return float(value)
+    return number
 
 
 def optional_number(body: Body, key: str) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,6 +28,7 @@ Titled = tuple[str, str, Trajectory]
 class Shown:
     """A robot, its structural changes, and the page of the resulting arm.
 
+    key     what tells this page from others of the studio: its requests contain it
     folder  folder of a robot opened from the page: no file outside it is read for this robot, now or later
     """
 
@@ -36,6 +38,7 @@ class Shown:
     motions: tuple[Titled, ...]
     page: str
     notes: tuple[str, ...] = ()
+    key: str = ""
     folder: str | None = None
 
 
@@ -89,8 +92,10 @@ def shown_page(
             )
             notes.append(f"{words} for another number of joints")
         known = kept or tuple(example_motions(arm))
-        page = page_of(arm, list(known), studio=studio, progress=lambda fraction: tell("kernels", 0.1 + 0.9 * fraction))
-    return Shown(robot, structure, arm, known, page.text, (*notes, *page.notes))
+        key = secrets.token_hex(8)
+        told = {**studio, "page": key}
+        page = page_of(arm, list(known), studio=told, progress=lambda fraction: tell("kernels", 0.1 + 0.9 * fraction))
+    return Shown(robot, structure, arm, known, page.text, (*notes, *page.notes), key)
 
 
 def example_motions(arm: Arm) -> list[Titled]:

@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from dalembert.errors import DalembertError
-from dalembert.studio.bounds import BODY_SECONDS, CONNECTIONS, HEAD_SECONDS, JSON_BYTES, PAUSE_SECONDS
+from dalembert.studio.bounds import BODY_SECONDS, CONNECTIONS, HEAD_SECONDS, JSON_BYTES, PAUSE_SECONDS, STRANGERS
 from dalembert.studio.gate import Gate
 from dalembert.studio.session import ExistsError, Session
 from dalembert.studio.uploads import kind_of
@@ -46,33 +46,47 @@ class RefusedError(Exception):
 
 
 class StudioServer(ThreadingHTTPServer):
-    """Listens on 127.0.0.1 with a limited number of simultaneous connections."""
+    """Listens on 127.0.0.1 with a limited number of simultaneous connections, counted separately for those that have
+    shown the token, so that others cannot take their places."""
 
     daemon_threads = True
-    request_queue_size = 2 * CONNECTIONS
+    request_queue_size = STRANGERS
 
     def __init__(self, session: Session, port: int = 0) -> None:
         self.session = session
-        self._free = threading.BoundedSemaphore(CONNECTIONS)
+        self._strangers: dict[socket.socket, None] = {}  # the oldest first
+        self._known: set[socket.socket] = set()
+        self._lock = threading.Lock()
         super().__init__(("127.0.0.1", port), StudioHandler)
         self.gate = Gate(self.server_port)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Handle a request in its own thread; if too many are busy, the connection is closed immediately."""
-        if self._free.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            with contextlib.suppress(OSError):
-                request.settimeout(0.1)
-                request.sendall(b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
-            self.shutdown_request(request)
+        """Handle a request in its own thread; if too many have not shown the token, the oldest of them is closed."""
+        with self._lock:
+            while len(self._strangers) >= STRANGERS:
+                oldest = next(iter(self._strangers))
+                del self._strangers[oldest]
+                _let_go(oldest)
+            self._strangers[request] = None
+        super().process_request(request, client_address)
+
+    def admit(self, connection: socket.socket) -> bool:
+        """Whether there is a place for a connection that has shown the token."""
+        with self._lock:
+            self._strangers.pop(connection, None)
+            free = len(self._known) < CONNECTIONS
+            if free:
+                self._known.add(connection)
+            return free
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Answer one request."""
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._free.release()
+            with self._lock:
+                self._strangers.pop(request, None)
+                self._known.discard(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Ignore broken connections, and report internal errors in the terminal."""
@@ -95,13 +109,9 @@ class StudioHandler(BaseHTTPRequestHandler):
         super().setup()
         self.left = 0  # bytes of the body not yet read
         self.waits = False  # for permission to send the body
-        self.clock = threading.Timer(HEAD_SECONDS, self._let_go)
+        self.clock = threading.Timer(HEAD_SECONDS, _let_go, (self.connection,))
         self.clock.daemon = True
         self.clock.start()
-
-    def _let_go(self) -> None:
-        with contextlib.suppress(OSError):
-            self.connection.shutdown(socket.SHUT_RDWR)
 
     def finish(self) -> None:
         """Close; part of a refused body is read first, because the sender would otherwise lose the response."""
@@ -187,6 +197,10 @@ class StudioHandler(BaseHTTPRequestHandler):
         behind = self.server.gate.path_behind(self.path)
         if behind is None:
             raise RefusedError(HTTPStatus.NOT_FOUND)
+        if not self.server.admit(self.connection):
+            raise RefusedError(
+                HTTPStatus.SERVICE_UNAVAILABLE, f"the studio is answering {CONNECTIONS} requests already"
+            )
         return behind
 
     def _need_type(self, kind: str) -> None:
@@ -278,6 +292,12 @@ class _Pieces:
             raise RefusedError(HTTPStatus.BAD_REQUEST, "the request is shorter than its stated length")
         handler.left -= len(piece)
         return bytes(piece)
+
+
+def _let_go(connection: socket.socket) -> None:
+    """End a connection whose thread may be waiting for it."""
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
 
 
 def _length(lines: list[str]) -> int:

@@ -70,8 +70,8 @@ class Session:
 
     def status(self, body: Body) -> dict[str, Any]:
         """The status that the page reads when it is loaded."""
+        state = self._shown_in(body)
         with self._lock:
-            state = self._shown
             return {
                 "folder": self.folder.root.name or str(self.folder.root),
                 "robot": described(state.robot),
@@ -114,19 +114,35 @@ class Session:
 
     def structure(self, body: Body) -> dict[str, Any]:
         """Start building the page of the same robot with structural changes."""
-        with self._lock:
-            state = self._shown
+        state = self._shown_in(body)
         return self._begin_page(
             "changed_page", replace(state, page=""), state.robot, Structure.of_request(body), STUDIO
         )
 
     def calibrated(self, body: Body) -> dict[str, Any]:
         """Start building the page of the identified arm."""
+        state = self._shown_in(body)
         with self._lock:
-            fit, state = self._fit, self._shown
+            fit = self._fit
         if fit is None:
             raise DalembertError("no arm has been identified yet; run an identification first")
         return self._begin_page("changed_page", replace(state, page=""), fit.arm.robot, Structure(), STUDIO)
+
+    def _shown_in(self, body: Body) -> Shown:
+        """The displayed robot, unless the request comes from a tab that displays another one."""
+        with self._lock:
+            state = self._shown
+        if words(body, "page", state.key) != state.key:
+            raise DalembertError(
+                f"the studio now shows another page, of arm '{state.arm.name}', which was built from another tab; reload "
+                "this tab to continue with that arm, or start a studio for each arm"
+            )
+        return state
+
+    def _check_unchanged(self, state: Shown) -> None:
+        """Raise an error if another arm is displayed than when a job was started; the lock is held."""
+        if self._shown is not state and self._shown.arm != state.arm:
+            raise DalembertError("the arm has changed in the meantime; start the task again")
 
     def _begin_page(self, task: str, *arguments: Any) -> dict[str, Any]:
         def then(answer: Shown) -> dict[str, Any]:
@@ -145,14 +161,12 @@ class Session:
             raise DalembertError(f"the timing is {shown(how)}; it must be {' or '.join(TIMINGS)}")
         duration = optional_number(body, "duration")
         csv, folder = words(body, "csv"), str(self.uploads.scratch("timing"))
-        with self._lock:
-            state = self._shown
+        state = self._shown_in(body)
 
         def then(answer: tuple[Any, dict[str, Any], list[str]]) -> dict[str, Any]:
             titled, data, notes = answer
             with self._lock:
-                if self._shown is not state and self._shown.arm != state.arm:
-                    raise DalembertError("the arm has changed in the meantime; compute the timing again")
+                self._check_unchanged(state)
                 others = tuple(motion for motion in self._shown.motions if motion[0] != titled[0])
                 self._shown = replace(self._shown, motions=(*others, titled))
                 self._added = [motion for motion in self._added if motion["name"] != data["name"]] + [data]
@@ -177,17 +191,17 @@ class Session:
             "physical": None if consistent is None else flag(body, "consistent"),
             "selection": flag(body, "selection", True),
         }
-        with self._lock:
-            arm = self._shown.arm
+        state = self._shown_in(body)
 
         def then(answer: Fitted) -> dict[str, Any]:
             with self._lock:
+                self._check_unchanged(state)
                 self._fit = answer
             return {"fit": self._fit_data(answer)}
 
         return {
             "job": self.jobs.start(
-                "identification", "dalembert.studio.fit_tasks:identify_log", (arm, logs, settings), then
+                "identification", "dalembert.studio.fit_tasks:identify_log", (state.arm, logs, settings), then
             )
         }
 
@@ -214,8 +228,7 @@ class Session:
         target = self.folder.target(name, SUFFIXES[what])
         if target.exists() and not overwrite:
             raise ExistsError(f"{name}: the file already exists")
-        with self._lock:
-            state = self._shown
+        state = self._shown_in(body)
         if what == "page":
             return self._begin_saving(target, name, state, overwrite)
         if what == "robot" and (toml := optional_words(body, "toml")) is not None:

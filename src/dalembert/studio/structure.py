@@ -80,6 +80,8 @@ def described(robot: Robot) -> dict[str, Any]:
         "links": [robot.root, *children],
         "tip": robot.tip.link,
         "root": robot.root,
+        "payload": 0.0 if robot.payload is None else float(robot.payload.mass),
+        "com": [0.0] * 3 if robot.payload is None else [float(x) for x in robot.payload.com],
         "rotors": any(joint.rotor is not None for joint in robot.joints),
         "lengths": loop_lengths(robot),
     }

@@ -1,4 +1,5 @@
-"""Files uploaded by the page, in a temporary folder that is removed when the studio ends."""
+"""Files uploaded by the page, in a temporary folder that is removed when the studio ends, or by the next one if it was
+killed."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dalembert.errors import DalembertError
+from dalembert.files.writing import locked, remove_abandoned
 from dalembert.logs.formats import READERS
 from dalembert.robot.tables import shown
 from dalembert.studio.bounds import LOG_BYTES, ROBOT_BYTES, UPLOADED_BYTES
@@ -23,6 +25,7 @@ ROBOTS = (
 )  # formats that the page accepts; the others are for the command line
 LOGS = tuple(suffix for suffix in READERS if suffix.startswith("."))
 KINDS = {"robot": (ROBOTS, ROBOT_BYTES), "log": (LOGS, LOG_BYTES)}
+FOLDER = ("dalembert-studio-", "-uploads")  # how the name of the folder starts and ends
 Read = Callable[[], bytes]
 
 
@@ -41,34 +44,45 @@ class Uploads:
     same name."""
 
     def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="dalembert-studio-", ignore_cleanup_errors=True)
+        start, end = FOLDER
+        remove_abandoned(Path(tempfile.gettempdir()), start, end)
+        self._folder = tempfile.TemporaryDirectory(prefix=start, suffix=end, ignore_cleanup_errors=True)
+        self._locked = None if os.name == "nt" else os.open(self._folder.name, os.O_RDONLY)
+        if self._locked is not None:
+            locked(self._locked)  # as long as this process lives
         self._files: dict[str, Path] = {}
         self._lock = threading.Lock()
         self._count = 0
+        self._coming = 0  # bytes of the files that are being uploaded
 
     def take(self, name: str, size: int, read: Read) -> None:
         """Write the pieces that ``read`` returns until it returns nothing, ``size`` bytes in total."""
         with self._lock:
             others = sum(path.stat().st_size for other, path in self._files.items() if other != name)
-            if others + size > UPLOADED_BYTES:
+            if others + self._coming + size > UPLOADED_BYTES:
                 raise DalembertError(
                     f"{name}: uploaded files may have {UPLOADED_BYTES >> 20} MiB in total; put the file into the "
                     "robot's folder instead"
                 )
             self._count += 1
+            self._coming += size
             folder = Path(self._folder.name, str(self._count))
-        folder.mkdir(mode=0o700)
-        path = folder / name
+        path, former = folder / name, None
         try:
+            folder.mkdir(mode=0o700)
             with path.open("wb") as file:
                 while piece := read():
                     file.write(piece)
         except BaseException:
             path.unlink(missing_ok=True)
             raise
-        with self._lock:
-            former = self._files.get(name)
-            self._files[name] = path
+        else:
+            with self._lock:
+                former = self._files.get(name)
+                self._files[name] = path
+        finally:
+            with self._lock:
+                self._coming -= size
         if former is not None:
             former.unlink(missing_ok=True)
 
@@ -93,4 +107,7 @@ class Uploads:
 
     def close(self) -> None:
         """Remove all files."""
+        if self._locked is not None:
+            os.close(self._locked)
+            self._locked = None
         self._folder.cleanup()

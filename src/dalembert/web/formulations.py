@@ -11,12 +11,12 @@ from dalembert.analysis.price import CHARACTER, DEGREE, MANY_JOINTS
 from dalembert.arm import Arm
 from dalembert.emit.source import Settings, Unit
 from dalembert.errors import DalembertError
-from dalembert.kernel import cache
 from dalembert.kernel.web import wasm_of
 from dalembert.quantities import machine
 from dalembert.quantities.emission import identifier, unit_of
 from dalembert.quantities.joints import quantity
 from dalembert.quantities.lighter import CLOSED_FORM
+from dalembert.web.kernels import kept
 
 LONGEST_TAPE = 10_000  # largest number of operations that a page runs: about 100 kB of WebAssembly, 1 s to compile
 TITLES = {
@@ -43,14 +43,14 @@ def formulations_of(arm: Arm) -> tuple[list[Row], bytes | None]:
     >>> rows[0]["name"], rows[0]["compiled"]["multiplications"], rows[0]["kernel"], rows[0]["default"]
     ('lean', 14, 'lean', True)
     """
-    key = cache.key_of("formulations of a page", machine.identity(arm.mechanism), arm.name, str(LONGEST_TAPE))
-    if (kept := cache.load(key)) is None:
+
+    def made() -> bytes:
         counts, module = _made(arm)
-        kept = json.dumps(counts).encode() + b"\n" + module
-        cache.store(key, kept)
-    head, _, module = kept.partition(b"\n")
-    counts = json.loads(head)
-    rows = [_row(**count) for count in counts]
+        return json.dumps(counts).encode() + b"\n" + module
+
+    parts = ("formulations of a page", machine.identity(arm.mechanism), arm.name, str(LONGEST_TAPE))
+    head, _, module = kept(parts, made).partition(b"\n")
+    rows = [_row(**count) for count in json.loads(head)]
     rivals = quantity("inverse_dynamics", arm.mechanism).contenders(arm.mechanism)
     default = min((row for row in rows if row["name"] in rivals and row["compiled"]), key=_total)
     for row in rows:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from dalembert.arm import Arm
 from dalembert.coordinates.variants import VARIANTS
+from dalembert.files.digest import digest_of_source
 from dalembert.kernel import cache
 from dalembert.kernel.targets import emitted_apart
 from dalembert.quantities.emission import units_apart
@@ -30,6 +31,8 @@ QUANTITIES = (
     "jacobian_derivative",
 )
 
+OWN_SOURCE = ("analysis", "web")  # folders that a page's data are made from, beside those that every key covers
+
 
 def varied_numbers(arm: Arm) -> tuple[str, ...]:
     """The parameters of the arm, among ``VARIANTS``, that are inputs of its kernels."""
@@ -52,8 +55,9 @@ def page_kernels(arm: Arm) -> bytes:
 
 
 def kept(parts: Sequence[str], make: Callable[[], bytes]) -> bytes:
-    """The result of ``make`` for these parts, taken from the kernel cache if available."""
-    key = cache.key_of("wasm", *parts)
+    """The result of ``make`` for these parts and the present source, taken from the kernel cache if available."""
+    source = (digest_of_source(cache.PACKAGE / folder).hex() for folder in OWN_SOURCE)
+    key = cache.key_of("wasm", *source, *parts)
     module = cache.load(key)
     if module is None:
         module = make()

@@ -9,16 +9,18 @@ import numpy as np
 
 from dalembert.arm import Arm
 from dalembert.environment.version import __version__
+from dalembert.errors import DalembertError
 from dalembert.quantities.machine import identity
 from dalembert.robot.mechanism import Body
 from dalembert.robot.model import Joint
 from dalembert.robot.placement import Placement
-from dalembert.web.design import design_data, friction_data
+from dalembert.web.design import design_data, friction_data, moments
 from dalembert.web.kernels import varied_numbers
 from dalembert.web.posture import first_posture
 
 Data = dict[str, Any]
 LIMITS = ("lower", "upper", "velocity", "acceleration", "effort")
+LARGEST = 3e38  # of a number on a page, which draws in single precision
 
 
 def arm_data(arm: Arm) -> Data:
@@ -45,6 +47,7 @@ def arm_data(arm: Arm) -> Data:
             for loop in mechanism.loops
         ],
         "numbers": {name: _numbers(arm, name) for name in varied_numbers(arm)},
+        "payload": moments(arm.robot.payload) if arm.robot.payload is not None else [0.0] * 10,
         "parameter_names": list(arm.parameter_names),
         "length_names": list(arm.length_names) if "lengths" in varied_numbers(arm) else [],
         "start": {"q": first_posture(arm)},
@@ -56,9 +59,20 @@ def arm_data(arm: Arm) -> Data:
 def _numbers(arm: Arm, name: str) -> list[float]:
     if name == "payload":
         return [0.0] * 10
-    if name == "gravity":
-        return [float(x) for x in arm.mechanism.tree.gravity]
-    return np.ravel(getattr(arm, name)).tolist()
+    of = arm.mechanism.tree if name == "gravity" else arm
+    values = np.ravel(np.asarray(getattr(of, name), float)).tolist()
+    names = {"parameters": arm.parameter_names, "lengths": arm.length_names}.get(name)
+    for k, value in enumerate(values):
+        check_fits(f"arm '{arm.name}'", names[k] if names else f"{name}[{k}]", value)
+    return values
+
+
+def check_fits(where: str, name: str, value: float) -> None:
+    """Raise an error if a number cannot be shown on a page."""
+    if not abs(value) <= LARGEST:
+        raise DalembertError(
+            f"{where}: {name} is {value:g}; a page needs finite numbers that fit single precision, at most {LARGEST:g}"
+        )
 
 
 def _joint(joint: Joint) -> Data:
@@ -66,7 +80,7 @@ def _joint(joint: Joint) -> Data:
     return {
         "name": joint.name,
         "revolute": joint.type != "prismatic",
-        **{name: None if value is None or not np.isfinite(value) else float(value) for name, value in limits.items()},
+        **{name: None if value is None or abs(value) > LARGEST else float(value) for name, value in limits.items()},
     }
 
 

@@ -23,6 +23,7 @@ from dalembert.trajectory.events import LoadTable
 from dalembert.trajectory.example_7_2 import titled_motions
 from dalembert.trajectory.hermite import Hermite
 from dalembert.trajectory.trajectory import Trajectory
+from dalembert.web.model import check_fits
 
 INSTANTS = 401  # evenly spaced instants that are checked in addition to the knots
 MOST_NODES = 20_000  # nodes of one motion
@@ -100,8 +101,11 @@ def _motion(motion: Any) -> Trajectory:
 def _data(arm: Arm, name: str, note: str, motion: Trajectory) -> dict[str, Any]:
     if motion.n != arm.n:
         raise ShapeError(f"the motion {shown(name)} has {motion.n} joints, but arm '{arm.name}' has {arm.n}")
-    t, at = sides_of(motion, _instants(name, motion))
-    (q, qd, _), (_, _, qdd) = motion(t), motion(at)
+    with np.errstate(all="ignore"):  # the values are checked below
+        t, at = sides_of(motion, _instants(name, motion))
+        (q, qd, _), (_, _, qdd) = motion(t), motion(at)
+    for label, values in (("t", t), ("q", q), ("qd", qd), ("qdd", qdd)):
+        check_fits(f"motion {shown(name)}", f"the largest {label}", float(np.abs(values).max()))
     loads = motion.loads
     rows = loads.rows(at)
     nodes = _needed(t, np.array([q, qd, qdd]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,8 @@ Data = dict[str, Any]
 def shapes_of(robot: Robot) -> tuple[Data, list[str]]:
     """``shapes`` and ``meshes`` for the page's data, and notes on what is not drawn.
 
-    A link is drawn from its visual shapes or, if none of these can be read, from its collision shapes.
+    A link is drawn from its visual shapes or, if none of these can be read, from its collision shapes. ``bare`` are the
+    bodies of which no shape can be read, drawn as in an arm without shapes; ``missing`` are the names of the mesh files.
 
     >>> from dalembert.robot.model import Link
     >>> from dalembert.robot.shapes import Shape
@@ -42,9 +43,13 @@ def shapes_of(robot: Robot) -> tuple[Data, list[str]]:
     reader = _MeshReader(robot)
     at = places(robot)
     shapes = []
+    bare = set()
     for link in robot.links:
         body, stands = at[link.name]
-        for shape in _drawable(link, reader):
+        drawable = _drawable(link, reader)
+        if not drawable and any(shape.file in reader.problems for shape in (*link.visuals, *link.collisions)):
+            bare.add(body)
+        for shape in drawable:
             place = stands @ shape.placement
             shapes.append(
                 {
@@ -56,7 +61,12 @@ def shapes_of(robot: Robot) -> tuple[Data, list[str]]:
                     "colour": None if shape.colour is None else [float(x) for x in shape.colour],
                 }
             )
-    return {"shapes": shapes, "meshes": reader.packed()}, reader.notes()
+    return {
+        "shapes": shapes,
+        "meshes": reader.packed(),
+        "bare": sorted(bare - {shape["body"] for shape in shapes}),
+        "missing": sorted({PureWindowsPath(file).name for file in reader.problems}),
+    }, reader.notes()
 
 
 def _drawable(link: Link, reader: _MeshReader) -> list[Shape]:

@@ -23,7 +23,7 @@ const SEE_THROUGH = 0.34; // opacity of the arm while its interior is shown
  */
 export function addArmLayers(stage, robot, posture) {
   const { reach } = stage.fit;
-  const { shapes = [], meshes = [] } = robot.data;
+  const { shapes = [], meshes = [], bare = [] } = robot.data;
   stage.view.setMeshes(meshesOf(meshes));
   /** @type {{q: string, frames: Frames} | null} */
   let last = null;
@@ -39,7 +39,10 @@ export function addArmLayers(stage, robot, posture) {
   if (shapes.length) {
     stage.layer(
       "arm",
-      () => shapes.map((/** @type {Shape} */ shape) => shapeItem(robot, frames(), shape, paint, stage)),
+      () => [
+        ...shapes.map((/** @type {Shape} */ shape) => shapeItem(robot, frames(), shape, paint, stage)),
+        ...kinematicShapes(robot, frames(), stage.fit, paint, bare),
+      ],
       { label: "Shapes" },
     );
     stage.layer("skeleton", drawsClean, { label: "Kinematic shapes", shown: false });

@@ -24,9 +24,10 @@ function elbow(start, end, axis) {
  * @param {Frames} frames
  * @param {Fit} fit
  * @param {Paint} paint
+ * @param {number[]} [only] the bodies to draw, −1 for the base; all of them if it is not given
  * @returns {Item[]}
  */
-export function kinematicShapes(robot, frames, fit, paint) {
+export function kinematicShapes(robot, frames, fit, paint, only) {
   const { bodies, base, tip } = robot.data;
   /** @type {Item[]} */
   const items = [];
@@ -36,12 +37,16 @@ export function kinematicShapes(robot, frames, fit, paint) {
   const seatAt = frames.seats.map((seat) => columnOf(seat, 3));
   const baseAt = columnOf(base, 3);
 
-  items.push(...pedestal(baseAt, fit, radii.base, paint));
+  const omits = (/** @type {number} */ body) => only !== undefined && !only.includes(body);
+  if (!omits(-1)) {
+    items.push(...pedestal(baseAt, fit, radii.base, paint));
+    bodies.forEach((/** @type {any} */ body, /** @type {number} */ i) => {
+      if (body.parent < 0) items.push(...tube([baseAt, seatAt[i]], radii.base, paint("--link")));
+    });
+    for (const point of pins.get(-1) ?? []) items.push(...tube([baseAt, point], radii.base, paint("--link")));
+  }
   bodies.forEach((/** @type {any} */ body, /** @type {number} */ i) => {
-    if (body.parent < 0) items.push(...tube([baseAt, seatAt[i]], radii.base, paint("--link")));
-  });
-  for (const point of pins.get(-1) ?? []) items.push(...tube([baseAt, point], radii.base, paint("--link")));
-  bodies.forEach((/** @type {any} */ body, /** @type {number} */ i) => {
+    if (omits(i)) return;
     const radius = radii.body[i];
     const [from, axis] = [frames.moved[i], frames.axes[i]];
     /** @type {Numbers[]} */
@@ -54,7 +59,8 @@ export function kinematicShapes(robot, frames, fit, paint) {
     for (const point of pins.get(i) ?? [])
       items.push(pin(point, axis, 0.8 * radii.joint[i], paint("--joint")));
   });
-  items.push({ kind: "sphere", centre: tipAt, radius: 1.25 * radii.tip, colour: paint("--tip") });
+  if (!omits(tip.body))
+    items.push({ kind: "sphere", centre: tipAt, radius: 1.25 * radii.tip, colour: paint("--tip") });
   return items;
 }
 

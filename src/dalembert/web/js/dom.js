@@ -69,26 +69,60 @@ export function choice({ label, choices, value, onChange }) {
 
 /** @typedef {{label: string, value: number, min?: number|null, max?: number|null, step?: number|string, onInput: (value: number) => void}} Field */
 
+/** The label of a joint, which may break after the separators of its words; its full name is the title. @param {string} label @param {string} name */
+export function jointLabel(label, name) {
+  const words = label.split(/(?<=[_/.])/).flatMap((word, k) => (k ? [el("wbr"), word] : [word]));
+  return el("span", { class: label.length > 12 ? "name long" : "name", title: name }, ...words);
+}
+
 const LARGEST = 1e9; // products of larger values overflow, so torques would not be finite
 
+const NUMBER_TEXT = /^[+-]?(\d+([.,]\d*)?|[.,]\d+)(e[+-]?\d+)?$/i;
+
+/** A number as typed, with a decimal point or comma; NaN for any other text. A number input of a browser would instead drop the letters
+ * that it does not expect, and read 12,5 as 125. @param {string} text */
+export function typedNumber(text) {
+  const plain = text.trim().replace("−", "-");
+  return NUMBER_TEXT.test(plain) ? Number(plain.replace(",", ".")) : NaN;
+}
+
 /** A number box; an invalid or out-of-range value is marked and not passed on. @param {Field} field */
-export function numberBox({ label, value, min = null, max = null, step = "any", onInput }) {
+export function numberBox({ label, value, min = null, max = null, onInput }) {
+  const [least, most] = [min ?? -LARGEST, max ?? LARGEST];
   const box = el("input", {
-    type: "number",
+    type: "text",
+    class: "number",
     "aria-label": label,
-    step,
-    min,
-    max,
     value: String(value),
     inputmode: "decimal",
+    autocomplete: "off",
+    spellcheck: "false",
   });
-  box.addEventListener("input", () => {
-    const number = box.valueAsNumber;
-    const wrong = !(number >= (min ?? -LARGEST) && number <= (max ?? LARGEST));
+  const take = () => {
+    const number = typedNumber(box.value);
+    const wrong = !(number >= least && number <= most);
     box.setAttribute("aria-invalid", String(wrong));
+    box.title = wrong && box.value ? `A number such as 12.5${allowedRange(min, max)}` : "";
     if (!wrong) onInput(number);
+  };
+  box.addEventListener("input", take);
+  box.addEventListener("change", () => {
+    if (box.ariaInvalid === "false") box.value = String(typedNumber(box.value));
+  });
+  box.addEventListener("keydown", (event) => {
+    const step = { ArrowUp: 1, ArrowDown: -1 }[event.key];
+    if (!step || Number.isNaN(typedNumber(box.value))) return;
+    event.preventDefault();
+    box.value = String(Math.min(Math.max(Number((typedNumber(box.value) + step).toFixed(9)), least), most));
+    take();
   });
   return box;
+}
+
+/** @param {number | null} min @param {number | null} max */
+function allowedRange(min, max) {
+  if (min === null) return max === null ? "" : `, at most ${brief(max)}`;
+  return max === null ? `, at least ${brief(min)}` : `, from ${brief(min)} to ${brief(max)}`;
 }
 
 /** @param {Field} field */
@@ -107,7 +141,7 @@ export function slider({ label, value, min = -1, max = 1, step = "any", onInput 
 
 /** Sets the value of a control, unless the user is typing in it. @param {HTMLInputElement} control @param {number} value @param {number} [digits] */
 export function show(control, value, digits = 6) {
-  if (document.activeElement === control && control.type === "number") return;
+  if (document.activeElement === control && control.type === "text") return;
   control.value = String(Number(value.toFixed(digits)));
   control.setAttribute("aria-invalid", "false");
 }

@@ -17,6 +17,7 @@ import { statePanel } from "./state_panel.js";
 import { tabs } from "./tabs.js";
 import { connectTipDrag } from "./tip_drag.js";
 import { torquePanel } from "./torque_panel.js";
+import { listedNames } from "./wording.js";
 
 /** @typedef {ArrayLike<number>} Values */
 
@@ -39,7 +40,7 @@ async function start() {
   const app = new App(robot);
   const head = el("header", {}, el("h1", {}, data.title), el("p", { class: "soft" }, about(robot)));
   const stage = el("div");
-  const left = el("div", { class: "left" }, stage, torquePanel(app));
+  const left = el("div", { class: "left" }, stage, missingMeshes(data.missing), torquePanel(app));
   app.stage = new Stage(stage, robot);
   addArmLayers(app.stage, robot, () => app.state.q);
   app.onChange(() => app.stage?.redraw());
@@ -59,6 +60,14 @@ async function start() {
   const inverseDynamics = (q, qd, qdd) =>
     robot.inverseDynamics(q ?? app.state.q, qd ?? app.state.qd, qdd ?? app.state.qdd);
   Object.assign(window, { dalembert: { inverse_dynamics: inverseDynamics, robot, app } });
+}
+
+/** Which mesh files are missing, or null. @param {string[]} files */
+function missingMeshes(files) {
+  if (!files.length) return null;
+  const many = files.length > 1;
+  const words = `${many ? `${files.length} mesh files` : "A mesh file"} could not be read: ${listedNames(files)}. ${many ? "Their links are" : "Its link is"} drawn from collision shapes or as plain cylinders.`;
+  return el("p", { class: "soft missing" }, words);
 }
 
 /** @param {Robot} robot */

@@ -55,6 +55,8 @@ export class Simulation {
     this.force = [0, 0, 0];
     /** @type {Float64Array | null} the parameters used during a step */
     this.acting = null;
+    /** @type {{h: number, done: number, passes: number} | null} the step in progress: its length, the part done, and its passes so far */
+    this.begun = null;
     /** @type {string | null} why the simulation ended */
     this.failure = null;
   }
@@ -100,18 +102,23 @@ export class Simulation {
   advance(until, h, goes = () => true) {
     while (this.time < until - 1e-9 * h && !this.failure) {
       if (!goes()) return false;
-      this.step(h);
+      this.step(h, goes);
     }
     return !this.failure;
   }
 
-  /** One step. @param {number} h s */
-  step(h) {
+  /** One step, or the rest of one that the end of the computing time interrupted between two of its passes. @param {number} h s
+   * @param {() => boolean} [goes] */
+  step(h, goes = () => true) {
     this.acting = this.friction ? null : this.smooth();
-    let done = 0;
-    for (let pass = 0; done < h && !this.failure; pass++) done += this.pass(h - done, pass < SIM_PASSES);
+    const begun = (this.begun ??= { h, done: 0, passes: 0 });
+    do {
+      begun.done += this.pass(begun.h - begun.done, begun.passes++ < SIM_PASSES);
+    } while (begun.done < begun.h && !this.failure && goes());
     this.acting = null;
-    this.time += h;
+    if (begun.done < begun.h && !this.failure) return;
+    this.time += begun.h;
+    this.begun = null;
   }
 
   /** One pass of at most h; returns its length. @param {number} h @param {boolean} watchful whether to search for events; otherwise the step ends here */
@@ -128,7 +135,7 @@ export class Simulation {
     /** @type {Watched | null} */
     let met = null;
     for (let cut = 0; cut < 2 * this.robot.n && watchful; cut++) {
-      const event = this.earliest(first, end, bounds);
+      const event = this.earliest(first, end, bounds, met);
       if (!event) break;
       long = this.instantOf(event, first, long);
       end = this.trial(first, long);
@@ -188,12 +195,15 @@ export class Simulation {
     return null;
   }
 
-  /** The first event of a pass, if any. @param {Released} first @param {Instant} end @param {{lower: number, upper: number}[]} bounds @returns {Watched | null} */
-  earliest(first, end, bounds) {
+  /** The first event of a pass, if any. The event at which the pass already ends lies a rounding error beyond its zero, and is not
+   * found again. @param {Released} first @param {Instant} end @param {{lower: number, upper: number}[]} bounds
+   * @param {Watched | null} met @returns {Watched | null} */
+  earliest(first, end, bounds, met) {
     /** @type {Watched | null} */
     let earliest = null;
     let least = Infinity;
     for (const event of this.watched(bounds)) {
+      if (met && met.joint === event.joint && met.kind === event.kind) continue;
       const after = event.value(end);
       if (after >= 0) continue;
       const before = event.value({ q: this.q, qd: this.qd, qdd: this.qdd, at: first });

@@ -1,5 +1,5 @@
 // Sliders and number boxes for the state of the arm, the wrench at its tip and a payload.
-import { button, choice, el, numberBox, show, slider } from "./dom.js";
+import { brief, button, choice, el, jointLabel, numberBox, show, slider } from "./dom.js";
 
 /** @typedef {import("./app.js").App} App */
 
@@ -92,16 +92,7 @@ function rowsOf(app, name, panel) {
     const range = slider({ label, value: 0, onInput: put });
     const box = numberBox({ label: `${label}, exact`, value: 0, onInput: put });
     const unit = el("span", { class: "unit" });
-    body.append(
-      el(
-        "div",
-        { class: "field" },
-        el("span", { class: "name", title: joint.name }, app.robot.labels[k]),
-        range,
-        box,
-        unit,
-      ),
-    );
+    body.append(el("div", { class: "field" }, jointLabel(app.robot.labels[k], joint.name), range, box, unit));
     return { range, box, unit };
   });
   const details = el("details", { open: name === "q" }, el("summary", {}, title), body);
@@ -163,47 +154,45 @@ function wrenchRows(app) {
   );
 }
 
-/** @param {App} app */
+/** The payload at the tip: the arm's own, as the page was written with it, and what the sliders change. @param {App} app */
 function payloadRows(app) {
-  const values = [0, 0, 0, 0]; // mass and centre of mass
+  /** @type {number[]} */
+  const own = app.robot.data.payload;
+  const [mass] = own;
+  const values = [mass, ...own.slice(1, 4).map((x) => (mass ? x / mass : 0))];
+  const point = pointMass(values);
+  const spread = own.map((x, k) => x - point[k]); // its inertia about its centre of mass
   const body = el("div", { class: "rows" });
+  const summary = el("summary", {});
+  const summarize = () => (summary.textContent = values[0] ? `Payload: ${brief(values[0])} kg` : "Payload");
   LOAD.forEach((name, k) => {
     const put = (/** @type {number} */ value) => {
       values[k] = value;
-      const [m, x, y, z] = values;
-      // a point mass: first moments, and Î about the tip's origin
-      app.changeNumbers({
-        payload: [
-          m,
-          m * x,
-          m * y,
-          m * z,
-          m * (y * y + z * z),
-          -m * x * y,
-          -m * x * z,
-          m * (x * x + z * z),
-          -m * y * z,
-          m * (x * x + y * y),
-        ],
-      });
+      const share = mass ? values[0] / mass : 0;
+      app.changeNumbers({ payload: pointMass(values).map((x, i) => x + share * spread[i] - own[i]) });
       show(box, value);
       bar.value = String(value);
+      summarize();
     };
-    const [min, max] = k === 0 ? [0, 10] : [-0.3, 0.3];
-    const bar = slider({ label: `Payload ${name}`, value: 0, min, max, onInput: put });
+    const [min, max] = k === 0 ? [0, Math.max(10, 2 * mass)] : [-0.3, 0.3];
+    const bar = slider({ label: `Payload ${name}`, value: values[k], min, max, onInput: put });
     const box = numberBox({
       label: `Payload ${name}, exact`,
-      value: 0,
+      value: Number(values[k].toFixed(6)),
       min: k === 0 ? 0 : null,
       onInput: put,
     });
     body.append(el("div", { class: "field" }, el("span", { class: "name" }, name), bar, box));
   });
-  return el(
-    "details",
-    {},
-    el("summary", {}, "Payload"),
-    el("p", { class: "soft" }, "A point mass at the tip; its position is given in the tip frame."),
-    body,
-  );
+  summarize();
+  const about = mass
+    ? `The whole payload at the tip, including the ${brief(mass)} kg with which the page was written; its centre of mass is given in the tip frame.`
+    : "A point mass at the tip; its position is given in the tip frame.";
+  return el("details", { open: mass > 0 }, summary, el("p", { class: "soft" }, about), body);
+}
+
+/** The ten parameters of a point mass: m, first moments, and the tensor about the tip's origin. @param {number[]} values mass and position */
+function pointMass([m, x, y, z]) {
+  const tensor = [y * y + z * z, -x * y, -x * z, x * x + z * z, -y * z, x * x + y * y];
+  return [m, m * x, m * y, m * z, ...tensor.map((I) => m * I)];
 }

@@ -1,6 +1,7 @@
 // Requests to the server behind the page: actions, uploads, and tasks whose progress is polled.
 
-/** @typedef {{api: string, robot_bytes: number, log_bytes: number}} StudioData */
+/** @typedef {{api: string, page: string, robot_bytes: number, log_bytes: number}} StudioData page: the key of this page, by which the server
+ * knows which robot it shows */
 /** @typedef {{kind: string, number: number, state: "running" | "done" | "failed" | "cancelled", words: string, fraction: number,
  *   sentence: string, result: any}} StudioJob */
 
@@ -23,7 +24,8 @@ export class StudioLink {
 
   /** The response to an action. @param {string} action @param {object} [body] @returns {Promise<any>} */
   async ask(action, body = {}) {
-    return studioAnswer(this.data.api + action, "application/json", JSON.stringify(body));
+    const request = { ...body, page: this.data.page };
+    return studioAnswer(this.data.api + action, "application/json", JSON.stringify(request));
   }
 
   /** Uploads a file. @param {"robot" | "log"} kind @param {File} file @returns {Promise<{from: string, name: string}>} */

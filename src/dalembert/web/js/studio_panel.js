@@ -15,7 +15,7 @@ import { StudioWork } from "./studio_work.js";
 /** @typedef {{tip: string | null, root: string | null, lock: Record<string, number>, payload: number | null, com: number[],
  *   rotors: boolean, lengths: Record<string, number>}} Structure */
 /** @typedef {{name: string, joints: {name: string, revolute: boolean, lower: number | null, upper: number | null}[], links: string[],
- *   tip: string, root: string, rotors: boolean, lengths: Record<string, number>}} StudioRobot */
+ *   tip: string, root: string, payload: number, com: number[], rotors: boolean, lengths: Record<string, number>}} StudioRobot */
 /** @typedef {{folder: string, robot: StudioRobot, structure: Structure, notes: string[], motions: any[], fit: FitData | null,
  *   jobs: Record<string, StudioJob>}} StudioStatus */
 /** @typedef {{robots: string[], logs: string[], sent_robots: string[], sent_logs: string[], arms: string[]}} StudioFiles */

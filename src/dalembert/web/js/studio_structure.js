@@ -70,7 +70,7 @@ export function studioStructure(studio) {
     ),
     lockRows(studio, wanted),
     chain,
-    payloadBoxes(wanted),
+    payloadBoxes(studio, wanted),
     lengthRows(studio, wanted),
     el(
       "p",
@@ -112,16 +112,17 @@ function lockRows({ app, status }, wanted) {
   return el("div", { class: "rows" }, ...rows);
 }
 
-/** @param {Structure} wanted */
-function payloadBoxes(wanted) {
+/** The payload that replaces that of the robot as loaded. @param {Studio} studio @param {Structure} wanted */
+function payloadBoxes({ status: { robot } }, wanted) {
+  const shown = wanted.payload === null ? [robot.payload, ...robot.com] : [wanted.payload, ...wanted.com];
   const rows = PAYLOAD_BOXES.map(([label, unit], k) => {
     const box = numberBox({
       label: `${label}, permanent`,
-      value: k === 0 ? (wanted.payload ?? 0) : wanted.com[k - 1],
+      value: shown[k],
       min: k === 0 ? 0 : null,
       onInput: (value) => {
-        if (k > 0) wanted.com[k - 1] = value;
-        else wanted.payload = value || null;
+        shown[k] = value;
+        [wanted.payload, ...wanted.com] = shown;
       },
     });
     return el(

@@ -1,6 +1,7 @@
 // Joint torques by cause: one bar per joint, with its limit.
-import { brief, el, fixed, svgEl } from "./dom.js";
+import { brief, el, fixed, jointLabel, svgEl } from "./dom.js";
 import { CAUSES } from "./robot.js";
+import { axisTicks } from "./ticks.js";
 
 /** @typedef {import("./app.js").App} App */
 
@@ -25,17 +26,29 @@ export function torquePanel(app) {
   const rows = app.robot.joints.map((joint, k) => barRow(joint.name, app.robot.labels[k]));
   const body = el("div", { class: "bars", role: "list" }, ...rows.map((row) => row.element));
   const said = el("p", { class: "sentence", "aria-live": "polite" });
-  panel.append(el("h2", {}, "Joint torques"), key, body, said);
+  const scales = el("p", { class: "soft bar-scale" });
+  panel.append(el("h2", {}, "Joint torques"), key, body, scales, said);
   app.onChange(() => {
     const { q, qd, qdd } = app.state;
     const terms = app.robot.torqueTerms(q, qd, qdd);
     /** @type {string[]} */
     const beyond = [];
     const digits = decimals(terms.total);
+    /** @type {Record<string, number>} half the width of a bar without a limit, by unit */
+    const ends = {};
+    const units = app.robot.joints.map(({ revolute }) => (revolute ? "N m" : "N"));
+    const columns = app.robot.joints.map((_, k) => CAUSES.map((cause) => terms[cause][k]));
+    app.robot.joints.forEach(({ effort }, k) => {
+      if (effort === null) ends[units[k]] = Math.max(ends[units[k]] ?? 0, barExtent(columns[k]));
+    });
+    // rounded up, so that the scale stays the same while values change a little
+    for (const unit of Object.keys(ends)) ends[unit] = axisTicks(0, Math.max(ends[unit], 1e-3), 1).step;
+    const listed = Object.entries(ends).map(([unit, end]) => `±${brief(end)} ${unit}`);
+    scales.textContent = listed.length ? `Bars without a limit end at ${listed.join(" or ")}.` : "";
     app.robot.joints.forEach((joint, k) => {
-      const unit = joint.revolute ? "N m" : "N";
-      const values = CAUSES.map((cause) => terms[cause][k]);
-      rows[k].draw(values, terms.total[k], joint.effort, unit, digits);
+      const unit = units[k];
+      const end = joint.effort === null ? ends[unit] : Math.max(barExtent(columns[k]), 1.08 * joint.effort);
+      rows[k].draw(columns[k], terms.total[k], joint.effort, end, unit, digits);
       if (joint.effort !== null && Math.abs(terms.total[k]) > joint.effort * (1 + 1e-12))
         beyond.push(
           `${joint.name} needs ${brief(terms.total[k])} ${unit}, but its limit is ${brief(joint.effort)} ${unit}`,
@@ -44,6 +57,13 @@ export function torquePanel(app) {
     said.textContent = beyond.length ? `${beyond.join("; ")}.` : "";
   }, panel);
   return panel;
+}
+
+/** How far the stacked parts of a bar reach from zero. @param {number[]} values */
+function barExtent(values) {
+  const above = values.reduce((most, x) => most + Math.max(x, 0), 0);
+  const below = values.reduce((most, x) => most + Math.max(-x, 0), 0);
+  return Math.max(above, below);
 }
 
 /** Number of decimals that shows four significant digits of the largest value. @param {ArrayLike<number>} values */
@@ -71,20 +91,11 @@ function barRow(name, label) {
     total,
   );
   const value = el("output", { class: "value" });
-  const element = el(
-    "div",
-    { class: "bar", role: "listitem" },
-    el("span", { class: "name", title: name }, label),
-    picture,
-    value,
-  );
+  const element = el("div", { class: "bar", role: "listitem" }, jointLabel(label, name), picture, value);
 
-  /** @param {number[]} values @param {number} sum @param {number|null} limit @param {string} unit @param {number} digits */
-  const draw = (values, sum, limit, unit, digits) => {
-    const above = values.reduce((most, x) => most + Math.max(x, 0), 0);
-    const below = values.reduce((most, x) => most + Math.max(-x, 0), 0);
-    const most = Math.max(above, below, 1.08 * (limit ?? 0), 1e-9);
-    const scale = width / 2 / most;
+  /** @param {number[]} values @param {number} sum @param {number|null} limit @param {number} end @param {string} unit @param {number} digits */
+  const draw = (values, sum, limit, end, unit, digits) => {
+    const scale = width / 2 / Math.max(end, 1e-9);
     let [right, left] = [width / 2, width / 2];
     values.forEach((x, k) => {
       const wide = Math.abs(x) * scale;
