@@ -8,8 +8,10 @@ import sys
 
 import pytest
 
+import dalembert as da
 from dalembert.documents.page import page
-from dalembert.documents.rows import MapRow, computed, find, holds, rows, script, sections, setting, spoilt, written
+from dalembert.documents.places import find, found
+from dalembert.documents.rows import MapRow, computed, holds, rows, script, sections, setting, spoilt, written
 from imports import ROOT
 from test_cli import mistake, run
 
@@ -110,14 +112,46 @@ def test_a_place_is_found_by_its_number_or_name() -> None:
     for place, same in (
         ("fig 7.6", "Fig. 7.6"), ("Figure 7.6", "Fig. 7.6"), ("eq. (7.32)", "7.32"), ("Equation 7.32", "7.32"),
         ("M fig. 1", "M Figure 1"), ("Problems 7.5", "Problem 7.5"), (" S  7.32 ", "7.32"), ("Sect. 7.3.3", "7.3.3"), ("§ 7.3.3", "7.3.3"),
+        ("S7.45", "7.45"), ("M2.4", "M (2.4)"), ("Tab. 1", "M Table 1"), ("Prob. 7.1", "Problem 7.1"), ("Ex. 7.2", "Example 7.2"),
+        ("Figs. 7.5 and 7.7", "Fig. 7.5, 7.7"), ("§7.7", "Section 7.7"), ("sec. S 7.8", "section 7.8"), ("M4", "M section 4"),
     ):  # fmt: skip
         assert find(place) == find(same), place
+    assert [row.at for row in find("7.45, 7.46")] == ["(7.45)", "(7.46)"]
+    assert {row.at.partition(",")[0] for row in find("Fig. 7.5–7.8")} == {f"Fig. 7.{k}" for k in (5, 6, 7, 8)}
+    assert [row.at for row in find("Fig. 7.8, gravity")] == ["Fig. 7.8, gravity"]
 
 
-def test_a_section_is_found_by_its_number_where_no_equation_has_it() -> None:
-    assert [row.at for row in find("7.3.1")] == ["7.3.1 Jacobians", "7.3.1 model"]
-    assert [row.at for row in find("7.6")] == ["(7.6), (7.7)"]
-    assert all(row.at.startswith("7.3.3 ") for row in find("S 7.3.3")) and len(find("S 7.3.3")) > 8
+def test_every_section_and_subsection_is_listed_by_its_number() -> None:
+    for section in sections():
+        number = section.title.split()[0]
+        assert find(f"{section.document} section {number}") == list(section.rows)
+        assert found(f"section {number}").title.endswith(section.title)
+        for title, rows_of_part in section.subsections:
+            assert find(f"{section.document} {title.split()[0]}") == list(rows_of_part) != []
+    assert [row.at for row in find("7.3.1")] == ["Fig. 7.3", "7.3.1 Jacobians", "7.3.1 model", "Problem 7.1"]
+    equation = found("7.6")
+    assert [row.at for row in equation.rows] == ["(7.6), (7.7)"] and equation.also.startswith("S 7.6 Direct")
+    assert found("M 4").title.startswith("M 4 Generalized") and not found("7.32").also
+
+
+def test_words_are_searched_and_numbers_are_not() -> None:
+    assert {"(7.45)", "7.3.2 Christoffel symbols"} < {row.at for row in find("christoffel")}
+    assert {row.subsection for row in find("parallelogram")} == {"7.3.3 Parallelogram arm"}
+    assert find("symbols Christoffel") == find("Christoffel symbols") != []
+    for nothing in ("nonsense", "7.150", "Problem 7.12", "section 9.1", "equation 7.3.3", "7.122-7.120", ""):
+        with pytest.raises(da.DalembertError, match="is not an entry of the two documents"):
+            find(nothing)
+
+
+def test_every_row_names_a_notebook_and_a_page_that_exist() -> None:
+    """The anchor of a page is made from its heading as mkdocs does."""
+    for row in ROWS:
+        file, _, anchor = row.page.partition("#")
+        headings = re.findall(r"^#+ (.*)$", (REPOSITORY / file).read_text(encoding="utf-8"), re.MULTILINE)
+        slugs = {re.sub(r"[^a-z0-9 _-]", "", heading.casefold()).replace(" ", "-") for heading in headings}
+        assert not anchor or anchor in slugs, row.place
+        assert row.notebooks and all((REPOSITORY / notebook).exists() for notebook in row.notebooks)
+    assert "S7.3.3" in find("7.3.3 gravity")[0].notebooks[0] and "S7.3.1" in find("Problem 7.5")[0].notebooks[0]
 
 
 def test_a_script_runs_by_itself() -> None:
@@ -139,3 +173,10 @@ def test_the_command_shows_a_place_and_its_numbers() -> None:
     assert "'7.999' is not an entry of the two documents" in mistake("book", "7.999")
     rows_of_d = [line for line in run("book", "M 2.11").stdout.splitlines() if line.startswith("    [[6.15")]
     assert len(rows_of_d) == 2, "both sides are shown as matrices"
+    section, word = run("book", "section 7.8").stdout, run("book", "Christoffel").stdout
+    assert "Operational" in section and "(7.127)" in section and "S7.8-operational-space.ipynb" in section
+    assert "(7.45)" in word and "docs/dynamics.md" in word
+    assert "docs/operational-space.md#problem-79-skew-symmetry" in run("book", "Prob. 7.9").stdout
+    letters = run("book", "7.83").stdout
+    assert letters.count("    [2] m_ℓ1 (ℓ_1 − a_1)\n") == 2, "both sides are shown in the letters of the page"
+    assert "lists S 7.8 Operational" in run("book", "7.8").stderr

@@ -9,7 +9,6 @@ sign of the formula at a time; a row that still held would prove nothing.
 from __future__ import annotations
 
 import ast
-import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -44,10 +43,15 @@ class MapRow:
     misprint   the error in print, and the correct statement
     given      lines that are run first
     tolerance  of the comparison; larger if the formula uses finite differences
+    notebooks  the notebooks that compute it
+    page       the page of the documentation about it
     """
 
     document: str
     section: str
+    subsection: str
+    notebooks: tuple[str, ...]
+    page: str
     at: str
     says: str
     call: str
@@ -65,13 +69,14 @@ class MapRow:
 
 @dataclass(frozen=True)
 class MapSection:
-    """One section of a document: its title and its rows."""
+    """One section of a document: its title, its rows, and those of its subsections by their titles."""
 
     document: str
     title: str
     notebooks: tuple[str, ...]
     given: tuple[str, ...]
     rows: tuple[MapRow, ...] = field(repr=False)
+    subsections: tuple[tuple[str, tuple[MapRow, ...]], ...] = field(repr=False)
 
 
 def _read(name: str) -> dict[str, Any]:
@@ -81,66 +86,28 @@ def _read(name: str) -> dict[str, Any]:
 @cache
 def sections() -> tuple[MapSection, ...]:
     """All sections, in the order of the pages."""
-    tables = [_read(name) for name in SECTIONS]
-    return tuple(
-        MapSection(
-            table["document"],
-            table["title"],
-            tuple(table["notebooks"]),
-            tuple(table.get("given", ())),
-            tuple(MapRow(document=table["document"], section=table["title"], **row) for row in table["row"]),
-        )
-        for table in tables
-    )
+    return tuple(_section_of(_read(name)) for name in SECTIONS)
+
+
+def _section_of(table: dict[str, Any]) -> MapSection:
+    """A subsection begins at a row, has a page, or that of its section, and the notebooks that are named after it."""
+    document, title, notebooks = table["document"], table["title"], tuple(table["notebooks"])
+    starts = {part["begins"]: part for part in table.get("subsection", ())}
+    part: dict[str, Any] = {"title": "", "page": table["page"]}
+    lines = []
+    for row in table["row"]:
+        part = {"page": table["page"]} | starts.get(row["at"], part)
+        own = tuple(x for x in notebooks if part["title"] and f"/{document}{part['title'].split()[0]}" in x)
+        about = {"notebooks": own or notebooks, "page": part["page"]} | row
+        lines.append(MapRow(document, title, part["title"], tuple(about.pop("notebooks")), **about))
+    members = [(x["title"], tuple(row for row in lines if row.subsection == x["title"])) for x in starts.values()]
+    return MapSection(document, title, notebooks, tuple(table.get("given", ())), tuple(lines), tuple(members))
 
 
 def rows() -> Iterator[MapRow]:
     """All rows, in the order of the pages."""
     for section in sections():
         yield from section.rows
-
-
-def find(place: str) -> list[MapRow]:
-    """The rows for an entry: "7.32", "S (7.32)", "fig. 7.6", "M Table 1", "Problem 7.5", for a range,
-    "7.124–7.126", or for a section, "7.3.3".
-
-    >>> [row.place for row in find("eq. 7.32")]
-    ['S (7.32)']
-    """
-    wanted = _plain(place)
-    matching = [row for row in rows() if not {wanted, *_numbers_of(wanted)}.isdisjoint(_places(row))] or [
-        row
-        for row in rows()
-        if any(name.startswith(f"{wanted} ") for name in _places(row)) and re.search(r"\d$", wanted)
-    ]
-    if not matching:
-        raise DalembertError(
-            f"'{place}' is not an entry of the two documents; try an equation such as 7.32 or M 2.11, or 'Fig. 7.6', "
-            "'Example 7.2', 'Table 3', 'Problem 7.5'"
-        )
-    return matching
-
-
-def _numbers_of(wanted: str) -> list[str]:
-    """The equations of a range: "7.124–7.126" or "m 2.11-2.13", of one document and chapter."""
-    match = re.fullmatch(r"([sm] )?(\d{1,3})\.(\d{1,3}) ?[–-] ?(?:\2\.)?(\d{1,3})", wanted)
-    if match is None:
-        return []
-    document, chapter, first, last = match.groups(default="")
-    return [f"{document}{chapter}.{k}" for k in range(int(first), int(last) + 1)]
-
-
-def _places(row: MapRow) -> set[str]:
-    parts = [_plain(part) for part in row.at.split(",")]
-    return {name for part in parts for name in (part, f"{row.document.casefold()} {part}")}
-
-
-def _plain(place: str) -> str:
-    """An entry's name without the characters that people write in different ways."""
-    words = re.sub(r"[()]", "", place.casefold())
-    words = re.sub(r"§|\b(?:equations?|eqs?|sections?|sects?)\b\.?", "", words)
-    words = re.sub(r"\bfig(?:ure)?s?\b\.?", "fig", words)
-    return " ".join(re.sub(r"\b(problem|example|table)s\b", r"\1", words).split())
 
 
 # -- running a row -----------------------------------------------------------------------------------
@@ -180,9 +147,10 @@ def computed(row: MapRow, names: Names | None = None) -> Any:
 def script(row: MapRow) -> str:
     r"""The row as a self-contained Python program that prints both sides.
 
-    >>> print(script(find("7.6 remark on inverse dynamics")[0]).split("\n\n")[-1])
-    computed = arm.forward_dynamics(q, qd, arm.inverse_dynamics(q, qd, qdd))
-    on_the_page = qdd
+    >>> row = next(row for row in rows() if row.at == "(7.44)")
+    >>> print(script(row).split("\n\n")[-1])
+    computed = arm.coriolis_matrix(q, qd)
+    on_the_page = np.einsum('ijk,k->ij', c, qd)
     print(computed)
     print(on_the_page)
     """
