@@ -132,9 +132,15 @@ def _section(row: MapRow) -> MapSection:
     return next(section for section in sections() if row in section.rows)
 
 
-def setting(row: MapRow) -> Names:
-    """The names that a row's call and formula may use."""
-    names = dict(_setting(_section(row).given))
+def blocks_of(row: MapRow) -> list[str]:
+    """The settings that are run before a row's own lines."""
+    blocks = _read("given")
+    return [blocks[block] for block in _section(row).given]
+
+
+def setting(row: MapRow, *, again: bool = False) -> Names:
+    """The names that a row's call and formula may use; ``again`` runs the settings anew."""
+    names = dict((_setting.__wrapped__ if again else _setting)(_section(row).given))
     exec(row.given, names)
     return names
 
@@ -154,9 +160,8 @@ def script(row: MapRow) -> str:
     print(computed)
     print(on_the_page)
     """
-    blocks = _read("given")
     parts = ["from types import SimpleNamespace\n\nimport numpy as np\n\nimport dalembert as da"]
-    parts += [blocks[block].strip() for block in _section(row).given]
+    parts += [block.strip() for block in blocks_of(row)]
     parts += [row.given.strip()] * bool(row.given)
     parts.append(f"computed = {row.call}\non_the_page = {row.formula}\nprint(computed)\nprint(on_the_page)")
     return "\n\n".join(parts)
