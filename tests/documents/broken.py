@@ -34,9 +34,7 @@ def felt(row: MapRow, names: Names) -> bool:
             found = True
             if not _still_holds(row, quantity):
                 return True
-        if found:
-            return False
-    return True
+    return not found
 
 
 def _still_holds(row: MapRow, quantity: Quantity) -> bool:
@@ -79,7 +77,7 @@ def _quantities(source: str, names: Names) -> Iterator[Quantity]:
             owner, value = eval(at, dict(names)), eval(ast.unparse(node), dict(names))
         except NameError:  # a variable of a comprehension
             continue
-        where = owner if isinstance(owner, ModuleType) else type(owner)
+        where = owner if isinstance(owner, ModuleType | type) else type(owner)
         module = where.__name__ if isinstance(where, ModuleType) else where.__module__
         held = inspect.getattr_static(where, name, None)
         if not module.startswith("dalembert") or held is None or isinstance(held, type) or (id(where), name) in seen:
@@ -112,7 +110,7 @@ def _moved(x: Any, asked: Any) -> tuple[Any, int]:
         return type(x)(*values) if hasattr(x, "_fields") else type(x)(values), sum(count for _, count in parts)
     if dataclasses.is_dataclass(x) and not isinstance(x, type):
         held = {f.name: getattr(x, f.name) for f in dataclasses.fields(x) if f.init and not f.name.startswith("_")}
-        moved = {k: _moved(y, (asked, k)) for k, y in held.items() if isinstance(y, float | np.ndarray)}
+        moved = {k: _moved(y, (asked, k)) for k, y in held.items() if isinstance(y, float | np.ndarray | tuple)}
         return dataclasses.replace(x, **{k: y for k, (y, _) in moved.items()}), sum(c for _, c in moved.values())
     return x, 0
 

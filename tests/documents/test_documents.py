@@ -5,13 +5,26 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 import dalembert as da
+from broken import felt
 from dalembert.documents.page import page
 from dalembert.documents.places import find, found
-from dalembert.documents.rows import MapRow, computed, holds, rows, script, sections, setting, spoilt, written
+from dalembert.documents.rows import (
+    MapRow,
+    as_numbers,
+    computed,
+    holds,
+    rows,
+    script,
+    sections,
+    setting,
+    spoilt,
+    written,
+)
 from imports import ROOT
 from test_cli import mistake, run
 
@@ -23,15 +36,33 @@ SEEDS = REPOSITORY.parent / "shared" / "seeds"
 
 @pytest.mark.parametrize("row", ROWS, ids=PLACES)
 def test_the_call_gives_what_the_page_says(row: MapRow) -> None:
-    """And every symbol and sign of the formula counts: 1 % more, or the other sign, gives another result."""
+    """And every symbol and sign of the formula counts: 1 % more, or the other sign, gives another result. So does the
+    library: with a changed quantity, the row fails."""
     names = setting(row)
     value = computed(row, names)
-    assert holds(row, value, written(row, names))
-    felt: dict[str, bool] = {}
+    numbers = as_numbers(value)
+    assert holds(row, numbers, written(row, names))
+    counts: dict[str, bool] = {}
     for change, other in spoilt(row, names):
-        felt[change] = felt.get(change, False) or not holds(row, value, other)
-    assert felt
-    assert [change for change, is_felt in felt.items() if not is_felt] == []
+        counts[change] = counts.get(change, False) or not holds(row, numbers, other)
+    assert counts
+    assert [change for change, is_felt in counts.items() if not is_felt] == []
+    assert hasattr(value, "free_symbols") or felt(row, names), "both sides take the same from the library"
+
+
+def test_rows_about_identification_fail_if_nothing_is_identified(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If identify returned the parameters of the arm's file, and identify_payload none."""
+
+    def not_identified(arm: da.Arm, log: object, **options: object) -> SimpleNamespace:
+        return SimpleNamespace(parameters=arm.base_parameters(friction=()).values, condition=1.0)
+
+    monkeypatch.setattr(da, "identify", not_identified)
+    monkeypatch.setattr(da, "identify_payload", lambda *args, **options: SimpleNamespace(mass=0.0))
+    about = [row for row in ROWS if "da.identify" in row.call]
+    assert len(about) > 8
+    for row in about:
+        names = setting(row)
+        assert not holds(row, computed(row, names), written(row, names)), row.place
 
 
 def numbers(text: str, chapter: int) -> set[int]:
@@ -99,8 +130,9 @@ def test_every_section_has_notebooks_and_every_notebook_a_section() -> None:
 
 
 def test_a_place_is_found_by_its_number_or_name() -> None:
-    for place in ("7.32", "(7.32)", "S (7.32)", "s 7.32"):
-        assert [row.at for row in find(place)] == ["(7.32)"]
+    for place in ("7.31", "(7.31)", "S (7.31)", "s 7.31"):
+        assert [row.at for row in find(place)] == ["(7.31)"]
+    assert [row.at for row in find("7.32")] == ["(7.32)", "(7.32), properties"]
     assert [row.place for row in find("m 2.11")] == ["M (2.11)"]
     assert (
         [row.at for row in find("(7.120)–(7.122)")]

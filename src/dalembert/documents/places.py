@@ -1,7 +1,7 @@
 """Rows of the map by the names that people give them: "7.32", "Fig. 7.5–7.8", "S7.45", "section 7.8", "Christoffel".
 
->>> [row.place for row in find("eq. 7.32")]
-['S (7.32)']
+>>> [row.place for row in find("eq. 7.31")]
+['S (7.31)']
 >>> found("section 7.8").title
 'S 7.8 Operational space dynamic model'
 """

@@ -174,7 +174,7 @@ def written(row: MapRow, names: Names | None = None) -> Any:
 
 def difference(left: Any, right: Any) -> float:
     """The largest difference of two sides, relative to the largest number on either; infinite if their shapes differ."""
-    left_side, right_side = _numbers(left), _numbers(right)
+    left_side, right_side = as_numbers(left), as_numbers(right)
     if left_side.shape != right_side.shape or not (np.isfinite(left_side).all() and np.isfinite(right_side).all()):
         return float("inf")
     size = max(np.abs(left_side).max(initial=0.0), np.abs(right_side).max(initial=0.0))
@@ -259,10 +259,10 @@ def _larger(x: Any) -> Any:
     return x * PERTURBED if hasattr(x, "free_symbols") and not isinstance(x, type) else x
 
 
-def _numbers(x: Any) -> np.ndarray:
-    """All numbers in one array; SymPy symbols are replaced by numbers derived from their names."""
+def as_numbers(x: Any) -> np.ndarray:
+    """All numbers of a side in one array; SymPy symbols are replaced by numbers derived from their names."""
     if isinstance(x, list | tuple):
-        return np.concatenate([_numbers(y) for y in x])
+        return np.concatenate([as_numbers(y) for y in x])
     if hasattr(x, "free_symbols"):
         values = {letter: _number(letter) for letter in x.free_symbols}
         x = np.array(x.subs(values).tolist() if hasattr(x, "tolist") else x.subs(values), float)
