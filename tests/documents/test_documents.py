@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -15,14 +16,17 @@ from dalembert.documents.page import page
 from dalembert.documents.places import find, found
 from dalembert.documents.rows import (
     MapRow,
+    MapSection,
     as_numbers,
     computed,
+    definitions,
     holds,
     rows,
     script,
     sections,
     setting,
     spoilt,
+    used_names,
     written,
 )
 from imports import ROOT
@@ -119,6 +123,27 @@ def test_the_tests_that_rows_name_exist(test: str) -> None:
 def test_the_page_is_that_of_the_rows() -> None:
     written_page = (REPOSITORY / "docs" / "documents.md").read_text(encoding="utf-8")
     assert written_page == page(), "python -m dalembert.documents.page docs/documents.md"
+
+
+@pytest.mark.parametrize("section", sections(), ids=lambda section: section.title)
+def test_the_page_defines_the_names_of_every_call(section: MapSection) -> None:
+    """In the section's list, or in front of the call."""
+    text = page().partition(f"\n## {section.document} {section.title}\n")[2].partition("\n## ")[0]
+    listed = {
+        name for line in re.findall(r"^\* (`.*?`): ", text, re.MULTILINE) for name in re.findall(r"`(\w+)`", line)
+    }
+    for row in section.rows:
+        here = set(listed)
+        for line in definitions(row):
+            if function := re.match(r"(\w+)\([^)]*\): [A-Z1]", line):
+                here.add(function[1])
+                continue
+            assert used_names(line) <= here, (row.place, line)
+            nodes = list(ast.walk(ast.parse(line)))
+            here |= {x.id for x in nodes if isinstance(x, ast.Name)} | {
+                x.name for x in nodes if isinstance(x, ast.alias)
+            }
+        assert used_names(row.call) <= here, row.place
 
 
 def test_every_section_has_notebooks_and_every_notebook_a_section() -> None:

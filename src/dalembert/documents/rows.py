@@ -9,6 +9,7 @@ sign of the formula at a time; a row that still held would prove nothing.
 from __future__ import annotations
 
 import ast
+import builtins
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -143,6 +144,40 @@ def setting(row: MapRow, *, again: bool = False) -> Names:
     names = dict((_setting.__wrapped__ if again else _setting)(_section(row).given))
     exec(row.given, names)
     return names
+
+
+def definitions(row: MapRow) -> list[str]:
+    """The row's own lines that define the names of its call; of a function, its first line and docstring."""
+    wanted, lines = used_names(row.call), list[str]()
+    for statement in reversed(ast.parse(row.given).body):
+        if isinstance(statement, ast.FunctionDef) and statement.name in wanted:
+            lines.append(f"{statement.name}({ast.unparse(statement.args)}): {ast.get_docstring(statement)}")
+        elif isinstance(statement, ast.Assign | ast.ImportFrom) and _defined(statement) & wanted:
+            wanted |= used_names(ast.unparse(statement)) if isinstance(statement, ast.Assign) else set()
+            lines.append(ast.get_source_segment(row.given, statement) or "")
+    return lines[::-1]
+
+
+def meanings(row: MapRow) -> dict[str, str]:
+    """What the names of a row's settings stand for, by name or by several names."""
+    tables = _read("given")["names"]
+    return {names: words for block in _section(row).given for names, words in tables.get(block, {}).items()}
+
+
+def used_names(source: str) -> set[str]:
+    """The names that a piece of Python uses and does not bind itself."""
+    nodes = list(ast.walk(ast.parse(source)))
+    bound = {x.arg for x in nodes if isinstance(x, ast.arg)}
+    bound |= {x.id for x in nodes if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
+    known = {"da", "np", *dir(builtins)}
+    return {x.id for x in nodes if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Load)} - bound - known
+
+
+def _defined(statement: ast.Assign | ast.ImportFrom) -> set[str]:
+    if isinstance(statement, ast.ImportFrom):
+        return {alias.name for alias in statement.names}
+    targets = (x for target in statement.targets for x in ast.walk(target))
+    return {x.id for x in targets if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
 
 
 def computed(row: MapRow, names: Names | None = None) -> Any:
