@@ -28,13 +28,13 @@ Quantity = tuple[Any, str]  # a class or module, and the name of a quantity
 def felt(row: MapRow, names: Names) -> bool:
     """Whether the row notices a change of a quantity that its call takes from the library, or else its setting; True if
     there is none with numbers."""
-    found = False
+    any_quantity = False
     for source in (row.call, _definitions(row)):
         for quantity in _quantities(source, names):
-            found = True
+            any_quantity = True
             if not _still_holds(row, quantity):
                 return True
-    return not found
+    return not any_quantity
 
 
 def _still_holds(row: MapRow, quantity: Quantity) -> bool:

@@ -13,7 +13,7 @@ import pytest
 import dalembert as da
 from broken import felt
 from dalembert.documents.page import page
-from dalembert.documents.places import find, found
+from dalembert.documents.places import find, look_up
 from dalembert.documents.rows import (
     MapRow,
     MapSection,
@@ -182,13 +182,13 @@ def test_every_section_and_subsection_is_listed_by_its_number() -> None:
     for section in sections():
         number = section.title.split()[0]
         assert find(f"{section.document} section {number}") == list(section.rows)
-        assert found(f"section {number}").title.endswith(section.title)
+        assert look_up(f"section {number}").title.endswith(section.title)
         for title, rows_of_part in section.subsections:
             assert find(f"{section.document} {title.split()[0]}") == list(rows_of_part) != []
     assert [row.at for row in find("7.3.1")] == ["Fig. 7.3", "7.3.1 Jacobians", "7.3.1 model", "Problem 7.1"]
-    equation = found("7.6")
+    equation = look_up("7.6")
     assert [row.at for row in equation.rows] == ["(7.6), (7.7)"] and equation.also.startswith("S 7.6 Direct")
-    assert found("M 4").title.startswith("M 4 Generalized") and not found("7.32").also
+    assert look_up("M 4").title.startswith("M 4 Generalized") and not look_up("7.32").also
 
 
 def test_words_are_searched_and_numbers_are_not() -> None:

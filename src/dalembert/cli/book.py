@@ -29,7 +29,7 @@ def book(
     Of a section, or of the rows with a word, the contents are listed.
     """
     from dalembert.documents import rows as documents
-    from dalembert.documents.places import found
+    from dalembert.documents.places import look_up
 
     if not place:
         print_table(
@@ -41,7 +41,7 @@ def book(
             "Christoffel' searches; docs/documents.md lists all rows."
         )
         return
-    answer = found(place)
+    answer = look_up(place)
     if script:
         tell("\n".join(documents.script(row) for row in answer.rows))
     elif answer.title:

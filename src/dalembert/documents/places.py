@@ -2,7 +2,7 @@
 
 >>> [row.place for row in find("eq. 7.31")]
 ['S (7.31)']
->>> found("section 7.8").title
+>>> look_up("section 7.8").title
 'S 7.8 Operational space dynamic model'
 """
 
@@ -29,7 +29,7 @@ ENTRY = re.compile(rf"(?:([sm]) )?(?:({'|'.join(KINDS)}) )?(?:([sm]) )?({NUMBER}
 
 
 @dataclass(frozen=True)
-class Found:
+class Lookup:
     """The rows that a name stands for.
 
     title  of the list, if the name is that of a section or a word
@@ -42,11 +42,11 @@ class Found:
 
 
 def find(place: str) -> list[MapRow]:
-    """The rows for a name, see :func:`found`."""
-    return list(found(place).rows)
+    """The rows for a name, see :func:`look_up`."""
+    return list(look_up(place).rows)
 
 
-def found(place: str) -> Found:
+def look_up(place: str) -> Lookup:
     """The rows for an entry ("7.32", "S (7.32)", "fig. 7.6", "M Table 1", "Prob. 7.5"), for several ("7.45, 7.46",
     "Fig. 7.5–7.8"), for a section ("section 7.8", "§7.7", "7.3.3", "M 4"), or with these words ("Christoffel")."""
     wanted = _plain(place)
@@ -54,11 +54,11 @@ def found(place: str) -> Found:
     if all(entries):
         return _of_entries([entry.groups() for entry in entries if entry], place)
     if named := tuple(row for row in rows() if wanted in (_plain(row.at), _plain(row.place))):
-        return Found(named)
+        return Lookup(named)
     if re.search(r"[^\W\d]{3}", wanted) and not re.search(r"\d", wanted):
         words = wanted.split()
         if matching := tuple(row for row in rows() if all(word in _text(row) for word in words)):
-            return Found(matching, f"rows with '{' '.join(place.split())}'")
+            return Lookup(matching, f"rows with '{' '.join(place.split())}'")
     raise _unknown(place)
 
 
@@ -69,7 +69,7 @@ def _unknown(place: str) -> DalembertError:
     )
 
 
-def _of_entries(entries: Sequence[tuple[str | None, ...]], place: str) -> Found:
+def _of_entries(entries: Sequence[tuple[str | None, ...]], place: str) -> Lookup:
     """The rows of entries that are named together; the second and later ones may lack the document and the kind."""
     document = kind = None
     all_rows: dict[MapRow, None] = {}
@@ -84,7 +84,7 @@ def _of_entries(entries: Sequence[tuple[str | None, ...]], place: str) -> Found:
         if not here:
             raise _unknown(place)
         all_rows |= dict.fromkeys(here)
-    return Found(tuple(all_rows), "; ".join(titles), "; ".join(also))
+    return Lookup(tuple(all_rows), "; ".join(titles), "; ".join(also))
 
 
 def _range(first: str, last: str) -> list[str]:
