@@ -176,6 +176,39 @@ def test_damping_is_said() -> None:
     assert automatic.relative_error < 0.05
 
 
+def test_damped_to_zero_is_the_inverse_of_s_7_4() -> None:
+    """(ȲᵀȲ + λ²1)⁻¹Ȳᵀτ̄, whatever the arm's file says; (7.86) for λ → 0."""
+    true = da.load("planar-2r")
+    file = true.replace(
+        links=[replace(x, inertia=replace(x.inertia, mass=1.5 * x.inertia.mass)) for x in true.robot.links]
+    )
+    t, q, qd, qdd = motion(2, seed=5)
+    log = {"t": t, "q": q, "qd": qd, "tau": np.asarray(true.inverse_dynamics(q, qd, qdd))}
+    plain = {
+        "friction": (),
+        "offset": False,
+        "selection": False,
+        "cutoff": 0.4 / (t[1] - t[0]),
+        "decimate": 1,
+        "edge": 0.0,
+        "lag": 0.0,
+    }
+    Y = true.regressor(q, qd, qdd)[
+        ..., [true.parameter_names.index(x) for x in true.base_parameters(friction=()).names]
+    ]
+    Y, tau = Y.reshape(-1, Y.shape[-1]), log["tau"].reshape(-1)
+    for damping in (0.0, 30.0, 300.0):
+        formula = np.linalg.solve(Y.T @ Y + damping**2 * np.eye(Y.shape[1]), Y.T @ tau)
+        for arm in (true, file):
+            fit = identify(arm, log, method="damped", damping=damping, damped_to="zero", **plain)
+            assert np.abs(fit.parameters - formula).max() < 2e-3 * np.abs(formula).max()
+    assert any("towards zero" in note for note in fit.notes)
+    with pytest.raises(da.DalembertError, match="damped_to applies to method='damped'"):
+        identify(file, log, damped_to="zero")
+    with pytest.raises(da.DalembertError, match="damped_to is 'x'; it must be 'arm' or 'zero'"):
+        identify(file, log, method="damped", damped_to="x")
+
+
 def test_stribeck_coupling_and_balance_are_found() -> None:
     arm = with_friction("planar-2r")
     t, q, qd, qdd = motion(2, seed=5)

@@ -182,6 +182,8 @@ class TestLargeKernels:
         if size > 1e-6:
             assert np.abs(properties.skew_defect(a, q, qd, other)).max() > 1e-3 * size
         c = a.christoffel(q)
+        h = a.velocity_coefficients(q)  # (7.41): its symmetric part is (7.45)
+        assert np.abs(h + np.swapaxes(h, -1, -2) - 2 * c).max() <= 1e-11 * (1 + np.abs(c).max())
         assert np.abs(properties.own_centrifugal(a, q)).max() <= 1e-11 * (1 + np.abs(c).max())
         assert np.abs(properties.order_defect(a, q)).max() <= 1e-11 * (1 + np.abs(c).max())
         assert relative(np.einsum("kijl,kl->kij", c, qd), a.coriolis_matrix(q, qd)) < TOLERANCE or size < 1e-9

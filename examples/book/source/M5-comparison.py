@@ -15,7 +15,7 @@ import numpy as np
 from IPython.display import display
 
 import dalembert as da
-from dalembert.analysis.price import growth
+from dalembert.analysis.price import chain, growth
 from dalembert.analysis.steps import steps
 from dalembert.report.price_figures import table_3_figure
 
@@ -66,7 +66,7 @@ def table_3(n):
 print("n = 6:", {name: tuple(round(x) for x in pair) for name, pair in table_3(6).items()})
 
 # %% [markdown]
-# Next to them, our formulas. *Written*: every operation of the formulas as printed. *Compiled*: what remains after the program has folded constants, shared
+# Next to them, our formulas. *Written*: the formulas as printed; a quantity with a name ($\omega_i$, $U_{ij}$, $D_{ik}$) is computed once, nothing else is shared or simplified. *Compiled*: what remains after the program has folded constants, shared
 # equal expressions and factored sums for one general chain of $n$ revolute joints (no angle, length or mass is special).
 
 # %%
@@ -99,8 +99,26 @@ for name, values in written.items():
 # %%
 print("                                written  without 0, 1   M Table 2     (multiplications)")
 for step in steps(da.load("puma560")):
-    row = step.written, step.nontrivial, step.table_2
+    row = step.written, step.nontrivial, step.paper
     print(f"{step.equation:10s} {step.what:18s}", *(f"{x.multiplications:10d}" for x in row))
+
+# %% [markdown]
+# ## Why 67,507 and not 101,348?
+#
+# Lagrange–Euler as written lies *below* M's Table 3. M does not say how it counts. But its polynomials can be read: $\frac{128}{3} n^4$ is $n \sum_j j^2$ traces with $128 = 2 \cdot 64$
+# multiplications each, that is (2.14) for every $i$ and every $j$ from 1 to $n$, with both products of $4 \times 4$ matrices in full. As printed, $j$ begins at $\max(i, k, m)$,
+# which leaves $\sum_j j^3$ traces, and a trace needs only the diagonal of the second product: $64 + 16 = 80$ multiplications.
+
+# %%
+print("6 general joints                 written   M Table 3     (multiplications)")
+parts = steps(chain(6), "lagrange-euler")
+for step in parts:
+    print(f"{step.equation:10s} {step.what:18s} {step.written.multiplications:9d} {step.paper.multiplications:11d}")
+n, j = 6, np.arange(1, 7)
+(traces,) = (step for step in parts if step.equation == "(2.14)")
+assert traces.written.multiplications == 80 * np.sum(j**3) and traces.paper.multiplications == 128 * n * np.sum(j**2)
+assert sum(step.paper.multiplications for step in parts) == round(table_3(6)["lagrange-euler"][0])
+assert sum(step.paper.additions for step in parts) == round(table_3(6)["lagrange-euler"][1])
 
 # %% [markdown]
 # ## What remains for a real arm

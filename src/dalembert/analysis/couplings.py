@@ -1,7 +1,8 @@
 """Zero coefficients of the equations of motion, classified by M's three reasons.
 
 Σ_j b_ij q̈_j + Σ_jk h_ijk q̇_j q̇_k + g_i = τ_i, S (7.40). S's h_ijk of (7.41) is not the only choice: only
-h_ijk + h_ikj acts on joint i. Here h_ijk is the symmetric choice, c_ijk of S (7.45) and h_ikm of M (2.14).
+h_ijk + h_ikj acts on joint i. Here h_ijk is the symmetric choice, c_ijk of S (7.45) and h_ikm of M (2.14);
+``arm.velocity_coefficients(q)`` gives those of (7.41).
 
 "always"     zero for every arm with this tree of joints: M's reason 2, for example the centrifugal torque h_iii
 "structure"  zero for these joint types, axis directions, zero lengths and direction of gravity, whatever the
@@ -154,7 +155,7 @@ class Couplings:
         lines += [f"  {mark}  {REASONS[why]}" for why, mark in MARKS.items()]
         lines += ["", "inertia b_ij" + " " * max(2, 2 * arm.n - 8) + "gravity g_i"]
         lines += [f"  {' '.join(b[i]):<{max(12, 2 * arm.n + 2)}}{g[i]}" for i in n]
-        lines += ["", "velocity h_ijk = h_ikj, acting on joint i: row j, column k ≥ j"]
+        lines += ["", "velocity h_ijk = h_ikj, the Christoffel symbols c_ijk, acting on joint i: row j, column k ≥ j"]
         for i in n:
             lines.append(f"  i = {i + 1}: {arm.joint_names[i]}")
             lines += [f"    {'  ' * j}{' '.join(h[i, j, j:])}" for j in n]

@@ -26,16 +26,9 @@ def smallest_inertia(arm: Arm, q: ArrayLike) -> Array:
     return np.linalg.eigvalsh(arm.inertia_matrix(q))[..., 0]
 
 
-def h_coefficients(arm: Arm, q: ArrayLike) -> Array:
-    """h_ijk of S (7.41): (…, n, n, n). ∂b_ij/∂q_k = c_ijk + c_jik turns (7.45) into it."""
-    c = arm.christoffel(q)
-    db = c + np.swapaxes(c, -3, -2)  # ∂b_ij/∂q_k
-    return db - 0.5 * np.moveaxis(db, -1, -3)
-
-
 def another_coriolis_matrix(arm: Arm, q: ArrayLike, qd: ArrayLike) -> Array:
     """Another C that satisfies (7.43), c_ij = Σ_k h_ijk q̇_k: the choice in Problem 7.2."""
-    return np.einsum("...ijk,...k->...ij", h_coefficients(arm, q), np.asarray(qd, float))
+    return np.einsum("...ijk,...k->...ij", arm.velocity_coefficients(q), np.asarray(qd, float))
 
 
 def skew_part(arm: Arm, q: ArrayLike, qd: ArrayLike, coriolis: Array | None = None) -> Array:

@@ -237,6 +237,21 @@ class ArmDynamics(Compiled):
         """The Christoffel symbols c_ijk: (…, n, n, n), S (7.45); C_ij = Σ_k c_ijk q̇_k."""
         return self._run("christoffel", {"q": q}, formulation=formulation, threads=threads)
 
+    def velocity_coefficients(self, q: ArrayLike, *, threads: int | None = None) -> Array:
+        """h_ijk = ∂b_ij/∂q_k − ½ ∂b_jk/∂q_i as S (7.41) has them: (…, n, n, n).
+
+        They give the same torques as the Christoffel symbols c_ijk, Σ h_ijk q̇_j q̇_k = Σ c_ijk q̇_j q̇_k, but are not
+        symmetric in j and k: c_ijk = ½ (h_ijk + h_ikj). :meth:`couplings` shows the symmetric ones.
+
+        >>> import dalembert as da
+        >>> h = da.load("planar-2r").velocity_coefficients([0.0, -1.5707963267948966])  # S 7.3.2 with h = 25 kg m²
+        >>> h.round(6).tolist()  # h_112 = 2h, h_121 = 0, h_122 = h, h_211 = −h, h_212 = ½h, h_221 = −½h
+        [[[0.0, 50.0], [0.0, 25.0]], [[-25.0, 12.5], [-12.5, 0.0]]]
+        """
+        c = self.christoffel(q, threads=threads)
+        dB = c + c.swapaxes(-3, -2)  # ∂b_ij/∂q_k = c_ijk + c_jik
+        return dB - 0.5 * dB.swapaxes(-3, -1)
+
     @quick
     def velocity_product_matrix(
         self, q: ArrayLike, formulation: str | None = None, *, threads: int | None = None

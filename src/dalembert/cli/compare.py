@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
@@ -17,6 +17,7 @@ from dalembert.errors import DalembertError
 
 if TYPE_CHECKING:
     from dalembert.analysis.price import Cost, Polynomial
+    from dalembert.analysis.steps import Step
     from dalembert.arm import Arm
     from dalembert.graph.count import Operations
 
@@ -46,7 +47,7 @@ def compare(
         bool,
         Option(
             "--explain",
-            help="Show only the operations of Newton–Euler per equation, S (7.107)–(7.114), and why M has fewer.",
+            help="Show only the operations of Newton–Euler and Lagrange–Euler per equation, and why M counts others.",
         ),
     ] = False,
     plot: Annotated[str | None, Option(metavar="OUT.png", help="Write growth as a figure: .png, .svg or .pdf.")] = None,
@@ -61,7 +62,9 @@ def compare(
     if explain:
         if joints is not None or plot is not None:
             raise DalembertError("--explain takes an arm or nothing, and neither --joints nor --plot")
-        _explain(None if arm is None else options.load(arm, loading))
+        explained = None if arm is None else options.load(arm, loading)
+        _explain(explained)
+        _explain_traces(explained)
         return
     wanted = joints_of(joints) if joints is not None else range(2, 13) if arm is None else None
     if plot is not None:
@@ -161,9 +164,7 @@ def _explain(arm: Arm | None) -> None:
     tables = [steps(each) for each in arms]
 
     def counts(k: int) -> list[list[int]]:
-        """Of every step for one of the arms, and their total."""
-        rows = [[y for x in (step.written, step.nontrivial, step.table_2) for y in _pair(x)] for step in tables[k]]
-        return [*rows, [sum(column) for column in zip(*rows, strict=True)]]
+        return _counts(tables[k])
 
     compiled = {
         name: [_pair(each.operations("inverse_dynamics", name).compiled) for each in arms]
@@ -188,17 +189,58 @@ def _explain(arm: Arm | None) -> None:
         title = f"{plain(arm.name)}: Newton–Euler inverse dynamics by equation of S 7.5.2"
         cells = counts(0)
         lines = {f"{name}, compiled": [str(x) for x in pairs[0]] for name, pairs in compiled.items()}
-    names = [*((step.equation, step.what) for step in tables[0]), ("", "total")]
-    heads = ["\nequation", "\nwhat", ">written\n×", ">\n+", ">nontrivial\n×", ">\n+", ">M Table 2\n×", ">\n+"]
-    print_table(heads, [[*name, *map(str, row)] for name, row in zip(names, cells, strict=True)], title)
-    for name, (times, plus) in lines.items():
-        console().print(f"{name}: {times} multiplications, {plus} additions")
+    _show_steps(tables[0], cells, title, "M Table 2", lines)
     console().print(
         "written: the formulas as printed. nontrivial: without products with 0, 1 and −1 and sums with 0; nothing is shared. "
         "M Table 2: its rows for revolute joints counted by hand, 9 × and 6 + for a matrix times a vector, 6 × and 3 + for a "
         "cross product, no × for z_0 = (0, 0, 1). P, t: the pose of the joint on its link; in M the joint is on the z-axis of a "
         f"DH frame, R_i takes 4 multiplications, and there are no rotors. {introduction()}"
     )
+
+
+def _explain_traces(arm: Arm | None) -> None:
+    """The operations of Lagrange–Euler per equation, for an arm or for a general chain."""
+    from dalembert.analysis.price import TABLE_3, chain, cost, polynomial
+    from dalembert.analysis.steps import steps
+
+    of, name = arm or chain(EXPLAINED[-1]), "lagrange-euler"
+    shown = steps(of, name)
+    lines: dict[str, list[str]] = {}
+    whose = plain(of.name) if arm else f"{of.n} general revolute joints"
+    if arm is None:
+        grown = [
+            (n, _pair(cost(chain(n), name, measure=False, compiled=False, quantity="inverse_dynamics").written))
+            for n in range(2, 8)
+        ]
+        fits = [polynomial([(n, pair[k]) for n, pair in grown]) for k in (0, 1)]
+        lines = {"M Table 3 as printed": [in_n(x) for x in TABLE_3[name]], "written": [in_n(x) for x in fits]}
+    lines["compiled"] = [str(x) for x in _pair(of.operations("inverse_dynamics", name).compiled)]
+    tell("")
+    title = f"{whose}: Lagrange–Euler inverse dynamics by equation of M section 2"
+    _show_steps(shown, _counts(shown), title, "M Table 3", lines)
+    console().print(
+        "written: every trace as printed, U_jkm J_j and the diagonal of its product with U_jiᵀ, 80 × and 63 +; j begins at the "
+        "largest index, Σ j³ traces in (2.14) and Σ j² in (2.11). M Table 3: M does not say what it counts, but this sum has "
+        "exactly its coefficients: both products of a trace in full, 128 × and 98 +, for every i and every j from 1 to n, "
+        "n Σ j² and n Σ j traces; two products of 4×4 matrices for U_ijk, one for U_ij, n² for the A; Σ D_ik q̈_k; neither "
+        "h_ikm q̇_k q̇_m nor gravity."
+    )
+
+
+def _counts(table: Sequence[Step]) -> list[list[int]]:
+    """Multiplications and additions of every step as written, nontrivial and in M, and their total."""
+    rows = [[y for x in (step.written, step.nontrivial, step.paper) for y in _pair(x)] for step in table]
+    return [*rows, [sum(column) for column in zip(*rows, strict=True)]]
+
+
+def _show_steps(
+    table: Sequence[Step], cells: list[list[int]], title: str, paper: str, lines: Mapping[str, Sequence[str]]
+) -> None:
+    names = [*((step.equation, step.what) for step in table), ("", "total")]
+    heads = ["\nequation", "\nwhat", ">written\n×", ">\n+", ">nontrivial\n×", ">\n+", f">{paper}\n×", ">\n+"]
+    print_table(heads, [[*name, *map(str, row)] for name, row in zip(names, cells, strict=True)], title)
+    for name, (times, plus) in lines.items():
+        console().print(f"{name}: {times} multiplications, {plus} additions")
 
 
 def _pair(operations: Operations) -> list[int]:

@@ -25,7 +25,7 @@ def equations(
     term: Annotated[
         str | None,
         Option(
-            metavar="TERM", help="Only one term: B11, C12, g1, tau2, F1 (friction), c112 (Christoffel symbol), T, U, L."
+            metavar="TERM", help="Only one term: B11, C12, g1, tau2, F1 (friction), c112 (Christoffel symbol), h112, T, U, L."
         ),
     ] = None,
     derivation: Annotated[

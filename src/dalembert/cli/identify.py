@@ -147,6 +147,12 @@ def identify(
         ),
     ] = None,
     damping: Annotated[float | None, Option(help="λ of --method damped.")] = None,
+    damped_to: Annotated[
+        str | None,
+        Option(
+            metavar="arm|zero", help="Pull the parameters of --method damped to the arm's own, or to zero as S does."
+        ),
+    ] = None,
     loaded: Annotated[
         str | None, Option(metavar="LOG3", help="For --method total: a run with a known payload.")
     ] = None,
@@ -202,7 +208,7 @@ def identify(
         "dead_zone": dead_zone, "hold_out": hold_out, "rotor": rotor, "offset": offset, "two_sided": two_sided,
         "stribeck": stribeck, "sigmoid": sigmoid, "coupling": couplings_of(coupling) or None, "balance": balance,
         "terms": terms_of(term, loaded_arm.joint_names) or None, "selection": selection, "folds": folds_of(folds),
-        "damping": damping, "loaded": loaded, "payload": payload if com is None else {"mass": payload, "com": com},
+        "damping": damping, "damped_to": damped_to, "loaded": loaded, "payload": payload if com is None else {"mass": payload, "com": com},
         "resume": options.resuming(resume),
     }  # fmt: skip
     settings |= reading_of(

@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from dalembert.documents.rows import MapRow, sections
+from dalembert.documents.rows import MapRow, definitions, meanings, sections
 from dalembert.documents.sources import SOURCES, introduction
 
 HEAD = """# The two documents, line by line
@@ -21,9 +23,11 @@ that were converted to text: some of these errors may come from the scan and not
 {introduction}
 
 `dalembert book 7.32` shows one row of this page with its numbers: the result of the call, the result of the printed
-formula, and the difference between them. `dalembert book 7.32 --script` prints the row as a Python program, in which
-`arm`, `q` and the other names are defined. The tests run every row. They also change every symbol and every sign of
-each formula, one at a time, and each change must make the row fail.
+formula, and the difference between them; `dalembert book "section 7.8"` lists a section, `dalembert book Christoffel`
+searches. `dalembert book 7.32 --script` prints the row as a Python program. The names in the calls are defined at the
+beginning of each section, or before the call that uses them; `da` is dalembert and `np` NumPy. The tests run every row.
+They also change every symbol and every sign of each formula, and every quantity that a call takes from the library, one
+at a time, and each change must make the row fail.
 
 The page is generated from `src/dalembert/documents/*.toml` by `python -m dalembert.documents.page docs/documents.md`.
 """
@@ -36,14 +40,28 @@ def page() -> str:
         parts.append(f"\n## {section.document} {section.title}\n\n")
         links = [f"[{Path(notebook).stem}](../{notebook})" for notebook in section.notebooks]
         parts.append(f"Notebook{'s' * (len(links) > 1)}: {', '.join(links)}\n\n")
-        parts.append("| where | what it says | call | test |\n|---|---|---|---|\n")
+        parts += [*_names(section.rows), "| where | what it says | call | test |\n|---|---|---|---|\n"]
         parts += [_line(row) for row in section.rows]
     return "".join(parts)
 
 
+def _names(rows: Sequence[MapRow]) -> Iterator[str]:
+    """The names that the calls of a section use, as a list."""
+    used = {name for row in rows for text in (row.call, *definitions(row)) for name in _words(text)}
+    for names, words in meanings(rows[0]).items():
+        if not used.isdisjoint(names.split(", ")):
+            yield f"* {', '.join(f'`{name}`' for name in names.split(', '))}: {words}\n"
+    yield "\n"
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\b[A-Za-z_]\w*", text)
+
+
 def _line(row: MapRow) -> str:
     says = row.says + (f"<br>**Correction:** {row.misprint}" if row.misprint else "")
-    cells = [row.at, says, f"`{row.call}`", f"`{row.test}`"]
+    call = "<br>".join(f"`{' '.join(line.split())}`" for line in (*definitions(row), row.call))
+    cells = [row.at, says, call, f"`{row.test}`"]
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
 
 

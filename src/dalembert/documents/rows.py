@@ -9,7 +9,7 @@ sign of the formula at a time; a row that still held would prove nothing.
 from __future__ import annotations
 
 import ast
-import re
+import builtins
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -44,10 +44,15 @@ class MapRow:
     misprint   the error in print, and the correct statement
     given      lines that are run first
     tolerance  of the comparison; larger if the formula uses finite differences
+    notebooks  the notebooks that compute it
+    page       the page of the documentation about it
     """
 
     document: str
     section: str
+    subsection: str
+    notebooks: tuple[str, ...]
+    page: str
     at: str
     says: str
     call: str
@@ -65,13 +70,14 @@ class MapRow:
 
 @dataclass(frozen=True)
 class MapSection:
-    """One section of a document: its title and its rows."""
+    """One section of a document: its title, its rows, and those of its subsections by their titles."""
 
     document: str
     title: str
     notebooks: tuple[str, ...]
     given: tuple[str, ...]
     rows: tuple[MapRow, ...] = field(repr=False)
+    subsections: tuple[tuple[str, tuple[MapRow, ...]], ...] = field(repr=False)
 
 
 def _read(name: str) -> dict[str, Any]:
@@ -81,66 +87,28 @@ def _read(name: str) -> dict[str, Any]:
 @cache
 def sections() -> tuple[MapSection, ...]:
     """All sections, in the order of the pages."""
-    tables = [_read(name) for name in SECTIONS]
-    return tuple(
-        MapSection(
-            table["document"],
-            table["title"],
-            tuple(table["notebooks"]),
-            tuple(table.get("given", ())),
-            tuple(MapRow(document=table["document"], section=table["title"], **row) for row in table["row"]),
-        )
-        for table in tables
-    )
+    return tuple(_section_of(_read(name)) for name in SECTIONS)
+
+
+def _section_of(table: dict[str, Any]) -> MapSection:
+    """A subsection begins at a row, has a page, or that of its section, and the notebooks that are named after it."""
+    document, title, notebooks = table["document"], table["title"], tuple(table["notebooks"])
+    starts = {part["begins"]: part for part in table.get("subsection", ())}
+    part: dict[str, Any] = {"title": "", "page": table["page"]}
+    lines = []
+    for row in table["row"]:
+        part = {"page": table["page"]} | starts.get(row["at"], part)
+        own = tuple(x for x in notebooks if part["title"] and f"/{document}{part['title'].split()[0]}" in x)
+        about = {"notebooks": own or notebooks, "page": part["page"]} | row
+        lines.append(MapRow(document, title, part["title"], tuple(about.pop("notebooks")), **about))
+    members = [(x["title"], tuple(row for row in lines if row.subsection == x["title"])) for x in starts.values()]
+    return MapSection(document, title, notebooks, tuple(table.get("given", ())), tuple(lines), tuple(members))
 
 
 def rows() -> Iterator[MapRow]:
     """All rows, in the order of the pages."""
     for section in sections():
         yield from section.rows
-
-
-def find(place: str) -> list[MapRow]:
-    """The rows for an entry: "7.32", "S (7.32)", "fig. 7.6", "M Table 1", "Problem 7.5", for a range,
-    "7.124–7.126", or for a section, "7.3.3".
-
-    >>> [row.place for row in find("eq. 7.32")]
-    ['S (7.32)']
-    """
-    wanted = _plain(place)
-    matching = [row for row in rows() if not {wanted, *_numbers_of(wanted)}.isdisjoint(_places(row))] or [
-        row
-        for row in rows()
-        if any(name.startswith(f"{wanted} ") for name in _places(row)) and re.search(r"\d$", wanted)
-    ]
-    if not matching:
-        raise DalembertError(
-            f"'{place}' is not an entry of the two documents; try an equation such as 7.32 or M 2.11, or 'Fig. 7.6', "
-            "'Example 7.2', 'Table 3', 'Problem 7.5'"
-        )
-    return matching
-
-
-def _numbers_of(wanted: str) -> list[str]:
-    """The equations of a range: "7.124–7.126" or "m 2.11-2.13", of one document and chapter."""
-    match = re.fullmatch(r"([sm] )?(\d{1,3})\.(\d{1,3}) ?[–-] ?(?:\2\.)?(\d{1,3})", wanted)
-    if match is None:
-        return []
-    document, chapter, first, last = match.groups(default="")
-    return [f"{document}{chapter}.{k}" for k in range(int(first), int(last) + 1)]
-
-
-def _places(row: MapRow) -> set[str]:
-    parts = [_plain(part) for part in row.at.split(",")]
-    return {name for part in parts for name in (part, f"{row.document.casefold()} {part}")}
-
-
-def _plain(place: str) -> str:
-    """An entry's name without the characters that people write in different ways."""
-    words = re.sub(r"[()]", "", place.casefold())
-    words = re.sub(r"§|\b(?:equations?|eqs?|sections?|sects?)\b\.?", "", words)
-    words = re.sub(r"\bfig(?:ure)?s?\b\.?", "fig", words)
-    return " ".join(re.sub(r"\b(problem|example|table)s\b", r"\1", words).split())
 
 
 # -- running a row -----------------------------------------------------------------------------------
@@ -165,11 +133,51 @@ def _section(row: MapRow) -> MapSection:
     return next(section for section in sections() if row in section.rows)
 
 
-def setting(row: MapRow) -> Names:
-    """The names that a row's call and formula may use."""
-    names = dict(_setting(_section(row).given))
+def blocks_of(row: MapRow) -> list[str]:
+    """The settings that are run before a row's own lines."""
+    blocks = _read("given")
+    return [blocks[block] for block in _section(row).given]
+
+
+def setting(row: MapRow, *, again: bool = False) -> Names:
+    """The names that a row's call and formula may use; ``again`` runs the settings anew."""
+    names = dict((_setting.__wrapped__ if again else _setting)(_section(row).given))
     exec(row.given, names)
     return names
+
+
+def definitions(row: MapRow) -> list[str]:
+    """The row's own lines that define the names of its call; of a function, its first line and docstring."""
+    wanted, lines = used_names(row.call), list[str]()
+    for statement in reversed(ast.parse(row.given).body):
+        if isinstance(statement, ast.FunctionDef) and statement.name in wanted:
+            lines.append(f"{statement.name}({ast.unparse(statement.args)}): {ast.get_docstring(statement)}")
+        elif isinstance(statement, ast.Assign | ast.ImportFrom) and _defined(statement) & wanted:
+            wanted |= used_names(ast.unparse(statement)) if isinstance(statement, ast.Assign) else set()
+            lines.append(ast.get_source_segment(row.given, statement) or "")
+    return lines[::-1]
+
+
+def meanings(row: MapRow) -> dict[str, str]:
+    """What the names of a row's settings stand for, by name or by several names."""
+    tables = _read("given")["names"]
+    return {names: words for block in _section(row).given for names, words in tables.get(block, {}).items()}
+
+
+def used_names(source: str) -> set[str]:
+    """The names that a piece of Python uses and does not bind itself."""
+    nodes = list(ast.walk(ast.parse(source)))
+    bound = {x.arg for x in nodes if isinstance(x, ast.arg)}
+    bound |= {x.id for x in nodes if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
+    known = {"da", "np", *dir(builtins)}
+    return {x.id for x in nodes if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Load)} - bound - known
+
+
+def _defined(statement: ast.Assign | ast.ImportFrom) -> set[str]:
+    if isinstance(statement, ast.ImportFrom):
+        return {alias.name for alias in statement.names}
+    targets = (x for target in statement.targets for x in ast.walk(target))
+    return {x.id for x in targets if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
 
 
 def computed(row: MapRow, names: Names | None = None) -> Any:
@@ -180,15 +188,15 @@ def computed(row: MapRow, names: Names | None = None) -> Any:
 def script(row: MapRow) -> str:
     r"""The row as a self-contained Python program that prints both sides.
 
-    >>> print(script(find("7.6 remark on inverse dynamics")[0]).split("\n\n")[-1])
-    computed = arm.forward_dynamics(q, qd, arm.inverse_dynamics(q, qd, qdd))
-    on_the_page = qdd
+    >>> row = next(row for row in rows() if row.at == "(7.44)")
+    >>> print(script(row).split("\n\n")[-1])
+    computed = arm.coriolis_matrix(q, qd)
+    on_the_page = np.einsum('ijk,k->ij', c, qd)
     print(computed)
     print(on_the_page)
     """
-    blocks = _read("given")
     parts = ["from types import SimpleNamespace\n\nimport numpy as np\n\nimport dalembert as da"]
-    parts += [blocks[block].strip() for block in _section(row).given]
+    parts += [block.strip() for block in blocks_of(row)]
     parts += [row.given.strip()] * bool(row.given)
     parts.append(f"computed = {row.call}\non_the_page = {row.formula}\nprint(computed)\nprint(on_the_page)")
     return "\n\n".join(parts)
@@ -201,7 +209,7 @@ def written(row: MapRow, names: Names | None = None) -> Any:
 
 def difference(left: Any, right: Any) -> float:
     """The largest difference of two sides, relative to the largest number on either; infinite if their shapes differ."""
-    left_side, right_side = _numbers(left), _numbers(right)
+    left_side, right_side = as_numbers(left), as_numbers(right)
     if left_side.shape != right_side.shape or not (np.isfinite(left_side).all() and np.isfinite(right_side).all()):
         return float("inf")
     size = max(np.abs(left_side).max(initial=0.0), np.abs(right_side).max(initial=0.0))
@@ -286,10 +294,10 @@ def _larger(x: Any) -> Any:
     return x * PERTURBED if hasattr(x, "free_symbols") and not isinstance(x, type) else x
 
 
-def _numbers(x: Any) -> np.ndarray:
-    """All numbers in one array; SymPy symbols are replaced by numbers derived from their names."""
+def as_numbers(x: Any) -> np.ndarray:
+    """All numbers of a side in one array; SymPy symbols are replaced by numbers derived from their names."""
     if isinstance(x, list | tuple):
-        return np.concatenate([_numbers(y) for y in x])
+        return np.concatenate([as_numbers(y) for y in x])
     if hasattr(x, "free_symbols"):
         values = {letter: _number(letter) for letter in x.free_symbols}
         x = np.array(x.subs(values).tolist() if hasattr(x, "tolist") else x.subs(values), float)

@@ -62,7 +62,7 @@ def jointed_bodies(mechanism: Mechanism, q: Values) -> list[JointedBody]:
     """All links, then all rotors."""
     out = []
     for i, body in enumerate(mechanism.bodies):
-        motion = joint_motion(body, q[i])
+        motion = joint_motion(body, q[i])  # M (2.1)
         A = homogeneous(motion.R, motion.R @ motion.r)  # M (2.1), with frame i anywhere on the link
         Q = homogeneous(skew(body.axis), ZERO, 0.0) if body.revolute else homogeneous(NULL, body.axis, 0.0)
         out.append(JointedBody(body.parent, i, _frame(body.placement), Q, A, body.link))
@@ -72,14 +72,14 @@ def jointed_bodies(mechanism: Mechanism, q: Values) -> list[JointedBody]:
         if not rotor.is_zero:
             P = homogeneous(IDENTITY, body.rotor_position)
             Q = homogeneous(body.gear * skew(body.rotor_axis), ZERO, 0.0)
-            A = homogeneous(rotation_about(body.rotor_axis, body.gear * q[i]), ZERO)
+            A = homogeneous(rotation_about(body.rotor_axis, body.gear * q[i]), ZERO)  # M (2.1)
             out.append(JointedBody(body.parent, i, P, Q, A, rotor))
     return out
 
 
 @dataclass(frozen=True)
 class PoseDerivatives:
-    """U_ij and U_ijk of one body i, by joint variable; U_ijk for j before or at k on the path from the base."""
+    """U_ij and U_ijk of one body i, by joint variable."""
 
     joints: tuple[int, ...]
     U: dict[int, Mat]
@@ -87,29 +87,28 @@ class PoseDerivatives:
 
 
 def pose_derivatives(mechanism: Mechanism, bodies: list[JointedBody]) -> list[PoseDerivatives]:
-    """U_ij and U_ijk of every body, each once."""
+    """U_ij and U_ijk of every body, each multiplied out from the matrices of its own formula."""
     A_0 = {-1: _frame(mechanism.base)}  # ⁰A_i
+    A_before: list[Mat] = []  # ⁰A_{i−1}
     A: list[dict[int, Mat]] = []  # ʲ⁻¹A_i, by i and j
-    # ⁰A_{j−1} Q_j and ⁰A_{j−1} Q_j ʲ⁻¹A_{k−1} of each link: the left of U_ij and U_ijk
-    left: list[Mat] = []
-    left_left: list[dict[int, Mat]] = []
+    to_joint: list[dict[int, Mat]] = []  # ʲ⁻¹A_{i−1}, by i and j
     out = []
     for i, body in enumerate(bodies):
         before = mechanism.path(body.parent)
-        A_joint = A_0[body.parent] @ body.P  # ⁰A_{i−1}
-        A_0[i] = A_joint @ body.A
-        to_joint = {k: A[body.parent][k] @ body.P for k in before}  # ᵏ⁻¹A_{i−1}
-        A.append({k: to_joint[k] @ body.A for k in before} | {body.moved_by: body.A})
-        left.append(A_joint @ body.Q)
-        left_left.append({k: left[k] @ to_joint[k] for k in before})
+        A_before.append(A_0[body.parent] @ body.P)  # ʲA_i
+        A_0[i] = A_before[i] @ body.A  # ʲA_i
+        to_joint.append({k: A[body.parent][k] @ body.P for k in before})  # ʲA_i
+        A.append({k: to_joint[i][k] @ body.A for k in before} | {body.moved_by: body.A})  # ʲA_i
         # the joints before body i belong to links; the last one is its own, which for a rotor is its spin
         way, joints = (*before, i), (*before, body.moved_by)
-        U = {k: left[s] @ A[i][k] for s, k in zip(way, joints, strict=True)}
+        U = {j: A_before[s] @ bodies[s].Q @ A[i][j] for s, j in zip(way, joints, strict=True)}  # U_ij
         UU: dict[tuple[int, int], Mat] = {}
-        for b, (s, k) in enumerate(zip(way, joints, strict=True)):
-            Q_A = bodies[s].Q @ A[i][k]  # Q_k ᵏ⁻¹A_i
-            UU |= {(j, k): left_left[s][j] @ Q_A for j in joints[:b]}
-            UU[k, k] = left[s] @ Q_A
+        for b, k in enumerate(joints):
+            for a, j in enumerate(joints):
+                (s, first), (t, last) = sorted([(a, j), (b, k)])
+                left = A_before[way[s]] @ bodies[way[s]].Q  # U_ijk
+                left = left if s == t else left @ to_joint[way[t]][first]  # U_ijk
+                UU[j, k] = left @ (bodies[way[t]].Q @ A[i][last])  # U_ijk
         out.append(PoseDerivatives(joints, U, UU))
     return out
 
@@ -130,21 +129,17 @@ def coefficients(mechanism: Mechanism, q: Values) -> LagrangeEulerCoefficients:
     # j runs over the links and rotors; those that joints i, k (and m) all move contribute
     for body, at in zip(bodies, pose_derivatives(mechanism, bodies), strict=True):
         J, m_j, r_bar, U = body.inertia.pseudo, body.inertia.mass, Vec((*body.inertia.com, 1.0)), at.U
-        for b, k in enumerate(at.joints):
-            U_J = U[k] @ J
+        for k in at.joints:
             for i in at.joints:
-                D[i][k] = D[i][k] + _trace(U_J, U[i])  # (2.11)
-            for m in at.joints[b:]:
-                U_J = at.UU[k, m] @ J
+                D[i][k] = D[i][k] + _trace(U[k] @ J, U[i])  # (2.11)
+            for m in at.joints:
                 for i in at.joints:
-                    h[i][k][m] = h[i][k][m] + _trace(U_J, U[i])  # (2.14)
+                    h[i][k][m] = h[i][k][m] + _trace(at.UU[k, m] @ J, U[i])  # (2.14)
         for i in at.joints:
             c[i] = c[i] - m_j * g.dot(U[i] @ r_bar)  # (2.15)
     for i, joint in enumerate(mechanism.bodies):
         if joint.reflected and joint.has_rotor:  # S 7.3.2, the reduced model
-            D[i][i] = D[i][i] + joint.gear * joint.gear * joint.rotor_inertia
-    # h_ikm = h_imk: the values computed with k before m on the path from the base serve both
-    h = [[[h_i[min(k, m)][max(k, m)] for m in range(n)] for k in range(n)] for h_i in h]
+            D[i][i] = D[i][i] + joint.gear * joint.gear * joint.rotor_inertia  # (2.11)
     if mechanism.lifts:
         c = [x - y for x, y in zip(c, lifting(mechanism, q), strict=True)]
     return LagrangeEulerCoefficients(D, h, c)
@@ -161,10 +156,10 @@ def inverse_dynamics(
     for i, body in enumerate(mechanism.bodies):
         torque = at.c[i]
         for k in n:
-            torque = torque + at.D[i][k] * qdd[k]
+            torque = torque + at.D[i][k] * qdd[k]  # (2.5)
             for m in n:
-                torque = torque + at.h[i][k][m] * qd[k] * qd[m]
+                torque = torque + at.h[i][k][m] * qd[k] * qd[m]  # (2.5)
         if contact is not None:
             torque = torque + contact[i]
-        tau.append(torque + friction(body, q[i], qd[i], torque))
+        tau.append(torque + friction(body, q[i], qd[i], torque))  # (7.42)
     return tau

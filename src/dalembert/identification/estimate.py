@@ -127,14 +127,20 @@ def least_squares(joints: JointTriangles, start: Array, fixed: tuple[int, ...], 
     return Estimate(values, noise, weights, covariance, fixed)
 
 
-def damped(joints: JointTriangles, start: Array, damping: float | None, typical: Array) -> Estimate:
-    """min ‖W(Yπ − τ)‖² + λ²‖S(π − π₀)‖², S 7.4: for a log whose regressor does not have full rank.
+def damped(joints: JointTriangles, start: Array, damping: float | None, typical: Array, to: str = "arm") -> Estimate:
+    """min ‖W(Yπ − τ)‖² + λ²‖S(π − π₀)‖²: for a log whose regressor does not have full rank.
 
-    π₀ is ``start`` and S the usual size of the columns, so λ is in units of the noise. By default, λ minimises the
-    generalised cross-validation score.
+    to  "arm": π₀ is ``start``, W divides by the noise and S is the usual size of the columns, so λ is in units of the
+        noise; "zero": π₀ = 0 and W = S = 1, so that π = (ȲᵀȲ + λ²1)⁻¹ Ȳᵀτ̄, the damped inverse of S 7.4
+
+    By default, λ minimises the generalised cross-validation score.
     """
-    first = least_squares(joints, start, undetermined(joints.together(), typical), 1)
-    whole = joints.together(first.weights)
+    weights = np.ones(len(joints.joints))
+    if to == "zero":
+        start, typical = np.zeros_like(start), np.ones_like(typical)
+    else:
+        weights = least_squares(joints, start, undetermined(joints.together(), typical), 1).weights
+    whole = joints.together(weights)
     U, s, Vt = np.linalg.svd(whole.R / typical)
     beta = U.T @ (whole.z - whole.R @ start)
     how = "as given"
@@ -148,9 +154,10 @@ def damped(joints: JointTriangles, start: Array, damping: float | None, typical:
         raise DalembertError(f"the damping factor is {damping:g}; it must be at least 0")
     filtered = np.where(s > 0, s / np.maximum(s**2 + damping**2, 1e-300), 0.0)
     values = start + (Vt.T @ (filtered * beta)) / typical
-    noise, covariance, _ = spread(joints, values, first.weights, (), np.diag((damping * typical) ** 2))
-    note = f"damped least squares with λ = {damping:.3g} ({how}), which pulls the parameters towards the arm's own"
-    return Estimate(values, noise, first.weights, covariance, (), (note,))
+    noise, covariance, _ = spread(joints, values, weights, (), np.diag((damping * typical) ** 2))
+    aim = "zero" if to == "zero" else "the arm's own"
+    note = f"damped least squares with λ = {damping:.3g} ({how}), which pulls the parameters towards {aim}"
+    return Estimate(values, noise, weights, covariance, (), (note,))
 
 
 def sequential(joints: JointTriangles, start: Array, typical: Array) -> Estimate:

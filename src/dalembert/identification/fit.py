@@ -231,7 +231,7 @@ def fitted(
                 "driven operation at every joint leave the scale of the masses open; use 'load' instead of 'gear' at one joint"
             )
         way = "weighted" if quickly and method == "robust" else method
-        return solution(equations, base, joints, way, estimator.damping, belief, weighed, notes, warned)
+        return solution(equations, base, joints, way, estimator, belief, weighed, notes, warned)
 
     chosen = _with_load(chosen, partial(solved, quickly=True), notes, warned)
     result = _with_own_load(solved(chosen, notes, warned))
@@ -346,6 +346,8 @@ def check_estimator(estimator: EstimatorOptions) -> None:
         raise DalembertError(f"prior_deviation is {deviation:g}; it must be above 0, such as 0.3 for thirty percent")
     if estimator.damping is not None and method != "damped":
         raise DalembertError(f"damping applies to method='damped' only, and the method is '{method}'")
+    if estimator.damped_to is not None and method != "damped":
+        raise DalembertError(f"damped_to applies to method='damped' only, and the method is '{method}'")
     if belief_of(estimator) is not None and method in ("damped", "sequential", "total"):
         raise DalembertError(
             f"physical=True solves weighted least squares and cannot be combined with method='{method}'"

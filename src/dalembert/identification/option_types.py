@@ -57,6 +57,7 @@ KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
         f"a number above 0, at most {MOST_DEVIATION:g}, such as 0.3 for thirty percent",
     ),
     "damping": (lambda x: _number(x) and 0 <= x <= MOST_DAMPING, f"a number from 0 to {MOST_DAMPING:g}"),
+    "damped_to": (lambda x: x in ("arm", "zero"), "'arm' or 'zero'"),
     "prior": (lambda x: isinstance(x, Arm), "an arm, as da.load(…) returns it"),
     "bounds": (lambda x: isinstance(x, Mapping), "a dict such as {'link2': {'box': (low, high)}}"),
     "hold_out": (lambda x: _number(x) and 0 <= x < 1, "a fraction of the log between 0 and 1, such as 0.3"),

@@ -87,6 +87,8 @@ class EstimatorOptions:
     bounds           {link: {"box": (low, high)}} or {link: {"centre": c, "radii": r}}: region that contains the mass of a
                      link; implies physical
     damping          λ of "damped"; by default from generalised cross-validation
+    damped_to        what "damped" pulls the parameters towards: "arm" (the default), its own parameters, with equations
+                     and parameters scaled by their usual size; "zero", unscaled, (ȲᵀȲ + λ²1)⁻¹Ȳᵀ of S 7.4
     loaded           for "total": a run with a known payload, whose weight fixes the scale of the drive gains
     payload          that payload: an Inertia in the tip's frame, or a mass (kg), whose centre of mass is then identified
 
@@ -101,6 +103,7 @@ class EstimatorOptions:
     prior_kind: str | None = None
     bounds: Mapping[str, Any] | None = None
     damping: float | None = None
+    damped_to: str | None = None
     loaded: Source | None = None
     payload: Inertia | Mapping[str, Any] | float | None = None
 

@@ -16,6 +16,7 @@ from dalembert.identification.base import BaseParameters, independent_columns
 from dalembert.identification.covariance import block_fit
 from dalembert.identification.energy import energy_residuals, energy_triangles
 from dalembert.identification.log_equations import LogEquations, levels, typical_sizes
+from dalembert.identification.options import EstimatorOptions
 from dalembert.identification.physical import Belief, consistent
 from dalembert.identification.result import Identification, PredictedRun, SolvedEquations, make_run
 from dalembert.identification.robust import robust
@@ -36,7 +37,7 @@ LOST = 10.0  # times the measured torques: a parameter whose error alone causes 
 
 
 def solution(
-    equations: LogEquations, base: BaseParameters, joints: JointTriangles, method: str, damping: float | None,
+    equations: LogEquations, base: BaseParameters, joints: JointTriangles, method: str, estimator: EstimatorOptions,
     belief: Belief | None, loaded: KnownLoad | None, notes: list[str], warned: list[str],
 ) -> Identification:  # fmt: skip
     """The parameters by ``method``; with a ``belief``, physically consistent ones.
@@ -66,7 +67,7 @@ def solution(
         weighed = _total(equations, base, joints, loaded, warned)
         estimate, gains = weighed.estimate, weighed.gains
     elif method == "damped":
-        estimate = ways.damped(joints, base.values, damping, typical)
+        estimate = ways.damped(joints, base.values, estimator.damping, typical, estimator.damped_to or "arm")
     elif method == "sequential":
         estimate = ways.sequential(joints, base.values, typical)
         warned += _against(equations, joints, estimate, base, fixed_by)

@@ -118,6 +118,20 @@ def joint_variable(index: int, revolute: bool, dots: int = 0) -> Letter:
     )
 
 
+def as_text(name: str) -> str:
+    """The notation of a letter from its SymPy name.
+
+    >>> as_text("thetaddot_1"), as_text("dddot_3"), as_text("m_l2'"), as_text("l_2"), as_text("k_r2")
+    ('ϑ̈_1', 'd̈_3', "m_ℓ2'", 'ℓ_2', 'k_r2')
+    """
+    if match := re.fullmatch(r"(theta|d)(d?dot)?(_.+)", name):
+        mark = {"dot": "\u0307", "ddot": "\u0308"}.get(match[2], "")
+        return ("ϑ" if match[1] == "theta" else "d") + mark + match[3]
+    base, _, subscript = name.partition("_")
+    base = GREEK.get(base, base.replace("l", "ℓ") if base == "l" else base)
+    return f"{base}_{re.sub(r'^l(?=[0-9])', 'ℓ', subscript)}" if subscript else base
+
+
 def sign_of(parts: Sequence[tuple[Letter, float]]) -> Letter:
     """sgn(q̇_i), or the sign of a sum of velocities with their factors."""
     latex, text, name = weighted_sum([(factor, v) for v, factor in parts])

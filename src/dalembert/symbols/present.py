@@ -232,6 +232,11 @@ class Equations:
         c = self.shown.christoffel
         return self.rate([c[j][i][k] - c[i][j][k] for k in range(self.n)])
 
+    def _velocity_coefficient(self, i: int, j: int, k: int) -> Sum:
+        """h_ijk = ∂b_ij/∂q_k − ½ ∂b_jk/∂q_i, S (7.41), with ∂b_ij/∂q_k = c_ijk + c_jik"""
+        c, half = self.shown.christoffel, self.shown.ring.number(Fraction(1, 2))
+        return shortest(c[i][j][k] + c[j][i][k] - half * (c[j][k][i] + c[k][j][i]))
+
     # -- SymPy -----------------------------------------------------------------------------------
 
     @cached_property
@@ -446,7 +451,7 @@ class Equations:
     # -- one term --------------------------------------------------------------------------------
 
     def named(self, name: str) -> tuple[str, str, Sum]:
-        """(text, LaTeX, sum) of a term called B11, C12, g1, tau2, F1, N12, c112 (a Christoffel symbol), T, U or L."""
+        """(text, LaTeX, sum) of a term called B11, C12, g1, tau2, F1, N12, c112 (Christoffel), h112 (7.41), T, U or L."""
         if not isinstance(name, str):
             raise DalembertError(f"a term is {name!r}; it must be a name, such as 'B12', 'g1' or 'tau2'")
         energies: dict[str, Callable[[], Sum]] = {
@@ -454,16 +459,16 @@ class Equations:
         }  # fmt: skip
         if name.strip() in energies:
             return name.strip(), rf"\mathcal{{{name.strip()}}}", energies[name.strip()]()
-        match = re.fullmatch(r"(tau|τ|[bcgfn])_?\{?(\d+(?:,\d+)*)\}?", name.strip().lower())
+        match = re.fullmatch(r"(tau|τ|[bcgfhn])_?\{?(\d+(?:,\d+)*)\}?", name.strip().lower())
         digits = [] if match is None else [int(d) for d in (match[2].split(",") if "," in match[2] else match[2])]
         if match is not None and match[1] in ["g", "f", "tau", "τ"] and "," not in match[2]:
             digits = [int(match[2])]
         letter = "" if match is None else match[1].replace("τ", "tau")
-        wanted = {"b": (2,), "c": (2, 3), "g": (1,), "tau": (1,), "f": (1,), "n": (2,)}.get(letter, ())
+        wanted = {"b": (2,), "c": (2, 3), "g": (1,), "tau": (1,), "f": (1,), "h": (3,), "n": (2,)}.get(letter, ())
         if len(digits) not in wanted or not all(1 <= d <= self.n for d in digits):
             raise DalembertError(
                 f"there is no term '{name}'; '{self.name}' has B11 … B{self.n}{self.n}, C11 … C{self.n}{self.n}, "
-                f"g1 … g{self.n}, tau1 … tau{self.n}, F1 … F{self.n} (friction), N11 … (Ḃ − 2C), Christoffel symbols c111 … and the energies T, U and L"
+                f"g1 … g{self.n}, tau1 … tau{self.n}, F1 … F{self.n} (friction), N11 … (Ḃ − 2C), Christoffel symbols c111 …, h111 … of (7.41) and the energies T, U and L"
             )
         at = [d - 1 for d in digits]
         sub = ("," if max(digits) > 9 else "").join(self.labels[i] for i in at)
@@ -475,6 +480,7 @@ class Equations:
             "c": lambda i, j, k: self._christoffel[i][j][k],
             "g": lambda i: self._g[i],
             "f": lambda i: self._friction[i],
+            "h": self._velocity_coefficient,
             "n": self._skew,
             "tau": self._tau,
         }
@@ -482,7 +488,7 @@ class Equations:
         return f"{text}_{sub}", f"{latex}_{braced(sub)}", terms[letter](*at)
 
     def term(self, name: str) -> sympy.Expr:
-        """One entry as SymPy: B11, C12, g1, tau2, F1 (friction), N12, c112 (a Christoffel symbol), T, U, L."""
+        """One entry as SymPy: B11, C12, g1, tau2, F1 (friction), N12, c112 (a Christoffel symbol), h112 (7.41), T, U, L."""
         return to_sympy(self.named(name)[2], self._letters)
 
     # -- text and LaTeX --------------------------------------------------------------------------
