@@ -24,7 +24,7 @@ from dalembert.files import read_bounded
 from dalembert.robot.bounds import XML_BYTES
 from dalembert.robot.safe_xml import parse_xml
 from dalembert.robot.tables import nearest, shown, some
-from dalembert.robot.xacro_expressions import LARGEST, Expressions, size
+from dalembert.robot.xacro_expressions import ENVIRONMENT_NOTE, LARGEST, Expressions, size
 
 PACKAGE = re.compile(r"[A-Za-z0-9][\w.\-]*")
 ARGUMENT = re.compile(r"\$\(arg\s+(\w+)\s*\)")
@@ -175,7 +175,7 @@ class _XacroRun:
         if value is None:
             raise RobotError(f"{self.file}: the environment variable {shown(name)} is not set")
         if name in self.environment:
-            self.notes[f"the robot contains the value of the environment variable {shown(name)}"] = None
+            self.notes[f"{ENVIRONMENT_NOTE} {shown(name)}"] = None
         return value
 
     def places(self, package: str) -> list[Path]:
