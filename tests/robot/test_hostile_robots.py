@@ -63,6 +63,7 @@ def body(inside: str = "") -> str:
 
 
 PART = f'<mujocoinclude><replicate count="1000000000">{body()}</replicate></mujocoinclude>'
+ATTACH = "<attach model='m' body='b' prefix='p'/>"
 NESTED = "keys or brackets are nested more than 16 deep"
 CASES: list[tuple[str, str, str | None]] = [
     # DH angles
@@ -122,6 +123,7 @@ CASES: list[tuple[str, str, str | None]] = [
     ("long-name.sdf", sdf(f'<link name="{"x" * 10**6}"/>', 0), "the name of <link> is 'xxx.*1 to 1000 characters"),
     # MJCF
     ("replicate.xml", mjcf(f'<replicate count="1000000000">{body()}</replicate>'), "replicate.xml: it has more than 10000 elements"),
+    ("attached.xml", f"<mujoco><asset><model name='m' file='part.xml'/></asset><worldbody>{ATTACH}</worldbody></mujoco>", "more than 10000 elements"),
     ("replicate-e.xml", mjcf(f'<replicate count="1e300">{body()}</replicate>'), "it has more than 10000 elements"),
     ("nested.xml", mjcf('<replicate count="99">' * 9 + body() + "</replicate>" * 9), "it has more than 10000 elements"),
     ("included.xml", mjcf('<include file="part.xml"/>'), "included.xml: it has more than 10000 elements"),
@@ -223,6 +225,15 @@ def test_devices_pipes_and_folders_are_one_sentence(tmp_path, reader, name, what
         reader(tmp_path / ("x" * 5000 + path.suffix))
     with pytest.raises(DalembertError, match=r"is not a valid file name|no such file"):
         reader(f"a\0b{path.suffix}")
+
+
+def test_a_pipe_as_a_mesh_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "m.stl")
+    (tmp_path / "sub.xml").write_text('<mujoco><asset><mesh name="m" file="m.stl"/></asset></mujoco>')
+    for asset in ('<mesh name="m" file="m.stl"/>', '<model name="s" file="sub.xml"/>'):
+        (tmp_path / "r.xml").write_text(f"<mujoco><asset>{asset}</asset><worldbody>{body()}</worldbody></mujoco>")
+        with pytest.raises(RobotError, match=r"refers to 'm.stl', which is a pipe or a device and not a file"):
+            da.load(tmp_path / "r.xml")
 
 
 @pytest.mark.parametrize("suffix", [".toml", ".urdf"])

@@ -24,6 +24,7 @@ LINKS_IN_LOOPS = 1_000  # in a robot with closed chains
 MJCF_ELEMENTS = 10_000  # in the file, in included files, and in the copies made by replicate, composite and flexcomp
 MJCF_BODIES = 2_000
 MJCF_JOINTS = 1_000
+MJCF_FOLDERS = 100  # named by meshdir, texturedir and assetdir
 MJCF_HEIGHTS = 2**24  # points in height fields
 MJCF_NUMBERS = 10_000  # per custom element, per user sensor, and for each of nuser_body, …, nuserdata and nkey
 MJCF_DELETIONS = 2_000_000  # deletable items (meshes, textures, …, keyframes) times the number of elements
