@@ -6,6 +6,8 @@ docs/robot-files.md lists the same numbers.
 
 from __future__ import annotations
 
+import math
+
 from dalembert.errors import RobotError
 
 XML_BYTES = 16 * 2**20
@@ -33,6 +35,23 @@ NAME = 1_000  # characters
 TABLE_BYTES = 4 * 2**20  # DH table in a text file or a spreadsheet
 TABLE_CELLS = 200_000
 MESH_BYTES = 256 * 2**20
+# numbers of the model in SI units: beyond these, products of a few of them leave the range of double or single precision
+LARGEST_NUMBER = 1e12
+SMALLEST_LIMIT = 1e-12  # of a velocity, an acceleration or an effort
+
+
+def check_size(what: str, value: float) -> None:
+    """Refuse a number that is not finite, or too large for any robot.
+
+    >>> check_size("the mass of the payload", 1e308)
+    Traceback (most recent call last):
+    ...
+    dalembert.errors.RobotError: the mass of the payload has the value 1e+308; at most 1e+12 in SI units is allowed
+    """
+    if not math.isfinite(value):
+        raise RobotError(f"{what} has the value {value}; it must be a finite number")
+    if abs(value) > LARGEST_NUMBER:
+        raise RobotError(f"{what} has the value {value:g}; at most {LARGEST_NUMBER:g} in SI units is allowed")
 
 
 def at_most(most: int, count: float, what: str, where: str) -> None:
