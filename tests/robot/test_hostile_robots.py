@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import os
 import signal
+import warnings
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -227,6 +228,17 @@ def test_devices_pipes_and_folders_are_one_sentence(tmp_path, reader, name, what
         reader(f"a\0b{path.suffix}")
 
 
+def test_a_robot_that_compiles_for_long_is_announced(tmp_path):
+    for count in (200, 201):
+        (tmp_path / "long.toml").write_text('convention = "standard"\n' + "[[joint]]\na = 0.1\nmass = 1.0\n" * count)
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            da.load(tmp_path / "long.toml")
+        assert [str(x.message).partition("; ")[2][:60] for x in seen] == (
+            ["the first call of each function compiles for about 14 s or mo"[:60]] if count > 200 else []
+        )
+
+
 def test_a_pipe_as_a_mesh_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "m.stl")
     (tmp_path / "sub.xml").write_text('<mujoco><asset><mesh name="m" file="m.stl"/></asset></mujoco>')
@@ -289,6 +301,7 @@ def test_the_documents_state_the_bounds():
     assert len(numbers) > 10
     for name, value in numbers.items():
         words = f"{value >> 20} MiB" if name.endswith("_BYTES") else f"{value:,}".replace(",", " ")
+        words = f"{value:g}".replace("e+", "e") if isinstance(value, float) else words
         assert words in section, (name, words)
 
 

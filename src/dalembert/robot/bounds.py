@@ -1,4 +1,4 @@
-"""Size limits of robot files: far above any real robot, and low enough for a file to be read in about a second.
+"""Size limits of robot files: far above any real robot, and low enough for a file to be read in seconds.
 
 File sizes and nesting depths are checked before parsing, and counts before any object is built.
 docs/robot-files.md lists the same numbers.
@@ -18,6 +18,7 @@ TOML_BYTES = 4 * 2**20
 TOML_DEPTH = 16  # nested brackets and parts of dotted keys; robots need 4
 LIMITS_BYTES = 2**20
 LINKS = 10_000
+MANY_JOINTS, COMPILE_SECONDS = 200, 0.07  # more moving joints than these are announced; time per joint and function
 LOOPS = 100
 COUPLINGS = 1_000
 COUPLED_JOINTS = 100  # per coupling

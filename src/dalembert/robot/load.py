@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dalembert.errors import RobotError
+from dalembert.robot.bounds import COMPILE_SECONDS, MANY_JOINTS
 from dalembert.robot.model import Robot
 from dalembert.robot.table_cells import TEXT_TABLES, WORKBOOKS
 from dalembert.robot.tables import errors_at, nearest, shown, some
@@ -84,6 +85,13 @@ def load_robot(
             f"{where}: the moving link{'s' * (len(light) > 1)} {some([shown(x) for x in light])} "
             f"{'have' if len(light) > 1 else 'has'} no mass, although others have one; add it to the file, or compute it "
             "from the shapes with density=2700 (--density aluminium)",
+            ModelWarning,
+            stacklevel=3,
+        )
+    if (count := len(part.tree_joints)) > MANY_JOINTS:
+        warnings.warn(
+            f"{where}: the robot has {count} moving joints; the first call of each function compiles for about "
+            f"{COMPILE_SECONDS * count:.0f} s or more; root= and tip= (--root, --tip) or lock= (--lock) select a part",
             ModelWarning,
             stacklevel=3,
         )
