@@ -302,6 +302,7 @@ def from_dh(rows: Any, convention: Literal["standard", "modified"] = "standard",
     from dalembert.arm import Arm
     from dalembert.robot.check import check
     from dalembert.robot.dh import from_dh as robot_from_dh
+    from dalembert.robot.vendor_files import with_known_limits
 
     remedy = 'mark the row of a link that was published like this with "physical": False'
-    return Arm(check(robot_from_dh(rows, convention, **fields), remedy=remedy))
+    return Arm(with_known_limits(check(robot_from_dh(rows, convention, **fields), remedy=remedy)))

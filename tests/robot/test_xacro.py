@@ -6,6 +6,7 @@ import pytest
 
 import dalembert as da
 from dalembert.errors import RobotError
+from dalembert.robot import xacro_expander
 from dalembert.robot.load import load_robot
 from dalembert.robot.urdf import parse_urdf
 
@@ -196,6 +197,22 @@ def test_one_file_does_not_change_the_names_of_the_next(tmp_path: Path) -> None:
         (tmp_path / f"{name}.xacro").write_text(f'<robot name="r" {XMLNS}>{inside}</robot>')
     for name, link in (("own", "x7"), ("good", "x5")):
         assert da.load(tmp_path / f"{name}.xacro").robot.links[0].name == link
+
+
+def test_macros_and_arguments_that_double_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xacro_expander, "XACRO_ELEMENTS", 500)  # not in the helper, which has the usual bound
+    doubling = "".join(f'<xacro:arg name="a{k + 1}" default="$(arg a{k})$(arg a{k})"/>' for k in range(40))
+    macros = "".join(f'<xacro:macro name="m{k + 1}"><xacro:m{k}/><xacro:m{k}/></xacro:macro>' for k in range(40))
+    for text, sentence in (
+        (f'<xacro:arg name="a0" default="x"/>{doubling}<link name="$(arg a40)"/>', "more than 100000 characters"),
+        (
+            f'<xacro:macro name="m0"><link name="a"/></xacro:macro>{macros}<xacro:m40/>',
+            "more than 500 elements after",
+        ),
+    ):
+        (tmp_path / "r.xacro").write_text(f'<robot name="r" {XMLNS}>{text}</robot>')
+        with pytest.raises(RobotError, match=sentence):
+            xacro_expander.expanded(str(tmp_path / "r.xacro"), {}, {})
 
 
 def reads(folder: Path, name: str, **arguments: str) -> da.Arm:

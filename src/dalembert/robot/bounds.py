@@ -14,6 +14,7 @@ XML_BYTES = 16 * 2**20
 XML_ELEMENTS = 200_000
 XML_ATTRIBUTES = 500_000
 XML_DEPTH = 500  # MuJoCo's own parser has the same limit
+XACRO_ELEMENTS = 50_000  # after the expansion of macros
 TOML_BYTES = 4 * 2**20
 TOML_DEPTH = 16  # nested brackets and parts of dotted keys; robots need 4
 LIMITS_BYTES = 2**20

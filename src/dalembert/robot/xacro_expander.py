@@ -21,7 +21,7 @@ from xml.parsers.expat import ExpatError
 from dalembert.environment.extras import extra
 from dalembert.errors import RobotError
 from dalembert.files import read_bounded
-from dalembert.robot.bounds import XML_BYTES
+from dalembert.robot.bounds import XACRO_ELEMENTS, XML_BYTES, at_most
 from dalembert.robot.safe_xml import parse_xml
 from dalembert.robot.tables import nearest, shown, some
 from dalembert.robot.xacro_expressions import ENVIRONMENT_NOTE, LARGEST, Expressions, size
@@ -75,7 +75,11 @@ class _XacroRun:
         substitution._eval = self.evaluate_substitution
         xacro.safe_eval = self.evaluate
         xacro._global_symbols = {}  # ours take their place
+        substitution._eval_arg = self.argument
         xacro.parse = self.parse
+        before = getattr(xacro.eval_all, "__self__", None)  # the run of another file
+        self.expand, self.elements = before.expand if before is not None else xacro.eval_all, 0
+        xacro.eval_all = self.counted
         xacro.all_includes = []
         quiet = dict.fromkeys(("message", "warning", "error", "print_location"), lambda *_, **__: "")
         functions = {
@@ -102,6 +106,20 @@ class _XacroRun:
             "find": self.find, "env": self.variable, "optenv": substitution._eval_optenv, "true": True, "false": False,
         }  # fmt: skip
         return str(self.evaluate(expression, ChainMap(functions, arguments)))
+
+    def argument(self, name: str, args: dict[str, str]) -> str:
+        """The value of ``$(arg …)``; defaults made of other arguments can double with every one."""
+        if name not in args:
+            raise self.xacro.substitution_args.ArgException(name)
+        if len(args[name]) > LARGEST:
+            raise RobotError(f"{self.file}: the argument {shown(name)} has more than {LARGEST} characters")
+        return args[name]
+
+    def counted(self, node: Any, macros: Any, symbols: Any) -> None:
+        """Expand an element; macros that call each other can double the number of elements with every one."""
+        self.elements += 1
+        at_most(XACRO_ELEMENTS, self.elements, "elements after the expansion of its macros", self.source)
+        self.expand(node, macros, symbols)
 
     def fatal(self, *words: Any) -> None:
         """The end that a file asks for."""
