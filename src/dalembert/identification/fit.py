@@ -129,8 +129,8 @@ def identify(
     loaded = settings.estimator.loaded
     weighed = read_log(loaded, arm, **reading) if resume and loaded is not None else None
     asked = replace(settings, estimator=replace(settings.estimator, loaded=None))
-    run = resumable_run(resume, "identification", arm, whole, others, asked, weighed, reading)
-    with _solvable(arm, whole), run as journal:
+    kept = resumable_run(resume, "identification", arm, whole, others, asked, weighed, reading)
+    with _solvable(arm, whole), kept as journal:
         result = fitted(arm, whole, settings, reading, step, journal)
         judged = tuple(result.judged(other) for other in others)
         notes, warned = list(result.notes), list(result.warnings)

@@ -113,8 +113,8 @@ def _check_counts(root: Element, source: str) -> None:
                 included.add(file)
                 waiting.append((parse_xml(read_bytes(file), file), copies, in_world, os.path.dirname(file)))
         if tag == "attach":  # every copy of a sub-model counts
-            for file, part in models.get(element.get("model", ""), ()):
-                waiting.append((part, copies, in_world, str(file.parent)))
+            attached = models.get(element.get("model", ""), [])
+            waiting += [(part, copies, in_world, str(at.parent)) for at, part in attached]
         for key in [key for key in element.attrib if key.startswith(NUMBERS.get(tag, "\0"))]:
             at_most(MJCF_NUMBERS, _product(element, key), f"numbers in {key} of <{tag}>", source)
         at_most(MJCF_ELEMENTS, elements, "elements (including those of included files and replicated ones)", source)

@@ -42,7 +42,7 @@ def submodels(path: Path) -> dict[str, list[tuple[Path, Element]]]:
             at = [place(base, model.get("file", "")) for base in (Path(os.path.realpath(path)).parent, file.parent)]
             part = next(((x, files[x]) for x in at if x in files), None)
             if part is not None:
-                named.setdefault(model.get("name") or part[1].get("model", ""), []).append(part)
+                named.setdefault(model.get("name") or part[1].get("model") or "", []).append(part)
     return named
 
 

@@ -81,10 +81,9 @@ def _snapped(joint: Joint, tolerance: float) -> Joint:
     axis = tuple(near) if near.count(0.0) == 2 else joint.axis
     quarter = math.pi / 2 * round(joint.offset / (math.pi / 2)) if isinstance(joint.offset, float) else joint.offset
     offset = quarter if joint.type != "prismatic" and 0 < abs(joint.offset - quarter) <= tolerance else joint.offset
-    frames = {key: _snapped_placement(getattr(joint, key), tolerance) for key in ("placement", "link_frame")}
-    if axis == joint.axis and offset == joint.offset and all(getattr(joint, key) is x for key, x in frames.items()):
-        return joint
-    return replace(joint, axis=axis, offset=offset, **frames)
+    before, after = (_snapped_placement(x, tolerance) for x in (joint.placement, joint.link_frame))
+    snapped = replace(joint, axis=axis, offset=offset, placement=before, link_frame=after)
+    return joint if snapped == joint else snapped
 
 
 def _snapped_placement(placement: Placement, tolerance: float) -> Placement:

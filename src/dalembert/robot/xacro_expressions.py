@@ -14,7 +14,7 @@ import operator
 import re
 import string
 from collections import ChainMap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -226,7 +226,7 @@ class Expressions:
         self.functions: Mapping[str, Any] = {**MATH, **FUNCTIONS, **spaces, **functions}
         self.namespace, self.left = namespace, WORK
 
-    def evaluate(self, expression: str, names: Mapping[str, Any]) -> Any:
+    def evaluate(self, expression: str, names: MutableMapping[str, Any]) -> Any:
         """The value of an expression with these names."""
         if len(expression) > LONGEST:
             raise RobotError(f"an expression has {len(expression)} characters; at most {LONGEST} are allowed")
@@ -248,7 +248,7 @@ class Expressions:
 class _Evaluation:
     """One expression with its names; a method per kind of node, and no other kinds."""
 
-    def __init__(self, expressions: Expressions, names: Mapping[str, Any]) -> None:
+    def __init__(self, expressions: Expressions, names: MutableMapping[str, Any]) -> None:
         self.expressions, self.names = expressions, names
 
     def value(self, node: ast.AST) -> Any:
