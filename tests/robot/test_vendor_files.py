@@ -109,5 +109,15 @@ def test_limits_of_passive_joints_are_noted(tmp_path: Path) -> None:
     name = robot.loops[0].passive[0]
     limited = [replace(x, limits=da.Limits(-0.2, 0.3)) if x.name == name else x for x in robot.joints]
     save_robot(robot.replace(joints=tuple(limited)), tmp_path / "five.toml")
-    (note,) = (x for x in da.load(tmp_path / "five.toml").robot.notes if "passive" in x)
-    assert note.startswith(f"limits of passive joints are not enforced: '{name}'")
+    arm = da.load(tmp_path / "five.toml")
+    (note,) = (x for x in arm.robot.notes if "passive" in x)
+    assert f"plans and simulations do not keep them: '{name}'" in note
+    motion = da.polynomial(arm.home, arm.home + 0.4, 1.0)
+    q = motion(np.linspace(0, 1, 1001))[0]
+    at = arm.tree_positions(q)[:, [x.name for x in arm.robot.tree_joints].index(name)]
+    excess = {(x.joint, x.limit): x.value for x in motion.limits_report(arm, torque=False)}
+    expected = {-0.2: at.min()} if at.min() < -0.2 else {}
+    expected |= {0.3: at.max()} if at.max() > 0.3 else {}
+    assert expected and {limit for joint, limit in excess if joint == name} == set(expected)
+    for limit, value in expected.items():
+        np.testing.assert_allclose(excess[name, limit], value, rtol=1e-6)

@@ -24,7 +24,7 @@ SNAP = 1e-5  # rad: angles of five digits are this close to right angles
 # beginnings of notes that every command prints
 UNKNOWN_NOTE = "limits of 0 in the file are read as unknown:"
 ANGLE_NOTE = "right angles are written with few digits,"
-PASSIVE_NOTE = "limits of passive joints are not enforced:"
+PASSIVE_NOTE = "limits of passive joints are checked, but plans and simulations do not keep them:"
 PRINTED_NOTES = (UNKNOWN_NOTE, ANGLE_NOTE, PASSIVE_NOTE, ENVIRONMENT_NOTE)
 
 
@@ -35,7 +35,7 @@ def with_known_limits(robot: Robot) -> Robot:
     passive = {name for loop in robot.loops for name in loop.passive}
     ignored = [f"'{joint.name}'" for joint in joints if joint.name in passive and joint.limits != Limits()]
     notes = [f"{UNKNOWN_NOTE} {some(unknown)}; give them with --limits or in the file"] if unknown else []
-    notes += [f"{PASSIVE_NOTE} {some(ignored)}; arm.tree_positions(q) gives their positions"] if ignored else []
+    notes += [f"{PASSIVE_NOTE} {some(ignored)}; motion.limits_report(arm) names what exceeds them"] if ignored else []
     changed = joints != robot.joints
     return (
         robot.replace(joints=joints if changed else robot.joints, notes=_more(robot, notes))
