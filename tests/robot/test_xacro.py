@@ -187,6 +187,38 @@ def test_expressions_compute_as_before(tmp_path: Path) -> None:
     assert (link.name, link.inertia.mass, link.inertia.tensor[0][0]) == ("1_1", 5.0, 6.0)
 
 
+USUAL = {  # expressions as vendors write them, and their values
+    "'%s_%d' % (prefix, 3)": "r_3",
+    "radians(90) == pi/2 and math.ceil(1.2) == 2": "True",
+    "-1 if not mirrored else 1": "-1",
+    "[float(x) for x in xyz.split(' ')][1]": "0.5",
+    "max(*map(float, xyz.split()))": "1.0",
+    "dict(a=1.5, **dict(b=2))['b']": "2",
+    "len([*range(3), *xyz.split()])": "6",
+    "'yes' if 'b' in table and table.get('c', 0) == 0 else 'no'": "yes",
+    "' '.join([k + str(v) for k, v in sorted(table.items())])": "a1 b2",
+    "1.0/12 * 2.0 * (0.3**2 + 0.4**2)": "0.041666666666666664",
+    "python.isinstance(prefix, (python.str, python.int)) or python.any([])": "True",
+    "round(python.sum([0.1, 0.2]), 3)": "0.3",
+    "xacro.message('hello') + xyz[::-1][0]": "1",
+    "str(mirrored).lower() + xacro.arg('size')": "false7",
+}
+
+
+def test_expressions_as_vendors_write_them(tmp_path: Path) -> None:
+    links = "".join(f'<link name="{k}:${{{text}}}"/>' for k, text in enumerate(USUAL))
+    joints = "".join(
+        f'<joint name="j{k}" type="fixed"><parent link="root"/><child link="{k}:{value}"/></joint>'
+        for k, value in enumerate(USUAL.values())
+    )
+    properties = {"prefix": "r", "mirrored": "false", "xyz": "0 0.5 1", "table": "${dict(a=1, b=2)}"}
+    given = "".join(f'<xacro:property name="{name}" value="{value}"/>' for name, value in properties.items())
+    (tmp_path / "usual.xacro").write_text(
+        f'<robot name="r" {XMLNS}><xacro:arg name="size" default="7"/>{given}<link name="root"/>{links}{joints}</robot>'
+    )
+    assert len(da.load(tmp_path / "usual.xacro").robot.links) == len(USUAL) + 1
+
+
 def test_one_file_does_not_change_the_names_of_the_next(tmp_path: Path) -> None:
     (tmp_path / "ns.xacro").write_text(f'<robot {XMLNS}><xacro:property name="x" value="4"/></robot>')
     shadow = '<xacro:property name="len" value="3"/><xacro:include filename="ns.xacro" ns="n"/>'

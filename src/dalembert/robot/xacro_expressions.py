@@ -331,13 +331,13 @@ class _Evaluation:
     # -- lists and loops -------------------------------------------------------------------------
 
     def _List(self, node: ast.List) -> list[Any]:
-        return [self.value(x) for x in node.elts]
+        return self.spread(node.elts)
 
     def _Tuple(self, node: ast.Tuple) -> tuple[Any, ...]:
-        return tuple(self.value(x) for x in node.elts)
+        return tuple(self.spread(node.elts))
 
     def _Set(self, node: ast.Set) -> set[Any]:
-        return {self.value(x) for x in node.elts}
+        return set(self.spread(node.elts))
 
     def _Dict(self, node: ast.Dict) -> dict[Any, Any]:
         if any(key is None for key in node.keys):
@@ -388,7 +388,7 @@ class _Evaluation:
             owner = self.reference(node.func.value)
             method = METHODS.get(type(owner), {}).get(node.func.attr)
             if method is not None:
-                return self.result(method, [owner, *self.arguments(node)], self.options(node))
+                return self.result(method, [owner, *self.spread(node.args)], self.options(node))
             function = self.item(owner, node.func.attr)
         else:
             function = self.reference(node.func)
@@ -398,7 +398,7 @@ class _Evaluation:
             return self.mapped(function, node)
         if function is isinstance:
             return self.is_instance(node)
-        return self.result(function, self.arguments(node), self.options(node))
+        return self.result(function, self.spread(node.args), self.options(node))
 
     def result(self, function: Function, arguments: list[Any], options: Mapping[str, Any]) -> Any:
         """The value of a function, refused if it is not plain data."""
@@ -406,16 +406,15 @@ class _Evaluation:
         self.expressions.spend(size(result))
         return result
 
-    def arguments(self, node: ast.Call) -> list[Any]:
-        """The arguments without names; a list with a star is spread."""
-        spread = [(x.value, True) if isinstance(x, ast.Starred) else (x, False) for x in node.args]
-        return [x for part, many in spread for x in (self.value(part) if many else [self.value(part)])]
+    def spread(self, nodes: list[ast.expr]) -> list[Any]:
+        """The values of several nodes; those with a star are lists of values."""
+        parts = [(x.value, True) if isinstance(x, ast.Starred) else (x, False) for x in nodes]
+        return [x for part, many in parts for x in (self.value(part) if many else [self.value(part)])]
 
     def options(self, node: ast.Call) -> dict[str, Any]:
         """The arguments with names."""
-        if any(option.arg is None for option in node.keywords):
-            raise _unknown("**")
-        return {str(option.arg): self.value(option.value) for option in node.keywords}
+        given = [(option.arg, self.value(option.value)) for option in node.keywords]
+        return dict(pair for name, x in given for pair in (x.items() if name is None else [(name, x)]))
 
     def mapped(self, kind: Any, node: ast.Call) -> list[Any]:
         """What map and filter give, as lists."""
