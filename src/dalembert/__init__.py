@@ -258,6 +258,7 @@ def load(
     convention: Literal["standard", "modified"] | None = None,
     density: float | str | None = None,
     arguments: Mapping[str, Any] | None = None,
+    snap: float | None = None,
 ) -> Arm:
     """A shipped arm by name, or an arm from a file: .urdf, .xacro, .sdf, .toml, .xml (MJCF), or a DH table (.csv, .xlsx).
 
@@ -269,6 +270,7 @@ def load(
     convention  of a DH table, if the file does not state it
     density     kg/m³, or a material such as "aluminium": links without a mass get the mass of their shapes
     arguments   of a .xacro file: values for the arguments that it reads by $(arg NAME)
+    snap        rad: angles this close to right angles are made exact, such as 1e-5 for π/2 written as 1.5708
 
     >>> load("panda")
     <Arm 'panda': 7 joints>
@@ -279,7 +281,7 @@ def load(
     from dalembert.robot import Robot
     from dalembert.robot.load import load_robot, part_of
 
-    options: dict[str, Any] = {"convention": convention, "density": density, "arguments": arguments}
+    options: dict[str, Any] = {"convention": convention, "density": density, "arguments": arguments, "snap": snap}
     if not isinstance(source, Robot):
         return Arm(load_robot(source, physical=physical, tip=tip, lock=lock, root=root, **options))
     if unused := [name for name, value in options.items() if value is not None]:
@@ -300,6 +302,7 @@ def from_dh(rows: Any, convention: Literal["standard", "modified"] = "standard",
     from dalembert.arm import Arm
     from dalembert.robot.check import check
     from dalembert.robot.dh import from_dh as robot_from_dh
+    from dalembert.robot.vendor_files import with_known_limits
 
     remedy = 'mark the row of a link that was published like this with "physical": False'
-    return Arm(check(robot_from_dh(rows, convention, **fields), remedy=remedy))
+    return Arm(with_known_limits(check(robot_from_dh(rows, convention, **fields), remedy=remedy)))

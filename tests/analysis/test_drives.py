@@ -18,6 +18,7 @@ from dalembert.analysis.selection import _Problem, _Rules
 from dalembert.analysis.sizing import size
 from dalembert.cli.main import app
 from dalembert.errors import DalembertError
+from dalembert.robot.toml_reader import parse_toml
 from dalembert.trajectory.csv_file import MotionTable, write_table
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "drives"
@@ -298,10 +299,21 @@ def test_the_best_ratio_of_an_inertia_matches_it() -> None:
 # -- selection ---------------------------------------------------------------------------------------
 
 
-def test_columns_give_the_torques_of_the_fitted_arm(spatial: da.Arm) -> None:
+MIMIC = """convention = "standard"
+gravity = [0.0, -9.81, 0.0]
+joint = [{ name = "arm", a = 0.5, mass = 4.0, com = [-0.2, 0.0, 0.0] }, { name = "finger", a = 0.1, mass = 1.0 }, { name = "follower", a = 0.1, mass = 1.0 }]
+coupling = [{ joints = ["follower"], of = ["finger"], matrix = [[-0.8]] }]
+"""
+
+
+@pytest.mark.parametrize("kind", ["tree", "closed", "mimic"])
+def test_columns_give_the_torques_of_the_fitted_arm(kind: str, spatial: da.Arm) -> None:
     """With drives that differ from joint to joint, all torques are what the arm that has them computes."""
-    bare = spatial
-    at = samples(da.polynomial(np.zeros(bare.n), np.linspace(0.3, -0.8, bare.n), 0.7))
+    bare = {"tree": lambda: spatial, "closed": lambda: da.load("parallelogram")}.get(
+        kind, lambda: da.Arm(parse_toml(MIMIC))
+    )()
+    start = np.array([0.2, 1.2]) if kind == "closed" else np.zeros(bare.n)
+    at = samples(da.polynomial(start, start + np.linspace(0.3, -0.8, bare.n), 0.7))
     rng = np.random.default_rng(1)
     motors = [
         replace(MOTOR, name=str(i), rotor_inertia=x, mass=5e3 * x)
@@ -408,8 +420,6 @@ def test_drives_of_closed_chains_spin_as_their_carriers_do() -> None:
     for i, drive in enumerate(drives):
         np.testing.assert_allclose(drive.carrier, 0.0, atol=1e-9)
         np.testing.assert_allclose(drive.motor_torque, tau[:, i] / 50, atol=1e-9)
-    with pytest.raises(DalembertError, match="depend on each other"):
-        da.select_drives(bare, at, [MOTOR])
 
 
 def test_a_motion_that_stands_still_is_judged_by_holding(arm: da.Arm) -> None:

@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.logs.formats import carried, lerobot, raw, rosbag
+from dalembert.logs.formats import carried, lerobot, mcap_file, raw, rosbag
 from dalembert.logs.formats.raw import LARGEST_FILE, MOST_NUMBERS
 from dalembert.logs.log import read_log
 from test_logs import HEADER, arm, log, states, table, text, write_mcap, write_ros1, write_ros2
@@ -208,15 +208,17 @@ def inflated(compression: str) -> Write:
         from mcap.data_stream import RecordBuilder
         from mcap.records import Chunk, Footer, Header
 
-        if compression == "zstd":
+        if compression == "zeros":
+            data, size, compression_of = zstandard.ZstdCompressor().compress(bytes(64 * MB)), 64 * MB, "zstd"
+        elif compression == "zstd":
             data = zstandard.ZstdCompressor().compress(bytes(64 * MB))
             data = data.replace(struct.pack("<I", 64 * MB), struct.pack("<I", 0xF0000000), 1)
-            size = 1000
+            size, compression_of = 1000, compression
         else:
-            data, size = lz4.frame.compress(bytes(64 * MB)), 1 << 40
+            data, size, compression_of = lz4.frame.compress(bytes(64 * MB)), 1 << 40, compression
         out = RecordBuilder()
         out.write(b"\x89MCAP0\r\n")
-        for record in (Header("ros2", ""), Chunk(compression, data, 0, 0, 0, size), Footer(0, 0, 0)):
+        for record in (Header("ros2", ""), Chunk(compression_of, data, 0, 0, 0, size), Footer(0, 0, 0)):
             record.write(out)
         out.write(b"\x89MCAP0\r\n")
         path.write_bytes(out.end())
@@ -335,6 +337,7 @@ HOSTILE: list[tuple[str, Write, str | None]] = [
         "'message_definitions' of the database is computed",
     ),
     ("inflated_zstd.mcap", inflated("zstd"), "a chunk has 4026531840 bytes uncompressed; the maximum is 1073741824"),
+    ("zeros.mcap", inflated("zeros"), "bytes has 67108864 bytes uncompressed, more than 1000 times as many"),
     ("inflated_lz4.mcap", inflated("lz4"), "a chunk has 1099511627776 bytes uncompressed"),
     ("nested.mcap", nested_json, "cannot be read"),
 ]  # fmt: skip
@@ -484,7 +487,7 @@ def test_more_numbers_than_a_log_has_are_refused(tmp_path: Path, monkeypatch: py
     how = {"columns": {"t": 0, "q": "1:3", "qd": "3:5", "tau": "5:7"}} if suffix == "npy" else {}
     assert len(read_log(path, arm(), **how)) == len(table())
     monkeypatch.setattr(raw, "MOST_NUMBERS", 500)
-    here = {"parquet": lerobot.read_parquet, "bag": rosbag.read_bag}.get(
+    here = {"parquet": lerobot.read_parquet, "bag": rosbag.read_bag, "mcap": mcap_file.read_mcap}.get(
         suffix
     )  # not in the helper, which has the usual bound
     with pytest.raises(da.DalembertError, match="the maximum is 500"):
@@ -519,7 +522,7 @@ def test_every_chunk_of_a_ros1_bag_is_unpacked_within_bounds(tmp_path: Path, mon
         rosbag.read_bag(path, raw.Request())
 
 
-@pytest.mark.parametrize("suffix", ["mat", "parquet", "bag", "db3", "folder"])
+@pytest.mark.parametrize("suffix", ["mat", "mcap", "parquet", "bag", "db3", "folder"])
 def test_foreign_readers_run_in_the_helper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str) -> None:
     path = tmp_path / f"x.{suffix}"
     path.mkdir() if suffix == "folder" else path.write_bytes(b"nothing")

@@ -3,8 +3,10 @@
 import math
 import warnings
 
+import numpy as np
 import pytest
 
+import dalembert as da
 from dalembert.errors import RobotError
 from dalembert.robot.check import PhysicalWarning, check
 from dalembert.robot.inertia import Inertia
@@ -99,3 +101,57 @@ def test_three_numbers_in_place_of_a_matrix_are_said() -> None:
         Placement((0.05, 0.0, 0.0))  # type: ignore[arg-type]
     with pytest.raises(RobotError, match=r"a translation needs 3 numbers, not 3\.0"):
         Placement(translation=3.0)  # type: ignore[arg-type]
+
+
+ROW = """a = '{a} m'
+mass = {mass}
+com = [{com}, 0, 0]
+inertia = {{ xx = {xx}, yy = {xx}, zz = {xx} }}
+rotor = {{ inertia = {rotor}, gear = {gear} }}
+friction = {{ viscous = {viscous}, coulomb = {coulomb} }}
+limits = {{ lower = -3, upper = 3, effort = {effort}, velocity = {velocity} }}
+"""
+USUAL = {
+    "a": 0.5, "mass": 1.0, "com": -0.2, "xx": 0.01, "rotor": 1e-4, "gear": 50.0, "viscous": 1.0, "coulomb": 1.0, "effort": 9.0,
+    "velocity": 2.0, "gravity": -9.81,
+}  # fmt: skip
+
+
+def arm_with(folder, **numbers):
+    """A file with one joint and these numbers."""
+    given = {key: str(value) for key, value in {**USUAL, **numbers}.items()}
+    path = folder / "arm.toml"
+    path.write_text(f"convention = 'standard'\ngravity = [0, {given['gravity']}, 0]\n[[joint]]\n{ROW.format(**given)}")
+    return path
+
+
+@pytest.mark.parametrize("place", USUAL)
+def test_every_number_of_a_model_has_a_possible_size(place, tmp_path):
+    limit = place in ("effort", "velocity")
+    for value in (1e13, 1e300, 1e308) if not limit else (1e-13, 1e-308):
+        with pytest.raises(RobotError, match=r"in SI units is allowed|must be at least 1e-12 in SI") as raised:
+            da.load(arm_with(tmp_path, **{place: value}))
+        assert "\n" not in str(raised.value) and "arm.toml" in str(raised.value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for value in (1e12, 1e-12, *(() if limit else (1e-308,))):
+            da.load(arm_with(tmp_path, **{place: value}), physical="warn")
+
+
+def test_payloads_have_a_possible_size():
+    for given in ({"mass": 1e308}, {"mass": 1.0, "com": (1e308, 0, 0)}, {"mass": 1.0, "inertia": np.eye(3) * 1e300}):
+        with pytest.raises(
+            RobotError, match=r"the payload's \w+ has the value .*; at most 1e\+12 in SI units is allowed"
+        ):
+            da.load("planar-2r").with_payload(**given)
+
+
+def test_equations_that_cannot_be_solved_are_one_sentence(monkeypatch):
+    arm, t = da.load("pendulum"), np.linspace(0, 2, 201)
+
+    def unsolved(*_):
+        return np.linalg.cholesky(-np.eye(2))
+
+    monkeypatch.setattr("dalembert.identification.fit.fitted", unsolved)
+    with pytest.raises(da.DalembertError, match="the equations of arm 'pendulum' cannot be solved in double precision"):
+        da.identify(arm, {"t": t, "q": np.sin(t)[:, None], "tau": np.cos(3 * t)[:, None]})

@@ -228,7 +228,7 @@ def test_every_spelling_with_every_unit_names_its_column():
             for unit in [None, *(unit for known in UNITS.get(key, ()) for unit in known)]:
                 for header in [word] if unit is None else [f"{word} [{unit}]", f"{word.upper()} ({unit})"]:
                     (column,), others = columns_of([header], "here")
-                    assert (column.key, column.unit, others) == (key, unit, []), header
+                    assert (column.key, column.unit, others) == (key, unit, {}), header
 
 
 def test_windows_letters_are_read_and_said(table):
@@ -269,6 +269,34 @@ def test_a_makers_table_with_vectors_in_cells(tmp_path):
     with pytest.warns(da.ModelWarning, match="not modelled, .*: the columns 'Inertia Matrix' of the table"):
         robot = da.load(tmp_path / "ur.csv").robot
     assert [link.inertia.com for link in robot.links[1:]] == [(0, -0.02561, 0.00193), (0.2125, 0, 0.11336)]
+
+
+@pytest.mark.parametrize(
+    ("header", "cell", "sentence"),
+    [
+        (
+            "Schwerpunkt x",
+            "160",
+            r"'Schwerpunkt x' holds numbers and is unknown; rename it to one of name, .*com x, .* or remove",
+        ),
+        ("Moment max", "5,5 Nm", "'Moment max' holds numbers and is unknown"),
+        ("\u0430", "0.5", r"'\u0430' holds numbers and is unknown \(it contains the letter CYRILLIC SMALL LETTER A\)"),
+    ],
+)
+def test_an_unknown_column_of_numbers_is_an_error(table, header, cell, sentence):
+    with pytest.raises(da.RobotError, match=sentence):
+        table(f"a;alpha;d;theta;{header}\n0,4;0;0;q1;{cell}\n")
+    assert table(f"a;alpha;d;theta;{header}\n0,4;0;0;q1;text\n").notes
+
+
+@pytest.mark.parametrize("letter", ["i", "n"])
+def test_a_column_i_counts_the_rows_or_holds_gear_ratios(table, letter):
+    head = f"{letter},a,alpha,d,theta,Im\n"
+    counted = table(f"{head}1,0.4,0,0,q1,1e-4\n2,0.3,0,0,q2,1e-4\n")
+    geared = table(f"{head}100,0.4,0,0,q1,1e-4\n314.16,0.3,0,0,q2,1e-4\n")
+    assert [joint.rotor.gear for joint in counted.joints] == [1.0, 1.0]
+    assert [joint.rotor.gear for joint in geared.joints] == [100.0, 314.16]
+    assert counted.joints[1].name == geared.joints[1].name == "joint2"
 
 
 @pytest.mark.parametrize(

@@ -219,6 +219,7 @@ def test_a_catalogue_is_read_as_people_write_it() -> None:
             "line 5 has no value for 'peak_torque', which is needed to select a motor",
         ),
         (MOTORS.replace("0,3;1,5", "0,3;"), "line 2 has no value for 'mass'"),
+        (MOTORS.replace(";red", f";{'x' * 131_073}"), "line 2 is not a line of a table"),
         ("", "the catalogue has no rows"),
     ],
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import os
 import signal
+import warnings
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -63,6 +64,7 @@ def body(inside: str = "") -> str:
 
 
 PART = f'<mujocoinclude><replicate count="1000000000">{body()}</replicate></mujocoinclude>'
+ATTACH = "<attach model='m' body='b' prefix='p'/>"
 NESTED = "keys or brackets are nested more than 16 deep"
 CASES: list[tuple[str, str, str | None]] = [
     # DH angles
@@ -122,6 +124,7 @@ CASES: list[tuple[str, str, str | None]] = [
     ("long-name.sdf", sdf(f'<link name="{"x" * 10**6}"/>', 0), "the name of <link> is 'xxx.*1 to 1000 characters"),
     # MJCF
     ("replicate.xml", mjcf(f'<replicate count="1000000000">{body()}</replicate>'), "replicate.xml: it has more than 10000 elements"),
+    ("attached.xml", f"<mujoco><asset><model name='m' file='part.xml'/></asset><worldbody>{ATTACH}</worldbody></mujoco>", "more than 10000 elements"),
     ("replicate-e.xml", mjcf(f'<replicate count="1e300">{body()}</replicate>'), "it has more than 10000 elements"),
     ("nested.xml", mjcf('<replicate count="99">' * 9 + body() + "</replicate>" * 9), "it has more than 10000 elements"),
     ("included.xml", mjcf('<include file="part.xml"/>'), "included.xml: it has more than 10000 elements"),
@@ -225,6 +228,26 @@ def test_devices_pipes_and_folders_are_one_sentence(tmp_path, reader, name, what
         reader(f"a\0b{path.suffix}")
 
 
+def test_a_robot_that_compiles_for_long_is_announced(tmp_path):
+    for count in (200, 201):
+        (tmp_path / "long.toml").write_text('convention = "standard"\n' + "[[joint]]\na = 0.1\nmass = 1.0\n" * count)
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            da.load(tmp_path / "long.toml")
+        assert [str(x.message).partition("; ")[2][:60] for x in seen] == (
+            ["the first call of each function compiles for about 14 s or mo"[:60]] if count > 200 else []
+        )
+
+
+def test_a_pipe_as_a_mesh_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "m.stl")
+    (tmp_path / "sub.xml").write_text('<mujoco><asset><mesh name="m" file="m.stl"/></asset></mujoco>')
+    for asset in ('<mesh name="m" file="m.stl"/>', '<model name="s" file="sub.xml"/>'):
+        (tmp_path / "r.xml").write_text(f"<mujoco><asset>{asset}</asset><worldbody>{body()}</worldbody></mujoco>")
+        with pytest.raises(RobotError, match=r"refers to 'm.stl', which is a pipe or a device and not a file"):
+            da.load(tmp_path / "r.xml")
+
+
 @pytest.mark.parametrize("suffix", [".toml", ".urdf"])
 @pytest.mark.parametrize("where", ["robot", "joint", "link", "note"])
 def test_lone_surrogates_are_refused_when_saving(tmp_path, suffix, where):
@@ -278,6 +301,7 @@ def test_the_documents_state_the_bounds():
     assert len(numbers) > 10
     for name, value in numbers.items():
         words = f"{value >> 20} MiB" if name.endswith("_BYTES") else f"{value:,}".replace(",", " ")
+        words = f"{value:g}".replace("e+", "e") if isinstance(value, float) else words
         assert words in section, (name, words)
 
 

@@ -205,3 +205,17 @@ def test_a_missing_mesh_of_a_body_that_never_moves_is_only_said():
     world = '<body name="rock"><geom type="mesh" mesh="m"/></body>'
     notes = read_mjcf(simple(before=MESH, world=world)).notes
     assert any("body 'rock', which never moves" in note for note in notes)
+
+
+@pytest.mark.parametrize("roughness", ['cogging="0.02 7 0"', 'lugre="1 2 0 0.3 0.5"', ""])
+def test_cogging_and_friction_of_dc_motors_are_named(roughness):
+    motor = f'<dcmotor name="m" joint="j" gear="50" motorconst="0.05" resistance="2" input="none" {roughness}/>'
+    try:
+        robot = read_mjcf(
+            '<mujoco><worldbody><body name="a"><joint name="j" axis="0 1 0"/><geom type="sphere" size="0.1" mass="2" contype="0"/>'
+            f"</body></worldbody><actuator>{motor}</actuator></mujoco>"
+        )
+    except RobotError as error:
+        assert "dcmotor" in str(error)  # unknown to this version of MuJoCo
+        return
+    assert robot.left_out == (("cogging and friction of dcmotor actuators: m",) if roughness else ())

@@ -142,6 +142,37 @@ def test_link_notes_join_the_robots():
     assert robot.name == "x"
 
 
+UNITS = {  # strings with units, and what they mean
+    "revolute": (
+        "limits = { lower = '-90 deg', upper = 'pi/2', velocity = '130 deg/s', acceleration = '2 rad/s^2', effort = '2.4 kN m' }",
+        "limits = { lower = '-pi/2', upper = 'pi/2', velocity = 2.2689280275926285, acceleration = 2.0, effort = 2400.0 }",
+    ),
+    "revolute at 21 rpm": ("limits = { velocity = '21 rpm' }", "limits = { velocity = 2.199114857512855 }"),
+    "prismatic": (
+        "type = 'prismatic'\nlimits = { upper = '500 mm', velocity = '250 mm/s', effort = '2.4 kN' }\nfriction = { coulomb = '3 N' }",
+        "type = 'prismatic'\nlimits = { upper = 0.5, velocity = 0.25, effort = 2400.0 }\nfriction = { coulomb = 3.0 }",
+    ),
+    "bodies": (
+        "mass = '1.2 t'\ncom = ['-40 mm', 0, 0]\ninertia = ['300 g m²', 1, 1, 0, 0, 0]",
+        "mass = 1200.0\ncom = [-0.04, 0, 0]\ninertia = [0.3, 1, 1, 0, 0, 0]",
+    ),
+    "drives": (
+        "rotor = { inertia = '3 g m²', gear = 100, mass = '800 g' }\nfriction = { viscous = '2 N m s/rad', coulomb = ['50 N cm', 0.25] }",
+        "rotor = { inertia = 3e-3, gear = 100, mass = 0.8 }\nfriction = { viscous = 2.0, coulomb = [0.5, 0.25] }",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", UNITS)
+def test_strings_with_units_are_numbers_in_si(kind):
+    with_units, in_si = (parse_toml(f'convention = "standard"\n[[joint]]\na = 1.0\n{x}') for x in UNITS[kind])
+    for ours, wanted in zip(with_units.joints, in_si.joints, strict=True):
+        assert (ours.friction, ours.rotor) == (wanted.friction, wanted.rotor)
+        pairs = [(getattr(x.limits, key) for x in (ours, wanted)) for key in vars(ours.limits)]
+        assert all(x == y or x == pytest.approx(y, rel=1e-15) for x, y in pairs)
+    assert with_units.links == in_si.links
+
+
 def test_unused_values_are_said():
     text = FRAMES + 'type = "fixed"\nrotor = { inertia = 1 }\noffset = 1'
     notes = parse_toml(text).notes

@@ -159,11 +159,17 @@ def test_a_confined_process_keeps_its_kernels(folder: Path) -> None:
         '<mujoco><compiler meshdir="sub"/><asset><mesh file="../../part.stl"/></asset></mujoco>',
         '<mujoco><compiler meshdir="../sub"/><asset><mesh file="part.stl"/></asset></mujoco>',
         '<mujoco><include file="deeper.xml"/></mujoco>',
+        '<mujoco><asset><model name="m" file="deeper.xml"/></asset></mujoco>',
+        '<mujoco><asset><model name="m" file="sub/model.xml"/></asset></mujoco>',
     ],
 )
 def test_mjcf_files_name_files_in_their_folder_alone(text: str, folder: Path) -> None:
     (folder / "robot.xml").write_text(text)
     (folder / "deeper.xml").write_text('<mujoco><asset><hfield file="../part.png"/></asset></mujoco>')
+    (folder / "sub").mkdir(exist_ok=True)
+    (folder / "sub" / "model.xml").write_text(
+        '<mujoco><compiler meshdir="../.."/><asset><mesh file="part.stl"/></asset></mujoco>'
+    )
     with pytest.raises(DalembertError, match="is not in the robot's folder; only files below it are read"):
         check_mjcf_paths(folder / "robot.xml", folder)
     (folder / "robot.xml").write_text(

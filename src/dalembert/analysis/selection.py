@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 DELEGATES = {"_repr_html_": "report.notebook:selection_html"}  # functions that show a selection; imported on first use
 Array = NDArray[np.floating[Any]]
 
+MOST_PASSES = 20  # more than joints, for the joints of closed and coupled arms
 TRIAL = 1e-4  # kg m²: the rotor for which the columns are computed
 
 
@@ -158,8 +159,13 @@ def select_drives(
     problem = _Problem(arm, at, names, motors, gears, rules, tip_wrench)
     fitted: dict[int, tuple[Motor, Gear | None]] = {}
     before, passes = None, 0
-    while fitted != before:  # a joint depends only on those beyond it, so at most n + 1 passes are needed
+    while fitted != before:  # a joint of a tree depends only on those beyond it, so at most n + 1 passes are needed
         before, passes = dict(fitted), passes + 1
+        if passes > arm.n + MOST_PASSES:
+            raise DalembertError(
+                f"the drives of arm '{arm.name}' depend on each other through its loops or couplings, and no choice from the "
+                f"catalogues was consistent after {passes - 1} passes; select some joints with joints= (--joints)"
+            )
         for i in sorted(problem.which, reverse=True):
             fitted[i] = problem.best(i, fitted)
         if fitted != before:
@@ -183,11 +189,6 @@ def _checked(
     arm: Arm, motors: Sequence[Motor], gears: Sequence[Gear] | None, joints: Sequence[str] | None
 ) -> list[str]:
     """Names of the joints to equip; raises an error for cases that cannot be solved here."""
-    if arm.loops or arm.robot.couplings:
-        raise DalembertError(
-            f"drives can be selected for chains and trees, but the joints of arm '{arm.name}' depend on each other "
-            "(loops or couplings); give [joint.motor] and [joint.gear] in its file and check them with da.size"
-        )
     for word, parts, kind in (("motors", motors, Motor), ("gears", gears, Gear)):
         if parts is not None and (not len(parts) or not all(isinstance(part, kind) for part in parts)):
             raise DalembertError(
@@ -277,7 +278,7 @@ class _Problem:
         self.by_mass = {i: np.zeros((N, n)) for i in self.which}
         self.gravity_by_mass = {i: np.zeros((N, n)) for i in self.which}
         self.carrier = {i: np.empty(N) for i in self.which}
-        bodies = trial.mechanism.bodies
+        bodies, place = trial.mechanism.tree.bodies, trial.mechanism.actuated  # passive joints have no drives
         for start in range(0, N, CHUNK):
             part = slice(start, start + CHUNK)
             still = np.zeros_like(at.q[part])
@@ -286,8 +287,8 @@ class _Problem:
                 trial.regressor(at.q[part], still, still),
             )
             for i in self.which:
-                body = bodies[i]
-                spin = Y[:, :, i * WIDTH + len(INERTIAL)]
+                body = bodies[place[i]]
+                spin = Y[:, :, place[i] * WIDTH + len(INERTIAL)]
                 self.by_spin[i][part] = spin
                 self.carrier[i][part] = spin[:, i] - at.qdd[part, i]
                 if body.parent >= 0:

@@ -25,6 +25,7 @@ from dalembert.arm.rollouts import Rollouts
 from dalembert.arm.variants import Variants
 from dalembert.arrays import double, number
 from dalembert.errors import ShapeError
+from dalembert.robot.bounds import check_size
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import Robot
 from dalembert.robot.omissions import omissions
@@ -181,6 +182,13 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         if where.shape != (3,):
             raise ShapeError(f"the payload's com has shape {where.shape}; it must be (3,)")
         body = Inertia(number("the payload's mass", mass), tuple(where.tolist()), tensor.tolist())
+        for what, value in (
+            ("mass", body.mass),
+            *(("com", x) for x in body.com),
+            *(("inertia", x) for x in tensor.flat),
+        ):
+            if isinstance(value, float):
+                check_size(f"the payload's {what}", float(value))
         if (problem := body.impossible()) is not None:
             raise ShapeError(f"the payload is not physical: {problem}")
         return Arm(self.robot.replace(payload=body))

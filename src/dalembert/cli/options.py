@@ -73,6 +73,10 @@ ArgumentsOption = Annotated[
     list[str] | None,
     Option("--argument", metavar="NAME=VALUE", help="A value for $(arg NAME) of a .xacro file; may be repeated."),
 ]
+SnapOption = Annotated[
+    float | None,
+    Option(metavar="RAD", help="Angles this close to right angles are made exact: 1e-5 for π/2 written as 1.5708."),
+]
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,7 @@ class Loading:
     convention: ConventionOption = None
     density: DensityOption = None
     arguments: ArgumentsOption = None
+    snap: SnapOption = None
 
     @property
     def positions(self) -> dict[str, list[float]]:
@@ -263,14 +268,16 @@ def load(
 ) -> da.Arm:
     """The arm, with its payload at the tip and the given limits, and with its warnings printed as sentences on stderr."""
     from dalembert.robot.model import TIP_NOTE
+    from dalembert.robot.vendor_files import PRINTED_NOTES
 
     com = payload_com_of(payload_com, payload)
     with saying_warnings():
         loaded = da.load(
             arm, physical=loading.physical, tip=loading.tip, lock=loading.positions, root=loading.root,
             convention=loading.convention, density=loading.density, arguments=loading.words,
+            snap=loading.snap,
         )  # fmt: skip
-    say("note", *(note for note in loaded.robot.notes if note.startswith(TIP_NOTE)))
+    say("note", *(note for note in loaded.robot.notes if note.startswith((TIP_NOTE, *PRINTED_NOTES))))
     if payload is not None:
         loaded = loaded.with_payload(payload, com or (0.0, 0.0, 0.0))
     if limits is not None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any
@@ -128,7 +129,8 @@ def identify(
     loaded = settings.estimator.loaded
     weighed = read_log(loaded, arm, **reading) if resume and loaded is not None else None
     asked = replace(settings, estimator=replace(settings.estimator, loaded=None))
-    with resumable_run(resume, "identification", arm, whole, others, asked, weighed, reading) as journal:
+    kept = resumable_run(resume, "identification", arm, whole, others, asked, weighed, reading)
+    with _solvable(arm, whole), kept as journal:
         result = fitted(arm, whole, settings, reading, step, journal)
         judged = tuple(result.judged(other) for other in others)
         notes, warned = list(result.notes), list(result.warnings)
@@ -153,6 +155,18 @@ def identify(
         warnings.warn(sentence, IdentificationWarning, stacklevel=3)  # one level for the decorator
     step("done", 1.0)
     return replace(result, notes=tuple(dict.fromkeys(notes)), warnings=tuple(warned))
+
+
+@contextmanager
+def _solvable(arm: Arm, log: Log) -> Iterator[None]:
+    """Explain equations that double precision cannot solve."""
+    try:
+        yield
+    except np.linalg.LinAlgError:
+        raise DalembertError(
+            f"{log.source}: the equations of arm '{arm.name}' cannot be solved in double precision, because its parameters or the "
+            "torques differ by too many orders of magnitude; are its masses, lengths and gear ratios and the log in SI units?"
+        ) from None
 
 
 def fitted(

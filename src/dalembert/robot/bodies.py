@@ -14,7 +14,7 @@ from dalembert.robot.model import Link, Robot
 from dalembert.robot.parts import INERTIA_KEYS, PLACEMENT_KEYS, read_inertia, read_placement
 from dalembert.robot.shapes import SIZES, Shape
 from dalembert.robot.tables import Table, errors_at, some
-from dalembert.robot.units import LONGEST
+from dalembert.robot.units import LENGTH, LONGEST, MASS
 
 SHAPE_KEYS = (*SIZES, "scale", *PLACEMENT_KEYS, "name", "material", "colour")
 BODY_KEYS = ("density", "mass", "wall")
@@ -36,7 +36,7 @@ def read_shape(table: Table) -> Shape:
     if isinstance(value, (int, float, str)) and kind in ("mesh", "sphere"):
         value = [value] * count
     numbers = table.list(key, value, (count,), f"a list of {count} numbers: {', '.join(SIZES[kind])}")
-    size = tuple(table.scalar(key, x, length=kind != "mesh") for x in numbers)
+    size = tuple(table.scalar(key, x, units=LENGTH if kind != "mesh" else None) for x in numbers)
     colour: Any = table.get("colour", None)
     if colour is not None:
         parts = table.list("colour", colour, (4,), "4 numbers: red, green, blue and opacity")
@@ -64,7 +64,7 @@ def read_body(parent: Table, folder: str | os.PathLike[str] = "") -> tuple[Inert
         table = Table(data, f"{parent.where}, shape {k}", (*SHAPE_KEYS, *BODY_KEYS))
         shape = read_shape(table)
         _question_size(shape, table)
-        mass, wall = table.number("mass", None), table.number("wall", None, length=True)
+        mass, wall = table.number("mass", None, units=MASS), table.number("wall", None, units=LENGTH)
         density = table.get("density", None)
         if mass is None and density is None:
             raise RobotError(

@@ -152,9 +152,12 @@ def parse_catalogue(text: str, kind: type[Kind], where: str = "catalogue.csv") -
     numbers = list(lines)
     rows: list[list[str]] = []
     places: list[str] = []
-    for row in reader:
-        rows.append(row)
-        places.append(f"{where}: line {numbers[reader.line_num - 1]}")
+    try:
+        for row in reader:
+            rows.append(row)
+            places.append(f"{where}: line {numbers[reader.line_num - 1]}")
+    except csv.Error as problem:  # a cell of 131072 characters, a zero byte
+        raise RobotError(f"{where}: line {numbers[reader.line_num - 1]} is not a line of a table ({problem})") from None
     if len(rows) < 2:
         raise RobotError(f"{where}: the catalogue has no rows; it needs a line of headings and one line per part")
     columns, notes = _columns(rows[0], kind, where)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 from dalembert.errors import RobotError
+from dalembert.robot.bounds import LARGEST_NUMBER, SMALLEST_LIMIT, check_size
+from dalembert.robot.drives import DrivePart
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import Robot
 from dalembert.robot.placement import Placement, no_rotation
 from dalembert.robot.tables import some
+from dalembert.terms import Term
 
 PHYSICAL = ("error", "warn")
 WARN = 'load it with physical="warn" (--physical warn)'
@@ -43,12 +45,20 @@ def check(
 
 
 def check_numbers(robot: Robot) -> None:
-    """Refuse non-finite numbers, matrices that are not rotations, and negative masses."""
+    """Refuse non-finite and excessive numbers, matrices that are not rotations, negative masses and tiny limits."""
     where = robot.source or f"robot '{robot.name}'"
     for what, numbers in _numbers(robot):
-        bad = next((x for x in numbers if isinstance(x, float) and not math.isfinite(x)), None)
-        if bad is not None:
-            raise RobotError(f"{where}: {what} has the value {bad}; it must be a finite number")
+        for x in numbers:
+            if isinstance(x, float) and not abs(x) <= LARGEST_NUMBER:
+                check_size(f"{where}: {what}", x)
+    for joint in robot.joints:
+        for key in ("velocity", "acceleration", "effort"):
+            limit = getattr(joint.limits, key)
+            if limit is not None and 0.0 < limit < SMALLEST_LIMIT:
+                raise RobotError(
+                    f"{where}: the {key} limit of joint '{joint.name}' is {limit:g}; it must be at least {SMALLEST_LIMIT:g} in SI "
+                    "units, or 0 if it is unknown"
+                )
     for what, placement in _placements(robot):
         wrong = no_rotation(placement.rotation)
         if wrong:
@@ -77,6 +87,10 @@ def check_physical(robot: Robot, physical: str = "error", remedy: str = WARN, le
     if physical == "error":
         raise RobotError(f"{message}; correct them, or {remedy}")
     warnings.warn(message, PhysicalWarning, stacklevel=level)
+
+
+def _part(part: Term | DrivePart) -> str:
+    return part.title if isinstance(part, Term) else f"the {type(part).__name__.lower()}"
 
 
 def _is_number(x: Any) -> bool:
@@ -121,3 +135,6 @@ def _numbers(robot: Robot) -> Iterator[tuple[str, Iterable[Any]]]:
         if rotor is not None:
             scalars = (rotor.inertia, rotor.gear, rotor.mass, rotor.transverse, rotor.viscous, *rotor.coulomb)
             yield f"the rotor of joint '{joint.name}'", (*scalars, *(rotor.position or ()), *(rotor.axis or ()))
+        for part in (*joint.friction, *(x for x in (joint.motor, joint.gear) if x is not None)):
+            for entry in part.numbers():
+                yield f"the {entry.name} of {_part(part)} of joint '{joint.name}'", (getattr(part, entry.name),)

@@ -37,7 +37,7 @@ from dalembert.robot.parts import (
 from dalembert.robot.placement import Placement
 from dalembert.robot.shapes import Shape
 from dalembert.robot.tables import Table, errors_at
-from dalembert.robot.units import LONGEST, WIDEST
+from dalembert.robot.units import LENGTH, LONGEST, WIDEST
 
 CONVENTIONS = ("standard", "modified")
 MOVING_TYPES = ("revolute", "continuous", "prismatic")
@@ -118,7 +118,7 @@ def read_row(value: object, where: str, folder: str | os.PathLike[str] = "") -> 
                 f"{where}: both 'offset' and '{own}' are given, which are the same quantity for a {kind} joint; give one of them"
             )
         numbers[own] = _geometry(table, "offset", not slides)
-    pitch = table.number("pitch", None)
+    pitch = table.number("pitch", None, units=LENGTH)
     inertia, visuals = read_body(table, folder)
     parts: dict[str, Any] = {
         "type": kind,
@@ -141,7 +141,7 @@ def read_row(value: object, where: str, folder: str | os.PathLike[str] = "") -> 
 
 def _geometry(table: Table, key: str, angle: bool) -> Scalar:
     """A number of the DH table; a value that is hardly in rad or m is refused unless its unit is written."""
-    value, given = table.number(key, 0.0, angle=angle, length=not angle), table.get(key, 0.0)
+    value, given = table.number(key, 0.0, angle=angle, units=None if angle else LENGTH), table.get(key, 0.0)
     if isinstance(given, str) or not isinstance(value, float):
         return value
     if abs(value) > (WIDEST if angle else LONGEST):

@@ -112,15 +112,15 @@ def compact(text: str) -> str:
     return "".join(c for c in text.lower() if c.isalnum() or c == "°")
 
 
-def columns_of(cells: Sequence[str], where: str) -> tuple[list[DHColumn], list[str]]:
-    """The columns that a row of headers names, and the headers that were not recognised."""
-    columns, others = [], []
+def columns_of(cells: Sequence[str], where: str) -> tuple[list[DHColumn], dict[int, str]]:
+    """The columns that a row of headers names, and the headers that were not recognised, by position."""
+    columns, others = [], {}
     for at, cell in enumerate(cells):
         column = _column(cell, at, where) if 0 < len(cell) <= LONGEST_CELL else None
         if column is not None:
             columns.append(column)
         elif cell.strip("# %/"):
-            others.append(cell)
+            others[at] = cell
     return columns, others
 
 
@@ -169,6 +169,18 @@ def unit_parts(key: str, unit: str) -> list[str]:
 def known_unit(key: str, unit: str) -> bool:
     """Whether a column can have this unit."""
     return key in UNITS and bool(unit_parts(key, unit))
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell holds a number, possibly with a unit or as a ratio.
+
+    >>> [is_number(x) for x in ("0,5 mm", "1:100", "-3e-2", "6205-2RS", "R")]
+    [True, True, True, False, False]
+    """
+    text = cell[:LONGEST_CELL].strip().replace(",", ".").replace("−", "-")
+    return any(pattern.fullmatch(text) for pattern in (re.compile(_NUMBER), _RATIO)) or (
+        (match := _WITH_UNIT.fullmatch(text)) is not None and not any(c.isdigit() for c in match[2].rstrip("2²"))
+    )
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,9 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +25,13 @@ from dalembert.robot.dh_columns import (
     GEOMETRY,
     LONGEST_CELL,
     MEANING,
+    SPELLINGS,
     UNITS,
     DHCell,
     DHColumn,
     columns_of,
+    compact,
+    is_number,
     known_unit,
     places,
     unit_parts,
@@ -38,7 +43,7 @@ from dalembert.robot.parts import symmetric
 from dalembert.robot.safe_toml import parse_tables
 from dalembert.robot.shapes import Shape
 from dalembert.robot.table_cells import Cells, tables_in
-from dalembert.robot.tables import Table, errors_at, shown, some
+from dalembert.robot.tables import Table, errors_at, nearest, shown, some
 from dalembert.robot.units import plain
 
 HEADER_WITHIN = 100  # the header must be among this many rows from the top
@@ -98,15 +103,39 @@ class _DHTable:
         self.columns, others = columns_of(header, where)
         self.width = max((at + 1 for at, cell in enumerate(header) if cell), default=0)
         self.rows = list(cells.rows[head + 1 :])
-        self._check_columns(where, others)
+        self._ratios()
+        self._check_columns(where, list(others.values()))
         self._take_units()
         self._share_units()
+        self._check_numbers(where, others)
         self.settings = self._settings(cells.rows[:head] + tuple(row for row in self.rows if _is_comment(row[1])))
         self.guessed: list[str] = []
         self.partial: list[str] = []
 
     def where(self, number: int) -> str:
         return f"{self.cells.where}, {self.cells.row_word} {number}"
+
+    def _ratios(self) -> None:
+        """Read a column called i as gear ratios, as in data sheets, unless it counts the rows; n counts them at times."""
+        for k, column in enumerate(self.columns):
+            letter = compact(column.header)
+            cells = [row[column.at] for _, row in self._table() if column.at < len(row) and row[column.at]]
+            counts = cells in ([str(n + start) for n in range(len(cells))] for start in (0, 1))
+            if letter in ("i", "n") and len(cells) > 1 and all(map(is_number, cells)):
+                self.columns[k] = replace(column, key="name" if counts else "gear")
+
+    def _check_numbers(self, where: str, others: Mapping[int, str]) -> None:
+        """Refuse an unknown column that holds numbers: torques may depend on them."""
+        for at, header in others.items():
+            cells = [row[at] for _, row in self._table() if at < len(row)]
+            if any(is_number(cell) and set(cell) & set("123456789") for cell in cells):
+                letters = [unicodedata.name(c, "") for c in header if c.isalpha() and not c.isascii()]
+                foreign = next((name for name in letters if name.startswith("CYRILLIC")), None)
+                hint = f" (it contains the letter {foreign})" if foreign else nearest(header, list(SPELLINGS))
+                raise RobotError(
+                    f"{where}: the column {shown(header)} holds numbers and is unknown{hint}; rename it to one of "
+                    f"{', '.join(SPELLINGS)}, or remove it"
+                )
 
     def _check_columns(self, where: str, others: Sequence[str]) -> None:
         keys = [column.key for column in self.columns]

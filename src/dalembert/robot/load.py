@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dalembert.errors import RobotError
+from dalembert.robot.bounds import COMPILE_SECONDS, MANY_JOINTS
 from dalembert.robot.model import Robot
 from dalembert.robot.table_cells import TEXT_TABLES, WORKBOOKS
 from dalembert.robot.tables import errors_at, nearest, shown, some
@@ -37,6 +38,7 @@ def load_robot(
     convention: str | None = None,
     density: float | str | None = None,
     arguments: Mapping[str, Any] | None = None,
+    snap: float | None = None,
 ) -> Robot:
     """A shipped arm, or the robot in a .toml, .urdf, .xacro, .xml (MJCF, URDF or SDF), .mjcf or .sdf file or a DH table.
 
@@ -45,10 +47,12 @@ def load_robot(
     that carries the end effector. ``lock`` fixes joints, and ``root`` names the link that becomes the base;
     with ``root`` and ``tip``, the arm consists of the joints between them (:mod:`dalembert.robot.selection`).
     ``convention`` is that of a DH table. With ``density`` (kg/m³ or a material), links without a mass get the inertia of
-    their shapes. ``arguments`` are those of a .xacro file. The robot is checked. Whatever affects torques but
+    their shapes. ``arguments`` are those of a .xacro file. Angles within ``snap`` (rad) of right angles are made exact.
+    The robot is checked. Whatever affects torques but
     is not modelled is reported as a :class:`ModelWarning`.
     """
     from dalembert.robot.check import ModelWarning, check_numbers, check_physical
+    from dalembert.robot.vendor_files import with_known_limits, with_right_angles, without_mass
 
     for option, value in (("tip", tip), ("root", root)):
         if value is not None and not isinstance(value, str):
@@ -71,10 +75,26 @@ def load_robot(
         with errors_at(where):
             robot = with_density(robot, density, path.parent)
     check_numbers(robot.replace(source=where))  # messages name the file, not the publication of the numbers
+    robot = with_right_angles(with_known_limits(robot), snap)
     if robot.left_out:
         left_out = some(robot.left_out, 20, "; ")
         warnings.warn(f"{where}: not modelled, although torques depend on it: {left_out}", ModelWarning, stacklevel=3)
     part = part_of(robot, where, lock=lock, root=root, chain=tip is not None)
+    if light := without_mass(part):
+        warnings.warn(
+            f"{where}: the moving link{'s' * (len(light) > 1)} {some([shown(x) for x in light])} "
+            f"{'have' if len(light) > 1 else 'has'} no mass, although others have one; add it to the file, or compute it "
+            "from the shapes with density=2700 (--density aluminium)",
+            ModelWarning,
+            stacklevel=3,
+        )
+    if (count := len(part.tree_joints)) > MANY_JOINTS:
+        warnings.warn(
+            f"{where}: the robot has {count} moving joints; the first call of each function compiles for about "
+            f"{COMPILE_SECONDS * count:.0f} s or more; root= and tip= (--root, --tip) or lock= (--lock) select a part",
+            ModelWarning,
+            stacklevel=3,
+        )
     # only for the selected part: an antenna on the base does not prevent loading an arm
     check_physical(part.replace(source=where), physical, level=4)
     return part

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from xml.etree.ElementTree import Element
@@ -29,6 +30,7 @@ from dalembert.robot.bounds import MJCF_BODIES, MJCF_ELEMENTS, MJCF_HEIGHTS, MJC
 from dalembert.robot.couplings import Coupling
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.loops import Loop, with_passive
+from dalembert.robot.mjcf_files import check_regular, submodels
 from dalembert.robot.model import Frame, Friction, Joint, Limits, Link, Robot, Rotor
 from dalembert.robot.placement import Placement
 from dalembert.robot.safe_toml import decoded
@@ -53,6 +55,8 @@ def read_mjcf(path_or_text: str | os.PathLike[str], tip: str | None = None) -> R
     root = parse_xml(content, source)
     check_format(root, "mujoco", source)
     _check_counts(root, source)
+    if not is_text:
+        check_regular(Path(source))
     text, folder = None, None
     if isinstance(content, str):
         text = content
@@ -88,6 +92,7 @@ def _check_counts(root: Element, source: str) -> None:
     """Refuse models that expand to excessive size, before MuJoCo builds them; includes are followed."""
     folder = "" if source == TEXT else os.path.dirname(source)
     included: set[str] = set()
+    models = {} if source == TEXT else submodels(Path(source))
     elements, bodies, joints, heights = 0.0, 0.0, 0.0, 0.0
     waiting = [(root, 1.0, False, folder)]
     while waiting:
@@ -107,6 +112,9 @@ def _check_counts(root: Element, source: str) -> None:
             if file is not None and file not in included:  # MuJoCo includes each file only once
                 included.add(file)
                 waiting.append((parse_xml(read_bytes(file), file), copies, in_world, os.path.dirname(file)))
+        if tag == "attach":  # every copy of a sub-model counts
+            attached = models.get(element.get("model", ""), [])
+            waiting += [(part, copies, in_world, str(at.parent)) for at, part in attached]
         for key in [key for key in element.attrib if key.startswith(NUMBERS.get(tag, "\0"))]:
             at_most(MJCF_NUMBERS, _product(element, key), f"numbers in {key} of <{tag}>", source)
         at_most(MJCF_ELEMENTS, elements, "elements (including those of included files and replicated ones)", source)

@@ -253,7 +253,7 @@ def _left_out(mujoco: Any, model: Any) -> Iterator[str]:
     joints = _names(mujoco, model, "JOINT", model.njnt)
     yield from _held_by_motors(model, joints)
     on_joints = _drives_a_joint(mujoco, model)
-    actuators = _names(mujoco, model, "ACTUATOR", model.nu)
+    actuators = _names(mujoco, model, "ACTUATOR", len(model.actuator_biastype))
     for fields, names, what in (
         (("jnt_stiffnesspoly",), joints, "nonlinear joint springs"),
         (("dof_dampingpoly",), joints, "nonlinear joint damping"),
@@ -263,6 +263,9 @@ def _left_out(mujoco: Any, model: Any) -> Iterator[str]:
     ):
         if having := [name for k, name in enumerate(names) if _any(model, fields, k)]:
             yield f"{what}: {some(having, 5)}"
+    rough = model.actuator_biastype == int(getattr(mujoco.mjtBias, "mjBIAS_DCMOTOR", -1))
+    if having := [name for k, name in enumerate(actuators) if rough[k] and _any(model, ("actuator_biasprm",), k)]:
+        yield f"cogging and friction of dcmotor actuators: {some(having, 5)}"
     of_motors = ("actuator_armature", "actuator_damping")
     if having := [name for k, name in enumerate(actuators) if not on_joints[k] and _any(model, of_motors, k)]:
         yield f"armature and damping of actuators that do not drive a single joint: {some(having, 5)}"
@@ -312,7 +315,7 @@ def _ignored(mujoco: Any, model: Any) -> Iterator[str]:
         yield f"inactive equality constraints are ignored: {some(idle, 5)}"
     if idle := [name for k, name in enumerate(_tendons(mujoco, model)) if not _any(model, TENDON_FORCES, k)]:
         yield f"tendons are ignored: {some(idle, 5)}"
-    actuators = _names(mujoco, model, "ACTUATOR", model.nu)
+    actuators = _names(mujoco, model, "ACTUATOR", len(model.actuator_biastype))
     on_joints = _drives_a_joint(mujoco, model)
     if idle := [name for k, name in enumerate(actuators) if not on_joints[k]]:
         yield f"actuators that do not drive a single joint are ignored: {some(idle, 5)}"

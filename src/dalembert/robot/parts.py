@@ -8,16 +8,32 @@ from typing import Any
 
 from dalembert.algebra.vectors import NULL, ZERO, MatLike
 from dalembert.errors import RobotError
+from dalembert.robot import units as si
 from dalembert.robot.drive_units import quantity
 from dalembert.robot.drives import DrivePart, Gear, Motor
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import LIMIT_KEYS, ROTOR_NUMBERS, ROTOR_VECTORS, Friction, Joint, Limits, Robot, Rotor
 from dalembert.robot.placement import Placement, no_rotation
 from dalembert.robot.tables import Table, errors_at, parse_angle
+from dalembert.robot.units import parse_quantity
 from dalembert.terms import TERMS, Term
 
 INERTIA_KEYS = ("mass", "com", "inertia")
 PLACEMENT_KEYS = ("xyz", "rpy", "rotation")
+# the units of strings, for revolute and for prismatic joints
+LIMIT_UNITS = {
+    **dict.fromkeys(("lower", "upper"), (si.ANGLE, si.LENGTH)),
+    "velocity": (si.TURNING_SPEED, si.SPEED),
+    "acceleration": (si.TURNING_ACCELERATION, si.ACCELERATION),
+    "effort": (si.TORQUE, si.FORCE),
+}
+TERM_UNITS = {
+    "rad": LIMIT_UNITS["lower"],
+    "rad/s": LIMIT_UNITS["velocity"],
+    "N m": LIMIT_UNITS["effort"],
+    "N m s/rad": (si.TURNING_DAMPING, si.DAMPING),
+}
+ROTOR_UNITS = {"mass": si.MASS, "inertia": si.INERTIA, "transverse": si.INERTIA, "position": si.LENGTH}
 TENSOR_KEYS = ("xx", "yy", "zz", "xy", "xz", "yz")
 
 
@@ -33,12 +49,12 @@ def read_tensor(table: Table) -> MatLike:
         return NULL
     if isinstance(value, dict):
         entries = Table(value, f"{table.where}, inertia", TENSOR_KEYS)
-        xx, yy, zz = (entries.number(key) for key in ("xx", "yy", "zz"))
-        return symmetric(xx, yy, zz, *(entries.number(key, 0.0) for key in ("xy", "yz", "xz")))
+        xx, yy, zz = (entries.number(key, units=si.INERTIA) for key in ("xx", "yy", "zz"))
+        return symmetric(xx, yy, zz, *(entries.number(key, 0.0, units=si.INERTIA) for key in ("xy", "yz", "xz")))
     must = "{xx, yy, zz, xy, xz, yz} (products default to 0), 6 numbers [Ixx, Iyy, Izz, Ixy, Iyz, Ixz], or 3 rows of 3 numbers"
     values = table.list("inertia", value, (3, 6), must)
     if len(values) == 6:
-        return symmetric(*(table.scalar("inertia", v) for v in values))
+        return symmetric(*(table.scalar("inertia", v, units=si.INERTIA) for v in values))
     return table.rows("inertia", values, must)
 
 
@@ -51,7 +67,8 @@ def read_inertia(table: Table) -> Inertia:
                     f"{table.where}: '{key}' is given twice, on its own and in 'inertia'; remove one of them"
                 )
         return table.get("inertia")
-    return Inertia(table.number("mass", 0.0), table.vector("com", ZERO), read_tensor(table))
+    com = table.vector("com", ZERO, units=si.LENGTH)
+    return Inertia(table.number("mass", 0.0, units=si.MASS), com, read_tensor(table))
 
 
 def read_placement_at(parent: Table, key: str) -> Placement:
@@ -62,7 +79,7 @@ def read_placement_at(parent: Table, key: str) -> Placement:
 
 def read_placement(table: Table) -> Placement:
     """xyz (m) and either rpy (rad, R = Rz(yaw) Ry(pitch) Rx(roll)) or rotation (three rows)."""
-    xyz = table.vector("xyz", ZERO, length=True)
+    xyz = table.vector("xyz", ZERO, units=si.LENGTH)
     if "rotation" not in table:
         roll, pitch, yaw = table.vector("rpy", ZERO, angle=True)
         return Placement.rpy(roll, pitch, yaw, xyz=xyz)
@@ -108,27 +125,41 @@ def read_friction(parent: Table, *, turns: bool) -> Friction:
     if table is None:
         return Friction()
     with errors_at(table.where):
-        return Friction(
-            **{name: _in_radians(TERMS[name], value) if turns else value for name, value in table.data.items()}
-        )
+        return Friction(**{name: _in_si(TERMS[name], value, turns) for name, value in table.data.items()})
 
 
-def _in_radians(kind: type[Term], value: Any) -> Any:
-    """The parameters of a term, with angles given as strings converted to numbers."""
+def _in_si(kind: type[Term], value: Any, turns: bool) -> Any:
+    """The parameters of a term, with strings converted to numbers; those that are not quantities stay for its check."""
+    units = {entry.name: entry.metadata["unit"] for entry in kind.numbers()}
+    if isinstance(value, Mapping):
+        return {key: _number_of(x, units.get(key, ""), turns) for key, x in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_in_radians(kind, x) for x in value]
-    if not isinstance(value, Mapping):
+        each = [*units.values(), *[""] * len(value)]
+        return [
+            _in_si(kind, x, turns) if isinstance(x, Mapping) else _number_of(x, unit, turns)
+            for x, unit in zip(value, each, strict=False)
+        ]
+    return _number_of(value, next(iter(units.values()), ""), turns)
+
+
+def _number_of(value: Any, unit: str, turns: bool) -> Any:
+    if not isinstance(value, str):
         return value
-    angles = {entry.name for entry in kind.numbers() if entry.metadata["unit"] == "rad"}
-    words = {key: parse_angle(x) for key, x in value.items() if key in angles and isinstance(x, str)}
-    return {**value, **{key: x for key, x in words.items() if x is not None}}
+    number = parse_quantity(value, TERM_UNITS[unit][not turns]) if unit in TERM_UNITS else None
+    number = parse_angle(value) if number is None and unit == "rad" and turns else number
+    return value if number is None else number
 
 
 def read_limits(parent: Table, *, turns: bool) -> Limits:
     """The ``limits`` of a joint; angles may be strings with units if it ``turns``."""
 
     def read(table: Table) -> dict[str, Any]:
-        return {key: table.number(key, None, angle=turns and key != "effort", infinite=True) for key in LIMIT_KEYS}
+        return {
+            key: table.number(
+                key, None, angle=turns and key != "effort", units=LIMIT_UNITS[key][not turns], infinite=True
+            )
+            for key in LIMIT_KEYS
+        }
 
     return _part(parent, Limits, Limits(), read)
 
@@ -137,8 +168,8 @@ def read_rotor(parent: Table) -> Rotor | None:
     """The ``rotor`` that drives a joint."""
 
     def read(table: Table) -> dict[str, Any]:
-        vectors = {key: table.vector(key, None) for key in ROTOR_VECTORS}
-        numbers = {key: table.number(key, getattr(Rotor, key)) for key in ROTOR_NUMBERS}
+        vectors = {key: table.vector(key, None, units=ROTOR_UNITS.get(key)) for key in ROTOR_VECTORS}
+        numbers = {key: table.number(key, getattr(Rotor, key), units=ROTOR_UNITS.get(key)) for key in ROTOR_NUMBERS}
         flags = {"reflected": table.flag("reflected", False), "physical": table.flag("physical", True)}
         return {**vectors, **numbers, **flags, "coulomb": _coulomb(table)}
 

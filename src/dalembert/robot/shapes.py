@@ -19,7 +19,7 @@ from dalembert.robot.inertia import Inertia
 from dalembert.robot.materials import density_of
 from dalembert.robot.placement import Placement
 from dalembert.robot.tables import shown
-from dalembert.robot.units import parse_length
+from dalembert.robot.units import LENGTH, parse_quantity
 
 ShapeKind = Literal["box", "cylinder", "sphere", "capsule", "mesh"]
 SIZES = {  # meaning of the numbers of ``size`` (m; scale factors for a mesh)
@@ -68,7 +68,7 @@ class Shape:
     def _metres(self, x: float | str) -> float:
         """A number of the size, in m; strings such as "40 mm" are converted."""
         try:
-            length = parse_length(x) if isinstance(x, str) and self.kind != "mesh" else float(x)
+            length = parse_quantity(x, LENGTH) if isinstance(x, str) and self.kind != "mesh" else float(x)
         except (TypeError, ValueError):
             length = None
         if length is None:

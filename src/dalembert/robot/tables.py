@@ -17,9 +17,10 @@ from dalembert.algebra.scalars import Scalar
 from dalembert.algebra.vectors import Mat, Vec
 from dalembert.errors import RobotError
 from dalembert.robot.bounds import NAME
-from dalembert.robot.units import parse_length
+from dalembert.robot.units import parse_quantity
 
 REQUIRED: Any = object()
+Units = dict[str, float] | None  # factors to SI
 
 # Blanks belong to what they follow and every repetition is possessive, so each character is visited once.
 _NUMBER = r"(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?"
@@ -159,23 +160,26 @@ class Table:
         return tuple(value)
 
     def number(
-        self, key: str, default: Any = REQUIRED, *, angle: bool = False, length: bool = False, infinite: bool = False
+        self, key: str, default: Any = REQUIRED, *, angle: bool = False, units: Units = None, infinite: bool = False
     ) -> Scalar:
         """A finite number (or a symbol).
 
-        ``angle`` also allows strings such as "pi/2" and "90 deg", ``length`` strings such as "40 mm".
+        ``angle`` also allows strings such as "pi/2" and "90 deg", ``units`` strings with these units, such as "40 mm".
         """
         value = self.get(key, default)
-        return value if value is default else self.scalar(key, value, angle=angle, length=length, infinite=infinite)
+        return value if value is default else self.scalar(key, value, angle=angle, units=units, infinite=infinite)
 
     def scalar(
-        self, key: str, value: object, *, angle: bool = False, length: bool = False, infinite: bool = False
+        self, key: str, value: object, *, angle: bool = False, units: Units = None, infinite: bool = False
     ) -> Scalar:
         """``value``, found under ``key``, as a number."""
         must = 'a number, or an angle such as "pi/2" or "90 deg"' if angle else "a number"
-        must = 'a number, or a length such as "40 mm"' if length else must
+        must = (
+            f'a number, or a string with a unit ({", ".join(units)}), such as "40 {list(units)[-1]}"' if units else must
+        )
         if isinstance(value, str):
-            parsed = parse_angle(value) if angle else parse_length(value) if length else None
+            parsed = parse_quantity(value, units) if units else None
+            parsed = parse_angle(value) if angle and parsed is None else parsed
             if parsed is None:
                 raise self.wrong(key, value, must)
             value = parsed
@@ -198,13 +202,13 @@ class Table:
             raise self.wrong(key, value, must)
         return value
 
-    def vector(self, key: str, default: Any = REQUIRED, *, angle: bool = False, length: bool = False) -> Vec:
+    def vector(self, key: str, default: Any = REQUIRED, *, angle: bool = False, units: Units = None) -> Vec:
         """Three numbers."""
         value = self.get(key, default)
         if value is default:
             return value
         items = self.list(key, value, (3,), "a list of 3 numbers")
-        return Vec([self.scalar(key, v, angle=angle, length=length) for v in items])
+        return Vec([self.scalar(key, v, angle=angle, units=units) for v in items])
 
     def rows(self, key: str, value: object, must: str) -> Mat:
         """``value`` as three rows of three numbers."""

@@ -33,6 +33,7 @@ from dalembert.robot.placement import Placement
 from dalembert.robot.safe_toml import parse_tables, read_text
 from dalembert.robot.shapes import Shape
 from dalembert.robot.tables import REQUIRED, Table, errors_at, shown
+from dalembert.robot.units import LENGTH
 from dalembert.robot.virtual import VIRTUAL, virtual_joints, virtual_note
 
 FILE_KEYS = (
@@ -144,7 +145,7 @@ def _omitted(table: Table) -> tuple[str, ...]:
 
 def _payload(table: Table, folder: Path) -> Inertia:
     if "shapes" not in table:
-        table.number("mass")  # a payload without a mass is a mistake
+        table.get("mass")  # a payload without a mass is a mistake
     return read_body(table, folder)[0]
 
 
@@ -214,7 +215,7 @@ def _frames(table: Table) -> Robot:
             continue
         joints.append(_joint(joint))
         if joint.get("type") == HELICAL:
-            pitch = joint.number("pitch")
+            pitch = joint.number("pitch", units=LENGTH)
             with errors_at(joint.where):
                 joints[-1:], between, coupling = screw(joints[-1], pitch)
             links.append(between)
@@ -269,7 +270,7 @@ def _joint(table: Table) -> Joint:
         "child": table.name("child"),
         "placement": read_placement(table),
         "axis": table.vector("axis", (0.0, 0.0, 1.0)),
-        "offset": table.number("offset", 0.0, angle=turns),
+        "offset": table.number("offset", 0.0, angle=turns, units=None if turns else LENGTH),
         "link_frame": read_placement_at(table, "link_frame"),
         "friction": read_friction(table, turns=turns),
         "limits": read_limits(table, turns=turns),

@@ -23,17 +23,18 @@ TURNING_DAMPING = {"N m s/rad": 1.0, "N m s": 1.0, "N m/(rad/s)": 1.0, "N m s/de
 LONGEST = 20.0  # m, between two joints or along a link
 WIDEST = 1.01 * 2 * math.pi  # rad; some arms have limits slightly beyond a full turn
 
-_LENGTH_IN_WORDS = re.compile(r"\s*+([+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?)\s*+(mm|cm|m)\s*+")
+_QUANTITY = re.compile(r"\s*+([+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?)\s*+([^\s0-9].{0,20}+)")
 
 
-def parse_length(text: str) -> float | None:
-    """A length in metres from a string such as "40 mm", "-3.5 cm", "0.5 m"; None if it is not one.
+def parse_quantity(text: str, units: dict[str, float]) -> float | None:
+    """A number in SI units from a string with one of these units, such as "40 mm"; None if it is not one.
 
-    >>> parse_length("40 mm"), parse_length("0.5 m"), parse_length("0.5")
-    (0.04, 0.5, None)
+    >>> parse_quantity("40 mm", LENGTH), parse_quantity("2.4 kN m", TORQUE), parse_quantity("0.5", LENGTH)
+    (0.04, 2400.0, None)
     """
-    match = _LENGTH_IN_WORDS.fullmatch(text)
-    return None if match is None else float(match[1]) * LENGTH[match[2]]
+    match = _QUANTITY.fullmatch(text)
+    unit = unit_among(units, match[2]) if match is not None else None
+    return None if match is None or unit is None else float(match[1]) * units[unit]
 
 
 def plain(unit: str) -> str:

@@ -12,30 +12,33 @@ from __future__ import annotations
 import os
 import re
 import xml.dom.minidom
-from io import StringIO
+from collections import ChainMap
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from xml.parsers.expat import ExpatError
 
 from dalembert.environment.extras import extra
 from dalembert.errors import RobotError
 from dalembert.files import read_bounded
-from dalembert.robot.bounds import XML_BYTES
+from dalembert.robot.bounds import XACRO_ELEMENTS, XML_BYTES, at_most
 from dalembert.robot.safe_xml import parse_xml
 from dalembert.robot.tables import nearest, shown, some
-from dalembert.robot.xacro_expressions import UNSAFE, evaluate, evaluate_among
+from dalembert.robot.xacro_expressions import ENVIRONMENT_NOTE, LARGEST, Expressions, size
 
 PACKAGE = re.compile(r"[A-Za-z0-9][\w.\-]*")
 ARGUMENT = re.compile(r"\$\(arg\s+(\w+)\s*\)")
 DEFAULT = re.compile(r"<xacro:arg\s[^>]*?name\s*=\s*[\"'](\w+)[\"']")
 
 
-def expanded(source: str, arguments: dict[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
+def expanded(
+    source: str, arguments: dict[str, str], environment: dict[str, str]
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """The URDF text and notes, and no arrays."""
     with extra("xacro", f"{source}: a .xacro file"):
         import xacro
         import xacro.substitution_args
-    state = _XacroRun(xacro, source)
+    state = _XacroRun(xacro, source, arguments, environment)
     try:
         document = xacro.process_file(source, mappings=dict(arguments), verbosity=0)
     except RobotError:
@@ -60,40 +63,67 @@ def expanded(source: str, arguments: dict[str, str]) -> tuple[dict[str, Any], di
 class _XacroRun:
     """Configuration of xacro for one file: how packages are found, files opened and errors explained."""
 
-    def __init__(self, xacro: Any, source: str) -> None:
-        self.xacro, self.source = xacro, source
+    def __init__(self, xacro: Any, source: str, arguments: dict[str, str], environment: dict[str, str]) -> None:
+        self.xacro, self.source, self.environment = xacro, source, environment
+        self.arguments = tuple(arguments.values())
         self.opened: dict[str, str] = {}
         self.notes: dict[str, None] = {}
         substitution = xacro.substitution_args
         substitution._eval_find = self.find
-        substitution._eval_dict["find"] = self.find
+        substitution._eval_env = self.variable
+        substitution._eval_optenv = lambda name, default="": self.variable(name, default)
         substitution._eval = self.evaluate_substitution
         xacro.safe_eval = self.evaluate
-        xacro._global_symbols = xacro.create_global_symbols()  # a file before this one could have changed them
-        for name in UNSAFE:
-            dict.pop(xacro._global_symbols["python"], name)
+        xacro._global_symbols = {}  # ours take their place
+        substitution._eval_arg = self.argument
         xacro.parse = self.parse
+        before = getattr(xacro.eval_all, "__self__", None)  # the run of another file
+        self.expand, self.elements = before.expand if before is not None else xacro.eval_all, 0
+        xacro.eval_all = self.counted
         xacro.all_includes = []
-        xacro.open = self.open  # used by load_yaml: files are read within our limits
+        quiet = dict.fromkeys(("message", "warning", "error", "print_location"), lambda *_, **__: "")
+        functions = {
+            "load_yaml": self.load_yaml, "abs_filename": xacro.abs_filename_spec, "dotify": dict, "tokenize": tokenized
+        }  # fmt: skip
+        more = {"arg": lambda name: xacro.substitution_args_context["arg"][name], "fatal": self.fatal, **quiet}
+        spaces = {"xacro": MappingProxyType({**functions, **more})}
+        self.expressions = Expressions({**functions, **spaces}, xacro.NameSpace)
 
-    def evaluate(self, expression: str, names: dict[str, Any], _: Any = None) -> Any:
+    def evaluate(self, expression: str, names: Any, _: Any = None) -> Any:
         """The value of ``${…}``."""
         try:
-            return evaluate(expression, names)
+            return self.expressions.evaluate(expression, names)
         except RobotError as problem:
-            raise RobotError(f"{self.file}: {problem}") from None
+            place = "" if str(problem).startswith(self.file) else f"{self.file}: "
+            raise RobotError(f"{place}{problem}") from None
 
     def evaluate_substitution(self, expression: str, context: dict[str, Any]) -> str:
         """The value of ``$(eval …)``: arguments, ``find`` and ``env``, and what computes."""
         substitution = self.xacro.substitution_args
-        arguments = context.setdefault("arg", {})
-        functions = {name: value for name, value in substitution._eval_dict.items() if not name.startswith("_")}
-        functions["arg"] = lambda name: substitution.convert_value(substitution._eval_arg(name, args=arguments), "auto")
-        functions["dirname"] = lambda: substitution._eval_dirname(context["filename"])
-        try:
-            return str(evaluate_among(expression, substitution._DictWrapper(arguments, functions)))
-        except RobotError as problem:
-            raise RobotError(f"{self.file}: {problem}") from None
+        arguments = {name: substitution.convert_value(x, "auto") for name, x in context.setdefault("arg", {}).items()}
+        functions = {
+            "arg": lambda name: arguments[name], "dirname": lambda: substitution._eval_dirname(self.file),
+            "find": self.find, "env": self.variable, "optenv": substitution._eval_optenv, "true": True, "false": False,
+        }  # fmt: skip
+        return str(self.evaluate(expression, ChainMap(functions, arguments)))
+
+    def argument(self, name: str, args: dict[str, str]) -> str:
+        """The value of ``$(arg …)``; defaults made of other arguments can double with every one."""
+        if name not in args:
+            raise self.xacro.substitution_args.ArgException(name)
+        if len(args[name]) > LARGEST:
+            raise RobotError(f"{self.file}: the argument {shown(name)} has more than {LARGEST} characters")
+        return args[name]
+
+    def counted(self, node: Any, macros: Any, symbols: Any) -> None:
+        """Expand an element; macros that call each other can double the number of elements with every one."""
+        self.elements += 1
+        at_most(XACRO_ELEMENTS, self.elements, "elements after the expansion of its macros", self.source)
+        self.expand(node, macros, symbols)
+
+    def fatal(self, *words: Any) -> None:
+        """The end that a file asks for."""
+        raise self.xacro.XacroException(" ".join(map(str, words)))
 
     @property
     def file(self) -> str:
@@ -108,9 +138,71 @@ class _XacroRun:
             self.opened[path] = data.decode("utf-8", "replace")
         return self.opened[path]
 
-    def open(self, path: str) -> StringIO:
-        """A YAML file."""
-        return StringIO(self.text(str(path)))
+    def load_yaml(self, name: str) -> Any:
+        """The table or list in a YAML file of the robot's own folders, with dates as texts and units converted."""
+        with extra("xacro", f"{self.file}: a YAML file"):
+            import yaml
+        path = self.xacro.abs_filename_spec(str(name))
+        self.check_own(path)
+        xacro, state = self.xacro, self
+
+        class Loader(yaml.SafeLoader):
+            def flatten_mapping(self, node: Any) -> None:
+                """Merge what << names, which can double with every level."""
+                super().flatten_mapping(node)
+                if len(node.value) > LARGEST:
+                    raise RobotError(f"{path}: a table has more than {LARGEST} entries")
+
+        for unit in xacro.ConstructUnits:
+            factor = unit.value.conversion_constant
+            Loader.add_constructor(
+                unit.value.tag,
+                lambda loader, node, factor=factor: float(state.evaluate(loader.construct_scalar(node), {})) * factor,
+            )
+        Loader.add_constructor("tag:yaml.org,2002:timestamp", Loader.construct_yaml_str)
+        xacro.filestack.append(path)
+        try:
+            table = yaml.load(self.text(path), Loader)
+            if not isinstance(table, (dict, list)):
+                raise RobotError(
+                    f"{path}: the file holds neither a table nor a list, so xacro.load_yaml does not read it"
+                )
+            size(table)
+            return table
+        except yaml.YAMLError as problem:
+            raise RobotError(f"{path}: this is not valid YAML ({' '.join(str(problem).split())})") from None
+        finally:
+            xacro.filestack.pop()
+
+    def check_own(self, path: str) -> None:
+        """Check that a file is the user's argument, or lies in the robot's folder or in a package, and not hidden there."""
+        real = Path(os.path.realpath(path))
+        home = Path(os.path.realpath(self.source)).parent
+        searched = [Path(os.path.realpath(place)) for place in self.places("")]
+        packages = [folder for folder in real.parents if (folder / "package.xml").is_file()]
+        inside = [real.relative_to(x).parts for x in (home, *searched, *packages) if real.is_relative_to(x)]
+        if path not in self.arguments and not any(all(part[0] != "." for part in parts) for parts in inside):
+            raise RobotError(
+                f"{self.file}: xacro.load_yaml would read {shown(path)}, which is neither in the robot's folder, {home}, nor in a "
+                "package (a folder with a package.xml, or on ROS_PACKAGE_PATH); put it there, or name it in an argument"
+            )
+
+    def variable(self, name: str, default: str | None = None) -> str:
+        """The value of an environment variable, with a note: robots are published, and variables can be secret."""
+        value = self.environment.get(name, default)
+        if value is None:
+            raise RobotError(f"{self.file}: the environment variable {shown(name)} is not set")
+        if name in self.environment:
+            self.notes[f"{ENVIRONMENT_NOTE} {shown(name)}"] = None
+        return value
+
+    def places(self, package: str) -> list[Path]:
+        """The folders searched by ROS."""
+        folders, prefixes = (
+            [Path(x) for x in self.environment.get(name, "").split(os.pathsep) if x]
+            for name in ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH")
+        )
+        return [folder / package for folder in (*folders, *(x / "share" for x in prefixes))]
 
     def parse(self, given: Any, filename: str | None = None) -> Any:
         """A document; document types, entities and excessive numbers of elements are refused."""
@@ -140,7 +232,7 @@ class _XacroRun:
                     return str(folder / package)
                 if f"<name>{package}</name>" in _manifest(folder):
                     return str(folder)
-        for place in _places(package):
+        for place in self.places(package):
             if place.is_dir():
                 return str(place)
         for folder in (folder for start in starts for folder in (start, *start.parents)):
@@ -191,16 +283,19 @@ class _XacroRun:
         )
 
 
+def tokenized(text: str, sep: str = ",; ", skip_empty: bool = True) -> list[str]:
+    """The parts of a text between separators, each of one character.
+
+    >>> tokenized("a, b;c")
+    ['a', 'b', 'c']
+    """
+    parts = re.split(f"[{re.escape(sep)}]", text)
+    return [part for part in parts if part] if skip_empty else parts
+
+
 def _manifest(folder: Path) -> str:
     """The package.xml of a folder; empty if there is none."""
     path = folder / "package.xml"
     if not path.is_file():
         return ""
     return read_bounded(str(path), XML_BYTES, "package.xml", RobotError).decode("utf-8", "replace")
-
-
-def _places(package: str) -> list[Path]:
-    """The folders searched by ROS."""
-    folders = [Path(x) for x in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep) if x]
-    shares = [Path(x) / "share" for x in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if x]
-    return [folder / package for folder in (*folders, *shares)]

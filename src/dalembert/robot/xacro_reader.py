@@ -36,7 +36,7 @@ def expand_xacro(
     read_bytes(path)  # a missing file is reported as for any other format
     answer, _ = ask(
         "dalembert.robot.xacro_expander:expanded",
-        {"source": source, "arguments": _texts(arguments or {}, source)},
+        {"source": source, "arguments": _texts(arguments or {}, source), "environment": dict(os.environ)},
         where=source,
         reader="xacro",
         error=RobotError,

@@ -12,13 +12,10 @@ from typing import Any
 
 from dalembert.errors import RobotError
 from dalembert.kernel import cache
-from dalembert.robot.safe_xml import parse_xml, read_bytes
+from dalembert.robot.mjcf_files import places
 from dalembert.robot.tables import shown
 
 PACKAGE = Path(__file__).parents[1]
-# MJCF attributes that name files and folders, which MuJoCo's compiler opens itself
-MJCF_FOLDERS = ("meshdir", "texturedir", "assetdir")
-MJCF_FILES = ("file", "fileright", "fileleft", "fileup", "filedown", "filefront", "fileback")
 
 
 def confine(folders: Iterable[Path]) -> None:
@@ -46,28 +43,9 @@ def confine(folders: Iterable[Path]) -> None:
 
 def check_mjcf_paths(path: Path, folder: Path) -> None:
     """Check that an MJCF file refers only to files below the folder, because MuJoCo's compiler opens them itself."""
-    waiting, seen = [path], set()
-    bases, names = {path.parent}, set()
-    while waiting:
-        file = waiting.pop()
-        seen.add(file)
-        bases.add(file.parent)
-        for element in parse_xml(read_bytes(file), str(file)).iter():
-            bases |= {path.parent / element.get(key, "") for key in MJCF_FOLDERS}
-            names |= {element.get(key, "") for key in MJCF_FILES}
-            if element.tag == "include":
-                places = [Path(os.path.realpath(base.parent / element.get("file", ""))) for base in (path, file)]
-                waiting += [
-                    place for place in places if place not in seen and _is_inside(place, folder) and place.is_file()
-                ]
-    for base in bases:
-        for name in names:
-            if not _is_inside(base / name, folder):
-                raise RobotError(
-                    f"{path.name} refers to the file {shown(name)}, which is not in the robot's folder; only files "
-                    "below it are read"
-                )
-
-
-def _is_inside(path: Path, folder: Path) -> bool:
-    return "\0" not in str(path) and Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+    root = os.path.realpath(folder)
+    for name, place in places(path, lambda place: place.is_relative_to(root)):
+        if place is None or not place.is_relative_to(root):
+            raise RobotError(
+                f"{path.name} refers to the file {shown(name)}, which is not in the robot's folder; only files below it are read"
+            )

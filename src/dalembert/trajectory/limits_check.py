@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from dalembert.arm import Arm
 from dalembert.arrays import Array
+from dalembert.robot.model import Limits
 from dalembert.trajectory.loads import torques
 from dalembert.trajectory.trajectory import Trajectory
 
@@ -53,20 +54,26 @@ class LimitExcess:
 def limits_report(motion: Trajectory, arm: Arm, torque: bool, tip_wrench: ArrayLike | None) -> list[LimitExcess]:
     """:meth:`Trajectory.limits_report`."""
     motion.fits(arm)
+    bounded = {
+        k: x for k, x in enumerate(arm.robot.tree_joints) if x.name in arm.passive_names and x.limits != Limits()
+    }
 
     def values(t: Array) -> dict[str, Array]:
-        q, qd, qdd = motion(t)
-        quantities = {"position": q, "velocity": qd, "acceleration": qdd}
+        state = motion(t)
+        if bounded:  # passive joints follow those of q
+            tree = arm.tree_motion(*state)
+            state = [np.concatenate([x, y[:, list(bounded)]], axis=1) for x, y in zip(state, tree, strict=True)]
+        quantities = dict(zip(("position", "velocity", "acceleration"), state, strict=True))
         return quantities | ({"torque": torques(motion, arm, t, tip_wrench)} if torque else {})
 
     before = [k * (1 - 1e-12) for k in motion.knots if 0 < k <= motion.duration]  # last value of each segment
     t = np.unique(np.concatenate([motion.t - motion.t[0], before]))
     sampled = values(t)
     report = []
-    for j, joint in enumerate(arm.robot.moving_joints):
+    for j, joint in enumerate((*arm.robot.moving_joints, *bounded.values())):
         for quantity, side, name in LIMITS:
             limit = getattr(joint.limits, name)
-            if limit is None or not np.isfinite(limit) or quantity not in sampled:
+            if limit is None or not np.isfinite(limit) or quantity not in sampled or j >= sampled[quantity].shape[1]:
                 continue
             worst = int(np.argmax(_towards(side, sampled[quantity][:, j])))
             low, when, high = t[max(worst - 1, 0)], t[worst], t[min(worst + 1, len(t) - 1)]

@@ -22,7 +22,7 @@ READERS = {
     ".mat": ("matlab:read_matlab", "SciPy's reader of MATLAB files"),
     ".parquet": ("lerobot:read_parquet", PARQUET),
     "dataset": ("lerobot:read_dataset", PARQUET),
-    ".mcap": ("mcap_file:read_mcap", ""),
+    ".mcap": ("mcap_file:read_mcap", "the reader of MCAP files"),
     **dict.fromkeys((".bag", ".db3", "folder"), BAGS),
 }
 EPISODES = (".parquet", "dataset")

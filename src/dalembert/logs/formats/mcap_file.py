@@ -18,6 +18,7 @@ from dalembert.robot.tables import shown
 
 MAGIC = b"\x89MCAP0\r\n"  # at both ends of a file
 LARGEST_CHUNK = 1 << 30  # bytes, uncompressed; most have about 1 MB
+SMALL_CHUNK, LARGEST_RATIO = 1 << 20, 1000  # bytes; a larger chunk is at most this many times as large as when packed
 ENCODINGS = ("cdr", "ros1", "json")
 
 
@@ -99,6 +100,11 @@ def _unpacked(path: Path, chunk: Any) -> bytes:
         said = max(said, zstandard.frame_content_size(chunk.data))
     if said > LARGEST_CHUNK:
         raise DalembertError(f"{path}: a chunk has {said} bytes uncompressed; the maximum is {LARGEST_CHUNK}")
+    if said > max(SMALL_CHUNK, LARGEST_RATIO * len(chunk.data)):
+        raise DalembertError(
+            f"{path}: a chunk of {len(chunk.data)} bytes has {said} bytes uncompressed, more than {LARGEST_RATIO} times as many, "
+            "which no log has"
+        )
     if chunk.compression == "zstd":
         return bytes(zstandard.ZstdDecompressor().decompress(chunk.data, max_output_size=said))
     if chunk.compression == "lz4":
