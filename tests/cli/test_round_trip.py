@@ -138,6 +138,16 @@ def test_accelerations_that_jump_survive_files(tmp_path: Path) -> None:
         assert np.abs(mine - theirs).max() < 1e-9
 
 
+def test_a_rate_gives_evenly_spaced_rows(tmp_path: Path) -> None:
+    plan, even = tmp_path / "plan.csv", tmp_path / "even.csv"
+    points = ("plan", "scara", "--from", "0 0 0.1 0", "--to", "1 -0.5 0.15 0.4", "--hold", 0.2, "--back")
+    run(*points, "-o", plan)
+    for command in (points, ("scale", "scara", plan, "--time-optimal")):
+        run(*command, "--rate", 1000, "-o", even, "--force")
+        t = table(even)["t"]
+        assert np.allclose(t[:-1], np.arange(len(t) - 1) / 1000, rtol=0, atol=1e-12) and 0 < t[-1] - t[-2] <= 0.001
+
+
 def test_a_plan_at_the_limits_is_within_them(tmp_path: Path) -> None:
     out = tmp_path / "motion.csv"
     run("plan", "planar-2r", "-o", out, "--from", "0 0", "--to", "1 1")  # as fast as effort limits allow

@@ -189,6 +189,13 @@ TimeUnitOption = Annotated[str | None, Option(help="s, ms, us or ns.")]
 RateOption = Annotated[
     float | None, Option(metavar="HZ", help="Samples per second of a log without time stamps, such as 500.")
 ]
+RowRateOption = Annotated[
+    float | None,
+    Option(
+        metavar="HZ",
+        help="Evenly spaced rows per second, as a controller takes them; default: the motion's own instants.",
+    ),
+]
 
 # the author and the date of a report
 AuthorOption = Annotated[str | None, Option(metavar="NAME", help="The author of the report, shown under its title.")]

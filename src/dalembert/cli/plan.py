@@ -69,9 +69,7 @@ def plan(
     back: Annotated[bool, Option("--back", help="Return along the same path.")] = False,
     repeat: Annotated[int, Option(metavar="N", help="Repeat the motion N times; it must end where it starts.")] = 1,
     deg: Annotated[bool, Option("--deg", help="Angles of revolute joints are given in degrees.")] = False,
-    rate: Annotated[
-        float | None, Option(metavar="HZ", help="Rows per second in the file; default: the motion's own instants.")
-    ] = None,
+    rate: options.RowRateOption = None,
     torques: Annotated[
         bool, Option("--torques", help="Also write tau1 …, as input for 'dalembert simulate --torque'.")
     ] = False,
@@ -352,7 +350,7 @@ def save(motion: da.Trajectory, arm: da.Arm, output: str, *, rate: float | None,
     """Write a motion to a file or to the screen, with its torques if requested."""
     from dalembert.trajectory.csv_file import motion_columns
 
-    write(output, *motion_columns(motion, arm if torques else None, rate=rate, both_sides=True), force=force)
+    write(output, *motion_columns(motion, arm if torques else None, rate=rate, both_sides=rate is None), force=force)
 
 
 def summary(motion: da.Trajectory, arm: da.Arm, output: str) -> None:

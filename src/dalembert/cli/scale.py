@@ -33,9 +33,7 @@ def scale(
         float | None, Option(metavar="SECONDS", help="For --time-optimal: a duration above the shortest one.")
     ] = None,
     limits: options.LimitsSourceOption = None,
-    rate: Annotated[
-        float | None, Option(metavar="HZ", help="Rows per second in the file; default: the motion's own instants.")
-    ] = None,
+    rate: options.RowRateOption = None,
     torques: Annotated[
         bool, Option("--torques", help="Also write tau1 …, as input for 'dalembert simulate --torque'.")
     ] = False,

@@ -295,17 +295,23 @@ def sides_of(motion: Trajectory, t: Array) -> tuple[Array, Array]:
     """(t, at): the times, with every jump of the acceleration listed twice, and the times just beside them to
     evaluate."""
     knots = np.array([k for k in motion.knots if 0.0 < k < motion.duration], float)
-    beside = BESIDE * motion.duration
-    before, after = motion(np.clip(knots - beside, 0.0, None))[2], motion(knots)[2]
+    before, after = motion(_just_before(knots, knots, motion.duration))[2], motion(knots)[2]
     largest = max(float(np.abs(motion.qdd).max()), 1e-300)
     jumps = (np.abs(after - before) > 1e-9 * largest).any(axis=1)
     loaded = np.isin(knots, instants_of(motion.events))  # torques jump at these knots
     jumps = np.unique(knots[jumps | loaded])
-    smooth = t[~np.isin(t, jumps)]
-    instants = np.concatenate([smooth, jumps, jumps])
-    seen = np.concatenate([smooth, jumps - beside, jumps])  # at a knot, a motion has the values that follow it
-    order = np.argsort(seen, kind="stable")
-    return instants[order], seen[order]
+    once = np.union1d(t, jumps)
+    instants = np.sort(np.concatenate([once, jumps]))
+    seen = instants.copy()
+    first = np.flatnonzero(np.diff(instants) == 0.0)  # at a knot, a motion has the values that follow it
+    seen[first] = _just_before(instants[first], once, motion.duration)
+    return instants, seen
+
+
+def _just_before(t: Array, instants: Array, duration: float) -> Array:
+    """Times just before t, and after those of the sorted ``instants`` that precede t."""
+    previous = np.append(0.0, instants)[np.searchsorted(instants, t)]
+    return t - np.minimum(BESIDE * duration, 0.5 * (t - previous))
 
 
 def carried_columns(payload: Array | None, wrench: Array | None) -> dict[str, Array]:
