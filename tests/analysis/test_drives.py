@@ -18,7 +18,8 @@ from dalembert.analysis.selection import _Problem, _Rules
 from dalembert.analysis.sizing import size
 from dalembert.cli.main import app
 from dalembert.errors import DalembertError
-from dalembert.trajectory.csv_file import MotionTable, write_table
+from dalembert.trajectory.csv_file import MotionTable
+from dalembert.trajectory.tables import write_table
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "drives"
 Array = NDArray[np.float64]

@@ -131,7 +131,7 @@ def test_torques_of_an_arm_without_masses_are_a_warning(tmp_path: Path) -> None:
 def test_accelerations_that_jump_survive_files(tmp_path: Path) -> None:
     """A trapezoidal plan is read as it was planned: no overshoot where its acceleration jumps."""
     out = tmp_path / "motion.csv"
-    run("plan", "planar-2r", "-o", out, "--from", "0 0", "--to", "1 1", "--duration", 3, "--rate", 100)
+    run("plan", "planar-2r", "-o", out, "--from", "0 0", "--to", "1 1", "--duration", 3)
     read, planned = da.read_trajectory(out), da.trapezoidal([0, 0], [1, 1], duration=3.0, acceleration_time=1.0)
     t = np.linspace(0.0, 3.0, 997)
     for mine, theirs in zip(read(t), planned(t), strict=True):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +68,48 @@ def share(motion: Trajectory, a: da.Arm) -> float:
     """The largest share of an effort limit."""
     effort = np.array([joint.limits.effort for joint in a.robot.moving_joints])
     return float((np.abs(motion.torques(a, instants(motion))) / effort).max())
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".npz", ".parquet"])
+def test_a_table_has_the_format_of_its_suffix_and_is_read_again(suffix: str, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    a, path = arm("planar-2r"), tmp_path / f"motion{suffix}"
+    motion = cycle(np.random.default_rng(5), 2)
+    run = da.simulate(a, motion(0.0)[0], None, da.ComputedTorque(100.0, 20.0, motion), 0.1)
+    for save in (motion.save, run.save, partial(motion.save, rate=100.0, arm=a)):
+        save(path, overwrite=True)
+        start = {".csv": b"t,q1,q2", ".tsv": b"t\tq1\tq2", ".npz": b"PK", ".parquet": b"PAR1"}[suffix]
+        assert path.read_bytes().startswith(start)
+        read = da.read_trajectory(path, a)
+        if save == run.save:
+            assert np.array_equal(read.t, run.t) and np.array_equal(read.q, run.q)
+        else:
+            assert read.duration == motion.duration and np.array_equal(read.q[[0, -1]], motion.q[[0, -1]])
+            assert sorted(event.mass for event in read.events if isinstance(event, da.PayloadEvent))
+    assert np.array_equal(da.read_torques(path, a).tau[0], motion.torques(a, 0.0))
+
+
+def test_a_name_that_promises_another_format_is_refused(tmp_path: Path) -> None:
+    motion, a = da.polynomial([0.0, 0.1], [0.4, 0.3], 1.0), arm("planar-2r")
+    study, sizing = da.study(a, motion), da.size(a, motion)
+    run = da.simulate(a, [0.0, 0.1], None, None, 0.01)
+    for save, right in (
+        (motion.save, ".csv"), (run.save, ".csv"), (sizing.to_csv, ".csv"),
+        (lambda path: da.write_report(path, study), ".html"), (lambda path: da.write_page(path, a), ".html"),
+    ):  # fmt: skip
+        with pytest.raises(da.DalembertError, match=f"cannot be written as '.pdf', only as .*: name it 'x{right}'"):
+            save(tmp_path / "x.pdf")
+    motion.save(tmp_path / "m.csv")
+    commands = [
+        "plan planar-2r --from '0 0' --to '1 1'", "torques planar-2r m.csv", "scale planar-2r m.csv", "excite planar-2r",
+        "simulate planar-2r", "report planar-2r m.csv", "page planar-2r", "equations planar-2r", "size planar-2r m.csv --motors m.csv",
+        "approximate planar-2r m.csv",
+    ]  # fmt: skip
+    for command in commands:
+        words = [str(tmp_path / x) if x == "m.csv" else x for x in shlex.split(command)]
+        done = CliRunner().invoke(app, [*words, "-o", str(tmp_path / "x.docx")])
+        assert done.exit_code == 2 and "cannot be written as '.docx'" in done.stderr, (command, done.output)
+    assert [path.name for path in tmp_path.iterdir()] == ["m.csv"]
 
 
 @pytest.mark.parametrize(

@@ -206,7 +206,7 @@ class Sizing:
 
     def to_csv(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the table to a file, completely or not at all."""
-        with whole_file(path, overwrite=overwrite) as file:
+        with whole_file(path, overwrite=overwrite, kinds=(".csv", ".txt")) as file:
             file.write(self.csv())
 
     def plot(self) -> Figure:

@@ -57,7 +57,7 @@ def equations(
     if output == "-":
         output, text = None, not latex
     if output is not None:
-        check_writable(output, overwrite=force)
+        check_writable(output, overwrite=force, kinds=(".tex", ".txt", ".md"))
         latex = latex or output.endswith(".tex")
     loaded = options.load(arm, loading, payload)
     with Bar(f"equations of {loaded.name}") as bar:

@@ -27,7 +27,7 @@ from dalembert.cli.excite import excite
 from dalembert.cli.identify import identify
 from dalembert.cli.inverse_kinematics import inverse_kinematics
 from dalembert.cli.map import map_
-from dalembert.cli.options import with_loading
+from dalembert.cli.options import with_groups
 from dalembert.cli.page import page
 from dalembert.cli.parameters import parameters
 from dalembert.cli.payload import payload
@@ -162,7 +162,7 @@ def dalembert(
 
 
 for command in COMMANDS:
-    app.command(command.__name__.rstrip("_").replace("_", "-"), cls=Command)(with_loading(command))
+    app.command(command.__name__.rstrip("_").replace("_", "-"), cls=Command)(with_groups(command))
 
 
 def _say_warning(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -13,7 +13,6 @@ from dalembert.cli import options
 from dalembert.cli.terminal import number, plain, print_table, say, tell
 from dalembert.cli.torques import write
 from dalembert.errors import DalembertError
-from dalembert.files import check_writable
 
 if TYPE_CHECKING:
     from dalembert.arrays import Array
@@ -88,9 +87,7 @@ def plan(
     MOTION.csv gets t (s), q, qd and qdd of every joint; 'dalembert torques', 'scale', 'simulate --follow' and 'report' read it.
     """
     loaded = options.load(arm, loading, payload, payload_com, limits)
-    if output != "-":
-        options.not_an_input(output, "the motion would overwrite the file it is", points, arm, limits)
-        check_writable(output, overwrite=force)
+    options.check_table(output, "the motion would overwrite the file it is", points, arm, limits, force=force)
     ask = _Points(loaded, deg)
     if (line is not None) + (circle is not None) + (
         points is not None or to is not None or to_position is not None

@@ -67,7 +67,7 @@ def size(
     ] = None,
     as_json: Annotated[bool, Option("--json", help="Print the numbers as JSON, for programs.")] = False,
     force: options.ForceFlag = False,
-    interpolation: options.InterpolationOption = "auto",
+    reading: options.Reading = options.AS_WRITTEN,
     tip_wrench: options.WrenchOption = None,
     payload: options.PayloadOption = None,
     payload_com: options.PayloadComOption = None,
@@ -86,13 +86,13 @@ def size(
     options.check_plot(plot, force=force)
     if out is not None:
         options.not_an_input(out, "the robot would overwrite the file it is", motion, arm, motors, gears)
-        check_writable(out, overwrite=force)
+        check_writable(out, overwrite=force, kinds=(".toml",))
     loaded = options.load(arm, loading, payload, payload_com)
     if sweep is not None and sweep not in loaded.joint_names:
         near = get_close_matches(sweep, loaded.joint_names, 1)
         hint = f"did you mean '{near[0]}'?" if near else f"the joints are {', '.join(loaded.joint_names)}"
         raise DalembertError(f"--sweep is '{sweep}', but there is no such joint; {hint}")
-    table, _ = read(loaded, motion, interpolation)
+    table, _ = read(loaded, motion, reading)
     selection = None
     if motors is not None:
         some_motors, some_gears = da.read_motors(motors), da.read_gears(gears) if gears is not None else None

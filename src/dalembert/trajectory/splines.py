@@ -172,7 +172,7 @@ def reconstructed(t: Array, values: Array, cutoff: float | None = None) -> tuple
             f"a derivative needs values at 6 times or more, not {len(t)}; interpolation 'monotone' needs only two"
         )
     if cutoff is not None:
-        values = _low_pass(t, values, cutoff)
+        values = low_pass(t, values, cutoff)
     derivatives = np.full((3, *values.shape), np.nan)
     with np.errstate(all="ignore"), contextlib.suppress(np.linalg.LinAlgError):
         derivatives = hermite.spline(t, values, 3, _knotless).y
@@ -195,15 +195,13 @@ class Reconstruction:
     kept: bool
 
 
-def reconstruction(t: Array, values: Array, cutoff: float | None, interpolation: str) -> Reconstruction:
+def reconstruction(t: Array, values: Array, interpolation: str) -> Reconstruction:
     """Derivatives of sampled ``values`` (N, n) at the times t (N,), from a spline or from a monotone curve.
 
     interpolation  "spline", :func:`reconstructed`; "monotone", :func:`dalembert.trajectory.monotone.monotone`; or "auto": the
                    spline, unless it moves a joint that the samples hold still by more than 5 % of the joint's range
     """
     _known(interpolation, INTERPOLATIONS)
-    if cutoff is not None and len(t) >= 6:
-        values = _low_pass(t, values, cutoff)
     try:
         first, second = reconstructed(t, values)
     except DalembertError:
@@ -219,7 +217,8 @@ def reconstruction(t: Array, values: Array, cutoff: float | None, interpolation:
     return Reconstruction(curve.y[1], curve.y[2], worst, False)
 
 
-def _low_pass(t: Array, values: Array, cutoff: float) -> Array:
+def low_pass(t: Array, values: Array, cutoff: float) -> Array:
+    """Evenly sampled ``values`` (N, n), filtered forwards and backwards with a second-order Butterworth low-pass."""
     with extra("motion", "a cutoff for measured positions"):
         from scipy.signal import butter, filtfilt
 

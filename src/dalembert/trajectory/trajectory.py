@@ -401,7 +401,7 @@ class Trajectory:
         rate: float | None = None,
         overwrite: bool = True,
     ) -> None:
-        """Write a CSV file: t (s), q1 …, qd1 …, qdd1 … (rad, m), and tau1 … (N m, N) if ``arm`` is given.
+        """Write t (s), q1 …, qd1 …, qdd1 … (rad, m), and tau1 … (N m, N) if ``arm`` is given, as .csv, .npz or .parquet.
 
         rate  samples per second, evenly spaced. By default, rows are written at the sample times ``.t``, with two rows,
               before and after, wherever accelerations or loads jump. The final time is always written
