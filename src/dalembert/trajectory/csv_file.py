@@ -518,8 +518,8 @@ def _columns(table: Table, arm: Arm | None, torques: bool, needed: str, asked: A
         raise DalembertError(f"{path}: the column {listed(twice)} occurs more than once in the header")
     names, units, notes = _understood(path, [table.names[k] for k in kept], arm, tuple(chosen))
     if chosen or isinstance(table, ArrayTable):  # such files contain more than a motion
-        known = [_COLUMN.fullmatch(name or "") for name in names]
-        names = [x[0] if x is not None and (x[1] or "t") not in chosen else None for x in known]
+        meanings = [_COLUMN.fullmatch(name or "") for name in names]
+        names = [x[0] if x is not None and (x[1] or "t") not in chosen else None for x in meanings]
     for group, columns in chosen.items():
         for k, column in enumerate(columns):
             names[kept.index(column)] = group if group == "t" else f"{group}{k + 1}"
@@ -529,9 +529,12 @@ def _columns(table: Table, arm: Arm | None, torques: bool, needed: str, asked: A
     factors = []
     for group, columns in places.items():
         sliding = [None] * len(columns) if group == "t" or arm is None else si.sliding_joints(arm)
-        own = [asked.units.get(group) or units[column] for column in columns]
-        given = si.factors if group in asked.units else si.of_columns
-        factors.append(given(str(path), group, own, sliding))  # type: ignore[operator]
+        own = [units[column] for column in columns]
+        if group in asked.units:
+            own = [asked.units[group]] * len(columns)
+            factors.append(si.factors(str(path), group, [asked.units[group]] * len(columns), sliding))
+        else:
+            factors.append(si.of_columns(str(path), group, own, sliding))
         if np.any(factors[-1] != 1.0):
             notes.append(si.converted(str(path), group, own))
     wanted = [kept[column] for columns in places.values() for column in columns]

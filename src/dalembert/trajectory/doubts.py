@@ -59,7 +59,8 @@ def doubtful(
     if np.ptp(groups["q"], axis=0).max() > MOVED:
         findings += [x for quantity in RATES if quantity in groups for x in _rates(source, names, t, groups, quantity)]
     if not smooth and "qdd" not in groups:
-        findings += _rounding(source, names, t[once], groups, digits, step, once)
+        base = "qd" if "qd" in groups else "q"
+        findings += _rounding(source, names, t[once], base, groups[base][once], digits[base])
     return tuple(findings)
 
 
@@ -108,16 +109,15 @@ def _rounding(
     source: str,
     names: Sequence[str],
     t: Array,
-    groups: Mapping[str, Array],
-    digits: Mapping[str, Array],
-    step: float,
-    once: Array,
+    base: str,
+    values: Array,
+    last: Array,
 ) -> list[str]:
-    """A last digit that is too coarse for the accelerations, which are derived from differences."""
+    """A last digit (n,) of ``values`` (N, n) that is too coarse for the accelerations derived from their differences."""
+    step = float(np.median(np.diff(t)))
     if np.abs(np.diff(t) - step).max() > EVEN * step:
         return []
-    base, order = ("qd", 1) if "qd" in groups else ("q", 2)
-    values, last = groups[base][once], digits[base]
+    order = 1 if base == "qd" else 2
     noise = sqrt(sum(comb(order, k) ** 2 for k in range(order + 1)) / 12.0)  # RMS of the rounding in a difference
     difference, moves = np.diff(values, order, axis=0), np.diff(values, axis=0) != 0
     moves = moves if order == 1 else moves[1:] | moves[:-1]
