@@ -324,6 +324,15 @@ def test_check_limits_exits_3_and_says_which(motion: Path, tmp_path: Path) -> No
     assert out.exists() and "exceeded" in result.stderr
     lines = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
     assert "joint 'joint1' needs" in lines[0] and "above its limit of 10000 N m" in lines[0]
+    path = tmp_path / "far.csv"
+    da.polynomial([0.0, 0.0], [12.0, 0.0], 1.0).save(path)
+    asked = run("torques", "planar-2r", path, "-o", out, "--force", "--check-limits", code=3).stderr
+    unasked = run("torques", "planar-2r", path, "-o", out, "--force").stderr
+    for sentence in (
+        "joint 'joint1': position 12 rad at t = 1 s is above its limit of 6.28319 rad",
+        "joint 'joint1': velocity 18 rad/s at t = 0.5 s is above its limit of 15 rad/s",
+    ):
+        assert f"error: {sentence}" in asked and f"warning: {sentence}" in unasked
 
 
 def test_an_output_is_overwritten_only_by_force(motion: Path, tmp_path: Path) -> None:

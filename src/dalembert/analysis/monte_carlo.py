@@ -116,7 +116,7 @@ class Tolerances:
                 title = {"com": "centre of mass", "payload_com": "centre of mass of the payload"}.get(name, name)
                 words.append(f"{title} ± {', '.join(f'{scale * x:.3g}' for x in numbers)}{unit}")
         if self.payload[1] > 0:
-            words.append(f"payload {self.payload[0]:g} to {self.payload[1]:g} kg")
+            words.append(f"additional payload {self.payload[0]:g} to {self.payload[1]:g} kg")
         return f"{', '.join(words) or 'nothing varies'} ({self.distribution})"
 
     @staticmethod

@@ -281,8 +281,8 @@ ToleranceOption = Annotated[
     list[str] | None,
     Option(
         metavar="mass=5%",
-        help="± share of mass, inertia, rotor, viscous or coulomb, ± m of com, or payload=0..2 kg: also give the margins of "
-        "robots within these tolerances. May be repeated.",
+        help="± share of mass, inertia, rotor, viscous or coulomb, ± m of com, or payload=0..2 kg in addition to the load of "
+        "the arm and the motion: also give the margins of robots within these tolerances. May be repeated.",
     ),
 ]
 PayloadOption = Annotated[float | None, Option(metavar="MASS", help="Mass held at the tip, in kg.")]
@@ -404,6 +404,8 @@ def tolerances_of(texts: list[str] | None) -> da.Tolerances | None:
             values[name] = (
                 [scale * x for x in numbers] if len(numbers) > 1 else scale * numbers[0] if numbers else given
             )
+    if "payload" in values:
+        say("note", "the payload of --tolerance is held in addition to that of the arm and of the motion")
     return da.Tolerances(**values)
 
 

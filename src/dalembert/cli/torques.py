@@ -31,7 +31,11 @@ def torques(
     output: Annotated[str, options.written_to("OUT.csv", "torques")] = "-",
     force: Annotated[bool, options.overwriting("OUT.csv")] = False,
     check_limits: Annotated[
-        bool, Option("--check-limits", help="Exit with status 3 if a joint exceeds its effort limit.")
+        bool,
+        Option(
+            "--check-limits",
+            help="Exit with status 3 if a joint exceeds a limit: position, speed, acceleration or effort.",
+        ),
     ] = False,
     scaling: Annotated[
         str | None,
@@ -66,6 +70,7 @@ def torques(
         need_effort_limits(loaded)
     options.check_table(output, "the torques would overwrite the file they are", motion, arm, force=force)
     from dalembert.trajectory.csv_file import carried_columns, trajectory_of
+    from dalembert.trajectory.limits_check import excesses
 
     table, _ = read(loaded, motion, reading, strict=scaling is not None)
     stretched = None
@@ -79,9 +84,12 @@ def torques(
     beyond = _summary(loaded, table.t, tau, output)
     if stretched is not None:
         show_scaling(stretched)
-    if check_limits and beyond:
-        say("error", *beyond)
+    moved = {"position": table.q, "velocity": table.qd, "acceleration": table.qdd}
+    others = [str(excess) for excess in excesses(loaded, table.t, moved)]
+    if check_limits and (beyond or others):
+        say("error", *beyond, *others)
         raise typer.Exit(options.LIMIT_EXCEEDED)
+    say("warning", *others)
 
 
 def trajectory(arm: da.Arm, path: Path, reading: options.Reading) -> da.Trajectory:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +54,7 @@ class LimitExcess:
 def limits_report(motion: Trajectory, arm: Arm, torque: bool, tip_wrench: ArrayLike | None) -> list[LimitExcess]:
     """:meth:`Trajectory.limits_report`."""
     motion.fits(arm)
+    torque = torque and any(quantity == "torque" for _, quantity, *_ in _limits(arm))
 
     def values(t: Array) -> dict[str, Array]:
         q, qd, qdd = motion(t)
@@ -63,22 +65,44 @@ def limits_report(motion: Trajectory, arm: Arm, torque: bool, tip_wrench: ArrayL
     t = np.unique(np.concatenate([motion.t - motion.t[0], before]))
     sampled = values(t)
     report = []
+    for j, quantity, side, limit in _limits(arm):
+        if quantity not in sampled:
+            continue
+        worst = int(np.argmax(_towards(side, sampled[quantity][:, j])))
+        low, when, high = t[max(worst - 1, 0)], t[worst], t[min(worst + 1, len(t) - 1)]
+        for _ in range(3):  # resample the gaps beside the worst sample ever more finely
+            fine = np.unique(np.concatenate([np.linspace(low, high, 21), [when]]))
+            k = int(np.argmax(_towards(side, values(fine)[quantity][:, j])))
+            low, when, high = fine[max(k - 1, 0)], fine[k], fine[min(k + 1, len(fine) - 1)]
+        report += _excess(arm, j, quantity, side, limit, float(values(np.array([when]))[quantity][0, j]), float(when))
+    return report
+
+
+def excesses(arm: Arm, t: Array, quantities: Mapping[str, Array]) -> list[LimitExcess]:
+    """The limits that samples of some quantities (N, n) at the times t (N,) exceed."""
+    report = []
+    for j, quantity, side, limit in _limits(arm):
+        if quantity in quantities:
+            worst = int(np.argmax(_towards(side, quantities[quantity][:, j])))
+            report += _excess(arm, j, quantity, side, limit, float(quantities[quantity][worst, j]), float(t[worst]))
+    return report
+
+
+def _limits(arm: Arm) -> Iterator[tuple[int, str, int, float]]:
+    """Joint, quantity, side and value of every limit of the arm."""
     for j, joint in enumerate(arm.robot.moving_joints):
         for quantity, side, name in LIMITS:
             limit = getattr(joint.limits, name)
-            if limit is None or not np.isfinite(limit) or quantity not in sampled:
-                continue
-            worst = int(np.argmax(_towards(side, sampled[quantity][:, j])))
-            low, when, high = t[max(worst - 1, 0)], t[worst], t[min(worst + 1, len(t) - 1)]
-            for _ in range(3):  # resample the gaps beside the worst sample ever more finely
-                fine = np.unique(np.concatenate([np.linspace(low, high, 21), [when]]))
-                k = int(np.argmax(_towards(side, values(fine)[quantity][:, j])))
-                low, when, high = fine[max(k - 1, 0)], fine[k], fine[min(k + 1, len(fine) - 1)]
-            value = float(values(np.array([when]))[quantity][0, j])
-            if _towards(side, value) - (side or 1) * limit > ROUNDING * max(1.0, abs(limit)):
-                unit = UNITS[quantity][joint.type == "prismatic"]
-                report.append(LimitExcess(joint.name, quantity, value, limit, float(when), unit))
-    return report
+            if limit is not None and np.isfinite(limit):
+                yield j, quantity, side, float(limit)
+
+
+def _excess(arm: Arm, j: int, quantity: str, side: int, limit: float, value: float, when: float) -> list[LimitExcess]:
+    """The violation of a limit by a value; a value that is not a number violates every limit."""
+    if _towards(side, value) - (side or 1) * limit <= ROUNDING * max(1.0, abs(limit)):
+        return []
+    joint = arm.robot.moving_joints[j]
+    return [LimitExcess(joint.name, quantity, value, limit, when, UNITS[quantity][joint.type == "prismatic"])]
 
 
 def _towards(side: int, value: Any) -> Any:
