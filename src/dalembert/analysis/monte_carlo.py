@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.analysis.motion_samples import Motion, MotionSamples, check_fits, samples
-from dalembert.analysis.sizing import check_finite, joint_units, limits_of, rms
+from dalembert.analysis.sizing import joint_units, limits_of, rms
 from dalembert.arm import Arm
 from dalembert.arm.delegates import delegate
 from dalembert.arm.resuming import resumable_run
@@ -27,6 +27,7 @@ from dalembert.environment.cluster import connected, spread
 from dalembert.equations.regressor import WIDTH
 from dalembert.errors import DalembertError
 from dalembert.files.journal import Resume
+from dalembert.trajectory.checks import check_finite
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -172,6 +172,8 @@ def _say_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 def main() -> None:
     """The entry point: ``dalembert`` in a shell."""
     warnings.showwarning = _say_warning
+    # numbers that overflow are reported by the checks of results, with the joint and the time
+    warnings.filterwarnings("ignore", "(overflow|invalid value|divide by zero) encountered", RuntimeWarning)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without Greek letters shows a ? instead

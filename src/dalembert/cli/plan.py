@@ -270,8 +270,15 @@ class _Timing:
         if self.duration is not None:
             self.sentence = f"the duration of {self.duration:g} s was given"
             return _held(make(share * self.duration), payload)
+        from dalembert.trajectory.limits import UNLIMITED
+
         kinds = " and ".join(self.limits)
-        if ends is not None and self.profile == "trapezoidal" and set(self.limits) == {"velocity", "acceleration"}:
+        if (
+            ends is not None
+            and self.profile == "trapezoidal"
+            and set(self.limits) == {"velocity", "acceleration"}
+            and (max(values.max() for values in self.limits.values()) < UNLIMITED)
+        ):
             self.sentence = (
                 f"each part is as fast as the {kinds} limits of arm '{self.arm.name}' allow, all joints together"
             )
@@ -298,11 +305,14 @@ def _own_limits(arm: da.Arm) -> dict[str, Array]:
     """The limits that determine the duration: velocity and acceleration, or effort if there is no acceleration limit."""
     import numpy as np
 
+    from dalembert.trajectory.limits import UNLIMITED
+
     limits = {
         kind: [getattr(joint.limits, kind) for joint in arm.robot.moving_joints]
         for kind in ("velocity", "acceleration", "effort")
     }
     complete = {kind: np.array(values, float) for kind, values in limits.items() if None not in values}
+    complete = {kind: values for kind, values in complete.items() if (values < UNLIMITED).any()}
     if "acceleration" in complete:
         complete.pop("effort", None)
     if not {"acceleration", "effort"} & set(complete):

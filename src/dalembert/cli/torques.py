@@ -166,7 +166,7 @@ def _torques(arm: da.Arm, motion: MotionTable, tip_wrench: tuple[float, ...] | N
     import numpy as np
 
     from dalembert.analysis.motion_samples import MotionSamples
-    from dalembert.analysis.sizing import check_finite
+    from dalembert.trajectory.checks import check_finite
 
     tau = np.empty(motion.q.shape)
     whole = MotionSamples(motion.t, motion.q, motion.qd, motion.qdd, motion.payload, motion.wrench)

@@ -11,6 +11,7 @@ from dalembert.algebra.scalars import Scalar, select
 from dalembert.algebra.vectors import IDENTITY, NULL, ZERO, Mat, MatLike, Vec, VecLike
 from dalembert.robot.placement import Placement, matrix, vector
 
+LARGEST = 1e100  # kg, m, kg m²: products of larger numbers overflow
 ROUNDING = 1e-15  # m²: moments smaller than this times the mass are those of a point mass
 
 
@@ -109,6 +110,8 @@ class Inertia:
         values = (self.mass, *self.com, *(x for row in self.tensor for x in row))
         if not all(math.isfinite(v) for v in values):
             return "it has a value that is not a finite number"
+        if (most := max(values, key=abs)) and abs(most) > LARGEST:
+            return f"it has the value {most:g}, beyond {LARGEST:g}, so that its torques are not finite"
         if self.mass < 0:
             return f"its mass is negative ({self.mass:g} kg)"
         I: Any = np.array(self.tensor)

@@ -46,6 +46,7 @@ Table = TextTable | ArrayTable
 
 BESIDE = 2e-12  # of the duration: distance from a knot at which its two sides are evaluated
 ROUNDING = 1e-12  # of the largest position of a joint: rounding of positions in a file
+LARGEST = 1e30  # in SI units: no motion has larger numbers, and their squares are still finite
 MOST_ROWS = 100_000_000  # in a file that is written
 MOST_NUMBERS = 1 << 28  # in the columns that are read: 2 GiB as float64
 GROUPS = ("q", "qd", "qdd")
@@ -357,8 +358,15 @@ def motion_columns(
     at = t
     if both_sides:
         t, at = sides_of(motion, t)
-    (q, qd, _), (_, _, qdd) = motion(t), motion(at)
+    with np.errstate(all="ignore"):
+        (q, qd, _), (_, _, qdd) = motion(t), motion(at)
     groups = {"q": q, "qd": qd, "qdd": qdd}
+    for group, values in groups.items():
+        if len(bad := np.argwhere(~np.isfinite(values))):
+            raise DalembertError(
+                f"{group} of joint {bad[0, 1] + 1} is not a finite number at t = {t[bad[0, 0]]:g} s, so the motion is not "
+                f"written; its duration of {duration:g} s, or its positions, are beyond float64"
+            )
     if arm is not None:
         motion.fits(arm)
         groups["tau"] = motion.torques(arm, at, tip_wrench=tip_wrench)
@@ -673,13 +681,14 @@ def _rows(table: Table, columns: _Columns, strict: bool) -> Iterator[Array]:
         if converted:
             with np.errstate(over="ignore"):  # overflow gives infinity, which is reported below
                 part *= columns.factors
-        bad = np.argwhere(~np.isfinite(part))
+        bad = np.argwhere(~(np.abs(part) <= LARGEST))
         if len(bad):
             row, column = bad[0]
-            value = "NaN" if np.isnan(part[row, column]) else "infinite"
+            value = part[row, column]
+            words = "NaN" if np.isnan(value) else "infinite" if np.isinf(value) else f"{value:g}"
             raise DalembertError(
                 f"{path}, {table.place} {lines[row][0]}, column '{table.names[columns.wanted[column]]}': "
-                f"the value is {value}; it must be a finite number"
+                f"the value is {words}; it must be a finite number{'' if np.isinf(value) or np.isnan(value) else f' within ±{LARGEST:g}'}"
             )
         t = part[:, 0]
         steps = np.diff(t, prepend=before)

@@ -20,6 +20,7 @@ from dalembert.robot.tables import nearest
 Array = NDArray[np.float64]
 LimitsLike = Sequence[Limits] | Mapping[str, Any] | None
 KINDS = ("effort", "velocity", "acceleration")
+UNLIMITED = 1e30  # N m, rad/s, …: a limit from here on is a way to write that there is none
 
 
 @brief
@@ -75,7 +76,7 @@ def joint_limits(arm: Arm, limits: LimitsLike) -> JointLimits:
                 joint=name,
                 kind=kind,
             )
-    return JointLimits(**magnitudes)
+    return JointLimits(**{kind: np.where(values < UNLIMITED, values, np.inf) for kind, values in magnitudes.items()})
 
 
 def _from_joints(arm: Arm, limits: Sequence[Limits] | None) -> dict[str, Array]:
