@@ -151,6 +151,14 @@ def test_a_saved_run_is_read_again_with_its_loads(tmp_path: Path) -> None:
     assert relative(read.torques(a, run.t), run.tau) < 1e-6
 
 
+def test_a_motion_that_starts_beyond_a_stop_is_followed_without_stops(tmp_path: Path) -> None:
+    da.polynomial([7.0, 0.0], [6.9, 0.1], 0.2).save(tmp_path / "far.csv")
+    words = ["simulate", "planar-2r", "--follow", str(tmp_path / "far.csv"), "-o", str(tmp_path / "run.csv")]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0 and "starts beyond an end stop and the run has none" in " ".join(done.stderr.split())
+    assert CliRunner().invoke(app, [*words, "--force", "--stops", "contact"]).exit_code == 2
+
+
 @pytest.mark.parametrize("words", ["", "--time-optimal", "--faster"])
 def test_what_a_command_writes_the_next_one_reads(words: str, tmp_path: Path) -> None:
     """The cycle of docs/command-line.md."""
@@ -160,7 +168,19 @@ def test_what_a_command_writes_the_next_one_reads(words: str, tmp_path: Path) ->
         "40,-40,70,0,30,20,0.3,4\n-30,-70,50,0,60,0,0.2,0\n0,-60,60,0,60,0,0,0\n"
     )
     commands = [("plan", ARM, "--points", points, "-o", plan), ("scale", ARM, plan, *words.split(), "-o", out)]
-    for command in (*commands, ("torques", ARM, out, "-o", tau), ("scale", ARM, out, "-o", plan, "--force")):
+    follow = (
+        "simulate",
+        ARM,
+        "--follow",
+        out,
+        "--control",
+        "computed-torque",
+        "--every",
+        "50",
+        "-o",
+        tmp_path / "run.csv",
+    )
+    for command in (*commands, ("torques", ARM, out, "-o", tau), ("scale", ARM, out, "-o", plan, "--force"), follow):
         done = CliRunner().invoke(app, [str(x) for x in command])
         assert done.exit_code == 0, done.output
     assert da.read_trajectory(plan).duration == pytest.approx(da.read_trajectory(out).duration, rel=1e-5)

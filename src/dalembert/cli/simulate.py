@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Scheme = Literal["rk4", "dop853", "variational"]
 Stops = Literal["contact", "error", "none"]
-Control = Literal["computed", "pd", "feedforward", "adaptive"]
+Control = Literal["computed", "computed-torque", "pd", "feedforward", "adaptive"]
 
 TABLES = (".csv", ".tsv", ".txt", ".dat", ".npz", ".parquet")  # suffixes of files that options take instead of numbers
 
@@ -153,7 +153,7 @@ def simulate(
 
     given = {"kp": kp, "kd": kd, "lambda": lambda_, "gamma": gamma}
     applied, motion = _applied(loaded, known, torque, held, follow, control, given, reading)
-    limited, stopped, notes = _limits(loaded, method, stops, effort_limits, ideal)
+    limited, stopped, notes = _limits(loaded, method, stops, effort_limits, ideal, motion if q is None else None)
     (q0, qd0), state_notes = _first_state(loaded, q, qd, motion, applied, bool(stopped), reading)
     if states is not None:
         from dalembert.simulation.initial_states import read_states
@@ -192,10 +192,19 @@ def simulate(
 
 
 def _limits(
-    arm: da.Arm, method: Scheme, stops: Stops | None, effort_limits: bool, ideal: bool
+    arm: da.Arm,
+    method: Scheme,
+    stops: Stops | None,
+    effort_limits: bool,
+    ideal: bool,
+    motion: da.Trajectory | None,
 ) -> tuple[bool, Literal["error", "contact"] | None, list[str]]:
-    """Whether effort limits apply, how position limits are treated, and notes about both."""
+    """Whether effort limits apply, how position limits are treated, and notes about both.
+
+    motion  the motion from whose first state the run starts
+    """
     from dalembert.motion.methods import METHODS
+    from dalembert.trajectory.limits_check import excesses
 
     if ideal:
         if stops not in (None, "none"):
@@ -210,6 +219,12 @@ def _limits(
         return limited, None, notes
     if "contact" in METHODS[method].refuses:
         notes.append(f"method '{method}' has no contact, so the joints pass through their stops")
+        return limited, None, notes
+    beyond = [] if motion is None else excesses(arm, motion.t[:1], {"position": motion.q[:1]})
+    if beyond:
+        notes.append(
+            f"{beyond[0]}, so the motion starts beyond an end stop and the run has none; --stops contact keeps them"
+        )
         return limited, None, notes
     return limited, "contact", notes
 
@@ -298,6 +313,7 @@ def _applied(
     reading: options.Reading,
 ) -> tuple[Any, da.Trajectory | None]:
     """The torque or the controller that the options describe, and the motion that it follows."""
+    control = control.removesuffix("-torque")  # computed torque, by either name
     named = [name for name, text in given.items() if text is not None]
     recorded = follow is None and torque is not None and _is_file(torque)
     if held and not recorded:
