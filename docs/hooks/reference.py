@@ -88,8 +88,8 @@ GROUPS = {
         "Everything raised for wrong input is a `DalembertError`. [Error messages](../errors.md) shows the common ones with "
         "their remedies.",
         "DalembertError RobotError ShapeError LimitError PathError ClosureError SimulationError SingularInertiaError "
-        "SingularityError MissingExtraError ModelWarning PhysicalWarning IdentificationWarning InterpolationWarning "
-        "CacheWarning",
+        "SingularityError MissingExtraError ModelWarning PhysicalWarning IdentificationWarning MotionWarning "
+        "InterpolationWarning CacheWarning",
     ),
 }
 ROLE = re.compile(r":(?:func|class|meth|attr|mod|data):`~?([^`]*)`")

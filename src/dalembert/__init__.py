@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from dalembert.trajectory.cartesian import circle, line
     from dalembert.trajectory.configurations import inverse_kinematics
     from dalembert.trajectory.csv_file import read_trajectory
+    from dalembert.trajectory.doubts import MotionWarning
     from dalembert.trajectory.events import PayloadEvent, WrenchEvent
     from dalembert.trajectory.fourier import fourier
     from dalembert.trajectory.joined import join
@@ -120,6 +121,7 @@ _LATER = {
         "trajectory.events": "PayloadEvent WrenchEvent",
         "trajectory.fourier": "fourier",
         "trajectory.joined": "join",
+        "trajectory.doubts": "MotionWarning",
         "trajectory.monotone": "InterpolationWarning",
         "trajectory.profiles": "polynomial trapezoidal triangular",
         "trajectory.splines": "spline",
@@ -157,6 +159,7 @@ __all__ = [
     "ModelOptions",
     "ModelWarning",
     "MonteCarlo",
+    "MotionWarning",
     "Motor",
     "OperationalController",
     "ParameterSet",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,8 @@ from dalembert.analysis.sizing import size
 from dalembert.cli.main import app
 from dalembert.errors import DalembertError
 from dalembert.robot.toml_reader import parse_toml
-from dalembert.trajectory.csv_file import MotionTable, write_table
+from dalembert.trajectory.csv_file import MotionTable
+from dalembert.trajectory.tables import write_table
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "drives"
 Array = NDArray[np.float64]
@@ -404,6 +406,48 @@ def test_the_command_chooses_and_judges(tmp_path: Path, motion: da.Trajectory) -
     assert run(app, ["size", str(tmp_path / "arm.toml"), str(path)]).exit_code == 2  # it has no drives
     wrong = run(app, ["size", str(out), str(path), "--sweep", "jiont1", "--plot", str(tmp_path / "sweep.png")])
     assert wrong.exit_code == 2 and "did you mean 'joint1'?" in wrong.output
+
+
+def test_a_red_light_under_tolerances_has_a_status_and_a_name(tmp_path: Path) -> None:
+    """A joint that holds 98 % of its continuous torque: enough as drawn, not with ten percent more mass."""
+    weight = 9.81 * 4.0 * 0.25
+    motor = da.Motor("M", stall_torque=weight / 0.98, rotor_inertia=1e-4)
+    bare = da.from_dh([{"a": 0.5, "mass": 4.0, "com": (-0.25, 0, 0)}], gravity=(0, -9.81, 0))
+    da.polynomial([0.0], [1e-9], 1.0).with_payload(1e-6).save(tmp_path / "motion.csv")
+    robot, path = tmp_path / "arm.toml", str(tmp_path / "motion.csv")
+    fitted(bare, motor, None).save(robot)
+    assert CliRunner().invoke(app, ["size", str(robot), path]).exit_code == 0
+    words = ["size", str(robot), path, "--tolerance", "mass=10%", "--tolerance", "payload=0..0.1", "--samples", "64"]
+    done = CliRunner(env={"COLUMNS": "200"}).invoke(app, [*words, "--no-resume"])
+    failed = "error: joint 'joint1' fails its check 'motor RMS torque' under tolerances: 10"
+    assert done.exit_code == 3 and failed in done.stderr, done.output
+    assert "red (motor RMS torque, -" in done.stdout and "held in addition to that of the arm" in done.stderr
+    data = CliRunner().invoke(app, [*words, "--no-resume", "--json"])
+    found = json.loads(data.stdout)
+    assert data.exit_code == 3 and found["lights_under_tolerances"] == {"joint1": "red"}
+    assert found["margins_under_tolerances"]["joint1"]["motor RMS torque"] < 0
+    bare.save(robot, overwrite=True)
+    none = CliRunner().invoke(app, [*words[:5], "--samples", "100000000"])
+    assert none.exit_code == 2 and "has no motors and gears" in none.stderr and "resumes" not in none.stderr
+
+
+@pytest.mark.parametrize("altitude", [0.0, 1500.0, 3000.0])
+@pytest.mark.parametrize("ambient", [20.0, 40.0, 55.0])
+def test_the_derated_continuous_torque_heats_the_winding_to_its_limit(altitude: float, ambient: float) -> None:
+    bare = da.from_dh([{"a": 1.0, "mass": 10.0, "com": (0, 0, 0)}], gravity=(0, -9.81, 0))
+    rated = da.Motor("A", stall_torque=1.0, altitude=altitude, ambient=ambient).torque_factor
+    motor = da.Motor(
+        "A",
+        stall_torque=0.981 / rated,
+        rotor_inertia=1e-4,
+        thermal_time_constant=600.0,
+        altitude=altitude,
+        ambient=ambient,
+    )
+    (drive,) = da.size(fitted(bare, motor, da.Gear("G", ratio=100.0)), da.polynomial([0.0], [1e-9], 1.0)).drives.joints
+    assert drive.check("motor RMS torque").used == pytest.approx(1.0)
+    assert ambient < 40.0 or drive.check("winding temperature rise").used == pytest.approx(1.0)
+    assert drive.temperature == pytest.approx(motor.winding_temperature_limit - max(0.0, 40.0 - ambient))
 
 
 def test_drives_of_closed_chains_spin_as_their_carriers_do() -> None:

@@ -185,9 +185,7 @@ def test_every_parameter_of_the_general_chain_is_there() -> None:
 @pytest.mark.parametrize("field", ["multiplications", "additions"])
 def test_written_counts_are_polynomials_of_the_degrees_of_table_3(formulation: str, field: str) -> None:
     degree = DEGREE[formulation]
-    counts = [
-        getattr(written(chain(n).mechanism, JOINTS["inverse_dynamics"], formulation), field) for n in range(2, 9)
-    ]
+    counts = [getattr(written(chain(n).mechanism, JOINTS["inverse_dynamics"], formulation), field) for n in range(2, 9)]
     assert np.all(np.diff(counts, degree) > 0)
     assert np.all(np.diff(counts, degree + 1) == 0)
     fit = polynomial(list(enumerate(counts, 2)))
@@ -298,7 +296,9 @@ def test_lagrange_euler_is_counted_as_printed_and_table_3_is_explained() -> None
 
 def test_written_steps_grow_by_the_same_with_every_joint() -> None:
     assert [formula("written", field) for field in FIELDS] == [(-105, 276), (-78, 214)]
-    slopes = {x: formula("written", "multiplications", x, range(1, 4))[1] for x in steps.NEWTON_EULER if x != steps.OTHER}
+    slopes = {
+        x: formula("written", "multiplications", x, range(1, 4))[1] for x in steps.NEWTON_EULER if x != steps.OTHER
+    }
     assert slopes == {
         "M (2.1)": 42, "frame i−1": 69, "(7.107)": 12, "(7.108)": 21, "(7.109)": 27, "(7.110)": 18, "(7.111)": 14,
         "(7.112)": 12, "(7.113)": 45, "(7.114)": 12, "(7.42)": 4,

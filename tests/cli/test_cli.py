@@ -24,7 +24,7 @@ from dalembert.cli import torques as torques_module
 from dalembert.cli.main import app
 from dalembert.logs.formats import text
 from dalembert.report import page as report_page
-from dalembert.trajectory import csv_file
+from dalembert.trajectory import tables
 
 HEADER = "t,q1,q2,qd1,qd2,qdd1,qdd2"
 GOOD = [HEADER, "0,0,0,0,0,0,0", "0.1,0.5,-0.2,1,2,3,4", "0.2,1,1,0,0,-5,2.5e0"]
@@ -324,6 +324,15 @@ def test_check_limits_exits_3_and_says_which(motion: Path, tmp_path: Path) -> No
     assert out.exists() and "exceeded" in result.stderr
     lines = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
     assert "joint 'joint1' needs" in lines[0] and "above its limit of 10000 N m" in lines[0]
+    path = tmp_path / "far.csv"
+    da.polynomial([0.0, 0.0], [12.0, 0.0], 1.0).save(path)
+    asked = run("torques", "planar-2r", path, "-o", out, "--force", "--check-limits", code=3).stderr
+    unasked = run("torques", "planar-2r", path, "-o", out, "--force").stderr
+    for sentence in (
+        "joint 'joint1': position 12 rad at t = 1 s is above its limit of 6.28319 rad",
+        "joint 'joint1': velocity 18 rad/s at t = 0.5 s is above its limit of 15 rad/s",
+    ):
+        assert f"error: {sentence}" in asked and f"warning: {sentence}" in unasked
 
 
 def test_an_output_is_overwritten_only_by_force(motion: Path, tmp_path: Path) -> None:
@@ -488,7 +497,7 @@ def test_lines_are_numbered_across_chunks(bad, monkeypatch: pytest.MonkeyPatch) 
 def test_chunks_change_nothing(motion: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = run("torques", "planar-2r", motion).stdout
     monkeypatch.setattr(text, "LINES", 2)
-    monkeypatch.setattr(csv_file, "CHUNK", 2)
+    monkeypatch.setattr(tables, "CHUNK", 2)
     monkeypatch.setattr(torques_module, "CHUNK", 1)
     assert run("torques", "planar-2r", motion).stdout == whole
 
@@ -553,7 +562,7 @@ def test_an_interrupted_write_leaves_what_was_there(
 
     out = tmp_path / "out.csv"
     out.write_text("precious")
-    monkeypatch.setattr(csv_file, "write_table", interrupted)
+    monkeypatch.setattr(tables, "write_table", interrupted)
     result = run("torques", "planar-2r", motion, "-o", out, "--force", code=130)
     assert result.output == "" and out.read_text() == "precious"
     assert sorted(os.listdir(tmp_path)) == ["motion.csv", "out.csv"]
@@ -575,7 +584,7 @@ def test_a_full_disk_is_one_sentence(motion: Path, tmp_path: Path, monkeypatch: 
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(csv_file, "write_table", full)
+    monkeypatch.setattr(tables, "write_table", full)
     assert "No space left on device" in mistake("torques", "planar-2r", motion, "-o", tmp_path / "out.csv")
     assert sorted(os.listdir(tmp_path)) == ["motion.csv"]
 
@@ -858,8 +867,9 @@ def test_positions_that_look_like_degrees_are_pointed_out(tmp_path: Path) -> Non
     rows = [f"{0.1 * k:.1f},{k},{k},0,-60,0,60,0" for k in range(8)]
     motion.write_text("\n".join(["t,q1,q2,q3,q4,q5,q6,q7", *rows]) + "\n")
     result = run("torques", "panda", motion, "-o", tmp_path / "out.csv")
-    assert "which looks like degrees; if it is, give the unit in the header, as in 'q1 [deg]'" in " ".join(
-        result.stderr.split()
+    assert (
+        "which looks like degrees; if it is, give units={'q': 'deg'} (--unit q=deg), or the unit in the header"
+        in " ".join(result.stderr.split())
     )
     motion.write_text(motion.read_text().replace("q1,q2", "q1 [deg],q2"))
     result = run("torques", "panda", motion, "-o", tmp_path / "out.csv", "--force")

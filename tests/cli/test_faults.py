@@ -239,14 +239,14 @@ def test_a_disk_that_is_really_full(logged: Path, env: dict[str, str], tmp_path:
 # the command, which waits when it has written half of its file
 HALF_WRITTEN = """
 import sys, time
-from dalembert.trajectory import csv_file
+from dalembert.trajectory import tables
 def write_table(file, *_):
     file.write("t,tau1")
     file.flush()
     print("waiting", file=sys.stderr, flush=True)
     while True:
         time.sleep(0.05)
-csv_file.write_table = write_table
+tables.write_table = write_table
 from dalembert.__main__ import main
 main()
 """

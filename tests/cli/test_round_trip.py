@@ -131,11 +131,21 @@ def test_torques_of_an_arm_without_masses_are_a_warning(tmp_path: Path) -> None:
 def test_accelerations_that_jump_survive_files(tmp_path: Path) -> None:
     """A trapezoidal plan is read as it was planned: no overshoot where its acceleration jumps."""
     out = tmp_path / "motion.csv"
-    run("plan", "planar-2r", "-o", out, "--from", "0 0", "--to", "1 1", "--duration", 3, "--rate", 100)
+    run("plan", "planar-2r", "-o", out, "--from", "0 0", "--to", "1 1", "--duration", 3)
     read, planned = da.read_trajectory(out), da.trapezoidal([0, 0], [1, 1], duration=3.0, acceleration_time=1.0)
     t = np.linspace(0.0, 3.0, 997)
     for mine, theirs in zip(read(t), planned(t), strict=True):
         assert np.abs(mine - theirs).max() < 1e-9
+
+
+def test_a_rate_gives_evenly_spaced_rows(tmp_path: Path) -> None:
+    plan, even = tmp_path / "plan.csv", tmp_path / "even.csv"
+    points = ("plan", "scara", "--from", "0 0 0.1 0", "--to", "1 -0.5 0.15 0.4", "--hold", 0.2, "--back")
+    run(*points, "-o", plan)
+    for command in (points, ("scale", "scara", plan, "--time-optimal")):
+        run(*command, "--rate", 1000, "-o", even, "--force")
+        t = table(even)["t"]
+        assert np.allclose(t[:-1], np.arange(len(t) - 1) / 1000, rtol=0, atol=1e-12) and 0 < t[-1] - t[-2] <= 0.001
 
 
 def test_a_plan_at_the_limits_is_within_them(tmp_path: Path) -> None:

@@ -24,8 +24,8 @@ import dalembert as da
 import folders  # noqa: F401
 from dalembert.cli.compare import joints_of
 from dalembert.cli.ellipsoid import limits_of
-from dalembert.cli.identify import boxes_of, couplings_of, pairs_of, reading_of, terms_of
-from dalembert.cli.options import list_of, numbers_of
+from dalembert.cli.identify import boxes_of, couplings_of, reading_of, terms_of
+from dalembert.cli.options import list_of, numbers_of, pairs_of
 from dalembert.errors import DalembertError
 from dalembert.identification.columns import drives_of
 from dalembert.kernel import cache as kept

@@ -757,8 +757,8 @@ def test_save_and_read_back(tmp_path: Path) -> None:
     batch.save(tmp_path / "b.npz")
     with np.load(tmp_path / "b.npz") as data:
         assert np.array_equal(data["q"], batch.q) and data["energy"].shape == (3, 11)
-    with pytest.raises(DalembertError, match=r"not as '\.txt'"):
-        run.save(tmp_path / "run.txt")
+    with pytest.raises(DalembertError, match=r"cannot be written as '\.pdf'"):
+        run.save(tmp_path / "run.pdf")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["b.npz", "run.csv"]
 
 

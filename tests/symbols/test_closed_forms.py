@@ -104,7 +104,21 @@ def test_planar_arm_of_7_3_2_and_7_82() -> None:
     tau1 = b11 * w1 + b12 * w2 - 2 * m_l2 * a_1 * l_2 * s_2 * v1 * v2 - m_l2 * a_1 * l_2 * s_2 * v2**2 + g1
     same(e.tau, [tau1, b12 * w1 + b22 * w2 + m_l2 * a_1 * l_2 * s_2 * v1**2 + g2])
     # the Christoffel symbols of S 7.3.2, and the brackets as S sets them
-    for name, value in {"c111": 0, "c112": h, "c121": h, "c122": h, "c211": -h, "c212": 0, "c222": 0, "h112": 2 * h, "h121": 0, "h122": h, "h211": -h, "h212": h / 2, "h221": -h / 2}.items():
+    for name, value in {
+        "c111": 0,
+        "c112": h,
+        "c121": h,
+        "c122": h,
+        "c211": -h,
+        "c212": 0,
+        "c222": 0,
+        "h112": 2 * h,
+        "h121": 0,
+        "h122": h,
+        "h211": -h,
+        "h212": h / 2,
+        "h221": -h / 2,
+    }.items():
         assert expand(e.term(name) - value) == 0
     assert e.latex("B12") == r"I_{\ell_2} + m_{\ell_2} (\ell_2^{2} + a_1 \ell_2 c_2) + k_{r2} I_{m_2}"
     assert e.text("g1") == "g_1 = (m_ℓ1 ℓ_1 + m_ℓ2 a_1 + m_m2 a_1) g c_1 + m_ℓ2 ℓ_2 g c_12"

@@ -165,6 +165,24 @@ def test_weak_pendulum_passes_the_horizontal_by_its_swing() -> None:
         motion.time_optimal(a, {"effort": 0.995 * least})
 
 
+@pytest.mark.parametrize("kind", [None, "acceleration", "velocity"])
+def test_the_joint_that_cannot_bear_its_own_friction_is_to_blame(kind: str | None) -> None:
+    """Joint 6 of the Puma, with a limit below its Coulomb friction backwards, whatever else is limited."""
+    a = da.load("puma560")
+    motion = da.spline(range(5), [
+        [0.52, -0.18, 0.43, 0.10, -0.39, 0.36], [-0.03, -0.41, -0.02, 0.39, -0.03, -0.08],
+        [-0.09, -0.87, 0.56, 0.47, -0.15, -0.12], [0.51, -1.36, 0.68, 0.67, 0.08, -0.13],
+        [0.21, -1.55, 0.57, 0.36, 0.13, -0.13],
+    ])  # fmt: skip
+    limits = {"effort": [97.6, 186.4, 89.4, 24.2, 20.1, 0.69]}
+    limits |= {} if kind is None else {kind: [4.4, 1.0, 6.6, 4.4, 5.3, 3.6]}
+    with pytest.raises(da.LimitError, match=r"gravity and Coulomb friction alone .*-0\.805203") as error:
+        motion.time_optimal(a, limits=limits)
+    assert error.value.joint == "joint6" and "effort limit" in str(error.value)
+    q, qd, _ = motion(error.value.time)
+    assert a.inverse_dynamics(q, 1e-9 * qd, 0 * q)[5] == pytest.approx(-0.805203)
+
+
 # -- every arm, every friction ---------------------------------------------------------------------
 
 

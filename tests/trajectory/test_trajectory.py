@@ -544,8 +544,9 @@ def test_limits_name_joint_time_value_and_limit() -> None:
     assert abs(acceleration.value) == pytest.approx(7.2) and acceleration.time in (0.0, 1.0)
     tau = a.inverse_dynamics(*motion(np.linspace(0, 1, 20001)))
     assert abs(torque.value) == pytest.approx(np.abs(tau[:, 0]).max(), rel=1e-6)
+    assert motion.limits_report(a) == report and motion.limits_report(a, torque=False) == report[:2]
     assert str(position) == "joint 'joint1': position 1.2 rad at t = 1 s is above its limit of 1 rad"
-    with pytest.raises(da.DalembertError, match=r"joint 'joint1': position 1.2 rad .* \(and 1 more\)"):
+    with pytest.raises(da.DalembertError, match=r"joint 'joint1': position 1.2 rad .* \(and 2 more\)"):
         motion.check_limits(a)
     below = da.triangular([0.0, 0.0], [-1.5, 0.0], duration=5.0).limits_report(a)
     assert str(below[0]) == "joint 'joint1': position -1.5 rad at t = 5 s is below its limit of -1 rad"

@@ -684,9 +684,10 @@ def _temperature(motor: Motor, t: Array, weights: Array, torque: Array, speed: A
     if motor.thermal_resistance is not None and loss is not None:
         rise = motor.thermal_resistance * loss
     elif motor.continuous_points:
-        # the continuous torque brings the winding to its limit at 40 °C, and heat grows with the square of the torque
-        allowed = np.maximum(curve_at(motor.continuous_points, mean_speed(weights, speed)), 1e-300) * motor.derating
-        rise = (motor.winding_temperature_limit - REFERENCE_AMBIENT) * (torque / allowed) ** 2
+        # the derated continuous torque brings the winding to its limit, and heat grows with the square of the torque
+        continuous = np.maximum(curve_at(motor.continuous_points, mean_speed(weights, speed)), 1e-300)
+        most = motor.winding_temperature_limit - max(motor.ambient, REFERENCE_AMBIENT)
+        rise = most * (torque / (continuous * motor.torque_factor)) ** 2
     else:
         return math.nan
     mean = float(weights @ rise / weights.sum())

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.analysis.motion_samples import Motion, MotionSamples, check_fits, samples
-from dalembert.analysis.sizing import check_finite, joint_units, limits_of, rms
+from dalembert.analysis.sizing import joint_units, limits_of, rms
 from dalembert.arm import Arm
 from dalembert.arm.delegates import delegate
 from dalembert.arm.resuming import resumable_run
@@ -27,6 +27,7 @@ from dalembert.environment.cluster import connected, spread
 from dalembert.equations.regressor import WIDTH
 from dalembert.errors import DalembertError
 from dalembert.files.journal import Resume
+from dalembert.trajectory.checks import check_finite
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -116,7 +117,7 @@ class Tolerances:
                 title = {"com": "centre of mass", "payload_com": "centre of mass of the payload"}.get(name, name)
                 words.append(f"{title} ± {', '.join(f'{scale * x:.3g}' for x in numbers)}{unit}")
         if self.payload[1] > 0:
-            words.append(f"payload {self.payload[0]:g} to {self.payload[1]:g} kg")
+            words.append(f"additional payload {self.payload[0]:g} to {self.payload[1]:g} kg")
         return f"{', '.join(words) or 'nothing varies'} ({self.distribution})"
 
     @staticmethod

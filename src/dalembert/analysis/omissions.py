@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.analysis.motion_samples import Motion, check_fits, samples
-from dalembert.analysis.sizing import Demand, Progress, check_finite, demand, joint_units
+from dalembert.analysis.sizing import Demand, Progress, demand, joint_units
 from dalembert.arm import Arm
 from dalembert.arrays import number, shown
 from dalembert.environment.brief import brief
@@ -22,6 +22,7 @@ from dalembert.graph.count import Operations, count
 from dalembert.quantities.joints import JOINTS
 from dalembert.quantities.machine import identity, trace
 from dalembert.robot.omissions import OMISSIONS
+from dalembert.trajectory.checks import check_finite
 
 Array = NDArray[np.floating[Any]]
 

@@ -25,6 +25,7 @@ from dalembert.arm.delegates import delegate
 from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError
 from dalembert.files import whole_file
+from dalembert.trajectory.checks import check_finite
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -206,7 +207,7 @@ class Sizing:
 
     def to_csv(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the table to a file, completely or not at all."""
-        with whole_file(path, overwrite=overwrite) as file:
+        with whole_file(path, overwrite=overwrite, kinds=(".csv", ".txt")) as file:
             file.write(self.csv())
 
     def plot(self) -> Figure:
@@ -361,14 +362,3 @@ def loads(
             progress(part.stop / len(at.t))
     check_finite(arm, at.t, tau)
     return tau, wrenches[..., :3], wrenches[..., 3:]
-
-
-def check_finite(arm: Arm, t: Array, tau: Array) -> None:
-    """Raise an error for the first torque (N, n) that is not a number."""
-    bad = np.argwhere(~np.isfinite(tau))
-    if len(bad):
-        row, joint = bad[0]
-        raise DalembertError(
-            f"the torque of joint '{arm.joint_names[joint]}' at t = {t[row]:g} s is not a finite number; "
-            "the motion has values far too large there"
-        )

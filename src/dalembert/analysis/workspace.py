@@ -47,6 +47,7 @@ KERNELS = {  # of dynamic manipulability, by the resolution of redundancy
     "exact": "exact_manipulability",
 }
 CHUNK = 1 << 16  # configurations evaluated at once
+MOST_POSES = 1_000_000_000  # about half an hour on one core
 PIECES = 256  # maximum number of parts of a map: sums are accumulated per part, wherever they are computed
 Evaluator = Callable[[Array], tuple[Array, Array]]
 
@@ -170,6 +171,8 @@ def workspace_map(
     """
     if take not in ("best", "mean", "worst"):
         raise DalembertError(f"take is '{take}'; it must be 'best', 'mean' or 'worst'")
+    if poses > MOST_POSES:
+        raise DalembertError(f"the map has {poses:,} poses; it may have at most {MOST_POSES:,}")
     if poses < 1 or cells < 2:
         raise DalembertError(f"a map needs at least one pose and one cell, not {poses} poses and {cells} cells")
     value_of, rows = evaluator(arm, quantity, limits, task, redundancy)

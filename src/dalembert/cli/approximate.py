@@ -51,7 +51,7 @@ def approximate(
     ] = None,
     plot: Annotated[str | None, Option(metavar="OUT.png", help="Write a figure: .png, .svg or .pdf.")] = None,
     force: options.ForceFlag = False,
-    interpolation: options.InterpolationOption = "auto",
+    reading: options.Reading = options.AS_WRITTEN,
     tip_wrench: options.WrenchOption = None,
     payload: options.PayloadOption = None,
     payload_com: options.PayloadComOption = None,
@@ -76,13 +76,12 @@ def approximate(
         raise DalembertError("--small needs one motion: give MOTION.csv")
     loaded = options.load(arm, loading, payload, payload_com)
     less = loaded.approximate(names)  # names are checked before the motion is read
-    for path in filter(None, (None if output == "-" else output, save)):
-        options.not_an_input(path, "the result would overwrite the file it is", motion, arm)
-        check_writable(path, overwrite=force)
+    for path, kinds in ((None if output == "-" else output, (".csv", ".txt")), (save, (".toml", ".urdf"))):
+        if path is not None:
+            options.not_an_input(path, "the result would overwrite the file it is", motion, arm)
+            check_writable(path, overwrite=force, kinds=kinds)
     options.check_plot(plot, force=force)
-    motions = (
-        [(motion.stem, read(loaded, motion, interpolation)[0])] if motion is not None else _example(loaded, example)
-    )
+    motions = [(motion.stem, read(loaded, motion, reading)[0])] if motion is not None else _example(loaded, example)
     from dalembert.analysis.omissions import DROPS, omissions
 
     if small is not None:

@@ -25,7 +25,8 @@ def equations(
     term: Annotated[
         str | None,
         Option(
-            metavar="TERM", help="Only one term: B11, C12, g1, tau2, F1 (friction), c112 (Christoffel symbol), h112, T, U, L."
+            metavar="TERM",
+            help="Only one term: B11, C12, g1, tau2, F1 (friction), c112 (Christoffel symbol), h112, T, U, L.",
         ),
     ] = None,
     derivation: Annotated[
@@ -57,7 +58,7 @@ def equations(
     if output == "-":
         output, text = None, not latex
     if output is not None:
-        check_writable(output, overwrite=force)
+        check_writable(output, overwrite=force, kinds=(".tex", ".txt", ".md"))
         latex = latex or output.endswith(".tex")
     loaded = options.load(arm, loading, payload)
     with Bar(f"equations of {loaded.name}") as bar:

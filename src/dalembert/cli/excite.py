@@ -13,7 +13,6 @@ from dalembert.cli import options
 from dalembert.cli.terminal import number, print_table, say, tell
 from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
-from dalembert.files import check_writable
 
 if TYPE_CHECKING:
     from dalembert.identification.exciting_goals import Forecast
@@ -102,8 +101,7 @@ def excite(
     if not rate > 0:
         raise DalembertError(f"--rate is {rate:g}; it is in samples per second and must be above zero")
     task = Path(goal.removeprefix("task:")) if goal is not None and goal.startswith("task:") else None
-    options.not_an_input(output, "the motion would overwrite the file it is", arm, after, task)
-    check_writable(output, overwrite=force)
+    options.check_table(output, "the motion would overwrite the file it is", arm, after, task, force=force)
     posture = None if start is None else options.row_of("--start", start, "x", loaded.n)
     planes = [_plane(text) for text in plane or []]
     wanted = list(map(_until, until or []))

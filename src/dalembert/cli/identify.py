@@ -15,7 +15,7 @@ from dalembert.cli.fit_tables import show_folds, show_selection, show_trend
 from dalembert.cli.terminal import console, number, print_table, say, saying_warnings, tell
 from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
-from dalembert.files import check_writable
+from dalembert.files import HTML, check_writable
 from dalembert.identification.stages import Stages
 
 if TYPE_CHECKING:
@@ -217,9 +217,9 @@ def identify(
     if like is not None:
         settings = settings_like(like, settings, loaded_arm)
     former = [da.read_fit(path) for path in compare or []]
-    for path in (output, report, table):
+    for path, kinds in ((output, ()), (report, HTML), (table, (".json",))):
         if path is not None:
-            check_writable(path, overwrite=force)
+            check_writable(path, overwrite=force, kinds=kinds)
     if report is not None:
         options.need_figures(f"{report}: a report")
     if output is not None and Path(output).suffix.lower() not in (".toml", ".urdf"):
@@ -296,23 +296,10 @@ def folds_of(given: str | None) -> int | str:
         ) from None
 
 
-def pairs_of(option: str, given: list[str] | None) -> dict[str, str]:
-    """A list of KEY=VALUE as a dict, each key once."""
-    out: dict[str, str] = {}
-    for word in given or []:
-        key, equals, value = word.partition("=")
-        if not equals or not key or not value:
-            raise DalembertError(f"{option} needs KEY=VALUE, such as q=q_mot, not '{word}'")
-        if key in out:
-            raise DalembertError(f"{option} gives {key} twice: {out[key]} and {value}")
-        out[key] = value
-    return out
-
-
 def boxes_of(given: list[str] | None) -> dict[str, Any] | None:
     """A list of LINK="x y z X Y Z" as bounds: the lowest and the highest corner of a box that contains the link's mass."""
     out = {}
-    for link, text in pairs_of("--box", given).items():
+    for link, text in options.pairs_of("--box", given).items():
         numbers = options.list_of(f"--box {link}", text)
         if len(numbers) != 6:
             raise DalembertError(f'--box {link} needs 6 numbers, "x y z X Y Z" of two corners in m, not {len(numbers)}')
@@ -343,7 +330,7 @@ def terms_of(given: list[str] | None, joints: tuple[str, ...]) -> dict[str, dict
         if not joint or not name:
             raise DalembertError(f"--term needs JOINT:NAME, such as 2:spring or all:load, not '{word}'")
         shape = {}
-        for key, text in pairs_of("--term", numbers.split(",") if numbers else []).items():
+        for key, text in options.pairs_of("--term", numbers.split(",") if numbers else []).items():
             (shape[key],) = options.numbers_of(f"--term {key}", text, key)
         for each in joints if joint == "all" else (joint,):
             out.setdefault(each, {}).setdefault(name, []).append(shape)
@@ -358,11 +345,11 @@ def reading_of(
     """How the log is to be read: only the options that were given, so that the log's own information holds otherwise."""
     ratios = options.list_of("--gears", gears or "")
     reading = {
-        "columns": pairs_of("--column", columns) or None, "time_unit": time_unit,
+        "columns": options.pairs_of("--column", columns) or None, "time_unit": time_unit,
         "gains": None if gains is None else options.list_of("--gains", gains),
         "gears": [ratios[k * n : k * n + n] for k in range(n)] if len(ratios) == n * n else ratios or None,
         "motor_side": tuple(motor_side.replace(",", " ").split()) if motor_side else None,
-        "units": pairs_of("--unit", units) or None, "topic": topic, "rate": rate, "episodes": episodes,
+        "units": options.pairs_of("--unit", units) or None, "topic": topic, "rate": rate, "episodes": episodes,
         "joint_names": joints.replace(",", " ").split() if joints else None,
     }  # fmt: skip
     return {key: value for key, value in reading.items() if value is not None}

@@ -27,7 +27,7 @@ from dalembert.cli.excite import excite
 from dalembert.cli.identify import identify
 from dalembert.cli.inverse_kinematics import inverse_kinematics
 from dalembert.cli.map import map_
-from dalembert.cli.options import with_loading
+from dalembert.cli.options import with_groups
 from dalembert.cli.page import page
 from dalembert.cli.parameters import parameters
 from dalembert.cli.payload import payload
@@ -162,7 +162,7 @@ def dalembert(
 
 
 for command in COMMANDS:
-    app.command(command.__name__.rstrip("_").replace("_", "-"), cls=Command)(with_loading(command))
+    app.command(command.__name__.rstrip("_").replace("_", "-"), cls=Command)(with_groups(command))
 
 
 def _say_warning(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -172,6 +172,8 @@ def _say_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 def main() -> None:
     """The entry point: ``dalembert`` in a shell."""
     warnings.showwarning = _say_warning
+    # numbers that overflow are reported by the checks of results, with the joint and the time
+    warnings.filterwarnings("ignore", "(overflow|invalid value|divide by zero) encountered", RuntimeWarning)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without Greek letters shows a ? instead

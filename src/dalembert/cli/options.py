@@ -37,7 +37,9 @@ def overwriting(name: str) -> Any:
 
 def written_to(name: str, what: str = "motion") -> Any:
     """The option ``--output`` of a command that writes one table, to a file or to the screen."""
-    return Option("--output", "-o", metavar=name, help=f"The file for the {what}; '-' is the screen.")
+    return Option(
+        "--output", "-o", metavar=name, help=f"The file for the {what}: .csv, .npz or .parquet; '-' is the screen."
+    )
 
 
 ArmArgument = Annotated[
@@ -79,11 +81,32 @@ SnapOption = Annotated[
 ]
 
 
+Interpolation = Literal["auto", "spline", "monotone"]
+InterpolationOption = Annotated[
+    Interpolation,
+    Option(
+        help="How missing velocities are computed: by a spline, or by a monotone curve, which stays between the samples; "
+        "'auto': the spline, unless it moves a joint that is at rest in the samples."
+    ),
+]
+SmoothingOption = Annotated[
+    float | None,
+    Option(metavar="HZ", help="Low-pass filter for a measured motion, without phase shift; default: none."),
+]
+MotionColumnOption = Annotated[
+    list[str] | None,
+    Option(metavar="q=NAME", help="The name of t, q, qd, qdd or tau in the motion, or its columns from 0: q=1:7."),
+]
+MotionUnitOption = Annotated[
+    list[str] | None, Option(metavar="q=UNIT", help="The unit of t, q, qd, qdd or tau in the motion: q=deg, t=ms.")
+]
+
+
 @dataclass(frozen=True)
 class Loading:
     """How a robot is loaded: the options of every command that loads an arm.
 
-    A command has one parameter of this type, and :func:`with_loading` turns its fields into options.
+    A command has one parameter of this type, and :func:`with_groups` turns its fields into options.
     """
 
     physical: PhysicalOption = "error"
@@ -123,31 +146,68 @@ class Loading:
 AS_IT_IS = Loading()
 
 
+@dataclass(frozen=True)
+class Reading:
+    """How a motion is read: the options of every command that reads one, as :class:`Loading` for robots."""
+
+    interpolation: InterpolationOption = "auto"
+    cutoff: SmoothingOption = None
+    column: MotionColumnOption = None
+    unit: MotionUnitOption = None
+
+    @property
+    def choices(self) -> dict[str, Any]:
+        """The keywords of :func:`dalembert.read_trajectory`."""
+        columns, units = pairs_of("--column", self.column), pairs_of("--unit", self.unit)
+        return {"interpolation": self.interpolation, "cutoff": self.cutoff, "columns": columns, "units": units}
+
+
+AS_WRITTEN = Reading()
+GROUPS = {"loading": Loading, "reading": Reading}  # parameters of commands that stand for several options
+
+
+def pairs_of(option: str, given: list[str] | None) -> dict[str, str]:
+    """A list of KEY=VALUE as a dict, each key once."""
+    out: dict[str, str] = {}
+    for word in given or []:
+        key, equals, value = word.partition("=")
+        if not equals or not key or not value:
+            raise DalembertError(f"{option} needs KEY=VALUE, such as q=q_mot, not '{word}'")
+        if key in out:
+            raise DalembertError(f"{option} gives {key} twice: {out[key]} and {value}")
+        out[key] = value
+    return out
+
+
 def resuming(resume: bool) -> Callable[[str], None] | bool:
     """What ``--resume`` means to a function that can be resumed: one line says what is resumed."""
     return partial(say, "note") if resume else False
 
 
-def with_loading(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with an option for every field of its parameter ``loading``; a command without one is unchanged."""
+def with_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with an option for every field of its parameters ``loading`` and ``reading``, if it has them."""
     signature = inspect.signature(command, eval_str=True)
-    if "loading" not in signature.parameters:
+    groups = {name: group for name, group in GROUPS.items() if name in signature.parameters}
+    if not groups:
         return command
-    hints = get_type_hints(Loading, include_extras=True)
     own = [
         inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default,
+            annotation=get_type_hints(group, include_extras=True)[field.name],
         )
-        for field in fields(Loading)
-    ]
-    names = [parameter.name for parameter in own]
+        for group in groups.values()
+        for field in fields(group)
+    ]  # fmt: skip
     others = [
-        x.replace(kind=inspect.Parameter.KEYWORD_ONLY) for x in signature.parameters.values() if x.name != "loading"
+        x.replace(kind=inspect.Parameter.KEYWORD_ONLY) for x in signature.parameters.values() if x.name not in groups
     ]
 
     def run(**given: Any) -> None:
-        loading = Loading(**{name: given.pop(name) for name in names})
-        command(**given, loading=loading)
+        gathered = {
+            name: group(**{field.name: given.pop(field.name) for field in fields(group)})
+            for name, group in groups.items()
+        }
+        command(**given, **gathered)
 
     run.__name__, run.__doc__ = command.__name__, command.__doc__
     run.__signature__ = signature.replace(parameters=[*others, *own])  # type: ignore[attr-defined]
@@ -194,6 +254,13 @@ TimeUnitOption = Annotated[str | None, Option(help="s, ms, us or ns.")]
 RateOption = Annotated[
     float | None, Option(metavar="HZ", help="Samples per second of a log without time stamps, such as 500.")
 ]
+RowRateOption = Annotated[
+    float | None,
+    Option(
+        metavar="HZ",
+        help="Evenly spaced rows per second, as a controller takes them; default: the motion's own instants.",
+    ),
+]
 
 # the author and the date of a report
 AuthorOption = Annotated[str | None, Option(metavar="NAME", help="The author of the report, shown under its title.")]
@@ -201,14 +268,6 @@ TitleOption = Annotated[str | None, Option(metavar="WORDS", help="The title of t
 NoteOption = Annotated[str | None, Option(metavar="WORDS", help="An introductory note at the top of the report.")]
 DateOption = Annotated[str, Option(metavar="WORDS", help="The date in the report: 'today', 'none' or any other text.")]
 
-Interpolation = Literal["auto", "spline", "monotone"]
-InterpolationOption = Annotated[
-    Interpolation,
-    Option(
-        help="How missing velocities are computed: by a spline, or by a monotone curve, which stays between the samples; "
-        "'auto': the spline, unless it moves a joint that is at rest in the samples."
-    ),
-]
 WrenchOption = Annotated[
     str | None,
     Option(
@@ -227,8 +286,8 @@ ToleranceOption = Annotated[
     list[str] | None,
     Option(
         metavar="mass=5%",
-        help="± share of mass, inertia, rotor, viscous or coulomb, ± m of com, or payload=0..2 kg: also give the margins of "
-        "robots within these tolerances. May be repeated.",
+        help="± share of mass, inertia, rotor, viscous or coulomb, ± m of com, or payload=0..2 kg in addition to the load of "
+        "the arm and the motion: also give the margins of robots within these tolerances. May be repeated.",
     ),
 ]
 PayloadOption = Annotated[float | None, Option(metavar="MASS", help="Mass held at the tip, in kg.")]
@@ -352,6 +411,8 @@ def tolerances_of(texts: list[str] | None) -> da.Tolerances | None:
             values[name] = (
                 [scale * x for x in numbers] if len(numbers) > 1 else scale * numbers[0] if numbers else given
             )
+    if "payload" in values:
+        say("note", "the payload of --tolerance is held in addition to that of the arm and of the motion")
     return da.Tolerances(**values)
 
 
@@ -375,6 +436,15 @@ def need_figures(what: str) -> None:
     """Raise an error before the work if ``what`` cannot be drawn because Matplotlib is not installed."""
     with extra("plot", what):
         import matplotlib  # noqa: F401
+
+
+def check_table(path: str | Path, words: str, *inputs: str | Path | None, force: bool) -> None:
+    """Raise an error before the work if a table cannot be written; ``words`` as for :func:`not_an_input`."""
+    from dalembert.trajectory.tables import KINDS
+
+    if str(path) != "-":
+        not_an_input(path, words, *inputs)
+        check_writable(path, overwrite=force, kinds=KINDS)
 
 
 def check_plot(path: str | None, *, force: bool) -> None:

@@ -13,7 +13,7 @@ from dalembert.cli.terminal import say
 from dalembert.cli.torques import titled_motions
 from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
-from dalembert.files import check_writable
+from dalembert.files import HTML, check_writable
 
 
 def page(
@@ -24,7 +24,7 @@ def page(
     title: options.TitleOption = None,
     force: Annotated[bool, options.overwriting("OUT.html")] = False,
     limits: options.LimitsSourceOption = None,
-    interpolation: options.InterpolationOption = "auto",
+    reading: options.Reading = options.AS_WRITTEN,
     payload: options.PayloadOption = None,
     payload_com: options.PayloadComOption = None,
     loading: options.Loading = options.AS_IT_IS,
@@ -38,10 +38,8 @@ def page(
         raise DalembertError(f"--example {example} and {motions[0]} are both given; choose one")
     loaded = options.load(arm, loading, payload, payload_com, limits)
     options.not_an_input(out, "the page would overwrite the file it is", arm, limits, *(motions or ()))
-    check_writable(out, overwrite=force)
-    titled = (
-        titled_motions(loaded, motions or (), interpolation) if example is None else example_motions(loaded, example)
-    )
+    check_writable(out, overwrite=force, kinds=HTML)
+    titled = titled_motions(loaded, motions or (), reading) if example is None else example_motions(loaded, example)
     from dalembert.web.page import page_of
 
     with Bar(f"page of {loaded.name}") as bar:

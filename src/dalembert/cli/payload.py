@@ -77,7 +77,7 @@ def payload(
     loaded_arm = options.load(arm, loading)
     reading = reading_of(loaded_arm.n, column, gains, gears, motor_side, time_unit, unit, joints, topic, rate, episodes)
     if save is not None:
-        check_writable(save, overwrite=force)
+        check_writable(save, overwrite=force, kinds=(".toml", ".urdf"))
     if sensor is not None:
         x, y, z, roll, pitch, yaw = options.numbers_of("--sensor", sensor, "x1 x2 x3 x4 x5 x6")
         reading["sensor"] = da.Placement.rpy(roll, pitch, yaw, xyz=(x, y, z))

@@ -13,7 +13,6 @@ from dalembert.cli import options
 from dalembert.cli.terminal import number, plain, print_table, say, tell
 from dalembert.cli.torques import write
 from dalembert.errors import DalembertError
-from dalembert.files import check_writable
 
 if TYPE_CHECKING:
     from dalembert.arrays import Array
@@ -69,9 +68,7 @@ def plan(
     back: Annotated[bool, Option("--back", help="Return along the same path.")] = False,
     repeat: Annotated[int, Option(metavar="N", help="Repeat the motion N times; it must end where it starts.")] = 1,
     deg: Annotated[bool, Option("--deg", help="Angles of revolute joints are given in degrees.")] = False,
-    rate: Annotated[
-        float | None, Option(metavar="HZ", help="Rows per second in the file; default: the motion's own instants.")
-    ] = None,
+    rate: options.RowRateOption = None,
     torques: Annotated[
         bool, Option("--torques", help="Also write tau1 …, as input for 'dalembert simulate --torque'.")
     ] = False,
@@ -90,9 +87,7 @@ def plan(
     MOTION.csv gets t (s), q, qd and qdd of every joint; 'dalembert torques', 'scale', 'simulate --follow' and 'report' read it.
     """
     loaded = options.load(arm, loading, payload, payload_com, limits)
-    if output != "-":
-        options.not_an_input(output, "the motion would overwrite the file it is", points, arm, limits)
-        check_writable(output, overwrite=force)
+    options.check_table(output, "the motion would overwrite the file it is", points, arm, limits, force=force)
     ask = _Points(loaded, deg)
     if (line is not None) + (circle is not None) + (
         points is not None or to is not None or to_position is not None
@@ -275,8 +270,15 @@ class _Timing:
         if self.duration is not None:
             self.sentence = f"the duration of {self.duration:g} s was given"
             return _held(make(share * self.duration), payload)
+        from dalembert.trajectory.limits import UNLIMITED
+
         kinds = " and ".join(self.limits)
-        if ends is not None and self.profile == "trapezoidal" and set(self.limits) == {"velocity", "acceleration"}:
+        if (
+            ends is not None
+            and self.profile == "trapezoidal"
+            and set(self.limits) == {"velocity", "acceleration"}
+            and (max(values.max() for values in self.limits.values()) < UNLIMITED)
+        ):
             self.sentence = (
                 f"each part is as fast as the {kinds} limits of arm '{self.arm.name}' allow, all joints together"
             )
@@ -303,11 +305,14 @@ def _own_limits(arm: da.Arm) -> dict[str, Array]:
     """The limits that determine the duration: velocity and acceleration, or effort if there is no acceleration limit."""
     import numpy as np
 
+    from dalembert.trajectory.limits import UNLIMITED
+
     limits = {
         kind: [getattr(joint.limits, kind) for joint in arm.robot.moving_joints]
         for kind in ("velocity", "acceleration", "effort")
     }
     complete = {kind: np.array(values, float) for kind, values in limits.items() if None not in values}
+    complete = {kind: values for kind, values in complete.items() if (values < UNLIMITED).any()}
     if "acceleration" in complete:
         complete.pop("effort", None)
     if not {"acceleration", "effort"} & set(complete):
@@ -352,7 +357,7 @@ def save(motion: da.Trajectory, arm: da.Arm, output: str, *, rate: float | None,
     """Write a motion to a file or to the screen, with its torques if requested."""
     from dalembert.trajectory.csv_file import motion_columns
 
-    write(output, *motion_columns(motion, arm if torques else None, rate=rate, both_sides=True), force=force)
+    write(output, *motion_columns(motion, arm if torques else None, rate=rate, both_sides=rate is None), force=force)
 
 
 def summary(motion: da.Trajectory, arm: da.Arm, output: str) -> None:

@@ -14,7 +14,7 @@ from dalembert.cli.terminal import say
 from dalembert.cli.torques import need_effort_limits, read
 from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
-from dalembert.files import check_writable
+from dalembert.files import HTML, check_writable
 
 EXAMPLES = ("7.2",)
 
@@ -35,7 +35,7 @@ def report(
     check_limits: Annotated[
         bool, Option("--check-limits", help="Exit with status 3 when the motion exceeds a limit.")
     ] = False,
-    interpolation: options.InterpolationOption = "auto",
+    reading: options.Reading = options.AS_WRITTEN,
     tolerance: options.ToleranceOption = None,
     resume: options.ResumeOption = True,
     tip_wrench: options.WrenchOption = None,
@@ -62,8 +62,8 @@ def report(
         need_effort_limits(loaded, "; --limits gives them")
     options.not_an_input(out, "the report would overwrite the file it is", motion, arm, limits)
     options.need_figures(f"{out}: a report")
-    check_writable(out, overwrite=force)
-    motions = [_from_file(loaded, motion, interpolation)] if motion is not None else example_motions(loaded, example)
+    check_writable(out, overwrite=force, kinds=HTML)
+    motions = [_from_file(loaded, motion, reading)] if motion is not None else example_motions(loaded, example)
     from dalembert.analysis.sizing import without_effort_limit
     from dalembert.report import study, write_report
 
@@ -90,8 +90,8 @@ def report(
         raise typer.Exit(options.LIMIT_EXCEEDED)
 
 
-def _from_file(arm: da.Arm, path: Path, interpolation: str = "auto") -> tuple[str, str, Any]:
-    table, how = read(arm, path, interpolation)
+def _from_file(arm: da.Arm, path: Path, reading: options.Reading) -> tuple[str, str, Any]:
+    table, how = read(arm, path, reading)
     note = f"Read from {path.name}: {len(table.t):,} instants, t = {table.t[0]:g} … {table.t[-1]:g} s."
     return path.stem, " ".join([note, *(f"{sentence}." for sentence in how)]), table
 

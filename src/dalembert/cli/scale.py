@@ -7,13 +7,11 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-import dalembert as da
 from dalembert.cli import options
 from dalembert.cli.plan import save, summary
 from dalembert.cli.terminal import plain, tell
-from dalembert.cli.torques import show_scaling
+from dalembert.cli.torques import show_scaling, trajectory
 from dalembert.errors import DalembertError
-from dalembert.files import check_writable
 
 
 def scale(
@@ -33,13 +31,11 @@ def scale(
         float | None, Option(metavar="SECONDS", help="For --time-optimal: a duration above the shortest one.")
     ] = None,
     limits: options.LimitsSourceOption = None,
-    rate: Annotated[
-        float | None, Option(metavar="HZ", help="Rows per second in the file; default: the motion's own instants.")
-    ] = None,
+    rate: options.RowRateOption = None,
     torques: Annotated[
         bool, Option("--torques", help="Also write tau1 …, as input for 'dalembert simulate --torque'.")
     ] = False,
-    interpolation: options.InterpolationOption = "auto",
+    reading: options.Reading = options.AS_WRITTEN,
     payload: options.PayloadOption = None,
     payload_com: options.PayloadComOption = None,
     output: Annotated[str, options.written_to("OUT.csv")] = "-",
@@ -60,10 +56,8 @@ def scale(
         )
     if faster and time_optimal:
         raise DalembertError("--time-optimal finds the shortest duration anyway; leave out --faster")
-    if output != "-":
-        options.not_an_input(output, "the motion would overwrite the file it is", motion, arm, limits)
-        check_writable(output, overwrite=force)
-    given = da.read_trajectory(motion, loaded, interpolation=interpolation)
+    options.check_table(output, "the motion would overwrite the file it is", motion, arm, limits, force=force)
+    given = trajectory(loaded, motion, reading)
     if time_optimal:
         scaled = given.time_optimal(loaded, duration=duration)
     else:

@@ -10,10 +10,9 @@ from typer import Option
 import dalembert as da
 from dalembert.cli import options
 from dalembert.cli.terminal import number, plain, print_table, say, tell
-from dalembert.cli.torques import write
+from dalembert.cli.torques import trajectory, write
 from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
-from dalembert.files import check_writable
 
 if TYPE_CHECKING:
     from dalembert.simulation.simulate import Run
@@ -21,9 +20,9 @@ if TYPE_CHECKING:
 
 Scheme = Literal["rk4", "dop853", "variational"]
 Stops = Literal["contact", "error", "none"]
-Control = Literal["computed", "pd", "feedforward", "adaptive"]
+Control = Literal["computed", "computed-torque", "pd", "feedforward", "adaptive"]
 
-TABLES = (".csv", ".tsv", ".txt", ".dat")  # suffixes of files that options take instead of numbers
+TABLES = (".csv", ".tsv", ".txt", ".dat", ".npz", ".parquet")  # suffixes of files that options take instead of numbers
 
 # the gains of each controller and their defaults; "" for a gain without default, since torques depend on the arm's size
 GAINS: dict[str, dict[str, str]] = {
@@ -121,7 +120,7 @@ def simulate(
     velocity_filter: Annotated[
         float | None, Option(metavar="HZ", help="Low-pass filter for velocities from encoder counts.")
     ] = None,
-    interpolation: options.InterpolationOption = "auto",
+    reading: options.Reading = options.AS_WRITTEN,
     tip_wrench: options.WrenchOption = None,
     payload: options.PayloadOption = None,
     payload_com: options.PayloadComOption = None,
@@ -153,9 +152,9 @@ def simulate(
     _check_batch(states, cluster, q, qd, output, plot, animate)
 
     given = {"kp": kp, "kd": kd, "lambda": lambda_, "gamma": gamma}
-    applied, motion = _applied(loaded, known, torque, held, follow, control, given, interpolation)
-    limited, stopped, notes = _limits(loaded, method, stops, effort_limits, ideal)
-    (q0, qd0), state_notes = _first_state(loaded, q, qd, motion, applied, bool(stopped))
+    applied, motion = _applied(loaded, known, torque, held, follow, control, given, reading)
+    limited, stopped, notes = _limits(loaded, method, stops, effort_limits, ideal, motion if q is None else None)
+    (q0, qd0), state_notes = _first_state(loaded, q, qd, motion, applied, bool(stopped), reading)
     if states is not None:
         from dalembert.simulation.initial_states import read_states
 
@@ -163,8 +162,7 @@ def simulate(
     if duration is None:
         timed = motion if motion is not None else applied if isinstance(applied, da.RecordedTorque) else None
         duration = 1.0 if timed is None else timed.duration
-    if output != "-":
-        check_writable(output, overwrite=force)
+    options.check_table(output, "the run would overwrite the file it is", arm, follow, states, force=force)
     options.check_plot(plot, force=force)
     if animate is not None:
         from dalembert.report.animation import check_animation
@@ -181,7 +179,10 @@ def simulate(
         run.save(output, overwrite=force)
         tell(f"{plain(loaded.name)}: {len(run.q):,} simulations of {run.t[-1]:g} s → {plain(output)}", stderr=True)
         return
-    write(output, *run.table(), force=force)
+    if output == "-":
+        write(output, *run.table(), force=force)
+    else:
+        run.save(output, overwrite=force)
     if plot is not None:
         options.save_plot(run.plot(), plot, force=force)
     if animate is not None:
@@ -191,10 +192,19 @@ def simulate(
 
 
 def _limits(
-    arm: da.Arm, method: Scheme, stops: Stops | None, effort_limits: bool, ideal: bool
+    arm: da.Arm,
+    method: Scheme,
+    stops: Stops | None,
+    effort_limits: bool,
+    ideal: bool,
+    motion: da.Trajectory | None,
 ) -> tuple[bool, Literal["error", "contact"] | None, list[str]]:
-    """Whether effort limits apply, how position limits are treated, and notes about both."""
+    """Whether effort limits apply, how position limits are treated, and notes about both.
+
+    motion  the motion from whose first state the run starts
+    """
     from dalembert.motion.methods import METHODS
+    from dalembert.trajectory.limits_check import excesses
 
     if ideal:
         if stops not in (None, "none"):
@@ -210,11 +220,23 @@ def _limits(
     if "contact" in METHODS[method].refuses:
         notes.append(f"method '{method}' has no contact, so the joints pass through their stops")
         return limited, None, notes
+    beyond = [] if motion is None else excesses(arm, motion.t[:1], {"position": motion.q[:1]})
+    if beyond:
+        notes.append(
+            f"{beyond[0]}, so the motion starts beyond an end stop and the run has none; --stops contact keeps them"
+        )
+        return limited, None, notes
     return limited, "contact", notes
 
 
 def _first_state(
-    arm: da.Arm, q: str | None, qd: str | None, motion: da.Trajectory | None, applied: Any, stopped: bool
+    arm: da.Arm,
+    q: str | None,
+    qd: str | None,
+    motion: da.Trajectory | None,
+    applied: Any,
+    stopped: bool,
+    reading: options.Reading,
 ) -> tuple[tuple[Any, Any], list[str]]:
     """The initial state that the options describe, and notes about it."""
     rest: tuple[Any, Any] = [0.0] * arm.n, [0.0] * arm.n
@@ -238,7 +260,8 @@ def _first_state(
             "first state of a motion"
         )
     if q is not None and _is_file(q):
-        begun = da.read_trajectory(q, arm)
+        torques = isinstance(applied, da.RecordedTorque)  # whose columns --column and --unit then name
+        begun = trajectory(arm, Path(q.strip()), options.AS_WRITTEN if torques else reading)
         rest, q = (begun.q[0], begun.qd[0]), None
     first, speed = (
         unless if text is None else options.row_of(option, text, letter, arm.n)
@@ -287,9 +310,10 @@ def _applied(
     follow: Path | None,
     control: str,
     given: dict[str, str | None],
-    interpolation: options.Interpolation,
+    reading: options.Reading,
 ) -> tuple[Any, da.Trajectory | None]:
     """The torque or the controller that the options describe, and the motion that it follows."""
+    control = control.removesuffix("-torque")  # computed torque, by either name
     named = [name for name, text in given.items() if text is not None]
     recorded = follow is None and torque is not None and _is_file(torque)
     if held and not recorded:
@@ -304,7 +328,8 @@ def _applied(
                 "--model is the arm that a controller assumes: add --follow MOTION.csv, or --torque gravity"
             )
         if recorded:
-            return da.read_torques(torque, arm, "held" if held else "linear"), None
+            choices = {key: reading.choices[key] for key in ("columns", "units")}
+            return da.read_torques(torque, arm, "held" if held else "linear", **choices), None
         if torque == "gravity":  # the control law without its gains: g(q) at the current position
             return da.PD(0.0, 0.0, arm.home, known), None
         return None if torque == "none" else options.row_of("--torque", torque, "tau", arm.n), None
@@ -320,7 +345,7 @@ def _applied(
         if text is None and not unless:
             raise DalembertError(f"--control {control} needs --{name}, which depends on the size of the arm")
         gains.append(_gain(f"--{name}", unless if text is None else text))
-    motion = da.read_trajectory(follow, arm, interpolation=interpolation)
+    motion = trajectory(arm, follow, reading)
     if control == "feedforward":
         return da.Feedforward(motion, gains[0], gains[1], known), motion
     laws: dict[str, Any] = {"computed": da.ComputedTorque, "pd": da.PD, "adaptive": da.Adaptive}

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from dalembert.analysis.selection import DriveSelection
     from dalembert.analysis.sizing import Sizing
 
+Margins = dict[str, dict[str, float]]  # of the checks of each joint
+
 CRITICAL = 10.0  # ratio of load inertia to motor inertia above which a warning is usual
 
 
@@ -67,7 +69,7 @@ def size(
     ] = None,
     as_json: Annotated[bool, Option("--json", help="Print the numbers as JSON, for programs.")] = False,
     force: options.ForceFlag = False,
-    interpolation: options.InterpolationOption = "auto",
+    reading: options.Reading = options.AS_WRITTEN,
     tip_wrench: options.WrenchOption = None,
     payload: options.PayloadOption = None,
     payload_com: options.PayloadComOption = None,
@@ -86,13 +88,13 @@ def size(
     options.check_plot(plot, force=force)
     if out is not None:
         options.not_an_input(out, "the robot would overwrite the file it is", motion, arm, motors, gears)
-        check_writable(out, overwrite=force)
+        check_writable(out, overwrite=force, kinds=(".toml",))
     loaded = options.load(arm, loading, payload, payload_com)
     if sweep is not None and sweep not in loaded.joint_names:
         near = get_close_matches(sweep, loaded.joint_names, 1)
         hint = f"did you mean '{near[0]}'?" if near else f"the joints are {', '.join(loaded.joint_names)}"
         raise DalembertError(f"--sweep is '{sweep}', but there is no such joint; {hint}")
-    table, _ = read(loaded, motion, interpolation)
+    table, _ = read(loaded, motion, reading)
     selection = None
     if motors is not None:
         some_motors, some_gears = da.read_motors(motors), da.read_gears(gears) if gears is not None else None
@@ -109,16 +111,17 @@ def size(
         )  # fmt: skip
     sizing = selection.sizing if selection else da.size(loaded, table, wrench, life=life, brake_factor=brake_factor)
     fitted = selection.arm if selection else loaded
-    wider = {}
+    drives = _drives(sizing)
+    margins: Margins = {}
     if within is not None:
-        wider = _under_tolerances(fitted, table, sizing, within, quantile, wrench, samples, resume)
+        margins = _under_tolerances(fitted, table, drives, within, quantile, wrench, samples, resume)
     if as_json:
-        json.dump(as_data(sizing, selection, wider), sys.stdout, indent=2)
+        json.dump(as_data(sizing, selection, margins), sys.stdout, indent=2)
         sys.stdout.write("\n")
     else:
         if selection is not None:
             _print_selection(selection)
-        _print(sizing, wider, quantile)
+        _print(sizing, margins, quantile)
     if selection is not None and out is not None:
         from dalembert.robot.toml_writer import save_toml
 
@@ -130,7 +133,17 @@ def size(
         figure = sweep_figure(sizing.sweep(sweep)) if sweep is not None else drives_figure(_drives(sizing))
         options.save_plot(figure, plot, force=force)
         tell(f"the picture is in {plain(plot)}", stderr=True)
-    if sizing.drives is not None and "red" in sizing.drives.lights.values():
+    from dalembert.analysis.drives import light_of
+
+    failed = [
+        f"joint '{joint}' fails its check '{check}' under tolerances: {1.0 - margin:.1%} of the rating is used at the "
+        f"{100 * quantile:g} % quantile of the robots"
+        for joint, own in margins.items()
+        for check, margin in own.items()
+        if light_of(margin) == "red"
+    ]
+    say("error", *failed)
+    if failed or "red" in drives.lights.values():
         raise typer.Exit(options.LIMIT_EXCEEDED)
 
 
@@ -146,21 +159,21 @@ def _fit_together(motors: Any, gears: Any, joints: Any, out: Any, sweep: Any, pl
 def _under_tolerances(
     arm: da.Arm,
     motion: Any,
-    sizing: Sizing,
+    drives: Drives,
     tolerances: da.Tolerances,
     share: float,
     wrench: Any,
     samples: int,
     resume: bool,
-) -> dict[str, str]:
-    """{joint: rating} with the torques that ``share`` of the robots within their tolerances do not exceed."""
+) -> Margins:
+    """{joint: {check: margin}} with the torques that ``share`` of the robots within their tolerances do not exceed."""
     if not 0 < share < 1:
         raise DalembertError(f"--quantile is {share:g}; it must lie between 0 and 1")
     with Bar(f"drawing robots like {arm.name}") as bar:
         drawn = da.monte_carlo(
             arm, motion, tolerances, samples, tip_wrench=wrench, progress=bar, resume=options.resuming(resume)
         )
-    return _drives(sizing).lights_at(drawn.quantiles(share))
+    return drives.margins(drawn.quantiles(share))
 
 
 def _drives(sizing: Sizing) -> Drives:
@@ -172,15 +185,16 @@ def _drives(sizing: Sizing) -> Drives:
     return sizing.drives
 
 
-def as_data(sizing: Sizing, selection: DriveSelection | None, wider: dict[str, str]) -> dict[str, Any]:
+def as_data(sizing: Sizing, selection: DriveSelection | None, margins: Margins) -> dict[str, Any]:
     """The result as data for programs; unknown values are null."""
     rows = _drives(sizing).table()
     known = [
         {key: None if isinstance(x, float) and not math.isfinite(x) else x for key, x in row.items()} for row in rows
     ]
     data: dict[str, Any] = {"arm": sizing.arm, "drives": known}
-    if wider:
-        data["lights_under_tolerances"] = wider
+    if margins:
+        data["lights_under_tolerances"] = {joint: _light(own)[0] for joint, own in margins.items()}
+        data["margins_under_tolerances"] = margins
     if selection is not None:
         data |= {"criterion": selection.criterion, "selection": selection.table(), "reasons": selection.reasons}
     return data
@@ -205,7 +219,7 @@ def _print_selection(selection: DriveSelection) -> None:
     tell("")
 
 
-def _print(sizing: Sizing, wider: dict[str, str], quantile: float) -> None:
+def _print(sizing: Sizing, margins: Margins, quantile: float) -> None:
     from dalembert.analysis.drive_formulas import RPM
 
     drives = _drives(sizing)
@@ -215,7 +229,7 @@ def _print(sizing: Sizing, wider: dict[str, str], quantile: float) -> None:
         peak = float(abs(drive.motor_torque).max())
         rows.append(
             [
-                drive.joint, drive.light, wider.get(drive.joint, ""), number(peak), number(drive.torque_rms), number(drive.mean_speed / RPM, digits=4),
+                drive.joint, drive.light, " ".join(_light(margins.get(drive.joint))).strip(), number(peak), number(drive.torque_rms), number(drive.mean_speed / RPM, digits=4),
                 _known(drive.inertia_ratio[1]), _known(drive.current_rms), _known(drive.temperature), _known(drive.life_10),
                 drive.verdict,
             ]
@@ -241,6 +255,16 @@ def _print(sizing: Sizing, wider: dict[str, str], quantile: float) -> None:
             f"the ratio of load inertia to motor inertia is above {CRITICAL:g}, which is hard to control without a stiff gear: "
             f"{ratios}; with --motors, --inertia-ratio {CRITICAL:g} chooses larger motors or ratios",
         )
+
+
+def _light(margins: dict[str, float] | None) -> tuple[str, str]:
+    """The traffic light of a joint under tolerances, and its deciding check with the margin."""
+    if not margins:
+        return ("" if margins is None else "unknown"), ""
+    from dalembert.analysis.drives import light_of
+
+    check = min(margins, key=lambda name: margins[name])
+    return light_of(margins[check]), f"({check}, {margins[check]:+.0%})"
 
 
 def _known(value: float) -> str:

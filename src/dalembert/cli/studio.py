@@ -26,7 +26,7 @@ def studio(
         bool, Option("--browser/--no-browser", help="Open the page in a browser, or only print its address.")
     ] = True,
     limits: options.LimitsSourceOption = None,
-    interpolation: options.InterpolationOption = "auto",
+    reading: options.Reading = options.AS_WRITTEN,
     payload: options.PayloadOption = None,
     payload_com: options.PayloadComOption = None,
     loading: options.Loading = options.AS_IT_IS,
@@ -42,9 +42,7 @@ def studio(
     if not 0 <= port <= 65535:
         raise DalembertError(f"--port {port}: a port is a number from 1 to 65535, or 0 for a free one")
     loaded = options.load(arm, loading, payload, payload_com, limits)
-    titled = (
-        titled_motions(loaded, motions or (), interpolation) if example is None else example_motions(loaded, example)
-    )
+    titled = titled_motions(loaded, motions or (), reading) if example is None else example_motions(loaded, example)
     from dalembert.studio.folder import RobotFolder
     from dalembert.studio.page_tasks import shown_page
     from dalembert.studio.run import run_studio

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,11 +12,9 @@ from typer import Argument, Option
 
 import dalembert as da
 from dalembert.cli import options
-from dalembert.cli.options import Interpolation
 from dalembert.cli.terminal import number, plain, print_table, say, tell
 from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
-from dalembert.files import check_writable, whole_file
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -34,7 +31,11 @@ def torques(
     output: Annotated[str, options.written_to("OUT.csv", "torques")] = "-",
     force: Annotated[bool, options.overwriting("OUT.csv")] = False,
     check_limits: Annotated[
-        bool, Option("--check-limits", help="Exit with status 3 if a joint exceeds its effort limit.")
+        bool,
+        Option(
+            "--check-limits",
+            help="Exit with status 3 if a joint exceeds a limit: position, speed, acceleration or effort.",
+        ),
     ] = False,
     scaling: Annotated[
         str | None,
@@ -43,7 +44,7 @@ def torques(
             help="Show the peak torques with time stretched by these factors, and the factor that just keeps the limits.",
         ),
     ] = None,
-    interpolation: options.InterpolationOption = "auto",
+    reading: options.Reading = options.AS_WRITTEN,
     tip_wrench: options.WrenchOption = None,
     payload: options.PayloadOption = None,
     payload_com: options.PayloadComOption = None,
@@ -67,17 +68,15 @@ def torques(
     loaded = options.load(arm, loading, payload, payload_com)
     if check_limits:
         need_effort_limits(loaded)
-    if output != "-":
-        options.not_an_input(output, "the torques would overwrite the file they are", motion, arm)
-        check_writable(output, overwrite=force)
-    from dalembert.trajectory.csv_file import carried_columns
+    options.check_table(output, "the torques would overwrite the file they are", motion, arm, force=force)
+    from dalembert.trajectory.csv_file import carried_columns, trajectory_of
+    from dalembert.trajectory.limits_check import excesses
 
-    table, _ = read(loaded, motion, interpolation)
+    table, _ = read(loaded, motion, reading, strict=scaling is not None)
     stretched = None
     if scaling is not None:
-        stretched = trajectory(motion, loaded, interpolation).scaling_table(
-            loaded, options.list_of("--scaling", scaling)
-        )
+        factors = options.list_of("--scaling", scaling)
+        stretched = trajectory_of(motion, table).scaling_table(loaded, factors)
     tau = _torques(loaded, table, wrench)
     carried = carried_columns(table.payload, table.wrench)
     names = ["t", *(f"tau{k + 1}" for k in range(loaded.n)), *carried]
@@ -85,20 +84,19 @@ def torques(
     beyond = _summary(loaded, table.t, tau, output)
     if stretched is not None:
         show_scaling(stretched)
-    if check_limits and beyond:
-        say("error", *beyond)
+    moved = {"position": table.q, "velocity": table.qd, "acceleration": table.qdd}
+    others = [str(excess) for excess in excesses(loaded, table.t, moved)]
+    if check_limits and (beyond or others):
+        say("error", *beyond, *others)
         raise typer.Exit(options.LIMIT_EXCEEDED)
+    say("warning", *others)
 
 
-def trajectory(path: Path, arm: da.Arm, interpolation: Interpolation) -> da.Trajectory:
-    """The motion of a file that has been read before, and whose warnings have been printed."""
-    import warnings
+def trajectory(arm: da.Arm, path: Path, reading: options.Reading) -> da.Trajectory:
+    """The motion in a file; notes and warnings go to stderr."""
+    from dalembert.trajectory.csv_file import trajectory_of
 
-    from dalembert.trajectory.monotone import InterpolationWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InterpolationWarning)
-        return da.read_trajectory(path, arm, interpolation=interpolation)
+    return trajectory_of(path, read(arm, path, reading, strict=True)[0])
 
 
 def show_scaling(table: ScalingTable) -> None:
@@ -109,14 +107,14 @@ def show_scaling(table: ScalingTable) -> None:
     tell(plain(table.note), stderr=True)
 
 
-def read(arm: da.Arm, path: Path, interpolation: str = "auto") -> tuple[MotionTable, list[str]]:
-    """The motion in a file, and how it was read; notes and warnings go to stderr."""
+def read(arm: da.Arm, path: Path, reading: options.Reading, *, strict: bool = False) -> tuple[MotionTable, list[str]]:
+    """The motion in a file, and how it was read; notes and warnings go to stderr. ``strict`` as for ``read_motion``."""
     from dalembert.robot.tables import some
     from dalembert.trajectory.csv_file import read_motion
     from dalembert.trajectory.events import events_of
 
     with Bar(f"reading {path.name}") as bar:
-        table = read_motion(path, arm, bar, interpolation=interpolation)
+        table = read_motion(path, arm, bar, strict=strict, **reading.choices)
     how = list(table.notes)
     if table.reconstructed:
         source = "qd" if table.reconstructed == ("qdd",) else "q"
@@ -125,7 +123,7 @@ def read(arm: da.Arm, path: Path, interpolation: str = "auto") -> tuple[MotionTa
             f"by a {'quintic spline' if table.spline else 'monotone curve'} without phase shift"
         )
     say("note", *how)
-    say("warning", *table.doubts, *_degrees(arm, table, path))
+    say("warning", *table.doubts, *table.findings)
     if not arm.robot.mass:
         say(
             "warning",
@@ -138,38 +136,29 @@ def read(arm: da.Arm, path: Path, interpolation: str = "auto") -> tuple[MotionTa
     return table, [sentence.removeprefix(f"{path}: ") for sentence in how]
 
 
-def _degrees(arm: da.Arm, table: MotionTable, path: Path) -> list[str]:
-    """A sentence if positions far beyond the limits would be within them as degrees."""
-    from dalembert.logs.ranges import far_beyond
-
-    goes, in_degrees = far_beyond(arm, str(path), table.q)
-    if not goes or not in_degrees:
-        return []
-    return [f"{goes}, which looks like degrees; if it is, give the unit in the header, as in 'q1 [deg]'"]
-
-
 def titled_motions(
-    arm: da.Arm, paths: Sequence[Path], interpolation: Interpolation
+    arm: da.Arm, paths: Sequence[Path], reading: options.Reading
 ) -> list[tuple[str, str, da.Trajectory]]:
     """The motions of files for a page: the name, a note on how it was read, and the motion."""
+    from dalembert.trajectory.csv_file import trajectory_of
+
     titled = []
     for path in paths:
-        _, how = read(arm, path, interpolation)
+        table, how = read(arm, path, reading, strict=True)
         note = " ".join([f"Read from {path.name}.", *(f"{sentence}." for sentence in how)])
-        titled.append((path.stem, note, trajectory(path, arm, interpolation)))
+        titled.append((path.stem, note, trajectory_of(path, table)))
     return titled
 
 
 def write(output: str, names: Sequence[str], columns: Sequence[Array], *, force: bool) -> None:
-    """Write named columns to a file, atomically, or to the screen ("-")."""
-    from dalembert.trajectory.csv_file import write_table
+    """Write named columns to a file, in the format of its suffix, or to the screen ("-")."""
+    from dalembert.trajectory import tables
 
     if output == "-":
-        write_table(sys.stdout, names, columns)
-        sys.stdout.flush()
+        tables.to_screen(names, columns)
     else:
-        with whole_file(output, overwrite=force) as file, Bar(f"writing {Path(output).name}") as bar:
-            write_table(file, names, columns, bar)
+        with Bar(f"writing {Path(output).name}") as bar:
+            tables.write(output, names, columns, overwrite=force, progress=bar)
 
 
 def _torques(arm: da.Arm, motion: MotionTable, tip_wrench: tuple[float, ...] | None) -> Array:
@@ -177,7 +166,7 @@ def _torques(arm: da.Arm, motion: MotionTable, tip_wrench: tuple[float, ...] | N
     import numpy as np
 
     from dalembert.analysis.motion_samples import MotionSamples
-    from dalembert.analysis.sizing import check_finite
+    from dalembert.trajectory.checks import check_finite
 
     tau = np.empty(motion.q.shape)
     whole = MotionSamples(motion.t, motion.q, motion.qd, motion.qdd, motion.payload, motion.wrench)

@@ -8,7 +8,7 @@ import io
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
@@ -28,16 +28,21 @@ REMEDIES = {
     errno.EFBIG: "write to another disk, or raise the limit on the size of files with 'ulimit -f'",
     errno.EROFS: "write to another folder",
 }
+HTML = (".html", ".htm")  # suffixes of pages
 YOUNG = 60.0  # seconds for which a temporary file is left alone, whoever writes it
 
 
 @contextmanager
 def whole_file(
-    path: str | os.PathLike[str], *, overwrite: bool, error: type[DalembertError] = DalembertError
+    path: str | os.PathLike[str],
+    *,
+    overwrite: bool,
+    error: type[DalembertError] = DalembertError,
+    kinds: Sequence[str] = (),
 ) -> Iterator[TextIO]:
     """A text file (UTF-8) for writing, with the guarantees of :func:`whole_binary_file`."""
     with (
-        whole_binary_file(path, overwrite=overwrite, error=error) as file,
+        whole_binary_file(path, overwrite=overwrite, error=error, kinds=kinds) as file,
         io.TextIOWrapper(file, encoding="utf-8", newline="\n") as text,
     ):
         yield text
@@ -45,16 +50,22 @@ def whole_file(
 
 @contextmanager
 def whole_binary_file(
-    path: str | os.PathLike[str], *, overwrite: bool, error: type[DalembertError] = DalembertError
+    path: str | os.PathLike[str],
+    *,
+    overwrite: bool,
+    error: type[DalembertError] = DalembertError,
+    kinds: Sequence[str] = (),
 ) -> Iterator[BinaryIO]:
     """A file for writing: created next to its target as ``.NAME.….part``, and moved there only on success.
 
     On any error, including Ctrl-C, the previous file at ``path`` remains and nothing else is
     left behind; leftovers of a killed process are removed when the same file is written again. Symbolic links are
     followed; devices and pipes are written to directly. A full disk gives an error message that names the file.
+
+    kinds  suffixes that the name may have, as for :func:`check_writable`
     """
     target = _target(path, error)
-    check_writable(path, overwrite=overwrite, error=error)
+    check_writable(path, overwrite=overwrite, error=error, kinds=kinds)
     try:
         if target.exists() and not target.is_file():
             with target.open("wb") as device:
@@ -127,10 +138,26 @@ def locked(handle: int) -> bool:
 
 
 def check_writable(
-    path: str | os.PathLike[str], *, overwrite: bool, error: type[DalembertError] = DalembertError
+    path: str | os.PathLike[str],
+    *,
+    overwrite: bool,
+    error: type[DalembertError] = DalembertError,
+    kinds: Sequence[str] = (),
 ) -> None:
-    """Raise an error, before any work is done, if ``path`` cannot be written."""
+    """Raise an error, before any work is done, if ``path`` cannot be written.
+
+    kinds  suffixes of the formats in which the file can be written; any other suffix would promise another content.
+           A name without a suffix promises none
+    """
     target = _target(path, error)
+    suffix = Path(path).suffix
+    if kinds and suffix and suffix.lower() not in kinds:
+        formats = " or ".join(filter(None, [", ".join(kinds[:-1]), kinds[-1]]))
+        printed = ", which a browser prints to PDF" if suffix.lower() == ".pdf" and ".html" in kinds else ""
+        raise error(
+            f"{path}: this file cannot be written as '{suffix}', only as {formats}: name it "
+            f"'{Path(path).with_suffix(kinds[0]).name}'{printed}"
+        )
     if target.is_dir():
         raise error(f"{path}: this is a folder, not a file to write")
     if not target.parent.is_dir():

@@ -28,7 +28,6 @@ from dalembert.environment.cluster import connected, spread
 from dalembert.environment.extras import extra
 from dalembert.environment.signals import Terminated
 from dalembert.errors import ClosureError, DalembertError
-from dalembert.files import whole_file
 from dalembert.files.journal import Journal, Resume
 from dalembert.identification.base import BaseParameters, base_parameters
 from dalembert.identification.exciting_goals import Aim, Forecast, aim_of, forecast, weights_of
@@ -42,7 +41,8 @@ from dalembert.identification.result import Identification
 from dalembert.kernel.one_thread import one_thread
 from dalembert.trajectory.checks import joints as per_joint
 from dalembert.trajectory.checks import positive
-from dalembert.trajectory.csv_file import motion_columns, write_table
+from dalembert.trajectory.csv_file import motion_columns
+from dalembert.trajectory.tables import write
 from dalembert.trajectory.trajectory import Trajectory
 
 Array = NDArray[np.floating[Any]]
@@ -103,15 +103,13 @@ class Excitation:
         return values[CRITERIA.index(self.criterion)]
 
     def save(self, path: str | os.PathLike[str], *, rate: float = 100.0, overwrite: bool = True) -> None:
-        """Write the motion as CSV: t, q, qd, qdd, and the torques predicted by the arm's model.
+        """Write the motion as .csv, .npz or .parquet: t, q, qd, qdd, and the torques predicted by the arm's model.
 
-        After a fit, comment lines before the header, which begin with #, state the goal and the forecast.
+        After a fit, comment lines before the header of a text file, which begin with #, state the goal and the forecast.
         """
         names, columns = motion_columns(self.trajectory, self.arm, rate=rate)
-        with whole_file(path, overwrite=overwrite) as file:
-            if self.forecast is not None:
-                file.writelines(f"# {line}\n" for line in self.forecast.lines)
-            write_table(file, names, columns)
+        comments = () if self.forecast is None else self.forecast.lines
+        write(path, names, columns, overwrite=overwrite, comments=comments)
 
 
 def excite(

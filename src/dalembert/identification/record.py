@@ -390,7 +390,7 @@ def fit_as_json(fit: Identification) -> dict[str, Any]:
 
 def write_json(path: str | os.PathLike[str], plain: Mapping[str, Any], *, overwrite: bool) -> None:
     """Plain data as JSON, with one line per key and per row of a matrix."""
-    with whole_file(path, overwrite=overwrite) as file:
+    with whole_file(path, overwrite=overwrite, kinds=(".json",)) as file:
         lines = [f" {json.dumps(key)}: {_value_text(value)}" for key, value in plain.items()]
         file.write("{\n" + ",\n".join(lines) + "\n}\n")
 

@@ -106,8 +106,7 @@ def _asked(raw: Raw, group: str, asked: Any) -> Found:
     """The quantity named by ``columns``: an array, columns of an array, or columns of the table by name or number."""
     if isinstance(asked, str) and asked in raw.names:
         return _named(raw, asked)
-    words = asked if isinstance(asked, list | tuple) else asked.split(",") if isinstance(asked, str) else [asked]
-    words = [word.strip() if isinstance(word, str) else word for word in words]
+    words = _words(asked)
     label = ",".join(map(str, words))
     if isinstance(asked, str) and (part := re.fullmatch(r"(.+)\[([-\d: ]+)\]", asked)) and part[1] in raw.names:
         matrix = np.asarray(raw.values(part[1]))
@@ -125,19 +124,31 @@ def _asked(raw: Raw, group: str, asked: Any) -> Found:
             raise
         except (TypeError, ValueError) as error:
             raise raw.wrong(f"{label:.60} cannot be combined into {group} ({error})", ShapeError) from None
+    at = asked_columns(raw, group, asked, raw.table.shape[1])
+    return Found(label, raw.columns(at), units=tuple(raw.units.get(column) for column in at))
+
+
+def asked_columns(raw: Raw, group: str, asked: Any, width: int) -> list[int]:
+    """The columns of a table of this width that ``columns`` names for a quantity: by name, by group or by number."""
     at: list[int] = []
-    for word in words:
+    for word in _words(asked):
         if word in raw.header:
             at.append(raw.header[word])
         elif word in raw.groups:
             at += raw.groups[word]
         else:
-            at += _numbers(raw, group, word, raw.table.shape[1])
+            at += _numbers(raw, group, word, width)
     used = set(at)
     for name, columns in raw.groups.items():
         if name in raw.faults and not used.isdisjoint(columns):
             raise DalembertError(raw.faults[name])
-    return Found(label, raw.columns(at), units=tuple(raw.units.get(column) for column in at))
+    return at
+
+
+def _words(asked: Any) -> list[Any]:
+    """The names or numbers of columns in a value of ``columns``."""
+    words = asked if isinstance(asked, list | tuple) else asked.split(",") if isinstance(asked, str) else [asked]
+    return [word.strip() if isinstance(word, str) else word for word in words]
 
 
 def _numbers(raw: Raw, group: str, word: Any, width: int) -> list[int]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from dalembert.arm import Arm
 from dalembert.logs.conditioning import Conditioned
+from dalembert.logs.derivatives import off_by
 from dalembert.logs.formats.raw import listed
 from dalembert.logs.log import Log
 from dalembert.logs.mix_ups import mixed_up, point_against, turned
@@ -88,24 +89,21 @@ def _velocity_odd(arm: Arm, log: Log, ready: Conditioned) -> list[str]:
             f"{log.source}: q of {_who(arm, stuck[0], stuck)} does not move, although its qd covers "
             f"{travels[stuck[0]]:.3g} rad; is its position another column?"
         ]
-    ratio = np.sum(a * b, axis=0) / np.maximum(np.sum(a * a, axis=0), 1e-300)
-    moving = np.linalg.norm(a, axis=0) > 0.05 * np.linalg.norm(a, axis=0).max()
-    off = [j for j in np.flatnonzero(moving) if not 0.8 < ratio[j] < 1.25]
-    if not off:
+    mismatch = off_by(a, b)
+    if mismatch is None:
         return []
-    j = max(off, key=lambda k: float(np.linalg.norm(a[:, k])))
-    by = abs(ratio[j])
-    everywhere = np.ptp(np.log(np.maximum(np.abs(ratio[moving]), 1e-12))) < 0.1
+    off, ratio, everywhere = mismatch
+    by = abs(ratio)
     known = [
-        (ratio[j] < 0 and 0.8 < by < 1.25, "the opposite sign"),
+        (ratio < 0 and 0.8 < by < 1.25, "the opposite sign"),
         (40 < by < 80, "degrees per second: units={'qd': 'deg/s'} (--unit qd=deg/s)"),
         (0.012 < by < 0.025, "q in degrees: units={'q': 'deg'} (--unit q=deg)"),
-        (bool(everywhere) and (by > 500 or by < 1e-2), "time in another unit: time_unit"),
+        (everywhere and (by > 500 or by < 1e-2), "time in another unit: time_unit"),
         (by > 5, "motor speeds: motor_side='qd'"),
     ]
     looks = next((words for holds, words in known if holds), "something else")
-    who = _who(arm, j, off)
-    return [f"{log.source}: qd of {who} is {ratio[j]:.3g} times the derivative of q, which looks like {looks}"]
+    who = _who(arm, off[0], off)
+    return [f"{log.source}: qd of {who} is {ratio:.3g} times the derivative of q, which looks like {looks}"]
 
 
 def _who(arm: Arm, joint: Any, joints: Sequence[Any]) -> str:

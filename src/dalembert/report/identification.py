@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dalembert.analysis.sizing import joint_units
 from dalembert.arm import Arm
 from dalembert.environment.extras import extra
-from dalembert.files import check_writable, whole_file
+from dalembert.files import HTML, check_writable, whole_file
 from dalembert.identification.comparison import FitTrend
 from dalembert.identification.parameters import SLOPE_UNITS
 from dalembert.identification.result import Identification, PredictedRun
@@ -65,7 +65,7 @@ def write_identification(
 ) -> None:
     """Write the report atomically. It is self-contained; title, author, note and date as for
     :func:`dalembert.write_report`. ``compared``: a result of :func:`dalembert.compare_fits`, shown in a section of its own."""
-    check_writable(path, overwrite=overwrite)
+    check_writable(path, overwrite=overwrite, kinds=HTML)
     text_of_page = identification_html(fit, progress, title=title, byline=Byline(author, date, note), compared=compared)
     with whole_file(path, overwrite=overwrite) as file:
         file.write(text_of_page)

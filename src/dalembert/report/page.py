@@ -18,7 +18,7 @@ from dalembert.analysis.sizing import Demand, joint_units, rms
 from dalembert.arm import Arm
 from dalembert.arrays import shown
 from dalembert.errors import DalembertError
-from dalembert.files import check_writable, whole_file
+from dalembert.files import HTML, check_writable, whole_file
 from dalembert.report import figures, tip_figures
 from dalembert.report.drives import drives_section, light
 from dalembert.report.html import (
@@ -87,7 +87,7 @@ def write_report(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     da.write_report(f"{folder}/swing.html", swing, author="A. Engineer", date="2026-11-16")
     """
-    check_writable(path, overwrite=overwrite)
+    check_writable(path, overwrite=overwrite, kinds=HTML)
     text_of_page = report_html(studies, title=title, author=author, note=note, date=date, progress=progress)
     with whole_file(path, overwrite=overwrite) as file:
         file.write(text_of_page)

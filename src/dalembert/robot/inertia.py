@@ -9,6 +9,7 @@ from typing import Any
 from dalembert.algebra.records import number, settle
 from dalembert.algebra.scalars import Scalar, select
 from dalembert.algebra.vectors import IDENTITY, NULL, ZERO, Mat, MatLike, Vec, VecLike
+from dalembert.robot.bounds import LARGEST_NUMBER
 from dalembert.robot.placement import Placement, matrix, vector
 
 ROUNDING = 1e-15  # m²: moments smaller than this times the mass are those of a point mass
@@ -109,6 +110,8 @@ class Inertia:
         values = (self.mass, *self.com, *(x for row in self.tensor for x in row))
         if not all(math.isfinite(v) for v in values):
             return "it has a value that is not a finite number"
+        if abs(most := max(values, key=abs)) > LARGEST_NUMBER:
+            return f"it has the value {most:g}; at most {LARGEST_NUMBER:g} in SI units is allowed"
         if self.mass < 0:
             return f"its mass is negative ({self.mass:g} kg)"
         I: Any = np.array(self.tensor)

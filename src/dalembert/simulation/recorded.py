@@ -16,7 +16,10 @@ from dalembert.trajectory.checks import finite
 from dalembert.trajectory.events import Event, LoadTable, PayloadEvent, WrenchEvent
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dalembert.arm import Arm
+    from dalembert.logs.log import Columns
 
 Array = NDArray[np.float64]
 Between = Literal["linear", "held"]
@@ -122,11 +125,19 @@ class RecordedTorque(Controller):
         )
 
 
-def read_torques(path: str | os.PathLike[str], arm: Arm, between: Between = "linear") -> RecordedTorque:
-    """The torques tau1 … taun over t in a text table, such as ``dalembert torques -o`` or ``motion.save(arm=…)``
+def read_torques(
+    path: str | os.PathLike[str],
+    arm: Arm,
+    between: Between = "linear",
+    *,
+    columns: Columns | None = None,
+    units: Mapping[str, str] | None = None,
+) -> RecordedTorque:
+    """The torques tau1 … taun over t in a table, such as ``dalembert torques -o`` or ``motion.save(arm=…)``
     writes.
 
     between  "linear" or "held", as for :class:`RecordedTorque`
+    columns, units   as for :func:`dalembert.read_trajectory`
     The first time in the file becomes t = 0. ``.q0`` and ``.qd0`` are the initial state if the file has columns q1 …
     and qd1 … Its loads, in columns payload and fx …, act in a simulation with these torques.
 
@@ -139,5 +150,5 @@ def read_torques(path: str | os.PathLike[str], arm: Arm, between: Between = "lin
     """
     from dalembert.trajectory.csv_file import read_torque_table
 
-    table = read_torque_table(path, arm)
+    table = read_torque_table(path, arm, columns, units)
     return RecordedTorque(table.t, table.tau, between, q0=table.q0, qd0=table.qd0, events=table.events)

@@ -172,24 +172,22 @@ class Run:
         return self.kinetic + self.potential
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write a ``.csv`` (t, q1 …, qd1 …, qdd1 …, tau1 …; a single run) or a ``.npz`` (any batch)."""
-        from dalembert.files import check_writable, whole_binary_file, whole_file
-        from dalembert.trajectory.csv_file import write_table
+        """Write t, q, qd, qdd and tau of a single run as .csv or .parquet, or of any batch as .npz, which also has the
+        energy."""
+        from dalembert.files import whole_binary_file
+        from dalembert.trajectory.tables import KINDS, arrays_of, write
 
-        check_writable(path, overwrite=overwrite)
-        kind = Path(path).suffix.lower()
-        if kind == ".npz":
-            adapted = () if self.learned is None else ("parameters",)
-            arrays = {x: getattr(self, x) for x in ("t", "q", "qd", "qdd", "tau", "energy", *adapted)}
-            with whole_binary_file(path, overwrite=overwrite) as file:
-                np.savez(file, allow_pickle=False, **arrays)
+        if Path(path).suffix.lower() != ".npz":
+            if self.q.ndim != 2:
+                batch = self.q.shape[:-2]
+                raise ShapeError(f"{path}: a table holds one run, but this is a batch of {batch}; use .npz")
+            write(path, *self.table(), overwrite=overwrite)
             return
-        if kind != ".csv":
-            raise DalembertError(f"{path}: a run can be saved as .csv or .npz, not as '{kind}'")
-        if self.q.ndim != 2:
-            raise ShapeError(f"{path}: a CSV file holds one run, but this is a batch of {self.q.shape[:-2]}; use .npz")
-        with whole_file(path, overwrite=overwrite) as file:
-            write_table(file, *self.table())
+        whole = {x: getattr(self, x) for x in ("t", "q", "qd", "qdd", "tau")}
+        arrays = (arrays_of(*self.table()) if self.q.ndim == 2 else whole) | {"energy": self.energy}
+        arrays |= {} if self.learned is None else {"parameters": self.parameters}
+        with whole_binary_file(path, overwrite=overwrite, kinds=KINDS) as file:
+            np.savez(file, allow_pickle=False, **arrays)
 
     def table(self) -> tuple[tuple[str, ...], tuple[Any, ...]]:
         """The table for a CSV file of one run: the column names, and the columns, including the load of its motion."""

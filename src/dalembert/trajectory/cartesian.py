@@ -31,6 +31,7 @@ from dalembert.trajectory.trajectory import Trajectory
 
 Profile = Literal["trapezoidal", "triangular", "cubic", "quintic", "septic"] | Trajectory
 
+MOST_TURNS = 100  # of a circle; each takes some milliseconds to a second
 DEGREES = {"cubic": 3, "quintic": 5, "septic": 7}
 
 
@@ -189,6 +190,10 @@ def circle(
     turn = float(finite("angle", angle))
     if turn == 0:
         raise DalembertError("the angle is zero, so there is no arc to follow")
+    if abs(turn) > MOST_TURNS * 2 * np.pi:
+        raise DalembertError(
+            f"an arc of {turn:g} rad is {abs(turn) / (2 * np.pi):g} turns; at most {MOST_TURNS} can be followed: repeat the motion"
+        )
     u = out / radius
     v = np.cross(axis, u) * np.sign(turn)
     length = radius * abs(turn)

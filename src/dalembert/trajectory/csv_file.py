@@ -15,9 +15,9 @@ import os
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TextIO
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,27 +26,31 @@ from dalembert.arm import Arm
 from dalembert.arrays import Array
 from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError, MissingExtraError, ShapeError
-from dalembert.files import whole_file
 from dalembert.logs import units as si
 from dalembert.logs.formats.raw import counted, gathered, listed, name_and_unit
-from dalembert.logs.formats.text import TextTable, open_table
-from dalembert.logs.meaning import joint_order, meant
+from dalembert.logs.formats.text import TextTable
+from dalembert.logs.log import Columns
+from dalembert.logs.meaning import asked_columns, joint_order, meant
 from dalembert.robot.tables import nearest, shown
+from dalembert.trajectory.doubts import MotionWarning, doubtful, last_digits
 from dalembert.trajectory.events import BODY, Event, body_of, events_of, instants_of, payload_event
 from dalembert.trajectory.hermite import Hermite
 from dalembert.trajectory.monotone import InterpolationWarning
-from dalembert.trajectory.splines import reconstruction
+from dalembert.trajectory.splines import low_pass, reconstruction
+from dalembert.trajectory.tables import ArrayTable, opened, write
 from dalembert.trajectory.trajectory import Trajectory
 
 Progress = Callable[[float], None]
 Joints = tuple[str, ...]
+Table = TextTable | ArrayTable
 
 BESIDE = 2e-12  # of the duration: distance from a knot at which its two sides are evaluated
 ROUNDING = 1e-12  # of the largest position of a joint: rounding of positions in a file
+LARGEST = 1e30  # in SI units: no motion has larger numbers, and their squares are still finite
 MOST_ROWS = 100_000_000  # in a file that is written
-CHUNK = 1 << 15  # lines written at a time
 MOST_NUMBERS = 1 << 28  # in the columns that are read: 2 GiB as float64
 GROUPS = ("q", "qd", "qdd")
+QUANTITIES = ("t", *GROUPS, "tau")
 # load columns, and the factors that convert the units allowed in their headers to SI units
 KILOGRAMS, METRES = {"kg": 1.0, "g": 1e-3}, {"m": 1.0, "mm": 1e-3, "cm": 1e-2}
 TENSOR = ("xx", "xy", "xz", "yy", "yz", "zz")
@@ -61,6 +65,34 @@ WRENCHES = {f"f{axis}": {"N": 1.0, "kN": 1e3} for axis in "xyz"} | {
 CARRIED = PAYLOADS | WRENCHES
 DERIVED = "report_"  # prefix of the columns that a report adds to a motion; they are skipped on reading
 _COLUMN = re.compile(r"t|(q|qd|qdd|tau)([1-9][0-9]{0,3})")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Columns and units of quantities that the caller states."""
+
+    columns: Mapping[str, Any]
+    units: Mapping[str, str]
+
+    @staticmethod
+    def of(columns: Columns | None, units: Mapping[str, str] | None) -> Asked:
+        """What is given, validated."""
+        asked = Asked(dict(columns or {}), dict(units or {}))
+        for option, given in (("columns", asked.columns), ("units", asked.units)):
+            for group in given:
+                if group not in QUANTITIES:
+                    raise DalembertError(
+                        f"{option} names '{group}', which is not a quantity of a motion; known quantities are "
+                        f"{', '.join(QUANTITIES)}"
+                    )
+        return asked
+
+    def among(self, path: str, names: Sequence[str], joints: Sequence[str]) -> dict[str, list[int]]:
+        """The columns of each quantity among those of a table."""
+        if not self.columns:
+            return {}
+        raw = gathered(path, names, joints, {})
+        return {group: asked_columns(raw, group, columns, len(names)) for group, columns in self.columns.items()}
 
 
 @brief
@@ -93,6 +125,7 @@ class MotionTable:
     wrench         (N, 6) of the tip on its environment; None if absent
     spline         whether the derived groups come from a quintic spline; otherwise from a monotone curve
     doubts         where the curve through the samples leaves their range, and what was done or what helps
+    findings       what looks wrong, such as times in ms
     """
 
     t: Array
@@ -107,6 +140,7 @@ class MotionTable:
     wrench: Array | None = None
     doubts: tuple[str, ...] = ()
     spline: bool = True
+    findings: tuple[str, ...] = ()
 
 
 def read_motion(
@@ -118,44 +152,66 @@ def read_motion(
     strict: bool = False,
     cutoff: float | None = None,
     interpolation: str = "auto",
+    columns: Columns | None = None,
+    units: Mapping[str, str] | None = None,
 ) -> MotionTable:
     """Read the columns t, q1 … qn, qd1 … qdn, qdd1 … qddn, in any order, of a file for ``arm``.
 
     The group qd or qdd may be absent as a whole; it is then derived from the others without phase shift
-    (see :func:`dalembert.trajectory.splines.reconstruction` for ``cutoff`` and ``interpolation``). Any other
-    problem is reported in one sentence with the file, the line and the column.
+    (see :func:`dalembert.trajectory.splines.reconstruction` for ``interpolation``). With ``cutoff`` (Hz), every group in
+    the file is first smoothed by the same low-pass. Any other problem is reported in one sentence with the file, the
+    line and the column; what looks wrong without being impossible is a doubt (:mod:`dalembert.trajectory.doubts`).
 
     arm       the arm whose joints they are; without one, the file's columns q1 … determine the number of joints
     progress  is called with the fraction read
     torques   also read tau1 … taun where present; otherwise they are recognised and ignored
     strict    times must increase strictly; a time may repeat only where accelerations, or torques alone, jump
+    columns   names or numbers of the columns of t, q, qd, qdd and tau, and ``units`` those that are not in SI, as for
+              :func:`dalembert.read_log`
     """
-    table, columns, numbers = _numbers(path, arm, progress, torques, strict)
-    missing = tuple(group for group in GROUPS if group not in columns.groups)
-    t, groups = numbers[:, 0], columns.split(numbers)
-    doubts, spline = _complete(path, t, groups, cutoff, interpolation) if missing else ((), True)
-    used = set(columns.wanted)
+    table, layout, numbers = _numbers(path, arm, progress, torques, strict, Asked.of(columns, units))
+    missing = tuple(group for group in GROUPS if group not in layout.groups)
+    t, groups = numbers[:, 0], layout.split(numbers)
+    findings = doubtful(str(path), arm, layout.clocked, t, groups, layout.digits(numbers), smooth=cutoff is not None)
+    if cutoff is not None:
+        groups |= {group: _smoothed(path, t, groups[group], cutoff) for group in GROUPS if group in groups}
+    doubts, spline = _complete(path, t, groups, interpolation) if missing else ((), True)
+    used = set(layout.wanted)
     ignored = tuple(name for k, name in enumerate(table.names) if k not in used)
-    notes = (*table.notes, *columns.notes)
-    carried = _carried(columns, numbers)
+    notes = (*table.notes, *layout.notes)
+    carried = _carried(layout, numbers)
     return MotionTable(
         t, groups["q"], groups["qd"], groups["qdd"], ignored, missing, groups.get("tau"), notes,
-        _payload(path, t, carried), _wrench(carried), doubts, spline,
+        _payload(path, t, carried), _wrench(carried), doubts, spline, findings,
     )  # fmt: skip
 
 
-def read_torque_table(path: str | os.PathLike[str], arm: Arm) -> TorqueTable:
+def _smoothed(path: Any, t: Array, values: Array, cutoff: float) -> Array:
+    try:
+        return low_pass(t, values, cutoff)
+    except MissingExtraError:
+        raise
+    except DalembertError as error:
+        raise DalembertError(f"{path}: the motion cannot be smoothed: {error}") from None
+
+
+def read_torque_table(
+    path: str | os.PathLike[str],
+    arm: Arm,
+    columns: Columns | None = None,
+    units: Mapping[str, str] | None = None,
+) -> TorqueTable:
     """Read the columns t and tau1 … taun, in any order, and the initial positions and velocities where present."""
-    table, columns, numbers = _numbers(path, arm, None, True, True, needed="tau")
+    table, layout, numbers = _numbers(path, arm, None, True, True, Asked.of(columns, units), needed="tau")
     _ends(path, numbers[:, 0])
-    groups = columns.split(numbers)
+    groups = layout.split(numbers)
     if len(numbers) < 2:
         raise DalembertError(f"{path}: torques over time need at least two rows, but the file has only one")
     first = {group: values[0] for group, values in groups.items()}
     t = numbers[:, 0] - numbers[0, 0]
-    carried = _carried(columns, numbers)
+    carried = _carried(layout, numbers)
     events = events_of(t, _payload(path, t, carried), _wrench(carried))
-    return TorqueTable(t, groups["tau"], first.get("q"), first.get("qd"), (*table.notes, *columns.notes), events)
+    return TorqueTable(t, groups["tau"], first.get("q"), first.get("qd"), (*table.notes, *layout.notes), events)
 
 
 def _carried(columns: _Columns, numbers: Array) -> dict[str, Array]:
@@ -174,12 +230,18 @@ def _ends(path: Any, t: Array) -> None:
 
 
 def _numbers(
-    path: Any, arm: Arm | None, progress: Progress | None, torques: bool, strict: bool, needed: str = "q"
-) -> tuple[TextTable, _Columns, Array]:
+    path: Any,
+    arm: Arm | None,
+    progress: Progress | None,
+    torques: bool,
+    strict: bool,
+    asked: Asked,
+    needed: str = "q",
+) -> tuple[Table, _Columns, Array]:
     """The table, its column layout, and all requested numbers: (N, columns)."""
     try:
-        with open_table(path, "motion", strict=True) as table:
-            columns = _columns(table, arm, torques, needed)
+        with opened(path, "motion", arm.joint_names if arm is not None else ()) as table:
+            columns = _columns(table, arm, torques, needed, asked)
             parts, count = [], 0
             for part in _rows(table, columns, strict or any(group not in columns.groups for group in GROUPS)):
                 parts.append(part)
@@ -201,11 +263,13 @@ def read_trajectory(
     *,
     cutoff: float | None = None,
     interpolation: Literal["auto", "spline", "monotone"] = "auto",
+    columns: Columns | None = None,
+    units: Mapping[str, str] | None = None,
 ) -> Trajectory:
-    """The motion in a text table with a header t, q1, …, qd1, …, qdd1, … (docs/trajectories.md).
+    """The motion in a table with the columns t, q1, …, qd1, …, qdd1, …: text, .npz or .parquet (docs/trajectories.md).
 
     Missing velocities or accelerations are derived from the other columns without phase shift; ``cutoff``
-    (Hz) smooths the data that they are derived from. At the times in the file the motion has the file's values, with
+    (Hz) smooths measured data first. At the times in the file the motion has the file's values, with
     quintic polynomials between them; it begins at 0, which corresponds to the first time in the file. A time may occur
     twice with the same positions and velocities where accelerations jump. With ``arm``, the
     number of joints is checked, and the header may use joint names. Columns tau1, … are not part of a motion and
@@ -215,6 +279,11 @@ def read_trajectory(
     interpolation  for missing velocities or accelerations: "spline", a quintic spline; "monotone", a curve that stays between
                    the samples; "auto", the spline unless it moves a joint that the samples hold still. An
                    InterpolationWarning reports where the spline leaves the range of the samples
+    columns        columns of the quantities t, q, qd, qdd by name or number from 0, as for :func:`dalembert.read_log`:
+                   ``{"t": "clock", "q": "1:7"}``
+    units          units that the header does not state: ``{"q": "deg", "t": "ms"}``
+    A MotionWarning reports what looks wrong: rounded positions, velocities that are not the derivative of the
+    positions, times in ms, positions in degrees
 
     >>> import tempfile, dalembert as da
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -222,9 +291,17 @@ def read_trajectory(
     ...     read_trajectory(f"{folder}/motion.csv").duration
     2.0
     """
-    table = read_motion(path, arm, strict=True, cutoff=cutoff, interpolation=interpolation)
-    for sentence in table.doubts:
-        warnings.warn(sentence, InterpolationWarning, stacklevel=2)
+    table = read_motion(
+        path, arm, strict=True, cutoff=cutoff, interpolation=interpolation, columns=columns, units=units
+    )
+    for sentences, category in ((table.findings, MotionWarning), (table.doubts, InterpolationWarning)):
+        for sentence in sentences:
+            warnings.warn(sentence, category, stacklevel=2)
+    return trajectory_of(path, table)
+
+
+def trajectory_of(path: Any, table: MotionTable) -> Trajectory:
+    """The motion of a table that was read with ``strict``."""
     if len(table.t) < 2:
         raise DalembertError(f"{path}: a motion needs at least two rows, but the file has only one")
     _ends(path, table.t)
@@ -239,7 +316,7 @@ def read_trajectory(
         pieces,
         knots,
         sampled_at=np.unique(t),
-        notes=(*table.notes, *table.doubts),
+        notes=(*table.notes, *table.findings, *table.doubts),
         events=events,
     )
 
@@ -254,8 +331,7 @@ def save(
 ) -> None:
     """:meth:`Trajectory.save`."""
     names, columns = motion_columns(motion, arm, tip_wrench, rate, both_sides=rate is None)
-    with whole_file(path, overwrite=overwrite) as file:
-        write_table(file, names, columns)
+    write(path, names, columns, overwrite=overwrite)
 
 
 def motion_columns(
@@ -282,8 +358,15 @@ def motion_columns(
     at = t
     if both_sides:
         t, at = sides_of(motion, t)
-    (q, qd, _), (_, _, qdd) = motion(t), motion(at)
+    with np.errstate(all="ignore"):
+        (q, qd, _), (_, _, qdd) = motion(t), motion(at)
     groups = {"q": q, "qd": qd, "qdd": qdd}
+    for group, values in groups.items():
+        if len(bad := np.argwhere(~np.isfinite(values))):
+            raise DalembertError(
+                f"{group} of joint {bad[0, 1] + 1} is not a finite number at t = {t[bad[0, 0]]:g} s, so the motion is not "
+                f"written; its duration of {duration:g} s, or its positions, are beyond float64"
+            )
     if arm is not None:
         motion.fits(arm)
         groups["tau"] = motion.torques(arm, at, tip_wrench=tip_wrench)
@@ -295,17 +378,23 @@ def sides_of(motion: Trajectory, t: Array) -> tuple[Array, Array]:
     """(t, at): the times, with every jump of the acceleration listed twice, and the times just beside them to
     evaluate."""
     knots = np.array([k for k in motion.knots if 0.0 < k < motion.duration], float)
-    beside = BESIDE * motion.duration
-    before, after = motion(np.clip(knots - beside, 0.0, None))[2], motion(knots)[2]
+    before, after = motion(_just_before(knots, knots, motion.duration))[2], motion(knots)[2]
     largest = max(float(np.abs(motion.qdd).max()), 1e-300)
     jumps = (np.abs(after - before) > 1e-9 * largest).any(axis=1)
     loaded = np.isin(knots, instants_of(motion.events))  # torques jump at these knots
     jumps = np.unique(knots[jumps | loaded])
-    smooth = t[~np.isin(t, jumps)]
-    instants = np.concatenate([smooth, jumps, jumps])
-    seen = np.concatenate([smooth, jumps - beside, jumps])  # at a knot, a motion has the values that follow it
-    order = np.argsort(seen, kind="stable")
-    return instants[order], seen[order]
+    once = np.union1d(t, jumps)
+    instants = np.sort(np.concatenate([once, jumps]))
+    seen = instants.copy()
+    first = np.flatnonzero(np.diff(instants) == 0.0)  # at a knot, a motion has the values that follow it
+    seen[first] = _just_before(instants[first], once, motion.duration)
+    return instants, seen
+
+
+def _just_before(t: Array, instants: Array, duration: float) -> Array:
+    """Times just before t, and after those of the sorted ``instants`` that precede t."""
+    previous = np.append(0.0, instants)[np.searchsorted(instants, t)]
+    return t - np.minimum(BESIDE * duration, 0.5 * (t - previous))
 
 
 def carried_columns(payload: Array | None, wrench: Array | None) -> dict[str, Array]:
@@ -361,16 +450,14 @@ def column_names(groups: Iterable[str], n: int) -> tuple[str, ...]:
     return ("t", *(f"{group}{k}" for group in groups for k in range(1, n + 1)))
 
 
-def _complete(
-    path: Any, t: Array, groups: dict[str, Array], cutoff: float | None, interpolation: str
-) -> tuple[tuple[str, ...], bool]:
+def _complete(path: Any, t: Array, groups: dict[str, Array], interpolation: str) -> tuple[tuple[str, ...], bool]:
     """Derive the missing groups: qd from q, and qdd from qd, or from q if qd is missing too.
 
     Returns the doubts about the result, and whether a spline was used.
     """
     source = "qd" if "qd" in groups else "q"
     try:
-        derived = reconstruction(t, groups[source], cutoff, interpolation)
+        derived = reconstruction(t, groups[source], interpolation)
     except MissingExtraError:
         raise
     except DalembertError as error:
@@ -387,17 +474,6 @@ def _complete(
     return (f"{path}: {derived.excursion.said_of(source)}: {remedy}",), derived.kept
 
 
-def write_table(file: TextIO, names: Sequence[str], columns: Sequence[Array], progress: Progress | None = None) -> None:
-    """Write the columns, (N,) or (N, k) each, under their names in full precision."""
-    count = len(columns[0])
-    file.write(",".join(names) + "\n")
-    for start in range(0, count, CHUNK):
-        part = np.column_stack([column[start : start + CHUNK] for column in columns])
-        file.writelines(",".join(map(repr, row)) + "\n" for row in part.tolist())
-        if progress is not None:
-            progress(min(1.0, (start + CHUNK) / count))
-
-
 @dataclass(frozen=True)
 class _Columns:
     """Layout of the motion in a table: t, then the n columns of each group, and their conversion factors."""
@@ -408,11 +484,18 @@ class _Columns:
     factors: Array
     notes: list[str]
     carried: list[str]
+    clocked: bool  # whether the file or the caller states the unit of t
 
     def split(self, numbers: Array) -> dict[str, Array]:
         """The columns of each group, (N, n)."""
         n = self.n
         return {group: numbers[:, 1 + k * n : 1 + (k + 1) * n] for k, group in enumerate(self.groups)}
+
+    def digits(self, numbers: Array) -> dict[str, Array]:
+        """The last digit with which each group is written, in SI units: (n,); 0 where it has all digits of a float."""
+        scale = self.factors[: 1 + len(self.groups) * self.n]
+        last = last_digits(numbers[:, : len(scale)] / scale) * scale
+        return {group: digits[0] for group, digits in self.split(last[None]).items()}
 
     def jumps(self, rows: Array, last: Array) -> NDArray[np.bool_]:
         """Which of the rows (N, columns) repeat a time with the same state, for the other side of a jump: (N,).
@@ -426,18 +509,28 @@ class _Columns:
         return same & ~np.append(False, same[:-1])  # twice, but not three times
 
 
-def _columns(table: TextTable, arm: Arm | None, torques: bool, needed: str) -> _Columns:
+def _columns(table: Table, arm: Arm | None, torques: bool, needed: str, asked: Asked) -> _Columns:
     path = table.path
-    if not table.headed:
+    if not table.headed and not asked.columns:
         raise DalembertError(
-            f"{path}, line {table.line}: the file has no header; its first line must name the columns t, q1, …"
+            f"{path}, line {table.line}: the file has no header; its first line must name the columns t, q1, …, or their "
+            "numbers must be given, as in columns={'t': 0, 'q': '1:7'} (--column t=0 --column q=1:7)"
         )
-    carried = {name: k for k, column in enumerate(table.names) if (name := name_and_unit(column)[0]) in CARRIED}
+    chosen = asked.among(str(path), table.names, arm.joint_names if arm is not None else ())
+    taken = {column for columns in chosen.values() for column in columns}
+    carried = {name_and_unit(column)[0]: k for k, column in enumerate(table.names) if k not in taken}
+    carried = {name: k for name, k in carried.items() if name in CARRIED}
     kept = [k for k, x in enumerate(table.names) if k not in carried.values() and not x.startswith(DERIVED)]
     doubled = [name for name, count in Counter(name_and_unit(x)[0] for x in table.names).items() if count > 1]
     if twice := [name for name in doubled if name in CARRIED]:
         raise DalembertError(f"{path}: the column {listed(twice)} occurs more than once in the header")
-    names, units, notes = _understood(path, [table.names[k] for k in kept], arm)
+    names, units, notes = _understood(path, [table.names[k] for k in kept], arm, tuple(chosen))
+    if chosen or isinstance(table, ArrayTable):  # such files contain more than a motion
+        meanings = [_COLUMN.fullmatch(name or "") for name in names]
+        names = [x[0] if x is not None and (x[1] or "t") not in chosen else None for x in meanings]
+    for group, columns in chosen.items():
+        for k, column in enumerate(columns):
+            names[kept.index(column)] = group if group == "t" else f"{group}{k + 1}"
     n, groups = _groups(path, names, arm, torques, needed)
     at = {name: column for column, name in enumerate(names)}
     places = {"t": [at["t"]]} | {group: [at[f"{group}{k + 1}"] for k in range(n)] for group in groups}
@@ -445,7 +538,11 @@ def _columns(table: TextTable, arm: Arm | None, torques: bool, needed: str) -> _
     for group, columns in places.items():
         sliding = [None] * len(columns) if group == "t" or arm is None else si.sliding_joints(arm)
         own = [units[column] for column in columns]
-        factors.append(si.of_columns(str(path), group, own, sliding))
+        if group in asked.units:
+            own = [asked.units[group]] * len(columns)
+            factors.append(si.factors(str(path), group, [asked.units[group]] * len(columns), sliding))
+        else:
+            factors.append(si.of_columns(str(path), group, own, sliding))
         if np.any(factors[-1] != 1.0):
             notes.append(si.converted(str(path), group, own))
     wanted = [kept[column] for columns in places.values() for column in columns]
@@ -460,14 +557,23 @@ def _columns(table: TextTable, arm: Arm | None, torques: bool, needed: str) -> _
         if factors[-1] != 1.0:
             notes.append(f"{path}: {name} was converted from {unit}")
     wanted += carried.values()
-    return _Columns(n, groups, wanted, np.concatenate(factors), notes, list(carried))
+    present = {match[1] or "t" for name in names if (match := _COLUMN.fullmatch(name or ""))}
+    if absent := [group for group in asked.units if group not in present]:
+        raise DalembertError(
+            f"{path}: the unit of {absent[0]} is given as '{asked.units[absent[0]]}', but the file has no {absent[0]}"
+        )
+    clocked = "t" in asked.units or units[at["t"]] is not None
+    return _Columns(n, groups, wanted, np.concatenate(factors), notes, list(carried), clocked)
 
 
-def _understood(path: Any, written: list[str], arm: Arm | None) -> tuple[list[str | None], list[str | None], list[str]]:
+def _understood(
+    path: Any, written: list[str], arm: Arm | None, known: Sequence[str] = ()
+) -> tuple[list[str | None], list[str | None], list[str]]:
     """Standard names of the columns (t, q1, …), their units, and notes.
 
     Names like t and q1 are taken literally. Others are interpreted as in a log: time, joint1_pos, elbow.velocity
     [deg/s]. A column of a joint that the arm does not have gets None; one without a recognised meaning keeps its name.
+    The quantities ``known`` are not searched for.
     """
     names: list[str | None] = [name_and_unit(column)[0] for column in written]
     units = [name_and_unit(column)[1] for column in written]
@@ -476,7 +582,7 @@ def _understood(path: Any, written: list[str], arm: Arm | None) -> tuple[list[st
         return names, units, notes
     raw = gathered(str(path), written, arm.joint_names if arm is not None else (), {})
     joints: Joints = ()
-    for group in ("t", *GROUPS, "tau"):
+    for group in (group for group in QUANTITIES if group not in known):
         candidates = meant(raw, group)
         if len(candidates) != 1:  # if several are possible, only those named t, q1, … are used
             meaning = [column for name, _ in candidates for column in raw.groups[name]]
@@ -531,7 +637,8 @@ def _groups(path: Any, names: list[str | None], arm: Arm | None, torques: bool, 
         plural = "s" if len(unknown) > 1 else ""
         raise DalembertError(
             f"{path}: unknown column{plural} {listed([shown(x) for x in unknown])}; the known columns are {columns}"
-            f"{nearest(unknown[0], column_names(GROUPS, n))}{_by_name(unknown, arm)}"
+            f"{nearest(unknown[0], column_names(GROUPS, n))}{_by_name(unknown, arm)}; columns={{'q': …}} (--column q=…) "
+            "assigns others"
         )
     double = [name for name, times in Counter(filter(None, names)).items() if times > 1]
     if double:
@@ -565,7 +672,7 @@ def _by_name(unknown: list[str], arm: Arm | None) -> str:
     return f"; a joint's position is named '{joint}.position'" if joint is not None else ""
 
 
-def _rows(table: TextTable, columns: _Columns, strict: bool) -> Iterator[Array]:
+def _rows(table: Table, columns: _Columns, strict: bool) -> Iterator[Array]:
     """The requested columns, one block of lines at a time; ``strict`` forbids repeated times."""
     path, before, last = table.path, -np.inf, np.full((1, len(columns.wanted)), np.nan)
     converted = np.any(columns.factors != 1.0)
@@ -574,20 +681,21 @@ def _rows(table: TextTable, columns: _Columns, strict: bool) -> Iterator[Array]:
         if converted:
             with np.errstate(over="ignore"):  # overflow gives infinity, which is reported below
                 part *= columns.factors
-        bad = np.argwhere(~np.isfinite(part))
+        bad = np.argwhere(~(np.abs(part) <= LARGEST))
         if len(bad):
             row, column = bad[0]
-            value = "NaN" if np.isnan(part[row, column]) else "infinite"
+            value = part[row, column]
+            words = "NaN" if np.isnan(value) else "infinite" if np.isinf(value) else f"{value:g}"
             raise DalembertError(
-                f"{path}, line {lines[row][0]}, column '{table.names[columns.wanted[column]]}': "
-                f"the value is {value}; it must be a finite number"
+                f"{path}, {table.place} {lines[row][0]}, column '{table.names[columns.wanted[column]]}': "
+                f"the value is {words}; it must be a finite number{'' if np.isinf(value) or np.isnan(value) else f' within ±{LARGEST:g}'}"
             )
         t = part[:, 0]
         steps = np.diff(t, prepend=before)
         falls = np.flatnonzero((steps <= 0) & ~columns.jumps(part, last) if strict else steps < 0)
         if len(falls):
             row = falls[0]
-            where = f"{path}, line {lines[row][0]}, column '{table.names[columns.wanted[0]]}'"
+            where = f"{path}, {table.place} {lines[row][0]}, column '{table.names[columns.wanted[0]]}'"
             earlier = t[row - 1] if row else before
             if earlier == t[row]:
                 raise DalembertError(f"{where}: the time {t[row]:g} s occurs twice")

@@ -198,11 +198,15 @@ def join(motions: Iterable[Trajectory]) -> Trajectory:
     return _assembled([piece for motion in given for piece in pieces_of(motion)], events, notes, given)
 
 
+def _check_pieces(count: int) -> None:
+    if count > MOST_PIECES:
+        raise DalembertError(f"the motion would have {count:,} segments; at most {MOST_PIECES:,} can be joined")
+
+
 def _assembled(
     pieces: Sequence[JoinedPiece], events: Any, notes: tuple[str, ...], motions: Sequence[Trajectory]
 ) -> Trajectory:
-    if len(pieces) > MOST_PIECES:
-        raise DalembertError(f"the motion would have {len(pieces):,} segments; at most {MOST_PIECES:,} can be joined")
+    _check_pieces(len(pieces))
     curve = Joined(tuple(pieces), np.concatenate([[0.0], np.cumsum([piece.motion.duration for piece in pieces])]))
     n, duration = motions[0].n, float(curve.begins[-1])
     inner = [t for event in events for t in (event.start, event.end) if 0.0 < t < duration]
@@ -283,6 +287,7 @@ def repeated(motion: Trajectory, times: int) -> Trajectory:
     """:meth:`Trajectory.repeated`."""
     if not isinstance(times, (int, np.integer)) or isinstance(times, bool) or times < 1:
         raise DalembertError(f"the number of repetitions must be an integer of at least 1, not {times!r}")
+    _check_pieces(int(times) * len(pieces_of(motion)))
     (first, last), _, _ = motion(np.array([0.0, motion.duration]))
     if times > 1 and (away := np.abs(last - first)).max() > MEETS:
         j = int(away.argmax())

@@ -20,6 +20,7 @@ from dalembert.robot.tables import nearest
 Array = NDArray[np.float64]
 LimitsLike = Sequence[Limits] | Mapping[str, Any] | None
 KINDS = ("effort", "velocity", "acceleration")
+UNLIMITED = 1e30  # N m, rad/s, …: a limit from here on is a way to write that there is none
 
 
 @brief
@@ -75,7 +76,7 @@ def joint_limits(arm: Arm, limits: LimitsLike) -> JointLimits:
                 joint=name,
                 kind=kind,
             )
-    return JointLimits(**magnitudes)
+    return JointLimits(**{kind: np.where(values < UNLIMITED, values, np.inf) for kind, values in magnitudes.items()})
 
 
 def _from_joints(arm: Arm, limits: Sequence[Limits] | None) -> dict[str, Array]:
@@ -146,14 +147,19 @@ def check_terms(arm: Arm, what: str) -> None:
                 )
 
 
+def static_loads(arm: Arm, joint: int, has_coulomb: bool) -> str:
+    """What acts on a joint however slowly it moves, in words."""
+    loads = ["gravity", *dict.fromkeys(term.title for term in arm.mechanism.bodies[joint].further)]
+    loads += ["Coulomb friction"] if has_coulomb else []
+    return f"{', '.join(loads[:-1])} and {loads[-1]}" if len(loads) > 1 else loads[0]
+
+
 def too_heavy(
     arm: Arm, keep: JointLimits, joint: int, load: float, time: float, has_coulomb: bool, no_help: str
 ) -> LimitError:
     """The error for a joint that cannot bear gravity, springs and, if it ``has_coulomb``, Coulomb friction."""
-    name = arm.joint_names[joint]
-    loads = ["gravity", *dict.fromkeys(term.title for term in arm.mechanism.bodies[joint].further)]
-    loads += ["Coulomb friction"] if has_coulomb else []
-    alone = f"{', '.join(loads[:-1])} and {loads[-1]} alone require" if len(loads) > 1 else "gravity alone requires"
+    name, loads = arm.joint_names[joint], static_loads(arm, joint, has_coulomb)
+    alone = f"{loads} alone require" if " and " in loads else f"{loads} alone requires"
     return LimitError(
         f"{alone} {load:.6g} from joint '{name}' at t = {time:.4g} s of the motion, but its effort limit is "
         f"{keep.effort[joint]:.6g}: {no_help}, so change the path, the payload or the limit",

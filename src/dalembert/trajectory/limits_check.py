@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from dalembert.arm import Arm
 from dalembert.arrays import Array
-from dalembert.robot.model import Limits
+from dalembert.robot.model import Joint, Limits
 from dalembert.trajectory.loads import torques
 from dalembert.trajectory.trajectory import Trajectory
 
@@ -54,38 +55,77 @@ class LimitExcess:
 def limits_report(motion: Trajectory, arm: Arm, torque: bool, tip_wrench: ArrayLike | None) -> list[LimitExcess]:
     """:meth:`Trajectory.limits_report`."""
     motion.fits(arm)
-    bounded = {
-        k: x for k, x in enumerate(arm.robot.tree_joints) if x.name in arm.passive_names and x.limits != Limits()
-    }
+    torque = torque and any(quantity == "torque" for _, quantity, *_ in _limits(arm))
 
     def values(t: Array) -> dict[str, Array]:
-        state = motion(t)
-        if bounded:  # passive joints follow those of q
-            tree = arm.tree_motion(*state)
-            state = [np.concatenate([x, y[:, list(bounded)]], axis=1) for x, y in zip(state, tree, strict=True)]
-        quantities = dict(zip(("position", "velocity", "acceleration"), state, strict=True))
+        quantities = dict(zip(("position", "velocity", "acceleration"), _with_passive(arm, *motion(t)), strict=True))
         return quantities | ({"torque": torques(motion, arm, t, tip_wrench)} if torque else {})
 
     before = [k * (1 - 1e-12) for k in motion.knots if 0 < k <= motion.duration]  # last value of each segment
     t = np.unique(np.concatenate([motion.t - motion.t[0], before]))
     sampled = values(t)
     report = []
-    for j, joint in enumerate((*arm.robot.moving_joints, *bounded.values())):
+    for j, quantity, side, limit in _limits(arm):
+        if quantity not in sampled or j >= sampled[quantity].shape[1]:
+            continue
+        worst = int(np.argmax(_towards(side, sampled[quantity][:, j])))
+        low, when, high = t[max(worst - 1, 0)], t[worst], t[min(worst + 1, len(t) - 1)]
+        for _ in range(3):  # resample the gaps beside the worst sample ever more finely
+            fine = np.unique(np.concatenate([np.linspace(low, high, 21), [when]]))
+            k = int(np.argmax(_towards(side, values(fine)[quantity][:, j])))
+            low, when, high = fine[max(k - 1, 0)], fine[k], fine[min(k + 1, len(fine) - 1)]
+        report += _excess(arm, j, quantity, side, limit, float(values(np.array([when]))[quantity][0, j]), float(when))
+    return report
+
+
+def excesses(arm: Arm, t: Array, quantities: Mapping[str, Array]) -> list[LimitExcess]:
+    """The limits that samples of some quantities (N, n) at the times t (N,) exceed."""
+    report = []
+    quantities = dict(quantities)
+    if "acceleration" in quantities:
+        state = _with_passive(arm, *(quantities[name] for name in ("position", "velocity", "acceleration")))
+        quantities |= dict(zip(("position", "velocity", "acceleration"), state, strict=True))
+    for j, quantity, side, limit in _limits(arm):
+        if quantity in quantities and j < quantities[quantity].shape[1]:
+            worst = int(np.argmax(_towards(side, quantities[quantity][:, j])))
+            report += _excess(arm, j, quantity, side, limit, float(quantities[quantity][worst, j]), float(t[worst]))
+    return report
+
+
+def _passive(arm: Arm) -> dict[int, Joint]:
+    """The passive joints of a closed chain that have limits, by their place in the tree."""
+    joints = enumerate(arm.robot.tree_joints)
+    return {k: joint for k, joint in joints if joint.name in arm.passive_names and joint.limits != Limits()}
+
+
+def _with_passive(arm: Arm, *state: Array) -> list[Array]:
+    """q, q̇ and q̈ (N, n), followed by those of the passive joints that have limits."""
+    if not (places := list(_passive(arm))):
+        return list(state)
+    tree = arm.tree_motion(*state)
+    return [np.concatenate([x, y[:, places]], axis=1) for x, y in zip(state, tree, strict=True)]
+
+
+def _limited_joints(arm: Arm) -> list[Joint]:
+    """The joints of q, and the passive joints that have limits."""
+    return [*arm.robot.moving_joints, *_passive(arm).values()]
+
+
+def _limits(arm: Arm) -> Iterator[tuple[int, str, int, float]]:
+    """Joint, quantity, side and value of every limit of the arm."""
+    for j, joint in enumerate(_limited_joints(arm)):
         for quantity, side, name in LIMITS:
             limit = getattr(joint.limits, name)
-            if limit is None or not np.isfinite(limit) or quantity not in sampled or j >= sampled[quantity].shape[1]:
-                continue
-            worst = int(np.argmax(_towards(side, sampled[quantity][:, j])))
-            low, when, high = t[max(worst - 1, 0)], t[worst], t[min(worst + 1, len(t) - 1)]
-            for _ in range(3):  # resample the gaps beside the worst sample ever more finely
-                fine = np.unique(np.concatenate([np.linspace(low, high, 21), [when]]))
-                k = int(np.argmax(_towards(side, values(fine)[quantity][:, j])))
-                low, when, high = fine[max(k - 1, 0)], fine[k], fine[min(k + 1, len(fine) - 1)]
-            value = float(values(np.array([when]))[quantity][0, j])
-            if _towards(side, value) - (side or 1) * limit > ROUNDING * max(1.0, abs(limit)):
-                unit = UNITS[quantity][joint.type == "prismatic"]
-                report.append(LimitExcess(joint.name, quantity, value, limit, float(when), unit))
-    return report
+            if limit is not None and np.isfinite(limit):
+                yield j, quantity, side, float(limit)
+
+
+def _excess(arm: Arm, j: int, quantity: str, side: int, limit: float, value: float, when: float) -> list[LimitExcess]:
+    """The violation of a limit by a value; a value that is not a number violates every limit."""
+    if _towards(side, value) - (side or 1) * limit <= ROUNDING * max(1.0, abs(limit)):
+        return []
+    joint = _limited_joints(arm)[j]
+    return [LimitExcess(joint.name, quantity, value, limit, when, UNITS[quantity][joint.type == "prismatic"])]
 
 
 def _towards(side: int, value: Any) -> Any:

@@ -127,13 +127,12 @@ class Move:
     @property
     def start(self) -> float:
         """Start time of the move in the original motion."""
-        if self.clock is None:
-            return self.pieces[0].start
         return float(self.given_time(np.array([0.0]))[0])
 
     def given_time(self, r: Array) -> Array:
-        """Times at which the original motion passes r."""
+        """Times at which the original motion passes r; at both ends of the move, exactly its start and its end."""
         t = self.times(r)[0]
+        t = np.where(r <= 0.0, self.pieces[0].start, np.where(r >= self.length, self.pieces[-1].end, t))
         return t if self.clock is None else np.asarray(np.interp(t, *self.clock))
 
     @property

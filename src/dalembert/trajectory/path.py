@@ -20,7 +20,7 @@ from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError, LimitError
 from dalembert.trajectory import along
 from dalembert.trajectory.events import LoadTable
-from dalembert.trajectory.limits import JointLimits, too_heavy
+from dalembert.trajectory.limits import JointLimits, static_loads, too_heavy
 from dalembert.trajectory.loads import carrying
 from dalembert.trajectory.moves import Move
 from dalembert.trajectory.passes import PathLimits
@@ -28,6 +28,7 @@ from dalembert.trajectory.scaling import coulomb, friction_along, friction_of
 
 Indices = NDArray[np.intp]
 
+NEARBY = 2  # intervals: a load this close to where the passes give up is what stops them
 LANES = 8  # the number of rows is padded to a multiple of this, for vectorisation
 
 
@@ -57,6 +58,10 @@ class LimitedPath:
     def time(self, s: float) -> float:
         """Time at which the original motion passes s."""
         return float(self.move.given_time(np.array([s]))[0])
+
+    def rubs(self, joint: int) -> bool:
+        """Whether Coulomb friction acts on a joint."""
+        return bool(self.dry[joint]) or self.passive_dry
 
     def torques(self, s: Array, q: Array, *states: tuple[Array, Array]) -> list[Array]:
         """Inverse dynamics at the path positions s for each of the pairs (q̇, q̈), with the load carried there."""
@@ -264,10 +269,8 @@ def coarser(on: PathProblem, every: int) -> PathProblem:
 
 
 def _too_heavy(path: LimitedPath, joint: int, s: float, share: float) -> LimitError:
-    has_coulomb = bool(path.dry[joint]) or path.passive_dry
-    return too_heavy(
-        path.arm, path.keep, joint, share * path.keep.effort[joint], path.time(s), has_coulomb, "no timing helps"
-    )
+    load = share * path.keep.effort[joint]
+    return too_heavy(path.arm, path.keep, joint, load, path.time(s), path.rubs(joint), "no timing helps")
 
 
 class TooRough(DalembertError):
@@ -285,19 +288,34 @@ def stuck(path: LimitedPath, on: PathProblem, status: int) -> DalembertError:
     s = float(on.s[i])
     if np.abs(D[:, 3, :k]).max(initial=0.0) < 1.0 - 1e-6:
         return TooRough(f"the path is too rough at t = {path.time(s):.4g} s for a grid of {len(on.s)} points")
-    inner = where[1:-1]  # the first and the last interval also contain the rows at rest, in their own units
-    load = np.abs(D[inner[max(0, min(i, len(inner)) - 2) : i + 1].ravel(), 3, :k])
-    if load.max() > 1.0:
-        return _too_heavy(path, int(load.max(axis=0).argmax()), s, float(load.max()))
+    # the first and the last interval also contain the rows at rest, in their own units
+    loads = D[where[1:-1, 1], 3, :k]
+    overloaded = 1 + np.flatnonzero((np.abs(loads) > 1.0).any(axis=1))
+    time = path.time(s)
+    if len(overloaded):
+        at = int(overloaded[np.abs(overloaded - i).argmin()])
+        joint = int(np.abs(loads[at - 1]).argmax())
+        load, when = float(loads[at - 1, joint]), float(on.s[at])
+        if abs(at - i) <= NEARBY:
+            return _too_heavy(path, joint, when, load)
+        name, effort = path.arm.joint_names[joint], float(path.keep.effort[joint])
+        alone = static_loads(path.arm, joint, path.rubs(joint))
+        return LimitError(
+            f"no timing brings the motion past t = {time:.4g} s: at t = {path.time(when):.4g} s, {alone} alone exceed"
+            f"{'' if ' and ' in alone else 's'} the effort limit of joint '{name}' ({load * effort:.6g} of {effort:.6g}), and no "
+            "feasible speed leads past it, so change the path, the payload or the limit",
+            joint=name,
+            kind="effort",
+            time=path.time(when),
+        )
     # the two rows that contradict each other at rest
     names = path.names
-    m, load = D[where[i, 0], 0, : path.rows], D[where[i, 0], 3, : path.rows]
+    m, loads = D[where[i, 0], 0, : path.rows], D[where[i, 0], 3, : path.rows]
     with np.errstate(divide="ignore", invalid="ignore"):
-        low = np.where(m > 0, (-1 - load) / m, np.where(m < 0, (1 - load) / m, -np.inf))
-        high = np.where(m > 0, (1 - load) / m, np.where(m < 0, (-1 - load) / m, np.inf))
+        low = np.where(m > 0, (-1 - loads) / m, np.where(m < 0, (1 - loads) / m, -np.inf))
+        high = np.where(m > 0, (1 - loads) / m, np.where(m < 0, (-1 - loads) / m, np.inf))
     pair = sorted({names[int(np.argmax(low))], names[int(np.argmin(high))]})
     limits = " and ".join(f"the {kind} limit of joint '{joint}'" for joint, kind in pair)
-    time = path.time(s)
     return LimitError(
         f"no timing brings the motion past t = {time:.4g} s: {limits} leave{'' if len(pair) > 1 else 's'} no feasible "
         "speed there from which it could continue",

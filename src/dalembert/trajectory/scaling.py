@@ -25,6 +25,7 @@ from dalembert.arrays import Array
 from dalembert.environment.brief import brief
 from dalembert.errors import LimitError
 from dalembert.robot.mechanism import Body
+from dalembert.trajectory.checks import check_finite
 from dalembert.trajectory.events import moved
 from dalembert.trajectory.limits import JointLimits, LimitsLike, check_terms, joint_limits, too_heavy
 from dalembert.trajectory.loads import holding, loaded
@@ -32,6 +33,7 @@ from dalembert.trajectory.trajectory import Trajectory
 
 INSTANTS = 2001  # number of times at which the torques are evaluated first
 CLOSE = 0.02  # limit shares this close to the largest are refined
+SCALES = 1e-30  # of the original speed, and its inverse: beyond these a scaled motion has no meaning
 FINER = 64  # refined samples between two of the first times
 
 
@@ -132,11 +134,18 @@ def scaled(motion: Trajectory, arm: Arm, limits: LimitsLike = None, allow_faster
     top = np.inf if allow_faster else 1.0
     parts = torque_parts(motion, arm, _instants(motion))
     speed, *_ = _fastest(arm, keep, parts, top)
-    parts = _closer(motion, arm, keep, parts, [speed if np.isfinite(speed) else 1.0])
+    parts = _closer(motion, arm, keep, parts, [speed if SCALES < speed < 1.0 / SCALES else 1.0])
     speed, limit, row, joint = _fastest(arm, keep, parts, top)
-    if not np.isfinite(speed):
+    if speed > 1.0 / SCALES:
         raise LimitError(
-            "the motion never moves a limited joint: it can be arbitrarily fast, so there is no fastest scaling"
+            "the motion hardly moves a limited joint: it can be arbitrarily fast, so there is no fastest scaling"
+        )
+    if speed < SCALES:
+        raise LimitError(
+            f"the {limit} limit of joint '{arm.joint_names[joint]}', {getattr(keep, limit)[joint]:g}, would slow the motion "
+            "down by a factor beyond 1e30; give a limit of the size of the motion",
+            joint=arm.joint_names[joint],
+            kind=limit,
         )
     report = _report(motion, arm, keep, parts, 1.0 / speed, limit, row, joint)
     c = report.c
@@ -221,11 +230,13 @@ def _instants(motion: Trajectory) -> Array:
 
 def torque_parts(motion: Trajectory, arm: Arm, t: Array) -> TorqueParts:
     """Parts of the torque at the times t, which may have any shape."""
-    q, qd, qdd = motion(t)
-    model, wrench = loaded(motion, arm, t)
-    torque = model.inverse_dynamics(q, qd, qdd, wrench)
-    viscous, dry = friction_along(arm, q, qd)
-    at_rest = holding(arm, model, wrench, q)
+    with np.errstate(all="ignore"):
+        q, qd, qdd = motion(t)
+        model, wrench = loaded(motion, arm, t)
+        torque = model.inverse_dynamics(q, qd, qdd, wrench)
+        viscous, dry = friction_along(arm, q, qd)
+        at_rest = holding(arm, model, wrench, q)
+    check_finite(arm, t, torque + viscous + at_rest)
     return TorqueParts(t, torque - viscous - (at_rest + dry), viscous, dry, at_rest, q, qd, qdd)
 
 

@@ -18,7 +18,7 @@ from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.robot.tables import nearest
 from dalembert.trajectory import hermite
-from dalembert.trajectory.checks import finite, joints
+from dalembert.trajectory.checks import finite, joints, positions
 from dalembert.trajectory.hermite import Hermite
 from dalembert.trajectory.monotone import Excursion, InterpolationWarning, excursion, monotone
 from dalembert.trajectory.trajectory import Trajectory
@@ -30,6 +30,7 @@ WAYPOINTS = (
     np.inf
 )  # of a joint's range: how far a spline may leave the interval of the two neighbouring waypoints; holds are stricter
 SIDES = ("start", "end")
+LOWEST = 1e-6  # of the sampling rate: the coefficients of a lower low-pass are lost in rounding
 
 
 def spline(
@@ -65,7 +66,7 @@ def spline(
         raise DalembertError(
             f"times[{late[0] + 1}] is {t[late[0] + 1]:g} s, which is not later than the {t[late[0]]:g} s before it"
         )
-    q = finite("waypoints", waypoints)
+    q = positions("waypoints", waypoints)
     q = q[:, None] if q.ndim == 1 else q
     if q.ndim != 2 or len(q) != len(t):
         raise ShapeError(f"waypoints has shape {q.shape}, but there are {len(t)} times: it must be ({len(t)}, n)")
@@ -172,7 +173,7 @@ def reconstructed(t: Array, values: Array, cutoff: float | None = None) -> tuple
             f"a derivative needs values at 6 times or more, not {len(t)}; interpolation 'monotone' needs only two"
         )
     if cutoff is not None:
-        values = _low_pass(t, values, cutoff)
+        values = low_pass(t, values, cutoff)
     derivatives = np.full((3, *values.shape), np.nan)
     with np.errstate(all="ignore"), contextlib.suppress(np.linalg.LinAlgError):
         derivatives = hermite.spline(t, values, 3, _knotless).y
@@ -195,15 +196,13 @@ class Reconstruction:
     kept: bool
 
 
-def reconstruction(t: Array, values: Array, cutoff: float | None, interpolation: str) -> Reconstruction:
+def reconstruction(t: Array, values: Array, interpolation: str) -> Reconstruction:
     """Derivatives of sampled ``values`` (N, n) at the times t (N,), from a spline or from a monotone curve.
 
     interpolation  "spline", :func:`reconstructed`; "monotone", :func:`dalembert.trajectory.monotone.monotone`; or "auto": the
                    spline, unless it moves a joint that the samples hold still by more than 5 % of the joint's range
     """
     _known(interpolation, INTERPOLATIONS)
-    if cutoff is not None and len(t) >= 6:
-        values = _low_pass(t, values, cutoff)
     try:
         first, second = reconstructed(t, values)
     except DalembertError:
@@ -219,7 +218,8 @@ def reconstruction(t: Array, values: Array, cutoff: float | None, interpolation:
     return Reconstruction(curve.y[1], curve.y[2], worst, False)
 
 
-def _low_pass(t: Array, values: Array, cutoff: float) -> Array:
+def low_pass(t: Array, values: Array, cutoff: float) -> Array:
+    """Evenly sampled ``values`` (N, n), filtered forwards and backwards with a second-order Butterworth low-pass."""
     with extra("motion", "a cutoff for measured positions"):
         from scipy.signal import butter, filtfilt
 
@@ -234,6 +234,10 @@ def _low_pass(t: Array, values: Array, cutoff: float) -> Array:
     if not 0 < cutoff < 0.5 / step:
         raise DalembertError(
             f"the cutoff is {cutoff:g} Hz; it must lie between 0 and half the sampling rate, {0.5 / step:g} Hz"
+        )
+    if cutoff * step < LOWEST:
+        raise DalembertError(
+            f"the cutoff is {cutoff:g} Hz, which would remove the motion; it must be at least {LOWEST / step:g} Hz"
         )
     b, a = butter(2, cutoff * 2 * step)
     length = min(len(values) - 1, int(3 / (cutoff * step)))

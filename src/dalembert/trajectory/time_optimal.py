@@ -26,7 +26,7 @@ from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError, LimitError
 from dalembert.trajectory import along
 from dalembert.trajectory.between import Checked, check
-from dalembert.trajectory.events import instants_of, moved
+from dalembert.trajectory.events import instants_of, moved, snapped
 from dalembert.trajectory.limits import JointLimits, LimitsLike, check_terms, joint_limits
 from dalembert.trajectory.moves import Move, Stop
 from dalembert.trajectory.passes import Passing, PathLimits
@@ -46,6 +46,7 @@ CLOSE_BY = np.array([0.003, 0.03, 0.12, 0.3, 0.5, 0.7, 0.88, 0.97, 0.997])  # of
 SMOOTHING = (1e-7, 1e-6, 3e-6, 1e-5, 3e-5, 1e-4)  # of the joint range: tolerances for a path that is too rough
 SAMPLED = 50  # number of knots above which a path counts as sampled
 WORTH = 5e-4  # of the duration: minimum gain for which such a path is smoothed
+SAME_GRID_POINT = 1e-9  # of the duration: an event this close to a grid point takes place at it
 FEWEST = 100  # intervals of a short move among longer ones
 FRICTION_SHARES = (0.02, 0.1, 0.5, 2.0)  # of a limit: initial speeds, given by the viscous friction they cause
 
@@ -465,6 +466,7 @@ class _Timed:
     paths: list[LimitedPath]
     profiles: list[_Profile]
     begins: Array  # start time of each move, in the new time
+    duration: float
 
     def __call__(self, time: Array) -> tuple[Array, Array, Array]:
         which = np.clip(np.searchsorted(self.begins, time, side="right") - 1, 0, len(self.paths) - 1)
@@ -483,14 +485,15 @@ class _Timed:
         point = profile.t[np.minimum(np.searchsorted(profile.t, within), len(profile.t) - 1)]
         within = np.where(point - within <= 4.0 * np.spacing(self.begins[k] + end), point, within)
         along.law(np.ascontiguousarray(within), profile.t, profile.on.s, profile.x, profile.u, law)
-        law[0, time >= end] = path.length
+        over = within >= end
+        law[0, over] = path.length
         q, qp, qpp = path.at(law[0])
         sd, sdd = law[1][:, None], law[2][:, None]
         qd, qdd = qp * sd, qp * sdd + qpp * sd * sd
-        qd[(time <= 0.0) | (time >= end)] = 0.0  # exactly at rest, since friction distinguishes it from nearly at rest
-        last = k == len(self.paths) - 1
+        qd[(time <= 0.0) | over] = 0.0  # exactly at rest, since friction distinguishes it from nearly at rest
+        last = self.begins[k] + end >= self.duration * (1 - 1e-12)
         # at the final time of the whole motion, the acceleration is that of the segment that ends there
-        qdd[(time < 0.0) | ((time > end * (1 + 1e-12)) if last else (time >= end))] = 0.0
+        qdd[(time < 0.0) | ((time > end * (1 + 1e-12)) if last else over)] = 0.0
         return q, qd, qdd
 
 
@@ -504,7 +507,7 @@ def _trajectory(
         begins.append(now)
         now += profile.duration
     duration = now + sum(stop.dwell for stop in stops if stop.time >= was)
-    timed = _Timed(paths, profiles, np.array(begins))
+    timed = _Timed(paths, profiles, np.array(begins), duration)
     report = TimeOptimalReport(
         duration=duration,
         duration_before=motion.duration,
@@ -516,7 +519,9 @@ def _trajectory(
         refinements=max(profile.refinements for profile in profiles),
         _timed=timed,
     )
-    events = moved(motion.events, report.new_time)
+    # an event at a grid point, such as a pick at the end of a move, stays at it to the last digit
+    near = SAME_GRID_POINT * motion.duration
+    events = moved(motion.events, lambda t: report.new_time(snapped(t, report.s, near)))
     knots = np.concatenate([report.t, instants_of(events)])
     return Trajectory(duration, motion.n, timed, tuple(knots.tolist()), None, report, motion.notes, events)
 

@@ -290,14 +290,12 @@ class Trajectory:
         if arm.n != self.n:
             raise ShapeError(f"the motion has {self.n} joints, but arm '{arm.name}' has {arm.n}")
 
-    def limits_report(
-        self, arm: Arm, *, torque: bool = False, tip_wrench: ArrayLike | None = None
-    ) -> list[LimitExcess]:
+    def limits_report(self, arm: Arm, *, torque: bool = True, tip_wrench: ArrayLike | None = None) -> list[LimitExcess]:
         """All limits of ``arm`` that the motion exceeds, each with the time of its largest violation; empty if there
         are none.
 
-        Positions, velocities and accelerations are checked wherever the robot defines limits for them. With ``torque``,
-        the torques are checked as well (``tip_wrench`` as in :meth:`dalembert.Arm.inverse_dynamics`).
+        Positions, velocities, accelerations and torques are checked wherever the robot defines limits for them;
+        ``torque=False`` omits the torques. ``tip_wrench`` is as in :meth:`dalembert.Arm.inverse_dynamics`.
 
         >>> import dalembert as da
         >>> fast = da.triangular([0.0, 0.0], [3.0, 3.0], duration=0.3)
@@ -306,7 +304,7 @@ class Trajectory:
         """
         return delegate(DELEGATES, "limits_report")(self, arm, torque, tip_wrench)
 
-    def check_limits(self, arm: Arm, *, torque: bool = False, tip_wrench: ArrayLike | None = None) -> None:
+    def check_limits(self, arm: Arm, *, torque: bool = True, tip_wrench: ArrayLike | None = None) -> None:
         """Raise an error that names the joint, value, limit and time of the first entry of :meth:`limits_report`."""
         report = self.limits_report(arm, torque=torque, tip_wrench=tip_wrench)
         if report:
@@ -401,7 +399,7 @@ class Trajectory:
         rate: float | None = None,
         overwrite: bool = True,
     ) -> None:
-        """Write a CSV file: t (s), q1 …, qd1 …, qdd1 … (rad, m), and tau1 … (N m, N) if ``arm`` is given.
+        """Write t (s), q1 …, qd1 …, qdd1 … (rad, m), and tau1 … (N m, N) if ``arm`` is given, as .csv, .npz or .parquet.
 
         rate  samples per second, evenly spaced. By default, rows are written at the sample times ``.t``, with two rows,
               before and after, wherever accelerations or loads jump. The final time is always written

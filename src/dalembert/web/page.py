@@ -11,7 +11,7 @@ from typing import Any
 from dalembert.arm import Arm
 from dalembert.arrays import shown
 from dalembert.errors import DalembertError
-from dalembert.files import check_writable, whole_file
+from dalembert.files import HTML, check_writable, whole_file
 from dalembert.web.bundle import compressed, encoded, packed, policy, script, style
 from dalembert.web.equations import equations_data
 from dalembert.web.formulations import formulations_of
@@ -46,7 +46,7 @@ class Page:
 
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the page, completely or not at all."""
-        with whole_file(path, overwrite=overwrite) as file:
+        with whole_file(path, overwrite=overwrite, kinds=HTML) as file:
             file.write(self.text)
 
     def _repr_html_(self) -> str:
@@ -82,7 +82,7 @@ def write_page(
     ...     os.path.getsize(f"{folder}/arm.html") < 300e3
     True
     """
-    check_writable(path, overwrite=overwrite)
+    check_writable(path, overwrite=overwrite, kinds=HTML)
     page_of(arm, motions, title=title, progress=progress).write(path, overwrite=overwrite)
 
 

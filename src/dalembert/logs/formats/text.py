@@ -123,6 +123,8 @@ class TextTable:
     short   line and count of values of a truncated last row
     """
 
+    place = "line"  # where a cell is, in messages
+
     def __init__(
         self, path: str | os.PathLike[str], file: io.TextIOWrapper, size: int, strict: bool, done: Callable[[], float]
     ) -> None:
