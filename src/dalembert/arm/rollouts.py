@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
+from functools import cached_property, partial
 from importlib import import_module
 from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.arm.compiled import Compiled
+from dalembert.arm.damping import Pole, damping_pole
 from dalembert.arm.lazy import ALONE, by_blocks
 from dalembert.arrays import DOUBLE, SINGLE, is_lazy, number, real, shown
 from dalembert.errors import DalembertError, ShapeError
@@ -27,12 +28,13 @@ WORK = 64  # per step and entry of the state, in the units of dalembert.kernel.b
 
 
 class Rolling(NamedTuple):
-    """Settings of a rollout: the integration method, the step (s), the number of steps and the number of records."""
+    """Settings of a rollout: the integration method, the step (s), the numbers of steps, of records and of substeps."""
 
     plan: Plan
     step: float
     steps: int
     records: int
+    parts: int
 
     def shape(self, arrays: Mapping[str, Any]) -> tuple[int, ...]:
         """The shape of the results."""
@@ -48,6 +50,11 @@ class Rolling(NamedTuple):
 
 class Rollouts(Compiled):
     """Rollouts of an arm."""
+
+    @cached_property
+    def _damping(self) -> Pole:
+        """The fastest decay of joint speeds by friction: steps that it would make unstable are divided."""
+        return damping_pole(self)
 
     def rollout(
         self,
@@ -100,7 +107,8 @@ class Rollouts(Compiled):
                 f"the loops of arm '{self.name}' are closed by Newton's method, which a rollout does not support; use da.simulate"
             )
         given = {"q": q, "qd": qd, "tau": np.zeros(self.n, SINGLE) if tau is None else tau}
-        rolling = Rolling(Plan(method=method, law="given", friction=friction), h, steps, steps // every)
+        parts = self._damping.substeps(self, METHODS[method], h) if friction else 1
+        rolling = Rolling(Plan(method=method, law="given", friction=friction), h, steps, steps // every, parts)
         library = common_library(given.values())
         if library is not None:
             return self._rolled_elsewhere(library, rolling, given, threads)
@@ -116,11 +124,12 @@ class Rollouts(Compiled):
         from dalembert.quantities.rollouts import rollout_kernel
 
         kind = np.result_type(SINGLE, *arrays.values())
-        inputs = _program_inputs(rolling, arrays, np.array([[rolling.step]]))
-        inputs[2:] = [np.broadcast_to(x, (*x.shape[:-2], rolling.steps, x.shape[-1])) for x in inputs[2:]]
+        steps, ones = rolling.steps * rolling.parts, np.ones((rolling.parts, 1))
+        inputs = _program_inputs(rolling, arrays, np.array([[rolling.step / rolling.parts]]), ones)
+        inputs[2:] = [np.broadcast_to(x, (*x.shape[:-2], steps, x.shape[-1])) for x in inputs[2:]]
         inputs = [x.astype(DOUBLE, copy=False) for x in inputs]
         out = np.empty(rolling.shape(arrays)), np.empty(rolling.shape(arrays))
-        cost = WORK * rolling.steps * 2 * self.n
+        cost = WORK * steps * 2 * self.n
         run(rollout_kernel(self.mechanism, rolling.plan), inputs, out, threads, cost)
         return out[0].astype(kind, copy=False), out[1].astype(kind, copy=False)
 
@@ -142,11 +151,12 @@ class Rollouts(Compiled):
         if threads is not None:
             raise ShapeError(f"threads cannot be given with {TITLES[library]} on a GPU: leave it out")
         arrays = self._checked_rollout({name: on.beside(like, value) for name, value in given.items()})
-        inputs = _program_inputs(rolling, arrays, on.beside(like, [[rolling.step]]))
+        steps, ones = rolling.steps * rolling.parts, on.beside(like, np.ones((rolling.parts, 1)))
+        inputs = _program_inputs(rolling, arrays, on.beside(like, [[rolling.step / rolling.parts]]), ones)
         out = on.empty(like, rolling.shape(arrays)), on.empty(like, rolling.shape(arrays))
         scalar = "float" if on.described(like).dtype == "float32" else "double"
         kernel = device_rollout(self.mechanism, rolling.plan, scalar)
-        kernel.launch([on.described(x) for x in (*inputs, *out)], rolling.steps, rolling.records, on.stream_of(like))
+        kernel.launch([on.described(x) for x in (*inputs, *out)], steps, rolling.records, on.stream_of(like))
         return out[0], out[1]
 
     def _checked_rollout(self, arrays: dict[str, Any]) -> dict[str, Any]:
@@ -166,10 +176,15 @@ def _stepwise(arrays: Mapping[str, Any], steps: int) -> bool:
     return bool(tau.ndim > max(1, q.ndim, qd.ndim) and tau.shape[-2] == steps)
 
 
-def _program_inputs(rolling: Rolling, arrays: Mapping[str, Any], step: Any) -> list[Any]:
-    """(q, q̇, h, τ), where τ has an axis for the steps."""
+def _program_inputs(rolling: Rolling, arrays: Mapping[str, Any], step: Any, ones: Any) -> list[Any]:
+    """(q, q̇, h, τ), where τ has an axis for the steps, each of which is repeated for its substeps, (parts, 1) ones."""
     tau = arrays["tau"]
-    return [arrays["q"], arrays["qd"], step, tau if _stepwise(arrays, rolling.steps) else tau[..., None, :]]
+    if not _stepwise(arrays, rolling.steps):
+        tau = tau[..., None, :]
+    elif rolling.parts > 1:
+        *lead, steps, n = tau.shape
+        tau = (tau[..., None, :] * ones).reshape((*lead, steps * rolling.parts, n))
+    return [arrays["q"], arrays["qd"], step, tau]
 
 
 def _rolled_block(arm: Rollouts, rolling: Rolling, threads: int, *blocks: Any) -> tuple[Any, Any]:

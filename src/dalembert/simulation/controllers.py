@@ -159,7 +159,7 @@ class Controller:
                 "give a model with the same geometry, whose masses and friction may differ"
             )
 
-    def _known(self, arm: Arm, friction: bool) -> Any:
+    def known(self, arm: Arm, friction: bool) -> Any:
         """The mechanism that the law uses; friction omitted from the arm is not compensated either."""
         self.check_model(arm)
         mechanism = (self.model or arm).mechanism
@@ -177,14 +177,14 @@ class Controller:
         reference = self.reference(at.reshape(-1), arm)
         reference = reference.reshape(*reference.shape[:-2], *at.shape, 3 * arm.n)
         gains = [gain[..., None, :] if at.ndim else gain for gain in Controller.gains(self, arm).values()]
-        law = machine.kernel(self._known(arm, True), ROLLOUTS[self.memoryless or self.law])
+        law = machine.kernel(self.known(arm, True), ROLLOUTS[self.memoryless or self.law])
         tau: Array = law(arm.placed(q), arm.checked("qd", qd), reference, *gains)
         return tau
 
     def kernel(self, arm: Arm, *, friction: bool = True) -> np.ufunc:
         """The compiled law: τ as a function of (q for the equations of motion, q̇, the reference, and the
         :attr:`constants`)."""
-        return machine.kernel(self._known(arm, friction), ROLLOUTS[self.law])
+        return machine.kernel(self.known(arm, friction), ROLLOUTS[self.law])
 
 
 def _geometry(arm: Arm) -> Any:
@@ -237,7 +237,7 @@ class Feedforward(Controller):
     def reference(self, t: Array, arm: Arm, *, friction: bool = True) -> Array:
         """[q, qd, τ] of the motion at the instants t: (…, N, 3n)."""
         known, (q, qd, qdd) = self.model or arm, self.followed(t, arm.n)
-        tau = machine.kernel(self._known(arm, friction), JOINTS["inverse_dynamics"])(known.placed(q), qd, qdd)
+        tau = machine.kernel(self.known(arm, friction), JOINTS["inverse_dynamics"])(known.placed(q), qd, qdd)
         known.placing.explain(q, tau)
         if self.push is not None and self.model is None:
             tau = tau + np.einsum("...ij,i->...j", known.jacobian(q), self.push)
@@ -403,7 +403,7 @@ class Adaptive(Controller):
         if self.law == "passivity":
             return super().kernel(arm, friction=friction)
         entry = ROLLOUTS["adaptive"].of(self.columns(arm, friction))
-        return machine.kernel(self._known(arm, friction), entry)
+        return machine.kernel(self.known(arm, friction), entry)
 
 
 def _rubs(parameter: Parameter) -> bool:

@@ -23,6 +23,7 @@ from dalembert.quantities.rollouts import ROLLOUTS
 from dalembert.simulation.adaptive import ContactDynamics, adaptive
 from dalembert.simulation.closing import placed_along
 from dalembert.simulation.controllers import Adaptive, Controller
+from dalembert.simulation.stiffness import check_damping
 from dalembert.simulation.drives import Saturation, sampling_of, saturations
 from dalembert.simulation.fixed import fixed_steps
 from dalembert.simulation.pieces import in_pieces
@@ -93,6 +94,11 @@ class Run:
         if followed is None:
             raise DalembertError("this run has no tracking error: no joint-space controller followed a motion in it")
         return followed - self.q
+
+    @property
+    def note(self) -> str:
+        """Why the steps of the run were divided into substeps; empty if they were not."""
+        return self.task.note
 
     @property
     def follows(self) -> bool:
@@ -391,6 +397,8 @@ def simulate(
         task = task if learned is None else replace(task, learned=learned)
         states = steps(task, done) if cluster is None else in_pieces(task, steps, cluster, bool(solver), done)
         q, qd, *adapted = states
+        if not solver:
+            check_damping(task, q, qd)
         if task.sampling is not None:
             torques, *adapted = adapted
             task = replace(task.driven(), torques=torques)

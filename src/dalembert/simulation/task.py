@@ -12,17 +12,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.arm.damping import NONE, Pole
 from dalembert.arrays import double, shown, which_state
 from dalembert.environment.brief import brief
 from dalembert.equations.friction import loaded
 from dalembert.equations.regressor import WIDTH, width
 from dalembert.errors import DalembertError, ShapeError, SimulationError
-from dalembert.motion.methods import check_method
+from dalembert.motion.methods import Method, check_method
 from dalembert.motion.stepping import has_dry_friction
 from dalembert.quantities.machine import kernel
-from dalembert.quantities.rollouts import BASE, ROLLOUTS, Plan, Rollout, rollout
+from dalembert.quantities.rollouts import BASE, FOLLOWING, ROLLOUTS, Plan, Rollout, rollout
 from dalembert.robot.omissions import SUMMANDS
 from dalembert.simulation.controllers import Controller
+from dalembert.simulation.stiffness import closed_loop_pole, friction_pole
 from dalembert.simulation.drives import Sampling, effort_of
 from dalembert.simulation.steps import Steps, make_steps
 from dalembert.tip.controller import OperationalController
@@ -68,6 +70,18 @@ class Task:
     sampling: Sampling | None = None  # of the controller; None if it is continuous
     followed: Controller | None = None  # the controller that computed the torques, where these are known
     learned: Array | None = None  # (*batch, p) parameter estimates from an earlier stage
+    pole: Pole = NONE  # the fastest decay of the speeds, which the steps resolve
+    substeps: int = 1  # of a whole step
+
+    @property
+    def note(self) -> str:
+        """Why steps are divided; empty if they are not."""
+        if self.substeps == 1:
+            return ""
+        return (
+            f"every step of {self.step:g} s is computed in {self.substeps} substeps, because damping makes the speed of joint "
+            f"'{self.arm.joint_names[self.pole.joint]}' decay with a pole of {self.pole.rate:.4g} /s"
+        )
 
     @property
     def initial_state(self) -> list[Array]:
@@ -498,9 +512,25 @@ def make_task(
     )  # fmt: skip
     if law == "host" and task.twofold:
         task = replace(task, plan=replace(plan, twofold=True))
+    task = resolved(task, chosen)
     if limits is not None:
         check_limits(task, task.q0[..., None, :], grid.t[:1])
     return task
+
+
+def resolved(task: Task, method: Method) -> Task:
+    """The task with steps that are short enough for the damping of its joints, by friction or by a continuous controller."""
+    if method.stable == math.inf:
+        return task
+    pole = friction_pole(task.arm, task.q0, task.qd0, task.constants.get("parameters")) if task.plan.friction else NONE
+    if task.controller is not None and task.sampling is None and task.plan.law in FOLLOWING:
+        gains = [task.constants[name] for name in ("kp", "kd")]
+        pole = max(pole, closed_loop_pole(task.arm, task.controller, task.q0, gains, task.plan.friction))
+    substeps = pole.substeps(task.arm, method, task.step)
+    if substeps == 1:
+        return replace(task, pole=pole)
+    parts = np.maximum(np.ceil(task.grid.h * pole.rate / method.stable), 1).astype(np.intp)
+    return replace(task, pole=pole, substeps=substeps, grid=task.grid.divided(parts))
 
 
 def _over_time(name: str, values: Array, steps: int, duration: float, step: float) -> Array:
