@@ -35,7 +35,10 @@ def test_a_stiff_joint_reaches_its_speed_at_the_default_step() -> None:
     arm, tau = wrist(viscous=2.0, coulomb=1.0), np.array([[3.0], [-3.0], [0.9], [5.0]])
     speed = np.array([1.0, -1.0, 0.0, 2.0])
     run = da.simulate(arm, np.zeros((4, 1)), None, tau[:, None, :], 0.1)
-    assert np.abs(run.qd[:, -1, 0] - speed).max() < 1e-12 and "joint1" in run.note and "8 substeps" in run.note
+    assert (
+        np.abs(run.qd[:, -1, 0] - speed).max() < 1e-12
+        and "8 substeps, because damping makes the speed of joint 'joint1'" in run.notes[0]
+    )
     rows = np.repeat(tau[:, None, :], 100, axis=1)
     q, qd = arm.rollout(np.zeros((4, 1)), np.zeros(1), rows, step=1e-3, steps=100, every=50)
     assert np.array_equal(q[:, -1], run.q[:, -1]) and np.array_equal(qd[:, 0], run.qd[:, 50])
@@ -56,9 +59,9 @@ def test_a_stiff_closed_loop_agrees_with_adaptive_steps(rate: float | None) -> N
             continue
         law = da.PD(40.0, kd, [0.2])
         run, fine = (da.simulate(arm, [0.0], None, law, 0.1, rate=rate, method=m) for m in ("rk4", "dop853"))  # type: ignore[arg-type]
-        assert np.abs(run.q - fine.q).max() < 1e-4 and np.abs(run.q[-1] - fine.q[-1]).max() < 1e-6 and run.note
+        assert np.abs(run.q - fine.q).max() < 1e-4 and np.abs(run.q[-1] - fine.q[-1]).max() < 1e-6 and run.notes
     adapted = da.simulate(wrist(coulomb=1.0), [0.0], None, da.ComputedTorque(1e4, 2e4, [0.2]), 0.1)
-    assert "2e+04 /s" in adapted.note
+    assert "2e+04 /s" in adapted.notes[0]
 
 
 def test_divided_steps_agree_with_a_stiff_integrator_to_order_4() -> None:
@@ -87,7 +90,7 @@ def test_divided_steps_agree_with_a_stiff_integrator_to_order_4() -> None:
 
 def test_variational_steps_are_divided_too() -> None:
     run = da.simulate(wrist(viscous=2.0), [0.0], [1.0], [2.0], 0.05, method="variational")
-    assert abs(run.qd[-1, 0] - 1.0) < 1e-12 and "substeps" in run.note
+    assert abs(run.qd[-1, 0] - 1.0) < 1e-12 and "substeps" in run.notes[0]
 
 
 def test_steps_are_not_divided_where_the_method_is_stable() -> None:

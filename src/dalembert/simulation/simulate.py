@@ -23,13 +23,13 @@ from dalembert.quantities.rollouts import ROLLOUTS
 from dalembert.simulation.adaptive import ContactDynamics, adaptive
 from dalembert.simulation.closing import placed_along
 from dalembert.simulation.controllers import Adaptive, Controller
-from dalembert.simulation.stiffness import check_damping
 from dalembert.simulation.drives import Saturation, sampling_of, saturations
 from dalembert.simulation.fixed import fixed_steps
 from dalembert.simulation.pieces import in_pieces
 from dalembert.simulation.recorded import RecordedTorque
 from dalembert.simulation.sampled import sampled
 from dalembert.simulation.stages import stages_of
+from dalembert.simulation.stiffness import check_damping
 from dalembert.simulation.task import Task, make_task
 
 if TYPE_CHECKING:
@@ -96,9 +96,9 @@ class Run:
         return followed - self.q
 
     @property
-    def note(self) -> str:
+    def notes(self) -> tuple[str, ...]:
         """Why the steps of the run were divided into substeps; empty if they were not."""
-        return self.task.note
+        return self.task.notes
 
     @property
     def follows(self) -> bool:
@@ -273,6 +273,11 @@ class StagedRun(Run):
         whole = StagedRun(arm, _one_after_the_other(t, -1), q, qd, runs[0].task, learned, loads)
         object.__setattr__(whole, "stages", tuple(runs))
         return whole
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Why the steps of stages were divided into substeps."""
+        return tuple(dict.fromkeys(note for run in self.stages for note in run.notes))
 
     def _joined(self, name: str, axis: int = -2) -> Array:
         return _one_after_the_other([getattr(run, name) for run in self.stages], axis)

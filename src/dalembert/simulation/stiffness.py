@@ -27,6 +27,9 @@ SETS = 8  # poses for each set of parameters
 RECORDS = 64  # records of a run at which friction is checked
 SUSPECT = 2.0  # steps are checked afterwards if this many times the pole would be too fast for them
 MARGIN = 1.1  # of a method's ``stable``: beyond, steps are wrong
+SAMPLED = (
+    2.0  # periods of a sampled loop: a torque K_d δq̇ that is held for a period reverses the speed if it decays faster
+)
 DEVIATION = 1e-3  # rad/s or m/s: deviation of the speed by which the slope of a law is taken, in both directions
 
 
@@ -105,3 +108,19 @@ def closed_loop_pole(arm: Arm, controller: Controller, q0: Array, gains: Sequenc
         D = D + friction_slopes(arm.mechanism, x)
     B = np.asarray(arm.inertia_matrix(q), float)
     return fastest(B, D)
+
+
+def sampled_remedy(arm: Arm, controller: Controller | None, rate: float, q: Array) -> str:
+    """The remedy for a sampled loop that diverged in the motion q (instants, n): a torque that is held for a period reverses
+    a speed whose decay would take less than half of it."""
+    held = f"the torque is held between samples (rate={rate:g} Hz)"
+    if controller is None:
+        return f"{held}: use a higher rate, or smaller gains in the torque function"
+    kp, kd = controller.words
+    pole = closed_loop_pole(arm, controller, q[:1], list(Controller.gains(controller, arm).values()), friction=False)
+    if pole.rate < SAMPLED * rate:
+        return f"{held}: use a higher rate, a shorter delay, or smaller gains {kp} and {kd}"
+    return (
+        f"{held}, for which {kd} is too large: it gives joint '{arm.joint_names[pole.joint]}' a pole of {pole.rate:.3g} /s, and a "
+        f"sampled loop is unstable above {SAMPLED:g} × rate; use a rate above {pole.rate / SAMPLED:.3g} Hz, or a smaller {kd}"
+    )
