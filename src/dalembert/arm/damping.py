@@ -102,4 +102,4 @@ def damping_pole(arm: Compiled, q: Array | None = None, qd: Array | None = None)
         return NONE
     q = some_poses(arm) if q is None else q
     D = friction_slopes(arm.mechanism, np.asarray(arm.placed(q), float), qd)
-    return fastest(np.asarray(arm.inertia_matrix(q), float), D) if D.any() else NONE  # type: ignore[attr-defined]
+    return fastest(np.asarray(arm.inertia_matrix(q), np.float64), D) if D.any() else NONE  # type: ignore[attr-defined]

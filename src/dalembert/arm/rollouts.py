@@ -24,6 +24,7 @@ from dalembert.motion.methods import METHODS
 if TYPE_CHECKING:
     from dalembert.quantities.rollouts import Plan
 
+FEW = 256  # steps of rollouts of a single state that are kept ready, and different settings of them
 WORK = 64  # per step and entry of the state, in the units of dalembert.kernel.batches
 
 
@@ -48,8 +49,37 @@ class Rolling(NamedTuple):
         return (*lead, self.records, shapes["q"][-1])
 
 
+class _QuickRollout:
+    """A rollout of one state given as arrays of float64; None for anything else."""
+
+    def __init__(self, kernel: np.ufunc, rolling: Rolling, n: int) -> None:
+        steps = rolling.steps * rolling.parts
+        self.kernel, self.shape, self.rows = kernel, (rolling.records, n), (steps, n)
+        self.h, self.zero = np.full((steps, 1), rolling.step / rolling.parts), np.zeros((steps, n))
+
+    def __call__(self, q: Any, qd: Any, tau: Any) -> tuple[Any, Any] | None:
+        if q.dtype is not DOUBLE or qd.dtype is not DOUBLE or q.ndim != 1 or qd.ndim != 1:
+            return None
+        rows = self.zero
+        if tau is not None:
+            if type(tau) is not np.ndarray or tau.dtype is not DOUBLE or tau.ndim != 1:
+                return None
+            rows = tau[None] if self.rows[0] == 1 else np.broadcast_to(tau, self.rows)
+        out = np.empty(self.shape), np.empty(self.shape)
+        try:
+            self.kernel(q, qd, self.h, rows, out=out)
+        except ValueError:  # shapes that do not fit, which the method reports
+            return None
+        return out
+
+
 class Rollouts(Compiled):
     """Rollouts of an arm."""
+
+    @cached_property
+    def _quick_rollouts(self) -> dict[Any, _QuickRollout]:
+        """By settings: rollouts of a single state, called many times."""
+        return {}
 
     @cached_property
     def _damping(self) -> Pole:
@@ -86,6 +116,11 @@ class Rollouts(Compiled):
         >>> q.shape
         (2, 2, 1)
         """
+        setting = (step, steps, every, method, friction)
+        if threads is None and type(q) is type(qd) is np.ndarray and type(step) is float and type(steps) is int:
+            quick = self._quick_rollouts.get(setting)
+            if quick is not None and (motion := quick(q, qd, tau)) is not None:
+                return motion
         from dalembert.quantities.rollouts import Plan
 
         steps = _whole("steps", steps)
@@ -113,6 +148,15 @@ class Rollouts(Compiled):
         if library is not None:
             return self._rolled_elsewhere(library, rolling, given, threads)
         arrays = self._checked_rollout({name: real(name, value) for name, value in given.items()})
+        if (
+            type(q) is type(qd) is np.ndarray
+            and type(step) is float
+            and type(setting[1]) is int
+            and steps * parts <= FEW
+        ):
+            if len(self._quick_rollouts) == FEW:
+                self._quick_rollouts.clear()
+            self._quick_rollouts[setting] = _QuickRollout(self._rollout_kernel(rolling.plan), rolling, self.n)
         if any(map(is_lazy, arrays.values())):
             axes = {"tau": 2} if _stepwise(arrays, steps) else {}
             block = partial(_rolled_block, self, rolling, threads or ALONE)
@@ -121,8 +165,6 @@ class Rollouts(Compiled):
 
     def _rolled(self, rolling: Rolling, arrays: Mapping[str, Any], threads: int | None) -> tuple[Any, Any]:
         """A rollout of NumPy arrays, computed in float64."""
-        from dalembert.quantities.rollouts import rollout_kernel
-
         kind = np.result_type(SINGLE, *arrays.values())
         steps, ones = rolling.steps * rolling.parts, np.ones((rolling.parts, 1))
         inputs = _program_inputs(rolling, arrays, np.array([[rolling.step / rolling.parts]]), ones)
@@ -130,8 +172,15 @@ class Rollouts(Compiled):
         inputs = [x.astype(DOUBLE, copy=False) for x in inputs]
         out = np.empty(rolling.shape(arrays)), np.empty(rolling.shape(arrays))
         cost = WORK * steps * 2 * self.n
-        run(rollout_kernel(self.mechanism, rolling.plan), inputs, out, threads, cost)
+        run(self._rollout_kernel(rolling.plan), inputs, out, threads, cost)
         return out[0].astype(kind, copy=False), out[1].astype(kind, copy=False)
+
+    def _rollout_kernel(self, plan: Plan) -> np.ufunc:
+        from dalembert.quantities.rollouts import rollout_kernel
+
+        if plan not in self._kernels:
+            self._kernels[plan] = rollout_kernel(self.mechanism, plan)
+        return self._kernels[plan]
 
     def _rolled_elsewhere(
         self, library: str, rolling: Rolling, given: Mapping[str, Any], threads: int | None
