@@ -135,7 +135,11 @@ export class Simulation {
     let [rate, mode] = [0, slope];
     for (let k = 0; k < 20 && mode.some(Boolean); k++) {
       const damped = mode.map((x, i) => x * slope[i]);
-      const next = solveFree(rest.B, damped, this.endless.map(() => false));
+      const next = solveFree(
+        rest.B,
+        damped,
+        this.endless.map(() => false),
+      );
       if (!next) break;
       rate = Math.max(...next.map(Math.abs)) / Math.max(...mode.map(Math.abs));
       mode = next.map((x) => x / Math.max(...next.map(Math.abs)));
