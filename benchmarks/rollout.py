@@ -154,7 +154,10 @@ def sampled(arm: da.Arm, model: mujoco.MjModel, data: mujoco.MjData) -> None:
     }
     least = interleaved(calls, 3)
     first = least["dalembert, PD, RK4"]
-    rows = [(name, f"{60 / long * x:.2f}", f"{1e6 * x / (1000 * long):.1f}", f"{x / first:.1f}") for name, x in least.items()]
+    rows = [
+        (name, f"{60 / long * x:.2f}", f"{1e6 * x / (1000 * long):.1f}", f"{x / first:.1f}")
+        for name, x in least.items()
+    ]
     table("A controller sampled at 1 kHz, panda", rows, ("", "s for 60 s", "µs per sample", "relative to ours"))
 
 

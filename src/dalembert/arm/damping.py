@@ -38,11 +38,11 @@ class Pole(NamedTuple):
         """Number of equal parts of a step (s) in which the method is stable; an error if they are too many."""
         if self.rate * step <= method.stable:
             return 1
-        if (parts := self.rate * step / method.stable) > MOST:
+        if (parts := self.rate * step / method.divided) > MOST:
             raise SimulationError(
                 f"the damping of joint '{arm.joint_names[self.joint]}' of arm '{arm.name}' makes its speed decay with a "
                 f"pole of {self.rate:.3g} /s, for which a step of {step:g} s would be divided into {parts:.3g} substeps, "
-                f"more than {MOST}; use a step of at most {MOST * method.stable / self.rate:.2g} s, or less damping"
+                f"more than {MOST}; use a step of at most {MOST * method.divided / self.rate:.2g} s, or less damping"
             )
         return int(np.ceil(parts))
 

@@ -546,7 +546,8 @@ def resolved(task: Task, method: Method) -> Task:
     substeps = pole.substeps(task.arm, method, task.step)
     if substeps == 1:
         return replace(task, pole=pole)
-    parts = np.maximum(np.ceil(task.grid.h * pole.rate / method.stable), 1).astype(np.intp)
+    fast = task.grid.h * pole.rate
+    parts = np.where(fast > method.stable, np.ceil(fast / method.divided), 1).astype(np.intp)
     return replace(task, pole=pole, substeps=substeps, grid=task.grid.divided(parts))
 
 
