@@ -50,15 +50,30 @@ class Pole(NamedTuple):
 NONE = Pole(0.0, 0)
 
 
-def fastest(B: Array, D: Array) -> Pole:
-    """The fastest decaying pole of δq̈ = −B⁻¹ D δq̇ over all B and D, (…, n, n) each."""
+class Posed(NamedTuple):
+    """Some poses of an arm with their inertia and damping: q (N, n), B and D (N, n, n)."""
+
+    q: Array
+    B: Array
+    D: Array
+
+
+def fastest(B: Array, D: Array, least: float = 0.0) -> Pole:
+    """The fastest decaying pole of δq̈ = −B⁻¹ D δq̇ over all B and D, (…, n, n) each; none if all are slower than ``least``
+    (1/s) by their norm."""
     known = np.isfinite(B).all(axis=(-2, -1))
     B, D = B[known], np.broadcast_to(D, B.shape)[known]
-    moved = np.linalg.cond(B) < 1 / np.finfo(float).eps  # every joint moves some inertia
-    B, D = B[moved], D[moved]
     if not D.any():
         return NONE
-    rates, modes = np.linalg.eig(np.linalg.solve(B, D))
+    moved = np.linalg.cond(B) < 1 / np.finfo(float).eps  # every joint moves some inertia
+    B, D = B[moved], D[moved]
+    with np.errstate(all="ignore"):
+        decay_of = np.linalg.solve(B, D)
+    if not np.isfinite(decay_of).all():
+        return Pole(np.inf, int(np.argmax(np.abs(D).max(axis=(0, 1)))))
+    if np.einsum("...ij,...ij->...", decay_of, decay_of).max(initial=0.0) <= least * least:
+        return NONE
+    rates, modes = np.linalg.eig(decay_of)
     decay = np.where(rates.real > 0.0, np.abs(rates), 0.0)
     pose, k = np.unravel_index(int(np.argmax(decay)), decay.shape)
     mode = modes[pose, :, k]
@@ -96,10 +111,21 @@ def some_poses(arm: Compiled) -> Array:
     return np.random.default_rng(0).uniform(np.fmin(low, high), high, (POSES, arm.n))
 
 
-def damping_pole(arm: Compiled, q: Array | None = None, qd: Array | None = None) -> Pole:
-    """The fastest pole of friction at these poses q (…, n), by default some of the arm's, at rest or at the speeds q̇."""
-    if not any("qd" in term.of and any(term.coefficients) for body in arm.mechanism.tree.bodies for term in body.terms):
-        return NONE
-    q = some_poses(arm) if q is None else q
-    D = friction_slopes(arm.mechanism, np.asarray(arm.placed(q), float), qd)
-    return fastest(np.asarray(arm.inertia_matrix(q), np.float64), D) if D.any() else NONE  # type: ignore[attr-defined]
+def posed(arm: Compiled, q: Array, qd: Array | None = None) -> Posed:
+    """The poses q (N, n) with their inertia, and their damping at rest or at the speeds q̇."""
+    B: Array = np.asarray(arm.inertia_matrix(q), np.float64)  # type: ignore[attr-defined]
+    if not damped(arm):
+        return Posed(q, B, np.zeros_like(B))
+    return Posed(q, B, friction_slopes(arm.mechanism, np.asarray(arm.placed(q), float), qd))
+
+
+def damped(arm: Compiled) -> bool:
+    """Whether any friction of the arm depends on the speed."""
+    bodies = arm.mechanism.tree.bodies
+    return any("qd" in term.of and any(term.coefficients) for body in bodies for term in body.terms)
+
+
+def damping_pole(arm: Compiled, q: Array, qd: Array | None = None) -> Pole:
+    """The fastest pole of friction at these poses q (N, n), at rest or at the speeds q̇."""
+    _, B, D = posed(arm, q, qd)
+    return fastest(B, D)

@@ -594,7 +594,7 @@ def _held_over_steps(A: Array, B: Array, dt: float) -> tuple[Array, Array]:
     A, B = A.astype(np.float64, copy=False), B.astype(np.float64, copy=False)
     size = float(dt) * float(np.sqrt(np.einsum("...ij,...ij->...", A, A).max(initial=0.0)))
     doublings = max(0, math.ceil(math.log2(size / EXACT))) if EXACT < size < np.inf else 0
-    h = float(dt) / 2**doublings
+    h = math.ldexp(dt, -doublings)
     eye, powers = np.eye(A.shape[-1]), np.empty((4, *A.shape))  # 1, X, X², X³
     powers[0] = eye
     X, X2, X3 = np.multiply(A, h, out=powers[1]), powers[2], powers[3]

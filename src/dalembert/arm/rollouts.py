@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.arm.compiled import Compiled
-from dalembert.arm.damping import Pole, damping_pole
+from dalembert.arm.damping import NONE, Pole, Posed, damped, fastest, posed, some_poses
 from dalembert.arm.lazy import ALONE, by_blocks
 from dalembert.arrays import DOUBLE, SINGLE, is_lazy, number, real, shown
 from dalembert.errors import DalembertError, ShapeError
@@ -24,6 +24,8 @@ from dalembert.motion.methods import METHODS
 if TYPE_CHECKING:
     from dalembert.quantities.rollouts import Plan
 
+# types of step, steps, every, method and friction in calls that are repeated by a quick route
+PLAIN = {(float, int, of, str, bool) for of in (int, type(None))}
 FEW = 256  # steps of rollouts of a single state that are kept ready, and different settings of them
 WORK = 64  # per step and entry of the state, in the units of dalembert.kernel.batches
 
@@ -54,22 +56,18 @@ class _QuickRollout:
 
     def __init__(self, kernel: np.ufunc, rolling: Rolling, n: int) -> None:
         steps = rolling.steps * rolling.parts
-        self.kernel, self.shape, self.rows = kernel, (rolling.records, n), (steps, n)
+        self.kernel, self.records, self.state, self.rows = kernel, (rolling.records, n), (n,), (steps, n)
         self.h, self.zero = np.full((steps, 1), rolling.step / rolling.parts), np.zeros((steps, n))
 
     def __call__(self, q: Any, qd: Any, tau: Any) -> tuple[Any, Any] | None:
-        if q.dtype is not DOUBLE or qd.dtype is not DOUBLE or q.ndim != 1 or qd.ndim != 1:
-            return None
         rows = self.zero
-        if tau is not None:
-            if type(tau) is not np.ndarray or tau.dtype is not DOUBLE or tau.ndim != 1:
+        for array in (q, qd) if tau is None else (q, qd, tau):
+            if type(array) is not np.ndarray or array.dtype is not DOUBLE or array.shape != self.state:
                 return None
+        if tau is not None:
             rows = tau[None] if self.rows[0] == 1 else np.broadcast_to(tau, self.rows)
-        out = np.empty(self.shape), np.empty(self.shape)
-        try:
-            self.kernel(q, qd, self.h, rows, out=out)
-        except ValueError:  # shapes that do not fit, which the method reports
-            return None
+        out = np.empty(self.records), np.empty(self.records)
+        self.kernel(q, qd, self.h, rows, out=out)
         return out
 
 
@@ -84,7 +82,12 @@ class Rollouts(Compiled):
     @cached_property
     def _damping(self) -> Pole:
         """The fastest decay of joint speeds by friction: steps that it would make unstable are divided."""
-        return damping_pole(self)
+        return fastest(self._posed.B, self._posed.D) if damped(self) else NONE
+
+    @cached_property
+    def _posed(self) -> Posed:
+        """Poses of the arm at which such decays are computed."""
+        return posed(self, some_poses(self))
 
     def rollout(
         self,
@@ -117,9 +120,10 @@ class Rollouts(Compiled):
         (2, 2, 1)
         """
         setting = (step, steps, every, method, friction)
-        if threads is None and type(q) is type(qd) is np.ndarray and type(step) is float and type(steps) is int:
-            quick = self._quick_rollouts.get(setting)
-            if quick is not None and (motion := quick(q, qd, tau)) is not None:
+        plain = type(q) is np.ndarray and tuple(map(type, setting)) in PLAIN
+        if plain and threads is None and (quick := self._quick_rollouts.get(setting)) is not None:
+            motion = quick(q, qd, tau)
+            if motion is not None:
                 return motion
         from dalembert.quantities.rollouts import Plan
 
@@ -148,12 +152,7 @@ class Rollouts(Compiled):
         if library is not None:
             return self._rolled_elsewhere(library, rolling, given, threads)
         arrays = self._checked_rollout({name: real(name, value) for name, value in given.items()})
-        if (
-            type(q) is type(qd) is np.ndarray
-            and type(step) is float
-            and type(setting[1]) is int
-            and steps * parts <= FEW
-        ):
+        if plain and steps * parts <= FEW:
             if len(self._quick_rollouts) == FEW:
                 self._quick_rollouts.clear()
             self._quick_rollouts[setting] = _QuickRollout(self._rollout_kernel(rolling.plan), rolling, self.n)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dalembert.arm.damping import NONE, POSES, Pole, damping_pole, fastest, friction_slopes, some_poses
+from dalembert.arm.damping import NONE, POSES, Pole, Posed, damped, damping_pole, fastest, friction_slopes, posed
 from dalembert.arrays import which_state
 from dalembert.coordinates.pulled import inertia_matrix
 from dalembert.coordinates.variants import with_parameters
@@ -27,9 +27,7 @@ SETS = 8  # poses for each set of parameters
 RECORDS = 64  # records of a run at which friction is checked
 SUSPECT = 2.0  # steps are checked afterwards if this many times the pole would be too fast for them
 MARGIN = 1.1  # of a method's ``stable``: beyond, steps are wrong
-SAMPLED = (
-    2.0  # periods of a sampled loop: a torque K_d δq̇ that is held for a period reverses the speed if it decays faster
-)
+SAMPLED = 2.0  # pole times period above which a torque that is held for a period more than reverses the speed
 DEVIATION = 1e-3  # rad/s or m/s: deviation of the speed by which the slope of a law is taken, in both directions
 
 
@@ -44,17 +42,19 @@ def _spread(length: int, count: int) -> NDArray[np.intp]:
     return np.unique(np.linspace(0, max(0, length - 1), count if length else 0).round().astype(np.intp))
 
 
-def poses_of(arm: Arm, q0: Array) -> Array:
+def poses_of(arm: Arm, q0: Array) -> Posed:
     """Poses at which poles are computed: of the arm, or initial ones if its loops may not close elsewhere."""
-    return some_poses(arm) if arm.mechanism.linear else _some(q0, POSES)
+    return arm._posed if arm.mechanism.linear else posed(arm, _some(q0, POSES))
 
 
 def friction_pole(arm: Arm, q0: Array, qd0: Array, parameters: Array | None) -> Pole:
     """The fastest pole of the arm's friction, at rest and at the initial speeds, or of other ``parameters``, (…, 13N)."""
+    if parameters is None and not damped(arm):
+        return NONE
     if parameters is None:
         pole = arm._damping if arm.mechanism.linear else damping_pole(arm, _some(q0, POSES))
         return max(pole, damping_pole(arm, _some(q0, POSES), _some(qd0, POSES))) if _curved(arm) else pole
-    poses, pole = _some(poses_of(arm, q0), SETS), NONE
+    poses, pole = _some(poses_of(arm, q0).q, SETS), NONE
     x = np.asarray(arm.placed(poses), float)
     for values in _some(parameters, POSES):
         mechanism = with_parameters(arm.mechanism, values.tolist())
@@ -77,7 +77,8 @@ def check_damping(task: Task, q: Array, qd: Array) -> None:
     """
     arm, stable, step = task.arm, METHODS[task.plan.method].stable, float(task.grid.h.max())
     near = SUSPECT * task.pole.rate * step > stable
-    if not (task.plan.friction and not task.plan.parameters and (near or _curved(arm))):
+    known = task.plan.friction and not task.plan.parameters and not arm.mechanism.by_newton
+    if not known or not (near or _curved(arm)):
         return
     rows = _spread(q[..., 0].size, RECORDS)
     positions, speeds = (x.reshape(-1, arm.n)[rows] for x in (q, qd))
@@ -93,31 +94,31 @@ def check_damping(task: Task, q: Array, qd: Array) -> None:
     )
 
 
-def closed_loop_pole(arm: Arm, controller: Controller, q0: Array, gains: Sequence[Array], friction: bool) -> Pole:
-    """The fastest pole of the speeds under a continuous law, with the largest of its gains."""
-    q = poses_of(arm, q0)
-    kp, kd = (gain.reshape(-1, arm.n).max(axis=0) for gain in gains)
+def closed_loop_pole(
+    arm: Arm, controller: Controller, poses: Posed, gains: Sequence[Array], friction: bool, least: float = 0.0
+) -> Pole:
+    """The fastest pole of the speeds under a continuous law, with the largest of its gains, if it is faster than ``least``
+    (1/s)."""
+    q, B, D = poses
+    kp, kd = (gain.reshape(-1, arm.n).max(axis=0, initial=0.0) for gain in gains)
     if not kd.any():
         return NONE
     x, still = np.asarray(arm.placed(q), float), np.zeros((len(q), 1, 2 * arm.n))
     reference = np.concatenate([q[:, None, :], still], axis=-1)
     law = machine.kernel(controller.known(arm, friction), ROLLOUTS[controller.memoryless or controller.law])
     ahead, back = (law(x[:, None, :], way * DEVIATION * np.eye(arm.n), reference, kp, kd) for way in (1.0, -1.0))
-    D = (back - ahead).swapaxes(-1, -2) / (2 * DEVIATION)
-    if friction:
-        D = D + friction_slopes(arm.mechanism, x)
-    B = np.asarray(arm.inertia_matrix(q), float)
-    return fastest(B, D)
+    law_slope = (back - ahead).swapaxes(-1, -2) / (2 * DEVIATION)
+    return fastest(B, law_slope + D if friction else law_slope, least)
 
 
 def sampled_remedy(arm: Arm, controller: Controller | None, rate: float, q: Array) -> str:
-    """The remedy for a sampled loop that diverged in the motion q (instants, n): a torque that is held for a period reverses
-    a speed whose decay would take less than half of it."""
+    """The remedy for a sampled loop that diverged in the motion q (instants, n), which names the rate and the gain."""
     held = f"the torque is held between samples (rate={rate:g} Hz)"
     if controller is None:
         return f"{held}: use a higher rate, or smaller gains in the torque function"
     kp, kd = controller.words
-    pole = closed_loop_pole(arm, controller, q[:1], list(Controller.gains(controller, arm).values()), friction=False)
+    gains = list(Controller.gains(controller, arm).values())
+    pole = closed_loop_pole(arm, controller, posed(arm, q[:1]), gains, friction=False)
     if pole.rate < SAMPLED * rate:
         return f"{held}: use a higher rate, a shorter delay, or smaller gains {kp} and {kd}"
     return (

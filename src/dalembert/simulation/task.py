@@ -26,7 +26,7 @@ from dalembert.robot.omissions import SUMMANDS
 from dalembert.simulation.controllers import Controller
 from dalembert.simulation.drives import Sampling, effort_of
 from dalembert.simulation.steps import Steps, make_steps
-from dalembert.simulation.stiffness import closed_loop_pole, friction_pole, sampled_remedy
+from dalembert.simulation.stiffness import closed_loop_pole, friction_pole, poses_of, sampled_remedy
 from dalembert.tip.controller import OperationalController
 from dalembert.trajectory.limits import position_limits
 
@@ -540,9 +540,10 @@ def resolved(task: Task, method: Method) -> Task:
     if method.stable == math.inf:
         return task
     pole = friction_pole(task.arm, task.q0, task.qd0, task.constants.get("parameters")) if task.plan.friction else NONE
-    if task.controller is not None and task.sampling is None and task.plan.law in FOLLOWING:
-        gains = [task.constants[name] for name in ("kp", "kd")]
-        pole = max(pole, closed_loop_pole(task.arm, task.controller, task.q0, gains, task.plan.friction))
+    if task.controller is not None and task.sampling is None and task.controller.law in FOLLOWING:
+        gains, poses = [task.constants[name] for name in ("kp", "kd")], poses_of(task.arm, task.q0)
+        least = method.stable / task.step
+        pole = max(pole, closed_loop_pole(task.arm, task.controller, poses, gains, task.plan.friction, least))
     substeps = pole.substeps(task.arm, method, task.step)
     if substeps == 1:
         return replace(task, pole=pole)
