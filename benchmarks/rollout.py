@@ -1,5 +1,7 @@
 """Rollouts of panda: one compiled loop compared with MuJoCo's rollout and Pinocchio loops, one core (make bench).
 
+Sampled controllers and single calls follow, beside MuJoCo's Python loop.
+
 All libraries take fourth-order Runge–Kutta steps of 1 ms with four evaluations each, from the same states,
 without torque, friction or limits. The others run fewer states and steps, because their cost per step does
 not depend on the number of steps; dalembert runs all 10,000 × 1,000.
@@ -119,6 +121,58 @@ def main() -> None:
     table("RK4 steps of panda, one core", rows, ("", "ns per step", "relative to ours"))
     print(f"first compilation: {compiling:.2f} s; the whole rollout: {least['last']:.2f} s")
     eventful()
+    sampled(arm, model, data)
+    single_calls(arm)
+
+
+def sampled(arm: da.Arm, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+    """A controller sampled at 1 kHz: ``da.simulate(rate=)`` beside MuJoCo's Python loop with the same kind of law."""
+    q0 = np.array([0.0, 0.3, 0.0, -1.5, 0.0, 1.2, 0.3])
+    inertia = np.diagonal(arm.inertia_matrix(q0))
+    kp, kd, long = 100.0 * inertia, 4.0 * inertia, 5.0
+
+    def ours(law: object, **settings: object) -> object:
+        return da.simulate(arm, q0, None, law, long, rate=1000.0, **settings)  # type: ignore[arg-type]
+
+    def loop(integrator: int) -> np.ndarray:
+        model.opt.integrator = integrator
+        data.qpos[:], data.qvel[:] = q0, 0.0
+        for _ in range(round(long * 1000)):
+            mujoco.mj_forward(model, data)
+            data.qfrc_applied[:] = data.qfrc_bias + kp * (q0 + 0.1 - data.qpos) - kd * data.qvel
+            mujoco.mj_step(model, data)
+        return data.qpos
+
+    pd, computed = da.PD(kp, kd, q0 + 0.1), da.ComputedTorque(100.0, 20.0, q0 + 0.1)
+    drive = {"delay": 1e-3, "encoder": 2**18, "velocity_filter": 100.0, "effort_limits": 80.0}
+    calls = {
+        "dalembert, PD, RK4": lambda: ours(pd),
+        "dalembert, computed torque, RK4": lambda: ours(computed),
+        "dalembert, PD with encoder, delay and effort limits": lambda: ours(pd, **drive),
+        "MuJoCo, Python loop of mj_step, PD, RK4": lambda: loop(mujoco.mjtIntegrator.mjINT_RK4),
+        "MuJoCo, the same, semi-implicit Euler (1 evaluation)": lambda: loop(mujoco.mjtIntegrator.mjINT_EULER),
+    }
+    least = interleaved(calls, 3)
+    first = least["dalembert, PD, RK4"]
+    rows = [
+        (name, f"{60 / long * x:.2f}", f"{1e6 * x / (1000 * long):.1f}", f"{x / first:.1f}")
+        for name, x in least.items()
+    ]
+    table("A controller sampled at 1 kHz, panda", rows, ("", "s for 60 s", "µs per sample", "relative to ours"))
+
+
+def single_calls(arm: da.Arm) -> None:
+    """One call for one state, as in a loop of one's own."""
+    q, few = np.array([0.0, 0.3, 0.0, -1.5, 0.0, 1.2, 0.3]), 200
+    law = da.PD(100.0, 1.0, q)
+    calls = {
+        "arm.rollout(steps=1)": lambda: arm.rollout(q, q, q, step=H, steps=1),
+        "PD.torque": lambda: law.torque(arm, 0.0, q, q),
+        "arm.linearize": lambda: arm.linearize(q, q, q),
+        "arm.linearize(dt=)": lambda: arm.linearize(q, q, q, dt=H),
+    }
+    least = interleaved({name: lambda f=f: [f() for _ in range(few)] for name, f in calls.items()}, 10)  # type: ignore[misc]
+    table("Single calls, panda", [(name, f"{1e6 * x / few:.1f}") for name, x in least.items()], ("", "µs"))
 
 
 def eventful() -> None:

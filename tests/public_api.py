@@ -20,7 +20,7 @@ from dalembert.environment.extras import EXTRAS
 FILE = Path(__file__).with_suffix(".txt")
 # members that other rooms of the package use: they have no underscore and are promised to nobody
 INTERNAL = {
-    *("check_model", "mechanism_known", "memoryless", "tracks"),  # of controllers
+    *("check_model", "known", "mechanism_known", "memoryless", "tracks"),  # of controllers
     *(
         "checked",
         "closing",

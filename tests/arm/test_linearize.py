@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.linalg import solve_continuous_are
+from scipy.linalg import expm, solve_continuous_are
 
 import dalembert as da
 
@@ -38,6 +38,18 @@ def test_discrete_steps_are_those_of_a_simulation():
     )
     moved = np.concatenate([run.q[:, -1] - q, run.qd[:, -1]], axis=-1)
     np.testing.assert_allclose(moved, A @ dx + B @ du, atol=5e-4 * small)
+
+
+@pytest.mark.parametrize("dt", [1e-6, 1e-3, 0.3])
+def test_discrete_matrices_are_the_matrix_exponential(dt):
+    arm = da.load("puma560")
+    A, B = arm.linearize(*np.random.default_rng(0).normal(size=(3, 2, 6)))
+    block = np.zeros((2, 18, 18))
+    block[:, :12, :12], block[:, :12, 12:] = A, B
+    exact = expm(block * dt)
+    held, moved = arm.linearize(*np.random.default_rng(0).normal(size=(3, 2, 6)), dt)
+    np.testing.assert_allclose(held, exact[:, :12, :12], atol=1e-14 * np.abs(exact).max())
+    np.testing.assert_allclose(moved, exact[:, :12, 12:], rtol=1e-10, atol=1e-14 * np.abs(exact[:, :12, 12:]).max())
 
 
 def test_lqr_holds_an_arm_upright():

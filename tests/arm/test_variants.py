@@ -317,3 +317,9 @@ def test_a_jacobian_is_the_same_both_ways() -> None:
     forward = run(a, derived.jacobian(entry), (), x)[0]
     back = run(a, derived.jacobian(entry, ("parameters",)), (), x | pi)
     assert relative(back[0], forward) < 1e-11 and back[1].size == a.n**2 * a.parameters.size
+
+
+def test_a_rollout_of_variants_names_the_call_that_takes_them() -> None:
+    a = da.load("planar-2r")
+    with pytest.raises(DalembertError, match=r"use da\.simulate\(arm, …, parameters=…\)"):
+        a.variants(parameters=a.parameters).rollout(np.zeros(2), np.zeros(2), step=1e-3, steps=1)

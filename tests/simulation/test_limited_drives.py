@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.errors import DalembertError, ShapeError
+from dalembert.errors import DalembertError, ShapeError, SimulationError
 from dalembert.robot.limits_file import with_limits
 
 KP, KD, RATE = 50.0, 5.0, 100.0
@@ -169,3 +171,39 @@ def test_adaptation_is_sampled_too(pendulum: da.Arm) -> None:
     assert often.parameters.shape == continuous.parameters.shape
     change = np.abs(continuous.parameters[-1] - continuous.parameters[0]).max()
     assert np.abs(often.parameters[-1] - continuous.parameters[-1]).max() < 0.05 * change
+
+
+def test_an_unstable_sampled_loop_names_rate_and_gain(rotor: da.Arm) -> None:
+    """K_d times the period over the inertia is above 2: no step helps, a higher rate or a smaller gain does."""
+    inertia = float(rotor.inertia_matrix([0.0])[0, 0])
+    law = da.PD(0.0, 1000.0 * inertia, [0.0])
+    for step in (1e-2, 1e-3):
+        with pytest.raises(
+            SimulationError, match=r"rate=100 Hz\), for which kd is too large: .* a rate above 500 Hz"
+        ) as told:
+            da.simulate(rotor, [0.0], [1.0], law, 5.0, rate=100.0, step=step)
+        assert "step" not in str(told.value)
+    assert np.abs(da.simulate(rotor, [0.0], [1.0], law, 2.0, rate=600.0).qd[-1]).max() < 0.1
+    with pytest.raises(
+        SimulationError, match=r"rate=100 Hz\): use a higher rate, or smaller gains in the torque function"
+    ):
+        da.simulate(rotor, [0.0], [1.0], lambda t, q, qd: -law.kd * qd, 5.0, rate=100.0)
+    stiff = da.PD(5e4 * inertia, 0.0, [0.0])
+    with pytest.raises(SimulationError, match=r"use a higher rate, a shorter delay, or smaller gains kp and kd"):
+        da.simulate(rotor, [0.0], [1.0], stiff, 20.0, rate=100.0)
+
+
+@pytest.mark.parametrize("settings", [{}, {"method": "dop853"}])
+def test_inputs_given_per_step_keep_their_time_under_a_sampled_controller(settings: dict[str, Any]) -> None:
+    """A tip wrench as rows, and as a function of time that jumps at the steps, declared as its knots."""
+    arm, rng = da.load("planar-2r"), np.random.default_rng(0)
+    rows = rng.normal(0.0, 50.0, (40, 6))
+
+    def wrench(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        return rows[min(39, int(t * 1000))]
+
+    wrench.knots = np.arange(40) * 1e-3  # type: ignore[attr-defined]
+    law = da.PD(2000.0, 400.0, [0.3, 0.8])
+    options = {**settings, "rate": 250.0}
+    one, other = (da.simulate(arm, [0.3, 0.8], None, law, 0.04, tip_wrench=x, **options) for x in (rows, wrench))
+    assert np.abs(one.q - other.q).max() < 1e-12

@@ -168,6 +168,22 @@ def test_divergence_names_the_joint_and_the_time(tmp_path: Path) -> None:
     assert "diverged at t = 0.0" in found["failure"] and "joint panda_joint" in found["failure"]
 
 
+def test_stiff_damping_moves_as_in_the_library(tmp_path: Path) -> None:
+    """A light joint under its weight, with a pole of 20,000 /s and Coulomb friction; one of 2e6 /s is refused."""
+
+    def wrist(viscous: float) -> da.Arm:
+        row = {"mass": 0.1, "com": [0.02, 0, 0], "inertia": 6e-5 * np.eye(3), "alpha": np.pi / 2}
+        return da.from_dh([{**row, "friction": {"viscous": viscous, "coulomb": 0.005}}], gravity=(0, -9.81, 0))
+
+    expected = da.simulate(wrist(2.0), [0.0], [-1.0], None, 0.5, every=125)
+    found = run(tmp_path, wrist(2.0), [0.0], qd=[-1.0], duration=0.5, records=4)
+    assert "substeps" in expected.notes[0] and found["failure"] is None
+    for row, q, qd in zip(found["rows"], expected.q, expected.qd, strict=True):
+        assert np.abs(np.array(row["q"]) - q).max() < 1e-6 and np.abs(np.array(row["qd"]) - qd).max() < 1e-6
+    refused = run(tmp_path, wrist(200.0), [0.0], qd=[-1.0], duration=0.5)["failure"]
+    assert "with a pole of 2.00e+6 /s, too fast for steps of 0.001 s" in refused
+
+
 def test_a_pull_at_the_tip_is_a_wrench_of_the_opposite_sign(tmp_path: Path) -> None:
     """A spring without damping holds the energy that the arm gives away."""
     pull = {"target": [0.9, -0.4, 0.0], "stiffness": 300.0, "damping": 0.0, "wrench": [0.0] * 6}

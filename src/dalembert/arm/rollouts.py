@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
+from functools import cached_property, partial
 from importlib import import_module
 from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.arm.compiled import Compiled
+from dalembert.arm.damping import NONE, Pole, Posed, damped, fastest, posed, some_poses
 from dalembert.arm.lazy import ALONE, by_blocks
 from dalembert.arrays import DOUBLE, SINGLE, is_lazy, number, real, shown
 from dalembert.errors import DalembertError, ShapeError
@@ -23,16 +24,20 @@ from dalembert.motion.methods import METHODS
 if TYPE_CHECKING:
     from dalembert.quantities.rollouts import Plan
 
+# types of step, steps, every, method and friction in calls that are repeated by a quick route
+PLAIN = {(float, int, of, str, bool) for of in (int, type(None))}
+FEW = 256  # steps of rollouts of a single state that are kept ready, and different settings of them
 WORK = 64  # per step and entry of the state, in the units of dalembert.kernel.batches
 
 
 class Rolling(NamedTuple):
-    """Settings of a rollout: the integration method, the step (s), the number of steps and the number of records."""
+    """Settings of a rollout: the integration method, the step (s), the numbers of steps, of records and of substeps."""
 
     plan: Plan
     step: float
     steps: int
     records: int
+    parts: int
 
     def shape(self, arrays: Mapping[str, Any]) -> tuple[int, ...]:
         """The shape of the results."""
@@ -46,8 +51,43 @@ class Rolling(NamedTuple):
         return (*lead, self.records, shapes["q"][-1])
 
 
+class _QuickRollout:
+    """A rollout of one state given as arrays of float64; None for anything else."""
+
+    def __init__(self, kernel: np.ufunc, rolling: Rolling, n: int) -> None:
+        steps = rolling.steps * rolling.parts
+        self.kernel, self.records, self.state, self.rows = kernel, (rolling.records, n), (n,), (steps, n)
+        self.h, self.zero = np.full((steps, 1), rolling.step / rolling.parts), np.zeros((steps, n))
+
+    def __call__(self, q: Any, qd: Any, tau: Any) -> tuple[Any, Any] | None:
+        rows = self.zero
+        for array in (q, qd) if tau is None else (q, qd, tau):
+            if type(array) is not np.ndarray or array.dtype is not DOUBLE or array.shape != self.state:
+                return None
+        if tau is not None:
+            rows = tau[None] if self.rows[0] == 1 else np.broadcast_to(tau, self.rows)
+        out = np.empty(self.records), np.empty(self.records)
+        self.kernel(q, qd, self.h, rows, out=out)
+        return out
+
+
 class Rollouts(Compiled):
     """Rollouts of an arm."""
+
+    @cached_property
+    def _quick_rollouts(self) -> dict[Any, _QuickRollout]:
+        """By settings: rollouts of a single state, called many times."""
+        return {}
+
+    @cached_property
+    def _damping(self) -> Pole:
+        """The fastest decay of joint speeds by friction: steps that it would make unstable are divided."""
+        return fastest(self._posed.B, self._posed.D) if damped(self) else NONE
+
+    @cached_property
+    def _posed(self) -> Posed:
+        """Poses of the arm at which such decays are computed."""
+        return posed(self, some_poses(self))
 
     def rollout(
         self,
@@ -79,6 +119,12 @@ class Rollouts(Compiled):
         >>> q.shape
         (2, 2, 1)
         """
+        setting = (step, steps, every, method, friction)
+        plain = type(q) is np.ndarray and tuple(map(type, setting)) in PLAIN
+        if plain and threads is None and (quick := self._quick_rollouts.get(setting)) is not None:
+            motion = quick(q, qd, tau)
+            if motion is not None:
+                return motion
         from dalembert.quantities.rollouts import Plan
 
         steps = _whole("steps", steps)
@@ -100,11 +146,16 @@ class Rollouts(Compiled):
                 f"the loops of arm '{self.name}' are closed by Newton's method, which a rollout does not support; use da.simulate"
             )
         given = {"q": q, "qd": qd, "tau": np.zeros(self.n, SINGLE) if tau is None else tau}
-        rolling = Rolling(Plan(method=method, law="given", friction=friction), h, steps, steps // every)
+        parts = self._damping.substeps(self, METHODS[method], h) if friction else 1
+        rolling = Rolling(Plan(method=method, law="given", friction=friction), h, steps, steps // every, parts)
         library = common_library(given.values())
         if library is not None:
             return self._rolled_elsewhere(library, rolling, given, threads)
         arrays = self._checked_rollout({name: real(name, value) for name, value in given.items()})
+        if plain and steps * parts <= FEW:
+            if len(self._quick_rollouts) == FEW:
+                self._quick_rollouts.clear()
+            self._quick_rollouts[setting] = _QuickRollout(self._rollout_kernel(rolling.plan), rolling, self.n)
         if any(map(is_lazy, arrays.values())):
             axes = {"tau": 2} if _stepwise(arrays, steps) else {}
             block = partial(_rolled_block, self, rolling, threads or ALONE)
@@ -113,16 +164,22 @@ class Rollouts(Compiled):
 
     def _rolled(self, rolling: Rolling, arrays: Mapping[str, Any], threads: int | None) -> tuple[Any, Any]:
         """A rollout of NumPy arrays, computed in float64."""
-        from dalembert.quantities.rollouts import rollout_kernel
-
         kind = np.result_type(SINGLE, *arrays.values())
-        inputs = _program_inputs(rolling, arrays, np.array([[rolling.step]]))
-        inputs[2:] = [np.broadcast_to(x, (*x.shape[:-2], rolling.steps, x.shape[-1])) for x in inputs[2:]]
+        steps, ones = rolling.steps * rolling.parts, np.ones((rolling.parts, 1))
+        inputs = _program_inputs(rolling, arrays, np.array([[rolling.step / rolling.parts]]), ones)
+        inputs[2:] = [np.broadcast_to(x, (*x.shape[:-2], steps, x.shape[-1])) for x in inputs[2:]]
         inputs = [x.astype(DOUBLE, copy=False) for x in inputs]
         out = np.empty(rolling.shape(arrays)), np.empty(rolling.shape(arrays))
-        cost = WORK * rolling.steps * 2 * self.n
-        run(rollout_kernel(self.mechanism, rolling.plan), inputs, out, threads, cost)
+        cost = WORK * steps * 2 * self.n
+        run(self._rollout_kernel(rolling.plan), inputs, out, threads, cost)
         return out[0].astype(kind, copy=False), out[1].astype(kind, copy=False)
+
+    def _rollout_kernel(self, plan: Plan) -> np.ufunc:
+        from dalembert.quantities.rollouts import rollout_kernel
+
+        if plan not in self._kernels:
+            self._kernels[plan] = rollout_kernel(self.mechanism, plan)
+        return self._kernels[plan]
 
     def _rolled_elsewhere(
         self, library: str, rolling: Rolling, given: Mapping[str, Any], threads: int | None
@@ -142,11 +199,12 @@ class Rollouts(Compiled):
         if threads is not None:
             raise ShapeError(f"threads cannot be given with {TITLES[library]} on a GPU: leave it out")
         arrays = self._checked_rollout({name: on.beside(like, value) for name, value in given.items()})
-        inputs = _program_inputs(rolling, arrays, on.beside(like, [[rolling.step]]))
+        steps, ones = rolling.steps * rolling.parts, on.beside(like, np.ones((rolling.parts, 1)))
+        inputs = _program_inputs(rolling, arrays, on.beside(like, [[rolling.step / rolling.parts]]), ones)
         out = on.empty(like, rolling.shape(arrays)), on.empty(like, rolling.shape(arrays))
         scalar = "float" if on.described(like).dtype == "float32" else "double"
         kernel = device_rollout(self.mechanism, rolling.plan, scalar)
-        kernel.launch([on.described(x) for x in (*inputs, *out)], rolling.steps, rolling.records, on.stream_of(like))
+        kernel.launch([on.described(x) for x in (*inputs, *out)], steps, rolling.records, on.stream_of(like))
         return out[0], out[1]
 
     def _checked_rollout(self, arrays: dict[str, Any]) -> dict[str, Any]:
@@ -166,10 +224,15 @@ def _stepwise(arrays: Mapping[str, Any], steps: int) -> bool:
     return bool(tau.ndim > max(1, q.ndim, qd.ndim) and tau.shape[-2] == steps)
 
 
-def _program_inputs(rolling: Rolling, arrays: Mapping[str, Any], step: Any) -> list[Any]:
-    """(q, q̇, h, τ), where τ has an axis for the steps."""
+def _program_inputs(rolling: Rolling, arrays: Mapping[str, Any], step: Any, ones: Any) -> list[Any]:
+    """(q, q̇, h, τ), where τ has an axis for the steps, each of which is repeated for its substeps, (parts, 1) ones."""
     tau = arrays["tau"]
-    return [arrays["q"], arrays["qd"], step, tau if _stepwise(arrays, rolling.steps) else tau[..., None, :]]
+    if not _stepwise(arrays, rolling.steps):
+        tau = tau[..., None, :]
+    elif rolling.parts > 1:
+        *lead, steps, n = tau.shape
+        tau = (tau[..., None, :] * ones).reshape((*lead, steps * rolling.parts, n))
+    return [arrays["q"], arrays["qd"], step, tau]
 
 
 def _rolled_block(arm: Rollouts, rolling: Rolling, threads: int, *blocks: Any) -> tuple[Any, Any]:

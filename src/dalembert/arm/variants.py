@@ -48,6 +48,13 @@ class Variants(ArmDynamics, Kinematics, Coordinates, ArmDerivatives):
                 "the robot, arm.replace(joints=…), for each set of lengths"
             )
 
+    def rollout(self, *_: Any, **__: Any) -> Any:
+        """Refused: the compiled loop has the numbers of one robot."""
+        raise DalembertError(
+            f"arm '{self.name}' with other numbers has no rollout; use da.simulate(arm, …, parameters=…) with one set of dynamic "
+            "parameters per state"
+        )
+
     def _with_contacts(self, frames: tuple[str, ...]) -> Variants:
         return Variants(self.arm.touching(frames), self.numbers)
 

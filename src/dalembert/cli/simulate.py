@@ -187,7 +187,7 @@ def simulate(
         options.save_plot(run.plot(), plot, force=force)
     if animate is not None:
         run.animate(animate, overwrite=force)
-    say("note", *notes, *state_notes)
+    say("note", *notes, *state_notes, *run.notes)
     _summary(run, [path for path in (output, plot, animate) if path not in (None, "-")])
 
 

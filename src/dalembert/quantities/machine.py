@@ -14,6 +14,7 @@ from functools import cached_property, partial
 from importlib import import_module
 from math import prod
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from dalembert.coordinates.chain import AnyMechanism
 from dalembert.coordinates.loops import rows_of
@@ -374,8 +375,16 @@ def run_on(
 
 def identity(mechanism: AnyMechanism) -> str:
     """The key under which the kernels of a mechanism are stored: its numbers, and the laws of its terms, including a user's."""
-    laws = [_law(term) for body in mechanism.tree.bodies for term in body.further]
-    return "".join([repr(mechanism), *laws])
+    known = _IDENTITIES.get(id(mechanism))
+    if known is None or known[0]() is not mechanism:
+        laws = [_law(term) for body in mechanism.tree.bodies for term in body.further]
+        key, text = id(mechanism), "".join([repr(mechanism), *laws])
+        _IDENTITIES[key] = known = ref(mechanism, lambda _: _IDENTITIES.pop(key, None)), text
+    return known[1]
+
+
+# by id, since a mechanism is compared by its numbers: as long as it lives, its text
+_IDENTITIES: dict[int, tuple[ref[Any], str]] = {}
 
 
 def _law(term: Term) -> str:

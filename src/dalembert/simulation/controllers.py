@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from dalembert.arm import Arm
 
 Array = NDArray[np.float64]
+
+
+# of each controller, the arm and the model of its last call, with the kernel, which takes longer to find than to run
+_LATEST: WeakKeyDictionary[Controller, tuple[Arm, Arm | None, np.ufunc]] = WeakKeyDictionary()
 
 
 class Controller:
@@ -76,7 +81,7 @@ class Controller:
         """A gain with shape (…, size)."""
         if gain.ndim and gain.shape[-1] != size:
             raise ShapeError(f"{type(self).__name__}: {name} has shape {gain.shape}; the last axis must be {size}")
-        return gain if gain.ndim else np.broadcast_to(gain, (size,))
+        return gain if gain.ndim else np.full(size, gain)
 
     def gains(self, arm: Arm, friction: bool = True) -> dict[str, Array]:
         """The :attr:`constants` for an arm, (…, n) each."""
@@ -90,8 +95,11 @@ class Controller:
                 raise ShapeError(
                     f"{type(self).__name__}: the {self.what} has shape {self.pose.shape}; the last axis must be {n}"
                 )
-            held = np.broadcast_to(self.pose[..., None, :], (*self.pose.shape[:-1], len(t), n))
-            return held, np.zeros(held.shape), np.zeros(held.shape)
+            held = self.pose[..., None, :]
+            if len(t) != 1:
+                held = np.broadcast_to(held, (*self.pose.shape[:-1], len(t), n))
+            still = np.zeros(held.shape)
+            return held, still, still
         assert self.motion is not None
         end = float(getattr(self.motion, "duration", np.inf))
         given = self.motion(np.minimum(t, end))
@@ -159,7 +167,7 @@ class Controller:
                 "give a model with the same geometry, whose masses and friction may differ"
             )
 
-    def _known(self, arm: Arm, friction: bool) -> Any:
+    def known(self, arm: Arm, friction: bool) -> Any:
         """The mechanism that the law uses; friction omitted from the arm is not compensated either."""
         self.check_model(arm)
         mechanism = (self.model or arm).mechanism
@@ -177,14 +185,17 @@ class Controller:
         reference = self.reference(at.reshape(-1), arm)
         reference = reference.reshape(*reference.shape[:-2], *at.shape, 3 * arm.n)
         gains = [gain[..., None, :] if at.ndim else gain for gain in Controller.gains(self, arm).values()]
-        law = machine.kernel(self._known(arm, True), ROLLOUTS[self.memoryless or self.law])
-        tau: Array = law(arm.placed(q), arm.checked("qd", qd), reference, *gains)
+        last = _LATEST.get(self)
+        if last is None or last[0] is not arm or last[1] is not self.model:
+            law = machine.kernel(self.known(arm, True), ROLLOUTS[self.memoryless or self.law])
+            last = _LATEST[self] = arm, self.model, law
+        tau: Array = last[2](arm.placed(q), arm.checked("qd", qd), reference, *gains)
         return tau
 
     def kernel(self, arm: Arm, *, friction: bool = True) -> np.ufunc:
         """The compiled law: τ as a function of (q for the equations of motion, q̇, the reference, and the
         :attr:`constants`)."""
-        return machine.kernel(self._known(arm, friction), ROLLOUTS[self.law])
+        return machine.kernel(self.known(arm, friction), ROLLOUTS[self.law])
 
 
 def _geometry(arm: Arm) -> Any:
@@ -237,7 +248,7 @@ class Feedforward(Controller):
     def reference(self, t: Array, arm: Arm, *, friction: bool = True) -> Array:
         """[q, qd, τ] of the motion at the instants t: (…, N, 3n)."""
         known, (q, qd, qdd) = self.model or arm, self.followed(t, arm.n)
-        tau = machine.kernel(self._known(arm, friction), JOINTS["inverse_dynamics"])(known.placed(q), qd, qdd)
+        tau = machine.kernel(self.known(arm, friction), JOINTS["inverse_dynamics"])(known.placed(q), qd, qdd)
         known.placing.explain(q, tau)
         if self.push is not None and self.model is None:
             tau = tau + np.einsum("...ij,i->...j", known.jacobian(q), self.push)
@@ -403,7 +414,7 @@ class Adaptive(Controller):
         if self.law == "passivity":
             return super().kernel(arm, friction=friction)
         entry = ROLLOUTS["adaptive"].of(self.columns(arm, friction))
-        return machine.kernel(self._known(arm, friction), entry)
+        return machine.kernel(self.known(arm, friction), entry)
 
 
 def _rubs(parameter: Parameter) -> bool:

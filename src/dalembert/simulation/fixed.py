@@ -109,7 +109,7 @@ class CompiledLoop:
         for k in range(start, stop):
             after = [x[..., 0, :].copy() for x in self.run(state, k, k + 1)]
             try:
-                _check(
+                check_step(
                     task,
                     k,
                     state[0],
@@ -161,7 +161,9 @@ def compiled(
     return records.kept
 
 
-def _check(task: Task, k: int, x: Array, q: Array, qd: Array, state: list[Array], motion: Callable[[], Motion]) -> None:
+def check_step(
+    task: Task, k: int, x: Array, q: Array, qd: Array, state: list[Array], motion: Callable[[], Motion]
+) -> None:
     """Raise an error if step k, taken from (q, qd), has diverged; x replaces q in the equations of motion.
 
     motion  returns (q, qd) up to then: (*batch, instants, n) each
@@ -236,7 +238,7 @@ def stepped(task: Task, state: list[Array], progress: Progress | None, threads: 
                 raise at_instant(problem, float(task.t[k])) from None
             after = [memory[x] for x in program.state]
             try:
-                _check(task, k, memory.get("tree_q", before[0]), before[0], _speeds(task, before), after, motion)
+                check_step(task, k, memory.get("tree_q", before[0]), before[0], _speeds(task, before), after, motion)
             except SimulationError:
                 if task.every == 1:
                     _look_back(task, task.t[task.records], records.kept[0][..., : records.done, :])

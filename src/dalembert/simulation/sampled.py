@@ -1,25 +1,32 @@
 """Sampled controllers: the state is measured at a fixed rate, and the torque is held from one sample to the next.
 
-Between two changes of the torque, the arm moves as under any given torque, with the same fixed or adaptive steps.
+Between two changes of the torque, the arm moves as under any given torque, with the same fixed or adaptive steps. A period
+of a compiled law takes two calls, one of the law and one of the compiled loop over the steps of the period, which reads its
+state from the records and writes the next ones behind it: nothing is copied or checked in between. Checks follow in blocks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.kernel.batches import run as run_batch
+from dalembert.motion.methods import METHODS
+from dalembert.quantities.rollouts import rollout_kernel
 from dalembert.simulation.adaptive import ContactDynamics, adaptive
 from dalembert.simulation.closing import Place
 from dalembert.simulation.drives import Measurement
-from dalembert.simulation.fixed import CompiledLoop, fixed_steps, from_python
-from dalembert.simulation.task import Task
+from dalembert.simulation.fixed import COST, FEW, LATEST, CompiledLoop, check_step, fixed_steps, from_python
+from dalembert.simulation.task import Task, check_limits
 
 Array = NDArray[np.float64]
 Progress = Callable[[float], None]
+BLOCK = 256  # periods between two checks, and between two updates of the progress bar
 
 
 def sampled(
@@ -31,44 +38,112 @@ def sampled(
     driven = task.driven()
     whole, torques = driven.grid, driven.torques
     assert torques is not None
-    move = _mover(driven, solver, rtol, atol, threads)
     samples, arrivals = (_indices(whole.t, x) for x in task.sampling.instants(task.duration))
     inner = np.concatenate([samples, arrivals])
     bounds = np.unique(np.concatenate([[0], inner[inner < len(whole.h)], [len(whole.h)]]))
-    measure, place = Measurement(task.sampling, task.q0, task.qd0), Place(task.arm, task.q0)
-    learned = np.zeros((*task.batch, len(task.plan.columns)))
-    if task.learned is not None:  # estimated in an earlier stage
-        learned = np.broadcast_to(task.learned, learned.shape).copy()
+    takes = np.isin(bounds[:-1], samples)  # whether a sample is taken at the beginning of a period
+    acting = np.maximum(np.searchsorted(arrivals, bounds[:-1], side="right") - 1, 0)  # the sample whose torque acts
+    measure, law = (
+        Measurement(task.sampling, task.q0, task.qd0),
+        task.sampled_law(whole.t[samples[samples < len(whole.h)]]),
+    )
+    place, learned = Place(task.arm, task.q0), task.initial_estimate
     kept = [np.empty((*task.batch, len(whole.t), size)) for size in (task.arm.n, task.arm.n, learned.shape[-1])]
-    q, qd = task.q0, task.qd0
-    for part, first in zip(kept, (q, qd, learned), strict=True):
+    for part, first in zip(kept, (task.q0, task.qd0, learned), strict=True):
         part[..., 0, :] = first
+    q, qd, estimates = kept
+    move: Callable[[int, int], None] = (
+        _Between(driven, q, qd, solver, rtol, atol, threads)
+        if solver or from_python(driven) or METHODS[driven.plan.method].symplectic
+        else _CompiledBetween(driven, q, qd, threads)
+    )
     computed: list[Array] = []  # one per sample
-    for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        if len(computed) < len(samples) and samples[len(computed)] == begin:
-            seen = measure(q, qd)
-            tau, rate = task.sample(float(whole.t[begin]), seen[0], place(seen[0]), seen[1], learned)
-            computed.append(tau)
-            learned = learned + rate / task.sampling.rate if task.plan.columns else learned
-        acting = computed[max(0, int(np.searchsorted(arrivals, begin, side="right")) - 1)]
-        torques[..., begin:end, :] = acting[..., None, :]
-        driven.q0, driven.qd0, driven.torques = q, qd, np.broadcast_to(acting, q.shape)[..., None, :]
-        driven.grid = whole.between(begin, end)
-        rows = move()
-        for part, values in zip(kept, (*rows, learned[..., None, :]), strict=True):
-            part[..., begin + 1 : end + 1, :] = values[..., 1:, :] if values.shape[-2] > 1 else values
-        q, qd = (x[..., -1, :].copy() for x in rows)
-        if progress is not None:
-            progress(end / len(whole.h))
+    checked = 0
+    with np.errstate(all="ignore"):
+        for k, (begin, end, takes_one, acts) in enumerate(
+            zip(bounds[:-1].tolist(), bounds[1:].tolist(), takes.tolist(), acting.tolist(), strict=True), 1
+        ):
+            if takes_one:
+                seen, speed = measure(q[..., begin, :], qd[..., begin, :])
+                tau, rate = law(len(computed), seen, place(seen), speed, learned)
+                computed.append(tau)
+                learned = learned + rate / task.sampling.rate if task.plan.columns else learned
+            torques[..., begin:end, :] = computed[acts][..., None, :]
+            move(begin, end)
+            if task.plan.columns:
+                estimates[..., begin + 1 : end + 1, :] = learned[..., None, :]
+            if k % BLOCK == 0 or end == len(whole.h) or task.function is not None:
+                _check(driven, q, qd, checked, end)
+                checked = end
+                if progress is not None:
+                    progress(end / len(whole.h))
     at_records = [part[..., task.records, :] for part in kept]
     return (*at_records[:2], torques, *(at_records[2:] if task.plan.columns else ()))
 
 
-def _mover(task: Task, solver: str, rtol: float, atol: float, threads: int | None) -> Callable[[], Any]:
-    """A function that advances the arm over the task's current grid and returns (q, qd) at all its times."""
-    if solver:
-        return partial(adaptive, task, solver, rtol, atol, None, ContactDynamics(task))
-    return partial(fixed_steps, task, None, threads, None if from_python(task) else CompiledLoop(task, threads))
+class _CompiledBetween:
+    """Moves the arm over some steps in one call of the compiled loop, from record to record."""
+
+    def __init__(self, task: Task, q: Array, qd: Array, threads: int | None) -> None:
+        program = task.rollout.program
+        self.kernel, self.q, self.qd = rollout_kernel(task.arm.mechanism, task.plan), q, qd
+        self.constants = [task.constants[x] for x in program.constant]
+        given = task.given(0, task.steps)
+        self.stepwise = [given[x] for x in program.stepwise]
+        self.threads, self.cost = threads, COST * sum(x.shape[-1] for x in (q, qd))
+        self.alone = threads == 1 or (threads is None and prod(task.batch) <= FEW)
+
+    def __call__(self, begin: int, end: int) -> None:
+        q, qd = self.q, self.qd
+        inputs = (q[..., begin, :], qd[..., begin, :], *self.constants, *[x[..., begin:end, :] for x in self.stepwise])
+        out = q[..., begin + 1 : end + 1, :], qd[..., begin + 1 : end + 1, :]
+        if self.alone:
+            self.kernel(*inputs, out=out)
+        else:
+            run_batch(self.kernel, inputs, out, self.threads, self.cost * (end - begin))
+
+
+class _Between:
+    """Moves the arm over some steps as a simulation of its own: by adaptive steps, by momenta, or from Python."""
+
+    def __init__(
+        self, task: Task, q: Array, qd: Array, solver: str, rtol: float, atol: float, threads: int | None
+    ) -> None:
+        self.task, self.whole, self.q, self.qd = replace(task), task, q, qd
+        task = self.task
+        loop = None if solver or from_python(task) else CompiledLoop(task, threads)
+        self.run: Callable[[], tuple[Array, ...]] = (
+            partial(adaptive, task, solver, rtol, atol, None, ContactDynamics(task))
+            if solver
+            else partial(fixed_steps, task, None, threads, loop)
+        )
+
+    def __call__(self, begin: int, end: int) -> None:
+        task, whole = self.task, self.whole
+        assert whole.torques is not None
+        task.q0, task.qd0 = (x[..., begin, :].copy() for x in (self.q, self.qd))
+        task.torques, task.grid = whole.torques[..., begin : begin + 1, :], whole.grid.between(begin, end)
+        task.wrenches, task.bases = (
+            values if values is None or values.shape[-2] == 1 else values[..., begin:end, :]
+            for values in (whole.wrenches, whole.bases)
+        )
+        for kept, values in zip((self.q, self.qd), self.run(), strict=True):
+            kept[..., begin + 1 : end + 1, :] = values[..., 1:, :]
+
+
+def _check(task: Task, q: Array, qd: Array, begin: int, end: int) -> None:
+    """Raise an error if the motion has left its limits, or has diverged, in these steps."""
+    new = slice(begin + 1, end + 1)
+    if task.limits is not None and not task.plan.stops:
+        check_limits(task, q[..., new, :], task.t[new])
+    finite = np.isfinite(q[..., new, :]) & np.isfinite(qd[..., new, :])
+    if finite.all():
+        return
+    k = begin + int(np.argmin(finite.reshape(-1, end - begin, task.arm.n).all(axis=(0, 2))))
+    before = slice(max(0, k + 1 - LATEST), k + 1)
+    x = Place(task.arm, q[..., k, :])(q[..., k, :])
+    after = [y[..., k + 1, :] for y in (q, qd)]
+    check_step(task, k, x, q[..., k, :], qd[..., k, :], after, lambda: (q[..., before, :], qd[..., before, :]))
 
 
 def _indices(t: Array, instants: Array) -> NDArray[np.intp]:

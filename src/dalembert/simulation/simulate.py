@@ -29,6 +29,7 @@ from dalembert.simulation.pieces import in_pieces
 from dalembert.simulation.recorded import RecordedTorque
 from dalembert.simulation.sampled import sampled
 from dalembert.simulation.stages import stages_of
+from dalembert.simulation.stiffness import check_damping
 from dalembert.simulation.task import Task, make_task
 
 if TYPE_CHECKING:
@@ -93,6 +94,11 @@ class Run:
         if followed is None:
             raise DalembertError("this run has no tracking error: no joint-space controller followed a motion in it")
         return followed - self.q
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Why the steps of the run were divided into substeps; empty if they were not."""
+        return self.task.notes
 
     @property
     def follows(self) -> bool:
@@ -266,6 +272,11 @@ class StagedRun(Run):
         object.__setattr__(whole, "stages", tuple(runs))
         return whole
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Why the steps of stages were divided into substeps."""
+        return tuple(dict.fromkeys(note for run in self.stages for note in run.notes))
+
     def _joined(self, name: str, axis: int = -2) -> Array:
         return _one_after_the_other([getattr(run, name) for run in self.stages], axis)
 
@@ -389,6 +400,8 @@ def simulate(
         task = task if learned is None else replace(task, learned=learned)
         states = steps(task, done) if cluster is None else in_pieces(task, steps, cluster, bool(solver), done)
         q, qd, *adapted = states
+        if not solver:
+            check_damping(task, q, qd)
         if task.sampling is not None:
             torques, *adapted = adapted
             task = replace(task.driven(), torques=torques)

@@ -62,6 +62,15 @@ class Steps:
             self.low[[piece, piece]], self.high[[piece, piece]],
         )  # fmt: skip
 
+    def divided(self, parts: Indices) -> Steps:
+        """Every step divided into this many equal ones, (N,), which are parts of it: inputs are held over all of them."""
+        begins = np.concatenate([[0], np.cumsum(parts)])
+        inside = np.arange(begins[-1]) - np.repeat(begins[:-1], parts)
+        h = np.repeat(self.h / parts, parts)
+        t = np.append(np.repeat(self.t[:-1], parts) + inside * h, self.t[-1])
+        cuts = np.union1d(np.flatnonzero(inside), begins[self.cuts])
+        return replace(self, h=h, t=t, records=begins[self.records], cuts=cuts, starts=begins[self.starts])
+
     def each_by_itself(self) -> Steps:
         """The same steps, none of them treated as part of another."""
         return replace(self, cuts=np.empty(0, np.intp))

@@ -12,19 +12,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.arm.damping import NONE, Pole
 from dalembert.arrays import double, shown, which_state
 from dalembert.environment.brief import brief
 from dalembert.equations.friction import loaded
 from dalembert.equations.regressor import WIDTH, width
 from dalembert.errors import DalembertError, ShapeError, SimulationError
-from dalembert.motion.methods import check_method
+from dalembert.motion.methods import Method, check_method
 from dalembert.motion.stepping import has_dry_friction
 from dalembert.quantities.machine import kernel
-from dalembert.quantities.rollouts import BASE, ROLLOUTS, Plan, Rollout, rollout
+from dalembert.quantities.rollouts import BASE, FOLLOWING, ROLLOUTS, Plan, Rollout, rollout
 from dalembert.robot.omissions import SUMMANDS
 from dalembert.simulation.controllers import Controller
 from dalembert.simulation.drives import Sampling, effort_of
 from dalembert.simulation.steps import Steps, make_steps
+from dalembert.simulation.stiffness import closed_loop_pole, friction_pole, poses_of, sampled_remedy
 from dalembert.tip.controller import OperationalController
 from dalembert.trajectory.limits import position_limits
 
@@ -36,6 +38,7 @@ Function = Callable[[float, Array, Array], Any]
 WRENCH = "a wrench has 6 components"
 BASE_PARTS = "a base_motion has 9 components [ω, ω̇, p̈]"
 UPRIGHT = 0.05  # cosine of the pitch below which it is within 3° of ±90°
+AHEAD = 1024  # samples for which a reference is evaluated at once
 NEAR_THE_END = 50  # recorded times before a motion diverged
 Index = tuple[int, ...] | None  # index of one state of the batch, or None for all
 
@@ -67,17 +70,32 @@ class Task:
     effort: Array | None = None  # (n,) largest torques of the drives
     sampling: Sampling | None = None  # of the controller; None if it is continuous
     followed: Controller | None = None  # the controller that computed the torques, where these are known
+    held_rate: float = 0.0  # samples per second of the controller that computed the torques; 0 if they were given
     learned: Array | None = None  # (*batch, p) parameter estimates from an earlier stage
+    pole: Pole = NONE  # the fastest decay of the speeds, which the steps resolve
+    substeps: int = 1  # of a whole step
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Why steps are divided; empty if they are not."""
+        if self.substeps == 1:
+            return ()
+        return (
+            f"every step of {self.step:g} s is computed in {self.substeps} substeps, because damping makes the speed of joint "
+            f"'{self.arm.joint_names[self.pole.joint]}' decay with a pole of {self.pole.rate:.4g} /s",
+        )
 
     @property
     def initial_state(self) -> list[Array]:
         """q and q̇, and the current estimate of an adaptive law, which is its initial one except after an earlier
         stage."""
-        state = [self.q0, self.qd0]
-        if not self.plan.columns:
-            return state
-        learned = np.zeros((*self.batch, len(self.plan.columns)))
-        return [*state, learned if self.learned is None else np.broadcast_to(self.learned, learned.shape).copy()]
+        return [self.q0, self.qd0, *([self.initial_estimate] if self.plan.columns else [])]
+
+    @property
+    def initial_estimate(self) -> Array:
+        """The deviation of an adaptive law's parameters from its model: zero, or that of an earlier stage, (*batch, p)."""
+        none = np.zeros((*self.batch, len(self.plan.columns)))
+        return none if self.learned is None else np.broadcast_to(self.learned, none.shape).copy()
 
     @property
     def steps(self) -> int:
@@ -218,14 +236,26 @@ class Task:
         """The torque that the drives deliver if τ (…, n) is commanded."""
         return tau if self.effort is None else np.clip(tau, -self.effort, self.effort)
 
-    def sample(self, t: float, q: Array, x: Array, qd: Array, learned: Array) -> tuple[Array, Array]:
-        """τ of the controller at one time, and the rate of its estimate: (…, n), (…, p)."""
-        if not self.plan.columns:
-            return self._torque(0, t, q, x, qd, None), learned
-        assert self.controller is not None
-        gains = [self.constants[name] for name in self.controller.constants]
-        tau, rate = self._law(x, qd, self._reference(np.array([t]))[..., 0, :], *gains, learned)
-        return self.given_of(tau), rate
+    def sampled_law(self, t: Array) -> Callable[..., tuple[Array, Array]]:
+        """A function of the number of a sample, taken at these times, of q, x, q̇ and the estimate: (τ, rate of the
+        estimate), (…, n) and (…, p)."""
+        times, law = t.tolist(), None if self.controller is None else self._law
+        gains = [self.constants[name] for name in self.controller.constants] if self.controller is not None else []
+        rows: Array | None = None
+        limited, adapts = self.effort is not None, bool(self.plan.columns)
+
+        def sample(k: int, q: Array, x: Array, qd: Array, learned: Array) -> tuple[Array, Array]:
+            nonlocal rows
+            if law is None:
+                return self._torque(0, times[k], q, x, qd, None), learned
+            if k % AHEAD == 0:
+                rows = self._reference(t[k : k + AHEAD])
+            assert rows is not None
+            reference = rows[..., k % AHEAD, :]
+            tau, rate = law(x, qd, reference, *gains, learned) if adapts else (law(x, qd, reference, *gains), learned)
+            return self.given_of(tau) if limited else tau, rate
+
+        return sample
 
     def driven(self) -> Task:
         """The same task with torques held over each step, initially zero, instead of its controller."""
@@ -239,6 +269,7 @@ class Task:
         known = () if self.controller is None else self.controller.constants
         return replace(
             self, grid=grid, every=1, controller=None, function=None, tip=None, sampling=None, followed=self.controller,
+            held_rate=0.0 if self.sampling is None else self.sampling.rate,
             torques=np.zeros((*self.batch, len(grid.h), self.arm.n)), wrenches=wrenches, bases=bases,
             constants={name: values for name, values in self.constants.items() if name not in known},
             plan=replace(
@@ -498,9 +529,27 @@ def make_task(
     )  # fmt: skip
     if law == "host" and task.twofold:
         task = replace(task, plan=replace(plan, twofold=True))
+    task = resolved(task, chosen)
     if limits is not None:
         check_limits(task, task.q0[..., None, :], grid.t[:1])
     return task
+
+
+def resolved(task: Task, method: Method) -> Task:
+    """The task with steps that are short enough for the damping of its joints, by friction or by a continuous controller."""
+    if method.stable == math.inf:
+        return task
+    pole = friction_pole(task.arm, task.q0, task.qd0, task.constants.get("parameters")) if task.plan.friction else NONE
+    if task.controller is not None and task.sampling is None and task.controller.law in FOLLOWING:
+        gains, poses = [task.constants[name] for name in ("kp", "kd")], poses_of(task.arm, task.q0)
+        least = method.stable / task.step
+        pole = max(pole, closed_loop_pole(task.arm, task.controller, poses, gains, task.plan.friction, least))
+    substeps = pole.substeps(task.arm, method, task.step)
+    if substeps == 1:
+        return replace(task, pole=pole)
+    fast = task.grid.h * pole.rate
+    parts = np.where(fast > method.stable, np.ceil(fast / method.divided), 1).astype(np.intp)
+    return replace(task, pole=pole, substeps=substeps, grid=task.grid.divided(parts))
 
 
 def _over_time(name: str, values: Array, steps: int, duration: float, step: float) -> Array:
@@ -575,16 +624,18 @@ def check_numbers(
         raise SimulationError(
             f"the simulation diverged at t = {float(t[first[-2]]):.6g} s: the motion of joint "
             f"'{task.arm.joint_names[joint]}' is no longer finite{which_state((*index, *first[:-2]))}; "
-            f"{_remedy(task.arm, None if before is None else before[0][at])}"
+            f"{_remedy(task, None if before is None else before[0][at])}"
         )
 
 
-def _remedy(arm: Arm, q: Array | None) -> str:
+def _remedy(task: Task, q: Array | None) -> str:
     """The remedy for a motion (instants, n) that diverged; virtual joints have a pose at which no step is small
-    enough."""
-    for k, name in enumerate(arm.joint_names):
+    enough, and no step stabilises a sampled loop."""
+    for k, name in enumerate(task.arm.joint_names):
         if name.endswith("/pitch") and q is not None and np.any(np.abs(np.cos(q[-NEAR_THE_END:, k])) < UPRIGHT):
             return f"'{name}' came to ±90°, where its three angles are singular: start elsewhere, or lock that joint (lock=, --lock)"
+    if task.held_rate:
+        return sampled_remedy(task.arm, task.followed, task.held_rate, task.q0 if q is None else q)
     return "use a smaller step"
 
 

@@ -11,6 +11,7 @@ import {
   holdingRange,
 } from "./contact_problem.js";
 import { lawTorque, pullForce } from "./control_laws.js";
+import { solveFree } from "./solve.js";
 
 /** @typedef {import("./robot.js").Robot} Robot */
 /** @typedef {import("./contact_problem.js").Released} Released */
@@ -21,6 +22,10 @@ import { lawTorque, pullForce } from "./control_laws.js";
 
 const SIM_PASSES = 60;
 const STOP_REACHED = 1e-12; // rad or m: tolerance within which a joint counts as being at its stop
+const STABLE = 2.5; // step times rate of a decay at which Runge–Kutta is stable, with a margin
+const DIVIDED = 1.5; // the product after longer passes are divided, at which fast deviations decay almost fastest
+const STABLE_FOR = 0.02; // s of simulated time between two computations of the longest stable pass
+const SLOPE_SPEED = 1e-6; // rad/s or m/s over which the slope of friction is taken
 const EVENT_LATE = 1e-9; // tolerance for locating an event, relative to the pass
 
 export class Simulation {
@@ -57,6 +62,8 @@ export class Simulation {
     this.acting = null;
     /** @type {{h: number, done: number, passes: number} | null} the step in progress: its length, the part done, and its passes so far */
     this.begun = null;
+    /** the longest stable pass (s), and the time until which it is taken for granted */
+    this.stable = { most: Infinity, until: -Infinity };
     /** @type {string | null} why the simulation ended */
     this.failure = null;
   }
@@ -121,6 +128,34 @@ export class Simulation {
     this.begun = null;
   }
 
+  /** The longest pass (s) in which Runge–Kutta is stable: STABLE over the fastest pole of friction, the largest eigenvalue of B⁻¹ D, where D
+   * is the slope of friction over the speed at rest. Kept for a while of simulated time. */
+  stablePass() {
+    if (!this.friction) return Infinity;
+    if (this.time < this.stable.until) return this.stable.most;
+    const { robot, q } = this;
+    const tau = new Float64Array(robot.n);
+    const [rest, slow] = [0, SLOPE_SPEED].map((v) => {
+      const { B, r } = /** @type {any} */ (robot.kernels.released.run({ q, qd: tau.map(() => v), tau }));
+      return { B: Float64Array.from(B), r: Float64Array.from(r) };
+    });
+    const slope = rest.r.map((x, i) => Math.max(0, (x - slow.r[i]) / SLOPE_SPEED));
+    let [rate, mode] = [0, slope];
+    for (let k = 0; k < 20 && mode.some(Boolean); k++) {
+      const damped = mode.map((x, i) => x * slope[i]);
+      const next = solveFree(
+        rest.B,
+        damped,
+        this.endless.map(() => false),
+      );
+      if (!next) break;
+      rate = Math.max(...next.map(Math.abs)) / Math.max(...mode.map(Math.abs));
+      mode = next.map((x) => x / Math.max(...next.map(Math.abs)));
+    }
+    this.stable = { most: rate > 0 ? STABLE / rate : Infinity, until: this.time + STABLE_FOR };
+    return this.stable.most;
+  }
+
   /** One pass of at most h; returns its length. @param {number} h @param {boolean} watchful whether to search for events; otherwise the step ends here */
   pass(h, watchful) {
     const { bounds } = this;
@@ -129,6 +164,12 @@ export class Simulation {
     const first = after === this.qd ? at : this.released(this.q, after);
     this.qd = after;
     this.contact = contactOf(first, this.q, this.qd, bounds);
+    const most = this.stablePass();
+    if (h > (SIM_PASSES / 2) * most) {
+      this.failure = `The simulation stopped at t = ${this.time.toFixed(3)} s: friction settles a joint with a pole of ${(STABLE / most).toPrecision(3)} /s, too fast for steps of ${h} s; use a smaller step or less damping.`;
+      return h;
+    }
+    if (h > most) h = Math.min(h, (DIVIDED / STABLE) * most);
     let long = h;
     let end = this.trial(first, h);
     if (!end) return h;
