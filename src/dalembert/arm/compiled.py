@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dalembert.algebra.records import settle
 from dalembert.arm.contacts import all_wrenches, frame_of, side_by_side, with_contacts
 from dalembert.arm.foreign import run_foreign
 from dalembert.arm.lazy import by_blocks, run_kernel_later, run_later
+from dalembert.arm.names import INTERNAL, STATE, ArmType, refuse_change
 from dalembert.arrays import SINGLE, is_lazy, real, shown
 from dalembert.coordinates.chain import AnyMechanism
 from dalembert.coordinates.closure import mechanism_of
 from dalembert.coordinates.placing import Placing
-from dalembert.errors import DalembertError, ShapeError
+from dalembert.errors import DalembertError, RobotError, ShapeError
 from dalembert.foreign.call import Named, call_of
 from dalembert.foreign.libraries import common_library, constant
 from dalembert.kernel.batches import layout_of, over_threads
@@ -68,19 +70,38 @@ def _check_out(out: Any) -> None:
         raise ShapeError("out is read-only; give a writeable array, such as np.empty_like(out)")
 
 
-class Compiled:
+class Compiled(metaclass=ArmType):
     """A robot, its names and its kernels."""
 
+    robot: Robot
+    contacts: tuple[str, ...]  # the frames at which its wrenches act; by default only the tip
+    numbers: dict[str, Any]  # numbers of the mechanism that are given as arrays
+    # by method: the kernels that need only their arrays, and the largest batch that one thread computes alone
+    quick_kernels: dict[str, tuple[np.ufunc, int]]
+    singles: dict[str, Any]  # by method: the function for one state, None if there is none
+    _others: dict[Any, Any]  # the same arm with other contacts, or another tip
+    _kernels: dict[Any, np.ufunc]
+    _calls: dict[Any, tuple[str, Named]]  # kernels as operators of other libraries
+
     def __init__(self, robot: Robot, contacts: tuple[str, ...] = ()) -> None:
-        self.robot = robot
-        self.contacts = contacts  # the frames at which its wrenches act; by default only the tip
-        self._others: dict[Any, Any] = {}  # the same arm with other contacts, or another tip
-        self.numbers: dict[str, Any] = {}  # numbers of the mechanism that are given as arrays
-        self._kernels: dict[Any, np.ufunc] = {}
-        self._calls: dict[Any, tuple[str, Named]] = {}  # kernels as operators of other libraries
-        # by method: the kernels that need only their arrays, and the largest batch that one thread computes alone
-        self.quick_kernels: dict[str, tuple[np.ufunc, int]] = {}
-        self.singles: dict[str, Any] = {}  # by method: the function for one state, None if there is none
+        if not isinstance(robot, Robot):
+            raise RobotError(
+                f"an arm is made from a Robot, not from {shown(robot)}; da.load(…) takes the name of a shipped arm, or a file"
+            )
+        settle(self, robot=robot, contacts=contacts, numbers={}, quick_kernels={}, singles={})
+        settle(self, _others={}, _kernels={}, _calls={})
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        ours = [base for base in type(self).__mro__ if base.__module__.startswith("dalembert.")]
+        if type(self) in ours or name in STATE or any(name in vars(base) for base in ours):
+            refuse_change(name)
+        super().__setattr__(name, value)  # an attribute that a user's subclass adds
+
+    def __delattr__(self, name: str) -> None:
+        refuse_change(name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*dir(type(self)), *vars(self)} - INTERNAL)
 
     @cached_property
     def mechanism(self) -> AnyMechanism:
