@@ -82,3 +82,16 @@ def test_the_names_are_those_of_the_page() -> None:
 def test_an_arm_of_something_else_is_one_sentence(robot: object) -> None:
     with pytest.raises(RobotError, match=r"da\.load\(…\) takes the name of a shipped arm"):
         da.Arm(robot)  # type: ignore[arg-type]
+
+
+def test_a_second_positional_argument_of_friction_torque_is_deprecated() -> None:
+    """It is q, where every other method takes q first: ``friction_torque(q, qd)`` computed friction at the velocity q."""
+    arm = da.load("puma560")
+    q, qd = np.random.default_rng(0).uniform(-1, 1, (2, 6))
+    expected = arm.friction_torque(qd, q=q)
+    for given in (q, q.tolist()):
+        with pytest.warns(DeprecationWarning, match=r"q by keyword, friction_torque\(qd, q=q\)") as caught:
+            assert np.array_equal(arm.friction_torque(qd, given), expected)
+        assert caught[0].filename == __file__
+    with pytest.warns(DeprecationWarning, match=r"friction_torque\(qd, q=q, load=load\)"):
+        arm.friction_torque(qd, q, 0 * q)

@@ -89,7 +89,7 @@ class Variants(ArmDynamics, Kinematics, Coordinates, ArmDerivatives):
         if no_q and "parameters" in self.numbers and not self.mechanism.linear:
             raise DalembertError(
                 f"the friction of arm '{self.name}' depends on its configuration, since passive joints may have friction: give "
-                "friction_torque(qd, q)"
+                "friction_torque(qd, q=q)"
             )
         super()._needs_for_friction(no_q, no_load)
 
