@@ -18,6 +18,7 @@ from dalembert.arrays import SINGLE, is_lazy, real, shown
 from dalembert.coordinates.chain import AnyMechanism
 from dalembert.coordinates.closure import mechanism_of
 from dalembert.coordinates.placing import Placing
+from dalembert.emit.source import SCALARS, checked_precision
 from dalembert.errors import DalembertError, RobotError, ShapeError
 from dalembert.foreign.call import Named, call_of
 from dalembert.foreign.libraries import common_library, constant
@@ -34,7 +35,6 @@ Array = NDArray[np.floating[Any]]
 Wrenches = Mapping[str, ArrayLike]  # (…, 6), by link name
 
 PLAIN = frozenset((np.ndarray, list, tuple, float, int))  # no arrays of other libraries
-SCALARS = {"double": "double", "single": "float"}  # C type of the computation, by precision
 
 
 def precision_of(arrays: Iterable[Any]) -> Literal["double", "single"]:
@@ -49,13 +49,6 @@ def _names(what: str, given: Any) -> tuple[str, ...]:
         if not isinstance(name, str):
             raise DalembertError(f"{what} is {shown(given)}; it must be a name, or a sequence of names")
     return names
-
-
-def scalar_of(precision: Any) -> str:
-    """The C type of the computation for a precision."""
-    if not isinstance(precision, str) or precision not in SCALARS:
-        raise DalembertError(f"precision is {shown(precision)}; it must be 'double' or 'single'")
-    return SCALARS[precision]
 
 
 def _check_out(out: Any) -> None:
@@ -156,13 +149,15 @@ class Compiled(metaclass=ArmType):
         """
         if not (formulation is None or isinstance(formulation, str)):
             raise DalembertError(f"formulation is {shown(formulation)}; it must be a name, or None for the fastest")
-        scalar = scalar_of(precision)
+        precision = checked_precision(precision)
         if type(options) is not tuple:
             options = _names("options", options)
         key = (quantity, formulation, options, precision)
         if key not in self._kernels:
             entry = joints.quantity(quantity, self.mechanism)
-            self._kernels[key] = machine.kernel(self.mechanism, entry, formulation, options, self.name, scalar)
+            self._kernels[key] = machine.kernel(
+                self.mechanism, entry, formulation, options, self.name, SCALARS[precision]
+            )
         return self._kernels[key]
 
     def operations(self, quantity: str, formulation: str | None = None, options: tuple[str, ...] = ()) -> machine.Price:
@@ -183,7 +178,7 @@ class Compiled(metaclass=ArmType):
         formulation: str | None = None,
         options: Sequence[str] = (),
         by: Sequence[str] | None = None,
-        precision: Literal["double", "float"] | None = None,
+        precision: Literal["double", "single"] | None = None,
         function: str | None = None,
         libm: bool = True,
         separate: bool = False,
@@ -196,11 +191,11 @@ class Compiled(metaclass=ArmType):
         options      further inputs, such as ``("tip_wrench",)``
         by           the variables of a derivative such as "inverse_dynamics_jacobian": inputs, options, or numbers of
                      the arm, such as ``("parameters",)``; default: all inputs
-        precision    "double" or "float", if the target supports both
+        precision    "double" or "single", if the target supports both
         function     the part of the function's name that follows the robot's; default: the names of the quantities
         libm         False: call no function of the C library, not even sin and cos
         separate     True: write each quantity as a separate function in the same file, if the target allows it
-                     ("wasm")
+                     ("c", "wasm")
         For arms whose loops are closed by Newton's method (``arm.mechanism.by_newton``), q holds the positions of all
         joints of the tree, as in their kernels. The generated code belongs to you.
 
@@ -218,6 +213,7 @@ class Compiled(metaclass=ArmType):
         names = _names("quantity", quantity)
         if not names:
             raise DalembertError("no quantity is named; name one or more, such as inverse_dynamics")
+        precision = None if precision is None else checked_precision(precision)
         check_settings(target, precision, libm, separate)
         entries = [joints.quantity(name, self.mechanism) for name in names]
         given = _names("options", options)
@@ -229,11 +225,10 @@ class Compiled(metaclass=ArmType):
             raise DalembertError(
                 f"function is {shown(function)}; it must be a name, or None for the names of the quantities"
             )
-        tree = [joint.name for joint in self.robot.tree_joints]
         if separate:
-            units, files = units_apart(self.mechanism, self.name, entries, formulation, given, function, tree)
-            return emitted_apart(units, files, target, precision)
-        unit = unit_of(self.mechanism, self.name, entries, formulation, given, function, tree)
+            units, files = units_apart(self.mechanism, self.name, entries, formulation, given, function, self.robot)
+            return emitted_apart(units, files, target, precision, libm)
+        unit = unit_of(self.mechanism, self.name, entries, formulation, given, function, self.robot)
         return emitted(unit, target, precision, libm)
 
     @cached_property
