@@ -14,7 +14,7 @@ from dalembert.arm.contacts import all_wrenches, frame_of, side_by_side, with_co
 from dalembert.arm.foreign import run_foreign
 from dalembert.arm.lazy import by_blocks, run_kernel_later, run_later
 from dalembert.arm.names import INTERNAL, STATE, ArmType, refuse_change
-from dalembert.arrays import SINGLE, is_lazy, real, shown
+from dalembert.arrays import SINGLE, by_joint, is_lazy, real, shown
 from dalembert.coordinates.chain import AnyMechanism
 from dalembert.coordinates.closure import mechanism_of
 from dalembert.coordinates.placing import Placing
@@ -344,6 +344,8 @@ class Compiled(metaclass=ArmType):
 
     def checked(self, name: str, value: Any) -> Any:
         """``value`` as an array whose last axis fits the arm; lazy arrays are returned unchanged."""
+        if hasattr(value, "to_numpy") and machine.INPUTS[name][0] in ("n", "Q"):
+            value = by_joint(name, value, self.joint_names)
         return self.fitting(name, real(name, value))
 
     def fitting(self, name: str, array: Any) -> Any:
