@@ -82,6 +82,8 @@ def test_the_names_are_those_of_the_page() -> None:
 def test_an_arm_of_something_else_is_one_sentence(robot: object) -> None:
     with pytest.raises(RobotError, match=r"da\.load\(…\) takes the name of a shipped arm"):
         da.Arm(robot)  # type: ignore[arg-type]
+    with pytest.raises(RobotError, match=r"arguments is .*; it must map names to values"):
+        da.load("panda", arguments=robot or [1])  # type: ignore[arg-type]
 
 
 def test_a_second_positional_argument_of_friction_torque_is_deprecated() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import signal
 import sys
 import warnings
@@ -172,8 +173,10 @@ def _say_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 def main() -> None:
     """The entry point: ``dalembert`` in a shell."""
     warnings.showwarning = _say_warning
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
+    for name in ("stdout", "stderr"):
+        if (stream := getattr(sys, name)) is None:  # closed by the caller, as by >&-: what is printed is dropped
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        elif hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without Greek letters shows a ? instead
     try:
         with ending_by_signals():
