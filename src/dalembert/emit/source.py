@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from dalembert.arrays import shown
 from dalembert.documents.sources import cited, introduction
@@ -161,7 +161,7 @@ class Settings:
 SCALARS = {"double": "double", "single": "float"}  # C type of the computation, by precision
 
 
-def checked_precision(precision: Any) -> str:
+def checked_precision(precision: Any) -> Literal["double", "single"]:
     """The precision, "double" or "single"; "float", the word of version 1.0 in ``emit``, is deprecated."""
     if isinstance(precision, str) and precision == "float":
         warnings.warn(
@@ -172,7 +172,7 @@ def checked_precision(precision: Any) -> str:
         return "single"
     if not isinstance(precision, str) or precision not in SCALARS:
         raise DalembertError(f"precision is {shown(precision)}; it must be 'double' or 'single'")
-    return precision
+    return "single" if precision == "single" else "double"
 
 
 # statement in every generated file
