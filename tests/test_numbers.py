@@ -15,7 +15,7 @@ from fuzz import numbers
 from fuzz.numbers import KINDS, LINES
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is bounded as Linux tells it")
-COUNT = os.environ.get("DALEMBERT_NUMBERS", "3")
+COUNT = os.environ.get("DALEMBERT_NUMBERS", "2")
 LIMIT = None if COUNT == "all" else int(COUNT)
 
 
@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-@pytest.mark.parametrize("line", LINES)
+@pytest.mark.parametrize("line", LINES, ids=[f"{k} {line.split()[0]}" for k, line in enumerate(LINES)])
 def test_a_command_line_with_any_number_ends_in_an_answer_or_a_sentence(line: str, folder: Path) -> None:
     tried = numbers.chosen(numbers.cases(line), LIMIT, line)
     findings = {changed: problem for changed in tried if (problem := numbers.finding(folder, changed)) is not None}
