@@ -456,8 +456,9 @@ def _task(arm: Arm, aim: str, axis: ArrayLike | None, q: Array) -> TipTask:
     if aim == "pose":
         return TipTask(arm, position, span(J[:, 3:]), origin, unit)
     tool = finite("axis", (0.0, 0.0, 1.0) if axis is None else axis)
-    if tool.shape != (3,) or not np.linalg.norm(tool) > 0:
+    if tool.shape != (3,) or not np.any(tool):
         raise DalembertError(f"axis is {tool.tolist()}; it must be a direction in the tip frame, such as (0, 0, 1)")
+    tool = np.ldexp(tool, -np.frexp(np.abs(tool).max())[1])  # the square of 1e160 is not finite
     tool = tool / np.linalg.norm(tool)
     in_tip = np.swapaxes(pose[:, :3, :3], -1, -2) @ J[:, 3:]
     return AxisTask(arm, position, span((np.eye(3) - np.outer(tool, tool)) @ in_tip), origin, unit, tool)
