@@ -103,7 +103,7 @@ def pulled(a: da.Arm, q: np.ndarray, tau: np.ndarray) -> np.ndarray:
 
 def friction(a: da.Arm, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
     """The friction's torque, which depends on q where joints follow others and not linearly."""
-    return a.friction_torque(qd, q) if a.placing.why_q_matters or not a.mechanism.linear else a.friction_torque(qd)
+    return a.friction_torque(qd, q=q) if a.placing.why_q_matters or not a.mechanism.linear else a.friction_torque(qd)
 
 
 def one_level(a: da.Arm) -> da.Arm:

@@ -228,7 +228,11 @@ def _elsewhere(name: str) -> str:
     if name.startswith("_"):
         return ""
     from dalembert.arm import Arm
+    from dalembert.arm.names import OTHER_NAMES
     from dalembert.trajectory.trajectory import Trajectory
+
+    if name in OTHER_NAMES:
+        return f"; use {OTHER_NAMES[name]}"
 
     for owner, example in ((Arm, "arm = dalembert.load('panda'); arm"), (Trajectory, "motion")):
         if hasattr(owner, name):
@@ -237,7 +241,7 @@ def _elsewhere(name: str) -> str:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
+    return sorted({*__all__, "__version__", *(name for name in globals() if name.startswith("__"))})
 
 
 def arms() -> list[str]:

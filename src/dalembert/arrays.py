@@ -7,7 +7,7 @@ Dask arrays stay lazy where a method can work block by block; where values are n
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -108,6 +108,22 @@ def which_state(index: Iterable[Any]) -> str:
     return f" (state {numbers} of the batch)" if numbers else ""
 
 
+def by_joint(name: str, table: Any, joints: Sequence[str]) -> Any:
+    """A table, or a series, whose labels are the joints' names, in the order of the joints; others as they are.
+
+    Labels that are the names of some joints only are an error, because columns are otherwise taken by their position.
+    """
+    labels = list(getattr(table, "columns", getattr(table, "index", ())))
+    if labels == list(joints) or not set(labels) & set(joints):
+        return table
+    if sorted(map(str, labels)) != sorted(joints):
+        raise ShapeError(
+            f"{name} has the columns {', '.join(map(str, labels[:20]))}, but the joints are {', '.join(joints)}: name every joint "
+            "once, or give an array"
+        )
+    return table[list(joints)]
+
+
 def _computes_itself(value: Any) -> bool:
     """Whether the array implements gufuncs itself, as Dask arrays do; tables of pandas and others are converted."""
     own = getattr(type(value), "__array_ufunc__", None)
@@ -125,6 +141,11 @@ def _array(name: str, value: Any) -> Any:
     try:
         array = np.asarray(value)
     except (TypeError, ValueError, OverflowError):
+        if type(value).__module__.startswith("jax"):
+            raise ShapeError(
+                f"{name} is traced by JAX (jit, vmap, grad), but this call computes with NumPy: call it outside of the traced "
+                "function; the methods of an arm that compute a quantity can be traced"
+            ) from None
         raise ShapeError(f"{name} is not an array of numbers: {shown(value)}") from None
     except RuntimeError:  # of PyTorch
         raise ShapeError(

@@ -117,7 +117,7 @@ def test_friction_sees_the_load_of_the_approximate_model() -> None:
     q, qd, qdd = arms.states(whole, 3)
     less = whole.approximate(BOTH)
     load = da.load("planar-2r").approximate(BOTH).inverse_dynamics(q, qd, qdd)
-    expected = load + whole.friction_torque(qd, q, load)
+    expected = load + whole.friction_torque(qd, q=q, load=load)
     assert arms.relative(less.inverse_dynamics(q, qd, qdd), expected) < 1e-12
 
 

@@ -30,7 +30,7 @@ def arm(name: str) -> da.Arm:
 def methods(name: str) -> dict[str, tuple[str, ...]]:
     """Every public method of the arm that takes arrays of its joints, with the names of these arrays."""
     found = {}
-    for method in dir(type(arm(name))):
+    for method in (*dir(type(arm(name))), "placed"):
         if method.startswith("_") or method == "plot" or isinstance(getattr(type(arm(name)), method), property):
             continue
         if method == "rollout" and arm(name).mechanism.by_newton:  # of which there is none
@@ -75,9 +75,11 @@ TYPES = [
 
 
 def asked(name: str, method: str, arrays: list[Any]) -> list[Any]:
+    first, *others = arrays
+    given = dict(zip(methods(name)[method][1:], others, strict=False)) if method == "friction_torque" else {}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        return results(getattr(arm(name), method)(*arrays, **MORE.get(method, {})))
+        return results(getattr(arm(name), method)(first, *([] if given else others), **given, **MORE.get(method, {})))
 
 
 @pytest.mark.parametrize("name", ["planar-2r", "five-bar by Newton"])
@@ -135,6 +137,41 @@ class Table:
         raise NotImplementedError("gufuncs are not supported")
 
 
+class Frame(Table):
+    """A table with named columns, as of pandas and Polars."""
+
+    def __init__(self, columns: dict[str, Any]) -> None:
+        super().__init__(np.array(list(columns.values())).T)
+        self.columns = list(columns)
+
+    def __getitem__(self, names: list[str]) -> Frame:
+        return Frame({name: self.values[..., self.columns.index(name)] for name in names})
+
+
+class Tracer:
+    """What a function traced by JAX receives."""
+
+    __module__ = "jax._src.interpreters"
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        raise TypeError("the numpy.ndarray conversion method __array__() was called on traced array")
+
+
+def test_columns_with_the_names_of_joints_are_taken_by_name() -> None:
+    a = arm("planar-2r")
+    expected = a.gravity_torque([[0.0, 1.0], [0.5, 2.0]])
+    swapped = {"joint2": [1.0, 2.0], "joint1": [0.0, 0.5]}
+    assert np.array_equal(a.gravity_torque(Frame(swapped)), expected)
+    assert np.array_equal(a.gravity_torque(Frame({"b": [0.0, 0.5], "a": [1.0, 2.0]})), expected)  # by position
+    with pytest.raises(da.ShapeError, match=r"q has the columns joint2, t, but the joints are joint1, joint2"):
+        a.gravity_torque(Frame({"joint2": [1.0], "t": [0.0]}))
+
+
+def test_arrays_that_jax_traces_are_named() -> None:
+    with pytest.raises(da.ShapeError, match=r"q is traced by JAX .* but this call computes with NumPy"):
+        arm("planar-2r").operational_space().inertia(Tracer())
+
+
 def test_whatever_holds_numbers_is_taken() -> None:
     a = arm("planar-2r")
     expected = a.gravity_torque([[0.0, 1.0]])
@@ -185,7 +222,7 @@ def test_what_is_not_numbers_is_one_sentence(name: str, value: Any, sentence: st
                 given: list[Any] = state(name, arrays, method)
                 given[k] = value
                 with pytest.raises(da.ShapeError, match=sentence) as error:
-                    getattr(arm(name), method)(*given, **MORE.get(method, {}))
+                    asked(name, method, given)
                 assert str(error.value).startswith(f"{which} "), (method, str(error.value))
                 assert "\n" not in str(error.value)
 

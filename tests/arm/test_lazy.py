@@ -169,6 +169,10 @@ def test_what_needs_numbers_at_once_is_refused_in_a_sentence() -> None:
         (lambda: a.inertia_matrix(q, formulation="none"), "has no formulation 'none'"),
         (lambda: a.inverse_dynamics(q, q[:3], q), "do not broadcast"),
         (lambda: a.gravity_torque(q.astype(complex)), "not real numbers"),
+        (
+            lambda: a.inverse_dynamics(q[q[:, 0] > 1], q, q),
+            r"unknown lengths: .*lengths=True\) or array.compute_chunk_sizes",
+        ),
     ):
         with pytest.raises(da.DalembertError, match=words):
             call()

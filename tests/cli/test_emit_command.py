@@ -51,4 +51,9 @@ def test_binary_files_and_functions_of_their_own(tmp_path: Path) -> None:
     result = run("emit", "pendulum", *quantities, "-t", "wasm", "--separate", "-o", tmp_path, width=200)
     assert "pendulum_gravity_torque_inertia_matrix.wasm" in result.stdout and "belong to the module" in result.stdout
     assert "bytes)" in run("emit", "pendulum", "gravity_torque", "-t", "cortex-m7").stdout
-    assert "not by 'c'" in mistake("emit", "pendulum", *quantities, "--separate")
+    assert "not by 'ptx'" in mistake("emit", "pendulum", *quantities, "-t", "ptx", "--separate")
+
+
+def test_the_old_option_for_single_precision_works_with_a_warning() -> None:
+    old, new = (run("emit", "pendulum", "gravity_torque", option) for option in ("--float", "--single"))
+    assert old.stdout == new.stdout and "now called --single" in old.stderr and not new.stderr

@@ -6,9 +6,11 @@ import contextlib
 import json
 import os
 import resource
+import shlex
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -267,6 +269,26 @@ def test_a_file_that_is_half_written_goes_and_the_old_one_stays(
     stopped = "error: stopped by SIGTERM; no file is left half-written\n" if number == signal.SIGTERM else ""
     assert (process.returncode, said) == (status, stopped)
     assert out.read_text() == "precious" and os.listdir(tmp_path) == ["out.csv"]
+
+
+def test_a_second_sigterm_does_not_interrupt_the_clean_up_after_the_first(logged: Path, tmp_path: Path) -> None:
+    command = ["torques", "planar-2r", str(logged / "motion.csv"), "-o", str(tmp_path / "out.csv")]
+    with subprocess.Popen([sys.executable, "-c", HALF_WRITTEN, *command], stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None and process.stderr.readline() == "waiting\n"
+        for _ in range(20):
+            process.send_signal(signal.SIGTERM)
+            time.sleep(0.002)
+        said = process.stderr.read()
+    assert (process.returncode, said) == (143, "error: stopped by SIGTERM; no file is left half-written\n")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_closed_standard_output_is_no_error(env: dict[str, str], logged: Path) -> None:
+    motion = str(logged / "motion.csv")
+    for work in (["torques", "planar-2r", motion], ["show", "planar-2r", "--json"], ["couplings", "planar-2r"]):
+        line = shlex.join([sys.executable, "-m", "dalembert", *work])
+        done = subprocess.run(["sh", "-c", f"{line} >&-"], env=env, stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
+        assert done.returncode == 0 and "rror" not in done.stderr, (work, done.stderr)
 
 
 def test_an_ignored_sigterm_stays_ignored() -> None:

@@ -190,7 +190,7 @@ def test_dynamics_by_virtual_work(name):
     Gamma, t = a.closure_jacobian(q), a.tree
     assert relative(tau, np.einsum("kij,ki->kj", Gamma, t.inverse_dynamics(Q, V, A, h))) < 1e-12
     B, C = a.inertia_matrix(q), a.coriolis_matrix(q, qd)
-    parts = (B @ qdd[..., None] + C @ qd[..., None])[..., 0] + a.gravity_torque(q) + a.friction_torque(qd, q)
+    parts = (B @ qdd[..., None] + C @ qd[..., None])[..., 0] + a.gravity_torque(q) + a.friction_torque(qd, q=q)
     parts = parts + np.einsum("kij,i->kj", a.jacobian(q), h)
     assert relative(parts, tau) < 1e-11
     assert relative(a.forward_dynamics(q, qd, tau, h), qdd) < 1e-9
@@ -202,7 +202,7 @@ def test_dynamics_by_virtual_work(name):
     assert a.regressor(q, qd, qdd).shape == (20, a.n, 13 * t.n)
     # S has one F_s for both directions, and so have all of these but those whose joints follow by couplings
     level = one_level(a)
-    levelled = a.inverse_dynamics(q, qd, qdd) - a.friction_torque(qd, q) + level.friction_torque(qd, q)
+    levelled = a.inverse_dynamics(q, qd, qdd) - a.friction_torque(qd, q=q) + level.friction_torque(qd, q=q)
     assert relative(a.regressor(q, qd, qdd) @ level.parameters, levelled) < 1e-11
     assert len(a.parameter_names) == len(a.parameters) == 13 * t.n
 

@@ -485,7 +485,7 @@ def test_a_loop_may_stand_on_joints_that_follow_and_joints_follow_passive_ones()
         + a.potential_energy(q + s * qd + 0.5 * s * s * qdd)
         for s in (-e, e)
     ]
-    rubbed = np.einsum("ki,ki->k", a.friction_torque(qd, q), qd)
+    rubbed = np.einsum("ki,ki->k", a.friction_torque(qd, q=q), qd)
     assert np.allclose(np.einsum("ki,ki->k", tau, qd) - rubbed, (energy[1] - energy[0]) / (2 * e), rtol=1e-6)
 
 

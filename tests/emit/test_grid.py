@@ -30,6 +30,7 @@ from host_grid import compiled, described, on_this_machine, outputs_of
 SCALARS = ("double", "float")
 KINDS = ("staged", "direct", "strided")
 CARDS = ("sm_75", "sm_90")
+WORDS = {"double": "double", "float": "single"}
 NUMBERS = {"double": np.float64, "float": np.float32}
 TOLERANCES = {"double": 1e-12, "float": 2e-5}
 PTXAS = pytest.mark.skipif(shutil.which("ptxas") is None, reason=f"{ELSEWHERE} ptxas comes with CUDA")
@@ -112,7 +113,7 @@ def test_what_ptxas_does_not_take_is_an_error() -> None:
 
 @pytest.mark.parametrize("scalar", SCALARS)
 def test_the_target_ptx_is_a_text_with_two_kernels_and_says_how_to_launch_them(scalar: str) -> None:
-    source = da.load(SMALL).emit("inverse_dynamics", target="ptx", precision=scalar)
+    source = da.load(SMALL).emit("inverse_dynamics", target="ptx", precision=WORDS[scalar])
     ((name, text),) = source.files.items()
     assert name == "planar_2r_inverse_dynamics.ptx" and isinstance(text, str)
     assert ".entry planar_2r_inverse_dynamics(" in text and ".entry planar_2r_inverse_dynamics_strided(" in text
@@ -127,7 +128,7 @@ def test_the_target_ptx_is_a_text_with_two_kernels_and_says_how_to_launch_them(s
 
 def test_rows_that_need_much_shared_memory_say_that_it_must_be_asked_for() -> None:
     assert "must be requested" not in " ".join(da.load(SMALL).emit("inertia_matrix", target="ptx").notes)
-    wide = da.load("scara").emit(["torque_derivatives", "regressor"], target="ptx", precision="float")
+    wide = da.load("scara").emit(["torque_derivatives", "regressor"], target="ptx", precision="single")
     assert "must be requested first: cuFuncSetAttribute" in " ".join(wide.notes)
 
 

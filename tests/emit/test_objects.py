@@ -21,6 +21,7 @@ from dalembert.kernel import machines
 from dalembert.kernel.compile import LEVELS, MachineCode, object_code
 from dalembert.kernel.elf import flash, undefined
 
+WORDS = {"double": "double", "float": "single"}
 KINDS = {"double": np.float64, "float": np.float32}
 TOLERANCES = {"double": 1e-13, "float": 2e-5}
 COUNT = 5
@@ -203,7 +204,7 @@ def test_code_for_what_this_processor_lacks_is_written_and_not_run(monkeypatch: 
 @pytest.mark.parametrize("scalar", list(KINDS))
 def test_the_text_for_reading_runs(scalar: str, panda: Any) -> None:
     arm, rows, want = panda
-    (text,) = arm.emit("inverse_dynamics", target="llvm", precision=scalar).files.values()
+    (text,) = arm.emit("inverse_dynamics", target="llvm", precision=WORDS[scalar]).files.values()
     code = MachineCode(object_code([text], optimise=True))
     function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(code.address("panda_inverse_dynamics"))
     given = rows.astype(KINDS[scalar])

@@ -132,9 +132,9 @@ def test_the_same_arm_gives_the_same_files() -> None:
 
 MISTAKES = {
     "there is no target 'cc'; known targets are c, .*; did you mean 'c'": {"target": "cc"},
-    "target 'python' does not support the precision 'float'; it supports double": {
+    "target 'python' does not support the precision 'single'; it supports double": {
         "target": "python",
-        "precision": "float",
+        "precision": "single",
     },
     "libm=False .* is supported by the targets c": {"target": "numpy", "libm": False},
     "the function cannot be called 'a b'; a name consists of letters": {"function": "a b"},

@@ -19,8 +19,8 @@ from dalembert.kernel.wasm import Reader, leb, signed_leb
 from many_arms import megabytes
 
 COUNT = 5  # states: an odd number, so that a lane is left over
-TOLERANCES = {"double": 1e-13, "float": 2e-5}
-NUMBERS = {"double": np.float64, "float": np.float32}
+TOLERANCES = {"double": 1e-13, "single": 2e-5}
+NUMBERS = {"double": np.float64, "single": np.float32}
 RNG = np.random.default_rng(1)
 NODE = pytest.mark.skipif(shutil.which("node") is None, reason="there is no Node here")
 
@@ -221,8 +221,8 @@ def test_optimised_modules_leave_no_passes_in_memory() -> None:
 
 
 def test_what_a_target_has_no_functions_of_its_own_for_is_refused() -> None:
-    with pytest.raises(DalembertError, match=r"separate=True .* by the target wasm, not by 'c'"):
-        da.load("planar-2r").emit(["gravity_torque", "inertia_matrix"], target="c", separate=True)
+    with pytest.raises(DalembertError, match=r"separate=True .* by the targets c, wasm, not by 'ptx'"):
+        da.load("planar-2r").emit(["gravity_torque", "inertia_matrix"], target="ptx", separate=True)
 
 
 @pytest.mark.parametrize("value", [0, 1, 63, 64, 127, 128, 65536, 2**31, -1, -64, -65, -(2**31)])

@@ -243,6 +243,8 @@ def test_mistakes() -> None:
         ParameterSet(a, friction=(), two_sided=True)
     with pytest.raises(DalembertError, match="no parameter 'm_3'"):
         ParameterSet(a, only=["m_3"])
+    with pytest.raises(DalembertError, match=r"known are m_1, mx_1, .*; did you mean 'mx_1'"):
+        ParameterSet(a, only=["mcx_1"])
     with pytest.raises(DalembertError, match="lengths is 'letters'"):
         a.base_parameters("letters")
     with pytest.raises(DalembertError, match="multiples of 15°"):

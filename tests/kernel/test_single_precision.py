@@ -148,8 +148,15 @@ def test_threads_give_the_same_bits() -> None:
     np.testing.assert_array_equal(method(q, qd, qdd, threads=2), method(q, qd, qdd, threads=1))
 
 
-@pytest.mark.parametrize("precision", ["float", "half", None, 4])
+@pytest.mark.parametrize("precision", ["float32", "half", None, 4])
 def test_a_precision_that_does_not_exist_is_refused(precision: Any) -> None:
     for kernel in (arm("planar-2r").kernel, arm("planar-2r").gradient_kernel, arm("planar-2r").tangent_kernel):
         with pytest.raises(da.DalembertError, match=r"precision is .*; it must be 'double' or 'single'"):
             kernel("inverse_dynamics", precision=precision)
+
+
+def test_the_old_word_of_emit_works_with_a_warning() -> None:
+    a = arm("planar-2r")
+    with pytest.warns(DeprecationWarning, match="now called 'single'") as caught:
+        old = a.emit("gravity_torque", precision="float")  # type: ignore[arg-type]
+    assert old == a.emit("gravity_torque", precision="single") and caught[0].filename == __file__

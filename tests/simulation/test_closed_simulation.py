@@ -136,7 +136,7 @@ def test_friction_of_passive_joints_never_adds_energy_and_takes_its_part(name):
     run = da.simulate(a, q0, np.full(a.n, 0.5), None, 2.0)
     assert np.diff(run.energy).max() < 1e-9 * np.ptp(run.energy)
     # what is lost is what friction takes: ∫ τ_f q̇ dt
-    power = np.einsum("ki,ki->k", a.friction_torque(run.qd, run.q), run.qd)
+    power = np.einsum("ki,ki->k", a.friction_torque(run.qd, q=run.q), run.qd)
     lost = np.concatenate([[0.0], np.cumsum((power[1:] + power[:-1]) / 2 * 1e-3)])
     assert np.abs(run.energy[0] - run.energy - lost).max() < 2e-3 * np.ptp(run.energy)
 

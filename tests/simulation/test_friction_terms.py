@@ -294,7 +294,7 @@ def test_work_of_the_terms_is_the_change_of_energy() -> None:
     a = arm("terms")
     q0, qd0, tau = np.full(4, 0.3), np.array([1.0, -2.0, 1.5, -1.0]), np.array([0.5, -0.2, 0.3, 0.1])
     run = da.simulate(a, q0, qd0, tau, 0.4, step=5e-4)
-    power = np.einsum("ki,ki->k", run.qd, tau - a.friction_torque(run.qd, run.q))
+    power = np.einsum("ki,ki->k", run.qd, tau - a.friction_torque(run.qd, q=run.q))
     work = np.sum(0.5 * (power[1:] + power[:-1]) * np.diff(run.t))
     assert work == pytest.approx(run.energy[-1] - run.energy[0], abs=2e-4)
 

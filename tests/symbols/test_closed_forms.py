@@ -333,7 +333,7 @@ def check_coordinates(a: da.Arm, y: da.Arm) -> None:
     x, v, acc = states(a, 3, seed=8, scale=1.0)
     q, qd, qdd = (z[..., : a.n] for z in y.tree_motion(x, v, acc))
     friction = np.einsum("...ij,...i->...j", y.closure_jacobian(x)[..., : a.n, :], a.friction_torque(qd))
-    assert relative(y.friction_torque(v, x), friction) < 1e-12
+    assert relative(y.friction_torque(v, q=x), friction) < 1e-12
     B, C = y.inertia_matrix(x), y.coriolis_matrix(x, v)
     tau = np.einsum("...ij,...j->...i", B, acc) + np.einsum("...ij,...j->...i", C, v) + y.gravity_torque(x) + friction
     assert relative(tau, y.inverse_dynamics(x, v, acc)) < 1e-12

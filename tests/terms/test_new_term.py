@@ -87,7 +87,7 @@ def test_dynamics_have_it(pair: tuple[da.Arm, da.Arm]) -> None:
     for formulation in ("composite", "articulated"):
         assert relative(arm.forward_dynamics(q, qd, expected, formulation=formulation), qdd) < 1e-10
     assert relative(arm.torque_terms(q, qd, qdd).other, of_arm(q, qd)) < 1e-12
-    assert relative(arm.friction_torque(qd, q) - without.friction_torque(qd), of_arm(q, qd)) < 1e-12
+    assert relative(arm.friction_torque(qd, q=q) - without.friction_torque(qd), of_arm(q, qd)) < 1e-12
 
 
 def test_derivatives_match_differences(pair: tuple[da.Arm, da.Arm]) -> None:

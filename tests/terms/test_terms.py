@@ -202,7 +202,7 @@ def test_torque_is_that_without_terms_and_their_laws(termed: da.Arm) -> None:
         assert relative(termed.inverse_dynamics(q, qd, qdd, formulation=formulation), expected) < 1e-12
     assert relative(termed.torque_terms(q, qd, qdd).total, expected) < 1e-12
     assert relative(termed.gravity_torque(q), bare(termed).gravity_torque(q)) < 1e-14
-    assert relative(load + termed.friction_torque(qd, q, load), expected) < 1e-12
+    assert relative(load + termed.friction_torque(qd, q=q, load=load), expected) < 1e-12
     wrench = np.random.default_rng(1).uniform(-5, 5, (20, 6))
     load = bare(termed).inverse_dynamics(q, qd, qdd, tip_wrench=wrench)
     for formulation in ("lean", "newton-euler", "lagrange", "dalembert"):

@@ -81,6 +81,61 @@ def test_the_tool_axis_leaves_the_turn_about_it_free() -> None:
     assert np.abs(arm.pose(one)[:3, 2:] - pose[:3, 2:]).max() < 1e-9
 
 
+# rows (a in m, α in quarter turns, d in m, type) and a configuration whose tip position was once called out of reach
+REACHABLE: list[tuple[list[tuple[float, int, float, str]], list[float]]] = [
+    ([(0.5, 1, 0.0, "r"), (0.0, -1, 0.3, "r"), (0.0, 1, 0.0, "r"), (0.5, 1, 0.0, "r"), (0.3, 0, 0.3, "r"), (0.5, 0, 0.0, "r")], [-2.2409, 2.7767, -2.2034, -1.6434, -0.7377, 0.7405]),
+    ([(0.3, 1, 0.3, "r"), (0.0, 0, 0.3, "r"), (0.5, -1, 0.0, "r"), (0.0, -1, 0.0, "r"), (0.0, 0, 0.0, "r"), (0.5, 1, 0.3, "r")], [1.459, 0.039, 0.008, -0.283, 0.417, -0.028]),
+    ([(0.5, -1, 0.3, "r"), (0.5, -1, 0.3, "r"), (0.5, 0, 0.0, "r"), (0.0, -1, 0.0, "r"), (0.3, 0, 0.3, "p"), (0.5, -1, 0.3, "p")], [1.755, -0.545, -0.886, -0.716, 0.82, 1.462]),
+    ([(0.3, 1, 0.3, "r"), (0.0, -1, 0.3, "p"), (0.3, 0, 0.0, "r")], [-0.708, 1.373, -1.646]),
+    ([(0.3, 1, 0.0, "p"), (0.0, 1, 0.0, "p"), (0.3, 0, 0.3, "r"), (0.3, 1, 0.0, "r")], [0.229, -1.83, -1.965, -0.614]),
+]  # fmt: skip
+
+
+def dh_arm(rows: list[tuple[float, int, float, str]], size: float = 1.0) -> da.Arm:
+    kinds = {"r": "revolute", "p": "prismatic"}
+    return da.from_dh(
+        [
+            {"a": f"{size * a} m", "alpha": turns * np.pi / 2, "d": f"{size * d} m", "type": kinds[kind], "mass": 1.0}
+            for a, turns, d, kind in rows
+        ]
+    )
+
+
+@pytest.mark.parametrize("case", range(len(REACHABLE)))
+def test_positions_that_the_tip_takes_are_found_for_arms_of_any_size(case: int) -> None:
+    """Redundant arms whose self-motion curves sharply, and the same arms a thousand million times smaller."""
+    rows, at = REACHABLE[case]
+    for size in (1.0, 1e-9):
+        arm = dh_arm(rows, size)
+        q = np.where([kind == "p" for *_, kind in rows], size, 1.0) * at
+        found = da.inverse_kinematics(arm, arm.pose(q), task="position")
+        assert np.abs(arm.pose(found.q) - arm.pose(q))[:3, 3].max() < 1e-8 * size and found.error[0] < 1e-8 * size
+
+
+def test_dependent_axes_are_no_error_of_linear_algebra() -> None:
+    """Two coaxial joints, whatever the length of the link: J Jᵀ is singular everywhere."""
+    for length in (0.0, 10.0, 1e100):
+        arm = dh_arm([(0.0, 0, 0.0, "r"), (length, 0, 0.0, "r"), (0.0, 1, 0.0, "r")])
+        for task in ("position", "position+axis", "pose"):
+            try:
+                found = da.inverse_kinematics(arm, arm.pose([0.44, -0.19, 0.3]), task=task)
+                assert found.error[0] <= 1e-8 * length and found.error[1] < 1e-8
+            except DalembertError as refusal:
+                assert "no joint" in str(refusal) and length == 0.0
+
+
+def test_out_of_reach_is_said_only_where_the_arm_is_too_short() -> None:
+    arm = dh_arm([(1.0, 0, 0.0, "r"), (0.5, 0, 0.0, "r")])
+    with pytest.raises(DalembertError, match=r"out of reach, the closest it gets is 0\.5 m away"):
+        da.inverse_kinematics(arm, (2.0, 0.0))
+    with pytest.raises(DalembertError, match=r"out of reach, the closest it gets is 1 m away"):  # off its plane
+        da.inverse_kinematics(arm, (1.0, 0.0, 1.0))
+    with pytest.raises(DalembertError, match=r"no configuration was found, the closest one is 0\.3 m away"):  # inside
+        da.inverse_kinematics(arm, (0.2, 0.0))
+    slider = dh_arm([(1.0, 1, 0.0, "r"), (0.0, 0, 0.0, "p")])  # has no limits, so that no distance is too far
+    assert da.inverse_kinematics(slider, slider.pose([0.3, 7.0]), task="position").reached
+
+
 def test_poses_out_of_reach_are_named_with_the_nearest() -> None:
     arm = da.load("planar-2r")
     with pytest.raises(
@@ -90,7 +145,7 @@ def test_poses_out_of_reach_are_named_with_the_nearest() -> None:
     nearest = da.inverse_kinematics(arm, [(3.0, 0.0), (1.0, 0.5)], unreachable="nearest")
     assert nearest.reached.tolist() == [False, True] and abs(nearest.error[0, 0] - 1.0) < 1e-6
     tilted = da.load("scara").pose([0.1, 0.2, 0.1, 0.3]) @ np.diag([1.0, -1.0, -1.0, 1.0])
-    with pytest.raises(DalembertError, match=r"not with that orientation, the closest it gets is rotated by 3.142 rad"):
+    with pytest.raises(DalembertError, match=r"no configuration was found, the closest one is rotated by 3.142 rad"):
         da.inverse_kinematics(da.load("scara"), tilted)
     limited = da.load("puma560")
     assert limited.robot.moving_joints[0].limits.upper is not None

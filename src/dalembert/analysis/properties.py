@@ -59,7 +59,7 @@ def energy_defect(arm: Arm, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, tip_wre
     if any(body.depends("load") for body in arm.mechanism.bodies):
         friction = arm.torque_terms(q, qd, qdd, tip_wrench).friction
     else:
-        friction = arm.friction_torque(qd, q)
+        friction = arm.friction_torque(qd, q=q)
     force = np.asarray(tau, float) - friction - arm.gravity_torque(q)
     if tip_wrench is not None:
         force = force - np.einsum("...ij,...i->...j", arm.jacobian(q), np.asarray(tip_wrench, float))

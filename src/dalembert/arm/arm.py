@@ -68,6 +68,13 @@ def _arm_of(robot: Robot, contacts: tuple[str, ...] = ()) -> Arm:
     return Arm(robot, contacts)
 
 
+def _arm_of_class(cls: type[Arm], robot: Robot, contacts: tuple[str, ...]) -> Arm:
+    """An arm of a user's class received from another process, without a call of the class's own ``__init__``."""
+    arm = cls.__new__(cls)
+    Arm.__init__(arm, robot, contacts)
+    return arm
+
+
 class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
     """A robot with its dynamics, compiled on first use.
 
@@ -97,7 +104,11 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         return hash(self.robot)
 
     def __reduce__(self) -> Any:
-        return (_arm_of, (self.robot, self.contacts))
+        if type(self) is Arm:
+            return _arm_of, (self.robot, self.contacts)
+        state = vars(Arm(self.robot, self.contacts))
+        own = {name: value for name, value in vars(self).items() if name not in state and not hasattr(Arm, name)}
+        return _arm_of_class, (type(self), self.robot, self.contacts), own or None
 
     # -- other arms ----------------------------------------------------------------------------------
 

@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dalembert.algebra.records import settle
 from dalembert.arm.contacts import all_wrenches, frame_of, side_by_side, with_contacts
 from dalembert.arm.foreign import run_foreign
 from dalembert.arm.lazy import by_blocks, run_kernel_later, run_later
-from dalembert.arrays import SINGLE, is_lazy, real, shown
+from dalembert.arm.names import INTERNAL, STATE, ArmType, refuse_change
+from dalembert.arrays import SINGLE, by_joint, is_lazy, real, shown
 from dalembert.coordinates.chain import AnyMechanism
 from dalembert.coordinates.closure import mechanism_of
 from dalembert.coordinates.placing import Placing
-from dalembert.errors import DalembertError, ShapeError
+from dalembert.emit.source import SCALARS, checked_precision
+from dalembert.errors import DalembertError, RobotError, ShapeError
 from dalembert.foreign.call import Named, call_of
 from dalembert.foreign.libraries import common_library, constant
 from dalembert.kernel.batches import layout_of, over_threads
@@ -32,7 +35,6 @@ Array = NDArray[np.floating[Any]]
 Wrenches = Mapping[str, ArrayLike]  # (…, 6), by link name
 
 PLAIN = frozenset((np.ndarray, list, tuple, float, int))  # no arrays of other libraries
-SCALARS = {"double": "double", "single": "float"}  # C type of the computation, by precision
 
 
 def precision_of(arrays: Iterable[Any]) -> Literal["double", "single"]:
@@ -49,13 +51,6 @@ def _names(what: str, given: Any) -> tuple[str, ...]:
     return names
 
 
-def scalar_of(precision: Any) -> str:
-    """The C type of the computation for a precision."""
-    if not isinstance(precision, str) or precision not in SCALARS:
-        raise DalembertError(f"precision is {shown(precision)}; it must be 'double' or 'single'")
-    return SCALARS[precision]
-
-
 def _check_out(out: Any) -> None:
     """Refuse an ``out`` that cannot hold the result; its shape is checked by NumPy."""
     if not isinstance(out, np.ndarray):
@@ -68,19 +63,38 @@ def _check_out(out: Any) -> None:
         raise ShapeError("out is read-only; give a writeable array, such as np.empty_like(out)")
 
 
-class Compiled:
+class Compiled(metaclass=ArmType):
     """A robot, its names and its kernels."""
 
+    robot: Robot
+    contacts: tuple[str, ...]  # the frames at which its wrenches act; by default only the tip
+    numbers: dict[str, Any]  # numbers of the mechanism that are given as arrays
+    # by method: the kernels that need only their arrays, and the largest batch that one thread computes alone
+    quick_kernels: dict[str, tuple[np.ufunc, int]]
+    singles: dict[str, Any]  # by method: the function for one state, None if there is none
+    _others: dict[Any, Any]  # the same arm with other contacts, or another tip
+    _kernels: dict[Any, np.ufunc]
+    _calls: dict[Any, tuple[str, Named]]  # kernels as operators of other libraries
+
     def __init__(self, robot: Robot, contacts: tuple[str, ...] = ()) -> None:
-        self.robot = robot
-        self.contacts = contacts  # the frames at which its wrenches act; by default only the tip
-        self._others: dict[Any, Any] = {}  # the same arm with other contacts, or another tip
-        self.numbers: dict[str, Any] = {}  # numbers of the mechanism that are given as arrays
-        self._kernels: dict[Any, np.ufunc] = {}
-        self._calls: dict[Any, tuple[str, Named]] = {}  # kernels as operators of other libraries
-        # by method: the kernels that need only their arrays, and the largest batch that one thread computes alone
-        self.quick_kernels: dict[str, tuple[np.ufunc, int]] = {}
-        self.singles: dict[str, Any] = {}  # by method: the function for one state, None if there is none
+        if not isinstance(robot, Robot):
+            raise RobotError(
+                f"an arm is made from a Robot, not from {shown(robot)}; da.load(…) takes the name of a shipped arm, or a file"
+            )
+        settle(self, robot=robot, contacts=contacts, numbers={}, quick_kernels={}, singles={})
+        settle(self, _others={}, _kernels={}, _calls={})
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        ours = [base for base in type(self).__mro__ if base.__module__.startswith("dalembert.")]
+        if type(self) in ours or name in STATE or any(name in vars(base) for base in ours):
+            refuse_change(name)
+        super().__setattr__(name, value)  # an attribute that a user's subclass adds
+
+    def __delattr__(self, name: str) -> None:
+        refuse_change(name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*dir(type(self)), *vars(self)} - INTERNAL)
 
     @cached_property
     def mechanism(self) -> AnyMechanism:
@@ -135,13 +149,15 @@ class Compiled:
         """
         if not (formulation is None or isinstance(formulation, str)):
             raise DalembertError(f"formulation is {shown(formulation)}; it must be a name, or None for the fastest")
-        scalar = scalar_of(precision)
+        precision = checked_precision(precision)
         if type(options) is not tuple:
             options = _names("options", options)
         key = (quantity, formulation, options, precision)
         if key not in self._kernels:
             entry = joints.quantity(quantity, self.mechanism)
-            self._kernels[key] = machine.kernel(self.mechanism, entry, formulation, options, self.name, scalar)
+            self._kernels[key] = machine.kernel(
+                self.mechanism, entry, formulation, options, self.name, SCALARS[precision]
+            )
         return self._kernels[key]
 
     def operations(self, quantity: str, formulation: str | None = None, options: tuple[str, ...] = ()) -> machine.Price:
@@ -162,7 +178,7 @@ class Compiled:
         formulation: str | None = None,
         options: Sequence[str] = (),
         by: Sequence[str] | None = None,
-        precision: Literal["double", "float"] | None = None,
+        precision: Literal["double", "single"] | None = None,
         function: str | None = None,
         libm: bool = True,
         separate: bool = False,
@@ -175,11 +191,11 @@ class Compiled:
         options      further inputs, such as ``("tip_wrench",)``
         by           the variables of a derivative such as "inverse_dynamics_jacobian": inputs, options, or numbers of
                      the arm, such as ``("parameters",)``; default: all inputs
-        precision    "double" or "float", if the target supports both
+        precision    "double" or "single", if the target supports both
         function     the part of the function's name that follows the robot's; default: the names of the quantities
         libm         False: call no function of the C library, not even sin and cos
         separate     True: write each quantity as a separate function in the same file, if the target allows it
-                     ("wasm")
+                     ("c", "wasm")
         For arms whose loops are closed by Newton's method (``arm.mechanism.by_newton``), q holds the positions of all
         joints of the tree, as in their kernels. The generated code belongs to you.
 
@@ -197,6 +213,7 @@ class Compiled:
         names = _names("quantity", quantity)
         if not names:
             raise DalembertError("no quantity is named; name one or more, such as inverse_dynamics")
+        precision = None if precision is None else checked_precision(precision)
         check_settings(target, precision, libm, separate)
         entries = [joints.quantity(name, self.mechanism) for name in names]
         given = _names("options", options)
@@ -208,11 +225,10 @@ class Compiled:
             raise DalembertError(
                 f"function is {shown(function)}; it must be a name, or None for the names of the quantities"
             )
-        tree = [joint.name for joint in self.robot.tree_joints]
         if separate:
-            units, files = units_apart(self.mechanism, self.name, entries, formulation, given, function, tree)
-            return emitted_apart(units, files, target, precision)
-        unit = unit_of(self.mechanism, self.name, entries, formulation, given, function, tree)
+            units, files = units_apart(self.mechanism, self.name, entries, formulation, given, function, self.robot)
+            return emitted_apart(units, files, target, precision, libm)
+        unit = unit_of(self.mechanism, self.name, entries, formulation, given, function, self.robot)
         return emitted(unit, target, precision, libm)
 
     @cached_property
@@ -328,6 +344,8 @@ class Compiled:
 
     def checked(self, name: str, value: Any) -> Any:
         """``value`` as an array whose last axis fits the arm; lazy arrays are returned unchanged."""
+        if hasattr(value, "to_numpy") and machine.INPUTS[name][0] in ("n", "Q"):
+            value = by_joint(name, value, self.joint_names)
         return self.fitting(name, real(name, value))
 
     def fitting(self, name: str, array: Any) -> Any:

@@ -8,9 +8,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalembert.arm.compiled import Array, Compiled, precision_of, scalar_of
+from dalembert.arm.compiled import Array, Compiled, precision_of
 from dalembert.arrays import real
 from dalembert.coordinates.variants import VARIANTS, gears, length_names, lengths
+from dalembert.emit.source import SCALARS, checked_precision
 from dalembert.equations.regressor import parameters
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.kernel.threads import checked_threads
@@ -211,7 +212,7 @@ class ArmDerivatives(Compiled):
         return results if isinstance(results, tuple) else (results,)
 
     def _derived_kernel(self, entry: Quantity, formulation: str | None, precision: str) -> np.ufunc:
-        scalar = scalar_of(precision)
+        scalar = SCALARS[checked_precision(precision)]
         key = (entry.key, formulation, scalar)
         if key not in self._kernels:
             self._kernels[key] = machine.kernel(self.mechanism, entry, formulation, (), self.name, scalar)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm.compiled import Array, Compiled, Wrenches
 from dalembert.arm.lazy import lazy
-from dalembert.arm.quick import quick
+from dalembert.arm.quick import keywords_after, quick
 from dalembert.arm.terms import (
     BodyEnergies,
     BodyJacobians,
@@ -120,10 +120,13 @@ class ArmDynamics(Compiled):
         return self._run("gravity_torque", {"q": q}, {"base_motion": base_motion}, threads=threads)
 
     @quick
+    @keywords_after("qd")
     def friction_torque(
         self, qd: ArrayLike, q: ArrayLike | None = None, load: ArrayLike | None = None, *, threads: int | None = None
     ) -> Array:
         """F_v q̇ + F_s sgn(q̇) and all further friction terms, springs included: (…, n), S (7.42).
+
+        Give q and load by keyword: q̇ comes first here, unlike in every other method.
 
         q     needed if a term depends on it, or if passive joints have friction and Γ is not constant
         load  the torque that each joint transmits, (…, n), needed if a term depends on it; inverse_dynamics computes it
@@ -565,11 +568,11 @@ class ArmDynamics(Compiled):
         """Refuse to compute friction from velocities alone if a term depends on q or on the load."""
         if no_q and (why := self.placing.why_q_matters):
             raise DalembertError(
-                f"the friction of arm '{self.name}' depends on its configuration, since {why}: give friction_torque(qd, q)"
+                f"the friction of arm '{self.name}' depends on its configuration, since {why}: give friction_torque(qd, q=q)"
             )
         if no_load and (joint := next((body for body in self.mechanism.bodies if body.depends("load")), None)):
             raise DalembertError(
-                f"the friction of joint '{joint.name}' depends on its load: give friction_torque(qd, q, load), or use "
+                f"the friction of joint '{joint.name}' depends on its load: give friction_torque(qd, q=q, load=load), or use "
                 "inverse_dynamics"
             )
 

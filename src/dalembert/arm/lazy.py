@@ -7,6 +7,7 @@ process that runs a block compiles the kernel or reads it from the cache.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
 from inspect import signature
@@ -61,6 +62,11 @@ def by_blocks(
         )  # fmt: skip
     except ValueError as problem:
         shapes = ", ".join(f"{name} {a.shape}" for name, a in arrays.items())
+        if any(math.isnan(size) for a in arrays.values() for size in a.shape):
+            raise ShapeError(
+                f"the chunks of a Dask array have unknown lengths: {shapes}; compute them first, by "
+                "frame.to_dask_array(lengths=True) or array.compute_chunk_sizes()"
+            ) from None
         raise ShapeError(f"these shapes do not broadcast: {shapes} ({problem})") from None
 
 

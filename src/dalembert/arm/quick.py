@@ -8,6 +8,7 @@ gufunc refuses, go through the method. Large batches are split over threads (:mo
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, signature
@@ -19,6 +20,31 @@ from dalembert.arrays import DOUBLE
 from dalembert.kernel.batches import run as run_batch
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def keywords_after(last: str) -> Callable[[Method], Method]:
+    """Deprecate positional arguments after the one named ``last``: they work, with a warning that names the keywords."""
+
+    def decorated(method: Method) -> Method:
+        _, *given = signature(method).parameters
+        positional = given[: given.index(last) + 1]
+
+        @wraps(method)
+        def run(self: Any, *arrays: Any, **options: Any) -> Any:
+            if len(arrays) > len(positional):
+                names = given[len(positional) : len(arrays)]
+                call = ", ".join((*positional, *(f"{name}={name}" for name in names)))
+                warnings.warn(
+                    f"{method.__name__} takes {' and '.join(names)} by keyword, {method.__name__}({call}); from version 2 on, "
+                    f"only {' and '.join(positional)} may be positional",
+                    DeprecationWarning,
+                    stacklevel=3,  # past the wrapper of ``quick``
+                )
+            return method(self, *arrays, **options)
+
+        return cast(Method, run)
+
+    return decorated
 
 
 def quick(method: Method) -> Method:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dalembert.algebra.records import settle
 from dalembert.arm.compiled import Array
 from dalembert.arm.coordinates import Coordinates
 from dalembert.arm.derivatives import ArmDerivatives
@@ -34,14 +35,15 @@ class Variants(ArmDynamics, Kinematics, Coordinates, ArmDerivatives):
     (5, 3, 2)
     """
 
+    arm: Arm
+
     def __init__(self, arm: Arm, numbers: Mapping[str, ArrayLike]) -> None:
         super().__init__(arm.robot)
-        self.arm = arm
-        self.__dict__["mechanism"] = arm.mechanism
-        self._kernels = arm._kernels
-        self.numbers = {
+        settle(self, arm=arm, mechanism=arm.mechanism, _kernels=arm._kernels)
+        checked = {
             name: (self.fitting if library_of(value) else self.checked)(name, value) for name, value in numbers.items()
         }
+        settle(self, numbers=checked)
         if "lengths" in numbers and self.loops:
             raise DalembertError(
                 f"lengths cannot be inputs of arm '{self.name}', because its loops are closed for the lengths that it has; change "
@@ -94,7 +96,7 @@ class Variants(ArmDynamics, Kinematics, Coordinates, ArmDerivatives):
         if no_q and "parameters" in self.numbers and not self.mechanism.linear:
             raise DalembertError(
                 f"the friction of arm '{self.name}' depends on its configuration, since passive joints may have friction: give "
-                "friction_torque(qd, q)"
+                "friction_torque(qd, q=q)"
             )
         super()._needs_for_friction(no_q, no_load)
 

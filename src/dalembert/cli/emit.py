@@ -8,7 +8,7 @@ import typer
 from typer import Argument, Option
 
 from dalembert.cli import options
-from dalembert.cli.terminal import plain, print_table, tell
+from dalembert.cli.terminal import plain, print_table, say, tell
 from dalembert.documents.sources import cited, introduction
 from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
@@ -37,7 +37,8 @@ def emit(
         str | None,
         Option("-o", "--output", metavar="DIR", help="The folder for the files; it is created if necessary."),
     ] = None,
-    single: Annotated[bool, Option("--float", help="Single precision instead of double.")] = False,
+    single: Annotated[bool, Option("--single", help="Single precision instead of double.")] = False,
+    float_: Annotated[bool, Option("--float", hidden=True)] = False,
     formulation: Annotated[
         str | None, Option(metavar="NAME", help="The equations to use; default: the fastest.")
     ] = None,
@@ -57,7 +58,7 @@ def emit(
     ] = None,
     libm: Annotated[bool, Option("--libm/--no-libm", help="Whether functions of the C library may be called.")] = True,
     separate: Annotated[
-        bool, Option("--separate", help="Write one function per quantity in the same file; for the target wasm.")
+        bool, Option("--separate", help="Write one function per quantity in the same file; for the targets c and wasm.")
     ] = False,
     list_quantities: Annotated[bool, Option("--list", help="List the quantities of the arm and exit.")] = False,
     targets: Annotated[
@@ -73,6 +74,8 @@ def emit(
     Prints the files with their sizes and the operations of the code. Without -o the code is shown. The generated code
     belongs to you: use, change and sell it without conditions.
     """
+    if float_:
+        say("warning", "--float is now called --single; the old name is accepted until version 2")
     loaded = options.load(arm, loading, payload, payload_com)
     if list_quantities:
         from dalembert.quantities.joints import known
@@ -86,7 +89,7 @@ def emit(
     with Bar(f"{', '.join(quantity)} of {loaded.name}", PATIENCE):
         source = loaded.emit(
             quantity, target, formulation=formulation, options=tuple(option or ()), by=by or None,
-            precision="float" if single else None, function=function, libm=libm, separate=separate,
+            precision="single" if single or float_ else None, function=function, libm=libm, separate=separate,
         )  # fmt: skip
     if output is None:
         tell("\n".join(plain(line) for line in str(source).splitlines()))

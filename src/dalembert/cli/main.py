@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import signal
 import sys
 import warnings
@@ -174,8 +175,10 @@ def main() -> None:
     warnings.showwarning = _say_warning
     # numbers that overflow are reported by the checks of results, with the joint and the time
     warnings.filterwarnings("ignore", "(overflow|invalid value|divide by zero) encountered", RuntimeWarning)
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
+    for name in ("stdout", "stderr"):
+        if (stream := getattr(sys, name)) is None:  # closed by the caller, as by >&-: what is printed is dropped
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        elif hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without Greek letters shows a ? instead
     try:
         with ending_by_signals():

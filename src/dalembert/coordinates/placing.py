@@ -38,7 +38,9 @@ class Placing:
     @cached_property
     def home(self) -> Array:
         """Admissible coordinates: 0, or those of the configuration given by the branches: (n,)."""
-        return np.array(self.mechanism.home)
+        home = np.array(self.mechanism.home)
+        home.flags.writeable = False
+        return home
 
     def positions(self, q: Array, near: Array | None = None) -> Array:
         """γ(q): (…, N); dependent revolute joints are between −π and π."""

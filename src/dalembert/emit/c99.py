@@ -10,6 +10,7 @@ import math
 import re
 import struct
 import textwrap
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
@@ -32,6 +33,14 @@ _TAKEN = """
     and bool catch class delete export false friend new not or operator private public this throw true try xor
     w fabs sgn main
 """
+# symbols of the descriptions in ASCII
+ASCII = str.maketrans(
+    {
+        "\u0307": "d", "\u0308": "dd", "∂": "d", "τ": "tau", "π": "pi", "β": "beta", "γ": "gamma", "Γ": "Gamma", "μ": "mu",
+        "Φ": "Phi", "ω": "omega", "Σ": "sum", "∘": "o", "½": "1/2", "¹": "^1", "²": "^2", "³": "^3", "⁻": "^-", "ᵀ": "^T",
+        "–": "-", "−": "-", "…": "...", "’": "'", "·": "*", "×": "x",
+    }
+)  # fmt: skip
 TAKEN = {*_TAKEN.split(), *FUNCTIONS, "count"}
 
 
@@ -53,7 +62,7 @@ class _Precision:
             (rounded,) = struct.unpack(self.pack, struct.pack(self.pack, value))
         except OverflowError:
             raise DalembertError(
-                f"the value {value!r} of this robot is too large for precision 'float'; use precision 'double'"
+                f"the value {value!r} of this robot is too large for precision 'single'; use precision 'double'"
             ) from None
         text = repr(value) if self.digits == 17 else f"{rounded:.{self.digits}g}"
         if self.digits != 17:  # the fewest digits that reproduce the float
@@ -67,24 +76,67 @@ PRECISIONS = {"double": _Precision("double", "", "<d", 17), "float": _Precision(
 
 def c99(unit: Unit, settings: Settings) -> Source:
     """The files NAME.h, NAME.c and NAME_test.c."""
-    writer = _CText(unit, settings)
-    symbol = unit.symbol
-    files: dict[str, str | bytes] = {f"{symbol}.h": writer.header(), f"{symbol}.c": writer.source()}
-    if unit.samples:
-        files[f"{symbol}_test.c"] = writer.test()
-    notes = [f"{operation_words(unit.operations).capitalize()}.", *unit.remarks]
-    if not unit.samples:
-        notes.append("There is no self-test, because the outputs are not finite at any of the states that were tried.")
+    return c99_of([unit], settings, unit.symbol)
+
+
+def c99_of(units: Sequence[Unit], settings: Settings, name: str) -> Source:
+    """The files NAME.h and NAME.c with one function per unit, and a self-test of each."""
+    writers = [_CText(unit, settings) for unit in units]
+    files: dict[str, str | bytes] = {f"{name}.h": _header(writers, name), f"{name}.c": _source(writers, name)}
+    files |= {f"{writer.unit.symbol}_test.c": writer.test(name) for writer in writers if writer.unit.samples}
+    counts = [operation_words(unit.operations) for unit in units]
+    notes = [f"{unit.name}: {words}." for unit, words in zip(units, counts, strict=True)]
+    notes = notes if len(units) > 1 else [f"{counts[0].capitalize()}."]
+    notes += dict.fromkeys(remark for unit in units for remark in unit.remarks)
+    if without := [unit.name for unit in units if not unit.samples]:
+        of = f" of {', '.join(without)}" if len(units) > 1 else ""
+        notes.append(
+            f"There is no self-test{of}, because the outputs are not finite at any of the states that were tried."
+        )
     return Source(files, tuple(notes))
+
+
+def _header(writers: Sequence[_CText], name: str, rows: bool = False) -> str:
+    """NAME.h"""
+    many = "/* the same for count states, with contiguous rows in every array */\n"
+    guard = f"{name}_h".upper()
+    functions = [
+        f"{writer.comment()}{writer.prototype()};\n\n" + (f"{many}{writer.rows_prototype()};\n\n" if rows else "")
+        for writer in writers
+    ]
+    return (
+        f"#ifndef {guard}\n#define {guard}\n\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n"
+        f"{''.join(functions)}#ifdef __cplusplus\n}}\n#endif\n\n#endif\n"
+    )  # fmt: skip
+
+
+def _source(writers: Sequence[_CText], name: str) -> str:
+    """NAME.c"""
+    first, used = writers[0], set().union(*(writer.used for writer in writers))
+    called = [function for function in FUNCTIONS if function in used]
+    pieces = ["".join(writer.comment() for writer in writers) + f'#include "{name}.h"']
+    if called and first.settings.libm:
+        pieces.append("#include <math.h>")
+    elif called:
+        pieces.append(own_functions(called, first.type, f"{first.unit.prefix}_own_"))
+    if "sign" in used:
+        unity, zero = first.precision.number(1.0), first.precision.number(0.0)
+        pieces.append(
+            f"/* the sign of x: +-1, or x itself if it is 0 or NaN */\nstatic {first.type} sgn({first.type} x)\n{{\n"
+            f"    return x > {zero} ? {unity} : x < {zero} ? -{unity} : x;\n}}"
+        )
+    for writer in writers:
+        pieces += writer.functions(Statements(writer.unit, writer.notation()))
+    return "\n\n".join(pieces) + "\n"
 
 
 def header_and_test(unit: Unit, settings: Settings, rows: bool) -> dict[str, str | bytes]:
     """The files NAME.h and NAME_test.c for a function compiled elsewhere, optionally with its variant for many
     ``rows``."""
     writer = _CText(unit, replace(settings, libm=False))
-    files: dict[str, str | bytes] = {f"{unit.symbol}.h": writer.header(rows)}
+    files: dict[str, str | bytes] = {f"{unit.symbol}.h": _header([writer], unit.symbol, rows)}
     if unit.samples:
-        files[f"{unit.symbol}_test.c"] = writer.test()
+        files[f"{unit.symbol}_test.c"] = writer.test(unit.symbol)
     return files
 
 
@@ -93,8 +145,8 @@ class _CText:
 
     def __init__(self, unit: Unit, settings: Settings) -> None:
         self.unit, self.settings = unit, settings
-        self.precision = PRECISIONS[settings.precision]
-        self.type = settings.precision
+        self.precision = PRECISIONS[settings.scalar]
+        self.type = settings.scalar
         self.names = array_names(unit, TAKEN)
         graph = unit.graph
         self.used = {op for (op, _), live in zip(graph.nodes, live_lines(graph), strict=True) if live}
@@ -121,24 +173,14 @@ class _CText:
             "SI units, radians; matrices row by row. Outputs must not overlap inputs. The function allocates no "
             "memory, keeps no state between calls, and is thread-safe."
         )
-        body = description(self.unit, self.names, use, f"{self.type} precision, {functions}", size=prod)
-        return "/*\n" + "".join(f" * {line}".rstrip() + "\n" for line in body) + " */\n"
+        body = description(self.unit, self.names, use, f"{self.settings.arithmetic}, {functions}", size=prod)
+        return "/*\n" + "".join(f" * {in_ascii(line)}".rstrip() + "\n" for line in body) + " */\n"
 
     def rows_prototype(self) -> str:
         """The prototype of the function for many states."""
         arrays = [f"const {self.type} *{self.names[name]}" for name, _ in self.unit.signature.inputs]
         arrays += [f"{self.type} *{self.names[name]}" for name, _ in self.unit.signature.outputs]
         return wrapped(f"void {self.unit.symbol}_rows(", [*arrays, "int count"], ")")
-
-    def header(self, rows: bool = False) -> str:
-        """NAME.h"""
-        many = "/* the same for count states, with contiguous rows in every array */\n"
-        also = f"{many}{self.rows_prototype()};\n\n" if rows else ""
-        guard = f"{self.unit.symbol}_h".upper()
-        return (
-            f"{self.comment()}#ifndef {guard}\n#define {guard}\n\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n"
-            f"{self.prototype()};\n\n{also}#ifdef __cplusplus\n}}\n#endif\n\n#endif\n"
-        )  # fmt: skip
 
     def notation(self) -> Notation:
         number, suffix = self.precision.number, self.precision.suffix
@@ -153,25 +195,6 @@ class _CText:
             "{0} ? {1} : {2}",
             "{0} {sign} {1}",
         )
-
-    def source(self) -> str:
-        """NAME.c"""
-        called = [name for name in FUNCTIONS if name in self.used]
-        pieces = [self.comment() + f'#include "{self.unit.symbol}.h"']
-        if called and self.settings.libm:
-            pieces.append("#include <math.h>")
-        elif called:
-            pieces.append(own_functions(called, self.type, f"{self.unit.prefix}_own_"))
-        if "sign" in self.used:
-            unity = self.precision.number(1.0)
-            zero = self.precision.number(0.0)
-            pieces.append(
-                f"/* the sign of x: +-1, or x itself if it is 0 or NaN */\nstatic {self.type} sgn({self.type} x)\n{{\n"
-                f"    return x > {zero} ? {unity} : x < {zero} ? -{unity} : x;\n}}"
-            )
-        statements = Statements(self.unit, self.notation())
-        pieces += self.functions(statements)
-        return "\n\n".join(pieces) + "\n"
 
     # -- the function, as one or in parts ----------------------------------------------------------------
 
@@ -222,8 +245,8 @@ class _CText:
 
     # -- the self-test ---------------------------------------------------------------------------------
 
-    def test(self) -> str:
-        """NAME_test.c"""
+    def test(self, header: str) -> str:
+        """NAME_test.c, of a function declared in HEADER.h"""
         from dalembert.emit.expected import expected_outputs
 
         unit, symbol, number = self.unit, self.unit.symbol, self.precision.number
@@ -254,7 +277,7 @@ class _CText:
  */
 #include <stdio.h>
 
-#include "{symbol}.h"
+#include "{header}.h"
 
 #define TOLERANCE {number(ROUNDINGS * EPSILON[self.type])}
 
@@ -297,6 +320,16 @@ int main(void)
     return failed;
 }}
 """
+
+
+def in_ascii(text: str) -> str:
+    """The text for compilers that read nothing else; letters with dots become q's names, and unknown characters "_".
+
+    >>> in_ascii("∂τ/∂q̇ and ½ q̇ᵀ B q̈, S (7.107)–(7.114)"), in_ascii("机器人")
+    ('dtau/dqd and 1/2 qd^T B qdd, S (7.107)-(7.114)', '___')
+    """
+    letters = unicodedata.normalize("NFD", text).translate(ASCII)
+    return "".join(c if c.isascii() else "_" for c in letters if not unicodedata.combining(c))
 
 
 def workspace(parts: Sequence[Sequence[Statement]]) -> tuple[dict[int, int], int]:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from types import FrameType
 from typing import Any
+
+CLEANING = 5.0  # seconds after a SIGTERM in which further ones change nothing
+_ending_since = -math.inf
 
 
 class Terminated(KeyboardInterrupt):
@@ -32,7 +37,12 @@ def ending_by_signals() -> Iterator[None]:
 
 
 def _terminated(number: int, frame: FrameType | None) -> None:
-    raise Terminated
+    """Raise once: a second SIGTERM, which some supervisors send at once, does not interrupt the clean-up after the first."""
+    global _ending_since
+    now = time.monotonic()
+    if now - _ending_since > CLEANING:
+        _ending_since = now
+        raise Terminated
 
 
 def _unraisable(problem: Any) -> None:
@@ -40,6 +50,8 @@ def _unraisable(problem: Any) -> None:
     if not issubclass(problem.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(problem)
         return
+    global _ending_since
+    _ending_since = -math.inf
     number = signal.SIGTERM if issubclass(problem.exc_type, Terminated) else signal.SIGINT
     main_thread = threading.main_thread().ident or 0
     resend = partial(signal.pthread_kill, main_thread) if hasattr(signal, "pthread_kill") else signal.raise_signal

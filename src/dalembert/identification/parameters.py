@@ -23,6 +23,7 @@ from dalembert.environment.brief import brief
 from dalembert.equations.regressor import INERTIAL, PARAMETERS, WIDTH, distinct
 from dalembert.errors import DalembertError
 from dalembert.identification.states import States
+from dalembert.robot.tables import nearest
 from dalembert.terms import Coulomb, Harmonic, Offset, Term, Viscous
 
 Array = NDArray[np.float64]
@@ -230,9 +231,11 @@ class ParameterSet:
                 raise DalembertError(f"only is '{self.only}'; it must be 'nonzero' or a list of names")
             members = [parameter for parameter in members if parameter.value != 0.0]
         elif self.only is not None:
-            known = {parameter.name for parameter in members}
+            known = [parameter.name for parameter in members]
             if missing := [name for name in self.only if name not in known]:
-                raise DalembertError(f"there is no parameter '{missing[0]}' here; known are {', '.join(known)}")
+                raise DalembertError(
+                    f"there is no parameter '{missing[0]}' here; known are {', '.join(known)}{nearest(missing[0], known)}"
+                )
             members = [parameter for parameter in members if parameter.name in set(self.only)]
         object.__setattr__(self, "members", tuple(members))
 

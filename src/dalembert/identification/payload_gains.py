@@ -185,9 +185,10 @@ def from_arm(base: BaseParameters, joints: Sequence[JointRows], deviation: float
     Only first moments that are significantly different from zero are used, since masses are better known than inertias;
     the other parameters are free. None if the arm has no such moments or the run does not determine them.
     """
-    if not deviation > 0:
+    if not 1e-6 <= deviation <= 1e6:
         raise DalembertError(
-            f"arm_deviation is {deviation:g}; it is the relative standard deviation of the arm's masses and must be above 0, such as 0.2, or None"
+            f"arm_deviation is {deviation:g}; it is the relative standard deviation of the arm's masses and must be between 1e-6 and "
+            "1e6, such as 0.2, or None"
         )
     members = [base.parameters.members[k] for k in base.independent]
     usual, values = scales(base.parameters), base.parameters.values

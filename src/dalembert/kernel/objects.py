@@ -42,7 +42,7 @@ def with_kernel(name: str) -> Callable[[Unit, Settings], Source]:
 
     def write(unit: Unit, settings: Settings) -> Source:
         source = _object_files(name, True, False, unit, settings)
-        return replace(source, make_kernel=partial(machine_kernel, unit, name, settings.precision))
+        return replace(source, make_kernel=partial(machine_kernel, unit, name, settings.scalar))
 
     return write
 
@@ -50,7 +50,7 @@ def with_kernel(name: str) -> Callable[[Unit, Settings], Source]:
 def _object_files(name: str, rows: bool, measured: bool, unit: Unit, settings: Settings) -> Source:
     """The files NAME.o, NAME.h and NAME_test.c; optionally with a function for many ``rows``, and ``measured`` in the
     notes."""
-    machine, scalar = machine_of(name), settings.precision
+    machine, scalar = machine_of(name), settings.scalar
     reloc = "pic" if rows else "static"
     state = wrapped(unit.graph, unit.signature, Form(1, scalar, BYTES[scalar], flags=False), unit.symbol, "state")
     beside = []
@@ -94,8 +94,8 @@ def llvm(unit: Unit, settings: Settings) -> Source:
     """The file NAME.ll: the IR of the function for one state, for inspection."""
     names = array_names(unit, set())
     use = f"void {unit.symbol}(pointers to the arrays, in this order); one state."
-    head = description(unit, names, use, f"{settings.precision} precision, no library functions")
-    form = Form(1, settings.precision, BYTES[settings.precision], flags=False)
+    head = description(unit, names, use, f"{settings.arithmetic}, no library functions")
+    form = Form(1, settings.scalar, BYTES[settings.scalar], flags=False)
     text = wrapped(unit.graph, unit.signature, form, unit.symbol, "state")
     notes = (f"{operation_words(unit.operations).capitalize()}.", *unit.remarks)
     return Source({f"{unit.symbol}.ll": "".join(f"; {line}".rstrip() + "\n" for line in head) + text}, notes)

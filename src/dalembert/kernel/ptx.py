@@ -25,12 +25,12 @@ CARD = "sm_90"  # that notes are about
 
 def ptx(unit: Unit, settings: Settings) -> Source:
     """The file NAME.ptx."""
-    scalar = settings.precision
+    scalar = settings.scalar
     dense, numbers = grid_ir(unit.graph, unit.signature, scalar, unit.symbol, "direct")
     strided, _ = grid_ir(unit.graph, unit.signature, scalar, f"{unit.symbol}_strided", "strided")
     code = compiled_for(GPU, dense, True, "static", strided).decode()
     use = _use(unit, scalar, numbers * BYTES[scalar])
-    head = description(unit, array_names(unit, set()), " ".join(use), f"{scalar} precision, no library functions")
+    head = description(unit, array_names(unit, set()), " ".join(use), f"{settings.arithmetic}, no library functions")
     notes = [f"{operation_words(unit.operations).capitalize()}.", *unit.remarks, *use]
     if shutil.which("ptxas"):
         for name, needs in sorted(assembled(code, CARD).items()):

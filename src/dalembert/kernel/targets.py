@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from dalembert.emit.c99 import c99
+from dalembert.emit.c99 import c99, c99_of
 from dalembert.emit.readable import dot, numpy, python
-from dalembert.emit.source import Settings, Source, Unit
+from dalembert.emit.source import SCALARS, Settings, Source, Unit
 from dalembert.errors import DalembertError
 from dalembert.kernel.compile import LEVELS
 from dalembert.kernel.objects import llvm, on_computers, on_controllers, with_kernel
@@ -22,7 +22,7 @@ class CodeTarget:
 
     summary     description of the output
     write       the files of a unit
-    precisions  the supported precisions, "double" or "float", the default first
+    precisions  the supported precisions, "double" or "single", the default first
     several     the files, under a given name, of several units as separate functions, if supported (``separate=True``)
     own         whether it can be emitted without C library functions (``libm=False``)
     """
@@ -34,9 +34,9 @@ class CodeTarget:
     several: Callable[[Sequence[Unit], Settings, str], Source] | None = None
 
 
-EITHER = ("double", "float")
+EITHER = ("double", "single")
 TARGETS: dict[str, CodeTarget] = {
-    "c": CodeTarget("a C99 file, its header and a self-test", c99, EITHER, own=True),
+    "c": CodeTarget("a C99 file, its header and a self-test", c99, EITHER, True, c99_of),
     "host": CodeTarget(
         "an object file for this processor, its header, and the kernel", with_kernel("host"), EITHER, True
     ),
@@ -52,7 +52,7 @@ TARGETS: dict[str, CodeTarget] = {
         "an object file for Cortex-M7 in double precision", on_controllers("cortex-m7"), EITHER, True
     ),
     "cortex-m4f": CodeTarget(
-        "an object file for Cortex-M4 in single precision", on_controllers("cortex-m4f"), ("float",), True
+        "an object file for Cortex-M4 in single precision", on_controllers("cortex-m4f"), ("single",), True
     ),
     "wasm": CodeTarget("a WebAssembly module and a loader", wasm, EITHER, True, wasm_of),
     "ptx": CodeTarget("kernels for NVIDIA GPUs, as text", ptx, EITHER),
@@ -75,15 +75,17 @@ def emitted(unit: Unit, name: str, precision: str | None = None, libm: bool = Tr
     """The files of a unit for a target."""
     target = target_of(name)
     check_settings(name, precision, libm)
-    return target.write(unit, Settings(precision or target.precisions[0], libm))
+    return target.write(unit, Settings(SCALARS[precision or target.precisions[0]], libm))
 
 
-def emitted_apart(units: Sequence[Unit], files: str, name: str, precision: str | None = None) -> Source:
+def emitted_apart(
+    units: Sequence[Unit], files: str, name: str, precision: str | None = None, libm: bool = True
+) -> Source:
     """The files, under a given name, with one function for each of several units."""
     target = target_of(name)
-    check_settings(name, precision, True, separate=True)
+    check_settings(name, precision, libm, separate=True)
     assert target.several is not None  # checked
-    return target.several(units, Settings(precision or target.precisions[0]), files)
+    return target.several(units, Settings(SCALARS[precision or target.precisions[0]], libm), files)
 
 
 def check_settings(name: str, precision: str | None, libm: bool, separate: bool = False) -> None:
@@ -92,7 +94,7 @@ def check_settings(name: str, precision: str | None, libm: bool, separate: bool 
     if separate and target.several is None:
         able = [other for other, entry in TARGETS.items() if entry.several]
         raise DalembertError(
-            f"separate=True (--separate) is supported by the target {', '.join(able)}, not by '{name}': emit one "
+            f"separate=True (--separate) is supported by the targets {', '.join(able)}, not by '{name}': emit one "
             "quantity at a time"
         )
     if precision is not None and precision not in target.precisions:

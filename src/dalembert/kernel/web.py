@@ -44,7 +44,7 @@ def wasm_of(units: Sequence[Unit], settings: Settings, name: str) -> Source:
                 "reserved; choose another name, --function NAME (function=...)"
             )
     machine = MACHINES["wasm"]
-    form = replace(machine.form(settings.precision), flags=False)
+    form = replace(machine.form(settings.scalar), flags=False)
     ir = wrapped_together([(unit.graph, unit.signature, unit.name) for unit in units], form, "rows")
     about = {
         "functions": {
@@ -54,7 +54,7 @@ def wasm_of(units: Sequence[Unit], settings: Settings, name: str) -> Source:
             }
             for unit in units
         },
-        "scalar": settings.precision,
+        "scalar": settings.scalar,
         "robot": units[0].robot,
         "digest": units[0].digest,
         "made": f"dalembert {__version__}. {LICENCE}",

@@ -221,9 +221,11 @@ def condition(
     how = "chosen from the spectrum of the motion" if cutoff is None else "as requested"
     cutoff = automatic_cutoff(log) if cutoff is None else number("cutoff", cutoff)
     slowest = min(1.0 / usual_step(part) for part in log.separate)
-    if not 0 < cutoff < 0.5 * slowest:
+    lowest = 0.01 / max(float(part.t[-1] - part.t[0]) for part in log.separate)  # whose period is a hundred logs long
+    if not lowest < cutoff < 0.5 * slowest:
         raise DalembertError(
-            f"the cut-off is {cutoff:g} Hz; it must be between 0 and half the sampling rate, {0.5 * slowest:g} Hz"
+            f"the cut-off is {cutoff:g} Hz; for this log it must be between {lowest:.2g} Hz and half the sampling rate, "
+            f"{0.5 * slowest:g} Hz"
         )
     if decimate is not None and decimate < 1:
         raise DalembertError(f"decimate is {decimate}; it must be at least 1, where 1 keeps every sample")

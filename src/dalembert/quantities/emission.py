@@ -20,7 +20,7 @@ from typing import Any
 from dalembert.coordinates.chain import AnyMechanism
 from dalembert.coordinates.variants import gears, lengths
 from dalembert.emit.signature import Signature
-from dalembert.emit.source import Unit
+from dalembert.emit.source import Unit, plain
 from dalembert.equations.regressor import parameters
 from dalembert.errors import DalembertError, SingularInertiaError
 from dalembert.graph.count import count
@@ -28,6 +28,8 @@ from dalembert.graph.tape import Graph, evaluate
 from dalembert.quantities.derived import Derived
 from dalembert.quantities.lighter import flat
 from dalembert.quantities.machine import Quantity, identity, signature, taken, taped
+from dalembert.robot.model import Joint, Robot
+from dalembert.terms import TERMS
 
 LONGEST = 80  # characters in a name
 STATES, FEW = 8, 3  # states of a self-test, and of one with many outputs
@@ -53,6 +55,7 @@ MEANINGS = {
     "gravity": "gravity in base axes (m/s^2)",
     "gears": "gear ratios k_r of each joint, with their signs; motor friction is included in Fv and Fs, referred to the joint",
 }
+EITHER_UNIT = ("rad or m", "rad/s or m/s", "rad/s^2 or m/s^2", "N m or N")  # of a revolute or a prismatic joint
 BY_NEWTON = (
     "q holds all {N} joints of the tree, passive ones included ({names}): close the loops first, for example by Newton's "
     "method with the function loop_equations."
@@ -79,9 +82,9 @@ def unit_of(
     formulation: str | None = None,
     options: tuple[str, ...] = (),
     function: str | None = None,
-    joints: Sequence[str] = (),
+    model: Robot | None = None,
 ) -> Unit:
-    """The unit of one or several quantities; ``joints`` names the joints of the tree."""
+    """The unit of one or several quantities; ``model`` is the robot that the file describes."""
     name = _function_name(entries, function)
     each = _options(entries, options)
     wanted = [taken(mechanism, entry, formulation, each[entry.name]) for entry in entries]
@@ -93,18 +96,22 @@ def unit_of(
     names = [taken for taken, _ in wanted]
     remarks: tuple[str, ...] = ()
     if mechanism.by_newton:
-        remarks = (BY_NEWTON.format(N=mechanism.tree.n, names=", ".join(joints)),)
+        names_of_all = ", ".join(joint.name for joint in model.tree_joints) if model is not None else ""
+        remarks = (BY_NEWTON.format(N=mechanism.tree.n, names=names_of_all),)
+    held = () if model is None else model.tree_joints if mechanism.by_newton else model.moving_joints
+    meanings = {**{x: MEANINGS[x] for x, _ in arrays.inputs if x in MEANINGS}, **outputs}
     return Unit(
         identifier(robot),
         name,
         arrays,
         graph,
         count(graph),
-        "; ".join(entry.summary for entry in entries),
+        _with_units("; ".join(entry.summary for entry in entries), held),
         names[0] if len(set(names)) == 1 else ", ".join(f"{e.name} {f}" for e, f in zip(entries, names, strict=True)),
         robot,
         hashlib.sha256(identity(mechanism).encode()).hexdigest()[:16],
-        {**{x: MEANINGS[x] for x, _ in arrays.inputs if x in MEANINGS}, **outputs},
+        {name: _with_units(meaning, held) for name, meaning in meanings.items()},
+        () if model is None else tuple(_model(model, held, arrays)),
         remarks,
         tuple(_samples(mechanism, arrays, graph)),
     )
@@ -117,12 +124,48 @@ def units_apart(
     formulation: str | None = None,
     options: tuple[str, ...] = (),
     function: str | None = None,
-    joints: Sequence[str] = (),
+    model: Robot | None = None,
 ) -> tuple[list[Unit], str]:
     """One unit per quantity, and the name of the files that hold all of them."""
     name = f"{identifier(robot)}_{_function_name(entries, function)}"
     each = _options(entries, options)
-    return [unit_of(mechanism, robot, [entry], formulation, each[entry.name], None, joints) for entry in entries], name
+    return [unit_of(mechanism, robot, [entry], formulation, each[entry.name], None, model) for entry in entries], name
+
+
+def _with_units(text: str, joints: Sequence[Joint]) -> str:
+    """A description with the unit that all joints share, "rad" for "rad or m" of an arm whose joints are all revolute."""
+    sliding = [joint.type == "prismatic" for joint in joints]
+    if joints and any(sliding) == all(sliding):
+        for either in EITHER_UNIT:
+            text = text.replace(f"({either})", f"({either.split(' or ')[sliding[0]]})")
+    return text
+
+
+def _model(robot: Robot, joints: Sequence[Joint], arrays: Signature) -> Iterator[str]:
+    """Sentences about the robot that the code was generated for: joints, gravity, payload and the terms of its joints."""
+    units = ", ".join(f"{plain(joint.name)} ({'m' if joint.type == 'prismatic' else 'rad'})" for joint in joints)
+    yield f"Joints, in this order: {units}."
+    given = {name for name, _ in arrays.inputs}
+    if "gravity" not in given:
+        yield f"Gravity: {_numbers(robot.gravity)} m/s^2 in base axes."
+    held = robot.payload
+    yield f"Payload: {f'{held.mass:g} kg at {_numbers(held.com)} m in the frame of the tip' if held else 'none'}."
+    at: dict[str, list[str]] = {}
+    for joint in robot.tree_joints:
+        kinds = [name for name, kind in TERMS.items() if any(type(term) is kind for term in joint.friction.terms)]
+        if (rotor := joint.rotor) is not None:
+            kinds += ["rotor", *["motor friction"] * bool(rotor.viscous or any(rotor.coulomb))]
+        for kind in kinds:
+            at.setdefault(kind, []).append(plain(joint.name))
+    everywhere = len(robot.tree_joints)
+    words = [f"{kind} ({'all joints' if len(names) == everywhere else ', '.join(names)})" for kind, names in at.items()]
+    yield f"Friction, springs and rotors in the model: {', '.join(words) or 'none'}."
+    if robot.omitted:
+        yield f"Terms that this approximate model omits: {', '.join(robot.omitted)}."
+
+
+def _numbers(values: Sequence[float]) -> str:
+    return f"({', '.join(f'{x + 0.0:.10g}' for x in values)})"
 
 
 def _function_name(entries: Sequence[Quantity], function: str | None) -> str:

@@ -57,6 +57,8 @@ def load_robot(
     for option, value in (("tip", tip), ("root", root)):
         if value is not None and not isinstance(value, str):
             raise RobotError(f"{option} is {shown(value)}; it must be the name of a link, such as 'tool0'")
+    if arguments is not None and not (isinstance(arguments, Mapping) and all(isinstance(x, str) for x in arguments)):
+        raise RobotError(f"arguments is {shown(arguments)}; it must map names to values, as in {{'prefix': 'left_'}}")
     if not isinstance(name_or_path, (str, os.PathLike)):
         raise RobotError(f"a robot is loaded from a file or by its name, not from {shown(name_or_path)}")
     path = Path(name_or_path)

@@ -102,8 +102,9 @@ class Sampling:
     def instants(self, duration: float) -> tuple[Array, Array]:
         """Sampling times, and the times from which the torque of each sample acts (s): (K,) each."""
         samples = np.arange(math.ceil(duration * self.rate * (1 - 1e-12))) / self.rate
-        whole = round(self.delay * self.rate)
-        if abs(self.delay * self.rate - whole) < SAME_INSTANT:
+        periods = self.delay * self.rate
+        whole = round(periods) if periods < 1e15 else 0  # beyond, no number has a fraction
+        if abs(periods - whole) < SAME_INSTANT:
             return samples, (np.arange(len(samples)) + whole) / self.rate
         return samples, samples + self.delay
 

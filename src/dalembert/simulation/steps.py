@@ -94,7 +94,7 @@ def time_grid(duration: float, step: float) -> tuple[Array, Array]:
     whole = int(duration / step * (1 + 1e-12))
     left = duration - whole * step
     h = np.full(whole, step)
-    if left > 1e-9 * step:
+    if left > 1e-9 * step or not whole:
         h = np.append(h, left)
     t = np.minimum(np.arange(len(h) + 1) * step, duration)
     t[-1] = duration

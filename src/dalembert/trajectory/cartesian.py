@@ -175,8 +175,9 @@ def circle(
     begin = _Start.of(arm, start, q0, branch, orientation, respect_limits)
     middle = as_point(arm, begin.task, "centre", centre)
     axis = finite("normal", normal)
-    if axis.shape != (3,) or not np.linalg.norm(axis) > 0:
+    if axis.shape != (3,) or not np.any(axis):
         raise DalembertError(f"normal is {axis.tolist()}; it must be a nonzero direction, such as (0, 0, 1)")
+    axis = np.ldexp(axis, -np.frexp(np.abs(axis).max())[1])  # the square of 1e160 is not finite
     axis = axis / np.linalg.norm(axis)
     out = begin.x - middle
     radius = float(np.linalg.norm(out))

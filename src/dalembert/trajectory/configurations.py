@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import hypot
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -19,8 +20,22 @@ from dalembert.arrays import Array, shown, which_state
 from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.trajectory.checks import finite
-from dalembert.trajectory.inverse_kinematics import IN_LIMITS, TipTask, beyond, place, solve, span, starts
-from dalembert.trajectory.limits import joint_ranges, position_limits
+from dalembert.trajectory.inverse_kinematics import (
+    IN_LIMITS,
+    TipTask,
+    beyond,
+    is_beyond_reach,
+    joint_units,
+    least_step,
+    out_of_reach,
+    place,
+    sampled_jacobian,
+    search_ranges,
+    solve,
+    span,
+    starts,
+)
+from dalembert.trajectory.limits import position_limits
 
 Aim = Literal["pose", "position+axis", "position"]
 Preference = Literal["mid-range", "zero"]
@@ -35,6 +50,7 @@ SAME = 1e-5  # rad and m: configurations closer than this are the same
 SAME_REDUNDANT = 1e-3  # the same for redundant arms, which approach the preferred configuration iteratively
 REDUNDANT_STEPS = 200
 LONGEST = 0.4  # rad and m: longest step of the self-motion
+FEW = 8  # configurations that are moved along the self-motion in careful steps, if all others failed
 
 
 @brief
@@ -48,13 +64,13 @@ class AxisTask(TipTask):
         """The prescribed rows of the Jacobian: (…, r, n)."""
         J, R = self.arm.jacobian(q), self.arm.pose(q)[..., :3, :3]
         across = self.orientation @ np.swapaxes(R, -1, -2)
-        return np.concatenate([self.position @ J[..., :3, :], across @ J[..., 3:, :]], axis=-2)
+        return np.concatenate([self.position @ J[..., :3, :] / self.unit, across @ J[..., 3:, :]], axis=-2)
 
     def error(self, q: Array, x: Array, R: Array) -> Array:
-        """Error of the tip position with respect to x and of its axis with respect to that of R: (…, r) in m and
-        rad."""
+        """Error of the tip position with respect to x and of its axis with respect to that of R: (…, r) in the task's
+        unit and rad."""
         pose = self.arm.pose(q)
-        moved = (x - pose[..., :3, 3]) @ self.position.T
+        moved = (x - pose[..., :3, 3]) @ self.position.T / self.unit
         turned = (
             np.swapaxes(pose[..., :3, :3], -1, -2) @ _between(pose[..., :3, :3] @ self.axis, R @ self.axis)[..., None]
         )
@@ -210,6 +226,7 @@ class _Search:
     upper: Array
     middle: Array  # (n,) preferred configuration without q0
     scale: Array  # (n,) unit of distance from it
+    units: Array  # (n,) of the joint variables: rad, or the unit of length of the task (m)
 
     @classmethod
     def of(cls, arm: Arm, aim: str | None, axis: ArrayLike | None, prefer: str, respect_limits: bool) -> _Search:
@@ -225,7 +242,7 @@ class _Search:
             task = _task(arm, name, axis, q)
             if aim is None and name != "position" and not len(task.orientation):
                 continue  # the arm cannot rotate its tip
-            ranks.append((name, task, int(np.linalg.matrix_rank(task.jacobian(q), tol=1e-9).max())))
+            ranks.append((name, task, int(np.linalg.matrix_rank(task.jacobian(q) * joint_units(arm), tol=1e-9).max())))
             if ranks[-1][2] == task.size:
                 break
         name, task, rank = ranks[-1]
@@ -233,10 +250,12 @@ class _Search:
             raise DalembertError(f"no joint of arm '{arm.name}' moves its tip in the directions of task '{name}'")
         free = np.full(arm.n, np.inf)
         lower, upper = position_limits(arm) if respect_limits else (-free, free)
-        low, high = joint_ranges(arm)
+        low, high = search_ranges(arm)
         centred = prefer == "mid-range"
-        middle, scale = (0.5 * (low + high), 0.5 * (high - low)) if centred else (np.zeros(arm.n), np.ones(arm.n))
-        return cls(arm, name, task, rank < arm.n, _periodic(arm, q[:4]), lower, upper, middle, np.maximum(scale, 1e-9))
+        units = joint_units(arm)
+        middle, scale = (0.5 * (low + high), 0.5 * (high - low)) if centred else (np.zeros(arm.n), units)
+        scale = np.maximum(scale, 1e-9 * units)
+        return cls(arm, name, task, rank < arm.n, _periodic(arm, q[:4]), lower, upper, middle, scale, units)
 
     def every(self, x: Array, R: Array, near: Array | None, count: int | None) -> _Found:
         """The requested number of distinct solutions, or all that are found."""
@@ -291,41 +310,69 @@ class _Search:
         if self.redundant:
             x, R = np.broadcast_to(x, (len(q), 3)), np.broadcast_to(R, (len(q), 3, 3))
             on = np.flatnonzero(self.at(q, x, R))
-            q[on] = self.settled(x[on], R[on], q[on], near if near is None or near.ndim == 1 else near[on])
+            target = np.broadcast_to(self.middle if near is None else near, q.shape)
+            scale = self.scale if near is None else self.units
+            settled = self.settled(x[on], R[on], q[on], target[on], scale)
+            if len(on) and not (self.at(settled, x[on], R[on]) & self.within(settled)).any():
+                few = on[:FEW]  # the steps were too long for the curvature of the self-motion
+                settled[:FEW] = self.crept(x[few], R[few], q[few], target[few], scale)
+            q[on] = settled
         return q, left
 
-    def settled(self, x: Array, R: Array, q: Array, near: Array | None) -> Array:
-        """Configurations moved along the self-motion towards the preferred one, within the limits.
+    def stepped(self, at: Array, e: Array, wanted: Array, scale: Array) -> Array:
+        """Configurations after one step δ = J⁺e + (1 − J⁺J) ``wanted`` in units of each joint's scale, within the limits.
 
-        δ = J⁺e + (1 − J⁺J)(q* − q) in units of each joint's scale; a joint at a limit that δ would exceed is
-        held there.
+        A joint at a limit that δ would exceed is held there.
         """
-        target = self.middle if near is None else near
-        scale = self.scale if near is None else np.ones(self.arm.n)
+        J = self.task.jacobian(at) * scale
+        held = np.zeros(at.shape, bool)
+        for _ in range(3):
+            free = np.where(held, 0.0, 1.0)
+            Jf = J * free[:, None, :]
+            pull = wanted * free
+            missing = e - (Jf @ pull[..., None])[..., 0]
+            step = scale * (pull + least_step(Jf, missing))
+            out = ((at <= self.lower) & (step < 0)) | ((at >= self.upper) & (step > 0))
+            if not (out & ~held).any():
+                break
+            held |= out
+        length = np.linalg.norm(step / self.units, axis=-1, keepdims=True)
+        trial = np.clip(at + step * np.minimum(1.0, LONGEST / np.maximum(length, 1e-300)), self.lower, self.upper)
+        return np.where(self.arm.closes(trial)[:, None], trial, at)
+
+    def crept(self, x: Array, R: Array, q: Array, target: Array, scale: Array) -> Array:
+        """The same as :meth:`settled` in steps that are halved until they bring the tip, or else the joints, closer; a
+        configuration that ends outside the limits or off its goal is returned as it was."""
+
+        def state(at: Array) -> tuple[Array, Array, Booleans]:
+            left = np.linalg.norm(self.task.error(at, x, R), axis=-1)
+            return left, np.linalg.norm((at - target) / scale, axis=-1), self.at(at, x, R)
+
+        at, pull = np.clip(q, self.lower, self.upper), np.ones((len(q), 1))
+        left, distance, there = state(at)
+        for _ in range(REDUNDANT_STEPS):
+            trial = self.stepped(at, self.task.error(at, x, R), pull * (target - at) / scale, scale)
+            for _ in range(3):  # back to the goal
+                trial = self.stepped(trial, self.task.error(trial, x, R), np.zeros(at.shape), scale)
+            trial_left, trial_distance, trial_there = state(trial)
+            better = np.where(there, trial_there & (trial_distance < distance), trial_there | (trial_left < left))
+            at = np.where(better[:, None], trial, at)
+            left, distance = np.where(better, trial_left, left), np.where(better, trial_distance, distance)
+            there = np.where(better, trial_there, there)
+            pull = np.where(better[:, None], np.minimum(1.0, 2.0 * pull), 0.5 * pull)
+            if pull.max() < 1e-4:
+                break
+        return np.where((there & self.within(at))[:, None], at, q)
+
+    def settled(self, x: Array, R: Array, q: Array, target: Array, scale: Array) -> Array:
+        """Configurations moved along the self-motion towards the preferred one, within the limits."""
         q, on = np.clip(q, self.lower, self.upper), np.arange(len(q))
-        target = np.broadcast_to(target, q.shape)
-        eye = 1e-12 * np.eye(self.task.size)
         for _ in range(REDUNDANT_STEPS):
             at = q[on]
-            e, J = self.task.error(at, x[on], R[on]), self.task.jacobian(at) * scale
-            wanted = (target[on] - at) / scale
-            held = np.zeros(at.shape, bool)
-            for _ in range(3):
-                free = np.where(held, 0.0, 1.0)
-                Jf = J * free[:, None, :]
-                JfT = np.swapaxes(Jf, -1, -2)
-                pull = wanted * free
-                missing = e - (Jf @ pull[..., None])[..., 0]
-                step = scale * (pull + (JfT @ np.linalg.solve(Jf @ JfT + eye, missing[..., None]))[..., 0])
-                out = ((at <= self.lower) & (step < 0)) | ((at >= self.upper) & (step > 0))
-                if not (out & ~held).any():
-                    break
-                held |= out
-            length = np.linalg.norm(step, axis=-1, keepdims=True)
-            trial = np.clip(at + step * np.minimum(1.0, LONGEST / np.maximum(length, 1e-300)), self.lower, self.upper)
-            trial = np.where(self.arm.closes(trial)[:, None], trial, at)
+            e = self.task.error(at, x[on], R[on])
+            trial = self.stepped(at, e, (target[on] - at) / scale, scale)
             q[on] = trial
-            on = on[(np.abs(trial - at).max(axis=-1) > 1e-11) | (np.linalg.norm(e, axis=-1) > REACHED)]
+            on = on[(np.abs((trial - at) / self.units).max(axis=-1) > 1e-11) | (np.linalg.norm(e, axis=-1) > REACHED)]
             if not len(on):
                 break
         return q
@@ -344,7 +391,7 @@ class _Search:
 
     def distance(self, q: Array, near: Array | None) -> Array:
         """Distances from the preferred configuration: (k,)."""
-        off = (q - self.middle) / self.scale if near is None else q - near
+        off = (q - self.middle) / self.scale if near is None else (q - near) / self.units
         return np.linalg.norm(off, axis=-1)
 
     def sorted(self, q: Array, near: Array | None) -> Array:
@@ -356,7 +403,7 @@ class _Search:
         kept: list[Array] = []
         for row in q:
             off = np.array(kept).reshape(-1, self.arm.n) - row
-            off = np.where(self.periodic, np.mod(off + np.pi, 2 * np.pi) - np.pi, off)
+            off = np.where(self.periodic, np.mod(off + np.pi, 2 * np.pi) - np.pi, off) / self.units
             if not (np.abs(off).max(axis=-1) < same).any():
                 kept.append(row)
         return np.array(kept).reshape(-1, self.arm.n)
@@ -364,7 +411,7 @@ class _Search:
     def misses(self, q: Array, x: Array, R: Array) -> tuple[Array, Array]:
         """Distance of the tip from its goal: (k,) in m, and (k,) in rad, 0 if the task leaves the angle free."""
         pose = self.arm.pose(q)
-        away = np.linalg.norm(pose[..., :3, 3] - x, axis=-1)
+        away = np.hypot.reduce(pose[..., :3, 3] - x, axis=-1)  # also for goals at 1e300 m
         if self.aim == "position":
             return away, np.zeros(away.shape)
         if isinstance(self.task, AxisTask):
@@ -376,12 +423,13 @@ class _Search:
     def at(self, q: Array, x: Array, R: Array) -> Booleans:
         """Which configurations place the tip at its goal: (k,)."""
         away, angle = self.misses(q, x, R)
-        far = np.linalg.norm(np.broadcast_to(x, (len(q), 3)), axis=-1)
-        return (away < REACHED * np.maximum(1.0, far)) & (angle < REACHED)
+        far = np.hypot.reduce(np.broadcast_to(x, (len(q), 3)), axis=-1)
+        return (away < REACHED * np.maximum(self.task.unit, far)) & (angle < REACHED)
 
     def within(self, q: Array) -> Booleans:
         """Which configurations are within the limits: (k,)."""
-        inside: Booleans = (q >= self.lower - IN_LIMITS) & (q <= self.upper + IN_LIMITS)
+        margin = IN_LIMITS * self.units
+        inside: Booleans = (q >= self.lower - margin) & (q <= self.upper + margin)
         return np.all(inside, axis=-1)
 
     def reason(self, q: Array, x: Array, R: Array, excess: Any) -> str:
@@ -390,28 +438,30 @@ class _Search:
             joint, value, side, limit, unit = excess
             return f"joint '{joint}' would be at {value:.6g} {unit}, beyond its {side} limit of {limit:.6g} {unit}"
         away, angle = (float(miss[0]) for miss in self.misses(q[None], x[None], R[None]))
+        close = REACHED * max(self.task.unit, hypot(*x))
         if self.aim == "position" or angle < REACHED:
-            return f"out of reach, the closest it gets is {away:.4g} m away"
-        turned = f"{angle:.4g} rad ({np.degrees(angle):.3g}°)"
-        if away < REACHED * max(1.0, float(np.linalg.norm(x))):
-            return f"not with that orientation, the closest it gets is rotated by {turned}"
-        return f"out of reach with that orientation, the closest it gets is {away:.4g} m away and rotated by {turned}"
+            limited = bool(np.isfinite(self.lower).any() or np.isfinite(self.upper).any())
+            proven = self.task.outside(x) > close or is_beyond_reach(self.arm, x, limited)
+            return out_of_reach(proven, f"{away:.4g} m away")
+        turned = f"rotated by {angle:.4g} rad ({np.degrees(angle):.3g}°)"
+        return out_of_reach(False, turned if away < close else f"{away:.4g} m away and {turned}")
 
 
 def _task(arm: Arm, aim: str, axis: ArrayLike | None, q: Array) -> TipTask:
     """The rows of a task in the directions in which the arm can move its tip at all; q are sample configurations."""
-    J, pose = arm.jacobian(q), arm.pose(q)
+    (J, unit), pose = sampled_jacobian(arm, q), arm.pose(q)
     position, origin = span(J[:, :3]), pose[0, :3, 3]
     if aim == "position":
-        return TipTask(arm, position, np.zeros((0, 3)), origin)
+        return TipTask(arm, position, np.zeros((0, 3)), origin, unit)
     if aim == "pose":
-        return TipTask(arm, position, span(J[:, 3:]), origin)
-    unit = finite("axis", (0.0, 0.0, 1.0) if axis is None else axis)
-    if unit.shape != (3,) or not np.linalg.norm(unit) > 0:
-        raise DalembertError(f"axis is {unit.tolist()}; it must be a direction in the tip frame, such as (0, 0, 1)")
-    unit = unit / np.linalg.norm(unit)
+        return TipTask(arm, position, span(J[:, 3:]), origin, unit)
+    tool = finite("axis", (0.0, 0.0, 1.0) if axis is None else axis)
+    if tool.shape != (3,) or not np.any(tool):
+        raise DalembertError(f"axis is {tool.tolist()}; it must be a direction in the tip frame, such as (0, 0, 1)")
+    tool = np.ldexp(tool, -np.frexp(np.abs(tool).max())[1])  # the square of 1e160 is not finite
+    tool = tool / np.linalg.norm(tool)
     in_tip = np.swapaxes(pose[:, :3, :3], -1, -2) @ J[:, 3:]
-    return AxisTask(arm, position, span((np.eye(3) - np.outer(unit, unit)) @ in_tip), origin, unit)
+    return AxisTask(arm, position, span((np.eye(3) - np.outer(tool, tool)) @ in_tip), origin, unit, tool)
 
 
 def _periodic(arm: Arm, q: Array) -> Booleans:

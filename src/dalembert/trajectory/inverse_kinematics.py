@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import hypot
 from typing import Literal, NoReturn, Protocol
 
 import numpy as np
@@ -24,7 +25,7 @@ from dalembert.logs.units import sliding_joints
 from dalembert.motion.methods import RK4
 from dalembert.trajectory.checks import finite
 from dalembert.trajectory.hermite import Hermite
-from dalembert.trajectory.limits import position_limits, random_poses
+from dalembert.trajectory.limits import joint_ranges, position_limits
 
 Branch = Literal["lower-elbow", "upper-elbow"]
 Excess = tuple[str, float, str, float, str]  # joint, value, side, limit, unit
@@ -36,6 +37,8 @@ STUCK = 1e6  # damping above which no step brings the tip closer
 SINGULAR = 1e-4  # smallest over largest singular value of the task Jacobian
 TURN = 0.05  # rad or m: longest step of a joint along a path
 IN_LIMITS = 1e-9
+REGULAR = 1e-13  # of the trace of J Jᵀ: what is added to its diagonal, so that it always has an inverse
+ORDINARY = (1e-2, 1e2)  # m: arms of this length are measured in metres, others in a unit of their size
 
 
 class TipPath(Protocol):
@@ -63,6 +66,7 @@ class TipTask:
     position: Array
     orientation: Array
     origin: Array  # a reachable tip position, which locates the plane or line that the tip is confined to
+    unit: float = 1.0  # m: unit of length of errors and Jacobians
 
     @property
     def size(self) -> int:
@@ -79,12 +83,13 @@ class TipTask:
 
     def directions(self, x: Array) -> Array:
         """A derivative (…, 3) of the tip position, at constant orientation, expressed in the task rows: (…, r)."""
-        return np.concatenate([x @ self.position.T, np.zeros((*x.shape[:-1], len(self.orientation)))], axis=-1)
+        along = x @ self.position.T / self.unit
+        return np.concatenate([along, np.zeros((*x.shape[:-1], len(self.orientation)))], axis=-1)
 
     def error(self, q: Array, x: Array, R: Array) -> Array:
-        """Error of the tip with respect to x, R: (…, r) in m and rad."""
+        """Error of the tip with respect to x, R: (…, r) in the task's unit and rad."""
         pose = self.arm.pose(q)
-        moved = (x - pose[..., :3, 3]) @ self.position.T
+        moved = (x - pose[..., :3, 3]) @ self.position.T / self.unit
         if not len(self.orientation):
             return moved
         turned = rotation_vector(R @ np.swapaxes(pose[..., :3, :3], -1, -2)) @ self.orientation.T
@@ -93,19 +98,19 @@ class TipTask:
     def outside(self, x: Array) -> float:
         """Distance (m) of x (3,) from the plane or line in which the tip moves."""
         off = x - self.origin
-        return float(np.linalg.norm(off - self.position.T @ (self.position @ off)))
+        return hypot(*(off - self.position.T @ (self.position @ off)))
 
     def _rows(self, J: Array) -> Array:
-        return np.concatenate([self.position @ J[..., :3, :], self.orientation @ J[..., 3:, :]], axis=-2)
+        return np.concatenate([self.position @ J[..., :3, :] / self.unit, self.orientation @ J[..., 3:, :]], axis=-2)
 
 
 def task_of(arm: Arm, orientation: bool) -> TipTask:
     """The task of positioning the tip or, with ``orientation``, of positioning and orienting it."""
     q = starts(arm, 32)
-    J = arm.jacobian(q)
+    J, unit = sampled_jacobian(arm, q)
     position = span(J[:, :3])
     turning = span(J[:, 3:]) if orientation else np.zeros((0, 3))
-    task = TipTask(arm, position, turning, arm.pose(q[0])[:3, 3])
+    task = TipTask(arm, position, turning, arm.pose(q[0])[:3, 3], unit)
     if not task.size:
         raise DalembertError(f"no joint of arm '{arm.name}' moves its tip")
     if task.size > arm.n:
@@ -117,11 +122,66 @@ def task_of(arm: Arm, orientation: bool) -> TipTask:
     return task
 
 
+def reach_of(arm: Arm, respect_limits: bool = True) -> tuple[Array, float, float]:
+    """A fixed point (3,) on the first joint of the tip's chain, and how far from it the tip can be at most: the sum of the
+    lengths of the links (m), and of the travel of the prismatic joints (m), infinite without limits."""
+    tree = arm.mechanism.tree
+    limits = {joint.name: joint.limits for joint in arm.robot.moving_joints if respect_limits}
+    fixed, links, travel, at = tree.base, hypot(*tree.tip.translation), 0.0, tree.tip_body
+    while at >= 0:
+        body = tree.bodies[at]
+        links += hypot(*body.link_frame.translation)
+        if not body.revolute:
+            own = limits.get(body.name)
+            ends = (None, None) if own is None else (own.lower, own.upper)
+            travel += max(np.inf if end is None else abs(end + body.offset) for end in ends)
+        if body.parent >= 0:
+            links += hypot(*body.placement.translation)
+        else:
+            fixed = tree.base @ body.placement
+        at = body.parent
+    return np.array(fixed.translation, float), links, travel
+
+
+def is_beyond_reach(arm: Arm, x: Array, respect_limits: bool) -> bool:
+    """Whether x (3,) is farther away than the arm is long: a proof that no configuration places the tip there."""
+    fixed, links, travel = reach_of(arm, respect_limits)
+    return hypot(*(x - fixed)) > (links + travel) * (1.0 + 1e-9)
+
+
+def unit_of(arm: Arm) -> float:
+    """The unit of length (m) of the search: a metre, or for arms that are very short or very long about their length."""
+    links = reach_of(arm)[1]
+    if ORDINARY[0] <= links <= ORDINARY[1] or links == 0.0 or not np.isfinite(links):
+        return 1.0
+    return float(2.0 ** np.round(np.log2(links)))
+
+
+def joint_units(arm: Arm) -> Array:
+    """The unit of each joint variable in the search (n,): rad, and the unit of length for prismatic joints (m)."""
+    return np.where(sliding_joints(arm), unit_of(arm), 1.0)
+
+
+def search_ranges(arm: Arm) -> tuple[Array, Array]:
+    """The joint ranges (n,), (n,) in which a search starts; prismatic joints without limits move by the unit of length."""
+    (low, high), (lower, upper) = joint_ranges(arm), position_limits(arm)
+    units = np.where(np.isinf(lower) | np.isinf(upper), joint_units(arm), 1.0)
+    return low * units, high * units
+
+
+def sampled_jacobian(arm: Arm, q: Array) -> tuple[Array, float]:
+    """J (k, 6, n) at sample configurations in the units of the search, and its unit of length (m)."""
+    J, unit = arm.jacobian(q) * joint_units(arm), unit_of(arm)
+    if not np.isfinite(J).all():
+        raise DalembertError(f"the Jacobian of arm '{arm.name}' is not finite, because its lengths are too large")
+    return np.concatenate([J[:, :3] / unit, J[:, 3:]], axis=1), unit
+
+
 def span(J: Array) -> Array:
     """Orthonormal rows (r, 3) that span the columns of all J (N, 3, n); the base axes if these span all directions."""
     M = np.einsum("kij,klj->il", J, J)
     values, vectors = np.linalg.eigh(M)
-    none = max(1e-16 * values[-1], 1e-24)  # squared: 1e-8 of the largest, 1e-12 m
+    none = max(1e-16 * values[-1], 1e-24)  # squared: 1e-8 of the largest, 1e-12 of the unit
     r = int((values > none).sum())
     along = np.flatnonzero(np.diag(M) > none)
     return np.eye(3)[along] if len(along) == r else vectors[:, 3 - r :].T
@@ -175,7 +235,7 @@ def search(task: TipTask, x: Array, R: Array, q0: Array | None, branch: Branch |
     """A configuration with the tip at x, R; raises :class:`NoConfiguration` if there is none."""
     arm = task.arm
     elbow = None if branch is None else _elbow(arm, branch)
-    if task.outside(x) > 1e-9 * max(1.0, float(np.abs(x).max())):
+    if task.outside(x) > 1e-9 * max(task.unit, float(np.abs(x).max())):
         region = {1: "line", 2: "plane"}.get(len(task.position), "region")
         raise NoConfiguration(f"it is {task.outside(x):.4g} m away from the {region} in which the tip moves")
     seeds = starts(arm, SEEDS) if q0 is None else q0[None]
@@ -184,9 +244,10 @@ def search(task: TipTask, x: Array, R: Array, q0: Array | None, branch: Branch |
     if not at.any():  # an initial guess far away may fail to converge; other guesses show whether all do
         if q0 is not None and (solve(task, x, R, starts(arm, SEEDS))[1] < CONVERGED).any():
             raise NoConfiguration("the search from q0 does not converge to it; give a q0 closer to it")
-        nearest = np.linalg.norm((x - arm.pose(q)[:, :3, 3]), axis=-1).min()
-        far = f"the closest it gets is {nearest:.4g} m away" if nearest > 1e-6 else "not with that orientation"
-        raise NoConfiguration(f"out of reach, {far}")
+        nearest = np.hypot.reduce(x - arm.pose(q)[:, :3, 3], axis=-1).min()
+        if nearest <= 1e-6 * task.unit:
+            raise NoConfiguration("no configuration with that orientation was found")
+        raise NoConfiguration(out_of_reach(is_beyond_reach(arm, x, respect_limits), f"{nearest:.4g} m away"))
     q = q[at]
     if elbow is not None:
         q = q[elbow(q) > 0]
@@ -205,6 +266,26 @@ def search(task: TipTask, x: Array, R: Array, q0: Array | None, branch: Branch |
     )
 
 
+def out_of_reach(proven: bool, how_far: str) -> str:
+    """The verdict on a goal at which the search did not arrive: a search that fails proves nothing."""
+    if proven:
+        return f"out of reach, the closest it gets is {how_far}"
+    return f"no configuration was found, the closest one is {how_far}; a q0 near a solution would help the search"
+
+
+def least_step(J: Array, e: Array, damping: Array | float = 0.0) -> Array:
+    """Jᵀ(J Jᵀ + λ)⁻¹ e, the damped step of minimum norm: (…, n); (JᵀJ + λ)⁻¹ Jᵀ e if J (…, r, n) has more rows than columns."""
+    Jt = np.swapaxes(J, -1, -2)
+    wide = J.shape[-2] <= J.shape[-1]
+    square = J @ Jt if wide else Jt @ J
+    level = np.trace(square, axis1=-2, axis2=-1)[..., None, None]
+    square = square + (damping + REGULAR * level + (level == 0.0)) * np.eye(square.shape[-1])
+    if wide:
+        return (Jt @ np.linalg.solve(square, e[..., None]))[..., 0]
+    return np.linalg.solve(square, Jt @ e[..., None])[..., 0]
+
+
+@np.errstate(over="ignore", invalid="ignore")
 def solve(task: TipTask, x: Array, R: Array, q: Array) -> tuple[Array, Array]:
     """Final configurations of a damped Gauss–Newton iteration from each of q (k, n), and the remaining errors (k,).
 
@@ -212,24 +293,17 @@ def solve(task: TipTask, x: Array, R: Array, q: Array) -> tuple[Array, Array]:
     """
     q = q.copy()
     x, R = np.broadcast_to(x, (len(q), 3)), np.broadcast_to(R, (len(q), 3, 3))
-    damping = np.full(len(q), 1e-2)
+    damping, units = np.full(len(q), 1e-2), joint_units(task.arm)
     error = task.error(q, x, R)
     left = np.linalg.norm(error, axis=-1)
-    eye = np.eye(min(task.size, task.arm.n))
     for _ in range(STEPS):
         on = np.flatnonzero((left >= 0.01 * CONVERGED) & (damping < STUCK))  # the others have converged, or cannot
         if not len(on):
             break
         at, misses, far = q[on], error[on], left[on]
-        J = task.jacobian(at)
-        Jt = np.swapaxes(J, -1, -2)
-        regular = (damping[on] * far)[:, None, None] * eye + 1e-15 * eye
-        if task.size > task.arm.n:  # (JᵀJ + λ)⁻¹ Jᵀ e, an equivalent step for linearly dependent rows
-            step = np.linalg.solve(Jt @ J + regular, Jt @ misses[..., None])[..., 0]
-        else:  # Jᵀ(JJᵀ + λ)⁻¹ e: the damped step of minimum norm
-            step = (Jt @ np.linalg.solve(J @ Jt + regular, misses[..., None]))[..., 0]
+        step = least_step(task.jacobian(at) * units, misses, (damping[on] * far)[:, None, None])
         step *= np.minimum(1.0, 1.0 / np.maximum(np.linalg.norm(step, axis=-1), 1e-300))[:, None]
-        trial = at + step
+        trial = at + units * step
         trial = np.where(task.arm.closes(trial)[:, None], trial, at)  # reject configurations with open loops
         trial_error = task.error(trial, x[on], R[on])
         trial_left = np.linalg.norm(trial_error, axis=-1)
@@ -242,7 +316,7 @@ def solve(task: TipTask, x: Array, R: Array, q: Array) -> tuple[Array, Array]:
 
 def starts(arm: Arm, count: int, series: int = 0) -> Array:
     """Configurations spread over the joint ranges, reproducible for each series."""
-    return random_poses(arm, np.random.default_rng(series), count)
+    return arm.closing(np.random.default_rng(series), *search_ranges(arm), count)
 
 
 def _least_turns(arm: Arm, q: Array) -> Array:
@@ -261,10 +335,10 @@ def _least_turns(arm: Arm, q: Array) -> Array:
 
 def beyond(arm: Arm, q: Array) -> Excess | None:
     """The first joint beyond a position limit, or None."""
-    for value, joint in zip(q, arm.robot.moving_joints, strict=True):
+    for value, joint, scale in zip(q, arm.robot.moving_joints, joint_units(arm), strict=True):
         unit = "m" if joint.type == "prismatic" else "rad"
         for side, limit, sign in ("lower", joint.limits.lower, -1), ("upper", joint.limits.upper, 1):
-            if limit is not None and sign * (value - limit) > IN_LIMITS:
+            if limit is not None and sign * (value - limit) > IN_LIMITS * scale:
                 return joint.name, float(value), side, limit, unit
     return None
 
@@ -447,7 +521,8 @@ class _March:
 
 def place(x: Array) -> str:
     """A point as text for messages."""
-    return "({}, {}, {}) m".format(*(f"{v + 0.0:.6g}" if abs(v) > 1e-9 else "0" for v in x))
+    small = 1e-9 * min(1.0, float(np.abs(x).max()))
+    return "({}, {}, {}) m".format(*(f"{v + 0.0:.6g}" if abs(v) > small else "0" for v in x))
 
 
 def as_point(arm: Arm, task: TipTask, name: str, value: ArrayLike) -> Array:

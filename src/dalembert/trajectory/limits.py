@@ -130,7 +130,7 @@ def holding_torque(arm: Arm, q: NDArray[np.floating]) -> NDArray[np.floating]:
     if not any(body.further for body in arm.mechanism.tree.bodies):
         return g
     rest = np.zeros_like(g)
-    return g + arm.friction_torque(rest, q, rest)
+    return g + arm.friction_torque(rest, q=q, load=rest)
 
 
 def check_terms(arm: Arm, what: str) -> None:
