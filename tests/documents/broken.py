@@ -11,7 +11,6 @@ import dataclasses
 import hashlib
 import inspect
 from collections.abc import Iterator
-from functools import cached_property
 from types import ModuleType
 from typing import Any
 
@@ -19,6 +18,7 @@ import numpy as np
 import pytest
 
 from dalembert.documents.rows import MapRow, Names, blocks_of, computed, holds, setting, written
+from dalembert.environment.cached_property import cached_property
 from dalembert.errors import DalembertError
 
 SIZE = 0.02

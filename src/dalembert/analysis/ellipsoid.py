@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial, wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -22,6 +22,7 @@ from dalembert.arm.delegates import delegate
 from dalembert.arm.lazy import by_blocks
 from dalembert.arrays import DOUBLE, at_once, double, is_lazy
 from dalembert.environment.brief import brief
+from dalembert.environment.cached_property import cached_property
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError, ShapeError, SingularityError
 from dalembert.kernel.batches import over_threads

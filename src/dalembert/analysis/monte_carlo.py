@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -23,6 +22,7 @@ from dalembert.arm import Arm
 from dalembert.arm.delegates import delegate
 from dalembert.arm.resuming import resumable_run
 from dalembert.arrays import double, shown
+from dalembert.environment.cached_property import cached_property
 from dalembert.environment.cluster import connected, spread
 from dalembert.equations.regressor import WIDTH
 from dalembert.errors import DalembertError

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +16,7 @@ from dalembert.analysis.sizing import Demand, Progress, demand, joint_units
 from dalembert.arm import Arm
 from dalembert.arrays import number, shown
 from dalembert.environment.brief import brief
+from dalembert.environment.cached_property import cached_property
 from dalembert.errors import DalembertError
 from dalembert.graph.count import Operations, count
 from dalembert.quantities.joints import JOINTS

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -24,6 +24,7 @@ from dalembert.arm.kinematics import Kinematics
 from dalembert.arm.rollouts import Rollouts
 from dalembert.arm.variants import Variants
 from dalembert.arrays import double, number
+from dalembert.environment.cached_property import cached_property
 from dalembert.errors import ShapeError
 from dalembert.robot.bounds import check_size
 from dalembert.robot.inertia import Inertia

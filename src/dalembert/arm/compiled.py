@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -19,6 +18,7 @@ from dalembert.coordinates.chain import AnyMechanism
 from dalembert.coordinates.closure import mechanism_of
 from dalembert.coordinates.placing import Placing
 from dalembert.emit.source import SCALARS, checked_precision
+from dalembert.environment.cached_property import cached_property
 from dalembert.errors import DalembertError, RobotError, ShapeError
 from dalembert.foreign.call import Named, call_of
 from dalembert.foreign.libraries import common_library, constant

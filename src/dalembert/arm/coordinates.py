@@ -7,7 +7,6 @@ entries.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from dalembert.arm.compiled import Array, Compiled, Wrenches
 from dalembert.arm.lazy import lazy
 from dalembert.arrays import DOUBLE, double
 from dalembert.coordinates.closure import loops_of
+from dalembert.environment.cached_property import cached_property
 from dalembert.errors import ClosureError, ShapeError
 from dalembert.foreign.libraries import TITLES, library_of
 from dalembert.kernel.threads import checked_threads

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -23,6 +22,7 @@ from dalembert.arm.terms import (
     TorqueTerms,
 )
 from dalembert.arrays import double, shown
+from dalembert.environment.cached_property import cached_property
 from dalembert.errors import DalembertError, ShapeError, SingularInertiaError
 from dalembert.foreign.libraries import TITLES, common_library, constant, library_of
 from dalembert.quantities.patterns import regressor_pattern

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property, partial
+from functools import partial
 from importlib import import_module
 from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,6 +15,7 @@ from dalembert.arm.compiled import Compiled
 from dalembert.arm.damping import NONE, Pole, Posed, damped, fastest, posed, some_poses
 from dalembert.arm.lazy import ALONE, by_blocks
 from dalembert.arrays import DOUBLE, SINGLE, is_lazy, number, real, shown
+from dalembert.environment.cached_property import cached_property
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.foreign.libraries import TITLES, common_library, library_of
 from dalembert.kernel.batches import run

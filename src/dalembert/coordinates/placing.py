@@ -7,7 +7,6 @@ method, which follows the branch from the configuration given in the robot file,
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from dalembert.arrays import DOUBLE
 from dalembert.coordinates.chain import AnyMechanism, on_tree, place
 from dalembert.coordinates.loops import rows_of, size_of
 from dalembert.coordinates.triangles import Triangle, line_reach, reach
+from dalembert.environment.cached_property import cached_property
 from dalembert.equations.factorisation import inert_joints, inertia_bounds, unresisted
 from dalembert.errors import ClosureError, ShapeError
 

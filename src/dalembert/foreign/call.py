@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
@@ -18,6 +17,7 @@ import numpy as np
 from dalembert.arrays import SINGLE
 from dalembert.coordinates.chain import AnyMechanism
 from dalembert.coordinates.placing import Placing
+from dalembert.environment.cached_property import cached_property
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.quantities import derived, machine
 from dalembert.quantities.derived import Derived

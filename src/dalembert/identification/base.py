@@ -12,13 +12,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
 from dalembert.environment.brief import brief
+from dalembert.environment.cached_property import cached_property
 from dalembert.equations.regressor import INERTIAL
 from dalembert.identification.felt import Felt
 from dalembert.identification.letters import assembled, parameter_letter

@@ -13,7 +13,6 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 
 from dalembert.arm.delegates import delegate
 from dalembert.environment.brief import brief
+from dalembert.environment.cached_property import cached_property
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError
 from dalembert.identification.parameters import SLOPE_UNITS

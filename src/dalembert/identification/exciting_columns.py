@@ -8,13 +8,13 @@ the column itself has sgn.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
+from dalembert.environment.cached_property import cached_property
 from dalembert.equations.regressor import INERTIAL, WIDTH
 from dalembert.errors import DalembertError
 from dalembert.identification.base import independent_columns, random_states

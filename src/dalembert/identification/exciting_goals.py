@@ -18,7 +18,6 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.environment.brief import brief
+from dalembert.environment.cached_property import cached_property
 from dalembert.equations.regressor import INERTIAL
 from dalembert.errors import DalembertError
 from dalembert.identification.base import BaseParameters, showing_states

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
 from dalembert.arrays import double
+from dalembert.environment.cached_property import cached_property
 from dalembert.errors import DalembertError
 from dalembert.quantities.derived import gradient
 from dalembert.quantities.gradients import GRADIENTS

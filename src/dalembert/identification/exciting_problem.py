@@ -19,13 +19,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
+from dalembert.environment.cached_property import cached_property
 from dalembert.errors import ClosureError
 from dalembert.identification.accumulate import column_lengths
 from dalembert.identification.base import BaseParameters

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.environment.brief import brief
+from dalembert.environment.cached_property import cached_property
 from dalembert.errors import DalembertError
 from dalembert.files.journal import Journal
 from dalembert.identification.record import FitRecord, kind_of_parameter, plain, same_parameter

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ from dalembert.arm import Arm
 from dalembert.arm.lazy import lazy
 from dalembert.arrays import double
 from dalembert.environment.brief import brief
+from dalembert.environment.cached_property import cached_property
 from dalembert.equations.regressor import INERTIAL, PARAMETERS, WIDTH, distinct
 from dalembert.errors import DalembertError
 from dalembert.identification.states import States

@@ -5,13 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
+from dalembert.environment.cached_property import cached_property
 from dalembert.equations.regressor import INERTIAL
 from dalembert.errors import DalembertError
 from dalembert.identification.accumulate import JointTriangles, column_lengths, triangle

@@ -12,7 +12,6 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from dalembert.arm import Arm
 from dalembert.arm.delegates import delegate
 from dalembert.environment.brief import brief
+from dalembert.environment.cached_property import cached_property
 from dalembert.environment.version import __version__
 from dalembert.errors import DalembertError
 from dalembert.files import read_bounded, whole_file

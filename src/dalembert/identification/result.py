@@ -6,7 +6,6 @@ import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from dalembert.arm import Arm
 from dalembert.arm.delegates import delegate
 from dalembert.arrays import double
 from dalembert.environment.brief import brief
+from dalembert.environment.cached_property import cached_property
 from dalembert.errors import DalembertError
 from dalembert.identification.accumulate import JointTriangles
 from dalembert.identification.base import BaseParameters, random_states

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
+from dalembert.environment.cached_property import cached_property
 from dalembert.terms import Term
 
 Array = NDArray[np.float64]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
+from dalembert.environment.cached_property import cached_property
 from dalembert.identification.parameters import WIDTH
 from dalembert.identification.physical import BASIS, ten_of
 from dalembert.logs.conditioning import Stretch

@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,6 +23,7 @@ import numpy as np
 from dalembert.emit.grid import AXES, BLOCK, acts_ir, grid_ir, rollout_grid_ir, staged_inputs
 from dalembert.emit.ir import BYTES
 from dalembert.emit.signature import Signature
+from dalembert.environment.cached_property import cached_property
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.kernel import cache as kept

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from dalembert.arrays import number
 from dalembert.environment.brief import brief
+from dalembert.environment.cached_property import cached_property
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError
 from dalembert.logs.formats.raw import Array, check_size, counted

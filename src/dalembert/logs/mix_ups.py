@@ -10,7 +10,6 @@ hardly more than friction and noise count neither for nor against a change.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
+from dalembert.environment.cached_property import cached_property
 from dalembert.equations.regressor import PARAMETERS, WIDTH
 from dalembert.logs.conditioning import Conditioned
 from dalembert.logs.formats.raw import Array, listed

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from importlib import import_module
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from weakref import ref
 from dalembert.coordinates.chain import AnyMechanism
 from dalembert.coordinates.loops import rows_of
 from dalembert.coordinates.variants import VARIANTS, varied
+from dalembert.environment.cached_property import cached_property
 from dalembert.equations.regressor import width
 from dalembert.errors import DalembertError, SingularInertiaError
 from dalembert.quantities.lighter import CLOSED_FORM, HELD, Arrays, closed_form, flat, has_closed_form

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from dalembert.analysis.sizing import Sizing, loads, size, without_effort_limit
 from dalembert.arm import Arm
 from dalembert.arm.terms import TorqueTerms
 from dalembert.environment.brief import brief
+from dalembert.environment.cached_property import cached_property
 from dalembert.errors import DalembertError
 from dalembert.files.journal import Resume
 from dalembert.trajectory.events import Event, events_of

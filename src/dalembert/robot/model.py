@@ -12,12 +12,12 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
 from typing import Any, Literal
 
 from dalembert.algebra.records import number, settle
 from dalembert.algebra.vectors import ZERO, VecLike, rotation_about
 from dalembert.environment.brief import brief
+from dalembert.environment.cached_property import cached_property
 from dalembert.errors import RobotError
 from dalembert.robot.couplings import (
     Coupling,

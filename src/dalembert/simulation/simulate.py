@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm.contacts import TIP, all_wrenches, side_by_side
 from dalembert.arm.delegates import delegate
+from dalembert.environment.cached_property import cached_property
 from dalembert.equations import regressor
 from dalembert.errors import DalembertError, ShapeError, SimulationError
 from dalembert.kernel.threads import checked_threads

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from dalembert.arm.damping import NONE, Pole
 from dalembert.arrays import double, shown, which_state
 from dalembert.environment.brief import brief
+from dalembert.environment.cached_property import cached_property
 from dalembert.equations.friction import loaded
 from dalembert.equations.regressor import WIDTH, width
 from dalembert.errors import DalembertError, ShapeError, SimulationError

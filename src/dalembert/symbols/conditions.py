@@ -11,10 +11,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dalembert.algebra.scalars import exact_cos, exact_sin
+from dalembert.environment.cached_property import cached_property
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError
 from dalembert.symbols.closed_form import FLOAT_NOISE, ClosedForm

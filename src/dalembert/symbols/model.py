@@ -11,12 +11,12 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 from dalembert.algebra.scalars import QUARTER_TOLERANCE, Scalar
 from dalembert.algebra.vectors import IDENTITY, ZERO, Mat, Vec, Z, rotation_about
 from dalembert.coordinates.chain import Angle
+from dalembert.environment.cached_property import cached_property
 from dalembert.equations.regressor import carried_share
 from dalembert.errors import DalembertError
 from dalembert.robot.dh import Row, joint_of, rows_of, tree_rows

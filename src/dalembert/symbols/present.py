@@ -7,11 +7,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert.environment.cached_property import cached_property
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.symbols.bodies import BodyStep, LagrangeSteps

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dalembert.algebra.vectors import Mat, Vec, Z
 from dalembert.coordinates.chain import Angle
+from dalembert.environment.cached_property import cached_property
 from dalembert.environment.extras import extra
 from dalembert.equations.recursion import NewtonEulerSteps, recursion
 from dalembert.errors import DalembertError

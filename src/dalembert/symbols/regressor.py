@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from dalembert.environment.cached_property import cached_property
 from dalembert.environment.extras import extra
 from dalembert.robot.model import Robot
 from dalembert.symbols.closed_form import ClosedForm

@@ -7,7 +7,7 @@ errors that distinguish the two kinds of singularity. docs/operational-space.md 
 from __future__ import annotations
 
 import dataclasses
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from dalembert.arm import Arm
 from dalembert.arm.lazy import by_blocks, lazy
 from dalembert.arrays import Array, is_lazy, real
 from dalembert.coordinates.pulled import inertia_matrix
+from dalembert.environment.cached_property import cached_property
 from dalembert.errors import DalembertError, ShapeError, SingularityError
 from dalembert.kernel.batches import run as run_batch
 from dalembert.kernel.threads import checked_threads

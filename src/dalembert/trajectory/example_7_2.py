@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -13,6 +12,7 @@ from dalembert.arm import Arm
 from dalembert.arm.terms import TorqueTerms
 from dalembert.arrays import Array
 from dalembert.environment.brief import brief
+from dalembert.environment.cached_property import cached_property
 from dalembert.errors import DalembertError
 from dalembert.robot.load import load_robot
 from dalembert.trajectory.cartesian import line

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from math import comb, factorial, perm
 
 import numpy as np
 
 from dalembert.arrays import Array
 from dalembert.environment.brief import brief
+from dalembert.environment.cached_property import cached_property
 
 SINGULAR = 1e-13  # reciprocal condition number below which the boundary conditions are linearly dependent
 Conditions = Callable[["Hermite"], Array]

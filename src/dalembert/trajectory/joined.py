@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from dalembert.arrays import Array, number
 from dalembert.environment.brief import brief
+from dalembert.environment.cached_property import cached_property
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.trajectory.events import moved
 from dalembert.trajectory.trajectory import Trajectory

@@ -15,13 +15,13 @@ itself, and the segments on both sides are stretched until q' is continuous.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 
 from dalembert.arrays import Array
 from dalembert.environment.brief import brief
+from dalembert.environment.cached_property import cached_property
 from dalembert.errors import DalembertError
 from dalembert.trajectory import along
 from dalembert.trajectory.hermite import Hermite

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 from dalembert.arm import Arm
 from dalembert.arrays import Array, number
 from dalembert.environment.brief import brief
+from dalembert.environment.cached_property import cached_property
 from dalembert.errors import DalembertError, LimitError
 from dalembert.trajectory import along
 from dalembert.trajectory.between import Checked, check

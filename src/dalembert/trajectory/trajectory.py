@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import ArrayLike
 from dalembert.arm import Arm
 from dalembert.arm.delegates import delegate
 from dalembert.arrays import Array, double
+from dalembert.environment.cached_property import cached_property
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.robot import Inertia
 from dalembert.trajectory.events import Event, LoadTable, moved, snapped
