@@ -106,7 +106,7 @@ class Rollouts(Compiled):
         """(q, q̇) recorded at regular steps: (…, records, n) each, from initial states q, q̇ (…, n) and torques.
 
         tau     (…, n), constant over all steps, or (…, steps, n); zero by default
-        step    length of a step (s)
+        step    length of a step (s); where friction is stiff for it, each step is computed in substeps
         steps   number of steps
         every   steps between records, a divisor of ``steps``; by default only the last step is recorded
         method  a fixed-step method of ``da.simulate``: "rk4"

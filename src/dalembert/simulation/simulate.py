@@ -346,7 +346,8 @@ def simulate(
                 the steps end at each event and continue with the arm as loaded from then on
     method      "rk4": fourth-order Runge–Kutta with a fixed step, one compiled loop; "dop853": adaptive, order 8,
                 one state at a time; "variational": symplectic, with an energy error that does not grow
-    step        in s; for "dop853" only the spacing of records and of the torques in an array
+    step        in s; for "dop853" only the spacing of records and of the torques in an array. Where damping is stiff for it,
+                each step is computed in substeps, and ``run.notes`` gives the reason
     every       number of steps from record to record
     tip_wrench  exerted by the end effector on the environment, in base axes, in the same forms: None; (6,);
                 (…, steps, 6) or (…, 1, 6); or a Python function (t, q, qd) → (…, 6)
