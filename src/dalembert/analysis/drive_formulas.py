@@ -59,7 +59,10 @@ def gear_life(gear: Gear, torque: float, input_speed: float) -> float:
         return math.nan
     if torque == 0 or input_speed == 0:
         return math.inf
-    return gear.life * (gear.rated_torque / torque) ** gear.life_exponent * (gear.rated_speed / input_speed)
+    spare = gear.rated_torque / torque
+    if spare > 1e60:  # its power may not be a number
+        return math.inf
+    return gear.life * spare**gear.life_exponent * (gear.rated_speed / input_speed)
 
 
 def momentary_peaks(ratio: float, output_speed: float, duration: float) -> float:

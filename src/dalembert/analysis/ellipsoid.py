@@ -68,12 +68,14 @@ class Ellipsoid:
     def volume(self) -> Array:
         """The volume (m = 3), area (m = 2), length (m = 1), …: (…)."""
         m = self.radii.shape[-1]
-        return math.pi ** (m / 2) / math.gamma(m / 2 + 1) * self.measure
+        with np.errstate(over="ignore"):  # infinite for limits of 1e308
+            return math.pi ** (m / 2) / math.gamma(m / 2 + 1) * self.measure
 
     @property
     def measure(self) -> Array:
         """Product of the radii: (…). For the velocity ellipsoid without limits, w = √det(J Jᵀ), S (3.56)."""
-        return np.prod(self.radii, axis=-1)
+        with np.errstate(over="ignore"):
+            return np.prod(self.radii, axis=-1)
 
     @property
     def units(self) -> tuple[str, ...]:
@@ -431,7 +433,8 @@ class Polytope:
         """2^m Σ |det| over every choice of m generators."""
         m, n = self.generators.shape
         chosen = (self.generators[:, list(some)] for some in itertools.combinations(range(n), m))
-        return float(2.0**m * sum(abs(np.linalg.det(G)) for G in chosen))
+        with np.errstate(over="ignore", invalid="ignore"):
+            return float(2.0**m * sum(abs(np.linalg.det(G)) for G in chosen))
 
     @property
     def vertices(self) -> Array:

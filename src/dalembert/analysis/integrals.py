@@ -23,6 +23,8 @@ def durations(t: Array) -> Array:
 
 def rms(t: Array, x: Array) -> Array:
     """Root mean square over time of x (N, n): (n,); of the samples themselves if the duration is zero."""
+    if (largest := np.abs(x).max(initial=0.0)) > 1e150:  # whose square is not a number
+        return largest * rms(t, x / largest)
     if t[-1] == t[0]:
         return np.sqrt(np.mean(x**2, axis=0))
     share = np.diff(t, prepend=t[0]) + np.diff(t, append=t[-1])  # each sample represents half the steps on both sides

@@ -12,7 +12,7 @@ from typer import Option
 
 import dalembert as da
 from dalembert.cli import options
-from dalembert.cli.terminal import number, numbers, plain, print_table, tell
+from dalembert.cli.terminal import finite, number, numbers, plain, print_table, tell
 from dalembert.errors import DalembertError
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def ellipsoid(
     if not np.isfinite(shape.radii).all():
         raise DalembertError(f"arm '{loaded.name}' cannot hold still in this configuration with these torque limits")
     if as_json:
-        json.dump(as_data(loaded, at, shape, exact), sys.stdout, indent=2)
+        json.dump(finite(as_data(loaded, at, shape, exact)), sys.stdout, indent=2)
         sys.stdout.write("\n")
     else:
         _print(loaded, at, shape, exact, kind, size)

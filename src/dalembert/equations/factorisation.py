@@ -118,7 +118,7 @@ def unresisted(B: Sequence[Sequence[float]], bounds: Sequence[float]) -> set[int
     H = [list(row) for row in B]
     loose = set()
     for k in reversed(range(len(H))):
-        if not H[k][k] > ROUNDING * bounds[k]:
+        if not H[k][k] > ROUNDING * abs(bounds[k]):  # an approximate model may have a negative one
             loose.add(k)
             continue
         coupled = [i for i in range(k) if H[k][i]]

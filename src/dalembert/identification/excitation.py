@@ -8,7 +8,6 @@ motion is the one that most reduces the uncertainty of the quantities named by a
 
 from __future__ import annotations
 
-import math
 import os
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -195,8 +194,8 @@ def excite(
         raise DalembertError(f"starts is {shown(starts)}; it must be from 1 to {MOST_STARTS}")
     if seed < 0:
         raise DalembertError(f"seed is {seed}; it must be a whole number, 0 or more")
-    if clearance is not None and not math.isfinite(clearance):
-        raise DalembertError(f"clearance is {clearance:g} m; it must be finite, or None if there is no floor")
+    if clearance is not None and not abs(clearance) <= 1e6:
+        raise DalembertError(f"clearance is {clearance:g} m; it must be at most 1e6 m, or None if there is no floor")
     if not 0 < share <= 1:
         raise DalembertError(f"share is {share:g}; it is the fraction of every limit to be used, above 0 and at most 1")
     (duration,) = positive("duration", duration, 1)
