@@ -151,6 +151,7 @@ CASES: list[tuple[str, str, str | None]] = [
     ("limits-field.csv", f"joint,effort\njoint1,{'9' * 131_073}", r"line 2: this is not valid CSV \(field larger than"),
     ("limits-zero.csv", "joint,effort\njoint1,\0", r"line 2.*(not valid CSV|'\\x00' is not a number)"),
     ("limits-wide.csv", "joint" + ",effort" * 100_000, "the column effort appears more than once"),
+    ("wide.csv", "a,alpha,d,theta" + ",z" * 1000 + "\n1,0,0,q\n", "it has more than 1000 columns"),
     ("limits-rows.csv", "joint,effort\n" + "joint1,9\n" * 50_000, None),
     ("limits-names.csv", f"joint,effort\n{'x' * 10_000},9", "has no joint 'xxx.*; its joints are joint1, joint2"),
     ("limits-bytes.csv", "#" * (2**20 + 1), "the limits file has 1048577 bytes; the maximum is 1048576"),

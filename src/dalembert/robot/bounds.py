@@ -36,6 +36,7 @@ TERMS_OF_JOINT = 100  # friction terms
 NAME = 1_000  # characters
 TABLE_BYTES = 4 * 2**20  # DH table in a text file or a spreadsheet
 TABLE_CELLS = 200_000
+TABLE_COLUMNS = 1_000
 MESH_BYTES = 256 * 2**20
 # numbers of the model in SI units: beyond these, products of a few of them leave the range of double or single precision
 LARGEST_NUMBER = 1e12

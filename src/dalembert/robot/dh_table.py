@@ -18,7 +18,7 @@ from typing import Any
 
 from dalembert.errors import RobotError
 from dalembert.robot.bodies import read_body
-from dalembert.robot.bounds import LINKS, NAME, at_most
+from dalembert.robot.bounds import LINKS, NAME, TABLE_COLUMNS, at_most
 from dalembert.robot.dh import CONVENTIONS, Row, frame_of, from_dh
 from dalembert.robot.dh_columns import (
     EMPTY,
@@ -102,6 +102,7 @@ class _DHTable:
         where = self.where(number)
         self.columns, others = columns_of(header, where)
         self.width = max((at + 1 for at, cell in enumerate(header) if cell), default=0)
+        at_most(TABLE_COLUMNS, self.width, "columns", where)
         self.rows = list(cells.rows[head + 1 :])
         self._ratios()
         self._check_columns(where, list(others.values()))
@@ -117,17 +118,20 @@ class _DHTable:
 
     def _ratios(self) -> None:
         """Read a column called i as gear ratios, as in data sheets, unless it counts the rows; n counts them at times."""
-        for k, column in enumerate(self.columns):
-            letter = compact(column.header)
-            cells = [row[column.at] for _, row in self._table() if column.at < len(row) and row[column.at]]
+        letters = [k for k, column in enumerate(self.columns) if compact(column.header) in ("i", "n")]
+        rows = self._table() if letters else ()
+        for k in letters:
+            at = self.columns[k].at
+            cells = [row[at] for _, row in rows if at < len(row) and row[at]]
             counts = cells in ([str(n + start) for n in range(len(cells))] for start in (0, 1))
-            if letter in ("i", "n") and len(cells) > 1 and all(map(is_number, cells)):
-                self.columns[k] = replace(column, key="name" if counts else "gear")
+            if len(cells) > 1 and all(map(is_number, cells)):
+                self.columns[k] = replace(self.columns[k], key="name" if counts else "gear")
 
     def _check_numbers(self, where: str, others: Mapping[int, str]) -> None:
         """Refuse an unknown column that holds numbers: torques may depend on them."""
+        rows = self._table() if others else ()
         for at, header in others.items():
-            cells = [row[at] for _, row in self._table() if at < len(row)]
+            cells = [row[at] for _, row in rows if at < len(row)]
             if any(is_number(cell) and set(cell) & set("123456789") for cell in cells):
                 letters = [unicodedata.name(c, "") for c in header if c.isalpha() and not c.isascii()]
                 foreign = next((name for name in letters if name.startswith("CYRILLIC")), None)
