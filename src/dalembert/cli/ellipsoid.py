@@ -169,7 +169,7 @@ def drawing(shape: Ellipsoid, exact: Polytope | None = None, height: int = 19) -
     P = components(shape.rows, across + up)
     c, edge = shape.shadow(P, 400)
     layers: list[tuple[str, Any]] = []
-    corners = [] if exact is None else exact.shadow(P)
+    corners: Any = [] if exact is None else exact.shadow(P)
     if len(corners):
         sides = itertools.pairwise([*corners, corners[0]])
         layers.append(("+", np.concatenate([np.linspace(a, b, 80) for a, b in sides])))
