@@ -16,7 +16,9 @@ MOTION = da.triangular([0.1, 0.2], [0.6, -0.3], duration=1.0)
 def test_options_are_tolerances():
     given = tolerances_of(["mass=5%", "coulomb=0.3 0.4", "com = 0.002", "payload=0..2.5"])
     assert given == da.Tolerances(mass=0.05, coulomb=[0.3, 0.4], com=0.002, payload=(0.0, 2.5))
-    assert given.text == "mass ± 5 %, coulomb ± 30, 40 %, centre of mass ± 2 mm, additional payload 0 to 2.5 kg (uniform)"
+    assert (
+        given.text == "mass ± 5 %, coulomb ± 30, 40 %, centre of mass ± 2 mm, additional payload 0 to 2.5 kg (uniform)"
+    )
     assert tolerances_of(None) is None
 
 
