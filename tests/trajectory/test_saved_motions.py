@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable
 from functools import partial
@@ -87,6 +88,28 @@ def test_a_table_has_the_format_of_its_suffix_and_is_read_again(suffix: str, tmp
             assert read.duration == motion.duration and np.array_equal(read.q[[0, -1]], motion.q[[0, -1]])
             assert sorted(event.mass for event in read.events if isinstance(event, da.PayloadEvent))
     assert np.array_equal(da.read_torques(path, a).tau[0], motion.torques(a, 0.0))
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"t": 1.0}, "'t' has shape (), but other arrays have 60 rows"),
+        ({"q": np.zeros((3, 60, 2))}, "'q' has shape (3, 60, 2), so the file holds a batch of motions"),
+        ({"q": np.full((60, 2), np.nan)}, "row 1, column 'q1': the value is NaN; it must be a finite number"),
+        ({"t": None}, "the column t is missing"),
+        ({"energy": np.ones(60), "gains": np.ones(3), "name": "x"}, ""),
+        ({"q": np.c_[np.linspace(0, 2, 60), np.linspace(0, 1, 60)], "joint_names": ["joint2", "joint1"]}, ""),
+    ],
+)
+def test_arrays_are_a_motion_or_refused_in_a_sentence(change: dict, sentence: str, tmp_path: Path) -> None:
+    t = np.linspace(0.0, 1.0, 60)
+    arrays = {"t": t, "q": np.c_[t, 2 * t], **change}
+    np.savez(tmp_path / "m.npz", **{name: values for name, values in arrays.items() if values is not None})
+    if sentence:
+        with pytest.raises(da.DalembertError, match=re.escape(sentence)):
+            da.read_trajectory(tmp_path / "m.npz", arm("planar-2r"))
+    else:
+        assert np.array_equal(da.read_trajectory(tmp_path / "m.npz", arm("planar-2r")).q[-1], [1.0, 2.0])
 
 
 def test_a_name_that_promises_another_format_is_refused(tmp_path: Path) -> None:

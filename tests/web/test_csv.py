@@ -103,7 +103,7 @@ def test_bad_file_gives_the_sentence_of_read_trajectory(name: str, tmp_path: Pat
     with pytest.raises(da.DalembertError) as error:
         da.read_trajectory("motion.csv", arm)
     (sentence,) = read_in_page(arm, BAD[name])
-    assert sentence == str(error.value)
+    assert str(error.value).startswith(sentence)  # Python also names options, which a page does not have
 
 
 def test_too_few_rows_for_a_derivative_and_too_large_a_file_are_refused() -> None:

@@ -295,14 +295,14 @@ def stuck(path: LimitedPath, on: PathProblem, status: int) -> DalembertError:
     if len(overloaded):
         at = int(overloaded[np.abs(overloaded - i).argmin()])
         joint = int(np.abs(loads[at - 1]).argmax())
-        load, when = float(loads[at - 1, joint]), float(on.s[at])
+        share, when = float(loads[at - 1, joint]), float(on.s[at])
         if abs(at - i) <= NEARBY:
-            return _too_heavy(path, joint, when, load)
+            return _too_heavy(path, joint, when, share)
         name, effort = path.arm.joint_names[joint], float(path.keep.effort[joint])
         alone = static_loads(path.arm, joint, path.rubs(joint))
         return LimitError(
             f"no timing brings the motion past t = {time:.4g} s: at t = {path.time(when):.4g} s, {alone} alone exceed"
-            f"{'' if ' and ' in alone else 's'} the effort limit of joint '{name}' ({load * effort:.6g} of {effort:.6g}), and no "
+            f"{'' if ' and ' in alone else 's'} the effort limit of joint '{name}' ({share * effort:.6g} of {effort:.6g}), and no "
             "feasible speed leads past it, so change the path, the payload or the limit",
             joint=name,
             kind="effort",
