@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,7 +60,7 @@ def limits_report(motion: Trajectory, arm: Arm, torque: bool, tip_wrench: ArrayL
     }
 
     def values(t: Array) -> dict[str, Array]:
-        state = motion(t)
+        state: Sequence[Array] = motion(t)
         if bounded:  # passive joints follow those of q
             tree = arm.tree_motion(*state)
             state = [np.concatenate([x, y[:, list(bounded)]], axis=1) for x, y in zip(state, tree, strict=True)]
