@@ -111,7 +111,7 @@ def test_limits_of_passive_joints_are_noted(tmp_path: Path) -> None:
     save_robot(robot.replace(joints=tuple(limited)), tmp_path / "five.toml")
     arm = da.load(tmp_path / "five.toml")
     (note,) = (x for x in arm.robot.notes if "passive" in x)
-    assert f"plans and simulations do not keep them: '{name}'" in note
+    assert f"not enforced by plan, scale and simulate: '{name}'" in note
     motion = da.polynomial(arm.home, arm.home + 0.4, 1.0)
     q = motion(np.linspace(0, 1, 1001))[0]
     at = arm.tree_positions(q)[:, [x.name for x in arm.robot.tree_joints].index(name)]
@@ -121,3 +121,9 @@ def test_limits_of_passive_joints_are_noted(tmp_path: Path) -> None:
     assert expected and {limit for joint, limit in excess if joint == name} == set(expected)
     for limit, value in expected.items():
         np.testing.assert_allclose(excess[name, limit], value, rtol=1e-6)
+    start = " ".join(f"{x:.6f}" for x in arm.home)
+    run = CliRunner().invoke(
+        app,
+        ["simulate", str(tmp_path / "five.toml"), "--q", start, "--duration", "0.5", "-o", str(tmp_path / "run.csv")],
+    )
+    assert run.exit_code == 0 and f"warning: joint '{name}': position" in run.output

@@ -383,5 +383,11 @@ def _summary(run: Run, files: list[str | None]) -> None:
         adapted = [[plain(name), f"{before:.4g}", f"{after:.4g}"] for name, before, after in learnt]
         print_table(["parameter", ">start", ">end"], adapted, "adapted parameters (SI units)", stderr=True)
     say("warning", *(str(saturation) for saturation in run.saturations))
+    if run.arm.passive_names:  # their limits are not end stops
+        from dalembert.trajectory.limits_check import excesses
+
+        moved = {"position": run.q, "velocity": run.qd, "acceleration": run.qdd}
+        beyond = [x for x in excesses(run.arm, run.t, moved) if x.joint in run.arm.passive_names]
+        say("warning", *map(str, beyond))
     first, last = (number(float(run.energy[k]), "J") for k in (0, -1))
     tell(f"energy {first} at the start, {last} at the end", stderr=True)

@@ -24,7 +24,9 @@ SNAP = 1e-5  # rad: angles of five digits are this close to right angles
 # beginnings of notes that every command prints
 UNKNOWN_NOTE = "limits of 0 in the file are read as unknown:"
 ANGLE_NOTE = "right angles are written with few digits,"
-PASSIVE_NOTE = "limits of passive joints are checked, but plans and simulations do not keep them:"
+PASSIVE_NOTE = (
+    "limits of passive joints are checked along motions and runs, but not enforced by plan, scale and simulate:"
+)
 PRINTED_NOTES = (UNKNOWN_NOTE, ANGLE_NOTE, PASSIVE_NOTE, ENVIRONMENT_NOTE)
 
 
