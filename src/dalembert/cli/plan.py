@@ -208,6 +208,8 @@ class _Timing:
         if len(q) < 2:
             raise DalembertError("a motion needs at least two points, but only one is given")
         ways = np.abs(np.diff(q, axis=0)).max(axis=1)
+        if not (way := float(ways.max())) <= 1e12:
+            raise DalembertError(f"two successive points are {way:.3g} rad or m apart, farther than a joint moves")
         resting = points.plain or self.profile == "spline"
         if self.profile == "spline" and (any(points.payloads) or hold[0] or len(set(hold[1:])) > 1):
             raise DalembertError(

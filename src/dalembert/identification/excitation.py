@@ -277,6 +277,10 @@ def _frequency(duration: float, given: float | None) -> tuple[float, int]:
         periods = max(1, round(duration / PERIOD))
         return periods / duration, periods
     (f,) = positive("base_frequency", given, 1)
+    if not f * duration < 1e9:
+        raise DalembertError(
+            f"base_frequency is {f:g} Hz, far above what an arm can follow for {duration:g} s; give about 0.1 Hz"
+        )
     periods = round(float(f) * duration)
     if periods < 1 or abs(periods - f * duration) > 1e-6 * periods:
         raise DalembertError(
