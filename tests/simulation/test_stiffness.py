@@ -120,3 +120,13 @@ def test_drag_that_becomes_stiff_names_joint_pole_time_and_step() -> None:
     assert np.abs(run.qd - fine.qd).max() < 1e-2 and abs(run.qd[-1, 0] - fine.qd[-1, 0]) < 1e-6
     with pytest.raises(da.SimulationError, match=r"joint 'joint1' decay with a pole of .* at t = .* \(state [01]"):
         da.simulate(arm, np.zeros((2, 1)), None, [3.0], 0.2)
+
+
+def test_a_torque_function_that_is_too_steep_for_the_steps_names_joint_pole_and_step() -> None:
+    """The search for events would hide the divergence; functions that jump, and gentle ones, are run."""
+    arm = wrist(coulomb=1.0)
+    with pytest.raises(da.SimulationError, match=r"torque function .* joint 'joint1' .* pole of 2e\+04 /s .* at most"):
+        da.simulate(arm, [0.0], None, lambda t, q, qd: 3.0 - 2.0 * qd, 0.5)
+    for torque, speed in ((lambda t, q, qd: 3.0 - 2.0 * qd, 1.0), (lambda t, q, qd: 3.0 - 2.0 * np.sign(qd), 0.0)):
+        run = da.simulate(arm, np.zeros((2, 1)), None, torque, 0.2, step=1e-4)
+        assert np.isfinite(run.qd).all() and (not speed or np.abs(run.qd[:, -1] - speed).max() < 1e-9)

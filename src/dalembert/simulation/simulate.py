@@ -30,7 +30,7 @@ from dalembert.simulation.pieces import in_pieces
 from dalembert.simulation.recorded import RecordedTorque
 from dalembert.simulation.sampled import sampled
 from dalembert.simulation.stages import stages_of
-from dalembert.simulation.stiffness import check_damping
+from dalembert.simulation.stiffness import check_damping, check_torque_function
 from dalembert.simulation.task import Task, make_task
 
 if TYPE_CHECKING:
@@ -404,6 +404,7 @@ def simulate(
         q, qd, *adapted = states
         if not solver:
             check_damping(task, q, qd)
+            check_torque_function(task, q, qd)
         if task.sampling is not None:
             torques, *adapted = adapted
             task = replace(task.driven(), torques=torques)

@@ -14,6 +14,7 @@ from dalembert.coordinates.pulled import inertia_matrix
 from dalembert.coordinates.variants import with_parameters
 from dalembert.errors import SimulationError
 from dalembert.motion.methods import METHODS
+from dalembert.motion.stepping import has_dry_friction
 from dalembert.quantities import machine
 from dalembert.quantities.rollouts import ROLLOUTS
 from dalembert.simulation.controllers import Controller
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 SETS = 8  # poses for each set of parameters
 RECORDS = 64  # records of a run at which friction is checked
+CALLS = 8  # records of a run at which the slope of a Python torque is taken
 SUSPECT = 2.0  # steps are checked afterwards if this many times the pole would be too fast for them
 MARGIN = 1.1  # of a method's ``stable``: beyond, steps are wrong
 SAMPLED = 2.0  # pole times period above which a torque that is held for a period more than reverses the speed
@@ -92,6 +94,38 @@ def check_damping(task: Task, q: Array, qd: Array) -> None:
         f"t = {task.t[task.records][at]:.6g} s{which_state(index)}, for which steps of {step:.2g} s are too long; use a "
         f"step of at most {task.step * stable / (poles[k].rate * step):.2g} s"
     )
+
+
+def check_torque_function(task: Task, q: Array, qd: Array) -> None:
+    """Raise an error if a Python torque falls with the speed more steeply than the steps of a motion (…, N, n) resolve.
+
+    With dry friction, the search for events could hide that such steps are unstable. The slope is judged where it is the
+    same for two deviations; a torque that jumps has none.
+    """
+    arm, function, step = task.arm, task.function, float(task.grid.h.max())
+    dry = task.plan.friction and any(map(has_dry_friction, arm.mechanism.tree.bodies))
+    if function is None or task.sampling is not None or not dry or arm.mechanism.by_newton:
+        return
+
+    def slope(t: float, x: Array, v: Array, by: float) -> Array:
+        ways = by * np.concatenate([np.eye(arm.n), -np.eye(arm.n)])
+        tau = np.array([np.broadcast_to(np.asarray(function(t, x, v + way), float), x.shape) for way in ways])
+        return np.moveaxis((tau[arm.n :] - tau[: arm.n]) / (2 * by), 0, -1).reshape(-1, arm.n, arm.n)
+
+    stable, times = METHODS[task.plan.method].stable, task.t[task.records]
+    for k in _spread(q.shape[-2], CALLS):
+        x, v = q[..., k, :], qd[..., k, :]
+        near, wide = (slope(float(times[k]), x, v, by) for by in (DEVIATION, 3 * DEVIATION))
+        if not np.allclose(near, wide, rtol=0.1, atol=0.1 * float(np.abs(wide).max())):
+            continue
+        _, B, D = posed(arm, x.reshape(-1, arm.n))
+        pole = fastest(B, near + D)
+        if pole.rate * step > MARGIN * stable:
+            raise SimulationError(
+                f"the torque function makes the speed of joint '{arm.joint_names[pole.joint]}' decay with a pole of "
+                f"{pole.rate:.3g} /s at t = {times[k]:.6g} s, for which steps of {step:.2g} s are too long; use a step of at "
+                f"most {task.step * stable / (pole.rate * step):.2g} s, or a controller such as da.PD, whose steps are divided"
+            )
 
 
 def closed_loop_pole(
