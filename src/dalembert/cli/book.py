@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from dalembert.cli.terminal import plain, print_table, tell
+from dalembert.environment.extras import extra
 
 if TYPE_CHECKING:
     from dalembert.documents.rows import MapRow
@@ -96,7 +97,8 @@ def _shown(value: Any) -> str:
 
 def _in_letters(value: Any) -> str:
     """A SymPy expression, or every entry of a matrix on a line of its own, in the notation of the page."""
-    from sympy import Rational
+    with extra("symbols", "a result in symbols"):
+        from sympy import Rational
 
     from dalembert.symbols.names import as_text
     from dalembert.symbols.printers import TextOf

@@ -18,6 +18,7 @@ from dalembert.cli.terminal import plain, say, saying_warnings, tell
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable, whole_binary_file
+from dalembert.robot.bounds import check_size
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -385,7 +386,12 @@ def row_of(option: str, text: str, letter: str, count: int) -> tuple[float, ...]
 
 def wrench_of(text: str | None) -> tuple[float, ...] | None:
     """The value of ``--tip-wrench``."""
-    return None if text is None else numbers_of("--tip-wrench", text, "fx fy fz mx my mz")
+    if text is None:
+        return None
+    wrench = numbers_of("--tip-wrench", text, "fx fy fz mx my mz")
+    for value in wrench:
+        check_size("--tip-wrench", value)
+    return wrench
 
 
 def tolerances_of(texts: list[str] | None) -> da.Tolerances | None:

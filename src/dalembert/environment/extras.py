@@ -25,7 +25,7 @@ EXTRAS = {
     "spreadsheet": {"python_calamine": "python-calamine"},
     "meshes": {"trimesh": "trimesh"},
     "mujoco": {"mujoco": "MuJoCo"},
-    "xacro": {"xacro": "xacro"},
+    "xacro": {"xacro": "xacro", "yaml": "PyYAML"},
     "gpu": {"cuda": "cuda-bindings"},
     "cluster": {"dask": "Dask", "cloudpickle": "Dask", "distributed": "distributed"},
 }  # fmt: skip

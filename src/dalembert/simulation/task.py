@@ -24,7 +24,7 @@ from dalembert.quantities.machine import kernel
 from dalembert.quantities.rollouts import BASE, FOLLOWING, ROLLOUTS, Plan, Rollout, rollout
 from dalembert.robot.omissions import SUMMANDS
 from dalembert.simulation.controllers import Controller
-from dalembert.simulation.drives import Sampling, effort_of
+from dalembert.simulation.drives import MOST_SAMPLES, Sampling, effort_of
 from dalembert.simulation.steps import Steps, make_steps
 from dalembert.simulation.stiffness import closed_loop_pole, friction_pole, poses_of, sampled_remedy
 from dalembert.tip.controller import OperationalController
@@ -440,8 +440,10 @@ def make_task(
         raise DalembertError(f"every is {shown(every)}; it must be an integer number of steps, at least 1")
     q0 = _numbers("q0", q0, n, joints)
     qd0 = np.zeros(n) if qd0 is None else _numbers("qd0", qd0, n, joints)
-    if duration / step > 1e9:
-        raise DalembertError(f"{duration:g} s in steps of {step:g} s are more than 1e9 steps; use a larger step")
+    if duration / step > MOST_SAMPLES:
+        raise DalembertError(
+            f"{duration:g} s in steps of {step:g} s are more than {MOST_SAMPLES:g} steps; use a larger step"
+        )
     functions = (
         (torque, tip_wrench, base_motion) if sampling is None else (tip_wrench, base_motion, sampling.upto(duration))
     )
