@@ -14,9 +14,11 @@ from typing import Any
 from dalembert.algebra.records import settle
 from dalembert.environment.brief import brief
 from dalembert.errors import RobotError
+from dalembert.robot.bounds import LARGEST_NUMBER
 from dalembert.robot.tables import shown
 
 THERMAL_CLASSES = {"A": 105.0, "E": 120.0, "B": 130.0, "F": 155.0, "H": 180.0}  # °C, IEC 60085
+SMALLEST = 1e-15  # in SI units: below it, quotients of a few numbers leave the range of floating-point numbers
 REFERENCE_AMBIENT = 40.0  # °C, and
 REFERENCE_ALTITUDE = 1000.0  # m: ratings hold up to these, IEC 60034-1
 PER_100_M = 0.01  # loss of continuous torque per 100 m above that: the manufacturers' usual rule
@@ -73,6 +75,11 @@ class DrivePart:
                 else "a finite number above 0"
             )
             raise RobotError(f"{self.kind}: '{entry.name}' is {f'{number:g} {unit}'.strip()}; it must be {allowed}")
+        if number and not SMALLEST <= abs(number) <= LARGEST_NUMBER:
+            raise RobotError(
+                f"{self.kind}: '{entry.name}' is {f'{number:g} {unit}'.strip()}; no drive has such a number: its magnitude must be "
+                f"between {SMALLEST:g} and {LARGEST_NUMBER:g}"
+            )
         return number
 
 
