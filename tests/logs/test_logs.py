@@ -660,7 +660,7 @@ def test_several_logs_are_fitted_together() -> None:
     assert any("resampled from 100 Hz to 200 Hz" in note for note in both.notes)
     with pytest.raises(da.DalembertError, match="the list of logs is empty"):
         da.identify(arm(), [])
-    with pytest.raises(da.DalembertError, match="between 0.001 Hz and half the sampling rate, 50 Hz"):
+    with pytest.raises(da.DalembertError, match=r"between 0\.001 Hz and half the sampling rate, 50 Hz"):
         da.identify(arm(), [first, second], cutoff=60.0)
 
 

@@ -114,7 +114,7 @@ def test_positions_that_the_tip_takes_are_found_for_arms_of_any_size(case: int) 
 
 def test_dependent_axes_are_no_error_of_linear_algebra() -> None:
     """Two coaxial joints, whatever the length of the link: J Jᵀ is singular everywhere."""
-    for length in (0.0, 10.0, 1e100):
+    for length in (0.0, 10.0, 1e10):
         arm = dh_arm([(0.0, 0, 0.0, "r"), (length, 0, 0.0, "r"), (0.0, 1, 0.0, "r")])
         for task in ("position", "position+axis", "pose"):
             try:

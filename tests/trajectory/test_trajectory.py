@@ -512,7 +512,7 @@ def test_paths_that_cannot_be() -> None:
         (lambda: da.line(a, (1, 0), (1, 0.5), profile=da.triangular(0, 1, duration=1), duration=1), "duration cannot be given"),
         (lambda: da.line(a, (1, 0), (1, 0.5), profile=da.triangular(Q0, Q1, duration=1)), "of one joint, but this one has 3"),
         (lambda: da.circle(a, (1, 0), (1, 0), duration=1, profile="cubic"), "no radius: its start is its centre"),
-        (lambda: da.circle(a, (1, 0), (1.3, 0), angle=0, **SPEED), "the angle is zero"),
+        (lambda: da.circle(a, (1, 0), (1.3, 0), angle=0, **SPEED), "the angle is 0 rad"),
         (lambda: da.circle(a, (1, 0), (1.3, 0), normal=(0, 0, 0), **SPEED), "normal is .*; it must be a nonzero direction"),
         (lambda: da.circle(a, (1, 0), (1.3, 0), normal=(1, 0, 1), **SPEED), "m away from the plane of the circle"),
         (lambda: configuration_at(a, (3, 0)), r"the tip of arm 'planar-2r' cannot be at \(3, 0, 0\) m: out of reach"),

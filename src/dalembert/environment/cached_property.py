@@ -16,17 +16,17 @@ else:
         """A property computed at its first use; if several threads begin at once, each computes it."""
 
         def __init__(self, function: Any) -> None:
-            self.function, self.__doc__ = function, function.__doc__
+            self.func, self.__doc__ = function, function.__doc__
 
         def __set_name__(self, owner: type, name: str) -> None:
-            self.name = name
+            self.attrname = name
 
         def __get__(self, instance: Any, owner: type | None = None) -> Any:
             if instance is None:
                 return self
-            if self.name not in (values := instance.__dict__):
-                values[self.name] = self.function(instance)
-            return values[self.name]
+            if self.attrname not in (values := instance.__dict__):
+                values[self.attrname] = self.func(instance)
+            return values[self.attrname]
 
 
 __all__ = ["cached_property"]

@@ -232,7 +232,8 @@ def condition(
     every = decimate or max(1, int(rate / (SPACING * cutoff)))
     pieces = smoothed(log, cutoff, notes)
     ready = Conditioned((), rate, cutoff, every, 0, log)
-    edge_samples = max(ready.reach, round((REACH / cutoff if edge is None else edge) * rate))
+    longest = max(len(piece.t) for piece in pieces)
+    edge_samples = max(ready.reach, round(min((REACH / cutoff if edge is None else edge) * rate, longest)))
     long = [piece for piece in pieces if len(piece.t) > 2 * edge_samples + every]
     if long and len(long) < len(pieces):
         lost = sum(len(piece.t) for piece in pieces if piece not in long) / rate

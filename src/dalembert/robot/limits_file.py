@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from dalembert.errors import RobotError
-from dalembert.robot.bounds import LIMITS_BYTES
+from dalembert.robot.bounds import LIMITS_BYTES, SMALLEST_LIMIT
 from dalembert.robot.model import LIMIT_KEYS, Joint, Robot
 from dalembert.robot.safe_toml import parse_tables, read_text
 from dalembert.robot.tables import errors_at, nearest, shown, some
@@ -35,8 +35,9 @@ def with_limits(robot: Robot, source: str) -> Robot:
     changed: dict[str, dict[str, float]] = {}
     places: dict[str, str] = {}
     for where, joint, kind, value in given:
-        if kind not in ("lower", "upper") and not value > 0:
-            raise RobotError(f"{where}: the {kind} limit of joint '{joint}' is {value:g}; it must be more than 0")
+        if kind not in ("lower", "upper") and not value >= SMALLEST_LIMIT:
+            allowed = f"at least {SMALLEST_LIMIT:g} in SI units" if value > 0 else "more than 0"
+            raise RobotError(f"{where}: the {kind} limit of joint '{joint}' is {value:g}; it must be {allowed}")
         changed.setdefault(joint, {})[kind] = value
         places.setdefault(joint, where)
 

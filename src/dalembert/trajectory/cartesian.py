@@ -189,8 +189,8 @@ def circle(
             "the normal must be perpendicular to the line from the centre to the start"
         )
     turn = float(finite("angle", angle))
-    if turn == 0:
-        raise DalembertError("the angle is zero, so there is no arc to follow")
+    if abs(turn) < 1e-12:
+        raise DalembertError(f"the angle is {turn:g} rad, so there is no arc to follow")
     if abs(turn) > MOST_TURNS * 2 * np.pi:
         raise DalembertError(
             f"an arc of {turn:g} rad is {abs(turn) / (2 * np.pi):g} turns; at most {MOST_TURNS} can be followed: repeat the motion"

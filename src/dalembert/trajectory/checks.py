@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from dalembert.arm import Arm
 from dalembert.arrays import Array, double
 from dalembert.errors import DalembertError, ShapeError
+from dalembert.robot.bounds import LARGEST_NUMBER, SMALLEST_LIMIT
 
 FARTHEST = 1e30  # rad, m: far above any arm, and the square of a speed of this size is still finite
 
@@ -51,12 +52,13 @@ def joints(name: str, value: ArrayLike, n: int) -> Array:
 
 
 def positive(name: str, value: ArrayLike, n: int) -> Array:
-    """Like :func:`joints`, with every number required to be positive."""
+    """Like :func:`joints`, with every number required to be positive, and of a size that motions of arms have."""
     array = joints(name, value, n)
-    bad = np.flatnonzero(array <= 0)
+    bad = np.flatnonzero(~((array >= SMALLEST_LIMIT) & (array <= LARGEST_NUMBER)))
     if len(bad):
-        which = f" of joint {bad[0] + 1}" if n > 1 else ""
-        raise DalembertError(f"the {name}{which} is {array[bad[0]]:g}; it must be above zero")
+        which, x = f" of joint {bad[0] + 1}" if n > 1 else "", array[bad[0]]
+        allowed = "above zero" if x <= 0 else f"between {SMALLEST_LIMIT:g} and {LARGEST_NUMBER:g} in SI units"
+        raise DalembertError(f"the {name}{which} is {x:g}; it must be {allowed}")
     return array
 
 

@@ -14,6 +14,7 @@ from dalembert.arrays import number
 from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError, LimitError
 from dalembert.logs.units import sliding_joints
+from dalembert.robot.bounds import SMALLEST_LIMIT
 from dalembert.robot.model import Limits
 from dalembert.robot.tables import nearest
 
@@ -69,10 +70,13 @@ def joint_limits(arm: Arm, limits: LimitsLike) -> JointLimits:
     """
     magnitudes = _from_dict(arm, limits) if isinstance(limits, Mapping) else _from_joints(arm, limits)
     for kind, values in magnitudes.items():
-        for j in np.flatnonzero(~(values > 0)):
-            name = arm.joint_names[j]
+        for j in np.flatnonzero(~(values >= SMALLEST_LIMIT)):
+            name, allowed = (
+                arm.joint_names[j],
+                f"at least {SMALLEST_LIMIT:g} in SI units" if values[j] > 0 else "more than 0",
+            )
             raise LimitError(
-                f"joint '{name}' of arm '{arm.name}' has the {kind} limit {values[j]:g}; it must be more than 0",
+                f"joint '{name}' of arm '{arm.name}' has the {kind} limit {values[j]:g}; it must be {allowed}",
                 joint=name,
                 kind=kind,
             )

@@ -288,7 +288,7 @@ def _fastest(arm: Arm, keep: JointLimits, parts: TorqueParts, top: float) -> tup
 
 def _forbidden(keep: JointLimits, parts: TorqueParts) -> dict[str, tuple[Array, Array]]:
     """For each limit, the open interval of speeds that it forbids at each time for each joint: (N, n) ends."""
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         ends = {}
         for name, side in (("effort", 1.0), ("effort below", -1.0)):
             # a z² + b z + k > effort, with k < effort; z is the speed
