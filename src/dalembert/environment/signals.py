@@ -32,8 +32,9 @@ def ending_by_signals() -> Iterator[None]:
             signal.signal(number, handlers[number])
         yield
     finally:
-        for number in taken:
-            signal.signal(number, signal.SIG_DFL)  # only the shutdown of Python itself remains
+        for number in taken:  # only the shutdown of Python itself remains; what ends by SIGTERM keeps its exit status
+            ending = number == signal.SIGTERM and time.monotonic() - _ending_since < CLEANING
+            signal.signal(number, signal.SIG_IGN if ending else signal.SIG_DFL)
 
 
 def _terminated(number: int, frame: FrameType | None) -> None:
