@@ -18,7 +18,6 @@ from dalembert.cli.terminal import plain, say, saying_warnings, tell
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable, whole_binary_file
-from dalembert.robot.bounds import check_size
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -388,6 +387,8 @@ def wrench_of(text: str | None) -> tuple[float, ...] | None:
     """The value of ``--tip-wrench``."""
     if text is None:
         return None
+    from dalembert.robot.bounds import check_size
+
     wrench = numbers_of("--tip-wrench", text, "fx fy fz mx my mz")
     for value in wrench:
         check_size("--tip-wrench", value)
