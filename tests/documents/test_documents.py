@@ -237,3 +237,4 @@ def test_the_command_shows_a_place_and_its_numbers() -> None:
     letters = run("book", "7.83").stdout
     assert letters.count("    [2] m_ℓ1 (ℓ_1 − a_1)\n") == 2, "both sides are shown in the letters of the page"
     assert "lists S 7.8 Operational" in run("book", "7.8").stderr
+    assert "h_ijk = h_ikj, the Christoffel symbols c_ijk" in run("couplings", "planar-2r", width=120).stdout
