@@ -17,7 +17,7 @@ from typing import Any
 ARM = {
     "Torques and accelerations": "inverse_dynamics forward_dynamics torque_terms gravity_torque friction_torque joint_wrenches "
     "loop_wrenches rollout",
-    "Matrices and energies": "inertia_matrix coriolis_matrix christoffel velocity_product_matrix velocity_products "
+    "Matrices and energies": "inertia_matrix coriolis_matrix christoffel velocity_coefficients velocity_product_matrix velocity_products "
     "velocity_product_names inertia_derivative kinetic_energy potential_energy",
     "Poses and Jacobians": "pose link_poses jacobian jacobian_derivative home",
     "Derivatives": "torque_derivatives torque_second_derivatives forward_derivatives linearize derivatives gradient",
@@ -27,7 +27,7 @@ ARM = {
     "The tip": "operational_space dynamic_manipulability acceleration_polytope velocity_manipulability force_manipulability "
     "static_manipulability manipulability",
     "Step by step, as the documents do it": "recursion body_jacobians body_energies lagrange_euler dalembert dalembert_terms",
-    "Equations, costs and neglected terms": "equations couplings operations approximate omissions omitted nominal",
+    "Equations, costs and neglected terms": "equations couplings operations approximate omissions omitted",
     "Other arms made from this one": "replace with_payload with_loop in_coordinates variants",
     "Closed and coupled chains": "tree tree_positions tree_motion closes closing closure_jacobian closure_derivative "
     "closure_kinds loop_residual loops loop_names passive_names",

@@ -12,7 +12,6 @@ from typing import Any, NoReturn
 INTERNAL = frozenset(
     [
         "checked",
-        "closing",
         "contacts",
         "ending_at",
         "fitting",
