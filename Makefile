@@ -11,53 +11,55 @@ DEBIAN := gcc g++ clang libclang-rt-dev libc6-dev nodejs chromium firefox-esr xv
 	gcc-arm-none-eabi libnewlib-arm-none-eabi texlive-latex-base
 
 # tests that need compilers, emulators, Node, a browser, Dask or many processes at once, and tests of pages and figures
-MACHINES := tests/emit/test_c99.py tests/emit/test_control_loop.py tests/emit/test_own_functions.py tests/emit/test_objects.py \
-	tests/emit/test_wasm.py tests/emit/test_grid.py tests/symbols/test_latex.py tests/kernel/test_cache.py tests/report \
-	tests/environment/test_cluster.py tests/cli/test_faults.py tests/test_contributing.py tests/test_readme.py
-# searches, and many fits to simulated and real logs
-FITS := tests/identification
-# trajectories, controllers, simulation and operational space, and every row of the documents' map
-MOTIONS := tests/trajectory tests/motion tests/simulation tests/tip tests/documents
+MACHINES := tests/compiler/emit/test_c99.py tests/compiler/emit/test_control_loop.py tests/compiler/emit/test_own_functions.py tests/compiler/emit/test_objects.py \
+	tests/compiler/emit/test_wasm.py tests/compiler/emit/test_grid.py tests/mechanics/symbols/test_latex.py tests/compiler/kernel/test_cache.py tests/views/report \
+	tests/base/environment/test_cluster.py tests/views/cli/test_faults.py tests/test_contributing.py tests/test_readme.py
 # the live page and its studio server in browsers
-PAGE := tests/web
+PAGE := tests/views/web
 # what needs an environment of its own
-ELSEWHERE := tests/foreign tests/drake tests/gpu tests/docs
+ELSEWHERE := tests/compiler/foreign tests/drake tests/gpu tests/docs
 NODE := out/node/node_modules
 
-# tests on all workers; failed tests are repeated once, one at a time: tests that kill processes, readers with a time limit and
-# browsers can fail while the machine is busy with other tests
 PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
-tested = $(PYTEST) -n $(WORKERS) --dist worksteal $(1) || \
-	{ echo "repeating the failed tests one at a time:"; $(PYTEST) --last-failed --last-failed-no-failures none $(1); }
+tested = $(PYTEST) -n $(WORKERS) --dist worksteal
+# tests that kill processes and drive browsers can fail on a machine that is busy with others: these alone are repeated, one at a time
+tested_twice = $(tested) $(1) || { echo "repeating the failed tests one at a time:"; $(PYTEST) --last-failed --last-failed-no-failures none $(1); }
+# of tests that repeat the same on more arms, logs or options, `make test` runs one; `make test-repeated` runs the others
+FEW := -m "not repeated"
 
-.PHONY: help demo docs test-docs book book-update test test-more portable test-machines test-fits test-motions test-page test-core test-foreign test-drake test-robots test-gpu lint lint-page format bench bench-quick soak soak-identification clean
+.PHONY: help help-more demo docs test-docs book book-update test test-more portable test-repeated test-machines test-page test-core test-foreign test-drake test-robots test-gpu lint lint-page format bench bench-quick soak soak-identification clean
 .DELETE_ON_ERROR:
 
 help:
-	@echo "make demo       a report on the motions of a two-link arm, out/demo/example-7.2.html, and its live page, out/demo/live.html"
+	@echo "make demo       a report and a live page of a two-link arm: out/demo/example-7.2.html and out/demo/live.html"
+	@echo "make test       the test of the product, in at most 8 minutes on WORKERS=$(WORKERS) processes"
+	@echo "make test-more  the rest: all robots, compilers, browsers, other libraries, the notebooks and the site"
+	@echo "make lint       check formatting, ruff and mypy without changing files; make format changes them"
 	@echo "make docs       build the documentation site and execute its code: out/site/index.html"
-	@echo "make book       execute the notebooks of examples/book and compare their output, and display every object in a kernel; make book-update rewrites them"
-	@echo "make test       the tests of every robot, equation, kernel, file and command in a few minutes, on WORKERS=$(WORKERS) processes"
-	@echo "make test-more  everything that takes longer or needs more than Python: the targets below up to portable, the notebooks and the site"
-	@echo "make test-machines  emitted code with compilers and emulators, reports and figures, pages in a browser: installs these tools on Debian"
-	@echo "make test-fits  identification, exciting motions, model selection, payloads: many fits from simulated and real logs"
-	@echo "make test-motions  trajectories, controllers, simulation, operational space, and every row of the documents' map"
-	@echo "make test-page  the live page in Chromium and Firefox, and lint-page for its modules: installs these tools on Debian"
-	@echo "make test-core  the core alone, in an environment without extras"
-	@echo "make test-foreign  PyTorch and JAX on the CPU, and Pinocchio beside them, in an environment with all three"
-	@echo "make test-docs  build the documentation strictly and follow its links"
-	@echo "make test-robots  every URDF and xacro file of PyPI's example-robot-data and rtb-data, compared with Pinocchio"
-	@echo "make test-drake  SDF files and rotors compared with Drake, in an environment with Drake"
-	@echo "make portable   the core with other Python and NumPy versions, processors and 64-bit ARM: writes docs/portability.md"
-	@echo "make test-gpu   tests that need a CUDA device, with the CuPy, PyTorch and JAX of PYTHON"
-	@echo "make lint       check formatting, ruff and mypy without changing files"
-	@echo "make lint-page  check types and formatting of the page's JavaScript with TypeScript and Prettier from npm"
-	@echo "make format     format the code with ruff, and with Prettier if lint-page has installed it"
-	@echo "make bench      speed on this machine compared with every other library that installs: benchmarks/RESULTS.md, and further benchmarks"
-	@echo "make bench-quick  the same page from fewer measurements: out/bench/RESULTS.md"
-	@echo "make soak       all trust checks at the scale SOAK; writes docs/trust.md. SOAK=1 takes hours, SOAK=0.02 minutes"
-	@echo "make soak-identification  a thousand simulated robots: is the true structure selected, are standard deviations correct; SOAK scales the number"
+	@echo "make book       execute the notebooks of examples/book and compare their output"
+	@echo "make bench      speed on this machine compared with other libraries: benchmarks/RESULTS.md"
 	@echo "make clean      remove .venv, out and caches"
+	@echo "make help-more  all other targets, such as the parts of test-more"
+
+help-more:
+	@echo "parts of make test-more:"
+	@echo "  make test-repeated  the tests of make test on the arms, logs and options that it leaves out"
+	@echo "  make test-machines  emitted code with compilers and emulators, reports, figures: installs these tools on Debian"
+	@echo "  make test-page      the live page in Chromium and Firefox, and lint-page: installs these tools on Debian"
+	@echo "  make test-robots    every URDF and xacro file of example-robot-data and rtb-data, compared with Pinocchio"
+	@echo "  make test-core      the core alone, in an environment without extras"
+	@echo "  make test-foreign   PyTorch and JAX on the CPU, and Pinocchio beside them"
+	@echo "  make test-drake     SDF files and rotors compared with Drake"
+	@echo "  make test-docs      build the documentation strictly and follow its links"
+	@echo "on other machines, or for hours:"
+	@echo "  make portable       the core with other Python and NumPy versions, processors and 64-bit ARM"
+	@echo "  make test-gpu       tests that need a CUDA device, with the CuPy, PyTorch and JAX of PYTHON"
+	@echo "  make soak           all trust checks at the scale SOAK; writes docs/trust.md. SOAK=0.02 takes minutes"
+	@echo "  make soak-identification  a thousand simulated robots; SOAK scales the number"
+	@echo "for development:"
+	@echo "  make lint-page      check types and formatting of the page's JavaScript"
+	@echo "  make book-update    rewrite the notebooks with their output"
+	@echo "  make bench-quick    the page of make bench from fewer measurements: out/bench/RESULTS.md"
 
 demo: .venv/.installed
 	$(BIN)/dalembert arms
@@ -78,7 +80,7 @@ test-docs: .venv/.installed-docs .venv/.installed-dev
 	$(PYTEST) tests/docs
 
 book: .venv/.installed-book
-	$(BIN)/python tests/report/in_kernel.py
+	$(BIN)/python tests/views/report/in_kernel.py
 	$(BIN)/python examples/book/build.py --workers $(WORKERS)
 
 book-update: .venv/.installed-book
@@ -87,29 +89,25 @@ book-update: .venv/.installed-book
 # the tests start hundreds of processes: bytecode is kept, so that assertions need not be rewritten in every run; each worker
 # begins with its own half and takes from the other's end, so that fixtures shared by a file are created once
 test: .venv/.installed-dev
-	$(call tested,$(addprefix --ignore=,$(MACHINES) $(FITS) $(MOTIONS) $(PAGE) $(ELSEWHERE)))
+	$(tested) $(FEW) $(addprefix --ignore=,$(MACHINES) $(PAGE) $(ELSEWHERE))
 
 # those that use all cores one after the other, those that use one side by side
 test-more:
 	$(MAKE) test-machines
 	$(MAKE) test-page
-	$(MAKE) test-fits
-	$(MAKE) test-motions
+	$(MAKE) test-repeated
 	$(MAKE) test-robots
 	$(MAKE) book
 	$(MAKE) --jobs=$(WORKERS) --output-sync=target test-core test-foreign test-drake test-docs docs
 
+test-repeated: .venv/.installed-dev
+	$(tested) -m repeated $(addprefix --ignore=,$(MACHINES) $(PAGE) $(ELSEWHERE))
+
 test-machines: .venv/.installed-dev .venv/.installed-debian
-	$(call tested,$(MACHINES))
-
-test-fits: .venv/.installed-dev
-	$(call tested,$(FITS))
-
-test-motions: .venv/.installed-dev
-	$(call tested,$(MOTIONS))
+	$(call tested_twice,$(MACHINES))
 
 test-page: lint-page .venv/.installed-dev .venv/.installed-debian
-	$(call tested,$(PAGE))
+	$(call tested_twice,$(PAGE))
 
 # the checkout is copied before it is built, because pip would leave its build folder in it
 test-core: .venv/.python
@@ -117,11 +115,11 @@ test-core: .venv/.python
 	@cp -r pyproject.toml README.md LICENSE src out/core/source/
 	$(PYTHON) -m venv out/core/venv
 	out/core/venv/bin/python -m pip install --quiet --disable-pip-version-check out/core/source
-	DALEMBERT_CACHE=out/core/cache out/core/venv/bin/python tests/environment/core.py
+	DALEMBERT_CACHE=out/core/cache out/core/venv/bin/python tests/base/environment/core.py
 
 # torch is pinned to the CPU wheel: other wheels bring gigabytes of GPU libraries
 test-foreign: out/foreign/venv/.installed
-	TORCHINDUCTOR_CACHE_DIR=out/foreign/inductor out/foreign/venv/bin/python -m pytest tests/foreign \
+	TORCHINDUCTOR_CACHE_DIR=out/foreign/inductor out/foreign/venv/bin/python -m pytest tests/compiler/foreign \
 		"tests/test_readme.py::test_blocks_print_what_the_page_says[arrays]"
 
 out/foreign/venv/.installed: .venv/.python pyproject.toml
@@ -174,7 +172,7 @@ lint: .venv/.installed-dev
 
 lint-page: $(NODE)/.installed
 	$(NODE)/.bin/tsc -p .
-	$(NODE)/.bin/prettier --check "src/dalembert/web/js/**/*.{js,ts,css}"
+	$(NODE)/.bin/prettier --check "src/dalembert/views/web/js/**/*.{js,ts,css}"
 
 # Debian packages npm separately; elsewhere it comes with Node
 $(NODE)/.installed: package.json .venv/.installed-debian
@@ -188,7 +186,7 @@ $(NODE)/.installed: package.json .venv/.installed-debian
 format: .venv/.installed-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
-	@! [ -e $(NODE)/.installed ] || $(NODE)/.bin/prettier --log-level warn --write "src/dalembert/web/js/**/*.{js,ts,css}"
+	@! [ -e $(NODE)/.installed ] || $(NODE)/.bin/prettier --log-level warn --write "src/dalembert/views/web/js/**/*.{js,ts,css}"
 
 bench: .venv/.installed-dev .venv/.installed-debian
 	$(BIN)/python benchmarks/page.py

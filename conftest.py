@@ -2,4 +2,4 @@
 
 from importlib.util import find_spec
 
-collect_ignore = [f"src/dalembert/foreign/on_{x}.py" for x in ("torch", "jax", "cupy") if find_spec(x) is None]
+collect_ignore = [f"src/dalembert/compiler/foreign/on_{x}.py" for x in ("torch", "jax", "cupy") if find_spec(x) is None]

@@ -13,8 +13,8 @@ import math
 import numpy as np
 
 import dalembert as da
-from dalembert.robot.model import Robot
-from dalembert.robot.placement import Placement
+from dalembert.robot.model.placement import Placement
+from dalembert.robot.model.robot import Robot
 from sidebyside import STATES, interleaved, one_core, table
 
 MOST = 2.0  # allowed ratio of an analytic closure to an open chain of the same number of links

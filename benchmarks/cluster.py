@@ -14,9 +14,9 @@ from distributed import Client, LocalCluster
 
 import dalembert as da
 from dalembert.arm import Arm
-from dalembert.environment.cluster import spread
-from dalembert.quantities import machine
-from dalembert.quantities.joints import JOINTS
+from dalembert.base.environment.cluster import spread
+from dalembert.compiler.quantities import machine
+from dalembert.compiler.quantities.joints import JOINTS
 from sidebyside import interleaved, one_core, random_states, table
 
 QUANTITIES = ("inverse_dynamics", "forward_dynamics", "gravity_torque", "inertia_matrix", "jacobian", "regressor")

@@ -11,7 +11,7 @@ import time
 import numpy as np
 
 import dalembert as da
-from dalembert.trajectory.csv_file import MotionTable
+from dalembert.work.trajectory.planning.motion_file import MotionTable
 from sidebyside import table
 
 INSTANTS = 500

@@ -6,12 +6,12 @@ from functools import partial
 
 import numpy as np
 
-from dalembert.algebra import scalars
-from dalembert.emit.elementary import ELEMENTARY
-from dalembert.emit.llvm import Signature, llvm_ir
-from dalembert.graph.tape import Graph
-from dalembert.kernel.compile import MachineCode, object_code, target
-from dalembert.kernel.gufunc import gufunc
+from dalembert.base.algebra import scalars
+from dalembert.compiler.emit.elementary import ELEMENTARY
+from dalembert.compiler.emit.llvm import Signature, llvm_ir
+from dalembert.compiler.graph.tape import Graph
+from dalembert.compiler.kernel.compile import MachineCode, object_code, target
+from dalembert.compiler.kernel.gufunc import gufunc
 from sidebyside import STATES, interleaved, one_core, table
 
 WIDE = 8  # values per state, so that the function and not the loop dominates the time

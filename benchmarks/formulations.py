@@ -11,8 +11,8 @@ import time
 from functools import partial
 
 import dalembert as da
-from dalembert.analysis.price import FORMULATIONS
-from dalembert.quantities.joints import JOINTS
+from dalembert.compiler.quantities.joints import JOINTS
+from dalembert.work.analysis.price import FORMULATIONS
 from sidebyside import interleaved, one_core, random_states, table
 
 ARMS = ("planar-2r", "puma560", "panda")

@@ -9,10 +9,10 @@ import time
 from functools import partial
 
 import dalembert as da
-from dalembert.analysis.price import chain
-from dalembert.graph.count import count
-from dalembert.quantities.joints import JOINTS
-from dalembert.quantities.machine import trace
+from dalembert.compiler.graph.count import count
+from dalembert.compiler.quantities.joints import JOINTS
+from dalembert.compiler.quantities.machine import trace
+from dalembert.work.analysis.price import chain
 from sidebyside import interleaved, one_core, random_states, table
 
 JOINT_COUNTS = (10, 30, 60, 100)

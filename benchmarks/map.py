@@ -6,7 +6,7 @@ import time
 from functools import partial
 
 import dalembert as da
-from dalembert.analysis.workspace import QUANTITIES, evaluator, workspace_map
+from dalembert.work.analysis.workspace import QUANTITIES, evaluator, workspace_map
 from sidebyside import interleaved, one_core, random_states, table
 
 POSES = 1_000_000

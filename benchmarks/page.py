@@ -32,7 +32,7 @@ import llvmlite
 import numpy as np
 
 import dalembert as da
-from dalembert.analysis.price import chain
+from dalembert.work.analysis.price import chain
 from page_text import write
 from peers.dalembert import compared
 from peers.host import BENCHMARKS, OUT, ROOT, Peer, PeerError

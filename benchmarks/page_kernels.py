@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 
 import dalembert as da
-from dalembert.kernel.web import LOADER
-from dalembert.web.kernels import page_kernels
-from dalembert.web.model import arm_data
+from dalembert.compiler.kernel.web import LOADER
+from dalembert.views.web.kernels import page_kernels
+from dalembert.views.web.page_model import arm_data, tip_space
 from sidebyside import panda_urdf_text
 
 HERE = Path(__file__).resolve().parent
@@ -75,7 +75,7 @@ def measure(mujoco: Path | None) -> dict[str, Any]:
         arm = da.load(folder / "arm.urdf")
         q, qd, qdd = random.uniform(-1.0, 1.0, (3, STATES, arm.n))
         own = next(x for x in arm.emit("inverse_dynamics", "wasm").files.values() if isinstance(x, bytes))
-        live = page_kernels(arm)
+        live = page_kernels(arm, tip_space(arm))
         (folder / "own.wasm").write_bytes(own)
         (folder / "page.wasm").write_bytes(live)
         (folder / "loader.mjs").write_text(LOADER.read_text())

@@ -12,10 +12,10 @@ import time
 import numpy as np
 
 import dalembert as da
-from dalembert.identification.log_equations import LogEquations
-from dalembert.identification.parameters import ParameterSet
-from dalembert.logs.conditioning import Conditioned, Stretch
-from dalembert.logs.log import Log
+from dalembert.work.identification.fitting.log_equations import LogEquations
+from dalembert.work.identification.fitting.parameter_set import ParameterSet
+from dalembert.work.logs.conditioning import Conditioned, Stretch
+from dalembert.work.logs.log import Log
 from sidebyside import one_core, random_states, table
 
 MANY = 1_000_000

@@ -39,7 +39,7 @@ def random_states(n: int, count: int = STATES, seed: int = 0) -> tuple[np.ndarra
 def panda_urdf_text() -> str:
     """Our shipped panda as URDF, for the other libraries."""
     import dalembert as da
-    from dalembert.robot.urdf_writer import write_urdf
+    from dalembert.robot.readers.urdf_writer import write_urdf
 
     return write_urdf(da.load("panda").robot)
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 import dalembert as da
-from dalembert.kernel.batches import run
-from dalembert.kernel.threads import usable_threads
+from dalembert.compiler.kernel.batches import run
+from dalembert.compiler.kernel.threads import usable_threads
 from sidebyside import interleaved, table
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)

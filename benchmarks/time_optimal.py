@@ -17,7 +17,7 @@ import toppra.algorithm
 import toppra.constraint as constraint
 
 import dalembert as da
-from dalembert.trajectory.limits import joint_limits
+from dalembert.work.trajectory.planning.limits import joint_limits
 from sidebyside import interleaved, one_core, panda_urdf_text, table
 
 GRID = 1000

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import strategies as st
 
 import dalembert as da
-from dalembert.emit.llvm import Signature
-from dalembert.graph.tape import Graph, evaluate
-from dalembert.quantities.joints import JOINTS
+from dalembert.compiler.emit.llvm import Signature
+from dalembert.compiler.graph.tape import Graph, evaluate
+from dalembert.compiler.quantities.joints import JOINTS
 from dalembert.robot import Coupling, Frame, Friction, Inertia, Joint, Limits, Link, Placement, Robot, Rotor
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"

@@ -1,9 +1,10 @@
-"""Every test run compiles into a cache of its own, so that nothing old is tested by mistake."""
+"""Every run compiles into a cache of its own, so that nothing old is tested by mistake: one for all workers and targets."""
 
 import gc
 import os
 import signal
 from collections.abc import Generator
+from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # workers whose threads wait for one another take many times longer
 
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import folders  # noqa: F401
+import repeated
 from compilers import ELSEWHERE
 
 # a shell lets what runs in its background ignore Ctrl-C, children too: it is tested all the same
@@ -47,6 +49,11 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     return report
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    repeated.mark(items)
+
+
 def pytest_collection_finish() -> None:
     """Look for garbage less often, and not in what was imported and collected: it took a tenth of the time."""
     gc.collect()
@@ -58,7 +65,8 @@ def pytest_collection_finish() -> None:
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> object:
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"  # one for all workers of a run
-    folder.mkdir(exist_ok=True)
+    folder = Path(os.environ.get("DALEMBERT_TEST_CACHE", folder))  # one for all targets of a run: .ci/run sets it
+    folder.mkdir(parents=True, exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DALEMBERT_CACHE", str(folder / "objects"))
         patch.setenv("XDG_STATE_HOME", str(folder / "state"))
@@ -68,5 +76,5 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> object:
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages whose figures are made and not drawn, for tests of their words: most of a report's time is drawing."""
-    monkeypatch.setattr("dalembert.report.html.figure_svg", lambda figure, label, name: "<svg></svg>")
-    monkeypatch.setattr("dalembert.report.page.formula_svg", lambda latex: "<svg></svg>")
+    monkeypatch.setattr("dalembert.views.report.html.figure_svg", lambda figure, label, name: "<svg></svg>")
+    monkeypatch.setattr("dalembert.views.report.report_page.formula_svg", lambda latex: "<svg></svg>")

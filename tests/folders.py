@@ -5,5 +5,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path += [
-    str(folder) for folder in (HERE, *sorted(HERE.iterdir())) if folder.is_dir() and str(folder) not in sys.path
+    str(folder)
+    for folder in (HERE, *sorted(HERE.glob("*")), *sorted(HERE.glob("*/*")))
+    if folder.is_dir() and str(folder) not in sys.path
 ]

@@ -21,9 +21,15 @@ def name_of(path: Path) -> str:
 MODULES = {name_of(path): path for path in sorted(ROOT.rglob("*.py"))}
 
 
-def room_of(module: str) -> str:
+def floor_of(module: str) -> str:
     """The folder of the package, or the file beside them, that a module belongs to."""
     return module.partition(".")[0]
+
+
+def room_of(module: str) -> str:
+    """The folder of a floor that a module belongs to: ``robot.readers``; the floor itself for files beside its folders."""
+    room = ".".join(module.split(".")[:2])
+    return room if (ROOT / room.replace(".", "/")).is_dir() else floor_of(module)
 
 
 @cache

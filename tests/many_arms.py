@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import dalembert as da
-from dalembert.kernel import make
+from dalembert.compiler.kernel import make
 
 MOST_MAPS = 20  # that may come while thousands of arms come and go
 MOST_MEGABYTES = 40  # over 2,000 arms or more; fewer may take their share of it

@@ -15,15 +15,23 @@ import typer
 
 import dalembert as da
 from dalembert.arm import names
-from dalembert.cli.main import app
-from dalembert.environment.extras import EXTRAS
+from dalembert.base.environment.extras import EXTRAS
+from dalembert.views.cli.main import app
 
 FILE = Path(__file__).with_suffix(".txt")
 PROMISED = {"nominal", "placed", "sizes", "touching"}  # by version 1.0; dir(arm) does not list them
 # members that other rooms of the package use: they have no underscore and are promised to nobody
 INTERNAL = {
     *("check_model", "known", "mechanism_known", "memoryless", "tracks"),  # of controllers
-    *("brought", "friction_of", "lazy_input", "heated", "load_from", "members", "usual_temperature"),  # of ParameterSet
+    *(
+        "columns_at",
+        "friction_of",
+        "lazy_input",
+        "heated",
+        "load_from",
+        "members",
+        "usual_temperature",
+    ),  # of ParameterSet
     *("ties", "tree_joints", "with_coordinates", "with_tip_note", "without_coordinates"),  # of Robot
     "sampled_at",  # of Trajectory
 }

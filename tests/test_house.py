@@ -7,31 +7,41 @@ import re
 import subprocess
 import sys
 from importlib import import_module
+from itertools import pairwise
+
+import pytest
 
 import dalembert
 from dalembert.arm.arm import DELEGATES
-from imports import MODULES, ROOT, circles, imports, name_of, reached, room_of
+from imports import MODULES, ROOT, circles, floor_of, imports, name_of, reached, room_of
+from repeated import LISTED
 
-# a room may import from rooms before it in this list, and from errors.py, which has no imports
+sys.path.insert(0, str(ROOT.parents[1] / "docs" / "hooks"))
+import floors
+import thresholds
+
+# a floor may import from floors below it, a room from rooms before it in this list, and all from errors.py
 ORDER = [
-    {"arrays", "errors", "environment", "files", "documents"},
-    {"algebra"},
-    {"terms"},
-    {"robot"},
-    {"equations", "graph"},
-    {"coordinates"},
-    {"motion", "symbols"},
-    {"emit"},
-    {"kernel"},
-    {"quantities"},
-    {"foreign"},
+    {"errors", "base"},
+    {"base.files", "base.environment", "base.tables", "base.algebra"},
+    {"robot.terms"},
+    {"robot.model", "robot.drives"},
+    {"robot", "robot.readers"},
+    {"mechanics", "mechanics.equations"},
+    {"mechanics.coordinates"},
+    {"mechanics.motion", "mechanics.symbols"},
+    {"compiler", "compiler.graph"},
+    {"compiler.emit"},
+    {"compiler.kernel"},
+    {"compiler.quantities"},
+    {"compiler.foreign"},
     {"arm"},
-    {"logs"},
-    {"trajectory", "tip", "identification", "simulation", "analysis"},
-    {"web"},
-    {"report"},
-    {"studio"},
-    {"cli"},
+    {"work", "work.logs"},
+    {"work.trajectory", "work.tip", "work.identification", "work.simulation", "work.analysis", "work.sizing"},
+    {"views", "views.documents", "views.web"},
+    {"views.report"},
+    {"views.studio"},
+    {"views.cli"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 
@@ -46,7 +56,7 @@ def test_imports_point_one_way() -> None:
     for module in filter(room_of, MODULES):
         room = room_of(module)
         assert room in LEVEL or room.startswith("__"), f"{room} has no place in ORDER"
-        if "" in imports(module) and room not in ("report", "documents", "cli"):
+        if "" in imports(module) and room not in ("views.report", "views.documents", "views.cli"):
             wrong.append(f"{module} imports the package, and with it every room")
         returned = imports(module, typing=True) - imports(module)
         for other in imports(module, typing=True) - {""}:
@@ -54,7 +64,7 @@ def test_imports_point_one_way() -> None:
                 continue
             if room in LEVEL and LEVEL[room_of(other)] > LEVEL[room]:
                 wrong.append(f"{module} imports {other}")
-            if room in ("graph", "emit") and room_of(other) in ("robot", "equations"):
+            if room in ("compiler.graph", "compiler.emit") and floor_of(other) in ("robot", "mechanics"):
                 wrong.append(f"{module} knows robots")
     assert not wrong
 
@@ -72,7 +82,7 @@ def test_no_modules_and_no_rooms_go_in_circles() -> None:
 def test_every_method_that_hands_on_names_a_function_of_a_later_module() -> None:
     """``DELEGATES = {method: "room.module:function"}`` stands for imports when methods are called."""
     tables = [module for module, path in MODULES.items() if re.search(r"^DELEGATES\b", path.read_text(), re.MULTILINE)]
-    assert {"arm.arm", "trajectory.trajectory", "simulation.simulate"} <= set(tables)
+    assert {"arm.arm", "work.trajectory.planning.trajectory", "work.simulation.simulate"} <= set(tables)
     graph = {module: imports(module) - {""} for module in MODULES if module}
     for module in tables:
         loaded = import_module(f"dalembert.{module}")
@@ -88,32 +98,32 @@ def test_every_method_that_hands_on_names_a_function_of_a_later_module() -> None
 def test_circles_are_found() -> None:
     graph = {"a": "b", "b": "cd", "c": "a", "d": "e", "e": "", "f": "ae", "g": "h", "h": "g"}
     assert circles(graph) == [{"a", "b", "c"}, {"g", "h"}]
-    assert {"robot", "files", "errors"} <= {
-        room_of(m) for m in reached(["robot.load"], {m: imports(m) for m in MODULES})
+    assert {"robot.readers", "base.files", "errors"} <= {
+        room_of(m) for m in reached(["robot.readers.load"], {m: imports(m) for m in MODULES})
     }
-    assert "arm" in imports("") and "arm" not in imports("", calls=False) and "robot.check" in imports("", typing=True)
+    assert (
+        "arm" in imports("")
+        and "arm" not in imports("", calls=False)
+        and "robot.model.plausibility" in imports("", typing=True)
+    )
 
 
 def test_equations_need_nothing_but_the_robot() -> None:
     allowed = {"dalembert", "__future__", "collections", "dataclasses", "math", "typing"}
-    for path in (ROOT / "equations").glob("*.py"):
+    for path in (ROOT / "mechanics" / "equations").glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             assert {n.split(".")[0] for n in names} <= allowed, (path.name, names)
-        assert {room_of(x) for x in imports(name_of(path), typing=True)} <= {
-            "algebra",
-            "terms",
-            "robot",
-            "equations",
-            "errors",
-        }, path.name
+        assert {floor_of(x) for x in imports(name_of(path), typing=True)} <= {"base", "robot", "mechanics", "errors"}, (
+            path.name
+        )
 
 
 def test_import_loads_nothing_heavy() -> None:
     code = (
-        "import sys, dalembert, dalembert.cli.main; dalembert.load('panda');"
-        "from dalembert.environment.extras import EXTRAS; heavy = {'llvmlite', *(m for ms in EXTRAS.values() for m in ms)};"
+        "import sys, dalembert, dalembert.views.cli.main; dalembert.load('panda');"
+        "from dalembert.base.environment.extras import EXTRAS; heavy = {'llvmlite', *(m for ms in EXTRAS.values() for m in ms)};"
         "print(sorted(heavy & sys.modules.keys()))"
     )
     assert (
@@ -176,14 +186,48 @@ def test_the_pages_about_the_house_name_files_that_exist() -> None:
         text = (docs / page).read_text()
         for name in re.findall(r"`([a-z_/]+\.py)`", text):
             assert (ROOT / name).exists() or (docs.parent / name).exists() or list(ROOT.rglob(name)), f"{page}: {name}"
-    rooms = {room_of(module) for module in MODULES} - {"", "__main__", "errors", "arrays"}
+    rooms = {part for module in MODULES for part in room_of(module).split(".")} - {"", "__main__", "errors"}
     assert {room for room in rooms if f"{room}/" not in (docs / "house.md").read_text()} == set()
+
+
+def test_the_picture_of_the_house_is_true() -> None:
+    """Its floors and rooms are those of the package, in the order of imports, and no size is more than a tenth off."""
+    assert list(floors.FLOORS) == [
+        floor for floor in dict.fromkeys(floor_of(room) for room in LEVEL) if floor != "errors"
+    ]
+    drawn = floors.drawn()
+    assert drawn == {
+        floor: {room: pytest.approx(n, rel=0.1, abs=100) for room, n in floors.rooms(floor).items()}
+        for floor in floors.FLOORS
+    }, "python docs/hooks/floors.py draws it anew"
+
+
+def test_the_walks_through_the_house_exist() -> None:
+    """Every step names a function of its file, and no walk comes back to a room that it has left."""
+    text = (ROOT.parents[1] / "docs" / "house.md").read_text()
+    walks = text.partition("## Four walks")[2].partition("\n## ")[0].split("\n### ")[1:]
+    assert len(walks) == 4
+    for walk in walks:
+        rooms: list[str] = []
+        for name, function in re.findall(r"^\d+\. `([\w/.]+)` · `(\w+)`", walk, re.MULTILINE):
+            source = (ROOT / name).read_text()
+            assert re.search(
+                rf"^\s*(?:export )?(?:def |class |function |async )?{function}\(", source, re.MULTILINE
+            ) or (f"class {function}" in source), f"{name} has no {function}"
+            rooms += [str((ROOT / name).parent)]
+        left = [room for room, after in pairwise(rooms) if room != after]
+        assert len(rooms) >= 5 and len(left) == len(set(left)) and rooms[-1] not in left, walk.partition("\n")[0]
+
+
+def test_every_threshold_has_a_reason() -> None:
+    rows = list(thresholds.thresholds())
+    assert len(rows) > 200 and [f"{row.file}: {row.name}" for row in rows if not row.reason] == []
 
 
 def test_tests_lie_in_folders_of_their_rooms() -> None:
     tests = ROOT.parents[1] / "tests"
-    folders = {path.parent.name for path in tests.rglob("test_*.py")} - {
-        "tests",
+    folders = {".".join(path.relative_to(tests).parts[:-1]) for path in tests.rglob("test_*.py")} - {
+        "",
         "gpu",  # what needs a GPU, of any room
         "drake",  # what needs Drake
         "docs",  # the documentation site
@@ -192,6 +236,13 @@ def test_tests_lie_in_folders_of_their_rooms() -> None:
         "robot_files",  # what needs other people's robots
     }
     assert folders <= LEVEL.keys() and len(folders) > 15
+
+
+def test_tests_listed_as_repeated_exist() -> None:
+    tests = ROOT.parents[1] / "tests"
+    for listed in LISTED:
+        file, _, name = listed.partition("::")
+        assert f"def {name.partition('[')[0]}(" in (tests / file).read_text(), listed
 
 
 def test_names_say_what_they_hold() -> None:

@@ -203,9 +203,9 @@ def share(
         "accuracy": accuracy,
     }  # fmt: skip
     if bench.on_gpu:
-        from dalembert.foreign import on_torch
-        from dalembert.foreign.call import registered
-        from dalembert.kernel import cuda
+        from dalembert.compiler.foreign import on_torch
+        from dalembert.compiler.foreign.call import registered
+        from dalembert.compiler.kernel import cuda
 
         key, _ = arm.foreign_call(quantity, None, ())
         kernel = registered(key).device_kernels[cuda.SCALARS[dtype]]

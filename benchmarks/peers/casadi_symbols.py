@@ -7,8 +7,8 @@ from typing import Any
 import casadi as ca
 
 import dalembert as da
-from dalembert.quantities import joints
-from dalembert.quantities.machine import signature
+from dalembert.compiler.quantities import joints
+from dalembert.compiler.quantities.machine import signature
 
 
 class Symbol:

@@ -63,7 +63,7 @@ def run_command(command: str) -> str:
     """What a command of a ``console`` block prints."""
     from typer.testing import CliRunner
 
-    from dalembert.cli.main import app
+    from dalembert.views.cli.main import app
 
     program, *args = shlex.split(command, comments=True)
     if program == "python":

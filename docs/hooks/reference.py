@@ -45,43 +45,43 @@ GROUPS = {
         "Motions",
         "Motions of the joints, what they carry, and inverse kinematics.",
         "Trajectory trapezoidal triangular polynomial spline fourier line circle join read_trajectory PayloadEvent "
-        "WrenchEvent inverse_kinematics dalembert.trajectory.scaling.ScalingReport "
-        "dalembert.trajectory.scaling_table.ScalingTable dalembert.trajectory.time_optimal.TimeOptimalReport "
-        "dalembert.trajectory.retiming.Retiming",
+        "WrenchEvent inverse_kinematics dalembert.work.trajectory.timing.scaling.ScalingReport "
+        "dalembert.work.trajectory.timing.scaling_table.ScalingTable dalembert.work.trajectory.timing.time_optimal.TimeOptimalReport "
+        "dalembert.work.trajectory.timing.retiming.Retiming",
     ),
     "simulation": (
         "Simulation and controllers",
         "Direct dynamics, and the laws that give torques.",
-        "simulate dalembert.simulation.simulate.Run PD ComputedTorque Feedforward Adaptive OperationalController Wall "
+        "simulate dalembert.work.simulation.simulate.Run PD ComputedTorque Feedforward Adaptive OperationalController Wall "
         "RecordedTorque read_torques",
     ),
     "design": (
         "Design: sizing, tolerances, maps",
         "What a motion asks of an arm and of its drives.",
-        "size dalembert.analysis.sizing.Sizing select_drives dalembert.analysis.selection.DriveSelection monte_carlo "
-        "Tolerances MonteCarlo workspace_map dalembert.analysis.workspace.WorkspaceMap "
-        "dalembert.analysis.ellipsoid.Ellipsoid dalembert.analysis.ellipsoid.Polytope",
+        "size dalembert.work.sizing.sizing.Sizing select_drives dalembert.work.sizing.drive_selection.DriveSelection monte_carlo "
+        "Tolerances MonteCarlo workspace_map dalembert.work.analysis.workspace.WorkspaceMap "
+        "dalembert.work.analysis.ellipsoid.Ellipsoid dalembert.work.analysis.ellipsoid.Polytope",
     ),
     "identification": (
         "Identification",
         "Parameters from logs, motions to record, and payloads.",
-        "identify dalembert.identification.result.Identification ModelOptions FilterOptions EstimatorOptions "
-        "SelectionOptions ValidationOptions ParameterSet excite dalembert.identification.excitation.Excitation "
-        "identify_payload dalembert.identification.payload_fit.Payload FitRecord read_fit compare_fits "
-        "dalembert.identification.comparison.FitTrend dalembert.identification.comparison.FitComparison",
+        "identify dalembert.work.identification.fitting.result.Identification ModelOptions FilterOptions EstimatorOptions "
+        "SelectionOptions ValidationOptions ParameterSet excite dalembert.work.identification.excitation.excitation.Excitation "
+        "identify_payload dalembert.work.identification.payload.payload_fit.Payload FitRecord read_fit compare_fits "
+        "dalembert.work.identification.records.fit_comparison.FitTrend dalembert.work.identification.records.fit_comparison.FitComparison",
     ),
     "results": (
         "Results of an arm's methods",
         "What `torque_terms`, `equations`, `couplings` and others return.",
-        "dalembert.arm.terms.TorqueTerms dalembert.arm.terms.RecursionSteps dalembert.symbols.present.Equations "
-        "dalembert.analysis.couplings.Couplings dalembert.analysis.omissions.Omissions "
-        "dalembert.tip.operational.OperationalSpace dalembert.arm.variants.Variants dalembert.graph.count.Operations "
-        "dalembert.identification.base.BaseParameters",
+        "dalembert.arm.terms.TorqueTerms dalembert.arm.terms.RecursionSteps dalembert.mechanics.symbols.present.Equations "
+        "dalembert.work.analysis.coupling_analysis.Couplings dalembert.work.analysis.negligible_terms.Omissions "
+        "dalembert.work.tip.operational.OperationalSpace dalembert.arm.variants.Variants dalembert.compiler.graph.count.Operations "
+        "dalembert.work.identification.fitting.base_parameters.BaseParameters",
     ),
     "reports": (
         "Reports and pages",
         "Pages for colleagues.",
-        "write_page dalembert.web.page.Page study dalembert.report.study.Study write_report",
+        "write_page dalembert.views.web.live_page.Page study dalembert.views.report.study.Study write_report",
     ),
     "errors": (
         "Errors and warnings",

@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import mathematics
 import notebooks
 import reference
+import thresholds
 from executed import BLOCK, ROOT, missing
 
 LOG = logging.getLogger("mkdocs.hooks.dalembert")
@@ -93,7 +94,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         for picture in sorted(path.parent.glob("*.png")):
             if picture.name in path.read_text(encoding="utf-8"):
                 add(files, config, f"{Path(name).parent}/{picture.name}", picture.read_bytes())
-    for name, text in reference.pages().items():
+    for name, text in {**reference.pages(), "thresholds.md": thresholds.page()}.items():
         add(files, config, name, text)
     linked = {
         target(link["path"], file.src_uri)

@@ -9,8 +9,9 @@
 
 from __future__ import annotations
 
-from dalembert.documents.sources import introduction as _introduction
-from dalembert.environment.version import __version__ as __version__
+from dalembert.base.bibliography import introduction as _introduction
+from dalembert.base.environment.version import __version__ as __version__
+from dalembert.compiler.kernel import forks as _forks  # noqa: F401
 from dalembert.errors import (
     ClosureError,
     DalembertError,
@@ -23,7 +24,6 @@ from dalembert.errors import (
     SingularInertiaError,
     SingularityError,
 )
-from dalembert.kernel import forks as _forks  # noqa: F401
 
 __doc__ = f"{__doc__}\n{_introduction()} Their equations are cited as S (7.42) and M (2.11).\n"
 
@@ -33,27 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Literal
 
-    from dalembert.analysis.monte_carlo import MonteCarlo, Tolerances, monte_carlo
-    from dalembert.analysis.selection import select_drives
-    from dalembert.analysis.sizing import size
-    from dalembert.analysis.workspace import workspace_map
     from dalembert.arm import Arm
-    from dalembert.identification.comparison import compare_fits
-    from dalembert.identification.excitation import excite
-    from dalembert.identification.fit import IdentificationWarning, identify
-    from dalembert.identification.options import (
-        EstimatorOptions,
-        FilterOptions,
-        ModelOptions,
-        SelectionOptions,
-        ValidationOptions,
-    )
-    from dalembert.identification.parameters import ParameterSet
-    from dalembert.identification.payload import identify_payload
-    from dalembert.identification.record import FitRecord, read_fit
-    from dalembert.kernel.cache import CacheWarning
-    from dalembert.report.page import write_report
-    from dalembert.report.study import study
+    from dalembert.compiler.kernel.cache import CacheWarning
     from dalembert.robot import (
         Coupling,
         Frame,
@@ -70,63 +51,82 @@ if TYPE_CHECKING:
         Rotor,
         Shape,
     )
-    from dalembert.robot.catalogue import read_gears, read_motors
-    from dalembert.robot.check import ModelWarning, PhysicalWarning
-    from dalembert.simulation.controllers import PD, Adaptive, ComputedTorque, Feedforward
-    from dalembert.simulation.recorded import RecordedTorque, read_torques
-    from dalembert.simulation.simulate import simulate
-    from dalembert.tip.controller import OperationalController, Wall
-    from dalembert.trajectory.cartesian import circle, line
-    from dalembert.trajectory.configurations import inverse_kinematics
-    from dalembert.trajectory.csv_file import read_trajectory
-    from dalembert.trajectory.doubts import MotionWarning
-    from dalembert.trajectory.events import PayloadEvent, WrenchEvent
-    from dalembert.trajectory.fourier import fourier
-    from dalembert.trajectory.joined import join
-    from dalembert.trajectory.monotone import InterpolationWarning
-    from dalembert.trajectory.profiles import polynomial, trapezoidal, triangular
-    from dalembert.trajectory.splines import spline
-    from dalembert.trajectory.trajectory import Trajectory
-    from dalembert.web.page import write_page
+    from dalembert.robot.drives.catalogue import read_gears, read_motors
+    from dalembert.robot.model.plausibility import ModelWarning, PhysicalWarning
+    from dalembert.views.report.report_page import write_report
+    from dalembert.views.report.study import study
+    from dalembert.views.web.live_page import write_page
+    from dalembert.work.analysis.workspace import workspace_map
+    from dalembert.work.identification.excitation.excitation import excite
+    from dalembert.work.identification.fitting.fit import IdentificationWarning, identify
+    from dalembert.work.identification.fitting.fit_options import (
+        EstimatorOptions,
+        FilterOptions,
+        ModelOptions,
+        SelectionOptions,
+        ValidationOptions,
+    )
+    from dalembert.work.identification.fitting.parameter_set import ParameterSet
+    from dalembert.work.identification.payload.payload import identify_payload
+    from dalembert.work.identification.records.fit_comparison import compare_fits
+    from dalembert.work.identification.records.fit_record import FitRecord, read_fit
+    from dalembert.work.simulation.controllers import PD, Adaptive, ComputedTorque, Feedforward
+    from dalembert.work.simulation.recorded import RecordedTorque, read_torques
+    from dalembert.work.simulation.simulate import simulate
+    from dalembert.work.sizing.drive_selection import select_drives
+    from dalembert.work.sizing.monte_carlo import MonteCarlo, Tolerances, monte_carlo
+    from dalembert.work.sizing.sizing import size
+    from dalembert.work.tip.controller import OperationalController, Wall
+    from dalembert.work.trajectory.kinematics.configurations import inverse_kinematics
+    from dalembert.work.trajectory.planning.cartesian import circle, line
+    from dalembert.work.trajectory.planning.events import PayloadEvent, WrenchEvent
+    from dalembert.work.trajectory.planning.fourier import fourier
+    from dalembert.work.trajectory.planning.joined import join
+    from dalembert.work.trajectory.planning.monotone import InterpolationWarning
+    from dalembert.work.trajectory.planning.motion_doubts import MotionWarning
+    from dalembert.work.trajectory.planning.motion_file import read_trajectory
+    from dalembert.work.trajectory.planning.profiles import polynomial, trapezoidal, triangular
+    from dalembert.work.trajectory.planning.splines import spline
+    from dalembert.work.trajectory.planning.trajectory import Trajectory
 
 # names that are imported on first use, by module: the same list as above, which is for type checkers
 _LATER = {
     name: module
     for module, names in {
-        "analysis.monte_carlo": "MonteCarlo Tolerances monte_carlo",
-        "analysis.selection": "select_drives",
-        "analysis.sizing": "size",
-        "analysis.workspace": "workspace_map",
+        "work.sizing.monte_carlo": "MonteCarlo Tolerances monte_carlo",
+        "work.sizing.drive_selection": "select_drives",
+        "work.sizing.sizing": "size",
+        "work.analysis.workspace": "workspace_map",
         "arm": "Arm",
-        "identification.comparison": "compare_fits",
-        "identification.excitation": "excite",
-        "identification.fit": "IdentificationWarning identify",
-        "identification.options": "EstimatorOptions FilterOptions ModelOptions SelectionOptions ValidationOptions",
-        "identification.parameters": "ParameterSet",
-        "identification.payload": "identify_payload",
-        "identification.record": "FitRecord read_fit",
-        "kernel.cache": "CacheWarning",
-        "report.page": "write_report",
-        "report.study": "study",
+        "work.identification.records.fit_comparison": "compare_fits",
+        "work.identification.excitation.excitation": "excite",
+        "work.identification.fitting.fit": "IdentificationWarning identify",
+        "work.identification.fitting.fit_options": "EstimatorOptions FilterOptions ModelOptions SelectionOptions ValidationOptions",
+        "work.identification.fitting.parameter_set": "ParameterSet",
+        "work.identification.payload.payload": "identify_payload",
+        "work.identification.records.fit_record": "FitRecord read_fit",
+        "compiler.kernel.cache": "CacheWarning",
+        "views.report.report_page": "write_report",
+        "views.report.study": "study",
         "robot": "Coupling Frame Friction Gear Inertia Joint Limits Link Loop Motor Placement Robot Rotor Shape",
-        "robot.catalogue": "read_gears read_motors",
-        "robot.check": "ModelWarning PhysicalWarning",
-        "simulation.controllers": "PD Adaptive ComputedTorque Feedforward",
-        "simulation.recorded": "RecordedTorque read_torques",
-        "simulation.simulate": "simulate",
-        "tip.controller": "OperationalController Wall",
-        "trajectory.cartesian": "circle line",
-        "trajectory.configurations": "inverse_kinematics",
-        "trajectory.csv_file": "read_trajectory",
-        "trajectory.events": "PayloadEvent WrenchEvent",
-        "trajectory.fourier": "fourier",
-        "trajectory.joined": "join",
-        "trajectory.doubts": "MotionWarning",
-        "trajectory.monotone": "InterpolationWarning",
-        "trajectory.profiles": "polynomial trapezoidal triangular",
-        "trajectory.splines": "spline",
-        "trajectory.trajectory": "Trajectory",
-        "web.page": "write_page",
+        "robot.drives.catalogue": "read_gears read_motors",
+        "robot.model.plausibility": "ModelWarning PhysicalWarning",
+        "work.simulation.controllers": "PD Adaptive ComputedTorque Feedforward",
+        "work.simulation.recorded": "RecordedTorque read_torques",
+        "work.simulation.simulate": "simulate",
+        "work.tip.controller": "OperationalController Wall",
+        "work.trajectory.planning.cartesian": "circle line",
+        "work.trajectory.kinematics.configurations": "inverse_kinematics",
+        "work.trajectory.planning.motion_file": "read_trajectory",
+        "work.trajectory.planning.events": "PayloadEvent WrenchEvent",
+        "work.trajectory.planning.fourier": "fourier",
+        "work.trajectory.planning.joined": "join",
+        "work.trajectory.planning.motion_doubts": "MotionWarning",
+        "work.trajectory.planning.monotone": "InterpolationWarning",
+        "work.trajectory.planning.profiles": "polynomial trapezoidal triangular",
+        "work.trajectory.planning.splines": "spline",
+        "work.trajectory.planning.trajectory": "Trajectory",
+        "views.web.live_page": "write_page",
     }.items()
     for name in names.split()
 }
@@ -229,7 +229,7 @@ def _elsewhere(name: str) -> str:
         return ""
     from dalembert.arm import Arm
     from dalembert.arm.names import OTHER_NAMES
-    from dalembert.trajectory.trajectory import Trajectory
+    from dalembert.work.trajectory.planning.trajectory import Trajectory
 
     if name in OTHER_NAMES:
         return f"; use {OTHER_NAMES[name]}"
@@ -250,7 +250,7 @@ def arms() -> list[str]:
     >>> "puma560" in arms()
     True
     """
-    from dalembert.robot.load import arms as shipped
+    from dalembert.robot.readers.load import arms as shipped
 
     return shipped()
 
@@ -286,7 +286,7 @@ def load(
     """
     from dalembert.arm import Arm
     from dalembert.robot import Robot
-    from dalembert.robot.load import load_robot, part_of
+    from dalembert.robot.readers.load import load_robot, part_of
 
     options: dict[str, Any] = {"convention": convention, "density": density, "arguments": arguments, "snap": snap}
     if not isinstance(source, Robot):
@@ -307,9 +307,9 @@ def from_dh(rows: Any, convention: Literal["standard", "modified"] = "standard",
     array([9.81])
     """
     from dalembert.arm import Arm
-    from dalembert.robot.check import check
-    from dalembert.robot.dh import from_dh as robot_from_dh
-    from dalembert.robot.vendor_files import with_known_limits
+    from dalembert.robot.model.plausibility import check
+    from dalembert.robot.readers.dh import from_dh as robot_from_dh
+    from dalembert.robot.readers.vendor_files import with_known_limits
 
     remedy = 'mark the row of a link that was published like this with "physical": False'
     return Arm(with_known_limits(check(robot_from_dh(rows, convention, **fields), remedy=remedy)))

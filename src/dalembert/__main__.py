@@ -7,7 +7,7 @@ def main() -> None:
     """Run the command. Until it is loaded, Ctrl-C ends the process silently, as for any program."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from dalembert.cli.main import main as command
+    from dalembert.views.cli.main import main as command
 
     command()
 

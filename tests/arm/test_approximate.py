@@ -12,10 +12,10 @@ import pytest
 
 import arms
 import dalembert as da
-from dalembert.quantities import joints, machine
-from dalembert.quantities.joints import JOINTS
-from dalembert.robot.omissions import OMISSIONS
-from dalembert.trajectory.example_7_2 import example_7_2
+from dalembert.compiler.quantities import joints, machine
+from dalembert.compiler.quantities.joints import JOINTS
+from dalembert.robot.model.omitted_terms import OMISSIONS
+from dalembert.work.trajectory.planning.example_7_2 import example_7_2
 
 BOTH = ("coriolis", "centrifugal")
 DROPS = [*((name,) for name in OMISSIONS), BOTH, (*BOTH, "off-diagonal"), ("rotational", "translational")]
@@ -270,7 +270,7 @@ def test_every_quantity_leaves_terms_out_or_is_refused(name: str) -> None:
         batch = {x: known[x] for x in entry.inputs}
         whole = values(a, quantity, **batch)
         try:
-            entry.chosen(None, less.mechanism)
+            entry.choice(None, less.mechanism)
         except da.DalembertError:
             continue
         same = all(np.array_equal(x, y) for x, y in zip(whole, values(less, quantity, **batch), strict=True))

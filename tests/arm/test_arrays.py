@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.quantities.joints import known
-from dalembert.quantities.machine import INPUTS
+from dalembert.compiler.quantities.joints import known
+from dalembert.compiler.quantities.machine import INPUTS
 from test_closed_simulation import by_newton
 
 ARMS = ["planar-2r", "five-bar", "five-bar by Newton"]

@@ -8,7 +8,7 @@ import pytest
 import dalembert as da
 from arms import DISTINCT, LOADED, arm, on_floats, random_robot, relative, states, with_terms
 from dalembert.arm.terms import TorqueTerms
-from dalembert.quantities.joints import JOINTS
+from dalembert.compiler.quantities.joints import JOINTS
 from dalembert.robot import Joint, Link, Placement, Robot
 
 TOLERANCE = 1e-10

@@ -14,16 +14,16 @@ from typer.testing import CliRunner
 import dalembert as da
 from arms import CLOSED, COUPLED, relative
 from arms import arm as registered
-from dalembert.analysis.sizing import size
-from dalembert.analysis.workspace import QUANTITIES, workspace_map
-from dalembert.cli.main import app
 from dalembert.errors import ClosureError, SingularityError
-from dalembert.identification.base import base_parameters
-from dalembert.identification.fit import IdentificationWarning
-from dalembert.identification.parameters import ParameterSet
 from dalembert.robot import Friction
-from dalembert.robot.mjcf import read_mjcf
-from dalembert.tip.operational import OperationalSpace
+from dalembert.robot.readers.mjcf import read_mjcf
+from dalembert.views.cli.main import app
+from dalembert.work.analysis.workspace import QUANTITIES, workspace_map
+from dalembert.work.identification.fitting.base_parameters import base_parameters
+from dalembert.work.identification.fitting.fit import IdentificationWarning
+from dalembert.work.identification.fitting.parameter_set import ParameterSet
+from dalembert.work.sizing.sizing import size
+from dalembert.work.tip.operational import OperationalSpace
 
 # a four-bar cut through its coupler, so that Newton's method closes it
 WELDED = """<mujoco model="welded"><compiler angle="radian"/><option gravity="0 -9.81 0"/><worldbody>
@@ -245,7 +245,7 @@ def test_the_regressor_has_two_sided_friction_and_offsets(name: str) -> None:
     assert (some.regressor(*x)[:, :, offsets] == np.eye(a.n)).all()  # of motors: passive joints have none
     base = base_parameters(some)
     tau = a.inverse_dynamics(*x)
-    assert relative(base.felt.torque(base.values, *x), tau) < 1e-9
+    assert relative(base.joint_columns.torque(base.values, *x), tau) < 1e-9
 
 
 @pytest.mark.parametrize(

@@ -29,11 +29,11 @@ from arms import (
     tree_positions,
     tree_velocities,
 )
-from dalembert.equations import lean_newton_euler, newton_euler
-from dalembert.equations.newton_euler import BaseMotion
+from dalembert.mechanics.equations import lean_newton_euler, newton_euler
+from dalembert.mechanics.equations.newton_euler import BaseMotion
 from dalembert.robot import Friction, Inertia, Joint, Link, Placement, Robot, Rotor
-from dalembert.robot.mechanism import mechanism
-from dalembert.robot.urdf_writer import write_urdf
+from dalembert.robot.model.mechanism import mechanism
+from dalembert.robot.readers.urdf_writer import write_urdf
 
 TOLERANCE = 1e-10
 
@@ -136,7 +136,7 @@ def mujoco_torques(model: mujoco.MjModel, a: da.Arm, q: np.ndarray, qd: np.ndarr
 def test_mjcf_with_armature_equals_mujoco() -> None:
     if not MODELS.exists():
         pytest.skip("../shared/data is not here")
-    from dalembert.robot.mjcf import read_mjcf
+    from dalembert.robot.readers.mjcf import read_mjcf
 
     a = da.Arm(read_mjcf(MODELS / "ur5e_mjcf.xml"))
     spec = mujoco.MjSpec.from_file(str(MODELS / "ur5e_mjcf.xml"))
@@ -382,7 +382,7 @@ def test_joint_wrenches_balance_every_link(name: str) -> None:
 
 
 def _joint_origin(a: da.Arm, i: int, q: np.ndarray) -> list[float]:
-    from dalembert.equations.kinematics import frames
+    from dalembert.mechanics.equations.kinematics import frames
 
     return list(frames(a.mechanism.tree, tree_positions(a, q).tolist()).p_joint[i])
 
@@ -490,7 +490,7 @@ def test_puma_of_sympybotics(case: str) -> None:
             xx, xy, xz, yy, yz, zz, hx, hy, hz, m = p
             inertia = Inertia.from_origin(m, (hx, hy, hz), ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
             rows.append({"a": a, "alpha": alpha, "d": d, "mass": m, "com": inertia.com, "inertia": inertia.tensor})
-        from dalembert.robot.dh import from_dh
+        from dalembert.robot.readers.dh import from_dh
 
         robot = from_dh(rows, "modified" if "mdh" in case else "standard", gravity=(0.0, 0.0, -9.81))
         puma = da.Arm(robot)
@@ -614,7 +614,7 @@ def test_two_sided_friction(qd: float, viscous: float, forward: float, backward:
         "one", (Link("b"), Link("l", Inertia(1.0))),
         (Joint("j", "revolute", "b", "l", friction=Friction(viscous, (forward, backward))),),
     )  # fmt: skip
-    from dalembert.equations.friction import friction_torque
+    from dalembert.mechanics.equations.friction import friction_torque
 
     level = forward if qd > 0 else -backward if qd < 0 else 0.0
     assert friction_torque(mechanism(robot), [0.0], [qd], [0.0])[0] == pytest.approx(viscous * qd + level)
@@ -626,7 +626,7 @@ def test_motor_side_friction_keeps_its_direction() -> None:
         "one", (Link("b"), Link("l", Inertia(1.0))),
         (Joint("j", "revolute", "b", "l", rotor=Rotor(0.0, -10.0, viscous=0.5, coulomb=(0.1, 0.3))),),
     )  # fmt: skip
-    from dalembert.equations.friction import friction_torque
+    from dalembert.mechanics.equations.friction import friction_torque
 
     m = mechanism(robot)
     assert friction_torque(m, [0.0], [2.0], [0.0])[0] == pytest.approx(100 * 0.5 * 2.0 + 10 * 0.3)

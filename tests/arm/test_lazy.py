@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.arrays import is_lazy
-from dalembert.kernel import make
+from dalembert.base.arrays import is_lazy
+from dalembert.compiler.kernel import make
 from test_arrays import MORE, arm, methods
 
 RNG = np.random.default_rng(14)

@@ -11,14 +11,14 @@ import pytest
 
 import dalembert as da
 from arms import random_inertia, random_placement, random_robot, relative
-from dalembert.coordinates.variants import VARIANTS
+from dalembert.compiler.graph.tape import Graph
+from dalembert.compiler.quantities import derived
+from dalembert.compiler.quantities.joints import JOINTS, known
+from dalembert.compiler.quantities.tip import TIP
 from dalembert.errors import DalembertError, RobotError, ShapeError
-from dalembert.graph.tape import Graph
-from dalembert.quantities import derived
-from dalembert.quantities.joints import JOINTS, known
-from dalembert.quantities.tip import TIP
+from dalembert.mechanics.coordinates.variable_parameters import VARIANTS
 from dalembert.robot import Friction, Link, Rotor
-from dalembert.tip.operational import OperationalSpace
+from dalembert.work.tip.operational import OperationalSpace
 from test_derived import arm, run, state
 
 Numbers = dict[str, np.ndarray]

@@ -12,8 +12,8 @@ import traceback
 import warnings
 from pathlib import Path
 
+from dalembert.base.files import reader_process as foreign
 from dalembert.errors import DalembertError
-from dalembert.files import foreign
 from fuzz.targets import Target
 
 SECONDS = 1.0  # of processor time per input, the helper process included

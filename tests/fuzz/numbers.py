@@ -23,7 +23,7 @@ import numpy as np
 from typer.testing import CliRunner
 
 import dalembert as da
-from dalembert.cli.main import app
+from dalembert.views.cli.main import app
 from fuzz.targets import LIMITS, MJCF, SDF
 
 VALUES = ("1e-308", "1e-160", "1e-39", "1e-9", "0", "1e9", "1e39", "1e160", "1e308", "-1e308", "nan", "inf", "-inf")

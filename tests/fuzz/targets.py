@@ -22,23 +22,23 @@ import numpy as np
 
 import dalembert as da
 import folders  # noqa: F401
-from dalembert.cli.compare import joints_of
-from dalembert.cli.ellipsoid import limits_of
-from dalembert.cli.identify import boxes_of, couplings_of, reading_of, terms_of
-from dalembert.cli.options import list_of, numbers_of, pairs_of
+from dalembert.base.tables.tables import parse_angle
+from dalembert.compiler.kernel import cache as kept
 from dalembert.errors import DalembertError
-from dalembert.identification.columns import drives_of
-from dalembert.kernel import cache as kept
-from dalembert.logs.formats.raw import Request
-from dalembert.logs.formats.rosbag import read_bag
-from dalembert.logs.log import episodes_of, read_log
-from dalembert.robot.limits_file import with_limits
-from dalembert.robot.load import LIBRARY
-from dalembert.robot.mjcf import read_mjcf
-from dalembert.robot.tables import parse_angle
-from dalembert.robot.urdf import parse_urdf
-from dalembert.tip.task_rows import space_of, with_frame
-from dalembert.trajectory.csv_file import read_motion
+from dalembert.robot.readers.limits_file import with_limits
+from dalembert.robot.readers.load import LIBRARY
+from dalembert.robot.readers.mjcf import read_mjcf
+from dalembert.robot.readers.urdf import parse_urdf
+from dalembert.views.cli.compare import joints_of
+from dalembert.views.cli.ellipsoid import limits_of
+from dalembert.views.cli.identify import boxes_of, couplings_of, terms_of
+from dalembert.views.cli.options import LogReading, list_of, numbers_of, pairs_of
+from dalembert.work.identification.fitting.columns import drives_of
+from dalembert.work.logs.formats.raw import Request
+from dalembert.work.logs.formats.rosbag import read_bag
+from dalembert.work.logs.log import episodes_of, read_log
+from dalembert.work.tip.task_rows import space_of, with_frame
+from dalembert.work.trajectory.planning.motion_file import read_motion
 
 Seeds = Iterable[bytes]
 
@@ -471,8 +471,11 @@ def reading_option(path: Path) -> None:
     columns, _, rest = path.read_bytes().decode(errors="replace").partition("\n\n")
     units, _, rest = rest.partition("\n\n")
     gains, gears, side, joints, unit, *_ = (line or None for line in [*rest.split("\n"), "", "", "", "", ""])
-    said = reading_of(2, columns.split("\n"), gains, gears, side, unit, units.split("\n") if units else None, joints)
-    read_log(path.with_name("log.csv"), arm(), **said)
+    given = LogReading(
+        columns.split("\n"), units.split("\n") if units else None, joints,
+        gains=gains, gears=gears, motor_side=side, time_unit=unit,
+    )  # fmt: skip
+    read_log(path.with_name("log.csv"), arm(), **given.keywords(2))
 
 
 # -- compiled kernels on disk ----------------------------------------------------------------------

@@ -27,7 +27,7 @@ if find_spec("dalembert") is None:
     sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 
 import dalembert as da
-from dalembert.quantities.joints import JOINTS, known
+from dalembert.compiler.quantities.joints import JOINTS, known
 
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 TOLERANCES = {"float64": 1e-12, "float32": 2e-5}
@@ -271,9 +271,9 @@ def test_lists_and_numpy_arrays_go_with_arrays_on_the_gpu(library: str) -> None:
 def test_nothing_is_written_beside_the_results(library: str) -> None:
     import torch
 
-    from dalembert.foreign import on_torch
-    from dalembert.foreign.call import registered
-    from dalembert.foreign.device import run_on_device
+    from dalembert.compiler.foreign import on_torch
+    from dalembert.compiler.foreign.call import registered
+    from dalembert.compiler.foreign.device import run_on_device
 
     for dtype in TOLERANCES:
         for quantity, shape in (("gravity_torque", (7,)), ("inertia_matrix", (7, 7))):

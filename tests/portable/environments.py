@@ -1,7 +1,7 @@
 """``make portable``: the core on other Pythons, NumPys and processors. It writes docs/portability.md.
 
 Every row is an environment of its own under ``out/portable``, in which the wheel (or the source distribution) is installed and
-``tests/environment/core.py`` runs. Interpreters are those on the PATH, and for versions that are not there Debian's later
+``tests/base/environment/core.py`` runs. Interpreters are those on the PATH, and for versions that are not there Debian's later
 releases, unpacked with debootstrap; 64-bit ARM is Debian's Python under qemu. A row that cannot be tried says why.
 """
 

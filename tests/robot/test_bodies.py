@@ -13,10 +13,10 @@ import pytest
 import dalembert as da
 from dalembert.errors import RobotError
 from dalembert.robot import Inertia, Placement, Shape
-from dalembert.robot.bodies import with_density
-from dalembert.robot.inertia import steiner
-from dalembert.robot.materials import MATERIALS, density_of
-from dalembert.robot.toml_reader import parse_toml
+from dalembert.robot.model.inertia import steiner
+from dalembert.robot.model.materials import MATERIALS, density_of
+from dalembert.robot.readers.shape_inertia import with_density
+from dalembert.robot.readers.toml_reader import parse_toml
 
 HERE = Placement.rpy(0.3, -0.7, 1.1, (0.2, -0.1, 0.4))
 SOLIDS = {

@@ -8,10 +8,10 @@ import pytest
 
 import dalembert as da
 from dalembert.errors import RobotError
-from dalembert.robot.check import PhysicalWarning, check
-from dalembert.robot.inertia import Inertia
-from dalembert.robot.model import Frame, Joint, Link, Robot, Rotor
-from dalembert.robot.placement import Placement
+from dalembert.robot.model.inertia import Inertia
+from dalembert.robot.model.placement import Placement
+from dalembert.robot.model.plausibility import PhysicalWarning, check
+from dalembert.robot.model.robot import Frame, Joint, Link, Robot, Rotor
 
 BALL = Inertia(1.0, (0, 0, 0), ((0.1, 0, 0), (0, 0.1, 0), (0, 0, 0.1)))
 THIN = Inertia(1.0, (0, 0, 0), ((0.1, 0, 0), (0, 0.1, 0), (0, 0, 0.3)))
@@ -152,6 +152,6 @@ def test_equations_that_cannot_be_solved_are_one_sentence(monkeypatch):
     def unsolved(*_):
         return np.linalg.cholesky(-np.eye(2))
 
-    monkeypatch.setattr("dalembert.identification.fit.fitted", unsolved)
+    monkeypatch.setattr("dalembert.work.identification.fitting.fit.fitted", unsolved)
     with pytest.raises(da.DalembertError, match="the equations of arm 'pendulum' cannot be solved in double precision"):
         da.identify(arm, {"t": t, "q": np.sin(t)[:, None], "tau": np.cos(3 * t)[:, None]})

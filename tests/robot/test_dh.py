@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dalembert.algebra.vectors import rotation_about
+from dalembert.base.algebra.vectors import rotation_about
 from dalembert.errors import RobotError
 from dalembert.robot import Frame, Friction, Inertia, Limits, Placement, Rotor
-from dalembert.robot.check import ModelWarning
-from dalembert.robot.dh import Row, from_dh, rows_of
-from dalembert.robot.toml_reader import parse_toml
-from dalembert.robot.toml_writer import write_toml
+from dalembert.robot.model.plausibility import ModelWarning
+from dalembert.robot.readers.dh import Row, from_dh, rows_of
+from dalembert.robot.readers.toml_reader import parse_toml
+from dalembert.robot.readers.toml_writer import write_toml
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 import dalembert as da
+from dalembert.base.tables.columns import headings
 from dalembert.errors import RobotError
-from dalembert.robot.dh import from_dh
-from dalembert.robot.dh_columns import SPELLINGS, UNITS, columns_of
-from dalembert.robot.dh_table import read_dh_table
+from dalembert.robot.readers.dh import from_dh
+from dalembert.robot.readers.dh_columns import COLUMNS, MEANING
+from dalembert.robot.readers.dh_table import read_dh_table
 from workbooks import write_workbook
 
 ROWS = [
@@ -223,12 +224,12 @@ def test_words_for_the_joint_variable(table, cell, offset):
 
 
 def test_every_spelling_with_every_unit_names_its_column():
-    for key, words in SPELLINGS.items():
-        for word in words.split():
-            for unit in [None, *(unit for known in UNITS.get(key, ()) for unit in known)]:
+    for known in COLUMNS:
+        for word in (known.key, *known.spellings):
+            for unit in [None, *known.units()]:
                 for header in [word] if unit is None else [f"{word} [{unit}]", f"{word.upper()} ({unit})"]:
-                    (column,), others = columns_of([header], "here")
-                    assert (column.key, column.unit, others) == (key, unit, {}), header
+                    (column,), others = headings([header], MEANING, "here")
+                    assert (column.key, column.unit, others) == (known.key, unit, {}), header
 
 
 def test_windows_letters_are_read_and_said(table):
@@ -275,9 +276,9 @@ def test_a_makers_table_with_vectors_in_cells(tmp_path):
     ("header", "cell", "sentence"),
     [
         (
-            "Schwerpunkt x",
+            "Kabelzug x",
             "160",
-            r"'Schwerpunkt x' holds numbers and is unknown; rename it to one of name, .*com x, .* or remove",
+            r"'Kabelzug x' holds numbers and is unknown; rename it to one of name, .*com x, .* or remove",
         ),
         ("Moment max", "5,5 Nm", "'Moment max' holds numbers and is unknown"),
         ("\u0430", "0.5", r"'\u0430' holds numbers and is unknown \(it contains the letter CYRILLIC SMALL LETTER A\)"),

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dalembert.algebra.vectors import rotation_about
+from dalembert.base.algebra.vectors import rotation_about
 from dalembert.errors import RobotError
 from dalembert.robot import Inertia, Link, Placement
-from dalembert.robot.dh import from_dh
-from dalembert.robot.load import LIBRARY, arms, load_robot, save_robot
-from dalembert.robot.mechanism import mechanism
-from dalembert.robot.toml_reader import parse_toml
-from dalembert.robot.toml_writer import write_toml
+from dalembert.robot.model.mechanism import mechanism
+from dalembert.robot.readers.dh import from_dh
+from dalembert.robot.readers.load import LIBRARY, arms, load_robot, save_robot
+from dalembert.robot.readers.toml_reader import parse_toml
+from dalembert.robot.readers.toml_writer import write_toml
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 NAMES = {

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from dalembert.errors import RobotError
-from dalembert.robot.check import check
-from dalembert.robot.mechanism import mechanism
-from dalembert.robot.mjcf import read_mjcf
-from dalembert.robot.model import Limits, Rotor
+from dalembert.robot.model.mechanism import mechanism
+from dalembert.robot.model.plausibility import check
+from dalembert.robot.model.robot import Limits, Rotor
+from dalembert.robot.readers.mjcf import read_mjcf
 from plain_mechanics import PlainMechanics
 
 mujoco = pytest.importorskip("mujoco")

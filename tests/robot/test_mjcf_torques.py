@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.equations import lean_newton_euler
-from dalembert.robot.mechanism import mechanism
-from dalembert.robot.mjcf import read_mjcf
+from dalembert.mechanics.equations import lean_newton_euler
+from dalembert.robot.model.mechanism import mechanism
+from dalembert.robot.readers.mjcf import read_mjcf
 
 mujoco = pytest.importorskip("mujoco")
 

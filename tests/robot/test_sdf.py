@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from dalembert.errors import RobotError
-from dalembert.robot.check import ModelWarning
-from dalembert.robot.load import load_robot
-from dalembert.robot.mechanism import mechanism
-from dalembert.robot.model import Friction, Limits, Rotor
-from dalembert.robot.placement import Placement
-from dalembert.robot.sdf import read_sdf
-from dalembert.robot.shapes import Shape
-from dalembert.robot.urdf import parse_urdf
+from dalembert.robot.model.mechanism import mechanism
+from dalembert.robot.model.placement import Placement
+from dalembert.robot.model.plausibility import ModelWarning
+from dalembert.robot.model.robot import Friction, Limits, Rotor
+from dalembert.robot.model.shapes import Shape
+from dalembert.robot.readers.load import load_robot
+from dalembert.robot.readers.sdf import read_sdf
+from dalembert.robot.readers.urdf import parse_urdf
 from plain_mechanics import assert_same_machine
 
 INERTIAL = "<inertial><pose>0.1 0 0 0 0 0</pose><mass>2</mass><inertia><ixx>1</ixx><iyy>2</iyy><izz>2.5</izz></inertia></inertial>"

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 import dalembert as da
 from dalembert.errors import RobotError
-from dalembert.robot.mechanism import mechanism
-from dalembert.robot.model import TIP_NOTE
-from dalembert.robot.selection import locked, selected
-from dalembert.robot.urdf import parse_urdf
+from dalembert.robot.model.mechanism import mechanism
+from dalembert.robot.model.robot import TIP_NOTE
+from dalembert.robot.model.subrobot import locked, selected
+from dalembert.robot.readers.urdf import parse_urdf
 from plain_mechanics import PlainMechanics
 from test_urdf import robots
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dalembert.base.files.file_bounds import TOML_BYTES
 from dalembert.errors import RobotError
 from dalembert.robot import Frame, Friction, Inertia, Joint, Limits, Link, Placement, Robot, Rotor
-from dalembert.robot.bounds import TOML_BYTES
-from dalembert.robot.dh import Row, from_dh
-from dalembert.robot.toml_reader import parse_toml, read_toml
-from dalembert.robot.toml_writer import save_toml, write_toml
+from dalembert.robot.readers.dh import Row, from_dh
+from dalembert.robot.readers.toml_reader import parse_toml, read_toml
+from dalembert.robot.readers.toml_writer import save_toml, write_toml
 
 numbers = st.floats(-1e3, 1e3) | st.sampled_from([0.0, 1.0, -0.5])
 sizes = st.floats(0.0, 1e3) | st.just(0.0)

@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dalembert.errors import RobotError
-from dalembert.robot.check import ModelWarning, check
-from dalembert.robot.inertia import Inertia
-from dalembert.robot.load import load_robot
-from dalembert.robot.mechanism import mechanism
-from dalembert.robot.model import Frame, Friction, Joint, Limits, Link, Robot, Rotor
-from dalembert.robot.placement import Placement
-from dalembert.robot.urdf import parse_urdf, read_urdf
-from dalembert.robot.urdf_writer import save_urdf, write_urdf
+from dalembert.robot.model.inertia import Inertia
+from dalembert.robot.model.mechanism import mechanism
+from dalembert.robot.model.placement import Placement
+from dalembert.robot.model.plausibility import ModelWarning, check
+from dalembert.robot.model.robot import Frame, Friction, Joint, Limits, Link, Robot, Rotor
+from dalembert.robot.readers.load import load_robot
+from dalembert.robot.readers.urdf import parse_urdf, read_urdf
+from dalembert.robot.readers.urdf_writer import save_urdf, write_urdf
 from plain_mechanics import PlainMechanics, assert_same_machine
 
 MODELS = Path(__file__).resolve().parents[3] / "shared" / "data" / "models"
@@ -262,7 +262,7 @@ def test_files_that_are_none(tmp_path, monkeypatch):
         read_urdf("a\0b")
     with pytest.raises(RobotError, match="/dev/zero: this is a device, not a robot file"):
         read_urdf("/dev/zero")
-    monkeypatch.setattr("dalembert.robot.safe_xml.XML_BYTES", 10)
+    monkeypatch.setattr("dalembert.base.files.safe_xml.XML_BYTES", 10)
     (tmp_path / "big.urdf").write_text(urdf(link(), joint()))
     with pytest.raises(RobotError, match=r"big.urdf: the robot file has \d+ bytes; the maximum is 10"):
         read_urdf(tmp_path / "big.urdf")

@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dalembert.errors import RobotError
-from dalembert.robot.load import load_robot, save_robot
-from dalembert.robot.model import Robot, Rotor
-from dalembert.robot.placement import Placement
-from dalembert.robot.shapes import Shape
-from dalembert.robot.toml_reader import parse_toml
-from dalembert.robot.toml_writer import write_toml
-from dalembert.robot.urdf import parse_urdf
-from dalembert.robot.urdf_writer import write_urdf
+from dalembert.robot.model.placement import Placement
+from dalembert.robot.model.robot import Robot, Rotor
+from dalembert.robot.model.shapes import Shape
+from dalembert.robot.readers.load import load_robot, save_robot
+from dalembert.robot.readers.toml_reader import parse_toml
+from dalembert.robot.readers.toml_writer import write_toml
+from dalembert.robot.readers.urdf import parse_urdf
+from dalembert.robot.readers.urdf_writer import write_urdf
 
 BODY = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
 ROTOR = '<drake:rotor_inertia value="0.001"/><drake:gear_ratio value="50"/>'

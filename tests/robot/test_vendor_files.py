@@ -10,12 +10,12 @@ import pytest
 from typer.testing import CliRunner
 
 import dalembert as da
-from dalembert.cli.main import app
 from dalembert.errors import RobotError
-from dalembert.robot.check import ModelWarning
-from dalembert.robot.load import save_robot
-from dalembert.robot.placement import Placement
-from dalembert.robot.vendor_files import snapped_rotation
+from dalembert.robot.model.placement import Placement
+from dalembert.robot.model.plausibility import ModelWarning
+from dalembert.robot.readers.load import save_robot
+from dalembert.robot.readers.vendor_files import snapped_rotation
+from dalembert.views.cli.main import app
 
 BODY = """<inertial><origin xyz="0.3 0 0"/><mass value="4"/>
 <inertia ixx="0.02" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial>"""

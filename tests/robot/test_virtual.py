@@ -8,10 +8,10 @@ import pytest
 
 import dalembert as da
 from dalembert.errors import RobotError
-from dalembert.robot.load import load_robot
-from dalembert.robot.mechanism import mechanism
-from dalembert.robot.selection import selected
-from dalembert.robot.urdf import parse_urdf
+from dalembert.robot.model.mechanism import mechanism
+from dalembert.robot.model.subrobot import selected
+from dalembert.robot.readers.load import load_robot
+from dalembert.robot.readers.urdf import parse_urdf
 from plain_mechanics import PlainMechanics
 
 BODY = (
@@ -246,7 +246,7 @@ def test_a_toml_file_may_have_joints_of_several_variables(axis: tuple, torque: A
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("axis = [0.0, 0.0, 0.0]", "joint 'joint': the axis is .0, 0, 0.; it must have a direction"),
+        ("axis = [0.0, 0.0, 0.0]", "the axis of joint 'joint' is .0.0, 0.0, 0.0.; it needs a direction"),
         ("friction = { viscous = 1.0 }", "several variables, so 'friction' is ambiguous; .* separate joints .z, yaw."),
     ],
 )

@@ -6,9 +6,9 @@ import pytest
 
 import dalembert as da
 from dalembert.errors import RobotError
-from dalembert.robot import xacro_expander
-from dalembert.robot.load import load_robot
-from dalembert.robot.urdf import parse_urdf
+from dalembert.robot.readers import xacro_expander
+from dalembert.robot.readers.load import load_robot
+from dalembert.robot.readers.urdf import parse_urdf
 
 pytest.importorskip("xacro")
 

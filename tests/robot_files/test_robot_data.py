@@ -10,8 +10,8 @@ import pinocchio as pin
 import pytest
 
 import dalembert as da
-from dalembert.robot.couplings import in_order
-from dalembert.robot.xacro_reader import expand_xacro
+from dalembert.robot.model.joint_couplings import in_order
+from dalembert.robot.readers.xacro_reader import expand_xacro
 
 FOLDER = Path(os.environ["DALEMBERT_ROBOT_DATA"])
 FILES = {

@@ -9,11 +9,11 @@ from functools import cache
 import mpmath
 import numpy as np
 
-from dalembert.algebra import scalars
-from dalembert.emit.llvm import Signature, llvm_ir
-from dalembert.graph.tape import Graph
-from dalembert.kernel.compile import MachineCode, object_code, target
-from dalembert.kernel.gufunc import gufunc
+from dalembert.base.algebra import scalars
+from dalembert.compiler.emit.llvm import Signature, llvm_ir
+from dalembert.compiler.graph.tape import Graph
+from dalembert.compiler.kernel.compile import MachineCode, object_code, target
+from dalembert.compiler.kernel.gufunc import gufunc
 from trust.check import Outcome, Task
 
 Rng = np.random.Generator
@@ -54,7 +54,7 @@ def compiled(name: str, arguments: int) -> Callable[..., np.ndarray]:
     graph.output([getattr(scalars, name)(*(graph.input(f"x{k}") for k in range(arguments)))])
     shapes = Signature((("x", (arguments,)),), (("y", (1,)),))
     code = MachineCode(object_code(llvm_ir(graph, shapes, target().form())))
-    kernel = gufunc(code, shapes.gufunc(), 1, 1, name, "", (compiled, (name, arguments)))
+    kernel = gufunc(code, shapes.gufunc(), name, "", (compiled, (name, arguments)))
     return lambda *columns: kernel(np.stack(np.broadcast_arrays(*columns), axis=-1))[..., 0]
 
 

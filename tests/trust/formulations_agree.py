@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from arms import random_robot, uncompiled
-from dalembert.quantities.joints import JOINTS
-from dalembert.quantities.machine import signature, trace
-from dalembert.robot.mechanism import Mechanism, mechanism
+from dalembert.compiler.quantities.joints import JOINTS
+from dalembert.compiler.quantities.machine import signature, trace
+from dalembert.robot.model.mechanism import Mechanism, mechanism
 from trust.check import Outcome, Task
 
 PLAIN = 25  # one piece in so many runs on floats

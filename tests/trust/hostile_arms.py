@@ -12,7 +12,7 @@ import numpy as np
 
 import dalembert as da
 from arms import random_robot
-from dalembert.quantities.joints import JOINTS
+from dalembert.compiler.quantities.joints import JOINTS
 from dalembert.robot import Inertia, Joint, Link, Placement, Robot, Rotor
 from trust.check import Outcome, Task
 

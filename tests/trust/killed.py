@@ -46,8 +46,8 @@ def _answer(child: Any) -> Any:
 def endless(folder: Path) -> None:
     """Compile arms, keep their kernels, and write a robot and a table again and again."""
     import dalembert as da
-    from dalembert.kernel import cache, make
-    from dalembert.robot.load import save_robot
+    from dalembert.compiler.kernel import cache, make
+    from dalembert.robot.readers.load import save_robot
 
     motion = da.polynomial([0.0, 0.0], [1.0, 2.0], duration=1.0)
     k = 0
@@ -65,7 +65,7 @@ def endless(folder: Path) -> None:
 def inspected(folder: Path) -> str | None:
     """What is wrong with what a killed process left behind; None where nothing is."""
     import dalembert as da
-    from dalembert.kernel import cache
+    from dalembert.compiler.kernel import cache
 
     if cache.folder().is_dir():
         _, removed, stuck = cache.verify()

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 import dalembert as da
-from dalembert.motion.operational_space import ANGLE
-from dalembert.tip.operational import OperationalSpace
+from dalembert.mechanics.motion.operational_space import ANGLE
+from dalembert.work.tip.operational import OperationalSpace
 from trust.check import Outcome, Task
 from trust.quantities_agree import KINDS, example
 
@@ -197,4 +197,4 @@ EXPECTED: dict[str, Callable[[Tip], Pairs]] = {
         for name in ("manipulability", "dynamic_manipulability", "consistent_manipulability", "exact_manipulability")
     },
 }
-ELSEWHERE = ("controlled", "wall_wrench")  # laws of controllers, checked by tests/tip/test_tip_control.py
+ELSEWHERE = ("controlled", "wall_wrench")  # laws of controllers, checked by tests/work/tip/test_tip_control.py

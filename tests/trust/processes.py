@@ -17,8 +17,8 @@ PATIENCE = 120.0  # s for a child
 
 # imported before a fork, so that children begin with their work
 IMPORTED = (
-    "encodings.utf_8_sig", "numpy", "llvmlite.binding", "random", "dalembert.arm.arm", "dalembert.emit.llvm", "dalembert.graph.sums", "dalembert.kernel.make",
-    "dalembert.quantities.joints", "dalembert.robot.load", "dalembert.robot.toml_reader", "dalembert.robot.toml_writer",
+    "encodings.utf_8_sig", "numpy", "llvmlite.binding", "random", "dalembert.arm.arm", "dalembert.compiler.emit.llvm", "dalembert.compiler.graph.sums", "dalembert.compiler.kernel.make",
+    "dalembert.compiler.quantities.joints", "dalembert.robot.readers.load", "dalembert.robot.readers.toml_reader", "dalembert.robot.readers.toml_writer",
 )  # fmt: skip
 
 
@@ -80,7 +80,7 @@ def torques(k: int = 0) -> dict[str, Any]:
     import numpy as np
 
     import dalembert as da
-    from dalembert.kernel import make
+    from dalembert.compiler.kernel import make
 
     compiled = []
     real = make.object_code

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dalembert.quantities.joints import JOINTS
-from dalembert.quantities.tip import TIP
+from dalembert.compiler.quantities.joints import JOINTS
+from dalembert.compiler.quantities.tip import TIP
 from trust.check import Check, Outcome, Task
 from trust.operational_agree import ELSEWHERE, EXPECTED
 from trust.page import page_of, with_later_run

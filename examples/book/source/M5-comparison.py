@@ -15,9 +15,9 @@ import numpy as np
 from IPython.display import display
 
 import dalembert as da
-from dalembert.analysis.price import chain, growth
-from dalembert.analysis.steps import steps
-from dalembert.report.price_figures import table_3_figure
+from dalembert.views.report.price_figures import table_3_figure
+from dalembert.work.analysis.price import chain, growth
+from dalembert.work.analysis.recursion_price import steps
 
 plt.rcParams.update(
     {"figure.dpi": 80, "font.size": 9, "axes.titlesize": 9, "axes.titlelocation": "left", "legend.frameon": False}

@@ -15,51 +15,51 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dalembert.arm.arm_kinematics import Kinematics
+from dalembert.arm.arm_rollouts import Rollouts
 from dalembert.arm.compiled import Array
 from dalembert.arm.coordinates import Coordinates
 from dalembert.arm.delegates import delegate
 from dalembert.arm.derivatives import ArmDerivatives
 from dalembert.arm.dynamics import ArmDynamics
-from dalembert.arm.kinematics import Kinematics
-from dalembert.arm.rollouts import Rollouts
 from dalembert.arm.variants import Variants
-from dalembert.arrays import double, number
-from dalembert.environment.cached_property import cached_property
+from dalembert.base.arrays import double, number
+from dalembert.base.environment.cached_property import cached_property
+from dalembert.base.files.file_bounds import check_size
 from dalembert.errors import ShapeError
-from dalembert.robot.bounds import check_size
-from dalembert.robot.inertia import Inertia
-from dalembert.robot.model import Robot
-from dalembert.robot.omissions import omissions
+from dalembert.robot.model.inertia import Inertia
+from dalembert.robot.model.omitted_terms import omissions
+from dalembert.robot.model.robot import Robot
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from dalembert.analysis.couplings import Couplings
-    from dalembert.analysis.ellipsoid import Ellipsoid, Polytope
-    from dalembert.analysis.omissions import Omissions
-    from dalembert.identification.base import BaseParameters
-    from dalembert.identification.formulas import SymbolicBaseParameters
-    from dalembert.symbols.present import Equations
-    from dalembert.tip.operational import OperationalSpace
-    from dalembert.web.page import Page
+    from dalembert.mechanics.symbols.present import Equations
+    from dalembert.views.web.live_page import Page
+    from dalembert.work.analysis.coupling_analysis import Couplings
+    from dalembert.work.analysis.ellipsoid import Ellipsoid, Polytope
+    from dalembert.work.analysis.negligible_terms import Omissions
+    from dalembert.work.identification.fitting.base_formulas import SymbolicBaseParameters
+    from dalembert.work.identification.fitting.base_parameters import BaseParameters
+    from dalembert.work.tip.operational import OperationalSpace
 
 
 # functions to which the methods of an arm delegate, in packages that use it: imported on the first call
 DELEGATES = {
-    "operational_space": "tip.operational:OperationalSpace",
-    "dynamic_manipulability": "analysis.ellipsoid:dynamic_manipulability",
-    "acceleration_polytope": "analysis.ellipsoid:acceleration_polytope",
-    "velocity_manipulability": "analysis.ellipsoid:velocity_manipulability",
-    "manipulability": "analysis.ellipsoid:manipulability",
-    "force_manipulability": "analysis.ellipsoid:force_manipulability",
-    "static_manipulability": "analysis.ellipsoid:static_manipulability",
-    "couplings": "analysis.couplings:couplings",
-    "approximate": "identification.small:without_small_parameters",
-    "omissions": "analysis.omissions:omissions",
-    "base_parameters": "identification.formulas:base_parameters_of",
-    "plot": "report.arm_figures:arm_figure",
-    "page": "web.page:page_of",
-    "_repr_html_": "report.notebook:arm_html",
+    "operational_space": "work.tip.operational:OperationalSpace",
+    "dynamic_manipulability": "work.analysis.ellipsoid:dynamic_manipulability",
+    "acceleration_polytope": "work.analysis.ellipsoid:acceleration_polytope",
+    "velocity_manipulability": "work.analysis.ellipsoid:velocity_manipulability",
+    "manipulability": "work.analysis.ellipsoid:manipulability",
+    "force_manipulability": "work.analysis.ellipsoid:force_manipulability",
+    "static_manipulability": "work.analysis.ellipsoid:static_manipulability",
+    "couplings": "work.analysis.coupling_analysis:couplings",
+    "approximate": "work.analysis.small_parameters:without_small_parameters",
+    "omissions": "work.analysis.negligible_terms:omissions",
+    "base_parameters": "work.identification.fitting.base_formulas:base_parameters_of",
+    "plot": "views.report.arm_figures:arm_figure",
+    "page": "views.web.live_page:page_of",
+    "_repr_html_": "views.report.notebook:arm_html",
 }
 
 
@@ -249,7 +249,7 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
         """Write the robot to a ``.toml`` or ``.urdf`` file, atomically; ``overwrite=False`` keeps an existing file."""
-        from dalembert.robot.load import save_robot
+        from dalembert.robot.readers.load import save_robot
 
         save_robot(self.robot, path, overwrite=overwrite)
 
@@ -382,7 +382,7 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         >>> da.load("parallelogram").equations().text("g2")
         "g_2 = (m_ℓ2' ℓ_2' + m_ℓ3' a_1'' + m_ℓ1'' ℓ_1'') g c_1''"
         """
-        from dalembert.symbols.of_robot import equations_of
+        from dalembert.mechanics.symbols.of_robot import equations_of
 
         return equations_of(self.robot, self.mechanism, parameters, progress)  # type: ignore[return-value]
 
@@ -412,8 +412,8 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         lengths    "symbols" for formulas with symbols for the lengths, "numbers" for formulas with the arm's own
                    lengths; both are exact. By default the set is computed numerically, from the regressor at random
                    states
-        tolerance  of the numerical method, see :func:`dalembert.identification.base.base_parameters`
-        columns    which parameters are included, as in :class:`dalembert.identification.parameters.ParameterSet`:
+        tolerance  of the numerical method, see :func:`dalembert.work.identification.fitting.base_parameters.base_parameters`
+        columns    which parameters are included, as in :class:`dalembert.work.identification.fitting.parameter_set.ParameterSet`:
                    friction, two_sided, offset, rotor, only
 
         >>> import dalembert as da

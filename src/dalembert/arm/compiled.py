@@ -6,32 +6,31 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from dalembert.algebra.records import settle
 from dalembert.arm.contacts import all_wrenches, frame_of, side_by_side, with_contacts
-from dalembert.arm.foreign import run_foreign
+from dalembert.arm.foreign_arrays import run_foreign
 from dalembert.arm.lazy import by_blocks, run_kernel_later, run_later
 from dalembert.arm.names import INTERNAL, STATE, ArmType, refuse_change
-from dalembert.arrays import SINGLE, by_joint, is_lazy, real, shown
-from dalembert.coordinates.chain import AnyMechanism
-from dalembert.coordinates.closure import mechanism_of
-from dalembert.coordinates.placing import Placing
-from dalembert.emit.source import SCALARS, checked_precision
-from dalembert.environment.cached_property import cached_property
+from dalembert.base.algebra.records import settle
+from dalembert.base.arrays import SINGLE, Array, by_joint, is_lazy, real, shown
+from dalembert.base.environment.cached_property import cached_property
+from dalembert.compiler.emit.source import SCALARS, checked_precision
+from dalembert.compiler.foreign.call import Named, call_of
+from dalembert.compiler.foreign.libraries import common_library, constant
+from dalembert.compiler.kernel.batches import layout_of, over_threads
+from dalembert.compiler.kernel.threads import checked_threads
+from dalembert.compiler.quantities import joints, machine
+from dalembert.compiler.quantities.kernel_calls import needs_placing, run_named, run_placed
 from dalembert.errors import DalembertError, RobotError, ShapeError
-from dalembert.foreign.call import Named, call_of
-from dalembert.foreign.libraries import common_library, constant
-from dalembert.kernel.batches import layout_of, over_threads
-from dalembert.kernel.threads import checked_threads
-from dalembert.quantities import joints, machine
-from dalembert.quantities.running import needs_placing, run_named, run_placed
-from dalembert.robot.model import Frame, Robot
+from dalembert.mechanics.coordinates.chain import AnyMechanism
+from dalembert.mechanics.coordinates.closure import mechanism_of
+from dalembert.mechanics.coordinates.placing import Placing
+from dalembert.robot.model.robot import Frame, Robot
 
 if TYPE_CHECKING:
-    from dalembert.emit.source import Source
+    from dalembert.compiler.emit.source import Source
 
-Array = NDArray[np.floating[Any]]
 Wrenches = Mapping[str, ArrayLike]  # (…, 6), by link name
 
 PLAIN = frozenset((np.ndarray, list, tuple, float, int))  # no arrays of other libraries
@@ -206,9 +205,9 @@ class Compiled(metaclass=ArmType):
         >>> source.notes
         ('4 multiplications, 2 additions, 2 sines, 2 cosines.',)
         """
-        from dalembert.kernel.targets import check_settings, emitted, emitted_apart
-        from dalembert.quantities.derived import derivative_by
-        from dalembert.quantities.emission import unit_of, units_apart
+        from dalembert.compiler.kernel.targets import check_settings, emitted, emitted_apart
+        from dalembert.compiler.quantities.derived import derivative_by
+        from dalembert.compiler.quantities.emission import unit_of, units_apart
 
         names = _names("quantity", quantity)
         if not names:
@@ -226,7 +225,8 @@ class Compiled(metaclass=ArmType):
                 f"function is {shown(function)}; it must be a name, or None for the names of the quantities"
             )
         if separate:
-            units, files = units_apart(self.mechanism, self.name, entries, formulation, given, function, self.robot)
+            settings = {"formulation": formulation, "options": given, "model": self.robot}
+            units, files = units_apart(self.mechanism, self.name, entries, function, **settings)
             return emitted_apart(units, files, target, precision, libm)
         unit = unit_of(self.mechanism, self.name, entries, formulation, given, function, self.robot)
         return emitted(unit, target, precision, libm)
@@ -310,7 +310,7 @@ class Compiled(metaclass=ArmType):
 
     def prepare_single(self, quantity: str) -> None:
         """Compile the single-state function of a quick kernel."""
-        from dalembert.kernel.single import single_of
+        from dalembert.compiler.kernel.single_call import single_of
 
         self.singles[quantity] = single_of(self.quick_kernels[quantity][0])
 

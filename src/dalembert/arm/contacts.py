@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.arrays import real, shown
-from dalembert.coordinates.chain import AnyMechanism
+from dalembert.base.arrays import real, shown
+from dalembert.compiler.foreign.libraries import common_library, joined_last
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.foreign.libraries import common_library, joined_last
-from dalembert.robot.mechanism import places
-from dalembert.robot.model import Frame, Robot
+from dalembert.mechanics.coordinates.chain import AnyMechanism
+from dalembert.robot.model.mechanism import places
+from dalembert.robot.model.robot import Frame, Robot
 
 TIP = "tip"  # the name of the end effector's frame, whatever the robot calls it
 

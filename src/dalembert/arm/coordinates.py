@@ -14,18 +14,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm.compiled import Array, Compiled, Wrenches
 from dalembert.arm.lazy import lazy
-from dalembert.arrays import DOUBLE, double
-from dalembert.coordinates.closure import loops_of
-from dalembert.environment.cached_property import cached_property
+from dalembert.base.arrays import DOUBLE, double
+from dalembert.base.environment.cached_property import cached_property
+from dalembert.compiler.foreign.libraries import TITLES, library_of
+from dalembert.compiler.kernel.threads import checked_threads
+from dalembert.compiler.quantities.machine import sizes_of
 from dalembert.errors import ClosureError, ShapeError
-from dalembert.foreign.libraries import TITLES, library_of
-from dalembert.kernel.threads import checked_threads
-from dalembert.quantities.machine import sizes_of
-from dalembert.robot.model import Loop
+from dalembert.mechanics.coordinates.closure import loops_of
+from dalembert.robot.model.robot import Loop
 
 
 def _sized(*shapes: str) -> Callable[[Compiled], list[tuple[int, ...]]]:
-    """The shapes of an arm's arrays, from their letters: :func:`dalembert.quantities.machine.sizes_of`."""
+    """The shapes of an arm's arrays, from their letters: :func:`dalembert.compiler.quantities.machine.sizes_of`."""
 
     def sizes(arm: Compiled) -> list[tuple[int, ...]]:
         letters = sizes_of(arm.mechanism)
@@ -156,12 +156,8 @@ class Coordinates(Compiled):
         if not self.loops:
             at, _, _ = self._joined(q=q, qd=qd, qdd=qdd)
             return np.zeros((*at.shape[:-1], 0, 6), at.dtype)
-        return self._run(
-            "loop_wrenches",
-            {"q": q, "qd": qd, "qdd": qdd},
-            {"tip_wrench": tip_wrench, "base_motion": base_motion, "wrenches": wrenches},
-            threads=threads,
-        )
+        options = {"tip_wrench": tip_wrench, "base_motion": base_motion, "wrenches": wrenches}
+        return self._run("loop_wrenches", {"q": q, "qd": qd, "qdd": qdd}, options, threads=threads)
 
     def _joined(self, **inputs: ArrayLike) -> list[Array]:
         """Inputs as new arrays of one shape and one type."""

@@ -10,18 +10,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dalembert.coordinates.chain import AnyMechanism
-from dalembert.coordinates.pulled import smooth
+from dalembert.base.arrays import Array
 from dalembert.errors import SimulationError
-from dalembert.motion.dry_friction import moving_torque
-from dalembert.motion.methods import Method
+from dalembert.mechanics.coordinates.chain import AnyMechanism
+from dalembert.mechanics.coordinates.pulled import smooth
+from dalembert.mechanics.motion.dry_friction import moving_torque
+from dalembert.mechanics.motion.methods import Method
 
 if TYPE_CHECKING:
     from dalembert.arm.compiled import Compiled
 
-Array = NDArray[np.float64]
 
 POSES = 32  # poses of an open chain at which its fastest pole is computed, drawn from the ranges of its joints
 MOST = 1000  # substeps of a step

@@ -21,15 +21,15 @@ from dalembert.arm.terms import (
     TorqueSecondDerivatives,
     TorqueTerms,
 )
-from dalembert.arrays import double, shown
-from dalembert.environment.cached_property import cached_property
+from dalembert.base.arrays import double, shown
+from dalembert.base.environment.cached_property import cached_property
+from dalembert.compiler.foreign.libraries import TITLES, common_library, constant, library_of
+from dalembert.compiler.quantities.patterns import regressor_pattern
 from dalembert.errors import DalembertError, ShapeError, SingularInertiaError
-from dalembert.foreign.libraries import TITLES, common_library, constant, library_of
-from dalembert.quantities.patterns import regressor_pattern
 
 # coefficients 1/(k+1)! of φ(X) = Σ X^k/(k+1)!, four powers in each row; the terms beyond are below rounding up to ‖X‖ = EXACT
 PHI = np.array([[1.0 / math.factorial(4 * row + k + 1) for k in range(4)] for row in range(4)])
-EXACT = 0.8
+EXACT = 0.8  # ‖X‖ up to which the sixteen terms of φ(X) are exact to rounding
 
 
 class ArmDynamics(Compiled):
@@ -70,10 +70,8 @@ class ArmDynamics(Compiled):
         >>> np.allclose(tau, arm.jacobian(q, frame="link2").T @ push)
         True
         """
-        return self._run(
-            "inverse_dynamics", {"q": q, "qd": qd, "qdd": qdd},
-            {"tip_wrench": tip_wrench, "base_motion": base_motion, "wrenches": wrenches}, formulation, out, threads=threads,
-        )  # fmt: skip
+        options = {"tip_wrench": tip_wrench, "base_motion": base_motion, "wrenches": wrenches}
+        return self._run("inverse_dynamics", {"q": q, "qd": qd, "qdd": qdd}, options, formulation, out, threads)
 
     @quick
     def forward_dynamics(
@@ -97,10 +95,8 @@ class ArmDynamics(Compiled):
                      whichever needs fewer operations for this arm
         """
         self._needs_inertia()
-        return self._run(
-            "forward_dynamics", {"q": q, "qd": qd, "tau": tau},
-            {"tip_wrench": tip_wrench, "base_motion": base_motion, "wrenches": wrenches}, formulation, threads=threads,
-        )  # fmt: skip
+        options = {"tip_wrench": tip_wrench, "base_motion": base_motion, "wrenches": wrenches}
+        return self._run("forward_dynamics", {"q": q, "qd": qd, "tau": tau}, options, formulation, threads=threads)
 
     @quick
     def gravity_torque(
@@ -154,12 +150,8 @@ class ArmDynamics(Compiled):
         passive joints included: (…, N, 6), and takes the reactions of the loops into account. ``tip_wrench``,
         ``base_motion`` and ``wrenches`` are those of :meth:`inverse_dynamics`.
         """
-        return self._run(
-            "joint_wrenches",
-            {"q": q, "qd": qd, "qdd": qdd},
-            {"tip_wrench": tip_wrench, "base_motion": base_motion, "wrenches": wrenches},
-            threads=threads,
-        )
+        options = {"tip_wrench": tip_wrench, "base_motion": base_motion, "wrenches": wrenches}
+        return self._run("joint_wrenches", {"q": q, "qd": qd, "qdd": qdd}, options, threads=threads)
 
     def recursion(
         self,
@@ -491,14 +483,14 @@ class ArmDynamics(Compiled):
         A Coulomb level that differs between the directions enters with its mean, because S has a single F_s. For other
         sets of parameters, with both levels for example, use ``da.ParameterSet``.
         """
-        from dalembert.equations.regressor import parameters
+        from dalembert.mechanics.equations.regressor import parameters
 
         return np.array(parameters(self.mechanism.tree), float)
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
         """The names of the parameters: ``m_1``, ``mx_1``, …, ``Fs_n``, by joint number; then those of further terms."""
-        from dalembert.equations.regressor import names
+        from dalembert.mechanics.equations.regressor import names
 
         return tuple(names(self.mechanism.tree))
 
@@ -517,7 +509,7 @@ class ArmDynamics(Compiled):
         >>> arm.scaled_parameters(mass=np.random.default_rng(0).uniform(0.9, 1.1, (1000, 2))).shape
         (1000, 26)
         """
-        from dalembert.equations.regressor import INERTIAL, WIDTH
+        from dalembert.mechanics.equations.regressor import INERTIAL, WIDTH
 
         groups = {"mass": (mass, len(INERTIAL)), "rotor": (rotor, 1), "viscous": (viscous, 1), "coulomb": (coulomb, 1)}
         own, N = self.parameters, self.sizes["N"]
@@ -592,7 +584,7 @@ class ArmDynamics(Compiled):
 
     @cached_property
     def _all_lost(self) -> list[str]:
-        from dalembert.equations.friction import leaves_a_load
+        from dalembert.mechanics.equations.friction import leaves_a_load
 
         return [body.name for body in self.mechanism.bodies if body.depends("load") and not leaves_a_load(body)]
 

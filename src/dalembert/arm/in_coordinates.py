@@ -10,20 +10,18 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from dalembert.arrays import double
-from dalembert.coordinates.formula import symbols
-from dalembert.environment.extras import extra
-from dalembert.equations.kinematics import frames
+from dalembert.base.arrays import Array, double
+from dalembert.base.environment.extras import extra
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.robot.couplings import Coupling, singular
-from dalembert.robot.model import Robot
+from dalembert.mechanics.coordinates.formula import symbols
+from dalembert.mechanics.equations.kinematics import frames
+from dalembert.robot.model.joint_couplings import Coupling, singular
+from dalembert.robot.model.robot import Robot
 
 if TYPE_CHECKING:
     from dalembert.arm import Arm
-
-Array = NDArray[np.floating[Any]]
 
 
 def in_coordinates(arm: Arm, T: Any, offset: ArrayLike | None = None) -> Robot:

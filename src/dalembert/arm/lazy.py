@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
-from dalembert.arrays import is_lazy
-from dalembert.environment.extras import extra
+from dalembert.base.arrays import is_lazy
+from dalembert.base.environment.extras import extra
+from dalembert.compiler.kernel.batches import layout_of
+from dalembert.compiler.quantities import joints, machine
 from dalembert.errors import ShapeError
-from dalembert.kernel.batches import layout_of
-from dalembert.quantities import joints, machine
 
 if TYPE_CHECKING:
     from dalembert.arm.compiled import Compiled
@@ -115,7 +115,7 @@ def run_later(
     if out is not None:
         raise ShapeError("out cannot be given with Dask arrays, which are computed later: leave it out")
     entry = joints.quantity(quantity, arm.mechanism)
-    entry.chosen(formulation, arm.mechanism)
+    entry.choice(formulation, arm.mechanism)
     entry.check_options(options)
     arrays = {name: arm.checked(name, value) for name, value in (*inputs.items(), *options.items())}
     cores = [core for _, core in machine.signature(arm.mechanism, entry, tuple(options)).outputs]

@@ -9,25 +9,10 @@ from collections.abc import Iterable
 from typing import Any, NoReturn
 
 # members without an underscore that are for other rooms
-INTERNAL = frozenset(
-    [
-        "checked",
-        "contacts",
-        "ending_at",
-        "fitting",
-        "foreign_call",
-        "lazy_input",
-        "nominal",
-        "numbers",
-        "placed",
-        "placing",
-        "prepare_single",
-        "quick_kernels",
-        "singles",
-        "sizes",
-        "touching",
-    ]
-)
+INTERNAL = frozenset((
+    "checked", "contacts", "ending_at", "fitting", "foreign_call", "lazy_input", "nominal", "numbers", "placed", "placing",
+    "prepare_single", "quick_kernels", "singles", "sizes", "touching",
+))  # fmt: skip
 
 # by the call that replaces them, names of Pinocchio, Drake, MuJoCo, the Robotics Toolbox, MATLAB, RBDL and PyBullet
 CALLS = {

@@ -1,9 +1,9 @@
 """Cheap calls: the kernel is tried first, and arguments are checked only if it refuses them.
 
-A single state goes to a function in machine code (:mod:`dalembert.kernel.single`), which returns None for anything
+A single state goes to a function in machine code (:mod:`dalembert.compiler.kernel.single_call`), which returns None for anything
 else. A gufunc checks the shapes of its arguments, but does not know the rule for types (float32 stays float32,
 everything else becomes float64), so only arrays of float64 take this route; all other arguments, and those that the
-gufunc refuses, go through the method. Large batches are split over threads (:mod:`dalembert.kernel.batches`).
+gufunc refuses, go through the method. Large batches are split over threads (:mod:`dalembert.compiler.kernel.batches`).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from dalembert.arrays import DOUBLE
-from dalembert.kernel.batches import run as run_batch
+from dalembert.base.arrays import DOUBLE
+from dalembert.compiler.kernel.batches import run as run_batch
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

@@ -6,9 +6,9 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from dalembert.arm.arm import Arm
-from dalembert.files.journal import Journal, Resume, resumable
-from dalembert.kernel.compile import target
-from dalembert.quantities.machine import identity
+from dalembert.base.files.journal import Journal, Resume, resumable
+from dalembert.compiler.kernel.compile import target
+from dalembert.compiler.quantities.machine import identity
 
 
 def resumable_run(resume: Resume, what: str, arm: Arm, *inputs: Any) -> AbstractContextManager[Journal]:

@@ -6,15 +6,10 @@ from dataclasses import dataclass, fields
 from functools import reduce
 from itertools import combinations_with_replacement
 from operator import add
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from dalembert.environment.brief import brief
-from dalembert.foreign.libraries import constant, entries, where
-
-Array = NDArray[np.floating[Any]]
+from dalembert.base.arrays import Array
+from dalembert.base.environment.short_repr import brief
+from dalembert.compiler.foreign.libraries import constant, entries, where
 
 
 @brief

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalembert.algebra.records import settle
+from dalembert.arm.arm_kinematics import Kinematics
 from dalembert.arm.compiled import Array
 from dalembert.arm.coordinates import Coordinates
 from dalembert.arm.derivatives import ArmDerivatives
 from dalembert.arm.dynamics import ArmDynamics
-from dalembert.arm.kinematics import Kinematics
+from dalembert.base.algebra.records import settle
+from dalembert.compiler.foreign.libraries import TITLES, constant, library_of
 from dalembert.errors import DalembertError
-from dalembert.foreign.libraries import TITLES, constant, library_of
-from dalembert.robot.model import Frame
+from dalembert.robot.model.robot import Frame
 
 if TYPE_CHECKING:
     from dalembert.arm.arm import Arm

@@ -1,6 +1,6 @@
 """The robot model: links, joints, inertias and drives, read from files or tables, checked and immutable."""
 
-from dalembert.robot.model import (
+from dalembert.robot.model.robot import (
     Coupling,
     Frame,
     Friction,

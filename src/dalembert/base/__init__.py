@@ -1,0 +1,1 @@
+"""What every floor needs: errors, arrays, files, the environment, algebra."""

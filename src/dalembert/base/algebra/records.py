@@ -1,0 +1,24 @@
+"""Helpers for frozen records of scalars."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dalembert.base.algebra.scalars import Scalar
+from dalembert.errors import RobotError
+
+
+def settle(record: Any, **fields: Any) -> None:
+    """Set fields of a frozen record during its construction."""
+    for name, value in fields.items():
+        object.__setattr__(record, name, value)
+
+
+def number(x: Scalar) -> Scalar:
+    """Plain numbers become floats; traced scalars and symbols are returned unchanged."""
+    try:
+        return float(x) if isinstance(x, (int, float)) or hasattr(x, "dtype") else x
+    except TypeError:  # a NumPy array instead of a number
+        raise RobotError(f"one number was expected, not {x!r}") from None
+    except OverflowError:
+        raise RobotError("an integer is beyond ±1.8e308, the largest float") from None

@@ -1,0 +1,1 @@
+"""Tables with names, units and places: what their cells hold, and what is said where they are wrong."""

@@ -1,0 +1,1 @@
+"""From equations to machine code: graph, code, kernels, the tables of quantities, other libraries' arrays."""

@@ -1,0 +1,298 @@
+"""The target ``c``: readable C99, a header, and a self-test against values computed in Python.
+
+Only ``math.h`` is included, and without ``libm`` not even that: the functions of :mod:`c99_functions` are then written
+into the file. No allocation, no globals, no recursion, no state. ``-ffast-math`` is not assumed.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+import textwrap
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from pathlib import Path
+from string import Template
+
+from dalembert.base.environment.version import __version__
+from dalembert.compiler.emit.c99_functions import own_functions
+from dalembert.compiler.emit.source import Settings, Source, Unit, description, operation_words
+from dalembert.compiler.emit.statements import Notation, Statement, Statements, array_names
+from dalembert.compiler.graph.order import workspace_slots
+from dalembert.compiler.graph.passes import live_lines
+from dalembert.errors import DalembertError
+
+PART_LENGTH = 600  # statements per function: compile time grows faster than linearly
+ROUNDINGS = 64.0  # tolerance of a self-test, in rounding errors
+EPSILON = {"double": 2.0**-52, "float": 2.0**-23}
+FUNCTIONS = ("sin", "cos", "sqrt", "exp", "log", "tanh", "atan2", "asin", "acos")  # of math.h
+# names not available for arrays: keywords of C and C++, functions, and names used in the files
+_RESERVED = """
+    auto break case char const continue default do double else enum extern float for goto if inline int long register
+    restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
+    and bool catch class delete export false friend new not or operator private public this throw true try xor
+    w fabs sgn main
+"""
+# symbols of the descriptions in ASCII
+ASCII = str.maketrans(
+    {
+        "\u0307": "d", "\u0308": "dd", "∂": "d", "τ": "tau", "π": "pi", "β": "beta", "γ": "gamma", "Γ": "Gamma", "μ": "mu",
+        "Φ": "Phi", "ω": "omega", "Σ": "sum", "∘": "o", "½": "1/2", "¹": "^1", "²": "^2", "³": "^3", "⁻": "^-", "ᵀ": "^T",
+        "–": "-", "−": "-", "…": "...", "’": "'", "·": "*", "×": "x",
+    }
+)  # fmt: skip
+RESERVED = {*_RESERVED.split(), *FUNCTIONS, "count"}
+
+
+@dataclass(frozen=True)
+class _Precision:
+    """The notation of numbers in one precision."""
+
+    name: str
+    suffix: str
+    pack: str
+    digits: int
+
+    def number(self, value: float) -> str:
+        """A constant, written exactly; infinity and NaN as divisions."""
+        suffix = self.suffix
+        if math.isnan(value) or math.isinf(value):
+            return f"({0 if math.isnan(value) else 1}.0{suffix} / 0.0{suffix})"
+        try:
+            (rounded,) = struct.unpack(self.pack, struct.pack(self.pack, value))
+        except OverflowError:
+            raise DalembertError(
+                f"the value {value!r} of this robot is too large for precision 'single'; use precision 'double'"
+            ) from None
+        text = repr(value) if self.digits == 17 else f"{rounded:.{self.digits}g}"
+        if self.digits != 17:  # the fewest digits that reproduce the float
+            shorter = (f"{rounded:.{digits}g}" for digits in range(1, self.digits + 1))
+            text = next(x for x in shorter if struct.unpack(self.pack, struct.pack(self.pack, float(x)))[0] == rounded)
+        return (text if re.search(r"[.e]", text) else f"{text}.0") + suffix
+
+
+PRECISIONS = {"double": _Precision("double", "", "<d", 17), "float": _Precision("float", "f", "<f", 9)}
+
+
+def c99(unit: Unit, settings: Settings) -> Source:
+    """The files NAME.h, NAME.c and NAME_test.c."""
+    return c99_of([unit], settings, unit.symbol)
+
+
+def c99_of(units: Sequence[Unit], settings: Settings, name: str) -> Source:
+    """The files NAME.h and NAME.c with one function per unit, and a self-test of each."""
+    writers = [_CText(unit, settings) for unit in units]
+    files: dict[str, str | bytes] = {f"{name}.h": _header(writers, name), f"{name}.c": _source(writers, name)}
+    files |= {f"{writer.unit.symbol}_test.c": writer.test(name) for writer in writers if writer.unit.samples}
+    counts = [operation_words(unit.operations) for unit in units]
+    notes = [f"{unit.name}: {words}." for unit, words in zip(units, counts, strict=True)]
+    notes = notes if len(units) > 1 else [f"{counts[0].capitalize()}."]
+    notes += dict.fromkeys(remark for unit in units for remark in unit.remarks)
+    if without := [unit.name for unit in units if not unit.samples]:
+        of = f" of {', '.join(without)}" if len(units) > 1 else ""
+        notes.append(
+            f"There is no self-test{of}, because the outputs are not finite at any of the states that were tried."
+        )
+    return Source(files, tuple(notes))
+
+
+def _header(writers: Sequence[_CText], name: str, rows: bool = False) -> str:
+    """NAME.h"""
+    many = "/* the same for count states, with contiguous rows in every array */\n"
+    guard = f"{name}_h".upper()
+    functions = [
+        f"{writer.comment()}{writer.prototype()};\n\n" + (f"{many}{writer.rows_prototype()};\n\n" if rows else "")
+        for writer in writers
+    ]
+    return (
+        f"#ifndef {guard}\n#define {guard}\n\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n"
+        f"{''.join(functions)}#ifdef __cplusplus\n}}\n#endif\n\n#endif\n"
+    )  # fmt: skip
+
+
+def _source(writers: Sequence[_CText], name: str) -> str:
+    """NAME.c"""
+    first, used = writers[0], set().union(*(writer.used for writer in writers))
+    called = [function for function in FUNCTIONS if function in used]
+    pieces = ["".join(writer.comment() for writer in writers) + f'#include "{name}.h"']
+    if called and first.settings.libm:
+        pieces.append("#include <math.h>")
+    elif called:
+        pieces.append(own_functions(called, first.type, f"{first.unit.prefix}_own_"))
+    if "sign" in used:
+        unity, zero = first.precision.number(1.0), first.precision.number(0.0)
+        pieces.append(
+            f"/* the sign of x: +-1, or x itself if it is 0 or NaN */\nstatic {first.type} sgn({first.type} x)\n{{\n"
+            f"    return x > {zero} ? {unity} : x < {zero} ? -{unity} : x;\n}}"
+        )
+    for writer in writers:
+        pieces += writer.functions(Statements(writer.unit, writer.notation()))
+    return "\n\n".join(pieces) + "\n"
+
+
+def header_and_test(unit: Unit, settings: Settings, rows: bool) -> dict[str, str | bytes]:
+    """The files NAME.h and NAME_test.c for a function compiled elsewhere, optionally with its variant for ``rows``."""
+    writer = _CText(unit, replace(settings, libm=False))
+    files: dict[str, str | bytes] = {f"{unit.symbol}.h": _header([writer], unit.symbol, rows)}
+    if unit.samples:
+        files[f"{unit.symbol}_test.c"] = writer.test(unit.symbol)
+    return files
+
+
+class _CText:
+    """The texts of one unit."""
+
+    def __init__(self, unit: Unit, settings: Settings) -> None:
+        self.unit, self.settings = unit, settings
+        self.precision = PRECISIONS[settings.scalar]
+        self.type = settings.scalar
+        self.names = array_names(unit, RESERVED)
+        graph = unit.graph
+        self.used = {op for (op, _), live in zip(graph.nodes, live_lines(graph), strict=True) if live}
+
+    # -- the pieces ----------------------------------------------------------------------------------
+
+    def parameters(self) -> list[str]:
+        """const double q[7], …, double tau[7]"""
+
+        def declared(name: str, shape: tuple[int, ...]) -> str:
+            return f"{self.names[name]}[{prod(shape)}]" if prod(shape) else f"*{self.names[name]}"
+
+        inputs = [f"const {self.type} {declared(*array)}" for array in self.unit.signature.inputs]
+        return [*inputs, *(f"{self.type} {declared(*array)}" for array in self.unit.signature.outputs)]
+
+    def prototype(self) -> str:
+        """The prototype of the function."""
+        return wrapped(f"void {self.unit.symbol}(", self.parameters(), ")")
+
+    def comment(self) -> str:
+        """The header comment of both files."""
+        functions = "the functions of math.h" if self.settings.libm else "no library functions"
+        use = (
+            "SI units, radians; matrices row by row. Outputs must not overlap inputs. The function allocates no "
+            "memory, keeps no state between calls, and is thread-safe."
+        )
+        body = description(self.unit, self.names, use, f"{self.settings.arithmetic}, {functions}", size=prod)
+        return "/*\n" + "".join(f" * {in_ascii(line)}".rstrip() + "\n" for line in body) + " */\n"
+
+    def rows_prototype(self) -> str:
+        """The prototype of the function for many states."""
+        arrays = [f"const {self.type} *{self.names[name]}" for name, _ in self.unit.signature.inputs]
+        arrays += [f"{self.type} *{self.names[name]}" for name, _ in self.unit.signature.outputs]
+        return wrapped(f"void {self.unit.symbol}_rows(", [*arrays, "int count"], ")")
+
+    def notation(self) -> Notation:
+        number, suffix = self.precision.number, self.precision.suffix
+        own = f"{self.unit.prefix}_own_" if not self.settings.libm else ""
+        calls = {name: f"{own}{name}{'' if own else suffix}({{0}})" for name in FUNCTIONS}
+        calls["atan2"] = calls["atan2"].replace("{0}", "{0}, {1}")
+        return Notation(
+            number,
+            lambda array, k: f"{self.names[array]}[{k}]",
+            {**calls, "sign": "sgn({0})"},
+            f"{{0}} < {{1}} ? {number(1.0)} : {number(0.0)}",
+            "{0} ? {1} : {2}",
+            "{0} {sign} {1}",
+        )
+
+    # -- the function, as one or in parts ----------------------------------------------------------------
+
+    def functions(self, statements: Statements) -> list[str]:
+        """The function; if it would be very long, several functions that it calls in order."""
+        count = len(statements.angles) + len(statements.rest)
+        if count <= PART_LENGTH * 1.5:
+            body = []
+            if statements.angles:
+                body += ["/* cosines and sines of the joints */", *map(self.assignment, statements.angles), ""]
+            body += [self.assignment(statement) for statement in statements.rest]
+            return [self.function(self.prototype(), body)]
+        order = [*statements.angles, *statements.rest]
+        parts = [order[k : k + PART_LENGTH] for k in range(0, count, PART_LENGTH)]
+        slots, size = workspace_slots([[(s.line if s.name else -1, s.reads) for s in part] for part in parts])
+        size = max(1, size)
+        named = {statement.line: statement.name for statement in order if statement.name}
+        texts, calls = [], []
+        arrays = [self.names[name] for name, _ in (*self.unit.signature.inputs, *self.unit.signature.outputs)]
+        for number, part in enumerate(parts, 1):
+            own = {statement.line for statement in part if statement.name}
+            needed = sorted(set().union(*(statement.reads for statement in part)) - own)
+            body = [f"const {self.type} {named[line]} = w[{slots[line]}];" for line in needed]
+            body += [""] if body else []
+            for statement in part:
+                body.append(self.assignment(statement))
+                if statement.line in slots and statement.name:
+                    body.append(f"w[{slots[statement.line]}] = {statement.name};")
+            name = f"{self.unit.symbol}_part{number}"
+            head = wrapped(f"static void {name}(", [*self.parameters(), f"{self.type} w[{size}]"], ")")
+            texts.append(self.function(head, body, "w"))
+            calls.append(wrapped(f"{name}(", [*arrays, "w"], ");"))
+        return [*texts, self.function(self.prototype(), [f"{self.type} w[{size}];", "", *calls])]
+
+    def function(self, head: str, body: Sequence[str], *more: str) -> str:
+        """A function's text; unused parameters are cast to void, to avoid compiler warnings."""
+        words = set(re.findall(r"\w+", "\n".join(body)))
+        unused = [name for name in (*self.names.values(), *more) if name not in words]
+        lines = [*(f"(void){name};" for name in unused), *body]
+        return head + "\n{\n" + "".join(f"    {line}".rstrip() + "\n" for line in lines) + "}"
+
+    def assignment(self, statement: Statement) -> str:
+        """const double t3 = …;"""
+        if statement.name:
+            return f"const {self.type} {statement.name} = {statement.text};"
+        outputs = self.unit.output_elements()
+        places = [outputs[position] for position in statement.targets]
+        return "".join(f"{self.names[array]}[{k}] = " for array, k in places) + f"{statement.text};"
+
+    # -- the self-test ---------------------------------------------------------------------------------
+
+    def test(self, header: str) -> str:
+        """NAME_test.c, of a function declared in HEADER.h"""
+        from dalembert.compiler.emit.expected import expected_outputs
+
+        unit, symbol, number = self.unit, self.unit.symbol, self.precision.number
+        results, scales = expected_outputs(unit.graph, unit.samples, unit.signature)
+        starts: dict[str, int] = {}
+        for arrays in (unit.signature.inputs, unit.signature.outputs):
+            at = 0
+            for name, shape in arrays:
+                starts[name] = at
+                at += prod(shape)
+        sizes = [sum(prod(shape) for _, shape in arrays) for arrays in (unit.signature.inputs, unit.signature.outputs)]
+
+        def signed(value: float) -> str:
+            return f"-{number(-value)}" if math.copysign(1.0, value) < 0 else number(value)
+
+        def rows(values: Iterable[Sequence[float]]) -> str:
+            return ",\n".join("    {" + ", ".join(map(signed, row)) + "}" for row in values)
+
+        arguments = [f"inputs[state] + {starts[name]}" if prod(s) else "0" for name, s in unit.signature.inputs]
+        arguments += [f"got + {starts[name]}" for name, _ in unit.signature.outputs]
+        bounds = ", ".join(str(starts[name] + prod(shape)) for name, shape in unit.signature.outputs)
+        return Template(Path(__file__).with_name("self_test.c").read_text("utf-8")).substitute(
+            symbol=symbol, header=header, version=__version__, type=self.type, zero=number(0.0),
+            tolerance=number(ROUNDINGS * EPSILON[self.type]), states=len(unit.samples),
+            input_size=max(1, sizes[0]), output_size=sizes[1], count=len(unit.signature.outputs),
+            inputs=rows(unit.samples if sizes[0] else [(0.0,)]), outputs=rows(results),
+            bounds=bounds, scales=", ".join(map(number, scales)), call=wrapped(f"{symbol}(", arguments, ");", "            "),
+        )  # fmt: skip
+
+
+def in_ascii(text: str) -> str:
+    """The text for compilers that read nothing else; letters with dots become q's names, and unknown characters "_".
+
+    >>> in_ascii("∂τ/∂q̇ and ½ q̇ᵀ B q̈, S (7.107)–(7.114)"), in_ascii("机器人")
+    ('dtau/dqd and 1/2 qd^T B qdd, S (7.107)-(7.114)', '___')
+    """
+    letters = unicodedata.normalize("NFD", text).translate(ASCII)
+    return "".join(c if c.isascii() else "_" for c in letters if not unicodedata.combining(c))
+
+
+def wrapped(head: str, words: Sequence[str], tail: str, indent: str = "    ") -> str:
+    """``head`` and the words, separated by commas, in lines of bounded length."""
+    if len(head) + sum(len(word) + 2 for word in words) <= 110:
+        return head + ", ".join(words) + tail
+    lines = textwrap.wrap(", ".join(word.replace(" ", "\0") for word in words), 104, break_on_hyphens=False)
+    return f"{head}\n" + "\n".join(indent + line.replace("\0", " ") for line in lines) + tail

@@ -1,0 +1,199 @@
+"""A program as LLVM IR: the whole rollout is one loop, W states at a time.
+
+Every slot is a row of vectors on the stack, where lane l is state l of the block. The functions are
+straight-line code (:mod:`dalembert.compiler.emit.llvm`), present once however often they are called. The
+loop over the steps is inside: memory is accessed only to read the inputs of a step and to write the
+state when a record is due.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+
+from dalembert.compiler.emit.ir import Form, template
+from dalembert.compiler.emit.llvm import function_parts, modules
+from dalembert.compiler.emit.numpy_loops import LETTERS, InnerLoop
+from dalembert.compiler.emit.signature import Signature
+from dalembert.compiler.graph.program import Program
+from dalembert.compiler.graph.tape import Graph
+
+
+def rollout_ir(program: Program, graphs: Mapping[str, tuple[Graph, Signature]], form: Form) -> list[str]:
+    """The modules' texts: every function once, and NumPy's inner loop around them, for doubles."""
+    return modules(*rollout_texts(program, graphs, form), form)
+
+
+def rollout_texts(
+    program: Program,
+    graphs: Mapping[str, tuple[Graph, Signature]],
+    form: Form,
+    longest: float | None = None,
+    inline: str = "noinline",
+) -> tuple[list[str], str]:
+    """The functions of the tapes, and the loop with the code that moves numbers between the stack and the arrays."""
+    texts: list[str] = []
+    parts: dict[str, int] = {}
+    slots = 1
+    for name, (graph, signature) in graphs.items():
+        functions, needed = function_parts(graph, signature, form, f"{name}_part", lanes=True, longest=longest)
+        texts += functions
+        parts[name] = len(functions)
+        slots = max(slots, needed)
+    loop = _RolloutLoop(program, parts, slots, form).written()
+    moves = template("lanes", width=form.width, scalar=form.scalar, align=form.align, inline=inline)
+    return texts, moves + loop
+
+
+class _RolloutLoop(InnerLoop):
+    """The text of loop_d."""
+
+    def __init__(self, program: Program, parts: Mapping[str, int], slots: int, form: Form) -> None:
+        super().__init__(form)
+        self.program, self.parts, self.slots = program, parts, slots
+        self.given, self.cores = program.inputs, program.cores()
+        self.fixed = len(program.state) + len(program.constant)  # arrays that are read once
+        ends = list(accumulate(program.sizes.values()))
+        self.place = dict(zip(program.sizes, [0, *ends], strict=False))  # start of each slot
+        self.total = ends[-1]
+
+    def slot(self, name: str, element: int = 0) -> str:
+        return self.let(f"getelementptr {self.vector}, ptr %memory, i64 {self.place[name] + element}")
+
+    def copy(self, origin: str, to: str) -> None:
+        for k in range(self.program.sizes[to]):
+            self.store(self.load(self.slot(origin, k)), self.slot(to, k))
+
+    def somewhere(self, name: str) -> str:
+        """Whether the slot is non-zero in some lane."""
+        x = self.load(self.slot(name))
+        return self.anywhere(self.let(f"fcmp une {self.vector} {x}, {self.splat(0.0)}"))
+
+    def written(self) -> str:
+        self.label("entry")
+        self._begin()
+        self.label("block")
+        self._begin_block()
+        self.label("step")
+        self._begin_step()
+        self.label("pass")
+        self._calls()
+        self.label("passed")
+        self._record()
+        self.label("step.end")
+        self._end_step()
+        self.label("block.end")
+        self.say(f"%first.next = add i64 %first, {self.width}")
+        self.say(f"%first.more = icmp slt i64 %first.next, {self.count}")
+        self.say("br i1 %first.more, label %block, label %done")
+        self.label("done")
+        self.say("ret void")
+        return self.function(LETTERS[self.scalar])
+
+    def _begin(self) -> None:
+        """Allocate the stack, and read NumPy's description of the arrays."""
+        self.say(f"%memory = alloca {self.vector}, i64 {self.total}, align {self.bytes * self.width}")
+        self.say(f"%workspace = alloca {self.vector}, i64 {self.slots}, align {self.bytes * self.width}")
+        self.rows = [self.let(f"alloca ptr, i64 {self.width}") for _ in self.cores]
+        self.tables = [self._table((*call.inputs, *call.outputs)) for call in self.program.calls]
+        # dims: the batch, then each core size once, in the order in which the signature names them
+        sizes = list(dict.fromkeys(axis for core in self.cores for axis in core))
+        self.count = self.entry("%dims", 0)
+        self.steps = self.entry("%dims", 1 + sizes.index("s"))
+        records = self.entry("%dims", 1 + sizes.index("m"))
+        self.base = [self.entry("%args", a, "ptr") for a in range(len(self.cores))]
+        self.outer = [self.entry("%steps", a) for a in range(len(self.cores))]
+        self.core = self.core_strides([len(core) for core in self.cores])
+        nothing = self.let(f"icmp sle i64 {self.count}, 0")
+        unasked = self.let(f"icmp sle i64 {records}, 0")
+        idle = self.let(f"or i1 {nothing}, {unasked}")
+        self.say(f"br i1 {idle}, label %done, label %begin")
+        self.label("begin")
+        self.every = self.let(f"sdiv i64 {self.steps}, {records}")
+        self.say("br label %block")
+
+    def _begin_block(self) -> None:
+        """Compute the address of each lane's rows (surplus lanes repeat the last) and read the constant inputs."""
+        self.say("%first = phi i64 [ 0, %begin ], [ %first.next, %block.end ]")
+        last = self.let(f"sub i64 {self.count}, 1")
+        for lane in range(self.width):
+            wanted = self.let(f"add i64 %first, {lane}")
+            inside = self.let(f"icmp slt i64 {wanted}, {last}")
+            row = self.let(f"select i1 {inside}, i64 {wanted}, i64 {last}")
+            for base, outer, rows in zip(self.base, self.outer, self.rows, strict=True):
+                pointer = self.let(f"getelementptr i8, ptr {base}, i64 {self.let(f'mul i64 {row}, {outer}')}")
+                self.put(rows, lane, pointer, "ptr")
+        for a, name in enumerate(self.given[: self.fixed]):
+            self._move("in", self.rows[a], "0", name, self.core[a][0])
+        self.say("br label %step")
+
+    def _begin_step(self) -> None:
+        """Read the inputs of this step, and clear the slots that the calls share."""
+        self.say("%k = phi i64 [ 0, %block ], [ %k.next, %step.end ]")
+        self.say("%due = phi i64 [ 1, %block ], [ %due.next, %step.end ]")
+        self.say("%record = phi i64 [ 0, %block ], [ %record.next, %step.end ]")
+        for a, name in enumerate(self.given[self.fixed :], self.fixed):
+            self._move("in", self.rows[a], self.let(f"mul i64 %k, {self.core[a][0]}"), name, self.core[a][1])
+        for name in self.program.inner:
+            for k in range(self.program.sizes[name]):
+                self.store("zeroinitializer", self.slot(name, k))
+        self.say("br label %pass")
+
+    def _calls(self) -> None:
+        """Make the program's calls, conditional ones if the condition holds in some lane, and repeat on request."""
+        program = self.program
+        for index, call in enumerate(program.calls):
+            if call.when is not None:
+                self.say(f"br i1 {self.somewhere(call.when)}, label %call{index}, label %after{index}")
+            elif call.again is not None:
+                self.say(f"br label %call{index}")
+            if call.when is not None or call.again is not None:
+                self.label(f"call{index}")
+            for part in range(self.parts[call.function]):
+                name = f"{call.function}_part{part}"
+                self.say(f"call void @{name}(ptr {self.tables[index]}, ptr null, ptr %workspace)")
+            if call.again is not None:
+                self.say(f"br i1 {self.somewhere(call.again)}, label %repeat{index}, label %after{index}")
+                self.label(f"repeat{index}")
+                for origin, to in call.carry:
+                    self.copy(origin, to)
+                self.say(f"br label %call{index}")
+            elif call.when is not None:
+                self.say(f"br label %after{index}")
+            if call.when is not None or call.again is not None:
+                self.label(f"after{index}")
+        for origin, to in program.carry:
+            self.copy(origin, to)
+        if program.again is not None:
+            self.say(f"br i1 {self.somewhere(program.again)}, label %pass, label %passed")
+        else:
+            self.say("br label %passed")
+
+    def _record(self) -> None:
+        """Write the state when a record is due."""
+        self.say(f"%is.due = icmp sge i64 %due, {self.every}")
+        self.say("br i1 %is.due, label %write, label %step.end")
+        self.label("write")
+        for a, name in enumerate(self.program.state, len(self.given)):
+            self._move("out", self.rows[a], self.let(f"mul i64 %record, {self.core[a][0]}"), name, self.core[a][1])
+        self.say("%record.after = add i64 %record, 1")
+        self.say("br label %step.end")
+
+    def _end_step(self) -> None:
+        self.say("%record.next = phi i64 [ %record, %passed ], [ %record.after, %write ]")
+        self.say("%due.before = phi i64 [ %due, %passed ], [ 0, %write ]")
+        self.say("%due.next = add i64 %due.before, 1")
+        self.say("%k.next = add i64 %k, 1")
+        self.say(f"%k.more = icmp slt i64 %k.next, {self.steps}")
+        self.say("br i1 %k.more, label %step, label %block.end")
+
+    def _move(self, way: str, rows: str, offset: str, name: str, stride: str) -> None:
+        size = self.program.sizes[name]
+        self.say(f"call void @lanes_{way}(ptr {rows}, i64 {offset}, ptr {self.slot(name)}, i64 {size}, i64 {stride})")
+
+    def _table(self, slots: Sequence[str]) -> str:
+        """The addresses of a call's slots."""
+        table = self.let(f"alloca ptr, i64 {len(slots)}")
+        for k, name in enumerate(slots):
+            self.put(table, k, self.slot(name), "ptr")
+        return table

@@ -1,0 +1,379 @@
+"""sin and cos as arithmetic on all lanes at once, in doubles or floats, without any library.
+
+The angle is reduced by the nearest multiple n of π/2, subtracted in three steps (Cody and Waite): the first two parts
+of π/2 are so short that n times them is exact up to the ``largest`` angle, 10⁶ in doubles and 10⁴ in floats. Sine and
+cosine of the remainder, |r| ≤ π/4, are polynomials, which are swapped and signed according to the quadrant. The remainder
+is rounded twice, so that errors are below 3 ulp; 2.2 ulp were observed (docs/trust.md).
+
+Larger angles, infinity and NaN take a separate path, lane by lane: :func:`far_function` multiplies the angle by the
+relevant binary digits of 2/π (Payne and Hanek) in 64-bit integers, so that it is accurate for every double on every
+machine. Errors are below 1.1 ulp there.
+"""
+
+from __future__ import annotations
+
+import itertools
+import struct
+from functools import reduce
+from typing import NamedTuple
+
+from dalembert.compiler.emit.ir import IR, Form, exact
+
+
+class Reduction(NamedTuple):
+    """The constants of sine and cosine in one format."""
+
+    largest: float  # largest angle that is reduced by arithmetic
+    pi_half: tuple[float, float, float]
+    rounder: float  # adding and subtracting this rounds to an integer, which is then in the low bits
+    sine: tuple[float, ...]  # minimax polynomials on [−π/4, π/4]: sin r = r + r³ S(r²), cos r = 1 − r²/2 + r⁴ C(r²)
+    cosine: tuple[float, ...]
+
+
+TWO_OVER_PI = 6.36619772367581382433e-01
+REDUCTIONS = {
+    "double": Reduction(
+        1e6,
+        (1.57079632673412561417e00, 6.07710050630396597660e-11, 2.02226624879595063154e-21),  # 33 and 33 bits, the rest
+        1.5 * 2.0**52,
+        (
+            -1.66666666666666324348e-01, 8.33333333332248946124e-03, -1.98412698298579493134e-04,
+            2.75573137070700676789e-06, -2.50507602534068634195e-08, 1.58969099521155010221e-10,
+        ),
+        (
+            4.16666666666666019037e-02, -1.38888888888741095749e-03, 2.48015872894767294178e-05,
+            -2.75573143513906633035e-07, 2.08757232129817482790e-09, -1.13596475577881948265e-11,
+        ),
+    ),
+    "float": Reduction(
+        1e4,
+        (1.5703125, 4.837512969970703125e-04, 7.549790126404332e-08),  # 8 and 11 bits, the rest
+        1.5 * 2.0**23,
+        (-1.66666545732e-01, 8.33215841396e-03, -1.95149581085e-04),
+        (4.16666456188e-02, -1.38873130609e-03, 2.44327848744e-05),
+    ),
+}  # fmt: skip
+ROUNDER = REDUCTIONS["double"].rounder
+
+# -- beyond the largest angle ----------------------------------------------------------------------
+
+FAR, ANY = "far_sine", "any_sine"
+# the first 1,216 binary digits of 2/π, after two words of zeros
+DIGITS = (
+    "a2f9836e4e441529fc2757d1f534ddc0db6295993c439041fe5163abdebbc561b7246e3a424dd2e006492eea09d1921cfe1deb1cb129a73e"
+    "e88235f52ebb4484e99c7026b45f7e413991d639835339f49c845f8bbdf9283b1ff897ffde05980fef2f118b5a0a6d1f6d367ecf27cb09b7"
+    "4f463f669e5fea2d7527bac7ebe5f17b3d0739f78a5292ea6bfb5fb11f8d5d0856033046fc7b6bab"
+)
+BEFORE = 64  # zeros before them
+PI_HALF = (1.5707963267948966, 6.123233995736766e-17)  # in two doubles
+SPLITTER = 2.0**27 + 1.0  # splits a double into two halves (Dekker)
+
+
+class _Far(IR):
+    """The text of the function for large angles of one format.
+
+    With x = m 2ᵉ, the digits of 2/π whose product with m 2ᵉ is a multiple of 4 are omitted, and so are those that are
+    too small to matter. The two highest bits of the remaining product are the quadrant, the others the fraction of π/2.
+    """
+
+    def __init__(self, scalar: str) -> None:
+        super().__init__(Form(1, scalar))
+        wide = scalar == "double"
+        self.fraction_bits, self.bias = (52, 1023) if wide else (23, 127)
+        self.limbs = 6 if wide else 3  # of 32 bits each, in the product
+
+    def count(self, instruction: str, *operands: str | int) -> str:
+        """An instruction on 64-bit integers."""
+        return self.let(f"{instruction} i64 {', '.join(map(str, operands))}")
+
+    def real(self, instruction: str, *operands: str | float) -> str:
+        """An instruction on numbers."""
+        written = (x if isinstance(x, str) else exact(x, self.scalar) for x in operands)
+        return self.let(f"{instruction} {self.scalar} {', '.join(written)}")
+
+    def from_limb(self, limb: str) -> str:
+        """A 64-bit integer below 2³² as a number."""
+        return self.let(f"uitofp i32 {self.let(f'trunc i64 {limb} to i32')} to {self.scalar}")
+
+    def written(self) -> list[str]:
+        """The table and the function."""
+        raw = self.let(f"bitcast {self.scalar} %x to {self.word}")
+        bits = raw if self.word == "i64" else self.let(f"sext i32 {raw} to i64")
+        product = self.product(bits)
+        # beyond half a quadrant, the fraction is measured from the next one and negative
+        half = self.count("and", self.count("lshr", product[0], 29), 1)
+        flip = self.count("and", self.count("sub", 0, half), 2**32 - 1)
+        limbs = [self.count("xor", limb, flip) for limb in product]
+        limbs[0] = self.count("and", limbs[0], 2**30 - 1)
+        r, tail = self.in_doubles_twice(limbs) if self.scalar == "double" else (self.in_float(limbs), None)
+        # a negative angle has the negative remainder in the negative quadrant; π/2 is added last
+        negative = self.count("lshr", bits, 63)
+        minus = self.let(f"trunc i64 {self.count('xor', negative, half)} to i1")
+        quadrant = self.count("add", self.count("lshr", product[0], 30), half)
+        opposite = self.let(f"trunc i64 {negative} to i1")
+        turned = self.let(f"select i1 {opposite}, i64 {self.count('sub', 0, quadrant)}, i64 {quadrant}")
+        turned = self.count("add", turned, "%quarters")
+        if self.word == "i32":
+            turned = self.let(f"trunc i64 {turned} to i32")
+        vectors = []
+        for x in (r, tail):
+            if x is not None:
+                chosen = self.let(f"select i1 {minus}, {self.scalar} {self.real('fneg', x)}, {self.scalar} {x}")
+                vectors.append(self.let(f"bitcast {self.scalar} {chosen} to {self.vector}"))
+        sine, _ = _in_quadrant(
+            self, vectors[0], self.let(f"bitcast {self.word} {turned} to {self.integers}"), *vectors[1:]
+        )
+        nothing = self.real("fsub", "%x", "%x")  # NaN if the angle is infinite or NaN
+        result = self.real("fadd", self.let(f"bitcast {self.vector} {sine} to {self.scalar}"), nothing)
+        words = [0] * (BEFORE // 32) + [int(DIGITS[k : k + 8], 16) for k in range(0, len(DIGITS), 8)]
+        table = ", ".join(f"i32 {x}" for x in words)
+        return [
+            f"@two_over_pi = internal unnamed_addr constant [{len(words)} x i32] [{table}], align 4",
+            f"define internal {self.scalar} @{FAR}({self.scalar} %x, i64 %quarters) noinline cold nounwind {{",
+            "entry:",
+            *self.lines,
+            f"  ret {self.scalar} {result}",
+            "}",
+        ]
+
+    def product(self, bits: str) -> list[str]:
+        """The limbs of m times the relevant digits of 2/π, highest first."""
+        size = self.fraction_bits
+        exponent = self.count("and", self.count("lshr", bits, size), 2 * self.bias + 1)
+        mantissa = self.count("or", self.count("and", bits, 2**size - 1), 2**size)
+        first = self.count("sub", exponent, self.bias + size + 2 - BEFORE)  # digit of the table
+        word, shift = self.count("lshr", first, 5), self.count("and", first, 31)
+        given = []
+        for k in range(self.limbs + 1):
+            at = self.let(f"getelementptr i32, ptr @two_over_pi, i64 {self.count('add', word, k)}")
+            given.append(self.let(f"zext i32 {self.let(f'load i32, ptr {at}, align 4')} to i64"))
+        digits = [
+            self.count("lshr", self.count("shl", self.count("or", self.count("shl", a, 32), b), shift), 32)
+            for a, b in itertools.pairwise(given)
+        ]
+        low, high = self.count("and", mantissa, 2**32 - 1), self.count("lshr", mantissa, 32)
+        limbs: list[str] = []
+        carry, below = "0", "0"
+        for digit in reversed(digits):
+            lower = self.count("add", self.count("mul", digit, low), carry)
+            upper = self.count("add", self.count("mul", below, high), self.count("and", lower, 2**32 - 1))
+            limbs.append(self.count("and", upper, 2**32 - 1))
+            carry = self.count("add", self.count("lshr", lower, 32), self.count("lshr", upper, 32))
+            below = digit
+        return limbs[::-1]
+
+    def in_doubles_twice(self, limbs: list[str]) -> tuple[str, str]:
+        """The fraction of π/2 given by the limbs, as an angle in two doubles."""
+        real = self.real
+        total, lost = real("fmul", self.from_limb(limbs[0]), 2.0**-30), exact(0.0)
+        for k, limb in enumerate(limbs[1:-1], 1):
+            x = real("fmul", self.from_limb(limb), 2.0 ** (-30 - 32 * k))
+            more = real("fadd", total, x)
+            lost = real("fadd", lost, real("fsub", x, real("fsub", more, total)))
+            total = more
+        # the exact product with π/2 (Dekker), which also works on machines without fused multiply–add
+        a, b = PI_HALF
+        a_high = a * SPLITTER - (a * SPLITTER - a)
+        stretched = real("fmul", total, SPLITTER)
+        t_high = real("fsub", stretched, real("fsub", stretched, total))
+        t_low = real("fsub", total, t_high)
+        p = real("fmul", total, a)
+        rest = real("fsub", real("fmul", t_high, a_high), p)
+        for x, y in ((t_high, a - a_high), (t_low, a_high), (t_low, a - a_high), (total, b), (lost, a)):
+            rest = real("fadd", rest, real("fmul", x, y))
+        r = real("fadd", p, rest)
+        return r, real("fsub", rest, real("fsub", r, p))
+
+    def in_float(self, limbs: list[str]) -> str:
+        """The angle in one float, by integers: its first 32 digits times those of π/2."""
+        shifted = [self.count(*x) for x in (("shl", limbs[0], 34), ("shl", limbs[1], 2), ("lshr", limbs[2], 30))]
+        fraction = self.count("or", self.count("or", shifted[0], shifted[1]), shifted[2])
+        zeros = self.let(f"call i64 @llvm.ctlz.i64(i64 {fraction}, i1 false)")
+        leading = self.count("lshr", self.count("shl", fraction, zeros), 32)
+        angle = self.from_limb(self.count("lshr", self.count("mul", leading, round(PI_HALF[0] * 2**31)), 32))
+        exponent = self.let(f"trunc i64 {self.count('shl', self.count('sub', 127 - 31, zeros), 23)} to i32")
+        return self.real("fmul", angle, self.let(f"bitcast i32 {exponent} to float"))
+
+
+def far_function(scalar: str) -> list[str]:
+    """``scalar @far_sine(scalar x, i64 k)``, sin(x + k π/2) for any x beyond the largest angle, and its table."""
+    return _Far(scalar).written()
+
+
+# -- all lanes ---------------------------------------------------------------------------------------
+
+
+def sincos(text: IR, angles: list[str], label: str) -> list[tuple[str, str]]:
+    """(sin, cos) of every angle; one branch for all of them leads to the slow path."""
+    return (_watched if text.form.flags else _unwatched)(text, angles, label)
+
+
+def _watched(text: IR, angles: list[str], label: str) -> list[tuple[str, str]]:
+    """If flags matter: both paths are taken if some angle is large, and their results are blended."""
+    far = [_is_far(text, x) for x in angles]
+    # lanes with large angles are computed with 0, so that they do not raise floating-point flags
+    zero = text.splat(0.0)
+    results = [_fast(text, text.choice(mask, zero, x)) for x, mask in zip(angles, far, strict=True)]
+    some = text.anywhere(reduce(lambda union, mask: text.let(f"or {text.mask} {union}, {mask}"), far))
+    before, slow, after = f"{label}_fast", f"{label}_slow", f"{label}_after"
+    # name the block we are in, for the phis below
+    text.say(f"br label %{before}")
+    text.label(before)
+    text.say(f"br i1 {some}, label %{slow}, label %{after}, !prof !0")
+    text.label(slow)
+    # only for the lanes that need it: a state's result must not depend on its neighbours in the block
+    careful, another = [], text.splat(2.0 * REDUCTIONS[text.scalar].largest)
+    for x, mask, (sine, cosine) in zip(angles, far, results, strict=True):
+        exact_sine, exact_cosine = _careful(text, text.choice(mask, x, another))
+        careful.append((text.choice(mask, exact_sine, sine), text.choice(mask, exact_cosine, cosine)))
+    text.say(f"br label %{after}")
+    text.label(after)
+
+    def merged(fast: str, exact: str) -> str:
+        return text.let(f"phi {text.vector} [ {fast}, %{before} ], [ {exact}, %{slow} ]")
+
+    return [(merged(s, es), merged(c, ec)) for (s, c), (es, ec) in zip(results, careful, strict=True)]
+
+
+def _unwatched(text: IR, angles: list[str], label: str) -> list[tuple[str, str]]:
+    """If flags do not matter: one path or the other, the fast one for all angles, so that constants are loaded once."""
+    distances = [_distance(text, x) for x in angles]
+    kind = f"<{text.width} x {_distance_word(text)}>"
+    least = reduce(lambda union, x: text.let(f"or {kind} {union}, {x}"), distances)  # negative if one of them is
+    some = text.anywhere(text.let(f"icmp slt {kind} {least}, zeroinitializer"))
+    fast, slow, after = f"{label}_fast", f"{label}_slow", f"{label}_after"
+    text.say(f"br i1 {some}, label %{slow}, label %{fast}, !prof !0")
+    text.label(fast)
+    start, strands, near = len(text.lines), [], []
+    for x in angles:
+        near.append(_fast(text, x))
+        strands.append(text.lines[start:])
+        del text.lines[start:]
+    text.lines += [line for together in zip(*strands, strict=True) for line in together]
+    text.say(f"br label %{after}")
+    text.label(slow)
+    careful = [_careful(text, x, ANY) for x in angles]
+    text.say(f"br label %{after}")
+    text.label(after)
+
+    def merged(quick: str, exact: str) -> str:
+        return text.let(f"phi {text.vector} [ {quick}, %{fast} ], [ {exact}, %{slow} ]")
+
+    return [(merged(s, es), merged(c, ec)) for (s, c), (es, ec) in zip(near, careful, strict=True)]
+
+
+def _distance_word(text: IR) -> str:
+    """The type in which angles are compared; for a single double, its upper half is enough."""
+    return "i32" if text.width == 1 else text.word
+
+
+def _distance(text: IR, x: str) -> str:
+    """An integer that is negative if |x| is at least the largest angle, or NaN."""
+    i, kind, size = text.integers, f"<{text.width} x {_distance_word(text)}>", 8 * text.bytes
+    raw = text.let(f"bitcast {text.vector} {x} to {i}")
+    largest = _bits(text.scalar, REDUCTIONS[text.scalar].largest)
+    if kind != i:
+        raw = text.let(f"trunc {i} {text.let(f'lshr {i} {raw}, {text.integer_splat(32)}')} to {kind}")
+        largest, size = largest >> 32, 32
+    word = _distance_word(text)
+    masks, bounds = (f"<{', '.join([f'{word} {value}'] * text.width)}>" for value in (2 ** (size - 1) - 1, largest - 1))
+    return text.let(f"sub {kind} {bounds}, {text.let(f'and {kind} {raw}, {masks}')}")
+
+
+def any_function(scalar: str) -> list[str]:
+    """``scalar @any_sine(scalar x, i64 k)``, sin(x + k π/2) for any x, with k = 0 or 1."""
+    text = IR(Form(1, scalar, flags=False))
+    vector = text.let(f"bitcast {scalar} %x to {text.vector}")
+    far = text.anywhere(text.let(f"icmp slt <1 x i32> {_distance(text, vector)}, zeroinitializer"))
+    text.say(f"br i1 {far}, label %far, label %near")
+    text.label("far")
+    text.say(f"ret {scalar} {text.let(f'call {scalar} @{FAR}({scalar} %x, i64 %quarters)')}")
+    text.label("near")
+    sine, cosine = _fast(text, vector)
+    chosen = text.choice(text.let("bitcast i1 %first to <1 x i1>"), sine, cosine)
+    result = text.let(f"bitcast {text.vector} {chosen} to {scalar}")
+    return [
+        f"define internal {scalar} @{ANY}({scalar} %x, i64 %quarters) noinline cold nounwind {{",
+        "entry:",
+        "  %first = icmp eq i64 %quarters, 0",
+        *text.lines,
+        f"  ret {scalar} {result}",
+        "}",
+    ]
+
+
+def _bits(scalar: str, value: float) -> int:
+    """The bits of a number."""
+    kind = "qd" if scalar == "double" else "if"
+    return int(struct.unpack(f"<{kind[0]}", struct.pack(f"<{kind[1]}", value))[0])
+
+
+def _is_far(text: IR, x: str) -> str:
+    """Whether |x| is beyond the largest angle or NaN, by its bits: comparing floats would raise a flag for NaN."""
+    i, size = text.integers, 8 * text.bytes
+    raw = text.let(f"bitcast {text.vector} {x} to {i}")
+    magnitude = text.let(f"and {i} {raw}, {text.integer_splat(2 ** (size - 1) - 1)}")
+    largest = _bits(text.scalar, REDUCTIONS[text.scalar].largest)
+    return text.let(f"icmp ugt {i} {magnitude}, {text.integer_splat(largest)}")
+
+
+def _polynomial(text: IR, z: str, coefficients: tuple[float, ...]) -> str:
+    v = text.vector
+    p = text.splat(coefficients[-1])
+    for c in reversed(coefficients[:-1]):
+        p = text.let(f"fadd contract {v} {text.let(f'fmul contract {v} {p}, {z}')}, {text.splat(c)}")
+    return p
+
+
+def _fast(text: IR, x: str) -> tuple[str, str]:
+    v, i, known = text.vector, text.integers, REDUCTIONS[text.scalar]
+    rounder = text.splat(known.rounder)
+    shifted = text.let(f"fadd {v} {text.let(f'fmul {v} {x}, {text.splat(TWO_OVER_PI)}')}, {rounder}")
+    n = text.let(f"fsub {v} {shifted}, {rounder}")
+    quadrant = text.let(f"bitcast {v} {shifted} to {i}")
+    r = x
+    for part in known.pi_half:
+        r = text.let(f"fsub contract {v} {r}, {text.let(f'fmul contract {v} {n}, {text.splat(part)}')}")
+    return _in_quadrant(text, r, quadrant)
+
+
+def _in_quadrant(text: IR, r: str, quadrant: str, tail: str | None = None) -> tuple[str, str]:
+    """sin and cos of quadrant · π/2 + r + tail, |r| ≤ π/4, where the tail is below the last digit of r."""
+    v, i, known = text.vector, text.integers, REDUCTIONS[text.scalar]
+    z = text.let(f"fmul {v} {r}, {r}")
+    cube = text.let(f"fmul {v} {r}, {z}")
+    small = text.let(f"fmul contract {v} {cube}, {_polynomial(text, z, known.sine)}")
+    falling = _polynomial(text, z, (1.0, -0.5, *known.cosine))
+    if tail is None:
+        s, c = text.let(f"fadd contract {v} {small}, {r}"), falling
+    else:  # sin(r + t) = sin r + t cos r, cos(r + t) = cos r − t sin r
+        small = text.let(f"fadd {v} {small}, {text.let(f'fmul {v} {tail}, {falling}')}")
+        s = text.let(f"fadd {v} {small}, {r}")
+        c = text.let(f"fsub {v} {falling}, {text.let(f'fmul {v} {tail}, {r}')}")
+    odd = text.let(f"trunc {i} {quadrant} to {text.mask}")
+    sine, cosine = text.choice(odd, c, s), text.choice(odd, s, c)
+    next_quadrant = text.let(f"add {i} {quadrant}, {text.integer_splat(1)}")
+    return _signed(text, sine, quadrant), _signed(text, cosine, next_quadrant)
+
+
+def _signed(text: IR, x: str, quadrant: str) -> str:
+    """−x in the quadrants 2 and 3: bit 1 of the quadrant becomes the sign."""
+    v, i, size = text.vector, text.integers, 8 * text.bytes
+    if text.width == 1 and not text.form.flags:  # the bits of a single number would be in another register class
+        bit = text.let(f"trunc {i} {text.let(f'lshr {i} {quadrant}, {text.integer_splat(1)}')} to {text.mask}")
+        return text.choice(bit, text.let(f"fneg {v} {x}"), x)
+    moved = text.let(f"shl {i} {quadrant}, {text.integer_splat(size - 2)}")
+    bit = text.let(f"and {i} {moved}, {text.integer_splat(-(2 ** (size - 1)))}")
+    raw = text.let(f"bitcast {v} {x} to {i}")
+    return text.let(f"bitcast {i} {text.let(f'xor {i} {raw}, {bit}')} to {v}")
+
+
+def _careful(text: IR, x: str, function: str = FAR) -> tuple[str, str]:
+    v, scalar = text.vector, text.scalar
+    vectors = ["poison", "poison"]
+    for lane in range(text.width):
+        angle = text.let(f"extractelement {v} {x}, i32 {lane}")
+        for quarters, vector in enumerate(vectors):
+            value = text.let(f"call {scalar} @{function}({scalar} {angle}, i64 {quarters})")
+            vectors[quarters] = text.let(f"insertelement {v} {vector}, {scalar} {value}, i32 {lane}")
+    return vectors[0], vectors[1]

@@ -1,0 +1,118 @@
+"""Functions around the blocks of a tape for use without NumPy: for one state, for many rows, or for a grid.
+
+Each wrapper is an exported function that calls the parts of the tape, which LLVM inlines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+from dalembert.compiler.emit.ir import IR, Form
+from dalembert.compiler.emit.llvm import function_parts, module
+from dalembert.compiler.emit.signature import Signature
+from dalembert.compiler.graph.tape import Graph
+
+ALONE = '"no-builtins"'  # prevents LLVM from calling C library functions, such as memset for a row of zeros
+MOST_IN_LINE = 6  # number of parts; longer tapes stay in separate functions, which share a workspace on the stack
+
+
+class Wrapper(IR):
+    """The text of a function around the parts of a tape."""
+
+    def __init__(self, signature: Signature, parts: int, slots: int, form: Form, part: str = "part") -> None:
+        super().__init__(form)
+        self.signature, self.parts, self.slots, self.part = signature, parts, slots, part
+        self.sizes = [prod(shape) for shape in signature.arrays]
+        self.arguments = [f"%{name}.{k}" for k, (name, _) in enumerate((*signature.inputs, *signature.outputs))]
+
+    def rooms(self) -> None:
+        """Allocate the tables that the parts read, and their workspace."""
+        arrays = len(self.sizes)
+        self.say(f"%arrays = alloca ptr, i32 {arrays}")
+        strides = sum(map(len, self.signature.arrays)) if self.form.strided else 0
+        self.say(f"%offsets = alloca i64, i32 {arrays * self.width + strides}")
+        self.say(f"%workspace = alloca {self.vector}, i32 {max(self.slots, 1)}, align {self.bytes * self.width}")
+
+    def tables(self, pointers: Sequence[str], offset: Callable[[int, int], str] = lambda array, lane: "0") -> None:
+        """Write the tables: one address per array and one offset per lane."""
+        for a, pointer in enumerate(pointers):
+            self.put("%arrays", a, pointer, "ptr")
+            for lane in range(self.width):
+                self.put("%offsets", a * self.width + lane, offset(a, lane))
+
+    def block(self) -> None:
+        """Call all parts for the states given by the tables."""
+        for part in range(self.parts):
+            self.say(f"call void @{self.part}{part}(ptr %arrays, ptr %offsets, ptr %workspace)")
+
+    def function(self, head: str) -> str:
+        """The lines as a function."""
+        return "\n".join([f"define {head} {{", "entry:", *self.lines, "}"])
+
+
+def one_state(text: Wrapper, name: str) -> str:
+    """``void name(const scalar *inputs…, scalar *outputs…)``: one state, as C calls it."""
+    text.rooms()
+    text.tables(text.arguments)
+    text.block()
+    text.say("ret void")
+    outputs = len(text.signature.inputs)
+    parameters = [f"ptr {'readonly ' * (k < outputs)}{x}" for k, x in enumerate(text.arguments)]
+    return text.function(f"void @{name}({', '.join(parameters)}) nounwind {ALONE}")
+
+
+def many_rows(text: Wrapper, name: str) -> str:
+    """``void name(inputs…, outputs…, int count)``: contiguous rows of ``count`` states in every array.
+
+    Lanes beyond the last state repeat it: they read and write the same row.
+    """
+    width = text.width
+    text.rooms()
+    text.say("%some = icmp sgt i32 %count, 0")
+    text.say("br i1 %some, label %ready, label %done")
+    text.label("ready")
+    text.say("%last = sub i32 %count, 1")
+    text.say("br label %states")
+    text.label("states")
+    text.say("%first = phi i32 [ 0, %ready ], [ %next, %states ]")
+    rows = []
+    for lane in range(width):
+        row = text.let(f"add i32 %first, {lane}")
+        if lane:
+            row = text.let(f"select i1 {text.let(f'icmp slt i32 {row}, %last')}, i32 {row}, i32 %last")
+        rows.append(text.let(f"zext i32 {row} to i64"))
+    text.tables(text.arguments, lambda a, lane: text.let(f"mul i64 {rows[lane]}, {text.bytes * text.sizes[a]}"))
+    text.block()
+    text.say(f"%next = add i32 %first, {width}")
+    text.say("%more = icmp slt i32 %next, %count")
+    text.say("br i1 %more, label %states, label %done")
+    text.label("done")
+    text.say("ret void")
+    parameters = [*(f"ptr {x}" for x in text.arguments), "i32 %count"]
+    return text.function(f"void @{name}({', '.join(parameters)}) nounwind {ALONE}")
+
+
+WRAPPERS: dict[str, Callable[[Wrapper, str], str]] = {"state": one_state, "rows": many_rows}
+
+
+def wrapped(graph: Graph, signature: Signature, form: Form, name: str, wrapper: str) -> str:
+    """The module of a graph, its function ``name`` around the tape."""
+    return wrapped_together([(graph, signature, name)], form, wrapper)
+
+
+def wrapped_together(functions: Sequence[tuple[Graph, Signature, str]], form: Form, *wrappers: str) -> str:
+    """The module of several graphs, with one function per graph and wrapper.
+
+    The function of the first wrapper has the name of the graph; others have the wrapper as a suffix: ``name_rows``.
+    """
+    texts, longest = [], 0
+    for graph, signature, name in functions:
+        prefix = "part" if len(functions) == 1 else f"{name}.part"
+        parts, slots = function_parts(graph, signature, form, prefix)
+        texts += parts
+        for k, wrapper in enumerate(wrappers):
+            head = Wrapper(signature, len(parts), slots, form, prefix)
+            texts.append(WRAPPERS[wrapper](head, f"{name}_{wrapper}" if k else name))
+        longest = max(longest, len(parts))
+    return module(texts, form, inline=longest <= MOST_IN_LINE)

@@ -1,0 +1,157 @@
+"""A quantity as an operator of another library: its inputs and outputs, its kernels, and its derivatives, by a key.
+
+Operators of PyTorch and calls of XLA carry only arrays, numbers and text. The text is a key, which ``CALLS`` maps to a
+call. A key is a digest of everything on which the kernel depends: the same arm and quantity have the same key in every
+process, and a process knows the call once a method of the arm, or its derivative, has been used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from dalembert.base.arrays import SINGLE
+from dalembert.base.environment.cached_property import cached_property
+from dalembert.compiler.quantities import derived, machine
+from dalembert.compiler.quantities.derived import Derived
+from dalembert.compiler.quantities.kernel_calls import needs_placing, run_named, run_placed
+from dalembert.compiler.quantities.machine import Quantity
+from dalembert.errors import DalembertError, ShapeError
+from dalembert.mechanics.coordinates.chain import AnyMechanism
+from dalembert.mechanics.coordinates.placing import Placing
+
+Core = tuple[int, ...]
+Named = tuple[tuple[str, Core], ...]
+
+CALLS: dict[str, ForeignCall] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class ForeignCall:
+    """A quantity of a mechanism with some options.
+
+    placing      the mechanism, its name, and the placement of the joints of its tree
+    formulation  the equations; None for the fastest
+    key          the key of the call
+    """
+
+    placing: Placing
+    entry: Quantity
+    formulation: str | None
+    options: tuple[str, ...]
+    key: str
+
+    @property
+    def mechanism(self) -> AnyMechanism:
+        """The mechanism of the quantity."""
+        return self.placing.mechanism
+
+    @cached_property
+    def quantity(self) -> str:
+        """The name in the table; for a derivative, the name of the differentiated quantity."""
+        entry = self.entry
+        while isinstance(entry, Derived):
+            entry = entry.source
+        return entry.name
+
+    @cached_property
+    def inputs(self) -> Named:
+        """Names and core shapes of the inputs; q are the n independent joints, whatever the kernel takes."""
+        shapes = machine.signature(self.mechanism, self.entry, self.options).inputs
+        return tuple((name, (self.mechanism.n,) if name == "q" else core) for name, core in shapes)
+
+    @cached_property
+    def outputs(self) -> Named:
+        """Names and core shapes of the outputs."""
+        return machine.signature(self.mechanism, self.entry, self.options).outputs
+
+    def kernel(self, dtype: np.dtype[Any]) -> np.ufunc:
+        """The gufunc in float32 or float64; if loops are closed by Newton's method, it takes q of the tree."""
+        scalar = "float" if dtype == SINGLE else "double"
+        if scalar not in self._kernels:
+            self._kernels[scalar] = machine.kernel(
+                self.mechanism, self.entry, self.formulation, self.options, self.placing.name, scalar
+            )
+        return self._kernels[scalar]
+
+    @cached_property
+    def _kernels(self) -> dict[str, np.ufunc]:
+        return {}
+
+    @cached_property
+    def device_kernels(self) -> dict[str, Any]:
+        """The kernels for GPUs, by precision."""
+        return {}
+
+    def gradient(self, by: tuple[str, ...]) -> ForeignCall:
+        """∂(Σ w∘y)/∂x for these inputs x: takes the inputs, then one weight per output."""
+        return self._derived("gradient", by)
+
+    def tangent(self, by: tuple[str, ...]) -> ForeignCall:
+        """Σ ∂y/∂x t_x: takes the inputs, then one direction for each of these."""
+        return self._derived("tangent", by)
+
+    def leading(self, shapes: Sequence[Core]) -> Core:
+        """The shape to which the leading axes of inputs of these shapes broadcast."""
+        try:
+            return np.broadcast_shapes(
+                *(shape[: len(shape) - len(core)] for shape, (_, core) in zip(shapes, self.inputs, strict=True))
+            )
+        except ValueError:
+            named = ", ".join(f"{name} {shape}" for shape, (name, _) in zip(shapes, self.inputs, strict=True))
+            raise ShapeError(f"these shapes do not broadcast: {named}") from None
+
+    def with_axis(self, arrays: Sequence[Any], axes: Sequence[int | None], moved: Callable[..., Any]) -> list[Any]:
+        """The inputs with an additional axis, which ``moved`` makes the first of the broadcasting leading axes."""
+        cores = [len(core) for _, core in self.inputs]
+        most = max(x.ndim - core - (axis is not None) for x, core, axis in zip(arrays, cores, axes, strict=True))
+        inputs = []
+        for x, core, axis in zip(arrays, cores, axes, strict=True):
+            if axis is not None:
+                x = moved(x, axis, 0)
+                x = x.reshape(x.shape[0], *(1,) * (most - (x.ndim - 1 - core)), *x.shape[1:])
+            inputs.append(x)
+        return inputs
+
+    def run(self, arrays: Sequence[Any], out: tuple[Any, ...] | None = None) -> tuple[Any, ...]:
+        """The outputs, written to ``out``, for NumPy arrays of one type, float32 or float64; loops are closed first."""
+        named = dict(zip((name for name, _ in self.inputs), arrays, strict=True))
+        kernel = self.kernel(arrays[0].dtype)
+        if needs_placing(self.mechanism, self.quantity):
+            results = run_placed(kernel, self.quantity, named, self.placing, out)
+        else:
+            results = run_named(kernel, self.quantity, named, out)
+        return results if isinstance(results, tuple) else (results,)
+
+    def _derived(self, mode: str, by: tuple[str, ...]) -> ForeignCall:
+        key = _key(f"{self.quantity}.{mode}", self.key, mode, *by)
+        if key not in CALLS:
+            entry = getattr(derived, mode)(self.entry, self.options, by)
+            CALLS[key] = ForeignCall(self.placing, entry, self.formulation, (), key)
+        return CALLS[key]
+
+
+def call_of(placing: Placing, entry: Quantity, formulation: str | None, options: tuple[str, ...]) -> ForeignCall:
+    """The call of a quantity, new or known; raises an error if the formulation or an option does not exist."""
+    chosen = entry.choice(formulation, placing.mechanism, options)
+    entry.check_options(options)
+    key = _key(entry.name, *entry.key, machine.identity(placing.mechanism), chosen, *options)
+    return CALLS.setdefault(key, ForeignCall(placing, entry, formulation, options, key))
+
+
+def registered(key: str) -> ForeignCall:
+    """The call of a key."""
+    if key not in CALLS:
+        raise DalembertError(
+            f"the operator '{key}' is not known in this process; load its arm and call the method or its derivative "
+            "once before using graphs saved elsewhere"
+        )
+    return CALLS[key]
+
+
+def _key(name: str, *parts: str) -> str:
+    return f"{name}-{sha256(repr(parts).encode()).hexdigest()[:24]}"

@@ -1,0 +1,44 @@
+"""Quantities on arrays in GPU memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dalembert.compiler.foreign.call import ForeignCall
+from dalembert.compiler.kernel.cuda import SCALARS, DeviceArray, DeviceKernel, launch
+from dalembert.compiler.quantities import machine
+from dalembert.errors import DalembertError
+
+__all__ = ["DeviceArray", "run_on_device"]
+
+
+def run_on_device(
+    call: ForeignCall, inputs: Sequence[DeviceArray], outputs: Sequence[DeviceArray], stream: int
+) -> None:
+    """Queue a call on a stream of the GPU; the leading axes of the inputs broadcast to those of the outputs.
+
+    stream  a CUstream as a number, 0 for the default
+    """
+    scalar = SCALARS[inputs[0].dtype]
+    kernel = call.device_kernels.get(scalar)
+    if kernel is None:
+        kernel = call.device_kernels[scalar] = _kernel(call, scalar)
+    launch(kernel, inputs, outputs, stream)
+
+
+def _kernel(call: ForeignCall, scalar: str) -> DeviceKernel:
+    mechanism, entry = call.mechanism, call.entry
+    if mechanism.by_newton:
+        raise DalembertError(
+            f"the loops of arm '{call.placing.name}' are closed by Newton's method, which does not run on the GPU: "
+            "pass arrays on the CPU"
+        )
+    choice = entry.choice(call.formulation, mechanism, call.options)
+    plain = not call.options and choice == entry.formulations(mechanism)[0]
+    return DeviceKernel(
+        (*entry.key, machine.identity(mechanism), choice, ",".join(call.options)),
+        machine.signature(mechanism, entry, call.options),
+        lambda: machine.trace(mechanism, entry, choice, call.options),
+        scalar,
+        (lambda: machine.phases_of(mechanism, entry)) if plain and machine.has_phases(mechanism, entry) else None,
+    )

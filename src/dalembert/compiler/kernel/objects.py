@@ -1,0 +1,88 @@
+"""Object-file targets: a function for one state, on hosted machines also one for many rows, and a C header.
+
+The function is ``NAME_QUANTITY``, as for the target ``c``. ``NAME_QUANTITY_rows`` also takes a count, and fills the
+vector registers of the machine with states. No symbols of the C library or of the compiler's runtime library are
+needed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from dalembert.compiler.emit.c99 import header_and_test
+from dalembert.compiler.emit.ir import BYTES, Form
+from dalembert.compiler.emit.source import Settings, Source, Unit, description, operation_words
+from dalembert.compiler.emit.statements import array_names
+from dalembert.compiler.emit.wrappers import wrapped
+from dalembert.compiler.kernel.compile import compiled_for
+from dalembert.compiler.kernel.elf import flash, undefined
+from dalembert.compiler.kernel.footprint import footprint
+from dalembert.compiler.kernel.machines import machine_of, runnable
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def object_files(name: str, *, rows: bool = True, measured: bool = True) -> Callable[[Unit, Settings], Source]:
+    """The writer of the files NAME.o, NAME.h and NAME_test.c for a machine.
+
+    rows      whether there is a function for many rows, as on machines that run Linux
+    measured  whether its flash and stack are in the notes; otherwise there is a gufunc restricted to its instructions
+    """
+    return partial(_object_files, name, rows, measured)
+
+
+def _object_files(name: str, rows: bool, measured: bool, unit: Unit, settings: Settings) -> Source:
+    machine, scalar = machine_of(name), settings.scalar
+    reloc = "pic" if rows else "static"
+    state = wrapped(unit.graph, unit.signature, Form(1, scalar, BYTES[scalar], flags=False), unit.symbol, "state")
+    beside = []
+    if rows:
+        form = replace(machine.form(scalar, BYTES[scalar]), flags=False)
+        beside.append(wrapped(unit.graph, unit.signature, form, f"{unit.symbol}_rows", "rows"))
+    content = compiled_for(machine, state, False, reloc, *beside)
+    files: dict[str, str | bytes] = {f"{unit.symbol}.o": content, **header_and_test(unit, settings, rows)}
+    notes = [f"{operation_words(unit.operations).capitalize()}.", *unit.remarks]
+    if measured:
+        marked = state if machine.triple.startswith("thumb") else state.replace(" nounwind", " nounwind uwtable")
+        needs = footprint(compiled_for(machine, marked, True, reloc).decode(), unit.symbol)
+        notes.append(
+            f"{flash(content):,} bytes of flash (code and constants), {needs.stack:,} bytes of stack, "
+            f"{needs.instructions:,} "
+            f"instructions{' in the function for one state' if rows else ''}, counted in the file."
+        )
+        if missing := undefined(content):
+            notes.append(
+                f"The linker must find {', '.join(missing)} in the compiler's library, whose stack is not counted."
+            )
+    if rows:
+        notes.append(f"{unit.symbol}_rows: {form.width} state{'s in parallel' if form.width > 1 else ' at a time'}.")
+    return Source(files, tuple(notes), None if measured else partial(machine_kernel, unit, name, scalar))
+
+
+def machine_kernel(unit: Unit, name: str, scalar: str) -> np.ufunc:
+    """The gufunc of a unit, compiled with only the instructions of a target."""
+    from dalembert.compiler.kernel.make import graph_kernel
+
+    graph = unit.graph
+    tape = hashlib.sha256(repr((graph.nodes, graph.inputs, graph.outputs)).encode()).hexdigest()
+    return graph_kernel(
+        ("emitted", name, unit.symbol, tape, repr(unit.signature)),
+        unit.signature, lambda: graph, unit.name, unit.summary, (machine_kernel, (unit, name, scalar)), unit.robot, scalar,
+        runnable(name),
+    )  # fmt: skip
+
+
+def llvm(unit: Unit, settings: Settings) -> Source:
+    """The file NAME.ll: the IR of the function for one state, for inspection."""
+    names = array_names(unit, set())
+    use = f"void {unit.symbol}(pointers to the arrays, in this order); one state."
+    head = description(unit, names, use, f"{settings.arithmetic}, no library functions")
+    form = Form(1, settings.scalar, BYTES[settings.scalar], flags=False)
+    text = wrapped(unit.graph, unit.signature, form, unit.symbol, "state")
+    notes = (f"{operation_words(unit.operations).capitalize()}.", *unit.remarks)
+    return Source({f"{unit.symbol}.ll": "".join(f"; {line}".rstrip() + "\n" for line in head) + text}, notes)

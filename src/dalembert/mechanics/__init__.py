@@ -1,0 +1,1 @@
+"""The equations of the documents, on a mechanism: formulations, coordinates, motion, symbols."""

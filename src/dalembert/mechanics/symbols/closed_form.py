@@ -1,0 +1,366 @@
+"""B, C, g and friction of S (7.42), symbolic: :mod:`dalembert.mechanics.equations` evaluated on polynomials.
+
+Orientations are relative to the base of a *group*: a series of joints with parallel axes, in which the orientation
+of a link is the sum of the angles before it. In these axes, Rz(ϑ_1) Rz(ϑ_2) is Rz(ϑ_1 + ϑ_2) from the start, and sums
+of angles appear directly as c_12, s_12. An expression in the axes of a group that does not depend on the orientation of
+the group (c_1 c_12 + s_1 s_12) becomes c_2: :class:`_Compactor`.
+
+B and U are those of composite bodies, :mod:`~dalembert.mechanics.equations.composite`; C follows from the Christoffel
+symbols of :mod:`~dalembert.mechanics.equations.lagrange`, S (7.45), and g from ∂U/∂q.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from dalembert.base.algebra.vectors import IDENTITY, ZERO, Mat, RotZ, Vec, Z
+from dalembert.errors import DalembertError
+from dalembert.mechanics.equations.composite import (
+    Composite,
+    LinkSteps,
+    composites,
+    inertia_of,
+    potential_energy_of,
+)
+from dalembert.mechanics.equations.lagrange import christoffel_of
+from dalembert.mechanics.equations.regrouping import LeanLink
+from dalembert.mechanics.symbols.names import Letter, braced, circle_letters, upright
+from dalembert.mechanics.symbols.ring import Polynomial, Ring, Terms, halves
+from dalembert.mechanics.symbols.symbolic_mechanism import SAME, Model
+from dalembert.robot.model.inertia import Moments
+from dalembert.robot.model.mechanism import Mechanism
+from dalembert.robot.model.placement import Placement
+
+AngleKey = tuple[tuple[int, float], ...]  # (joint from 1, ±1) …
+Progress = Callable[[float], None]
+FLOAT_NOISE = 1e-14
+TOO_MANY = 600_000  # terms of one composite body
+
+
+class Circles:
+    """cos and sin of sums of joint angles, one pair of letters per sum."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.pairs: dict[AngleKey, tuple[Polynomial, Polynomial]] = {}
+
+    def __call__(self, angle: dict[int, int]) -> tuple[Polynomial, Polynomial]:
+        """(cos, sin) of the sum; the sign is chosen such that most joints have a positive factor."""
+        ring, bodies = self.model.ring, self.model.tree.bodies
+        joints = sorted((joint, k) for joint, k in angle.items() if k)
+        if not joints:
+            return ring.number(1), ring.number(0)
+        key, sign = upright(joints)
+        if key not in self.pairs:
+            phase = sum(k * self.model.phases[joint - 1] for joint, k in key)
+            revolute = {i: body.revolute for i, body in enumerate(bodies, 1)}
+            self.pairs[key] = ring.circle(*circle_letters(key, revolute, phase))
+        c, s = self.pairs[key]
+        return c, (s if sign > 0 else -s)
+
+
+@dataclass
+class Seen:
+    """A body with respect to the base of its group, whose origin is that of the body's joint.
+
+    group   number of the group, whose base axes have z along the joint's axis
+    angle   φ: (joint → ±1); spin is Rz(φ)
+    M, at   the link frame in axes that rotate with φ: rotation and origin
+    turn    from this group's base axes to those of the parent's group
+    sigma   +1 or −1: the joint rotates about plus or minus the group's z
+    slide   the frame of a prismatic joint, whose z is its direction, in the group's base axes
+    r       this body's origin relative to the parent's, in the parent's group's base axes
+    """
+
+    group: int = 0
+    angle: dict[int, int] = field(default_factory=dict)
+    spin: Mat = IDENTITY
+    M: Mat = IDENTITY
+    at: Vec = ZERO
+    turn: Mat | None = None
+    sigma: int = 1
+    slide: Mat | None = None
+    r: Vec = ZERO
+
+    @property
+    def axes(self) -> Mat | None:
+        """From the axes in which this body is described to those of the parent's group; None if they are the same."""
+        return self.slide or self.turn
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The symbolic robot, its bodies with respect to their groups, and the function that shortens a polynomial."""
+
+    model: Model
+    seen: list[Seen]
+    short: Callable[[Polynomial], Polynomial]
+
+
+@dataclass
+class ClosedForm:
+    """The results, as polynomials. ``christoffel[i][j][k]`` is c_ijk; friction contains q̇, sgn q̇ and functions.
+
+    carried   the part of the friction that belongs to joints that follow, and not to the joint itself
+    U         the potential energy, S (7.36)
+    pi        the parameters of S (7.77) by name, and their expressions
+    far_ends  (link, letter of its length) → the joint at the link's far end, if a loop is closed there
+    tree      the tree from which it was computed
+    """
+
+    ring: Ring
+    q: list[Letter]
+    qd: list[Polynomial]
+    qdd: list[Polynomial]
+    B: list[list[Polynomial]]
+    christoffel: list[list[list[Polynomial]]]
+    g: list[Polynomial]
+    friction: list[Polynomial]
+    carried: list[Polynomial]
+    U: Polynomial
+    pi: list[tuple[Letter, Polynomial]]
+    far_ends: dict[tuple[int, int], str] = field(default_factory=dict)
+    tree: Tree | None = None
+
+    @property
+    def n(self) -> int:
+        """The number of joint variables."""
+        return len(self.g)
+
+    def polynomials(self) -> list[Polynomial]:
+        """The distinct formulas: half of B, half of the Christoffel symbols, and g."""
+        n = range(self.n)
+        pairs = [(i, j) for i in n for j in n if j >= i]
+        return [self.B[i][j] for i, j in pairs] + [x[i][j] for x in self.christoffel for i, j in pairs] + self.g
+
+    def map(self, change: Callable[[Polynomial], Polynomial], ring: Ring) -> ClosedForm:
+        """The same form with every polynomial changed, in that ring."""
+
+        def changed(table: Any) -> Any:
+            return change(table) if isinstance(table, Polynomial) else [changed(x) for x in table]
+
+        fields = ("qd", "qdd", "B", "christoffel", "g", "friction", "carried", "U")
+        return replace(self, ring=ring, **{name: changed(getattr(self, name)) for name in fields})
+
+
+def see(model: Model, circles: Circles) -> list[Seen]:
+    """Every body with respect to the base of its group."""
+    out: list[Seen] = []
+    for i, body in enumerate(model.tree.bodies):
+        parent = out[body.parent] if body.parent >= 0 else Seen()
+        J, shift = parent.M @ body.placement.rotation, parent.at + parent.M @ body.placement.translation
+        end = body.link_frame
+        z = J @ Z
+        seen = Seen(parent.group, parent.angle, parent.spin, J @ end.rotation, J @ end.translation)
+        if not body.revolute:
+            shift = shift + (model.slides[i] + body.offset) * z
+            seen.slide = parent.spin @ J
+        elif all(abs(float(x)) < SAME for x in z[:2]):
+            seen.sigma = 1 if float(z[2]) > 0 else -1
+            seen.angle = {**parent.angle, i + 1: seen.sigma}
+        else:
+            group = 1 + max([0, *(other.group for other in out)])
+            seen = Seen(group, {i + 1: 1}, M=end.rotation, at=end.translation, turn=parent.spin @ J)
+        seen.spin, seen.r = RotZ(*circles(seen.angle)).matrix, parent.spin @ shift
+        out.append(seen)
+    return out
+
+
+def link_steps(tree: Mechanism, seen: Sequence[Seen]) -> LinkSteps:
+    """The tree as composite bodies are computed from it: links in the base axes of their groups, at the present angles.
+
+    A revolute joint about −z is treated as one about z whose variable is −q.
+    """
+    links = []
+    for body, at in zip(tree.bodies, seen, strict=True):
+        parent = seen[body.parent] if body.parent >= 0 else Seen()
+        back = IDENTITY if parent.slide is None else parent.slide.T
+        own: Any = Moments.of(body.inertia)
+        if body.revolute:
+            own = own.seen_from(Placement(at.M, at.at)).seen_from(Placement(at.spin))
+        else:
+            own = own.seen_from(body.link_frame)
+        axis = back @ (parent.spin @ (parent.M @ body.rotor_axis))
+        links.append(
+            LeanLink(
+                body.parent, body.revolute, back @ (at.axes or IDENTITY), back @ at.r, 0.0, 0.0, own.mass,
+                own.first_moments, own.second_moments, at.sigma * body.gear, body.rotor_inertia, axis, body.reflected,
+                Placement(),
+            )
+        )  # fmt: skip
+    still = [ZERO] * len(links)
+    return LinkSteps(links, [RotZ(1.0, 0.0)] * len(links), still, shift_velocity=still, step_velocity=still)
+
+
+def closed_form(model: Model, progress: Progress | None = None) -> ClosedForm:
+    """B, the Christoffel symbols, g and friction, each in the fewest terms that we can find."""
+    tell = progress or (lambda fraction: None)
+    circles = Circles(model)
+    seen = see(model, circles)
+    n, zero = len(seen), model.ring.number(0)
+    steps = link_steps(model.tree, seen)
+    bodies = pulled = list(_watched(steps, lambda x: tell(0.2 * x)))
+    if model.weighing is not model.tree:
+        pulled = list(_watched(link_steps(model.weighing, seen), lambda x: None))
+    B = [[model.exact(zero + x * (a.sigma * b.sigma)) for x, b in zip(row, seen, strict=True)]
+         for row, a in zip(inertia_of(steps, bodies), seen, strict=True)]  # fmt: skip
+    base = model.tree.base
+    gravity, origin = base.rotation.T @ model.tree.gravity, base.rotation.T @ base.translation
+    U = model.exact(zero + potential_energy_of(steps, pulled, gravity, origin))
+    tell(0.3)
+    ((B,), (((U,),),)) = map(without_noise, ([B], [[[U]]]))
+    by_joint = derivatives(model, circles)
+    g = [U.derivative(of) for of in by_joint]
+    christoffel = _christoffel(B, by_joint, lambda fraction: tell(0.3 + 0.4 * fraction))
+    short = _Compactor(circles, seen)
+    B = [[short(B[i][j]) if j >= i else zero for j in range(n)] for i in range(n)]
+    for i in range(n):
+        for j in range(i):
+            B[i][j] = B[j][i]
+    tell(0.75)
+    for i in range(n):
+        for j in range(n):
+            for k in range(j, n):
+                christoffel[i][j][k] = christoffel[i][k][j] = short(christoffel[i][j][k])
+        tell(0.75 + 0.25 * (i + 1) / n)
+    _name_single_tensors(model, B)
+    return ClosedForm(
+        model.ring, model.q, model.qd, model.qdd, B, christoffel, [short(x) for x in g], model.friction, [zero] * n,
+        short(U), model.pi, tree=Tree(model, seen, short),
+    )  # fmt: skip
+
+
+def _watched(steps: LinkSteps, tell: Progress) -> Iterator[tuple[int, LeanLink, Composite]]:
+    """The composite bodies without rounding errors; an error if they become too large."""
+    n = len(steps.links)
+    for i, link, body in composites(steps):
+        tell(1.0 - (i + 1) / n)
+        ((first, *tensor),) = without_noise([[body.h, *body.Sigma]], 0.01 * FLOAT_NOISE)
+        body.h, body.Sigma = Vec(first), Mat.of(tensor)
+        terms = sum(len(body.Sigma[a][b]) for a in range(3) for b in range(a + 1))
+        if terms > TOO_MANY:
+            raise DalembertError(
+                f"the closed form for these {n} joints is too large to be useful: the composite body of joint {i + 1} "
+                f"already has {terms} terms (parameters='numbers' gives the fewest); the compiled functions have no such limit"
+            )
+        yield i, link, body
+
+
+def derivatives(model: Model, circles: Circles) -> list[dict[int, Terms]]:
+    """For every joint, the derivatives of the letters that depend on it."""
+    out: list[dict[int, Terms]] = [{} for _ in model.tree.bodies]
+    for joint, slide in model.slides.items():
+        out[joint][slide.number] = {0: 1}
+    for key, (c, s) in circles.pairs.items():
+        for joint, k in key:
+            out[joint - 1] |= {c.number: (s * -k).terms, s.number: (c * k).terms}
+    return out
+
+
+def _christoffel(B: list[list[Polynomial]], by_joint: list[dict[int, Terms]], tell: Progress) -> list[Any]:
+    """The Christoffel symbols of B, from its derivatives."""
+    n = range(len(B))
+    dB: list[Any] = []
+    for of in by_joint:
+        upper = {(i, j): B[i][j].derivative(of) for i in n for j in n if j >= i}
+        dB.append([[upper[min(i, j), max(i, j)] for j in n] for i in n])
+        tell(0.5 * len(dB) / len(B))
+    c = christoffel_of(dB)
+    for i, j, k in itertools.product(n, n, n):
+        if j <= k:
+            c[i][j][k] = c[i][k][j] = c[i][j][k].map(halves)
+    tell(1.0)
+    return without_noise(c)
+
+
+def without_noise(tables: list[Any], level: float = FLOAT_NOISE) -> list[Any]:
+    """The polynomials without the rounding errors of terms that cancel, relative to the largest coefficient."""
+    coefficients = [c for table in tables for row in table for x in row for c in x.terms.values()]
+    if float not in set(map(type, coefficients)):
+        return tables
+    floor = level * float(max(map(abs, coefficients)))
+
+    def clean(x: Polynomial) -> Polynomial:
+        return Polynomial(x.ring, {m: c for m, c in x.terms.items() if abs(c) > floor})
+
+    return [[list(map(clean, row)) for row in table] for table in tables]
+
+
+class _Compactor:
+    """Rewrites a polynomial in fewer terms, with letters for differences of angles."""
+
+    def __init__(self, circles: Circles, seen: list[Seen]) -> None:
+        self.circles, self.ring = circles, circles.model.ring
+        # the angle sums of each group, each once, and the monomials of their letters
+        sums: dict[int, list[dict[int, int]]] = {}
+        for at in seen:
+            if at.angle and at.angle not in sums.setdefault(at.group, []):
+                sums[at.group].append(at.angle)
+        self.pairs = [(a, b) for group in sums.values() for k, b in enumerate(group) for a in group[:k]]
+        self.squares = [self._units(angle) for group in sums.values() for angle in group]
+        self.group_mask = {}
+        for group in sums.values():
+            mask = 0
+            for angle in group:
+                for unit in self._units(angle):
+                    mask |= 15 * unit
+            for angle in group:
+                self.group_mask[tuple(angle.items())] = mask
+
+    def _units(self, angle: dict[int, int]) -> tuple[int, int]:
+        c, s = self.circles(angle)
+        return next(iter(c.terms)), next(iter(s.terms))
+
+    def __call__(self, x: Polynomial) -> Polynomial:
+        terms = dict(x.terms)
+        for a, b in self.pairs:
+            self._difference(terms, a, b)
+        for c, s in self.squares:
+            _sine_squares(terms, c, s)
+        return Polynomial(self.ring, terms)
+
+    def _difference(self, terms: Terms, a: dict[int, int], b: dict[int, int]) -> None:
+        """c_a c_b + s_a s_b → cos(φ_b − φ_a) and c_a s_b − s_a c_b → sin(φ_b − φ_a)."""
+        (ca, sa), (cb, sb) = self._units(a), self._units(b)
+        mask = self.group_mask[tuple(a.items())]
+        sign_a, sign_b = (next(iter(self.circles(angle)[1].terms.values())) for angle in (a, b))
+        for first, second, sign in ((ca + cb, sa + sb, sign_a * sign_b), (ca + sb, sa + cb, -sign_a * sign_b)):
+            rests = [m - first for m in terms if m & mask == first]
+            for rest in rests:
+                p, q = terms.get(rest + first, 0), terms.get(rest + second, 0)
+                if q != 0 and _equal(p, sign * q):
+                    del terms[rest + first], terms[rest + second]
+                    joints = {*a, *b}
+                    c, s = self.circles({joint: b.get(joint, 0) - a.get(joint, 0) for joint in joints})
+                    ((unit, k),) = (c if sign == sign_a * sign_b else s).terms.items()
+                    factor = k if first == ca + cb else k * sign_b
+                    terms[rest + unit] = terms.get(rest + unit, 0) + p * factor
+
+
+def _sine_squares(terms: Terms, c: int, s: int) -> None:
+    """x − x c² → x s²"""
+    for m in [m for m in terms if m & (15 * c) == 2 * c and not m & (15 * s)]:
+        rest = m - 2 * c
+        if rest in terms and _equal(terms[rest], -terms[m]):
+            terms[rest + 2 * s] = terms.pop(rest)
+            del terms[m]
+
+
+def _equal(x: Any, y: Any) -> bool:
+    if isinstance(x, float) or isinstance(y, float):
+        return bool(abs(x - y) <= 1e-12 * abs(x))
+    return bool(x == y)
+
+
+def _name_single_tensors(model: Model, B: list[list[Polynomial]]) -> None:
+    """Use I_ℓi for a link if only one diagonal entry of its tensor has an effect."""
+    used = {k for row in B for x in row for m in x.terms for k, _ in model.ring.exponents(m)}
+    letters = [model.ring.letters[k] for k in used]
+    for sub, candidates in model.tensors.items():
+        affecting = [entry for entry in candidates if any(entry is other for other in letters)]
+        if len(affecting) == 1 and affecting[0].name[-2:] in ("xx", "yy", "zz"):
+            affecting[0].name, affecting[0].text = f"I_l{sub}", f"I_ℓ{sub}"
+            affecting[0].latex = rf"I_{{\ell_{braced(sub)}}}"

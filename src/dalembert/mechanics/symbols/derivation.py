@@ -1,0 +1,328 @@
+"""The derivation of S, from the Jacobians of every body to the equations of motion, as a page: LaTeX or plain text.
+
+Everything on the page is computed: Jacobians, energies, B, Christoffel symbols and g by
+:mod:`dalembert.mechanics.symbols.body_symbols`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dalembert.base.bibliography import cited, introduction
+from dalembert.mechanics.symbols.body_symbols import BodyStep, Table
+from dalembert.mechanics.symbols.differences import Difference
+from dalembert.mechanics.symbols.names import Letter, braced
+from dalembert.mechanics.symbols.write import (
+    Latex,
+    Sum,
+    Text,
+    aligned,
+    broken,
+    by_angle,
+    by_inertia,
+    joined,
+    padded,
+    seen_length,
+    shortest,
+    text_width,
+    written,
+)
+
+if TYPE_CHECKING:
+    from dalembert.mechanics.symbols.present import Equations
+
+Name = tuple[str, str]  # in text, in LaTeX
+WIDEST = 120  # columns of text that a matrix may take
+LATEX_WIDEST = 96  # characters of a row of a matrix, most of which are indices
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A matrix of finished entries; ``entry`` names an entry by row and column from 1, for a matrix that is too wide."""
+
+    name: Name
+    rows: list[list[str]]
+    entry: Callable[[int, int], Name]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One formula: its terms, each with its sign; ``parted`` if each of them begins a line."""
+
+    name: Name
+    terms: list[str]
+    parted: bool = False
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading with S's equation numbers, and rows of elements that stand side by side."""
+
+    title: str
+    equations: str
+    rows: list[list[Matrix | Line]]
+    remark: str = ""
+
+
+def derivation(e: Equations, style: Text) -> str:
+    """The page."""
+    sections = _Writer(e.tree, style).on_the_tree()
+    if e.tree is e:
+        sections += _Writer(e, style).torques()
+    else:
+        sections += _Writer(e, style).closed()
+    page = _latex_page if isinstance(style, Latex) else _text_page
+    return page([section for section in sections if section.rows or section.remark])
+
+
+def document(body: str, title: str) -> str:
+    """A complete LaTeX document with that body, and with the full title of S if the body cites it."""
+    words = re.sub(r"([_&%#$])", r"\\\1", re.sub(r"[\\{}~^]", " ", title))
+    head = "\\documentclass{article}\n\\usepackage{amsmath}\n\\usepackage[margin=25mm]{geometry}\n\\begin{document}\n"
+    letters = cited(body.replace("~", " "))
+    sources = f"\\noindent {introduction(letters)}\n\n" if letters else ""
+    return f"{head}\\section*{{{words}}}\n{sources}{body}\\end{{document}}\n"
+
+
+class _Writer:
+    """The sections for one set of equations."""
+
+    def __init__(self, e: Equations, style: Text) -> None:
+        self.e, self.style, self.ring = e, style, e.shown.ring
+        self.mark = "'" if e.tree is e and any("'" in x for x in e.labels) else ""
+
+    def sum(self, x: Sum) -> str:
+        return joined(written(self.ring, x, self.style), self.style)
+
+    def matrix(self, name: Name, rows: Sequence[Sequence[Sum]], entry: Callable[[int, int], Name]) -> Matrix:
+        return Matrix(name, [[self.sum(x) for x in row] for row in rows], entry)
+
+    def formula(self, name: Name, x: Sum) -> Line:
+        return Line(name, written(self.ring, x, self.style))
+
+    def term(self, name: str) -> Line:
+        """A term by its name, such as b_12 = b_21."""
+        return self.formula((self.e.left_side(name, False), self.e.left_side(name, True)), self.e.named(name)[2])
+
+    def on_the_tree(self) -> list[Section]:
+        """From the Jacobians to B, C and g of the tree."""
+        e, steps = self.e, self.e.steps
+        links, rotors = ([x for x in steps.bodies if (x.label.kind == "tensor") == spins] for spins in (False, True))
+
+        def jacobians(bodies: list[BodyStep]) -> list[list[Matrix | Line]]:
+            return [[self._jacobian("P", x.label, x.J_P), self._jacobian("O", x.label, x.J_O)] for x in bodies]
+
+        def energy(letter: str, k: int) -> list[list[Matrix | Line]]:
+            every = ((x.label, e.energies(x)[k]) for x in steps.bodies)
+            return [[self.formula(_energy(letter, label), terms)] for label, terms in every if terms]
+
+        g_0 = self.matrix(("g_0", r"\boldsymbol{g}_0"), [[by_angle(x)] for x in steps.gravity], _indexed("g_0", "g_0"))
+        christoffel = list(self._christoffel(steps.christoffel))
+        return [
+            Section("Jacobians of the links", "(7.16)–(7.19)", jacobians(links)),
+            Section("Jacobians of the rotors", "(7.25)–(7.29)", jacobians(rotors)),
+            Section("Kinetic energy of every link and rotor", "(7.20), (7.30)", energy("T", 0)),
+            Section("Potential energy of every link and rotor", "(7.34), (7.35)", [[g_0], *energy("U", 1)]),
+            Section("Energies and Lagrangian", "(7.31), (7.36), (7.37)", [[self.term(x)] for x in "TUL"]),
+            Section("Inertia matrix", "(7.32)", [[self.term(name)] for name in e.names("B")]),
+            Section("Christoffel symbols", "(7.45)", christoffel, "all others vanish" if christoffel else "all vanish"),
+            Section("Coriolis and centrifugal matrix", "(7.44)", [[self._by_name("C")]]),
+            Section("Ḃ − 2C, which is skew-symmetric", "(7.47), (7.48)", [[self._Bdot(steps.dB)], [self._by_name("N")]]),
+            Section("Gravity torques", "(7.39)", [[self.term(name)] for name in e.names("g")]),
+        ]  # fmt: skip
+
+    def torques(self) -> list[Section]:
+        """The equations of motion, and the regressor."""
+        e, style = self.e, self.style
+        torques: list[list[Matrix | Line]] = []
+        for x in e.names("tau"):
+            parts = [
+                f"{style.minus} {part[1:]}" if part.startswith(style.minus) else part
+                for part in e.written_torque(x, style)
+            ]
+            torques.append([Line(e.named(x)[:2], parts, parted=True)])
+        for x in self.ring.letters:
+            if isinstance(x, Difference):
+                torques.append([Line((x.text, x.latex), [x.latex_of_parts if isinstance(style, Latex) else x.meaning])])
+        regressor: list[list[Matrix | Line]] = [[Line((x, x), terms)] for x, terms in e.regressor.rows(style)]
+        return [
+            Section("Equations of motion", "(7.42)", torques),
+            Section("Dynamic parameters and regressor", "(7.77), (7.81)", regressor, "all other entries of Y vanish"),
+        ]
+
+    def closed(self) -> list[Section]:
+        """The passive joints, and B, C and g pulled back through Γ: S 7.3.3."""
+        from dalembert.mechanics.symbols.printers import LatexOf, TextOf
+
+        e = self.e
+        if isinstance(self.style, Latex):
+            printer: Any = LatexOf({x.name: x.latex for x in e.form.q})
+        else:
+            printer = TextOf({x.name: x.text for x in e.form.q})
+        held, follows = {x.name for x in e.form.q}, list[list[Matrix | Line]]()
+        for x, value in zip(e.tree.form.q, e.gamma, strict=True):
+            mark = "'" if x.name in held else ""  # coordinates that have the same name as a joint of the tree
+            if x.name != str(value):
+                follows.append([Line((x.text + mark, x.latex + mark), [printer.doprint(value)])])
+        rows = [[printer.doprint(x) for x in e.Gamma.row(i)] for i in range(e.Gamma.rows)]
+        Gamma = Matrix(("Γ = ∂γ/∂q", r"\boldsymbol{\Gamma}"), rows, _indexed("Γ", r"\Gamma"))
+        return [
+            Section("Joint variables of the tree, q' = γ(q)", "7.3.3", [*follows, [Gamma]]),
+            Section("Inertia matrix, B = Γᵀ B' Γ", "7.3.3", [[self.term(x)] for x in e.names("B")]),
+            Section("Coriolis and centrifugal matrix", "(7.44)", [[self._by_name("C")]]),
+            Section("Gravity torques, g = Γᵀ g'", "7.3.3", [[self.term(x)] for x in e.names("g")]),
+            *self.torques(),
+        ]
+
+    def _jacobian(self, kind: str, label: Letter, rows: Table) -> Matrix:
+        name = f"J_{kind}^({label.text})", rf"\boldsymbol{{J}}_{kind}^{{({label.latex})}}"
+        return self.matrix(name, [[by_inertia(x) for x in row] for row in rows], _indexed(*name))
+
+    def _christoffel(self, c: list[Table]) -> Iterator[list[Matrix | Line]]:
+        """The symbols that do not vanish: c_112 = c_121 = …"""
+        n = range(len(c))
+        for i in n:
+            for j in n:
+                for k in n:
+                    if k >= j and c[i][j][k]:
+                        alike = dict.fromkeys(((i, j, k), (i, k, j)))
+                        names = [self.e.named(_called("c", *(x + 1 for x in at))) for at in alike]
+                        name = " = ".join(x[0] for x in names), " = ".join(x[1] for x in names)
+                        yield [self.formula(name, shortest(c[i][j][k]))]
+
+    def _by_name(self, letter: str) -> Matrix:
+        n = range(1, self.e.n + 1)
+        terms = {(i, j): self.e.named(_called(letter, i, j)) for i in n for j in n}
+        name = f"{letter}{self.mark}", rf"\boldsymbol{{{letter}}}{self.mark}"
+        return self.matrix(name, [[terms[i, j][2] for j in n] for i in n], lambda i, j: terms[i, j][:2])
+
+    def _Bdot(self, dB: list[Table]) -> Matrix:
+        n, labels = range(self.e.n), self.e.labels
+        rows = [[self.e.rate([dB[k][i][j] for k in n]) for j in n] for i in n]
+
+        def entry(i: int, j: int) -> Name:
+            below = labels[i - 1] + labels[j - 1]
+            return f"ḃ_{below}", rf"\dot{{b}}_{{{below}}}"
+
+        return self.matrix((f"Ḃ{self.mark}", rf"\dot{{\boldsymbol{{B}}}}{self.mark}"), rows, entry)
+
+
+def _indexed(text: str, latex: str) -> Callable[[int, int], Name]:
+    """(A)_12: names of the entries of a matrix."""
+    return lambda i, j: (f"({text})_{i}{j}", f"({latex})_{{{i}{j}}}")
+
+
+def _called(letter: str, *indices: int) -> str:
+    return letter + ",".join(map(str, indices))
+
+
+def _energy(letter: str, label: Letter) -> Name:
+    return f"{letter}_{label.text}", rf"\mathcal{{{letter}}}_{braced(label.latex)}"
+
+
+# -- pages -------------------------------------------------------------------------------------------
+
+
+def _entries(matrix: Matrix) -> Iterator[Line]:
+    """The nonzero entries of a matrix that is too wide, one by one."""
+    for i, row in enumerate(matrix.rows, 1):
+        for j, x in enumerate(row, 1):
+            if x != "0":
+                yield Line(matrix.entry(i, j), [x])
+
+
+def _text_page(sections: Sequence[Section]) -> str:
+    return "\n".join(line for section in sections for line in _text_section(section))
+
+
+def _text_section(section: Section) -> Iterator[str]:
+    yield f"{section.title}, S {section.equations}"
+    for row in section.rows:
+        blocks = [_text_block(x) for x in row]
+        if sum(max(map(text_width, block)) for block in blocks) <= WIDEST:
+            yield from _side_by_side(blocks)
+            continue
+        for x, block in zip(row, blocks, strict=True):
+            if isinstance(x, Matrix) and max(map(text_width, block)) > WIDEST:
+                yield from (line for entry in _entries(x) for line in _text_block(entry))
+            else:
+                yield from block
+    if section.remark:
+        yield f"  {section.remark}"
+    yield ""
+
+
+def _text_block(x: Matrix | Line) -> list[str]:
+    if isinstance(x, Line):
+        return broken(f"  {x.name[0]} = ", x.terms).splitlines()
+    columns = [[*column] for column in zip(*x.rows, strict=True)]
+    widths = [max(map(text_width, column)) for column in columns]
+    cells = ["   ".join(padded(cell, w) for cell, w in zip(row, widths, strict=True)) for row in x.rows]
+    last, start = len(cells) - 1, f"  {x.name[0]} = "
+    if last == 0:
+        return [f"{start}[ {cells[0]} ]"]
+    lines = []
+    for k, cell in enumerate(cells):
+        left, right = ("⎡", "⎤") if k == 0 else ("⎣", "⎦") if k == last else ("⎢", "⎥")
+        lines.append((start if k == 0 else " " * text_width(start)) + f"{left} {cell} {right}")
+    return lines
+
+
+def _side_by_side(blocks: list[list[str]]) -> Iterator[str]:
+    high = max(map(len, blocks))
+    widths = [max(map(text_width, block)) for block in blocks]
+    for k in range(high):
+        parts = [padded(block[k] if k < len(block) else "", w) for block, w in zip(blocks, widths, strict=True)]
+        yield " ".join(parts).rstrip()
+
+
+def _latex_page(sections: Sequence[Section]) -> str:
+    return "\\allowdisplaybreaks\n" + "\n\n".join(map(_latex_section, sections)) + "\n"
+
+
+def _latex_section(section: Section) -> str:
+    lines: list[str] = []
+    for row in section.rows:
+        widths = [_latex_width(x) for x in row]
+        if sum(widths) <= LATEX_WIDEST and len(row) > 1:
+            lines.append(" & ".join(_latex_matrix(x) for x in row if isinstance(x, Matrix)))
+            continue
+        for x, width in zip(row, widths, strict=True):
+            if isinstance(x, Matrix) and width <= LATEX_WIDEST:
+                lines.append(_latex_matrix(x))
+            else:
+                formulas = [x] if isinstance(x, Line) else list(_entries(x))
+                lines += [line for y in formulas for line in _latex_formula(y)]
+    title = section.title
+    for symbol, latex in LATEX_WORDS.items():
+        title = title.replace(symbol, latex)
+    numbers = section.equations.replace("–", "--")
+    parts = [f"\\paragraph{{{title}, S~{numbers}}}"]
+    parts += ["\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}"] if lines else []
+    return "\n".join([*parts, f"{section.remark[0].upper()}{section.remark[1:]}." if section.remark else ""]).rstrip()
+
+
+LATEX_WORDS = {
+    "Ḃ − 2C": r"$\dot{\boldsymbol{B}} - 2\boldsymbol{C}$", "q' = γ(q)": r"$\boldsymbol{q}' = \gamma(\boldsymbol{q})$",
+    "B = Γᵀ B' Γ": r"$\boldsymbol{B} = \boldsymbol{\Gamma}^T \boldsymbol{B}' \boldsymbol{\Gamma}$",
+    "g = Γᵀ g'": r"$\boldsymbol{g} = \boldsymbol{\Gamma}^T \boldsymbol{g}'$",
+}  # fmt: skip
+
+
+def _latex_formula(x: Line) -> list[str]:
+    style = Latex()
+    return aligned(x.name[1], [joined([term], style) for term in x.terms] if x.parted else [joined(x.terms, style)])
+
+
+def _latex_matrix(x: Matrix) -> str:
+    rows = r" \\ ".join(" & ".join(row) for row in x.rows)
+    return rf"{x.name[1]} &= \begin{{bmatrix}} {rows} \end{{bmatrix}}"
+
+
+def _latex_width(x: Matrix | Line) -> int:
+    if isinstance(x, Line):
+        return seen_length(x.name[1]) + sum(map(seen_length, x.terms))
+    return seen_length(x.name[1]) + sum(2 + max(map(seen_length, column)) for column in zip(*x.rows, strict=True))

@@ -1,0 +1,445 @@
+"""The changes of an arm's parameters that no motion reveals, computed exactly by a recursion over the joints.
+
+Let δπ be a change of the parameters that changes no torque. Then neither the inertia matrix nor the gravity torques
+change, and for an outermost link i, on joint i with screw φ, with J = [[Σ, h], [hᵀ, m]] (Σ = ∫ r rᵀ dm) its change,
+
+    tr(φ J φᵀ) + k_r² δI_m = 0                       the coefficient of q̇_i²
+    tr(V J φᵀ) + k_r (z_m · ω) δI_m = 0              of q̇_i times the parent's velocity V
+    d/dq_i tr(V (e^φq J e^φqᵀ) Vᵀ) = 0               the inertia seen by the parent is the same for all q_i
+    d/dq_i γ e^φq (h, m) = δoffset                   and so is the weight
+
+for every velocity V that the parent can have and every direction γ that gravity can have. A change that satisfies
+these has the same effect as one of the parent's own parameters, and is compensated by the opposite change there:
+(J at link i, −J at its parent) is a change that no motion reveals. After subtracting all of these, the link is
+eliminated, and the next one is outermost: there are no other hidden changes.
+
+The velocities enter only through their span, their products through the span of the linear functionals
+J ↦ tr(V J V'ᵀ), gravity through the span of (γ, 1): each span follows from the parent's by moving it to the
+joint and closing it under the joint's motion. All of this is linear algebra on at most twelve numbers whose
+coefficients are polynomials in the lengths, so it can be done symbolically.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dalembert.base.algebra.vectors import Mat, Vec, Z
+from dalembert.base.environment.extras import extra
+from dalembert.errors import DalembertError
+from dalembert.mechanics.equations.regressor import INERTIAL
+from dalembert.mechanics.symbols.names import Letter
+from dalembert.mechanics.symbols.ring import Polynomial
+from dalembert.mechanics.symbols.symbolic_mechanism import Model, model
+from dalembert.robot.model.placement import Placement
+from dalembert.robot.model.robot import Joint, Robot
+
+Number = Any  # an element of the field: a fraction, a quotient of polynomials in symbols, or a float
+Row = list[Number]
+
+# the ten coordinates of J: places in the symmetric 4×4 matrix [[Σ, h], [hᵀ, m]]
+PLACES = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2), (0, 3), (1, 3), (2, 3), (3, 3))
+STRAIGHT = 2e-5  # rotations this close to right angles are treated as right angles
+NOISE = 1e-9  # tolerance below which floats of order one count as zero
+
+
+class Inexact(Exception):
+    """A rotation that cannot be expressed by roots: the exact field does not contain it."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """The field of the numbers.
+
+    convert     a polynomial of the robot's model as such a number
+    letters     the symbols in the field
+    domain      SymPy's domain of the exact numbers
+    exact       False: floats
+    """
+
+    zero: Number
+    one: Number
+    convert: Callable[[Polynomial], Number]
+    letters: tuple[Letter, ...] = ()
+    domain: Any = None
+    exact: bool = True
+
+    def none(self, x: Number) -> bool:
+        """Whether it is zero."""
+        return not x if self.exact else abs(x) < NOISE
+
+    def size(self, x: Number) -> float:
+        """The quality of a pivot: the smaller, the better."""
+        if not self.exact:
+            return -abs(x)
+        return len(x.numer) + len(x.denom) if hasattr(x, "numer") and hasattr(x.numer, "terms") else 0
+
+
+class Span:
+    """The reduced echelon basis of some rows, extended row by row."""
+
+    def __init__(self, field: Field, width: int) -> None:
+        self.field, self.width = field, width
+        self.rows: dict[int, Row] = {}  # pivot → row
+
+    def add(self, row: Sequence[Number]) -> Row | None:
+        """Add a row; its new component, or None."""
+        field, row = self.field, list(row)
+        if not field.exact:  # floats: scaled to length one, so that the tolerance is meaningful
+            largest = max(map(abs, row), default=0.0)
+            if largest < NOISE:
+                return None
+            row = [x / largest for x in row]
+        for pivot, basis in self.rows.items():
+            if not field.none(row[pivot]):
+                row = _less(row, row[pivot], basis)
+        places = [k for k in range(self.width) if not field.none(row[k])]
+        if not places:
+            return None
+        pivot = min(places, key=lambda k: field.size(row[k]))
+        row = [x / row[pivot] if not field.none(x) else field.zero for x in row]
+        for other, basis in self.rows.items():
+            if not field.none(basis[pivot]):
+                self.rows[other] = _less(basis, basis[pivot], row)
+        self.rows[pivot] = row
+        return row
+
+    def close(self, rows: Sequence[Row], step: Callable[[Row], Row]) -> Span:
+        """Add rows, and everything that ``step`` generates from them."""
+        waiting = list(rows)
+        while waiting:
+            new = self.add(waiting.pop())
+            if new is not None and len(self.rows) < self.width:
+                waiting.append(step(new))
+        return self
+
+    @property
+    def basis(self) -> list[Row]:
+        """The rows."""
+        return list(self.rows.values())
+
+    def kernel(self) -> list[Row]:
+        """The vectors that all rows map to zero."""
+        out = []
+        for free in (k for k in range(self.width) if k not in self.rows):
+            vector = [self.field.zero] * self.width
+            vector[free] = self.field.one
+            for pivot, row in self.rows.items():
+                vector[pivot] = -row[free]
+            out.append(vector)
+        return out
+
+
+def _less(row: Row, factor: Number, basis: Row) -> Row:
+    return [x - factor * b if b else x for x, b in zip(row, basis, strict=True)]
+
+
+# -- rigid displacements of J, velocities and gravity ------------------------------------------------
+
+
+def _symmetric(field: Field, J: Row, off: Number) -> list[Row]:
+    """The symmetric 4×4 matrix with these entries, off-diagonal ones times ``off``."""
+    full = [[field.zero] * 4 for _ in range(4)]
+    for x, (a, b) in zip(J, PLACES, strict=True):
+        full[a][b] = full[b][a] = x if a == b else x * off
+    return full
+
+
+def _product(A: list[Row], B: list[Row]) -> list[Row]:
+    columns, zero = list(zip(*B, strict=True)), A[0][0] - A[0][0]
+    return [[_dot(row, column, zero) for column in columns] for row in A]
+
+
+def _dot(a: Sequence[Number], b: Sequence[Number], zero: Number) -> Number:
+    total = zero
+    for x, y in zip(a, b, strict=True):
+        if x and y:
+            total = total + x * y
+    return total
+
+
+def _flipped(A: list[Row]) -> list[Row]:
+    return [list(row) for row in zip(*A, strict=True)]
+
+
+def _functional(F: list[Row]) -> Row:
+    """The row f with f · J = tr(F J)."""
+    return [F[a][b] if a == b else F[a][b] + F[b][a] for a, b in PLACES]
+
+
+def _form(field: Field, f: Row) -> list[Row]:
+    """The symmetric F with f · J = tr(F J)."""
+    return _symmetric(field, f, field.one / (field.one + field.one))
+
+
+def _twist(field: Field, v: Sequence[Number]) -> list[Row]:
+    """(ω, v) as the 4×4 matrix [[S(ω), v], [0, 0]]."""
+    (x, y, z), (a, b, c), o = v[:3], v[3:], field.zero
+    return [[o, -z, y, a], [z, o, -x, b], [-y, x, o, c], [o, o, o, o]]
+
+
+def _homogeneous(field: Field, R: Mat, t: Vec) -> list[Row]:
+    o, i = field.zero, field.one
+    return [[*R[0], t[0]], [*R[1], t[1]], [*R[2], t[2]], [o, o, o, i]]
+
+
+def standard_of_sigma(J: Row) -> Row:
+    """(m, mx, my, mz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz) of J: I = tr(Σ) 1 − Σ."""
+    xx, xy, xz, yy, yz, zz, hx, hy, hz, m = J
+    return [m, hx, hy, hz, yy + zz, -xy, -xz, xx + zz, -yz, xx + yy]
+
+
+# -- the recursion ---------------------------------------------------------------------------------------
+
+
+Hidden = dict[tuple[int, str], Number]  # a change that no motion reveals: (link, kind of standard parameter) → amount
+
+
+@dataclass
+class Seat:
+    """A joint and its link in the field's numbers.
+
+    R, t         rotation and translation from the joint's frame to the parent's; T holds both
+    own          from the joint's frame to the one in which the link's parameters are expressed
+    rotor_axis   in the parent's frame; None if only k_r² I_m has an effect
+    """
+
+    parent: int
+    screw: Row
+    R: Mat
+    t: Vec
+    T: list[Row]
+    own: list[Row]
+    gear: Number
+    rotor_axis: Vec | None
+
+
+@dataclass
+class _Reach:
+    """The possible motions of a link: velocities, their products, and gravity with a 1 appended."""
+
+    velocities: list[Row]
+    products: list[Row]
+    gravity: list[Row]
+
+
+def hidden_changes(seats: Sequence[Seat], gravity: Vec, field: Field, rotor: bool, offset: bool) -> list[Hidden]:
+    """A basis of all changes of the parameters that change no torque."""
+    out: list[Hidden] = []
+    reaches: list[_Reach] = []
+    base = _Reach([], [], [[*(field.zero + x for x in gravity), field.zero, field.one]])
+    for i, seat in enumerate(seats):
+        parent = reaches[seat.parent] if seat.parent >= 0 else base
+        reach, null = _joint(seat, parent, field, rotor, offset)
+        reaches.append(reach)
+        out += [_in_standard(i, seats, vector, field) for vector in null]
+    return out
+
+
+def _joint(seat: Seat, parent: _Reach, field: Field, rotor: bool, offset: bool) -> tuple[_Reach, list[Row]]:
+    """The possible motions of link i, and the changes (J, I_m, offset) at it that its parent can compensate."""
+    T, phi = seat.T, _twist(field, seat.screw)
+
+    def turned(v: Row) -> Row:  # d/dq of a velocity seen from the moving frame: V φ − φ V
+        w, u, z, s = Vec(v[:3]), Vec(v[3:6]), Vec(seat.screw[:3]), Vec(seat.screw[3:])
+        return [*w.cross(z), *(w.cross(s) - z.cross(u))] + [field.zero] * (len(v) - 6)
+
+    def moved(f: Row) -> Row:  # d/dq f(e^φq J e^φqᵀ) = f(φ J + J φᵀ) = 2 tr(F φ J)
+        return [x + x for x in _functional(_product(_form(field, f), phi))]
+
+    def fallen(g: Row) -> Row:  # d/dq of γ e^φq
+        return [_dot(g[:4], column, field.zero) for column in zip(*phi, strict=True)] + [field.zero]
+
+    # the parent's velocities at the joint, with their effect on the rotor appended
+    at_joint = []
+    for v in parent.velocities:
+        w, u = Vec(v[:3]), Vec(v[3:])
+        spin = seat.gear * seat.rotor_axis.dot(w) if seat.rotor_axis is not None else field.zero
+        at_joint.append([*(seat.R.T @ w), *(seat.R.T @ (u + w.cross(seat.t))), field.zero + spin])
+    coupled = Span(field, 7).close(at_joint, turned)
+    velocities = Span(field, 6).close([v[:6] for v in at_joint], turned)
+    pulled = [_functional(_product(_flipped(T), _product(_form(field, f), T))) for f in parent.products]  # f(T J Tᵀ)
+    products = Span(field, 10).close(pulled, moved)
+    weights = [[*(_dot(g[:4], column, field.zero) for column in zip(*T, strict=True)), g[4]] for g in parent.gravity]
+    gravity = Span(field, 5).close(weights, fallen)
+
+    # the conditions on (J, I_m, offset)
+    o = field.zero
+    own = _functional(_product(_flipped(phi), phi))  # tr(V J Wᵀ) = tr(WᵀV J)
+    rows = [[*own, seat.gear * seat.gear, o]]
+    rows += [[*_functional(_product(_flipped(phi), _twist(field, v[:6]))), v[6], o] for v in coupled.basis]
+    rows += [[*moved(f), o, o] for f in products.basis]
+    slopes = Span(field, 5).close([[*(-x for x in fallen(g)[:4]), g[4]] for g in gravity.basis], fallen)
+    rows += [[o] * 6 + [g[0], g[1], g[2], g[3], o, g[4]] for g in slopes.basis]
+    if not rotor:
+        rows.append([o] * 10 + [field.one, o])
+    if not offset:
+        rows.append([o] * 11 + [field.one])
+    conditions = Span(field, 12)
+    for row in rows:
+        conditions.add(row)
+
+    for v in velocities.basis:
+        products.add(_functional(_product(_flipped(phi), _twist(field, v))))
+    products.add(own)
+    products = Span(field, 10).close(products.basis, moved)
+    velocities.add(seat.screw)
+    return _Reach(velocities.basis, products.basis, gravity.basis), conditions.kernel()
+
+
+def _in_standard(i: int, seats: Sequence[Seat], vector: Row, field: Field) -> Hidden:
+    """A change at link i and its compensation at the parent, as changes of standard parameters."""
+    seat, amounts = seats[i], Hidden()
+
+    def put(link: int, J: list[Row], sign: int) -> None:
+        J = _moved(J, seats[link].own)
+        for name, x in zip(INERTIAL, standard_of_sigma([J[a][b] for a, b in PLACES]), strict=True):
+            if not field.none(x):
+                amounts[link, name] = x if sign > 0 else -x
+
+    J = _symmetric(field, vector[:10], field.one)
+    put(i, J, 1)
+    if seat.parent >= 0:
+        put(seat.parent, _moved(J, seat.T), -1)
+    for k, name in ((10, "Im"), (11, "offset")):
+        if not field.none(vector[k]):
+            amounts[i, name] = vector[k]
+    return amounts
+
+
+def _moved(J: list[Row], T: list[Row]) -> list[Row]:
+    """T J Tᵀ: the same body seen from another frame."""
+    return _product(T, _product(J, _flipped(T)))
+
+
+# -- a robot in the field's numbers ------------------------------------------------------------------------
+
+
+def seats_of(robot: Robot, lengths: str) -> tuple[list[Seat], Vec, Field]:
+    """The joints of a robot, gravity, and the field: with symbols for lengths, or with numbers."""
+    symbolic = model(robot.replace(joints=tuple(map(_meant, robot.joints))), "all")
+    try:
+        field = exact_field(symbolic, lengths == "symbols")
+        return (*_seats(symbolic, field), field)
+    except Inexact:
+        if lengths == "symbols":
+            raise DalembertError(
+                f"robot '{robot.name}' has rotations by angles that are not multiples of 15° and not in a DH table: "
+                "compute its base parameters with lengths='numbers' (without --symbols)"
+            ) from None
+        values = [letter.value if letter.value is not None else 1.0 for letter in symbolic.ring.letters]
+        field = Field(0.0, 1.0, lambda x: float(x.value(values)), exact=False)
+        return (*_seats(symbolic, field), field)
+
+
+def _meant(joint: Joint) -> Joint:
+    """The joint with a rotor to be identified, even if its inertia is zero, and exact right angles where a file says 1.5708."""
+
+    def straight(placement: Placement) -> Placement:
+        given = np.array(placement.rotation, float)
+        near = np.round(given) + 0.0  # no −0
+        return replace(placement, rotation=near.tolist()) if 0.0 < np.abs(given - near).max() < STRAIGHT else placement
+
+    rotor = joint.rotor
+    if rotor is not None and rotor.inertia == 0.0:
+        rotor = replace(rotor, inertia=1.0)
+    joint = joint.with_rotor(rotor)
+    return replace(joint, placement=straight(joint.placement), link_frame=straight(joint.link_frame))
+
+
+def _seats(symbolic: Model, field: Field) -> tuple[list[Seat], Vec]:
+    tree = symbolic.tree
+
+    def number(x: Any) -> Number:
+        return field.convert(x) if isinstance(x, Polynomial) else field.convert(symbolic.ring.number(x))
+
+    def vector(v: Any) -> Vec:
+        return Vec(map(number, v))
+
+    o = field.zero
+
+    def placed(x: Placement) -> Placement:
+        return Placement(Mat(map(vector, x.rotation)), vector(x.translation))
+
+    frames = [placed(body.link_frame) for body in tree.bodies]
+    out = []
+    for body, frame in zip(tree.bodies, frames, strict=True):
+        parent = frames[body.parent] if body.parent >= 0 else placed(Placement())
+        at = parent @ placed(body.placement)
+        full = body.has_rotor and not body.reflected and body.parent >= 0
+        axis = parent.direction(vector(body.rotor_axis)) if full else None
+        screw = [*vector(Z), o, o, o] if body.revolute else [o, o, o, *vector(Z)]
+        R, t, own = at.rotation, at.translation, frame.inverse
+        T, to_link = _homogeneous(field, R, t), _homogeneous(field, own.rotation, own.translation)
+        gear = number(body.gear) if body.has_rotor else field.one
+        out.append(Seat(body.parent, screw, R, t, T, to_link, gear, axis))
+    return out, vector(tree.base.rotation.T @ tree.gravity)
+
+
+def exact_field(symbolic: Model, symbols: bool) -> Field:
+    """Quotients of polynomials in the lengths (or plain fractions), with √2 and √3 where they occur.
+
+    The cosine and sine of a twist that is not a multiple of 15° are (1 − t²)/(1 + t²) and 2t/(1 + t²), with t = tan α/2
+    a symbol, or a fraction so close that the angle is the same to the last digit.
+    """
+    with extra("identify", "a base parameter as a formula"):
+        import sympy
+
+    ring = symbolic.ring
+    roots = [sympy.sqrt(letter.index) for letter in ring.letters if letter.kind == "root"]
+    ground: Any = sympy.QQ.algebraic_field(*roots) if roots else sympy.QQ
+    chosen: list[Letter] = []
+    if symbols:
+        for k, letter in enumerate(ring.letters):
+            if letter.kind in ("length", "gear", "gravity"):
+                chosen.append(letter)
+            elif letter.kind == "twist" and letter.name.startswith("c_"):
+                chosen.append(half_tangent(letter, ring.letters[k + 1]))
+    domain = ground.frac_field(*(sympy.Symbol(letter.name) for letter in chosen)) if chosen else ground
+    gens = dict(zip((letter.name for letter in chosen), domain.gens, strict=True)) if chosen else {}
+
+    def fraction(x: Any) -> Any:
+        x = Fraction(x)
+        return domain.convert(sympy.QQ(x.numerator, x.denominator))
+
+    unit = domain.one
+    values: dict[int, Any] = {}
+    for k, letter in enumerate(ring.letters):
+        if letter.kind == "root":
+            values[k] = domain.convert(ground.from_sympy(sympy.sqrt(letter.index)), ground)
+        elif letter.kind == "twist":
+            if letter.name.startswith("c_"):
+                t = half_tangent(letter, ring.letters[k + 1])
+                tangent = gens[t.name] if symbols else fraction(Fraction(t.value or 0.0).limit_denominator(10**12))
+                values[k] = (unit - tangent * tangent) / (unit + tangent * tangent)
+                values[k + 1] = (tangent + tangent) / (unit + tangent * tangent)
+        elif letter.name in gens:
+            values[k] = gens[letter.name]
+        elif letter.value is not None:
+            values[k] = fraction(Fraction(repr(letter.value)))
+
+    def convert(x: Polynomial) -> Any:
+        total = domain.zero
+        for monomial, c in x.terms.items():
+            if isinstance(c, float):
+                if not c.is_integer():
+                    raise Inexact
+                c = int(c)
+            term = fraction(c)
+            for k, e in ring.exponents(monomial):
+                for _ in range(e):
+                    term = term * values[k]
+            total = total + term
+        return total
+
+    return Field(domain.zero, domain.one, convert, tuple(chosen), domain)
+
+
+def half_tangent(cosine: Letter, sine: Letter) -> Letter:
+    """tan α/2 of a twist whose cosine and sine are symbols."""
+    k, c, s = cosine.index, cosine.value or 0.0, sine.value or 0.0
+    return Letter(f"t_alpha{k}", rf"\tan(\alpha_{k}/2)", f"tan(α_{k}/2)", "twist", k, s / (1.0 + c))

@@ -1,0 +1,130 @@
+"""From a robot to its symbolic equations: of its tree, in linear coordinates, or in coordinates given by formulas."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from dalembert.errors import DalembertError
+from dalembert.mechanics.coordinates.chain import AnyMechanism
+from dalembert.mechanics.coordinates.closure import CoupledMechanism, mechanism_of
+from dalembert.mechanics.coordinates.formula import Formula
+from dalembert.mechanics.symbols.body_symbols import LagrangeSteps, steps_of
+from dalembert.mechanics.symbols.closed_form import ClosedForm, Progress, closed_form
+from dalembert.mechanics.symbols.mapped import Substitution, affine, in_linear_coordinates, labelled
+from dalembert.mechanics.symbols.names import relabelled
+from dalembert.mechanics.symbols.present import Equations, Origin
+from dalembert.mechanics.symbols.symbolic_mechanism import model
+from dalembert.mechanics.symbols.symbolic_recursion import SymbolicRecursion
+from dalembert.mechanics.symbols.sympy_package import sympy
+from dalembert.robot.model.robot import Robot
+
+if TYPE_CHECKING:
+    import sympy
+
+
+def equations_of(
+    robot: Robot, mechanism: AnyMechanism, parameters: str = "nonzero", progress: Progress | None = None
+) -> Equations | FormulaEquations:
+    """B, C, g and τ in closed form, on the tree or pulled back through Γ: S 7.3.3's parallelogram."""
+    if robot.omitted:
+        raise DalembertError(
+            f"arm '{robot.name}' is an approximate model without {', '.join(robot.omitted)}, but closed forms exist only for the "
+            "complete model: arm.replace(omitted=()).equations()"
+        )
+    *_, last = mechanism.closures or [None]
+    if isinstance(last, Formula):
+        bare = robot.without_coordinates()
+        on_joints = equations_of(bare, mechanism_of(bare), parameters, progress)
+        if isinstance(on_joints, Equations):
+            return FormulaEquations(on_joints, last)
+    if not mechanism.linear:
+        raise DalembertError(
+            f"arm '{robot.name}' has no closed form: its joints do not follow q linearly (they do in parallelograms, with mimic "
+            "joints and coupling matrices, and formulas may be applied once); arm.tree.equations() gives the equations of the tree"
+        )
+    form = closed_form(model(robot, parameters), progress)
+    # module-level functions, not closures, so that equations can be pickled
+    origin = Origin(partial(_steps, form), partial(_form, robot, mechanism, "all"), parameters == "numbers")
+    if not isinstance(mechanism, CoupledMechanism):
+        return Equations(robot.name, form, replace(origin, recursion=partial(SymbolicRecursion, robot, parameters)))
+    held, (T, b) = in_linear_coordinates(form, robot, mechanism), affine(mechanism)
+    tree, n = partial(_tree, robot, mechanism, form, origin), mechanism.tree.n
+    if robot.in_coordinates and not (bare := robot.without_coordinates()).ties:
+        # y are the joints of an ordinary arm under another name, which come first in its tree
+        tree, n = partial(_on_joints, bare, parameters), len(bare.tree_joints)
+    return Equations(robot.name, held, replace(origin, tree=tree, gamma=(T[:n], b[:n])))
+
+
+def _form(robot: Robot, mechanism: AnyMechanism, parameters: str) -> ClosedForm:
+    form = closed_form(model(robot, parameters))
+    return in_linear_coordinates(form, robot, mechanism) if isinstance(mechanism, CoupledMechanism) else form
+
+
+def _steps(form: ClosedForm) -> LagrangeSteps:
+    assert form.tree is not None
+    return steps_of(form.tree)
+
+
+def _on_joints(robot: Robot, parameters: str) -> Equations:
+    """The equations of an arm in its joint variables, to which no formula is applied."""
+    equations = equations_of(robot, mechanism_of(robot), parameters)
+    assert isinstance(equations, Equations)
+    return equations
+
+
+def _tree(robot: Robot, mechanism: CoupledMechanism, form: ClosedForm, origin: Origin) -> Equations:
+    """The equations of the tree, with its joints numbered as in the equations of the closed chain."""
+    put = labelled(form, robot, mechanism)
+    steps, augmented = partial(_labelled_steps, form, put), partial(_labelled_form, robot, mechanism)
+    own = replace(origin, steps=steps, augmented=augmented)
+    return Equations(f"{robot.name}, its tree", put.form(), own, list(put.held.labels.values()))
+
+
+def _labelled_steps(form: ClosedForm, put: Substitution) -> LagrangeSteps:
+    return _steps(form).map(put, partial(relabelled, labels=put.held.labels))
+
+
+def _labelled_form(robot: Robot, mechanism: CoupledMechanism) -> ClosedForm:
+    return labelled(closed_form(model(robot, "all")), robot, mechanism).form()
+
+
+class FormulaEquations:
+    """B, C, g, tau, T, U, L in SymPy, in y_i, ydot_i, yddot_i, with q = f(y); ``parameters`` as in Equations.
+
+    ``joints`` are the equations in q itself, with the derivation and the regressor. B_y = Jᵀ B J,
+    C_y = Jᵀ (C J + B J̇), g_y = Jᵀ g with J = ∂f/∂y, in SymPy's own notation.
+    """
+
+    def __init__(self, e: Equations, closure: Formula) -> None:
+        n = len(closure.names)
+        self.joints = e
+        self.q, self.parameters = sympy.Matrix(closure.symbols), e.parameters
+        self.qd, self.qdd = (sympy.Matrix(sympy.symbols(f"y{dots}_1:{n + 1}")) for dots in ("dot", "ddot"))
+        f = sympy.Matrix(closure.formulas)
+        J = f.jacobian(self.q)
+        Jd = sum((J.diff(y) * v for y, v in zip(self.q, self.qd, strict=True)), sympy.zeros(n, n))
+        put = {**dict(zip(e.q, f, strict=True)), **dict(zip(e.qd, J * self.qd, strict=True))}
+
+        def changed(M: Any) -> Any:
+            return sympy.Matrix(e.with_angles(M)).subs(put, simultaneous=True)
+
+        B, C = changed(e.B), changed(e.C)
+        self.B: sympy.Matrix = J.T * B * J
+        self.C: sympy.Matrix = J.T * (C * J + B * Jd)
+        self.g: sympy.Matrix = J.T * changed(e.g)
+        self.T: sympy.Expr = (self.qd.T * self.B * self.qd)[0] / 2
+        self.U: sympy.Expr = e.with_angles(e.U).subs(put, simultaneous=True)
+        self.L: sympy.Expr = self.T - self.U
+        self.tau: sympy.Matrix = self.B * self.qdd + self.C * self.qd + self.g + J.T * changed(e.friction)
+
+    def __getattr__(self, name: str) -> Any:
+        """Raise an error for attributes that only equations in the joint variables have."""
+        where = f"; equations().joints.{name} has it in the joint variables" if hasattr(Equations, name) else ""
+        raise AttributeError(f"equations in coordinates given by a formula have no '{name}'{where}")
+
+    def latex(self) -> str:
+        """The equations as a LaTeX ``align*``."""
+        rows = [rf"\tau_{{{i}}} &= {sympy.latex(x)}" for i, x in enumerate(self.tau, 1)]
+        return "\\begin{align*}\n" + " \\\\\n".join(rows) + "\n\\end{align*}"

@@ -1,0 +1,479 @@
+"""A robot with symbols for its numbers, whose mechanism follows as that of any robot: the input of :mod:`closed_form`."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from dalembert.base.algebra.scalars import QUARTER_TOLERANCE, Scalar
+from dalembert.base.algebra.vectors import IDENTITY, Mat, Vec, Z, rotation_about
+from dalembert.errors import DalembertError
+from dalembert.mechanics.coordinates.chain import Angle
+from dalembert.mechanics.equations.friction import coulomb, viscous
+from dalembert.mechanics.equations.regressor import carried_share
+from dalembert.mechanics.symbols.laws import torque_of
+from dalembert.mechanics.symbols.names import Letter, braced, joint_variable, letter, sign_of
+from dalembert.mechanics.symbols.ring import Polynomial, Ring, exact, tidy
+from dalembert.robot.model.friction_data import Friction
+from dalembert.robot.model.inertia import Inertia, Moments
+from dalembert.robot.model.mechanism import Body, Mechanism, mechanism, places
+from dalembert.robot.model.placement import Placement
+from dalembert.robot.model.robot import Frame, Joint, Link, Robot, Rotor
+from dalembert.robot.readers.dh import Row, joint_of, rows_of, tree_rows
+from dalembert.robot.terms import Coulomb, Viscous
+
+PARAMETERS = ("nonzero", "all", "numbers")
+DESIGN = "design"  # nonzero, and every twist of the DH table that is not a right angle: used for design conditions
+AXES = "xyz"
+PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+SAME = QUARTER_TOLERANCE
+
+
+class SymbolicInertia(Inertia):
+    """An inertia with symbols for its numbers: bodies are combined by their moments, without dividing by a mass."""
+
+    is_zero = False
+
+    def seen_from(self, placement: Placement) -> SymbolicInertia:
+        """The same body expressed in the outer frame in which its own frame has this ``placement``."""
+        seen = super().seen_from(placement)
+        return SymbolicInertia(seen.mass, seen.com, seen.tensor)
+
+    def __add__(self, other: Any) -> Any:
+        return Moments.of(self) + other
+
+    __radd__ = __add__
+
+    def scaled(self, share: Scalar) -> SymbolicInertia:
+        """The body on which gravity acts if the joints support only a share of its weight."""
+        return SymbolicInertia(share * self.mass, self.com, share * self.tensor)
+
+
+@dataclass
+class Model:
+    """A robot with symbols for its numbers, as the equations of motion take it.
+
+    tree      its mechanism: joints about or along z, revolute joints without offset
+    weighing  the tree as gravity acts on it; the same object unless weight is carried (:attr:`Link.weight`)
+    phases    the offsets of revolute joints that are not quarter turns, which are part of the frames
+    parts     for every body, its links and payload separately in its frame, each with its index in m_ℓ1
+    further   the torques of terms beyond viscous and Coulomb friction
+    q         the letters of the joint variables
+    slides    joint → d_i; ``slides``, ``qd`` and ``qdd`` are in the ring
+    tensors   link → letters of its tensor
+    pi        the parameters of S (7.77): letter, expression
+    """
+
+    ring: Ring
+    parameters: str
+    tree: Mechanism
+    weighing: Mechanism
+    phases: list[float]
+    parts: list[list[tuple[str, SymbolicInertia]]]
+    further: list[Polynomial]
+    q: list[Letter]
+    slides: dict[int, Polynomial]
+    qd: list[Polynomial]
+    qdd: list[Polynomial]
+    tensors: dict[str, list[Letter]]
+    pi: list[tuple[Letter, Polynomial]]
+
+    def exact(self, x: Polynomial) -> Polynomial:
+        """The polynomial with fractions for halves; numbers of the robot itself remain decimal fractions."""
+        return x.map(tidy if self.parameters == "numbers" else exact)
+
+    @property
+    def friction(self) -> list[Polynomial]:
+        """F_v q̇ + F_s sgn q̇ and further terms of every joint, S (7.42)."""
+        joints = zip(self.tree.bodies, self.qd, self.further, strict=True)
+        return [viscous(body, qd) + coulomb(body, qd) + further for body, qd, further in joints]
+
+
+class Lettering:
+    """Assigns letters to numbers, according to ``parameters``."""
+
+    def __init__(self, ring: Ring, parameters: str) -> None:
+        self.ring, self.parameters = ring, parameters
+        self._roots: dict[int, Polynomial] = {}
+
+    def __call__(self, value: float, base: str, subscript: str, kind: str, index: int, meaning: str) -> Polynomial:
+        """The letter of a number; zero remains zero."""
+        if value == 0.0:
+            return self.ring.number(0)
+        if self.parameters == "numbers":
+            return self.ring.number(value)
+        return self.ring.letter(letter(base, subscript, kind, index, value, meaning))
+
+    def vector(self, v: Sequence[float], base: str, subscript: str, index: int, meaning: str) -> Vec:
+        """The letters of a vector's coordinates."""
+        axes = zip(v, AXES, strict=True)
+        return Vec(self(x, base, f"{subscript},{axis}", "length", index, f"{meaning}, {axis}") for x, axis in axes)
+
+    def tensor(self, I: Mat, subscript: str, index: int, meaning: str) -> Mat:
+        """The letters of a symmetric tensor's entries."""
+
+        def entry(j: int, k: int, axes: str) -> Polynomial:
+            sign = "" if j == k else f" (the tensor's entry, S's −I_{axes})"
+            return self(float(I[j][k]), "I", f"{subscript},{axes}", "tensor", index, f"{meaning}, {axes}{sign}")
+
+        return _symmetric(entry)
+
+    def root(self, square: int) -> Polynomial:
+        """√2 or √3, exactly."""
+        if square not in self._roots:
+            word = Letter(f"sqrt{square}", rf"\sqrt{{{square}}}", f"√{square}", "root", square, math.sqrt(square))
+            self._roots[square] = self.ring.root(word, square)
+        return self._roots[square]
+
+    def exact(self, x: Scalar) -> Scalar:
+        """An entry of a rotation as a polynomial: ½, √2/2, √3/2 and (√6 ± √2)/4 exactly."""
+        if isinstance(x, Polynomial):
+            return x
+        for value, make in _SPECIAL:
+            if abs(abs(x) - value) < 1e-14:
+                return make(self) * (1 if x > 0 else -1)
+        return self.ring.number(float(x))
+
+    def exact_placement(self, placement: Placement) -> Placement:
+        """A placement all of whose entries are polynomials."""
+        rows: Any = tuple(tuple(map(self.exact, row)) for row in placement.rotation)
+        x, y, z = map(self.exact, placement.translation)
+        return Placement(rows, (x, y, z))
+
+
+_SPECIAL: tuple[tuple[float, Any], ...] = (
+    (0.0, lambda L: L.ring.number(0)),
+    (1.0, lambda L: L.ring.number(1)),
+    (0.5, lambda L: L.ring.number(Fraction(1, 2))),
+    (math.sqrt(2) / 2, lambda L: L.root(2) * Fraction(1, 2)),
+    (math.sqrt(3) / 2, lambda L: L.root(3) * Fraction(1, 2)),
+    ((math.sqrt(6) + math.sqrt(2)) / 4, lambda L: (L.root(2) * L.root(3) + L.root(2)) * Fraction(1, 4)),
+    ((math.sqrt(6) - math.sqrt(2)) / 4, lambda L: (L.root(2) * L.root(3) - L.root(2)) * Fraction(1, 4)),
+)
+
+
+def model(robot: Robot, parameters: str = "nonzero") -> Model:
+    """The robot with symbols for its nonzero numbers, for all inertial parameters, or for none."""
+    if parameters not in (*PARAMETERS, DESIGN):
+        raise DalembertError(f"parameters is '{parameters}'; it must be one of {', '.join(PARAMETERS)}")
+    if not robot.tree_joints:
+        raise DalembertError(f"robot '{robot.name}' has no moving joint, so it has no equations of motion")
+    return _Builder(robot, Lettering(Ring(), parameters)).model()
+
+
+def _symmetric(entry: Callable[[int, int, str], Polynomial]) -> Mat:
+    """The symmetric matrix of ``entry(row, column, axes)``, each entry computed once."""
+    entries = {(j, k): entry(j, k, AXES[j] + AXES[k]) for j, k in PAIRS}
+    return Mat.of([entries[min(j, k), max(j, k)] for k in range(3)] for j in range(3))
+
+
+def _to_z(axis: Vec) -> Mat:
+    """A rotation that takes z to ``axis``: the identity, a cyclic permutation of the axes, or the shortest rotation."""
+    for columns in (
+        ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+        ((0, 1, 0), (0, 0, 1), (1, 0, 0)),
+        ((0, 0, 1), (1, 0, 0), (0, 1, 0)),
+        ((1, 0, 0), (0, -1, 0), (0, 0, -1)),
+        ((0, 1, 0), (0, 0, -1), (-1, 0, 0)),
+        ((0, 0, 1), (-1, 0, 0), (0, -1, 0)),
+    ):
+        if (Vec(columns[2]) - axis).norm < SAME:
+            return Mat.of(columns).T
+    across = Z.cross(axis)
+    return rotation_about(1.0 / across.norm * across, math.acos(max(-1.0, min(1.0, axis[2]))))
+
+
+def _quarter(angle: float) -> Mat | None:
+    """Rz of a quarter turn, or None for any other angle."""
+    turned = rotation_about(Z, angle)
+    return turned if all(float(x).is_integer() for row in turned for x in row) else None
+
+
+class _Builder:
+    """Replaces the numbers of a robot by symbols; its mechanism then follows as that of any robot."""
+
+    def __init__(self, robot: Robot, letters: Lettering) -> None:
+        self.robot, self.letters = robot, letters
+        self.at, self.numbers = places(robot), mechanism(robot)
+        self.tensors: dict[str, list[Letter]] = {}
+        self.phases: list[float] = []
+        self.further: list[Polynomial] = []
+        self.convention, self.rows = rows_of(robot) or tree_rows(robot) or ("frames", ())
+
+    def model(self) -> Model:
+        """The robot, its mechanism and the symbols of its motion."""
+        robot, ring = self.robot, self.letters.ring
+        joints = self._joints()
+        bodies, shares = self._links()
+        tip, payload = self._payload()
+        numbered = [(i, joint.type != "prismatic") for i, joint in enumerate(robot.tree_joints, 1)]
+        q, qd, qdd = ([joint_variable(i, turns, dots) for i, turns in numbered] for dots in range(3))
+        slides = {i - 1: ring.letter(q[i - 1]) for i, turns in numbered if not turns}
+        v, a = ([ring.letter(x) for x in letters] for letters in (qd, qdd))
+        ring.signs = {x.number: ring.letter(sign_of([(x.letter, 1)])) for x in v}
+        links = tuple(Link(x.name, bodies.get(x.name, ("", x.inertia))[1]) for x in robot.links)
+        symbolic = Robot(robot.name, links, joints, self._gravity(), self._base(), tip, payload)
+        tree = weighing = mechanism(symbolic)
+        if self.letters.parameters == "all":
+            tree, weighing = self._augmented(tree)
+        elif shares:
+            carried = {name: bodies[name][1].scaled(share) for name, share in shares.items()}
+            pulled = (replace(x, inertia=carried.get(x.name, x.inertia)) for x in links)
+            weighing = mechanism(symbolic.replace(links=tuple(pulled)))
+        parts: list[list[tuple[str, SymbolicInertia]]] = [[] for _ in numbered]
+        stands = places(symbolic)
+        for name, (label, body) in bodies.items():
+            i, place = stands[name]
+            parts[i].append((label, body.seen_from(place)))
+        if payload is not None and tree.tip_body >= 0:
+            parts[tree.tip_body].append(("L", payload.seen_from(tree.tip)))
+        return Model(
+            ring, self.letters.parameters, tree, weighing, self.phases, parts, self.further, q, slides, v, a,
+            self.tensors, self._pi(tree),
+        )  # fmt: skip
+
+    # -- joints ----------------------------------------------------------------------------------
+
+    def _joints(self) -> tuple[Joint, ...]:
+        """The joints, whose axes are made z; a quarter turn in the offset becomes part of the link frame."""
+        L, joints = self.letters, self.robot.joints
+        number = {joint.name: i for i, joint in enumerate(self.robot.tree_joints, 1)}
+        fixed = (f"F{k}" for k in itertools.count(1))
+        geometry = [
+            self._joint(x, str(number[x.name]) if x.moves else next(fixed), number.get(x.name, 0)) for x in joints
+        ]
+        out = []
+        for joint, (place, end, offset) in zip(joints, geometry, strict=True):
+            if not joint.moves:
+                out.append(replace(joint, placement=place, link_frame=end))
+                continue
+            A = L.exact_placement(Placement(_to_z(joint.axis)))
+            back, phase = A.inverse, 0.0
+            if joint.type != "prismatic":
+                turned, phase, offset = _quarter(float(offset)), float(offset), 0.0
+                if turned is not None:
+                    back, phase = L.exact_placement(Placement(turned)) @ back, 0.0
+            i, revolute = number[joint.name], joint.type != "prismatic"
+            rotor = self._rotor(joint, i)
+            levels = self._levels(joint.friction, ("v", "s"), i, "joint")
+            friction = Friction.of((Viscous(levels["viscous"]), Coulomb(*levels["coulomb"])))
+            if rotor is not None:
+                rotor = replace(rotor, **self._levels(rotor, ("m", "sm"), i, "motor"))
+            torques = (torque_of(term, i, revolute, L) for term in joint.friction.further)
+            self.further.append(sum(torques, L.ring.number(0)))
+            self.phases.append(phase)
+            symbolic = replace(
+                joint, placement=place @ A, axis=Z, offset=offset, link_frame=back @ end, friction=friction,
+                rotor=rotor, motor=None, gear=None,
+            )  # fmt: skip
+            out.append(symbolic)
+        return tuple(out)
+
+    def _joint(self, joint: Joint, number: str, index: int) -> tuple[Placement, Placement, Scalar]:
+        """Placement, link frame and offset of a joint, symbolic."""
+        L = self.letters
+        if self.rows:
+            row = self.rows[index - 1]
+            earlier = index - 1 if self.convention == "modified" else index
+            alpha: Any = row.alpha
+            exact = _quarter(row.alpha) is not None if L.parameters == DESIGN else _special(row.alpha)
+            if L.parameters != "numbers" and not exact:
+                alpha = self._angle(row.alpha, earlier)
+            symbolic = joint_of(
+                Row(
+                    L(row.a, "a", str(earlier), "length", earlier, f"DH length a of row {index}"),
+                    alpha,
+                    L(row.d, "d0" if row.slides else "d", str(index), "length", index, f"DH offset d of row {index}"),
+                    row.theta,
+                    row.type,
+                ),
+                self.convention, joint.name, joint.parent, joint.child,
+            )  # fmt: skip
+            return L.exact_placement(symbolic.placement), L.exact_placement(symbolic.link_frame), symbolic.offset
+        place = L.exact_placement(Placement(joint.placement.rotation))
+        at = L.vector(joint.placement.translation, "p", number, index, f"origin of joint '{joint.name}' on its parent")
+        end = L.exact_placement(Placement(joint.link_frame.rotation))
+        end_at = L.vector(joint.link_frame.translation, "e", number, index, f"link frame after joint '{joint.name}'")
+        offset: Scalar = joint.offset
+        if joint.type == "prismatic":
+            offset = L(joint.offset, "d0", str(index), "length", index, f"offset of joint '{joint.name}'")
+        return replace(place, translation=at), replace(end, translation=end_at), offset
+
+    def _angle(self, value: float, index: int) -> Angle:
+        sub = braced(str(index))
+        c, s = (
+            Letter(f"{f}_alpha{index}", rf"\{word}\alpha_{sub}", f"{word} α_{index}", "twist", index, number, f"{word} α of row {index}")
+            for f, word, number in (("c", "cos", math.cos(value)), ("s", "sin", math.sin(value)))
+        )  # fmt: skip
+        return Angle(*self.letters.ring.circle(c, s))
+
+    # -- bodies ----------------------------------------------------------------------------------
+
+    def _link(self, body: Inertia, sub: str, index: int, name: str) -> SymbolicInertia:
+        """Mass, centre of mass and tensor of a link."""
+        L = self.letters
+        mass = L(body.mass, "m", f"l{sub}", "mass", index, f"mass of {name}")
+        x, y, z = L.vector((0.0, *body.com[1:]), "l", sub, index, f"centre of mass of {name}")
+        a = self.rows[index - 1].a if self.rows and self.convention == "standard" else 0.0
+        reach = a + body.com[0]
+        if L.parameters == "numbers" or body.com[0] == 0.0:
+            x = L.ring.number(body.com[0])
+        else:  # x = ℓ_i − a_i
+            distance = f"centre of mass of {name}, from the joint's axis along x"
+            x = L(0.0 if abs(reach) < 1e-12 else reach, "l", sub, "length", index, distance)
+            x = x if a == 0.0 else x - self._a(index)
+        before = len(L.ring.letters)
+        tensor = L.tensor(body.tensor, f"l{sub}", index, f"inertia of {name}")
+        self.tensors[sub] = L.ring.letters[before:]
+        return SymbolicInertia(mass, Vec((x, y, z)), tensor)
+
+    def _a(self, index: int) -> Polynomial:
+        """The letter a_i from the DH table."""
+        ring = self.letters.ring
+        return ring.known(next(k for k, known in enumerate(ring.letters) if known.name == f"a_{index}"))
+
+    def _links(self) -> tuple[dict[str, tuple[str, SymbolicInertia]], dict[str, Polynomial]]:
+        """By name of the link: its label with its inertia, and the share of its weight that the joints support."""
+        bodies: dict[str, tuple[str, SymbolicInertia]] = {}
+        shares: dict[str, Polynomial] = {}
+        if self.letters.parameters == "all":
+            return bodies, shares
+        for i in range(1, len(self.robot.tree_joints) + 1):
+            names = [name for name, (body, _) in self.at.items() if body == i - 1]
+            links = [link for link in map(self.robot.link, names) if not link.inertia.is_zero]
+            for k, link in enumerate(links):
+                sub = str(i) + ("" if link.name == names[0] else "abcdefghijklmnopqrstuvwxyz"[k % 26])
+                bodies[link.name] = f"l{sub}", self._link(link.inertia, sub, i, f"link '{link.name}'")
+                if link.weight != 1.0:
+                    shares[link.name] = self._share(link.weight, sub, i)
+        return bodies, shares
+
+    def _share(self, weight: float, sub: str, i: int) -> Polynomial:
+        what = f"fraction of its weight that the joints support, link {sub}"
+        return self.letters(weight, "w", sub, "mass", i, what)
+
+    def _augmented(self, tree: Mechanism) -> tuple[Mechanism, Mechanism]:
+        """The tree with a symbol for each of the ten parameters of every augmented link, and as gravity acts on it."""
+        moving, weighing = list[Body](), list[Body]()
+        for i, (body, known) in enumerate(zip(tree.bodies, self.numbers.bodies, strict=True)):
+            moments = self._moments(i)
+            moving.append(replace(body, inertia=moments))
+            share = 1.0 if known.lifted.is_zero else 1.0 - carried_share(known)
+            pulled = moments if share == 1.0 else moments.scaled(self._share(share, str(i + 1), i + 1))
+            weighing.append(replace(body, inertia=pulled))
+        changed = replace(tree, bodies=tuple(moving))
+        return changed, replace(tree, bodies=tuple(weighing)) if self.numbers.lifts else changed
+
+    def _moments(self, i: int) -> Any:
+        """Augmented link i by its moments about the origin of its frame."""
+        m, hx, hy, hz, *entries = map(self.letters.ring.letter, self._augmented_letters(i))
+        at = dict(zip(PAIRS, entries, strict=True))
+        tensor = _symmetric(lambda j, k, axes: at[j, k])
+        return Moments(m, Vec((hx, hy, hz)), 0.5 * tensor.trace * IDENTITY - tensor)
+
+    def _augmented_letters(self, i: int) -> list[Letter]:
+        """m, m ℓ_C and Î of augmented link i, S (7.77), the tensor's entries in the order of PAIRS."""
+        body, k = self.numbers.bodies[i].inertia, i + 1
+        name = f"augmented link {k}"
+        out = [letter("m", str(k), "mass", k, float(body.mass), f"mass of {name}")]
+        for c, axis in zip(body.first_moments, AXES, strict=True):
+            written = Letter(
+                f"ml_{k}{axis}", rf"m_{{{k}}}\ell_{{C_{{{k}}}{axis}}}", f"m_{k}ℓ_C{k}{axis}", "mass", k, float(c),
+                f"first moment of {name}, {axis}",
+            )  # fmt: skip
+            out.append(written)
+        for j, l in PAIRS:
+            axes, value = AXES[j] + AXES[l], float(body.tensor_at_origin[j][l])
+            out.append(letter("Ih", f"{k},{axes}", "tensor", k, value, f"tensor entry {axes} of {name}"))
+        return out
+
+    def _pi(self, tree: Mechanism) -> list[tuple[Letter, Polynomial]]:
+        """π_i of S (7.77) for every joint: those of the augmented link, as sums over its bodies, and I_mi."""
+        out: list[tuple[Letter, Polynomial]] = []
+        ring, numbers = self.letters.ring, self.letters.parameters == "numbers"
+        for i, body in enumerate(tree.bodies):
+            own, letters = body.inertia, self._augmented_letters(i)
+            tensor = own.tensor_at_origin
+            values = [own.mass, *own.first_moments, *(tensor[j][k] for j, k in PAIRS)]
+            if numbers:
+                values = [x.value for x in letters]
+            if body.has_rotor:
+                letters.append(letter("I", f"m{i + 1}", "tensor", i + 1, 0.0, ""))
+                values.append(body.rotor_inertia)
+            out += [
+                (x, (ring.number(0) + y).map(tidy if numbers else exact)) for x, y in zip(letters, values, strict=True)
+            ]
+        return out
+
+    def _payload(self) -> tuple[Frame, SymbolicInertia | None]:
+        robot, L = self.robot, self.letters
+        assert robot.tip is not None
+        if robot.payload is None or L.parameters == "all" or self.numbers.tip_body < 0:
+            return robot.tip, None
+        last = len(robot.tree_joints) + 1
+        place = L.exact_placement(Placement(robot.tip.placement.rotation))
+        reach = L.vector(robot.tip.placement.translation, "p", "e", last, "tip on its link")
+        mass = L(robot.payload.mass, "m", "L", "mass", last, "mass of the payload")
+        com = L.vector(robot.payload.com, "l", "L", last, "centre of mass of the payload")
+        tensor = L.tensor(robot.payload.tensor, "L", last, "inertia of the payload")
+        return replace(robot.tip, placement=replace(place, translation=reach)), SymbolicInertia(mass, com, tensor)
+
+    def _rotor(self, joint: Joint, i: int) -> Rotor | None:
+        """The rotor of joint i; the numbers that have no effect have no symbol."""
+        L, rotor = self.letters, joint.rotor
+        if rotor is None:
+            return None
+        symbols: dict[str, Any] = {
+            "gear": L(rotor.gear, "k", f"r{i}", "gear", i, f"gear ratio of joint {i}"),
+            "inertia": L(rotor.inertia, "I", f"m{i}", "tensor", i, f"inertia of rotor {i} about its axis") or 0.0,
+            "axis": None if rotor.axis is None else Vec(map(L.exact, rotor.axis)),
+            "mass": 0.0, "position": None, "transverse": 0.0,
+        }  # fmt: skip
+        if self.at[joint.parent][0] >= 0 and L.parameters != "all":
+            symbols["mass"] = L(rotor.mass, "m", f"m{i}", "mass", i, f"mass of rotor {i}")
+            if rotor.position is not None:
+                symbols["position"] = L.vector(rotor.position, "p", f"m{i}", i, f"position of rotor {i}")
+            across = 0.0 if rotor.reflected else rotor.transverse
+            symbols["transverse"] = L(across, "I", f"m{i},t", "tensor", i, f"transverse inertia of rotor {i}")
+        return replace(rotor, **symbols)
+
+    def _levels(self, of: Friction | Rotor, subs: tuple[str, str], i: int, whose: str) -> dict[str, Any]:
+        """Viscous friction, and the Coulomb levels at positive and at negative velocity: mean ± half of the difference."""
+        L, (forward, backward), word = self.letters, of.coulomb, f"friction of {whose} {i}"
+        F_v = L(of.viscous, "F", f"{subs[0]}{i}", "friction", i, f"viscous {word}")
+        mean = L((forward + backward) / 2, "F", f"{subs[1]}{i}", "friction", i, f"Coulomb {word}")
+        difference = f"Coulomb {word}: half of forward − backward"
+        half = L((forward - backward) / 2, "F", f"{subs[1]}{i}d", "friction", i, difference)
+        return {"viscous": F_v, "coulomb": (mean + half, mean - half)}
+
+    # -- gravity ---------------------------------------------------------------------------------
+
+    def _gravity(self) -> Vec:
+        """g_0 in base axes: g along one base axis, else its components."""
+        L, g = self.letters, self.robot.gravity
+        along = [k for k in range(3) if g[k] != 0.0]
+        g_0: list[Any] = [0, 0, 0]
+        for k in along:
+            if L.parameters == "numbers":
+                g_0[k] = L.ring.number(g[k])
+            elif len(along) == 1:
+                size = L.ring.letter(Letter("g", "g", "g", "gravity", 0, abs(g[k]), "acceleration of gravity"))
+                g_0[k] = size if g[k] > 0 else -size
+            else:
+                g_0[k] = L(g[k], "g", AXES[k], "gravity", 0, f"gravity along {AXES[k]} of the base")
+        return Vec(map(L.exact, g_0))
+
+    def _base(self) -> Placement:
+        """The pose of the root link in the base frame."""
+        L, base = self.letters, self.robot.base
+        at = L.vector(base.translation, "p", "0", 0, "origin of the root link in the base frame")
+        return replace(L.exact_placement(Placement(base.rotation)), translation=at)
+
+
+def _special(angle: float) -> bool:
+    twelfths = angle / (math.pi / 12)
+    return abs(twelfths - round(twelfths)) < SAME

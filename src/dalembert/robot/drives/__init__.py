@@ -1,0 +1,1 @@
+"""Motors and gears as data."""

@@ -1,0 +1,1 @@
+"""A robot as data, and the mechanism made from it."""

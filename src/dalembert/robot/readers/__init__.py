@@ -1,0 +1,1 @@
+"""Robot files and tables: readers and writers."""

@@ -1,0 +1,447 @@
+"""Robots from DH tables in CSV files and spreadsheets.
+
+The header names the columns and their units, such as ``joint; a [mm]; alpha (deg); d [mm]; theta; mass [kg]``.
+All assumptions (the convention, joint types, units) are recorded in the robot's notes. A number that is implausible in
+the unit in which it would be interpreted, such as alpha = -90 without a unit, is refused with both remedies.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from dalembert.base.files.file_bounds import LINKS, NAME, TABLE_COLUMNS, at_most
+from dalembert.base.files.safe_toml import parse_tables
+from dalembert.base.tables.cells import HeadedCells, headed, is_comment, tables_in
+from dalembert.base.tables.cells import Row as CellRow
+from dalembert.base.tables.columns import EMPTY, LONGEST_CELL, Cell, Heading, compact, is_number
+from dalembert.base.tables.located import Table
+from dalembert.base.tables.tables import errors_at
+from dalembert.base.tables.wording import nearest, shown, some
+from dalembert.errors import RobotError
+from dalembert.robot.model.friction_data import Friction
+from dalembert.robot.model.inertia import Inertia
+from dalembert.robot.model.robot import LIMIT_KEYS, STANDARD_GRAVITY, Limits, Robot, Rotor
+from dalembert.robot.model.shapes import Shape
+from dalembert.robot.readers.dh import CONVENTIONS, Row, frame_of, from_dh
+from dalembert.robot.readers.dh_columns import COLUMNS, GEOMETRY, MEANING, ends, variable, vector
+from dalembert.robot.readers.shape_inertia import read_body
+from dalembert.robot.readers.table_parts import symmetric
+
+TYPES = {
+    **dict.fromkeys(("r", "rev", "revolute", "rot", "rotational", "rotary", "rotation", "hinge", "0"), "revolute"),
+    **dict.fromkeys(("p", "pris", "prismatic", "t", "translational", "linear", "slide", "slider", "1"), "prismatic"),
+    **dict.fromkeys(("c", "continuous"), "continuous"),
+    **dict.fromkeys(("f", "fix", "fixed", "tool", "flange", "tcp"), "fixed"),
+}
+KEYS = [column.key for column in COLUMNS]
+ENDS = ("flange", "tool", "tcp", "ee", "tip", "end effector", "end-effector")  # names of a row without a joint
+FELT = ("mass", "inertia", "friction", "damping", "spring", "stiffness", "payload", "rotor")  # these affect torques
+TOTALS = ("total", "sum", "summe", "gesamt", "σ", "∑")
+_SETTING = re.compile(r"\W*(?P<key>convention|dh convention|name|gravity)\s*[:=]\s*(?P<value>.+?)\W*", re.IGNORECASE)
+
+
+def read_dh_table(path: str | os.PathLike[str], convention: str | None = None) -> Robot:
+    """The serial arm described by a DH table in a .csv, .tsv, .xlsx, .xls or .ods file.
+
+    convention  "standard" or "modified"; overrides the file
+    """
+    if convention is not None and convention not in CONVENTIONS:
+        raise RobotError(f"the DH convention is '{convention}'; it must be one of {', '.join(CONVENTIONS)}")
+    table = headed(tables_in(path), MEANING, lambda keys: len(keys & set(GEOMETRY)) >= 2)
+    if table is None:
+        raise RobotError(
+            f"{os.fspath(path)}: no row names the columns of a DH table; write a header such as "
+            f"'joint, type, a [mm], alpha [deg], d [mm], theta [deg]', with at least two of {', '.join(GEOMETRY)}"
+        )
+    return _DHTable(table, Path(path), convention).robot()
+
+
+class _DHTable:
+    """A table whose header was found: its columns, its rows, and the assumptions made about them."""
+
+    def __init__(self, table: HeadedCells, path: Path, convention: str | None) -> None:
+        self.cells, self.path, self.asked = table.cells, path, convention
+        self.notes, self.columns, self.rows = list(table.cells.notes), table.columns, list(table.rows)
+        self.width = max((at + 1 for at, cell in enumerate(table.header[1]) if cell), default=0)
+        at_most(TABLE_COLUMNS, self.width, "columns", table.where)
+        self._ratios()
+        self._check_columns(table.where, list(table.others.values()))
+        self._take_units()
+        self._share_units()
+        self._check_numbers(table.where, table.others)
+        self.settings = self._settings((*table.before, *(row for row in self.rows if is_comment(row[1]))))
+        self.guessed: list[str] = []
+        self.partial: list[str] = []
+
+    def _ratios(self) -> None:
+        """Read a column called i as gear ratios, as in data sheets, unless it counts the rows; n counts them at times."""
+        letters = [k for k, column in enumerate(self.columns) if compact(column.header) in ("i", "n")]
+        rows = self._table() if letters else ()
+        for k in letters:
+            at = self.columns[k].at
+            cells = [row[at] for _, row in rows if at < len(row) and row[at]]
+            counts = cells in ([str(n + start) for n in range(len(cells))] for start in (0, 1))
+            if len(cells) > 1 and all(map(is_number, cells)):
+                self.columns[k] = replace(self.columns[k], column=MEANING["name" if counts else "gear"])
+
+    def _check_numbers(self, where: str, others: Mapping[int, str]) -> None:
+        """Refuse an unknown column that holds numbers: torques may depend on them."""
+        rows = self._table() if others else ()
+        for at, header in others.items():
+            cells = [row[at] for _, row in rows if at < len(row)]
+            if any(is_number(cell) and set(cell) & set("123456789") for cell in cells):
+                letters = [unicodedata.name(c, "") for c in header if c.isalpha() and not c.isascii()]
+                foreign = next((name for name in letters if name.startswith("CYRILLIC")), None)
+                hint = f" (it contains the letter {foreign})" if foreign else nearest(header, KEYS)
+                raise RobotError(
+                    f"{where}: the column {shown(header)} holds numbers and is unknown{hint}; rename it to one of "
+                    f"{', '.join(KEYS)}, or remove it"
+                )
+
+    def _check_columns(self, where: str, others: Sequence[str]) -> None:
+        keys = [column.key for column in self.columns]
+        for column in self.columns:
+            if keys.count(column.key) > 1:
+                same = [other.header for other in self.columns if other.key == column.key]
+                raise RobotError(
+                    f"{where}: the columns {' and '.join(map(repr, same))} both mean {column.key}; remove one of them"
+                )
+        for header in others:
+            name = re.split(r"[\[(]", header)[0].strip()
+            word = "" if " " in name else "".join(c for c in name.lower() if c.isalnum())
+            close = difflib.get_close_matches(word[:60], [w for w in MEANING if len(w) > 3], n=1, cutoff=0.8)
+            if close and len(word) > 3 and MEANING[close[0]].key not in keys:
+                raise RobotError(
+                    f"{where}: the column '{header}' is unknown; write '{close[0]}' if that is meant, or remove the column "
+                    "if not"
+                )
+        if "com" in keys and any(key.startswith("com ") for key in keys):
+            raise RobotError(
+                f"{where}: the centre of mass is given both in one column and in several; remove one of the two forms"
+            )
+        felt = [header for header in others if any(word in header.lower() for word in FELT)]
+        self.left_out = [f"the columns {some([shown(x) for x in felt])} of the table"] if felt else []
+        unused = [header for header in others if header not in felt]
+        if unused:
+            self.notes.append(f"columns that were not used: {some([shown(x) for x in unused])}")
+
+    def _take_units(self) -> None:
+        """Read the units from a row of their own below the header."""
+        _, row = self.rows[0] if self.rows else (0, ())
+        written = {x.at: _bare(row[x.at]) for x in self.columns if x.at < len(row) and row[x.at]}
+        measured = {x.at: x.column for x in self.columns if x.column.unit is not None}
+        if not any(written.get(at) for at in measured):
+            return
+        if all(at in measured and (not unit or measured[at].unit_words(unit)) for at, unit in written.items()):
+            self.rows = self.rows[1:]
+            self.columns = [replace(x, unit=x.unit or written.get(x.at) or None) for x in self.columns]
+
+    def _share_units(self) -> None:
+        """Use the unit of alpha for theta and offset, and that of a for d, if they have none of their own."""
+        by_key = {column.key: column for column in self.columns}
+        for key, other in (("theta", "alpha"), ("alpha", "theta"), ("offset", "alpha"), ("d", "a"), ("a", "d")):
+            column, model = by_key.get(key), by_key.get(other)
+            if column is None or model is None or column.unit or not model.unit:
+                continue
+            by_key[key] = replace(column, unit=model.unit)
+            self.notes.append(
+                f"column '{column.header}' has no unit and is read in {model.unit}, like '{model.header}'"
+            )
+        self.columns = sorted(by_key.values(), key=lambda column: column.at)
+
+    def _settings(self, rows: Sequence[CellRow]) -> dict[str, tuple[str, str]]:
+        """Settings from lines such as "# convention: modified" or cells "Convention", "modified": (value, where)."""
+        settings: dict[str, tuple[str, str]] = {}
+        for number, row in rows:
+            cells = [cell for cell in row if cell]
+            if not cells:
+                continue
+            text = f"{cells[0].rstrip(': =')}: {cells[1]}" if len(cells) == 2 else " ".join(cells)
+            if len(text) <= LONGEST_CELL and (match := _SETTING.fullmatch(text)):
+                settings[match["key"].lower().removeprefix("dh ")] = match["value"], self.cells.at(number)
+        return settings
+
+    def convention(self) -> str:
+        """The requested convention, else the one in the file, else the usual one; a note records which."""
+        cells = dict.fromkeys(
+            place.text.lower()
+            for row in self._table()
+            for key, place in self.cells.under(self.columns, row).items()
+            if key == "convention" and not place.blank
+        )
+        value, where = self.settings.get("convention", (next(iter(cells), ""), self.cells.where))
+        said = _convention(value, where) if value else None
+        previous = [c.header for c in self.columns if c.previous and c.key in ("a", "alpha")]
+        if self.asked is not None:
+            return self.asked
+        if said == "standard" and previous:
+            raise RobotError(
+                f"{where}: the convention is given as standard, but the column '{previous[0]}' belongs to a modified "
+                "table; change one of them, or load it with convention='standard' or convention='modified'"
+            )
+        if said is None and previous:
+            self.notes.append(
+                f"the DH convention is assumed to be modified, because a column is called '{previous[0]}'"
+            )
+            return "modified"
+        if said is None:
+            self.notes.append(
+                "the DH convention is assumed to be standard; write '# convention: modified' above the table if it is not"
+            )
+        return said or "standard"
+
+    def _table(self) -> Sequence[CellRow]:
+        """The rows that describe joints."""
+        rows = []
+        for number, row in self.rows:
+            cells = [cell for cell in row if cell.strip("-: ")]
+            if not cells or is_comment(row):
+                continue
+            if cells[0].lower().strip(": ") in TOTALS:
+                self._note_once(f"{self.cells.row_word} {number} ('{cells[0]}') is a total and was ignored")
+                continue
+            geometry = [c.at for c in self.columns if c.key in (*GEOMETRY, "type")]
+            if not any(at < len(row) and row[at] for at in geometry):
+                self._note_once(f"{self.cells.row_word} {number} has no a, alpha, d or theta and was ignored")
+                continue
+            self._check_width(number, row)
+            rows.append((number, row))
+        return rows
+
+    def _check_width(self, number: int, row: Sequence[str]) -> None:
+        """Refuse a number or variable to the right of the header: it has no name, or a decimal comma shifted it."""
+        beyond = next((cell for cell in row[self.width :] if re.fullmatch(r"[-+]?[\d.,]+|\*|[qθ].{0,9}", cell)), None)
+        if beyond is not None:
+            raise RobotError(
+                f"{self.cells.at(number)}: {shown(beyond)} is to the right of all {self.width} columns of the header; name its "
+                "column there, or separate the columns by semicolons if commas are decimal separators"
+            )
+
+    def _note_once(self, note: str) -> None:
+        if note not in self.notes:
+            self.notes.append(note)
+
+    def robot(self) -> Robot:
+        """The arm."""
+        convention, table = self.convention(), self._table()
+        where = self.cells.where
+        if not table:
+            raise RobotError(f"{where}: the DH table has no rows; an arm needs at least one joint")
+        at_most(LINKS, len(table), "rows", where)
+        rows, tip = [], None
+        for k, numbered in enumerate(table):
+            number, at = numbered[0], self.cells.at(numbered[0])
+            cells = self.cells.under(self.columns, numbered)
+            with errors_at(at):
+                row, kind = self._row(cells, k + 1, at)
+                if kind != "fixed":
+                    rows.append(row)
+                elif k + 1 == len(table) and rows:
+                    tip = frame_of(row, convention)
+                    self.notes.append(f"{self.cells.row_word} {number} has no joint and places the tip frame")
+                else:
+                    raise RobotError(
+                        "the row is fixed, but only the last row of a DH table can be; write the arm as a .toml file with "
+                        'convention = "frames"'
+                    )
+        if self.guessed:
+            self.notes.append(f"joint types inferred from what varies: {some(self.guessed)}")
+        if self.partial:
+            self.notes.append(f"moments of inertia missing from the table are set to 0: {some(self.partial)}")
+        self._note_units()
+        if not any(row.inertia.mass for row in rows):
+            self.notes.append(
+                "the table has no masses, so all torques are 0: add columns such as mass [kg], com_x [m] and Ixx [kg m²], or a "
+                "column shapes with cells such as: box = ['300 mm', '80 mm', '80 mm'], density = 'aluminium'"
+            )
+        elif not any(any(x != 0.0 for x in line) for row in rows for line in row.inertia.tensor):
+            self.notes.append(
+                "the table has masses and no moments of inertia, so that links are point masses: add columns such as Ixx [kg m²]"
+            )
+        name, _ = self.settings.get("name", (self.path.stem or "arm", ""))
+        with errors_at(where):
+            robot = from_dh(
+                rows, convention, name=name[:NAME], gravity=self._gravity(), tip=tip, source=str(self.path),
+                notes=self.notes,
+            )  # fmt: skip
+        return robot.replace(left_out=tuple(self.left_out)) if self.left_out else robot
+
+    def _gravity(self) -> Sequence[float]:
+        text, where = self.settings.get("gravity", ("", ""))
+        if not text:
+            return STANDARD_GRAVITY
+        try:
+            x, y, z = map(float, text.strip("[]() ").replace(",", " ").split())
+        except ValueError:
+            raise RobotError(f"{where}: gravity is {shown(text)}; it must be three numbers in m/s²") from None
+        return x, y, z
+
+    def _note_units(self) -> None:
+        """Note which columns were converted to SI units."""
+        changed = [f"'{c.header}' from {c.unit}" for c in self.columns if c.unit and not _is_si(c)]
+        if changed:
+            self.notes.append(f"columns converted to SI units: {some(changed, 30)}")
+        if self.cells.comma and any(
+            re.search(r"\d,\d", row[c.at])
+            for _, row in self.rows
+            for c in self.columns
+            if c.column.unit is not None and c.at < len(row)
+        ):
+            self.notes.append("commas in numbers are read as decimal points")
+
+    def _row(self, cells: Mapping[str, Cell], count: int, where: str) -> tuple[Row, str]:
+        """The row of a joint, and its type."""
+        theta_varies, theta = variable(cells["theta"]) if "theta" in cells else (False, 0.0)
+        d_varies, d = variable(cells["d"]) if "d" in cells else (False, 0.0)
+        names = _names(cells)
+        kind = self._type(cells, theta_varies, d_varies, names.get("name") or f"joint{count}")
+        slides = kind == "prismatic"
+        if (d_varies and not slides) or (theta_varies and slides) or (kind == "fixed" and (theta_varies or d_varies)):
+            varying = cells["d" if d_varies else "theta"]
+            raise varying.wrong(f"{shown(varying.text)} is a variable, but the joint is {kind}")
+        offset = _number(cells, "offset", slides)
+        if offset and (d if slides else theta):
+            raise cells["offset"].wrong(
+                f"the joint is {kind} and has both an offset and a {'d' if slides else 'theta'}, which are the same quantity"
+            )
+        d, theta = (offset or d, theta) if slides else (d, offset or theta)
+        a, alpha = (_number(cells, key) or 0.0 for key in ("a", "alpha"))
+        inertia, visuals = _body(cells, self.path.parent)
+        parts: dict[str, Any] = {
+            "inertia": inertia,
+            "visuals": visuals,
+            "physical": self._moments_are_whole(cells, names.get("link") or f"link{count}"),
+            "limits": _limits(cells, slides),
+            "friction": _friction(cells, slides),
+            "rotor": _rotor(cells, slides),
+            "note": cells["note"].text if "note" in cells else "",
+        }
+        if kind == "fixed" and parts["inertia"].mass:
+            place = cells["mass"] if _number(cells, "mass") else cells["shapes"]
+            raise place.wrong("a fixed row cannot have a mass of its own; add it to the link of the row before")
+        return Row(a, alpha, d, theta, "revolute" if kind == "fixed" else kind, **names, **parts), kind  # type: ignore[arg-type]
+
+    def _moments_are_whole(self, cells: Mapping[str, Cell], link: str) -> bool:
+        """Whether all principal moments are given, or none; tables of planar arms often have only Izz."""
+        given = [k for k in ("xx", "yy", "zz") if _number(cells, f"inertia {k}")]
+        if 0 < len(given) < 3 and _inertia(cells).impossible():
+            self.partial.append(f"'{link}' (only {', '.join(f'I{k}' for k in given)})")
+            return False
+        return True
+
+    def _type(self, cells: Mapping[str, Cell], theta_varies: bool, d_varies: bool, name: str) -> str:
+        """The type from the type column, or inferred from what varies."""
+        place = cells.get("type")
+        if place is not None and not place.blank:
+            kind = TYPES.get(place.text.lower())
+            if kind is None:
+                raise place.wrong(f"the type is {shown(place.text)}; it must be R (revolute), P (prismatic) or fixed")
+            return kind
+        if theta_varies and d_varies:
+            raise cells["d"].wrong("both theta and d vary; only one of them can be the joint variable")
+        if name.lower() in ENDS:
+            return "fixed"
+        mark = cells["variable"].text.lower().lstrip("*") if "variable" in cells else ""
+        blank = {key: key in cells and cells[key].blank for key in ("theta", "d")}
+        slides = d_varies or (not theta_varies and (mark.startswith("d") or (blank["d"] and not blank["theta"])))
+        if not (theta_varies or d_varies or mark):
+            reason = (
+                "d is blank"
+                if slides
+                else "theta is blank"
+                if blank["theta"]
+                else "neither theta nor d is marked as variable"
+            )
+            self.guessed.append(f"'{name}' {'prismatic' if slides else 'revolute'} ({reason})")
+        return "prismatic" if slides else "revolute"
+
+
+def _convention(text: str, where: str) -> str:
+    word = text.lower().strip()
+    known = {"standard": "standard", "classic": "standard", "distal": "standard", "modified": "modified"}
+    known |= {"craig": "modified", "proximal": "modified", "khalil": "modified", "mdh": "modified", "sdh": "standard"}
+    kind = known.get(re.split(r"[\s,;(]", word)[0]) if word else None
+    if kind is None:
+        raise RobotError(f"{where}: the DH convention is {shown(text)}; it must be one of {', '.join(CONVENTIONS)}")
+    return kind
+
+
+def _bare(cell: str) -> str:
+    """A unit without the surrounding brackets."""
+    return cell.strip(" []()").lower() if cell.lower() not in EMPTY else ""
+
+
+def _is_si(heading: Heading) -> bool:
+    usual = {heading.column.unit, heading.column.sliding or heading.column.unit}
+    return usual >= set(heading.column.unit_words(heading.unit or ""))
+
+
+def _names(cells: Mapping[str, Cell]) -> dict[str, str]:
+    """The names of joint and link; plain numbers only count the rows."""
+    texts = {key: cells[key].text for key in ("name", "link") if key in cells and not cells[key].blank}
+    for key, text in texts.items():
+        if len(text) > NAME:
+            raise cells[key].wrong(f"the name is {shown(text)}; it must have at most {NAME} characters")
+    return {key: text for key, text in texts.items() if not text.isdecimal()}
+
+
+def _number(cells: Mapping[str, Cell], key: str, slides: bool = False) -> float | None:
+    return cells[key].number(slides) if key in cells else None
+
+
+def _limits(cells: Mapping[str, Cell], slides: bool) -> Limits:
+    values = {key: _number(cells, key, slides) for key in LIMIT_KEYS}
+    both = ends(cells["range"], slides) if "range" in cells else None
+    if both is not None:
+        if values["lower"] is not None or values["upper"] is not None:
+            raise cells["range"].wrong("a range is given as well as a lower or upper limit; remove one of them")
+        values["lower"], values["upper"] = both
+    return Limits(**values)
+
+
+def _inertia(cells: Mapping[str, Cell]) -> Inertia:
+    mass = _number(cells, "mass") or 0.0
+    com = vector(cells["com"]) if "com" in cells else tuple(_number(cells, f"com {axis}") or 0.0 for axis in "xyz")
+    tensor = symmetric(*(_number(cells, f"inertia {k}") or 0.0 for k in ("xx", "yy", "zz", "xy", "yz", "xz")))
+    return Inertia(mass, com, tensor)
+
+
+def _body(cells: Mapping[str, Cell], folder: Path) -> tuple[Inertia, tuple[Shape, ...]]:
+    """The inertia of a link, from its numbers or from its ``shapes`` cell, together with these shapes."""
+    by_numbers, place = _inertia(cells), cells.get("shapes")
+    if place is None or place.blank:
+        return by_numbers, ()
+    if by_numbers != Inertia():
+        raise place.wrong(
+            "the row has shapes as well as a mass, com or inertia, which the shapes already determine; remove one of them"
+        )
+    words = place.text.strip()
+    tables = words if words.startswith("[") else f"[{words}]" if words.startswith("{") else f"[{{{words}}}]"
+    where = f"{place.where}, column '{place.heading.header}'"
+    try:
+        given = parse_tables(f"shapes = {tables}", where)
+    except RobotError:
+        raise place.wrong(
+            f"{shown(words)} is not a shape; write it as: box = ['300 mm', '80 mm', '80 mm'], density = 'aluminium', "
+            "xyz = ['-150 mm', 0, 0], and several shapes as {…}, {…}"
+        ) from None
+    return read_body(Table(given, where, ("shapes",)), folder)
+
+
+def _friction(cells: Mapping[str, Cell], slides: bool) -> Friction:
+    given = {key: _number(cells, key, slides) for key in ("viscous", "coulomb")}
+    return Friction(**{key: value for key, value in given.items() if value})
+
+
+def _rotor(cells: Mapping[str, Cell], slides: bool) -> Rotor | None:
+    keys = {"inertia": "rotor inertia", "gear": "gear", "mass": "rotor mass"}
+    given = {key: _number(cells, header, slides) for key, header in keys.items()}
+    told_of: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    return Rotor(**told_of) if told_of else None

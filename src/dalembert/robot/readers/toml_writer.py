@@ -1,0 +1,247 @@
+"""Robots to TOML files, in the format described in docs/robot-files.md; reading them back gives the same robot."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from dalembert.base.algebra.vectors import IDENTITY, NULL, ZERO, Z
+from dalembert.base.files import whole_file
+from dalembert.base.tables.tables import parse_angle, shown
+from dalembert.base.tables.units import LONGEST, WIDEST
+from dalembert.errors import RobotError
+from dalembert.robot.model.inertia import Inertia
+from dalembert.robot.model.joint_couplings import Coupling
+from dalembert.robot.model.loop_joints import Loop
+from dalembert.robot.model.placement import Placement
+from dalembert.robot.model.robot import STANDARD_GRAVITY, Joint, Link, Robot, Rotor
+from dalembert.robot.model.shapes import Shape
+from dalembert.robot.readers.dh import Row, rows_of
+from dalembert.robot.readers.urdf_shapes import with_meshes_seen_from
+
+Fields = dict[str, Any]  # key: value, in file order; None values are not written
+Lines = Iterator[str]
+
+
+def write_toml(robot: Robot) -> str:
+    """The robot as TOML text: DH rows if they are exact, frames otherwise."""
+    convention, rows = (rows_of(robot) if _is_numeric(robot) else None) or ("frames", None)
+    return "\n".join([*head_lines(robot, convention), *_body(robot, rows), ""])
+
+
+def save_toml(robot: Robot, path: str | os.PathLike[str]) -> None:
+    """Write the robot to ``path``; the file is replaced as a whole, so a reader never sees a half-written file.
+
+    Relative mesh paths are rewritten relative to the folder of the new file.
+    """
+    text = write_toml(with_meshes_seen_from(robot, Path(path).parent))
+    with whole_file(path, overwrite=True, error=RobotError) as file:
+        file.write(text)
+
+
+def _is_numeric(robot: Robot) -> bool:
+    return all(
+        isinstance(x, float)
+        for joint in robot.joints
+        for frame in (joint.placement, joint.link_frame)
+        for x in (joint.offset, *frame.translation, *(v for row in frame.rotation for v in row))
+    )
+
+
+# -- contents ----------------------------------------------------------------------------------------
+
+
+def head_lines(robot: Robot, convention: str, gravity: tuple[float, ...] | None = None) -> Lines:
+    """The lines before the first table; ``gravity``, if given, replaces the robot's."""
+    yield from _lines({"name": robot.name, "source": robot.source or None})
+    for key, sentences in (("notes", robot.notes), ("left_out", robot.left_out), ("kept", robot.kept)):
+        if sentences:
+            yield from (f"{key} = [", *(f"  {_written(sentence)}," for sentence in sentences), "]")
+    own = robot.gravity if robot.gravity != STANDARD_GRAVITY else None
+    yield from _lines({"gravity": gravity or own, "omitted": robot.omitted or None, "convention": convention})
+
+
+def _body(robot: Robot, rows: tuple[Row, ...] | None) -> Lines:
+    assert robot.tip is not None
+    root = {"link": robot.root} if rows and robot.root != "base" else {}
+    yield from section("[base]", root | placement_fields(robot.base))
+    yield from section(
+        "[tip]", {"name": robot.tip.name, "link": robot.tip.link} | placement_fields(robot.tip.placement)
+    )
+    if robot.payload is not None:
+        yield from section("[payload]", {"mass": robot.payload.mass} | inertia_fields(robot.payload))
+    for row in rows or ():
+        yield from section("[[joint]]", _row(row))
+        yield from joint_parts(row)
+    if rows is None:
+        for link in robot.links:
+            yield from section("[[link]]", link_fields(link))
+        for joint in robot.joints:
+            yield from section("[[joint]]", joint_fields(joint))
+            yield from section("[joint.link_frame]", placement_fields(joint.link_frame))
+            yield from joint_parts(joint)
+    for loop in robot.loops:
+        yield from section("[[loop]]", loop_fields(loop))
+    for coupling in robot.couplings:
+        if coupling.formulas:
+            raise RobotError(
+                f"robot '{robot.name}' has coordinates defined by formulas ({coupling.text}), which a file cannot contain; save "
+                "the arm in its original coordinates"
+            )
+        yield from section("[[coupling]]", coupling_fields(coupling))
+
+
+def coupling_fields(coupling: Coupling) -> Fields:
+    leaders = {"of": coupling.of, "matrix": coupling.matrix} if coupling.of else {}
+    return {"joints": coupling.joints, **leaders, "offset": coupling.offset, "higher": coupling.higher or None}
+
+
+def loop_fields(loop: Loop) -> Fields:
+    places = {"a": placement_fields(loop.placement_a) or None, "b": placement_fields(loop.placement_b) or None}
+    ends = {"name": loop.name, "kind": loop.kind, "link_a": loop.link_a, "link_b": loop.link_b}
+    branch = {_written(name): position for name, position in loop.branch} or None
+    return {**ends, **places, "axis": loop.axis, "passive": loop.passive, "branch": branch}
+
+
+def _row(row: Row) -> Fields:
+    names = {"name": row.name, "link": row.link, "type": row.type}
+    numbers = {"a": _length(row.a), "alpha": _angle(row.alpha), "d": _length(row.d), "theta": _angle(row.theta)}
+    return {**names, **numbers, **inertia_fields(row.inertia), **_of_link(row)}
+
+
+def link_fields(link: Link) -> Fields:
+    body = {"name": link.name, **inertia_fields(link.inertia), **_of_link(link), "massless": link.massless or None}
+    shapes = {"visuals": [*map(_shape, link.visuals)] or None, "collisions": [*map(_shape, link.collisions)] or None}
+    return {**body, **shapes, "kept": link.kept or None}
+
+
+def _shape(shape: Shape) -> Fields:
+    scale = {} if shape.size == (1.0, 1.0, 1.0) else {"scale": shape.size}
+    size: Fields = {"mesh": shape.file, **scale} if shape.kind == "mesh" else {shape.kind: shape.size}
+    names = {"name": shape.name or None, "material": shape.material or None, "colour": shape.colour}
+    return {**size, **placement_fields(shape.placement), **names}
+
+
+def _of_link(link: Link | Row) -> Fields:
+    """The rarely used fields of a link."""
+    return {"physical": None if link.physical else False, "weight": None if link.weight == 1.0 else link.weight}
+
+
+def joint_fields(joint: Joint) -> Fields:
+    ends = {"name": joint.name, "type": joint.type, "parent": joint.parent, "child": joint.child}
+    axis = joint.axis if joint.moves or joint.axis != Z else None
+    offset = _angle(joint.offset) if joint.type in ("revolute", "continuous") else joint.offset
+    place = {**placement_fields(joint.placement), "axis": axis, "offset": None if joint.offset == 0 else offset}
+    return {**ends, **place, "kept": joint.kept or None}
+
+
+def joint_parts(joint: Joint | Row) -> Lines:
+    yield from section("[joint.limits]", vars(joint.limits))
+    yield from section("[joint.friction]", joint.friction.written())
+    yield from drive_lines(joint)
+
+
+def drive_lines(joint: Joint | Row) -> Lines:
+    """The rotor of a joint, and the motor and gear from which it was derived."""
+    if joint.rotor is not None:
+        # an all-default rotor is still a rotor: part of its table is written even then
+        always = {key: getattr(joint.rotor, key) for key in ("inertia", "gear", "reflected")}
+        yield from section("[joint.rotor]", rotor_fields(joint.rotor) | always)
+    for header, part, one in (("[joint.motor]", joint.motor, "derating"), ("[joint.gear]", joint.gear, "ratio")):
+        if part is not None:
+            changed = {key: float(x) if key == "phases" and x else x for key, x in _changed(part).items()}
+            yield from section(header, changed if any(x is not None for x in changed.values()) else {one: 1.0})
+
+
+def _changed(part: Any) -> Fields:
+    """The fields of a record; None for those at their default."""
+    default = type(part)()
+    return {key: None if value == getattr(default, key) else value for key, value in vars(part).items()}
+
+
+def rotor_fields(rotor: Rotor) -> Fields:
+    """The fields that differ from their defaults; one Coulomb level if it is the same in both directions."""
+    changed, (forward, backward) = _changed(rotor), rotor.coulomb
+    return changed | ({"coulomb": forward} if changed["coulomb"] is not None and forward == backward else {})
+
+
+def placement_fields(placement: Placement) -> Fields:
+    xyz = placement.translation if placement.translation != ZERO else None
+    if placement.rotation == IDENTITY:
+        return {} if xyz is None else {"xyz": xyz}
+    _written(placement.rotation)  # refuses symbols
+    rpy = placement.to_rpy()
+    same = Placement.rpy(*rpy, xyz=placement.translation) == placement
+    turned = {"rpy": tuple(map(_angle, rpy))} if same else {"rotation": placement.rotation}
+    return {"xyz": xyz, **turned}
+
+
+def inertia_fields(body: Inertia) -> Fields:
+    I = body.tensor
+    tensor: Any = None
+    if I.T != I:
+        tensor = I
+    elif I != NULL:
+        products = {"xy": I[0][1], "xz": I[0][2], "yz": I[1][2]}
+        tensor = {"xx": I[0][0], "yy": I[1][1], "zz": I[2][2]} | {key: x for key, x in products.items() if x != 0}
+    mass = {"mass": body.mass} if body.mass != 0 else {}
+    return {**mass, "com": body.com if body.com != ZERO else None, "inertia": tensor}
+
+
+# -- syntax ------------------------------------------------------------------------------------------
+
+
+def section(header: str, values: Fields) -> Lines:
+    lines = list(_lines(values))
+    if lines:
+        yield from ("", header, *lines)
+
+
+def _lines(values: Fields) -> Lines:
+    yield from (f"{key} = {_written(value)}" for key, value in values.items() if value is not None)
+
+
+def _written(value: object) -> str:
+    """A value in TOML syntax; tuples become lists and dicts inline tables."""
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (tuple, list)):
+        return f"[{', '.join(map(_written, value))}]"
+    if isinstance(value, dict):
+        return f"{{ {', '.join(_lines(value))} }}"
+    if not isinstance(value, float):
+        raise RobotError(f"a robot with symbolic values cannot be written to a file: {value!r} is not a number")
+    if math.isnan(value):
+        raise RobotError("a robot with a NaN value cannot be written to a file")
+    return repr(value)
+
+
+def _angle(value: Any) -> Any:
+    """An angle; written as a fraction of π if that is exactly the same number."""
+    turn = Fraction(value / math.pi).limit_denominator(12) if isinstance(value, float) and math.isfinite(value) else 0
+    if turn == 0 or abs(value) > WIDEST:
+        return value if turn == 0 else f"{value!r} rad"  # a reader refuses so large a number without a unit
+    top = {1: "pi", -1: "-pi"}.get(turn.numerator, f"{turn.numerator} pi")
+    words = top if turn.denominator == 1 else f"{top}/{turn.denominator}"
+    return words if parse_angle(words) == value else value
+
+
+def _length(value: Any) -> Any:
+    """A length; with its unit if a reader would refuse the bare number."""
+    return f"{value!r} m" if isinstance(value, float) and math.isfinite(value) and abs(value) > LONGEST else value
+
+
+def _text(value: str) -> str:
+    if any("\ud800" <= letter <= "\udfff" for letter in value):
+        raise RobotError(
+            f"the text {shown(value)} contains an unpaired surrogate, which UTF-8 cannot encode; change it"
+        )
+    # the escapes of JSON are those of TOML, but TOML also requires DEL to be escaped
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

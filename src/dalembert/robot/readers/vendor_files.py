@@ -1,0 +1,143 @@
+"""What vendors and CAD exporters write for "unknown" and for right angles, and what their files often lack.
+
+Many exporters write the limits 0 if they know none, and limits such as 1e308 for a joint without limits. π/2 is often
+written as 1.5708, which costs operations in every term and changes nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+from dalembert.base.algebra.vectors import Mat
+from dalembert.base.arrays import number
+from dalembert.base.files.file_bounds import UNLIMITED
+from dalembert.base.tables.tables import shown, some
+from dalembert.errors import RobotError
+from dalembert.robot.model.placement import Placement
+from dalembert.robot.model.robot import Joint, Limits, Robot
+from dalembert.robot.readers.xacro_expressions import ENVIRONMENT_NOTE
+
+SNAP = 1e-5  # rad: angles of five digits are this close to right angles
+
+# beginnings of notes that every command prints
+UNKNOWN_NOTE = "limits of 0 in the file are read as unknown:"
+ANGLE_NOTE = "right angles are written with few digits,"
+PASSIVE_NOTE = (
+    "limits of passive joints are checked along motions and runs, but not enforced by plan, scale and simulate:"
+)
+PRINTED_NOTES = (UNKNOWN_NOTE, ANGLE_NOTE, PASSIVE_NOTE, ENVIRONMENT_NOTE)
+
+
+def with_known_limits(robot: Robot) -> Robot:
+    """The robot without limits that mean "unknown" or "none", and with notes on the former and on passive joints."""
+    unknown: list[str] = []
+    joints = tuple(_known(joint, unknown) for joint in robot.joints)
+    passive = {name for loop in robot.loops for name in loop.passive}
+    ignored = [f"'{joint.name}'" for joint in joints if joint.name in passive and joint.limits != Limits()]
+    notes = [f"{UNKNOWN_NOTE} {some(unknown)}; give them with --limits or in the file"] if unknown else []
+    notes += [f"{PASSIVE_NOTE} {some(ignored)}; motion.limits_report(arm) names what exceeds them"] if ignored else []
+    changed = joints != robot.joints
+    return (
+        robot.replace(joints=joints if changed else robot.joints, notes=_more(robot, notes))
+        if changed or notes
+        else robot
+    )
+
+
+def _known(joint: Joint, unknown: list[str]) -> Joint:
+    limits = joint.limits
+    zero = [key for key in ("velocity", "acceleration", "effort") if getattr(limits, key) == 0.0]
+    if zero and limits.lower == limits.upper == 0.0:
+        zero += ["lower", "upper"]
+    if zero:
+        unknown.append(f"{' and '.join(zero)} of joint '{joint.name}'")
+    values = {
+        key: math.copysign(math.inf, x) for key, x in vars(limits).items() if x is not None and abs(x) >= UNLIMITED
+    }
+    return replace(joint, limits=replace(limits, **dict.fromkeys(zero), **values)) if zero or values else joint
+
+
+def _more(robot: Robot, notes: list[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*robot.notes, *notes)))
+
+
+def with_right_angles(robot: Robot, snap: float | None) -> Robot:
+    """The robot with angles within ``snap`` (rad) of right angles made exact; without ``snap``, a note on such angles."""
+    if snap is not None and not 0.0 <= number("snap", snap) <= 0.01:
+        raise RobotError(f"snap is {shown(snap)}; it must be an angle from 0 to 0.01 rad, such as {SNAP:g}")
+    joints = tuple(_snapped(joint, SNAP if snap is None else snap) for joint in robot.joints)
+    changed = [f"'{new.name}'" for new, old in zip(joints, robot.joints, strict=True) if new.moves and new != old]
+    notes = tuple(note for note in robot.notes if not note.startswith(ANGLE_NOTE))
+    if snap is not None:
+        return robot.replace(joints=joints, notes=notes)
+    if not changed:
+        return robot
+    words = f"such as π/2 as 1.5708, at {some(changed)}; snap={SNAP:g} (--snap {SNAP:g}) makes them exact and the dynamics faster"
+    return robot.replace(notes=(*notes, f"{ANGLE_NOTE} {words}"))
+
+
+def _snapped(joint: Joint, tolerance: float) -> Joint:
+    near = [0.0 if abs(x) <= tolerance else x for x in joint.axis]
+    axis = tuple(near) if near.count(0.0) == 2 else joint.axis
+    quarter = math.pi / 2 * round(joint.offset / (math.pi / 2)) if isinstance(joint.offset, float) else joint.offset
+    offset = quarter if joint.type != "prismatic" and 0 < abs(joint.offset - quarter) <= tolerance else joint.offset
+    before, after = (_snapped_placement(x, tolerance) for x in (joint.placement, joint.link_frame))
+    snapped = replace(joint, axis=axis, offset=offset, placement=before, link_frame=after)
+    return joint if snapped == joint else snapped
+
+
+def _snapped_placement(placement: Placement, tolerance: float) -> Placement:
+    rotation = snapped_rotation(placement.rotation, tolerance)
+    return placement if rotation is placement.rotation else replace(placement, rotation=rotation)
+
+
+def snapped_rotation(R: Mat, tolerance: float) -> Mat:
+    """The rotation about a coordinate axis, by a right angle if possible, that R equals to within a tolerance; or else R.
+
+    >>> from dalembert.robot.model.placement import Placement
+    >>> snapped_rotation(Placement.rpy(1.5708, 0, 0).rotation, 1e-5)
+    ((1.0, 0.0, 0.0), (0.0, 0.0, -1.0), (0.0, 1.0, 0.0))
+    """
+    entries = [x for row in R for x in row]
+    if not all(isinstance(x, float) for x in entries) or not any(0 < abs(x) <= tolerance for x in entries):
+        return R
+    for i in range(3):
+        for j in range(3):
+            if (
+                max(*(abs(R[i][k]) for k in range(3) if k != j), *(abs(R[k][j]) for k in range(3) if k != i))
+                <= tolerance
+            ):
+                return Mat(_about_an_axis(R, i, j, tolerance))
+    return R
+
+
+def _about_an_axis(R: Mat, i: int, j: int, tolerance: float) -> Iterator[tuple[float, ...]]:
+    """The rows of the rotation whose entry (i, j) is ±1: the other two rows and columns turn by one angle."""
+    (p, q), (r, s) = ([k for k in range(3) if k != n] for n in (i, j))
+    length = math.hypot(R[p][r], R[p][s])
+    x, y = (R[p][k] / length for k in (r, s))
+    if min(abs(x), abs(y)) <= tolerance:
+        x, y = (0.0, math.copysign(1.0, y)) if abs(x) < abs(y) else (math.copysign(1.0, x), 0.0)
+    sign = math.copysign(1.0, R[p][r] * R[q][s] - R[p][s] * R[q][r])
+    rows = {i: {j: math.copysign(1.0, R[i][j])}, p: {r: x, s: y}, q: {r: -sign * y + 0.0, s: sign * x + 0.0}}
+    for n in range(3):
+        yield tuple(rows[n].get(k, 0.0) for k in range(3))
+
+
+def without_mass(robot: Robot) -> list[str]:
+    """Moving links that have no mass although others have one, and that carry none or have a shape."""
+    carrier = {robot.root: robot.root}  # {link: the link to which it is fixed and which a joint moves}
+    for joint in robot.joints:
+        carrier[joint.child] = joint.child if joint.moves else carrier[joint.parent]
+    heavy = {carrier[link.name] for link in robot.links if link.massless or not link.inertia.is_zero}
+    drawn = {carrier[link.name] for link in robot.links if link.visuals or link.collisions}
+    loaded = set(heavy)  # they or what they carry have a mass
+    for joint in reversed(robot.joints):
+        if joint.moves and joint.child in loaded:
+            loaded.add(carrier[joint.parent])
+    moved = [joint.child for joint in robot.joints if joint.moves]
+    if not heavy.intersection(moved):
+        return []  # the robot has no masses at all, and commands say so
+    return [name for name in moved if name not in heavy and (name in drawn or name not in loaded)]

@@ -1,0 +1,1 @@
+"""What is shown to a person: documents, report, live page, studio, command line."""

@@ -1,0 +1,107 @@
+"""``dalembert approximate``: the terms that can be omitted along a motion, and the approximate model itself."""
+
+from __future__ import annotations
+
+import re
+import sys
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+from dalembert.base.environment.progress import Bar
+from dalembert.base.files import check_writable, whole_file
+from dalembert.base.options import option
+from dalembert.errors import DalembertError
+from dalembert.views.cli import options
+from dalembert.views.cli.options import ArmArgument, AtTip, Loading, MotionArgument, Reading
+from dalembert.views.cli.terminal import plain, print_table, say, tell
+from dalembert.views.cli.torques import example_motions, need_one_motion, read
+
+
+@dataclass(frozen=True)
+class OmissionOptions:
+    """Which terms are omitted, and the files that are written."""
+
+    example: str | None = options.common("example")
+    drop: str | None = option(
+        "Terms to omit: coriolis, centrifugal, off-diagonal, rotor-coupling, rotational, translational.",
+        metavar='"NAME …"',
+    )
+    small: float | None = option(
+        "Also omit the least important parameters, up to this share of every RMS torque: 0.01.", metavar="SHARE"
+    )
+    output: str | None = option(
+        "Write the table, one line per omission and joint; '-' is the screen.", spelled="--output -o", metavar="OUT.csv"
+    )
+    save: str | None = option("Write the approximate model that results from --drop and --small.", metavar="MODEL.toml")
+    plot: str | None = options.plotting("Write a figure")
+    force: bool = options.overwriting()
+
+
+def approximate(
+    arm: ArmArgument,
+    *,
+    motion: MotionArgument = None,
+    settings: OmissionOptions,
+    reading: Reading,
+    load: AtTip,
+    loading: Loading,
+) -> None:
+    """Show which terms can be neglected along a motion: the error of each omission, and the operations that it saves.
+
+    The columns of the joints give the RMS of the omitted torque as a share of the RMS torque; the operations are those
+    of the compiled inverse and direct dynamics. MOTION.csv is read as by 'dalembert torques'.
+    """
+    names = tuple(re.split(r"[\s,+]+", settings.drop.strip())) if settings.drop and settings.drop.strip() else ()
+    output, save, small, force = settings.output, settings.save, settings.small, settings.force
+    need_one_motion(motion, settings.example, "errors are computed along a motion")
+    if save is not None and not names and small is None:
+        raise DalembertError(f"--save {save} writes an approximate model; choose what it omits by --drop or --small")
+    if small is not None and settings.example is not None:
+        raise DalembertError("--small needs one motion: give MOTION.csv")
+    wrench, loaded = load.wrench, options.load(arm, loading, load)
+    less = loaded.approximate(names)  # names are checked before the motion is read
+    for path, kinds in ((None if output == "-" else output, (".csv", ".txt")), (save, (".toml", ".urdf"))):
+        if path is not None:
+            options.not_an_input(path, "the result would overwrite the file it is", motion, arm)
+            check_writable(path, overwrite=force, kinds=kinds)
+    options.check_plot(settings.plot, force=force)
+    motions = (
+        [(motion.stem, read(loaded, motion, reading)[0])]
+        if motion is not None
+        else [(title, moving) for title, _, moving in example_motions(loaded, settings.example)]
+    )
+    from dalembert.work.analysis.negligible_terms import DROPS, omissions
+
+    if small is not None:
+        less = loaded.approximate(names, small=small, motion=motions[0][1])
+        say("note", *less.robot.notes[len(loaded.robot.notes) :])
+    omitted = (*less.omitted, *["small parameters"] * (small is not None))
+    further = {omitted: less} if omitted and omitted not in DROPS else {}
+    with Bar(f"approximations of {loaded.name}") as bar:
+        studies = [(title, omissions(loaded, moving, wrench, further, bar)) for title, moving in motions]
+    for title, study in studies:
+        for k, ((first, *headings), rows) in enumerate(study.tables()):
+            name = "" if k else f"{plain(loaded.name)}, {plain(title)}: terms that can be neglected"
+            print_table([first, *(f">{x}" for x in headings)], rows, name, stderr=output == "-")
+            tell("", stderr=output == "-")
+    if save is not None:
+        less.save(save)
+        tell(f"the approximate model is in {plain(save)}", stderr=True)
+    if output is not None:
+        _write(output, studies, force)
+    if settings.plot is not None:
+        from dalembert.views.report.figures import omission_figure
+
+        options.save_plot(omission_figure(dict(studies)), settings.plot, force=force)
+
+
+def _write(path: str, studies: list[tuple[str, Any]], force: bool) -> None:
+    """The tables, one after the other, as CSV."""
+    import csv
+
+    rows = [{"motion": title, **row} for title, study in studies for row in study.table()]
+    with nullcontext(sys.stdout) if path == "-" else whole_file(path, overwrite=force) as file:
+        table = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        table.writeheader()
+        table.writerows(rows)

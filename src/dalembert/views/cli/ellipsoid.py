@@ -1,0 +1,190 @@
+"""``dalembert ellipsoid``: the capability of the end effector in one configuration, as numbers and as a picture."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import dalembert as da
+from dalembert.base.options import REQUIRED, option
+from dalembert.errors import DalembertError
+from dalembert.views.cli import options
+from dalembert.views.cli.options import ArmArgument, Loading
+from dalembert.views.cli.terminal import finite, number, numbers, plain, print_json, print_table, tell
+
+if TYPE_CHECKING:
+    from dalembert.work.analysis.ellipsoid import Ellipsoid, Polytope
+
+Kind = Literal["dynamic", "velocity", "force", "static"]
+KINDS: dict[Kind, str] = {
+    "dynamic": "accelerations of the tip from rest, S (7.148)",
+    "velocity": "velocities of the tip",
+    "force": "forces of the tip, ignoring the arm's weight",
+    "static": "forces of the tip in addition to the arm's weight",
+}
+
+
+@dataclass(frozen=True)
+class CapabilityOptions:
+    """The configuration and the capability that are shown."""
+
+    q: str = option(
+        "The configuration (rad; m for prismatic joints).", REQUIRED, metavar='"q1 … qn"', show_default=False
+    )
+    kind: Kind = option("Accelerations, velocities, forces, or forces in addition to the arm's weight.", "dynamic")
+    task: str | None = options.common("task")
+    limits: str | None = options.common("capability_limits")
+    redundancy: options.Redundancy = option(
+        "Redundant joints: least accelerations, dynamically consistent, or everything that is possible.",
+        "pseudo-inverse",
+    )
+    gravity: bool = option("Whether gravity shifts the centre.", True)
+    as_json: bool = options.common("as_json")
+    plot: str | None = options.plotting("Write the picture", spelled="--plot -o")
+    force: bool = options.overwriting("OUT.png")
+
+
+def ellipsoid(arm: ArmArgument, settings: CapabilityOptions, loading: Loading) -> None:
+    """Show the dynamic manipulability ellipsoid: the acceleration capability of the end effector in one configuration."""
+    import numpy as np
+
+    from dalembert.work.analysis import ellipsoid as shapes
+
+    loaded = options.load(arm, loading)
+    at = options.row_of("--q", settings.q, "q", loaded.n)
+    options.check_plot(settings.plot, force=settings.force)
+    kind, task = settings.kind, settings.task
+    size = limits_of(loaded, settings.limits, "velocity" if kind == "velocity" else "effort")
+    exact: Polytope | None = None
+    if kind == "dynamic":
+        shape = loaded.dynamic_manipulability(at, size, task, redundancy=settings.redundancy, gravity=settings.gravity)
+        if size is not None:
+            exact = loaded.acceleration_polytope(at, size, task, gravity=settings.gravity)
+    else:
+        shape = getattr(shapes, f"{kind}_manipulability")(loaded, at, size, task)
+    if not np.isfinite(shape.radii).all():
+        raise DalembertError(f"arm '{loaded.name}' cannot hold still in this configuration with these torque limits")
+    if settings.as_json:
+        print_json(finite(as_data(loaded, at, shape, exact)))
+    else:
+        _print(loaded, at, shape, exact, kind, size)
+    if settings.plot is not None:
+        options.save_plot(shape.plot(exact), settings.plot, force=settings.force)
+
+
+def limits_of(arm: da.Arm, text: str | None, kind: str) -> Any:
+    """The value of --limits: "unit", "arm" or numbers; by default the arm's own if it has all of them."""
+    if text is None:
+        known = [getattr(joint.limits, kind) for joint in arm.robot.moving_joints]
+        return "arm" if all(v is not None and 0 < v < math.inf for v in known) else None
+    if text.strip() in ("unit", "arm"):
+        return None if text.strip() == "unit" else "arm"
+    return options.row_of("--limits", text, "limit", arm.n)
+
+
+def as_data(arm: da.Arm, q: tuple[float, ...], shape: Ellipsoid, exact: Polytope | None) -> dict[str, Any]:
+    """The result as data for programs."""
+    data: dict[str, Any] = {
+        "arm": arm.name, "q": list(q), "what": shape.what, "rows": list(shape.rows), "units": list(shape.units),
+        "center": shape.center.tolist(), "radii": shape.radii.tolist(), "axes": shape.axes.T.tolist(),
+        "volume": float(shape.volume), "manipulability": dict(zip(("w", "w_d"), measures(arm, q, shape), strict=True)),
+    }  # fmt: skip
+    if exact is not None:
+        data["polytope"] = {"center": exact.center.tolist(), "generators": exact.generators.T.tolist()}
+    return data
+
+
+def measures(arm: da.Arm, q: tuple[float, ...], shape: Ellipsoid) -> tuple[float, float]:
+    """w of S (3.56) and w_d of Problem 7.11 for the rows of an ellipsoid, without limits."""
+    return float(arm.manipulability(q, shape.rows)), float(arm.manipulability(q, shape.rows, dynamic=True))
+
+
+def _print(arm: da.Arm, q: tuple[float, ...], shape: Ellipsoid, exact: Polytope | None, kind: Kind, size: Any) -> None:
+
+    unit = shape.units[0] if len(set(shape.units)) == 1 else ""
+    bound = (
+        "of unit length"
+        if size is None
+        else f"whose ratios to {'the arm’s' if isinstance(size, str) else 'these'} limits have squares that sum to at most 1"
+    )
+    tell(f"{plain(arm.name)} at q = ({numbers(q)}): {KINDS[kind]}", "bold")
+    what = "joint velocities" if kind == "velocity" else "torques"
+    tell(f"from {what} {bound}; components {', '.join(shape.rows)}\n")
+    tell(f"centre  {numbers(shape.center)} {unit}")
+    m = len(shape.radii)
+    measure = {1: unit, 2: f"({unit})²", 3: f"({unit})³"}.get(m, "") if unit else ""
+    tell(f"{'area' if m == 2 else 'volume':<8}{number(float(shape.volume))} {measure}")
+    w, w_d = map(number, measures(arm, q, shape))
+    tell(f"manipulability measure w = √det(J Jᵀ) = {w}, dynamic w_d = √det(J (BᵀB)⁻¹ Jᵀ) = {w_d} (without limits)\n")
+    rows = [[str(k + 1), number(float(r), unit), numbers(shape.axes[:, k], 3)] for k, r in enumerate(shape.radii)]
+    print_table(["axis", ">radius", "direction"], rows)
+    tell("")
+    _print_reaches(shape, exact, unit)
+    if sum(row in "xyz" for row in shape.rows) >= 2:
+        tell("\n".join(["", *drawing(shape, exact)]))
+
+
+def _print_reaches(shape: Ellipsoid, exact: Polytope | None, unit: str) -> None:
+    """The reach in each direction from 0; a sentence if the weight of the arm leaves none."""
+    import numpy as np
+
+    axes = list(zip(shape.rows, np.eye(len(shape.rows)), strict=True))
+    directions = {f"{word}{row}": sign * axis for word, sign in (("+", 1.0), ("−", -1.0)) for row, axis in axes}
+    columns = {">ellipsoid": shape, ">each joint within its limit": exact}
+    reaches = {
+        head: [float(x.max_acceleration(d)) for d in directions.values()]
+        for head, x in columns.items()
+        if x is not None
+    }
+    some = {head: values for head, values in reaches.items() if not np.isnan(values).all()}
+    if ">ellipsoid" not in some:
+        tell(
+            "no axis meets the ellipsoid from 0, the tip at rest: torques of this size do not hold the arm's weight; give larger "
+            "--limits, or ignore the weight with --no-gravity"
+        )
+    if some:
+        rows = [[word, *(_known(values[k], unit) for values in some.values())] for k, word in enumerate(directions)]
+        print_table(["from 0 towards", *some], rows)
+
+
+def _known(value: Any, unit: str) -> str:
+    return "none" if math.isnan(value) else number(float(value), unit)
+
+
+def drawing(shape: Ellipsoid, exact: Polytope | None = None, height: int = 19) -> list[str]:
+    """The projection onto two base axes as a character plot: o with gravity, · without, + exact."""
+    import numpy as np
+
+    from dalembert.work.analysis.ellipsoid import components
+
+    named = [row for row in shape.rows if row in "xyz"]
+    across, up = named[0], named[-1]
+    P = components(shape.rows, across + up)
+    c, edge = shape.shadow(P, 400)
+    layers: list[tuple[str, Any]] = []
+    corners: Any = [] if exact is None else exact.shadow(P)
+    if len(corners):
+        sides = itertools.pairwise([*corners, corners[0]])
+        layers.append(("+", np.concatenate([np.linspace(a, b, 80) for a, b in sides])))
+    if np.hypot(*c) > 1e-12:
+        layers.append(("·", edge.T))
+    layers.append(("o", c + edge.T))
+    reach = max(float(np.abs(points).max()) for _, points in layers) or 1.0
+    width = 2 * height + 1
+    cells = [[" "] * width for _ in range(height)]
+    half = height // 2
+    cells[half] = ["─"] * width
+    for line in cells:
+        line[height] = "│"
+    cells[half][height] = "┼"
+    for mark, points in layers:
+        for x, y in points:
+            cells[round(half - y / reach * half)][round(height + x / reach * (height - 1))] = mark
+    words = "o ellipsoid" + (", · without gravity" if np.hypot(*c) > 1e-12 else "")
+    words += ", + each joint within its limit" if exact is not None else ""
+    head = f"{across} to the right, {up} upwards, edges at ±{number(reach, shape.units[0], 3)}"
+    if shape.what == "acceleration":
+        head += "; 0 is the tip at rest"
+    return [head, *("".join(line).rstrip() for line in cells), words]

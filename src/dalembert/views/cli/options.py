@@ -1,0 +1,516 @@
+"""Arguments and options that several commands share, and the interpretation of their values.
+
+A command is a function of an arm, files and groups of options: dataclasses whose fields are declared with
+:func:`dalembert.base.options.option`. :func:`with_groups` makes an option of every field.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import inspect
+import keyword
+import math
+import re
+import typing
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+
+import typer
+from typer import Argument
+
+import dalembert as da
+from dalembert.base.environment.extras import extra
+from dalembert.base.files import check_writable, whole_binary_file
+from dalembert.base.options import declared, option
+from dalembert.errors import DalembertError
+from dalembert.views.cli.terminal import plain, say, saying_warnings, tell
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LIMIT_EXCEEDED = 3  # the exit status of --check-limits
+FIGURES = (".png", ".svg", ".pdf")
+
+Redundancy = Literal["pseudo-inverse", "dynamic", "exact"]  # how redundant joints are used
+
+
+# -- a command from its function ------------------------------------------------------------------
+
+
+def with_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with an option for every field of its groups.
+
+    ``Annotated[Group, "b a"]`` offers these fields of a group, in this order; a group may stand in two places, and both
+    receive all of it. The options for loading a robot and for reading a motion come last.
+    """
+    signature = inspect.signature(command, eval_str=True)
+    offered: list[tuple[Any, inspect.Parameter, str]] = []  # group, option, and the name of its field
+    groups: dict[str, Any] = {}
+    for parameter in signature.parameters.values():
+        kind, names = parameter.annotation, None
+        if typing.get_origin(kind) is Annotated and dataclasses.is_dataclass(typing.get_args(kind)[0]):
+            kind, names = typing.get_args(kind)
+        if dataclasses.is_dataclass(kind):
+            groups[parameter.name] = kind
+            offered += [(kind, _option(field, kind), field.name) for field in _offered(kind, names)]
+        elif isinstance(parameter.default, dataclasses.Field):
+            parameter.default.name, parameter.default.type = parameter.name, kind
+            offered.append((None, _option(parameter.default), parameter.name))
+        else:
+            offered.append((None, parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY), parameter.name))
+    offered.sort(key=lambda entry: LAST.index(entry[0]) + 1 if entry[0] in LAST else 0)
+
+    def run(**given: Any) -> None:
+        values: dict[Any, dict[str, Any]] = {kind: {} for kind, _, _ in offered}
+        for kind, parameter, name in offered:
+            values[kind][name] = given[parameter.name]
+        built = {kind: kind(**own) for kind, own in values.items() if kind is not None}
+        for group in built.values():
+            _check_needs(group)
+        command(**values.get(None, {}), **{name: built[kind] for name, kind in groups.items()})
+
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    run.__signature__ = signature.replace(parameters=[x for _, x, _ in offered])  # type: ignore[attr-defined]
+    run.__annotations__ = {x.name: x.annotation for _, x, _ in offered}
+    return run
+
+
+def _offered(group: Any, names: str | None) -> list[Any]:
+    """The fields of a group that a command offers."""
+    known = {field.name: field for field in fields(group)}
+    offered = known.values() if names is None else [known[name] for name in names.split()]
+    return [field for field in offered if declared(field).spelled is not None]
+
+
+def _option(field: Any, group: Any = None) -> inspect.Parameter:
+    """A field as a parameter of Typer; a flag whose default is not False can be switched off."""
+    about = declared(field)
+    kind, help = about.kind or field.type, about.help
+    if group is not None:
+        help = re.sub(r"\{(\w+)\}", lambda name: spelling(group, name[1]), help)
+        if about.kind is None:
+            own = {"__module__": group.__module__, "__annotations__": {field.name: kind}}
+            kind = get_type_hints(type(group.__name__, (), own))[field.name]
+    spelled = (about.spelled or f"--{field.name.rstrip('_').replace('_', '-')}").split()
+    if kind in (bool, bool | None) and field.default is not False:
+        spelled = [f"{word}/--no-{word[2:]}" for word in spelled]
+    further = {"metavar": about.metavar, "help": help, **about.further}
+    info = typer.Argument(**further) if about.argument else typer.Option(*spelled, **further)
+    longest = max(spelled, key=len).partition("/")[0].lstrip("-").replace("-", "_")
+    name = field.name if about.argument else f"{longest}_" if keyword.iskeyword(longest) else longest
+    default = inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, info])
+
+
+def spelling(group: Any, name: str) -> str:
+    """An option of a group as it is written on the command line."""
+    (field,) = (field for field in fields(group) if field.name == name)
+    return max((declared(field).spelled or f"--{name.rstrip('_').replace('_', '-')}").split(), key=len)
+
+
+def _check_needs(group: Any) -> None:
+    """Raise an error for an option that is given without another one that it needs."""
+    for field in fields(group):
+        other, words = declared(field).needs or ("", "")
+        if other and getattr(group, field.name) != field.default and getattr(group, other) in (None, False):
+            raise DalembertError(f"{spelling(group, field.name)} {words}")
+
+
+def exclude(first: str, second: str) -> DalembertError:
+    """The error for two options of which only one can be given."""
+    return DalembertError(f"{first} and {second} are both given; choose one")
+
+
+# -- options and groups that several commands share -------------------------------------------------
+
+
+def overwriting(name: str = "") -> Any:
+    """The option ``--force`` of a command that writes one file, or several."""
+    return option(f"Overwrite {name} if it exists." if name else "Overwrite existing files.", False)
+
+
+def written_to(name: str, what: str = "motion") -> Any:
+    """The option ``--output`` of a command that writes one table, to a file or to the screen."""
+    words = f"The file for the {what}: .csv, .npz or .parquet; '-' is the screen."
+    return option(words, "-", spelled="--output -o", metavar=name)
+
+
+def plotting(help: str, default: str | None = None, spelled: str = "", metavar: str = "OUT.png") -> Any:
+    """The option ``--plot`` of a command that draws a figure."""
+    return option(f"{help}: .png, .svg or .pdf.", default, spelled=spelled, metavar=metavar)
+
+
+def page_file(name: str) -> Any:
+    """The option ``--out`` of a command that writes a page."""
+    return option("The file for the page.", Path(name), spelled="--out -o", metavar="OUT.html")
+
+
+def joint_row(help: str, letter: str = "q", spelled: str = "") -> Any:
+    """An option that takes one number per joint."""
+    return option(help, metavar=f'"{letter}1 … {letter}n"', spelled=spelled)
+
+
+def vector(help: str, default: str | None = None, **further: Any) -> Any:
+    """An option that takes a position or a direction."""
+    return option(help, default, metavar='"x y z"', **further)
+
+
+def common(name: str) -> Any:
+    """An option that several commands declare alike."""
+    return option(**COMMON[name])
+
+
+COMMON: dict[str, dict[str, Any]] = {
+    "as_json": {"help": "Print the numbers as JSON, for programs.", "default": False, "spelled": "--json"},
+    "capability_limits": {
+        "help": "Torque (or velocity) limits: 1 for every joint, the arm's own, or numbers. Default: the arm's own, if it has them.",
+        "metavar": 'unit|arm|"l1 … ln"',
+    },
+    "check_limits": {"help": "Exit with status 3 when the motion exceeds a limit.", "default": False},
+    "cluster": {
+        "help": "Work on a Dask cluster: the address of its scheduler, such as tcp://127.0.0.1:8786.",
+        "metavar": "ADDRESS",
+    },
+    "deg": {"help": "Angles of revolute joints are given in degrees.", "default": False},
+    "example": {"help": "The motions of the book's example instead.", "metavar": "7.2"},
+    "latex": {"help": "LaTeX (an align* of amsmath).", "default": False},
+    "resume": {"help": "Whether to resume a run that was interrupted.", "default": True},
+    "row_rate": {
+        "help": "Evenly spaced rows per second, as a controller takes them; default: the motion's own instants.",
+        "metavar": "HZ",
+    },
+    "task": {
+        "help": "Directions of the tip, like xy or 'x y z'; default: the directions of its position that the arm can move.",
+        "metavar": "ROWS",
+    },
+    "title": {"help": "The title of the report.", "metavar": "WORDS"},
+    "tolerance": {
+        "help": "± share of mass, inertia, rotor, viscous or coulomb, ± m of com, or payload=0..2 kg in addition to the load of "
+        "the arm and the motion: also give the margins of robots within these tolerances. May be repeated.",
+        "metavar": "mass=5%",
+    },
+    "torques": {"help": "Also write tau1 …, as input for 'dalembert simulate --torque'.", "default": False},
+}
+
+
+ArmArgument = Annotated[
+    str,
+    Argument(
+        metavar="ARM", help="A shipped arm (see 'dalembert arms') or a robot file: .urdf, .xacro, .sdf, .toml, .xml (MJCF), or .csv (a DH table).",
+        show_default=False,
+    ),
+]  # fmt: skip
+MotionFile = Annotated[
+    Path, Argument(metavar="MOTION.csv", help="The motion, one line per instant.", show_default=False)
+]
+MotionArgument = Annotated[Path | None, Argument(metavar="[MOTION.csv]", help="The motion, one line per instant.")]
+MotionsArgument = Annotated[
+    list[Path] | None, Argument(metavar="[MOTION.csv]…", help="Motions to play, as for 'dalembert torques'.")
+]
+
+
+@dataclass(frozen=True)
+class Loading:
+    """How a robot is loaded: the options of every command that loads an arm."""
+
+    physical: Literal["error", "warn"] = option(
+        "'warn' accepts physically impossible inertias with a warning.", "error"
+    )
+    tip: str | None = option("The link whose frame is the end effector.", metavar="LINK")
+    lock: list[str] | None = option(
+        "Hold a joint fixed at a position in rad or m; may be repeated.", metavar="JOINT=POSITION"
+    )
+    root: str | None = option(
+        "The link that becomes the base; with --tip, only the joints between the two move.", metavar="LINK"
+    )
+    convention: Literal["standard", "modified"] | None = option(
+        "The convention of a DH table (.csv, .xlsx) that does not state it."
+    )
+    density: str | None = option(
+        "Links without a mass get the mass of their shapes: 2700, aluminium, '2.7 g/cm3'.", metavar="KG/M3|MATERIAL"
+    )
+    arguments: list[str] | None = option(
+        "A value for $(arg NAME) of a .xacro file; may be repeated.", spelled="--argument", metavar="NAME=VALUE"
+    )
+    snap: float | None = option(
+        "Angles this close to right angles are made exact: 1e-5 for π/2 written as 1.5708.", metavar="RAD"
+    )
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """The keywords of :func:`dalembert.load`."""
+        positions: dict[str, list[float]] = {}
+        for text in self.lock or ():
+            joint, equals, values = text.rpartition("=")
+            if not equals or not joint.strip() or not values.strip():
+                raise DalembertError(f'--lock "{text}" must be a joint and a position, like finger_joint=0.02')
+            if joint.strip() in positions:
+                raise DalembertError(f"--lock names joint '{joint.strip()}' twice; give it one position")
+            positions[joint.strip()] = list_of(f"--lock {joint}=", values)
+        words = {}
+        for text in self.arguments or ():
+            name, equals, value = text.partition("=")
+            if not equals or not name.strip():
+                raise DalembertError(f'--argument "{text}" must be a name and a value, like name=ur5e')
+            words[name.strip()] = value.strip()
+        return dataclasses.asdict(self) | {"lock": positions, "arguments": words}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a motion is read: the options of every command that reads one."""
+
+    interpolation: Literal["auto", "spline", "monotone"] = option(
+        "How missing velocities are computed: by a spline, or by a monotone curve, which stays between the samples; "
+        "'auto': the spline, unless it moves a joint that is at rest in the samples.",
+        "auto",
+    )
+    cutoff: float | None = option(
+        "Low-pass filter for a measured motion, without phase shift; default: none.", metavar="HZ"
+    )
+    column: list[str] | None = option(
+        "The name of t, q, qd, qdd or tau in the motion, or its columns from 0: q=1:7.", metavar="q=NAME"
+    )
+    unit: list[str] | None = option("The unit of t, q, qd, qdd or tau in the motion: q=deg, t=ms.", metavar="q=UNIT")
+
+    @property
+    def choices(self) -> dict[str, Any]:
+        """The keywords of :func:`dalembert.read_trajectory`."""
+        columns, units = pairs_of("--column", self.column), pairs_of("--unit", self.unit)
+        return {"interpolation": self.interpolation, "cutoff": self.cutoff, "columns": columns, "units": units}
+
+
+LAST = (Loading, Reading)  # groups whose options end the help of a command
+
+
+@dataclass(frozen=True)
+class LogReading:
+    """How the columns of a log are read."""
+
+    column: list[str] | None = option(
+        "The name of t, q, qd, tau or current in the log, or its columns from 0: q=1:7.", metavar="q=NAME"
+    )
+    unit: list[str] | None = option("The unit of t, q, qd, tau or current: q=deg, t=ms, current=mA.", metavar="q=UNIT")
+    joints: str | None = option("The arm's joints in the order of the log's columns.", metavar='"j1 j2 …"')
+    topic: str | None = option("Which JointState messages of a ROS log to read.")
+    episodes: str | None = option(
+        "Which episodes of a LeRobot dataset to read, such as 0:5 (0 to 4) or 1,4:6.", metavar="0:5"
+    )
+    gains: str | None = option("Drive gains (N m/A): torque is current times these.", metavar='"k1 k2 …"')
+    gears: str | None = option("Gear ratios, or the n×n matrix row by row.", metavar='"g1 g2 …"')
+    motor_side: str | None = option("The columns measured on the motor side.", metavar="q,qd,tau")
+    time_unit: str | None = option("s, ms, us or ns.")
+    rate: float | None = option("Samples per second of a log without time stamps, such as 500.", metavar="HZ")
+
+    def keywords(self, n: int) -> dict[str, Any]:
+        """The keywords of :func:`read_log` for n joints: only those given, so that the log's own information holds otherwise."""
+        ratios = list_of("--gears", self.gears or "")
+        reading = {
+            "columns": pairs_of("--column", self.column) or None, "time_unit": self.time_unit,
+            "gains": None if self.gains is None else list_of("--gains", self.gains),
+            "gears": [ratios[k * n : k * n + n] for k in range(n)] if len(ratios) == n * n else ratios or None,
+            "motor_side": tuple(self.motor_side.replace(",", " ").split()) if self.motor_side else None,
+            "units": pairs_of("--unit", self.unit) or None, "topic": self.topic, "rate": self.rate, "episodes": self.episodes,
+            "joint_names": self.joints.replace(",", " ").split() if self.joints else None,
+        }  # fmt: skip
+        return {key: value for key, value in reading.items() if value is not None}
+
+
+NO_PAYLOAD = "gives the position of the payload, but --payload MASS is missing"
+
+
+@dataclass(frozen=True)
+class Load:
+    """What the arm carries and exerts at its tip, and its limits; each command offers some of these."""
+
+    limits: str | None = option(
+        'Limits instead of the robot\'s: a .toml or .csv file, or text like "effort: 87 87 12; velocity: 2".',
+        metavar="LIMITS",
+    )
+    tip_wrench: str | None = option(
+        "Constant force (N) and moment (N m) exerted by the tip on its environment, in base axes.",
+        metavar='"fx fy fz mx my mz"',
+    )
+    payload: float | None = option("Mass held at the tip, in kg.", metavar="MASS")
+    payload_com: str | None = vector("Its centre of mass in the tip's frame, in m.", needs=("payload", NO_PAYLOAD))
+
+    @property
+    def wrench(self) -> tuple[float, ...] | None:
+        """The wrench at the tip."""
+        if self.tip_wrench is None:
+            return None
+        from dalembert.base.files.file_bounds import check_size
+
+        wrench = numbers_of("--tip-wrench", self.tip_wrench, "fx fy fz mx my mz")
+        for value in wrench:
+            check_size("--tip-wrench", value)
+        return wrench
+
+
+Payload = Annotated[Load, "payload payload_com"]
+Limited = Annotated[Load, "limits payload payload_com"]
+AtTip = Annotated[Load, "tip_wrench payload payload_com"]
+
+
+@dataclass(frozen=True)
+class ReportHeading:
+    """The heading of a report."""
+
+    author: str | None = option("The author of the report, shown under its title.", metavar="NAME")
+    title: str | None = common("title")
+    note: str | None = option("An introductory note at the top of the report.", metavar="WORDS")
+    date: str = option("The date in the report: 'today', 'none' or any other text.", "today", metavar="WORDS")
+
+    @property
+    def heading(self) -> dict[str, str | None]:
+        """The keywords of a report."""
+        return {"author": self.author, "title": self.title, "note": self.note, "date": date_of(self.date)}
+
+
+# -- values -----------------------------------------------------------------------------------------
+
+
+def pairs_of(option: str, given: list[str] | None) -> dict[str, str]:
+    """A list of KEY=VALUE as a dict, each key once."""
+    out: dict[str, str] = {}
+    for word in given or []:
+        key, equals, value = word.partition("=")
+        if not equals or not key or not value:
+            raise DalembertError(f"{option} needs KEY=VALUE, such as q=q_mot, not '{word}'")
+        if key in out:
+            raise DalembertError(f"{option} gives {key} twice: {out[key]} and {value}")
+        out[key] = value
+    return out
+
+
+def resuming(resume: bool) -> Callable[[str], None] | bool:
+    """What ``--resume`` means to a function that can be resumed: one line says what is resumed."""
+    return partial(say, "note") if resume else False
+
+
+def load(arm: str, loading: Loading | None = None, tip: Load | None = None) -> da.Arm:
+    """The arm, with its payload at the tip and the given limits, and with its warnings printed as sentences on stderr."""
+    from dalembert.robot.model.robot import TIP_NOTE
+    from dalembert.robot.readers.vendor_files import PRINTED_NOTES
+
+    tip = tip or Load()
+    com = (0.0, 0.0, 0.0) if tip.payload_com is None else numbers_of("--payload-com", tip.payload_com, "x y z")
+    with saying_warnings():
+        loaded = da.load(arm, **(loading or Loading()).keywords)
+    say("note", *(note for note in loaded.robot.notes if note.startswith((TIP_NOTE, *PRINTED_NOTES))))
+    if tip.payload is not None:
+        loaded = loaded.with_payload(tip.payload, com)
+    if tip.limits is not None:
+        from dalembert.robot.readers.limits_file import with_limits
+
+        loaded = da.Arm(with_limits(loaded.robot, tip.limits))
+    return loaded
+
+
+def tell_numbers(arm: da.Arm) -> None:
+    """Print the number of each joint in the names of parameters, if it differs from its number in q."""
+    if arm.passive_names:
+        from dalembert.views.report.identification import numbering
+
+        tell(plain(numbering(arm)))
+
+
+def date_of(words: str) -> str | None:
+    """The date for ``--date``: that of this machine's clock for 'today', None for 'none'."""
+    return {"today": datetime.date.today().isoformat(), "none": None}.get(words, words)
+
+
+def list_of(option: str, text: str) -> list[float]:
+    """The numbers in an option's value, separated by spaces or commas."""
+    try:
+        return [float(word) for word in text.replace(",", " ").split()]
+    except ValueError as error:
+        raise DalembertError(f'{option} "{text}": {str(error).partition(": ")[2]} is not a number') from None
+
+
+def numbers_of(option: str, text: str, names: str) -> tuple[float, ...]:
+    """The numbers in an option's value, all finite and as many as there are ``names``."""
+    wanted, given = len(names.split()), len(text.replace(",", " ").split())
+    if given != wanted:
+        raise DalembertError(f'{option} needs {wanted} numbers, "{names}", but has {given}: "{text}"')
+    values = list_of(option, text)
+    if not all(map(math.isfinite, values)):
+        raise DalembertError(f'{option} "{text}": every number must be finite')
+    return tuple(values)
+
+
+def row_of(option: str, text: str, letter: str, count: int) -> tuple[float, ...]:
+    """The numbers in an option's value with one entry per joint, named ``letter``1, ``letter``2, …, ``letter``count."""
+    return numbers_of(option, text, " ".join(f"{letter}{k + 1}" for k in range(count)))
+
+
+def tolerances_of(texts: list[str] | None) -> da.Tolerances | None:
+    """The value of ``--tolerance``, given once or several times."""
+    if not texts:
+        return None
+    values: dict[str, Any] = {}
+    known = ("mass", "inertia", "rotor", "viscous", "coulomb", "com", "payload", "payload_com")
+    for text in texts:
+        name, _, given = (part.strip() for part in text.partition("="))
+        if name not in known or not given:
+            raise DalembertError(
+                f'--tolerance "{text}": write NAME=SHARE, such as mass=5%, or payload=0..2; NAME is one of {", ".join(known)}'
+            )
+        if name == "payload":
+            least, dots, most = given.partition("..")
+            if not dots:
+                raise DalembertError(f'--tolerance "{text}": the payload is a range in kg, such as payload=0..2')
+            values[name] = tuple(numbers_of("--tolerance", part, "kg")[0] for part in (least, most))
+        else:
+            scale = 0.01 if given.endswith("%") else 1.0
+            numbers = list_of(f"--tolerance {name}", given.replace("%", " "))
+            scaled = [scale * x for x in numbers]
+            values[name] = scaled if len(scaled) > 1 else scaled[0] if scaled else given
+    if "payload" in values:
+        say("note", "the payload of --tolerance is held in addition to that of the arm and of the motion")
+    return da.Tolerances(**values)
+
+
+def not_an_input(output: str | Path, words: str, *inputs: str | Path | None) -> None:
+    """Refuse an output that is one of the files it is made from; ``words`` begin the message."""
+    for read in inputs:
+        if read is not None and Path(read).is_file() and Path(output).exists() and Path(read).samefile(output):
+            raise DalembertError(f"{output}: {words} made from; name another")
+
+
+def need_figures(what: str) -> None:
+    """Raise an error before the work if ``what`` cannot be drawn because Matplotlib is not installed."""
+    with extra("plot", what):
+        import matplotlib  # noqa: F401
+
+
+def check_table(path: str | Path, words: str, *inputs: str | Path | None, force: bool) -> None:
+    """Raise an error before the work if a table cannot be written; ``words`` as for :func:`not_an_input`."""
+    from dalembert.work.trajectory.planning.motion_tables import KINDS
+
+    if str(path) != "-":
+        not_an_input(path, words, *inputs)
+        check_writable(path, overwrite=force, kinds=KINDS)
+
+
+def check_plot(path: str | None, *, force: bool) -> None:
+    """Raise an error before the work if a figure is requested that cannot be written."""
+    if path is None:
+        return
+    if Path(path).suffix.lower() not in FIGURES:
+        raise DalembertError(f"{path}: a figure is written as {', '.join(FIGURES)}; end the name with one of them")
+    need_figures(f"{path}: a figure")
+    check_writable(path, overwrite=force)
+
+
+def save_plot(figure: Figure, path: str, *, force: bool, announced: bool = True) -> None:
+    """Write the figure atomically."""
+    check_plot(path, force=force)
+    with whole_binary_file(path, overwrite=force) as file:
+        figure.savefig(file, format=Path(path).suffix[1:].lower(), dpi=160)
+    if announced:
+        tell(f"the figure is in {plain(path)}", stderr=True)

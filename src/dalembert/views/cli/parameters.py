@@ -1,0 +1,89 @@
+"""``dalembert parameters``: the base parameters of an arm, as formulas."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dalembert.base.options import option
+from dalembert.errors import DalembertError
+from dalembert.views.cli import options
+from dalembert.views.cli.options import ArmArgument, Loading, Payload
+from dalembert.views.cli.terminal import number, plain, print_table, tell
+
+if TYPE_CHECKING:
+    from dalembert.work.identification.fitting.base_formulas import SymbolicBaseParameters
+    from dalembert.work.identification.fitting.base_parameters import BaseParameters
+
+
+@dataclass(frozen=True)
+class ParameterOptions:
+    """Which parameters are shown, and how."""
+
+    symbols: bool = option("Use letters for lengths, gear ratios and gravity.", False)
+    latex: bool = options.common("latex")
+    inertial: bool = option("Links only: no rotors, no friction.", False)
+    nonzero: bool = option("Only parameters that are nonzero in the arm.", False)
+    two_sided: bool = option("One Coulomb level per direction.", False)
+    offset: bool = option("A constant torque for every joint.", False)
+
+
+def parameters(arm: ArmArgument, settings: ParameterOptions, load: Payload, loading: Loading) -> None:
+    """Show what can be identified: the base parameters as formulas of the standard parameters."""
+    from dalembert.work.identification.fitting.base_formulas import (
+        SymbolicBaseParameters,
+        has_formula,
+        parameter_letter,
+        symbolic_base_parameters,
+    )
+    from dalembert.work.identification.fitting.base_parameters import base_parameters
+    from dalembert.work.identification.fitting.parameter_set import FRICTION, ParameterSet
+
+    symbols, latex, inertial = settings.symbols, settings.latex, settings.inertial
+    if inertial and settings.two_sided:
+        raise DalembertError("--inertial excludes friction, --two-sided includes it; choose one")
+    loaded = options.load(arm, loading, load)
+    parameter_set = ParameterSet(
+        loaded, friction=() if inertial else FRICTION, two_sided=settings.two_sided, offset=settings.offset, rotor=not inertial,
+        only="nonzero" if settings.nonzero else None, terms=() if inertial else None,
+    )  # fmt: skip
+    base: BaseParameters | SymbolicBaseParameters
+    if not (symbols or latex) and (loaded.passive_names or not all(map(has_formula, parameter_set.members))):
+        base = base_parameters(parameter_set)
+    else:
+        base = symbolic_base_parameters(parameter_set, "symbols" if symbols else "numbers")
+    if latex:
+        assert isinstance(base, SymbolicBaseParameters)
+        lines = [rf"\pi_{{{k}}} &= {formula}" for k, formula in enumerate(base.latex, 1)]
+        sys.stdout.write("\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}\n")
+        return
+    size, name = base.parameters.size, plain(base.parameters.arm.name)
+    counts = f"{len(base.dependent)} are combined with others, {len(base.zero)} have no effect on the torques"
+    tell(f"{name}: {base.rank} base parameters of {size}; {counts}\n")
+    values = zip(base.formulas, base.K @ parameter_set.values, strict=True)
+    rows = [[str(k), plain(formula), number(float(x))] for k, (formula, x) in enumerate(values, 1)]
+    print_table([">", "base parameter", ">value"], rows)
+    if base.zero:
+        tell(
+            f"\nNot identifiable by any motion: {', '.join(parameter_letter(parameter_set.names[k]).text for k in base.zero)}."
+        )
+    if isinstance(base, SymbolicBaseParameters) and base.legend:
+        tell("\nwith " + ", ".join(f"{text} = {number(value)}" for text, _, value in base.legend))
+    tell(
+        "\nm, mℓ_C, Î: mass, first moments and inertia tensor of augmented link i about the origin of its frame, S (7.77)."
+    )
+    if load.payload is not None:
+        from dalembert.mechanics.symbols.symbolic_regressor import parameters_with_payload
+
+        sums = [f"{name} = {formula}" for name, formula in parameters_with_payload(loaded.robot)]
+        tell(
+            f"The payload is part of {', '.join(sums)}."
+            if sums
+            else "The tip does not move, and the payload has no effect on any joint."
+        )
+    options.tell_numbers(loaded)
+    if isinstance(base, SymbolicBaseParameters) and base.at_lengths < base.rank:
+        tell(
+            f"With the arm's own lengths, which are special, there are {base.at_lengths}; leave out --symbols to see them."
+        )

@@ -1,0 +1,371 @@
+"""``dalembert plan``: a motion file from points in joint space, or from a line or a circle of the tip."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import dalembert as da
+from dalembert.base.options import option
+from dalembert.base.tables.wording import some
+from dalembert.errors import DalembertError
+from dalembert.views.cli import options
+from dalembert.views.cli.options import ArmArgument, Loading
+from dalembert.views.cli.terminal import number, plain, print_table, say, tell
+from dalembert.views.cli.torques import write
+
+if TYPE_CHECKING:
+    from dalembert.base.arrays import Array
+    from dalembert.work.trajectory.planning.points_file import Points
+
+Shape = Literal["trapezoidal", "triangular", "cubic", "quintic", "septic", "spline"]
+DEGREES = {"cubic": 3, "quintic": 5, "septic": 7}
+ACCELERATING = 1 / 3  # default share of the duration of a trapezoidal motion
+
+
+ORDER = (
+    "start to via points from_position to_position line circle angle normal orientation profile duration acceleration_time hold "
+    "back repeat deg rate torques limits payload payload_com output force"
+)
+
+
+@dataclass(frozen=True)
+class RowOptions:
+    """The rows of a motion that is written, and its file."""
+
+    rate: float | None = options.common("row_rate")
+    torques: bool = options.common("torques")
+    output: str = options.written_to("MOTION.csv")
+    force: bool = options.overwriting("MOTION.csv")
+
+    def check_output(self, *inputs: str | Path | None) -> None:
+        """Raise an error before the work if the motion cannot be written."""
+        options.check_table(self.output, "the motion would overwrite the file it is", *inputs, force=self.force)
+
+    def save(self, motion: da.Trajectory, arm: da.Arm) -> None:
+        """Write a motion to a file or to the screen, with its torques if requested."""
+        from dalembert.work.trajectory.planning.motion_file import motion_columns
+
+        torques_of = arm if self.torques else None
+        write(
+            self.output,
+            *motion_columns(motion, torques_of, rate=self.rate, both_sides=self.rate is None),
+            force=self.force,
+        )
+
+
+@dataclass(frozen=True)
+class PlanOptions(RowOptions, options.Load):
+    """The points of a motion, its path, profile and duration, and its file."""
+
+    start: str | None = options.joint_row("Initial joint positions.", spelled="--from")
+    to: str | None = options.joint_row("Final joint positions.")
+    via: list[str] | None = options.joint_row("A via point; may be repeated.")
+    points: Path | None = option(
+        "All points, one per row with columns q1 …, instead of --from and --to; optionally with hold (s) and payload (kg).",
+        metavar="POINTS.csv",
+    )
+    from_position: str | None = options.vector("Initial tip position (m), instead of --from, or near it.")
+    to_position: str | None = options.vector(
+        "Final tip position (m), instead of --to; the nearest joint solution is taken."
+    )
+    line: str | None = options.vector("Move the tip along a straight line to this point (m).")
+    circle: str | None = options.vector("Move the tip along a circle about this centre (m).")
+    angle: float = option("The angle of the arc.", 360.0, metavar="DEGREES")
+    normal: str = options.vector("The axis of the circle.", "0 0 1")
+    orientation: Literal["free", "constant"] = option(
+        "For --line and --circle: whether the tip keeps its orientation.", "free"
+    )
+    profile: Shape = option("The velocity profile. 'spline' passes via points without stopping.", "trapezoidal")
+    duration: float | None = option(
+        "Duration of the motion; default: the shortest that the arm's limits allow.", metavar="SECONDS"
+    )
+    acceleration_time: float | None = option("For trapezoidal; default: a third of the duration.", metavar="SECONDS")
+    hold: float | None = option("Dwell time at the end, and at via points.", metavar="SECONDS")
+    back: bool = option("Return along the same path.", False)
+    repeat: int = option("Repeat the motion N times; it must end where it starts.", 1, metavar="N")
+    deg: bool = options.common("deg")
+
+
+def plan(arm: ArmArgument, settings: Annotated[PlanOptions, ORDER], loading: Loading) -> None:
+    """Plan a motion: from point to point, through via points, or the tip along a line or a circle.
+
+    Without --duration the motion is as fast as the arm's velocity and acceleration limits allow, or its effort limits
+    if it has no acceleration limits; the choice is reported.
+
+    MOTION.csv gets t (s), q, qd and qdd of every joint; 'dalembert torques', 'scale', 'simulate --follow' and 'report' read it.
+    """
+    loaded = options.load(arm, loading, settings)
+    settings.check_output(settings.points, arm, settings.limits)
+    along_tip = settings.line is not None or settings.circle is not None
+    through = settings.points is not None or settings.to is not None or settings.to_position is not None
+    if (settings.line is not None) + (settings.circle is not None) + through != 1:
+        raise DalembertError(
+            "a motion needs one goal: give exactly one of --to, --to-position, --points POINTS.csv, --line and --circle"
+        )
+    timing, points = _Timing(loaded, settings), _Points(loaded, settings)
+    if along_tip:
+        if settings.via:
+            raise DalembertError("--via applies to motions from point to point; leave it out with --line and --circle")
+        motion = _rested(timing.stretched(points.tip_path(timing)), settings.hold or 0.0)
+    else:
+        motion = timing.through(points.listed())
+    if settings.back:
+        motion = _rested(motion + motion.reversed(), settings.hold or 0.0)
+    if settings.repeat != 1:
+        motion = motion.repeated(settings.repeat)
+    settings.save(motion, loaded)
+    summary(motion, loaded, settings.output)
+    tell(plain(timing.sentence), stderr=True)
+
+
+class _Points:
+    """The points that the options describe."""
+
+    def __init__(self, arm: da.Arm, settings: PlanOptions) -> None:
+        from dalembert.work.logs.log_units import sliding_joints
+
+        self.arm, self.settings = arm, settings
+        self.unit = [1.0 if slides or not settings.deg else math.radians(1.0) for slides in sliding_joints(arm)]
+
+    def row(self, name: str, text: str) -> list[float]:
+        """The positions in the value of an option."""
+        from dalembert.base.tables.units import WIDEST
+
+        values = options.row_of(name, text, "q", self.arm.n)
+        turning = [joint.type != "prismatic" for joint in self.arm.robot.moving_joints]
+        widest = max((abs(x) for x, turns in zip(values, turning, strict=True) if turns), default=0.0)
+        if not self.settings.deg and widest > WIDEST:
+            say("warning", f'{name} "{text}" is in rad and looks like degrees; give --deg if it is')
+        return [unit * value for unit, value in zip(self.unit, values, strict=True)]
+
+    def at(self, name: str, text: str, near: Any) -> Any:
+        """The joint positions that place the tip at a position."""
+        position = options.numbers_of(name, text, "x y z")
+        return da.inverse_kinematics(self.arm, position, near).q
+
+    def start(self) -> Any:
+        """The joint positions at which the motion starts."""
+        near = None if self.settings.start is None else self.row("--from", self.settings.start)
+        if self.settings.from_position is not None:
+            return self.at("--from-position", self.settings.from_position, near)
+        if near is None:
+            raise DalembertError('a motion needs a start: give --from "q1 … qn", or --from-position "x y z"')
+        return near
+
+    def listed(self) -> Points:
+        """All points of a motion, and the dwell time at each."""
+        import numpy as np
+
+        from dalembert.work.trajectory.planning.points_file import Points, read_points
+
+        settings, hold = self.settings, self.settings.hold
+        if settings.points is not None:
+            if (
+                any(x is not None for x in (settings.start, settings.from_position, settings.to, settings.to_position))
+                or settings.via
+            ):
+                raise DalembertError("--points contains all points; leave out --from, --via and --to")
+            points = read_points(settings.points, self.arm, degrees=settings.deg)
+            if hold is not None and points.hold.any():
+                raise DalembertError(
+                    f"{settings.points} has a column 'hold', but --hold is given as well; remove one of them"
+                )
+            return points if hold is None else replace(points, hold=_rests(hold, len(points.q)))
+        if settings.to is not None and settings.to_position is not None:
+            raise options.exclude("--to", "--to-position")
+        rows = [self.start(), *(self.row("--via", text) for text in settings.via or ())]
+        if settings.to is not None:
+            rows.append(self.row("--to", settings.to))
+        elif settings.to_position is not None:
+            rows.append(self.at("--to-position", settings.to_position, rows[-1]))
+        return Points(np.array(rows, float), _rests(hold or 0.0, len(rows)), (None,) * len(rows))
+
+    def tip_path(self, timing: _Timing) -> Callable[[float], da.Trajectory]:
+        """The motion of the tip along a line or a circle, for a given duration, from the initial pose of the joints."""
+        settings, q0 = self.settings, self.start()
+
+        def make(duration: float) -> da.Trajectory:
+            along = {"q0": q0, "orientation": settings.orientation, **timing.along(duration)}
+            if settings.line is not None:
+                return da.line(self.arm, end=options.numbers_of("--line", settings.line, "x y z"), **along)
+            centre = options.numbers_of("--circle", settings.circle or "", "x y z")
+            axis = options.numbers_of("--normal", settings.normal, "x y z")
+            return da.circle(self.arm, centre, angle=math.radians(settings.angle), normal=axis, **along)
+
+        return make
+
+
+def _rests(hold: float, count: int) -> Array:
+    """The dwell times of --hold: at all points except the first."""
+    import numpy as np
+
+    return np.array([0.0] + [hold] * (count - 1))
+
+
+class _Timing:
+    """The duration of motions, and the sentence that explains it."""
+
+    def __init__(self, arm: da.Arm, settings: PlanOptions) -> None:
+        profile, duration, acceleration_time = settings.profile, settings.duration, settings.acceleration_time
+        if acceleration_time is not None and (profile != "trapezoidal" or duration is None):
+            raise DalembertError("--acceleration-time needs --profile trapezoidal and a --duration")
+        if duration is not None and not 0 < duration < float("inf"):
+            raise DalembertError(f"--duration is {duration:g} s; it must be finite and more than 0")
+        self.arm, self.profile, self.duration, self.accelerating = arm, profile, duration, acceleration_time
+        self.sentence = ""
+        self.limits: dict[str, Array] = {} if duration is not None else _own_limits(arm)
+
+    def through(self, points: Points) -> da.Trajectory:
+        """From point to point, stopping at each, except for a spline."""
+        import numpy as np
+
+        q, hold = points.q, points.hold.tolist()
+        if len(q) < 2:
+            raise DalembertError("a motion needs at least two points, but only one is given")
+        distances = np.abs(np.diff(q, axis=0)).max(axis=1)
+        if not (distance := float(distances.max())) <= 1e12:
+            raise DalembertError(f"two successive points are {distance:.3g} rad or m apart, farther than a joint moves")
+        resting = points.plain or self.profile == "spline"
+        if self.profile == "spline" and (any(points.payloads) or hold[0] or len(set(hold[1:])) > 1):
+            raise DalembertError(
+                "a spline passes its points without stopping; dwell times and payloads need another --profile"
+            )
+        same = next((k for k, distance in enumerate(distances.tolist()) if not distance and (resting or k == 0)), None)
+        if same is not None:
+            raise DalembertError(f"points {same + 1} and {same + 2} are the same; remove one of them")
+        if self.profile == "spline":
+            return self.spline(points, distances)
+        legs: list[da.Trajectory] = []
+        for k, share in enumerate((distances / distances.sum()).tolist()):
+            after = hold[k + 1], points.payloads[k + 1]
+            if not share:  # the same point again, with another payload
+                legs[-1] = _rested(legs[-1], *after)
+                continue
+            ends, payload = (q[k], q[k + 1]), points.payloads[k]
+            leg = self.stretched(lambda T, a=ends[0], b=ends[1]: self.between(a, b, T), share, ends, payload)
+            if k == 0:
+                leg = _rested(leg.reversed(), hold[0], payload).reversed()
+            legs.append(_rested(leg, *after))
+        return da.join(legs)
+
+    def spline(self, points: Points, distances: Array) -> da.Trajectory:
+        """Through the points without stopping."""
+        import numpy as np
+
+        # the square roots of the distances: short segments next to long ones would make the curve overshoot
+        times = np.concatenate([[0.0], np.cumsum(np.sqrt(distances) / np.sqrt(distances).sum())])
+        return _rested(self.stretched(lambda T: da.spline(T * times, points.q)), float(points.hold[-1]))
+
+    def between(self, a: Array, b: Array, duration: float) -> da.Trajectory:
+        """From rest to rest in a given time."""
+        if self.profile in DEGREES:
+            return da.polynomial(a, b, duration, DEGREES[self.profile])
+        law = da.triangular if self.profile == "triangular" else da.trapezoidal
+        return law(a, b, **self.shape(duration))
+
+    def shape(self, duration: float) -> dict[str, Any]:
+        """The keywords of the velocity profile with a given duration."""
+        if self.profile != "trapezoidal":
+            return {"duration": duration}
+        ramp = ACCELERATING * duration if self.accelerating is None else self.accelerating
+        return {"duration": duration, "acceleration_time": ramp}
+
+    def along(self, duration: float) -> dict[str, Any]:
+        """The profile of a tip path with a given duration, as da.line takes it."""
+        if self.profile == "spline":
+            raise DalembertError(
+                "--profile spline needs via points; a line or a circle takes one of the other profiles"
+            )
+        return {"profile": self.profile, **self.shape(duration)}
+
+    def stretched(
+        self, make: Any, share: float = 1.0, ends: tuple[Array, Array] | None = None, payload: da.Inertia | None = None
+    ) -> da.Trajectory:
+        """The motion ``make(duration)`` with its payload, with the given duration or the shortest one within the limits."""
+        if self.duration is not None:
+            self.sentence = f"the duration of {self.duration:g} s was given"
+            return _carrying(make(share * self.duration), payload)
+        from dalembert.base.files.file_bounds import UNLIMITED
+
+        kinds = " and ".join(self.limits)
+        if (
+            ends is not None
+            and self.profile == "trapezoidal"
+            and set(self.limits) == {"velocity", "acceleration"}
+            and (max(values.max() for values in self.limits.values()) < UNLIMITED)
+        ):
+            self.sentence = (
+                f"each part is as fast as the {kinds} limits of arm '{self.arm.name}' allow, all joints together"
+            )
+            limits = {"max_velocity": self.limits["velocity"], "acceleration": self.limits["acceleration"]}
+            return _carrying(da.trapezoidal(*ends, **limits, synchronised=True), payload)
+        self.sentence = f"the duration follows from the {kinds} limits of arm '{self.arm.name}'"
+        return _carrying(make(1.0), payload).scaled(self.arm, dict(self.limits), allow_faster=True)
+
+
+def _carrying(motion: da.Trajectory, payload: da.Inertia | None) -> da.Trajectory:
+    """The motion with a payload throughout, if there is one."""
+    return motion if payload is None else motion.with_payload(payload)
+
+
+def _rested(motion: da.Trajectory, rest: float, payload: da.Inertia | None = None) -> da.Trajectory:
+    """The motion followed by a dwell, during which the payload is held."""
+    if not rest:
+        return motion
+    resting = motion.hold(rest)
+    return resting if payload is None else resting.with_payload(payload, start=motion.duration)
+
+
+def _own_limits(arm: da.Arm) -> dict[str, Array]:
+    """The limits that determine the duration: velocity and acceleration, or effort if there is no acceleration limit."""
+    import numpy as np
+
+    from dalembert.base.files.file_bounds import UNLIMITED
+
+    limits = {
+        kind: [getattr(joint.limits, kind) for joint in arm.robot.moving_joints]
+        for kind in ("velocity", "acceleration", "effort")
+    }
+    complete = {kind: np.array(values, float) for kind, values in limits.items() if None not in values}
+    complete = {kind: values for kind, values in complete.items() if (values < UNLIMITED).any()}
+    if "acceleration" in complete:
+        complete.pop("effort", None)
+    if not {"acceleration", "effort"} & set(complete):
+        raise DalembertError(
+            f"arm '{arm.name}' has neither acceleration nor effort limits for all joints, so its limits determine no duration; "
+            "give --duration, or --limits"
+        )
+    return complete
+
+
+def summary(motion: da.Trajectory, arm: da.Arm, output: str) -> None:
+    """A table on stderr: range, speed and acceleration per joint, and a sentence for each limit that is exceeded."""
+    from dalembert.work.sizing.sizing import joint_units
+
+    units, (q, qd, qdd) = joint_units(arm), (motion.q, motion.qd, motion.qdd)
+    rows = []
+    for i, name in enumerate(arm.joint_names):
+        places = (q[0, i], q[:, i].min(), q[:, i].max(), q[-1, i])
+        rows.append([
+            plain(name), *(number(float(x), units["position"][i]) for x in places),
+            number(float(abs(qd[:, i]).max()), units["speed"][i]),
+            number(float(abs(qdd[:, i]).max()), units["acceleration"][i]),
+        ])  # fmt: skip
+    where = "" if output == "-" else f" → {plain(output)}"
+    columns = ["joint", ">from", ">min", ">max", ">to", ">peak speed", ">peak acceleration"]
+    print_table(columns, rows, f"{plain(arm.name)}: {motion.duration:.6g} s{where}", stderr=True)
+    say("warning", *(str(excess) for excess in motion.limits_report(arm)))
+    if carried := _carried(motion):
+        tell(plain(f"carried: {carried}"), stderr=True)
+
+
+def _carried(motion: da.Trajectory) -> str:
+    """The payloads of the motion, and their time intervals; consecutive events are merged."""
+    from dalembert.work.trajectory.planning.events import events_of
+
+    edges = motion.loads.edges
+    return some([str(event) for event in events_of(edges, *motion.loads.at(edges))], 5, "; ")

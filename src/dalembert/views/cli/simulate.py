@@ -1,0 +1,338 @@
+"""``dalembert simulate``: the motion that follows from a state and torques, as CSV and as a picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import dalembert as da
+from dalembert.base.environment.progress import Bar
+from dalembert.base.options import option
+from dalembert.errors import DalembertError
+from dalembert.views.cli import options
+from dalembert.views.cli.options import ArmArgument, Loading, Reading
+from dalembert.views.cli.terminal import number, plain, print_table, say, tell
+from dalembert.views.cli.torques import trajectory, write
+
+if TYPE_CHECKING:
+    from dalembert.work.simulation.simulate import Run
+
+
+Scheme = Literal["rk4", "dop853", "variational"]
+Stops = Literal["contact", "error", "none"]
+Control = Literal["computed", "computed-torque", "pd", "feedforward", "adaptive"]
+
+TABLES = (".csv", ".tsv", ".txt", ".dat", ".npz", ".parquet")  # suffixes of files that options take instead of numbers
+
+# the gains of each controller and their defaults; "" for a gain without default, since torques depend on the arm's size
+GAINS: dict[str, dict[str, str]] = {
+    "computed": {"kp": "100", "kd": "20"},
+    "pd": {"kp": "", "kd": ""},
+    "feedforward": {"kp": "0", "kd": "0"},
+    "adaptive": {"kd": "", "lambda": "10", "gamma": ""},
+}
+
+
+ORDER = (
+    "q qd states cluster duration torque held follow control kp kd lambda_ gamma model method step every friction stops "
+    "restitution effort_limits ideal rate delay encoder velocity_filter tip_wrench payload payload_com output plot animate force"
+)
+SINGLE = ("q", "qd", "plot", "animate")  # options of a single simulation
+
+
+def gain(help: str) -> Any:
+    """An option whose value is one number, or one per joint."""
+    return option(help, metavar='K|"k1 … kn"')
+
+
+@dataclass(frozen=True)
+class SimulationOptions(options.Load):
+    """The initial state, the torques or the controller, the method, the drives, and the files of a simulation."""
+
+    q: str | None = option(
+        "Initial positions, or a motion that starts at them; default: zero, or those of the motion.",
+        metavar='"q1 … qn"|MOTION.csv',
+    )
+    qd: str | None = options.joint_row("Initial velocities; default: zero, or those of the motion.", "qd")
+    states: Path | None = option(
+        "A batch: initial states with columns q1 …, qd1 …, or an npz file; RUN must be .npz.", metavar="STATES.csv"
+    )
+    cluster: str | None = options.common("cluster")
+    duration: float | None = option("Duration; default: 1 s, or that of the motion.", metavar="SECONDS")
+    torque: str | None = option(
+        "Constant torques; 'gravity' balances the weight of the model; a file has columns t, tau1 … over time.",
+        metavar='"tau1 … taun"|gravity|none|TORQUES.csv',
+    )
+    held: bool = option("Hold each row of TORQUES.csv until the next; otherwise interpolate linearly.", False)
+    follow: Path | None = option("A motion for a controller to follow, from its first state.", metavar="MOTION.csv")
+    control: Control = option(
+        "The controller: computed torque, PD, feedforward, or adaptive (Slotine and Li).", "computed"
+    )
+    kp: str | None = gain("K_p: 1/s² for computed (100), N m/rad for pd and feedforward (0).")
+    kd: str | None = gain("K_d: 1/s for computed (20), N m s/rad for the others.")
+    lambda_: str | None = gain("Λ for adaptive, 1/s (10).")
+    gamma: str | None = gain("Γ for adaptive: the adaptation gain; 0 for no adaptation.")
+    model: str | None = option("The arm that the controller assumes; default: ARM with its payload.", metavar="ARM")
+    method: Scheme = option(
+        "Fixed steps, adaptive steps, or a variational scheme that keeps the energy error bounded.", "rk4"
+    )
+    step: float = option("The step.", 1e-3, metavar="SECONDS")
+    every: int = option("Write every K-th step.", 1, metavar="K")
+    friction: bool = option("Whether joint friction acts.", True)
+    stops: Stops | None = option(
+        "Position limits: end stops with contact (if the arm has limits), an error, or none.", show_default=False
+    )
+    restitution: float = option("For --stops contact, from 0 (plastic) to 1 (elastic).", 0.0, metavar="E")
+    effort_limits: bool = option("Whether drive torques are bounded by the arm's effort limits.", True)
+    ideal: bool = option("The equations alone: --stops none --no-effort-limits.", False)
+    rate: float | None = option("Sampling rate of the controller; its torque is held between samples.", metavar="HZ")
+    delay: float = option("From a sample to its torque; needs --rate.", 0.0, metavar="SECONDS")
+    encoder: str | None = option(
+        "Encoder counts per turn (per metre of a prismatic joint); needs --rate.", metavar='N|"n1 … nn"'
+    )
+    velocity_filter: float | None = option("Low-pass filter for velocities from encoder counts.", metavar="HZ")
+    output: str = options.written_to("RUN.csv")
+    plot: str | None = options.plotting("Draw the run", metavar="RUN.png")
+    animate: str | None = option("Write an animation of the arm: .gif, .mp4 or .html.", metavar="RUN.gif")
+    force: bool = options.overwriting()
+
+    def check_batch(self) -> None:
+        """Refuse options that cannot be combined with a batch of states."""
+        if self.states is None:
+            if self.cluster is not None:
+                raise DalembertError(
+                    "--cluster works on a batch of simulations: give their initial states with --states STATES.csv"
+                )
+            return
+        if wrong := [name for name in SINGLE if getattr(self, name) is not None]:
+            raise DalembertError(
+                f"--{wrong[0]} applies to a single simulation, but --states has the initial states of many; leave it out"
+            )
+        if Path(self.output).suffix.lower() != ".npz":
+            raise DalembertError(
+                f"--output is '{self.output}'; a batch of simulations is written as .npz: give --output RUN.npz"
+            )
+
+
+def simulate(
+    arm: ArmArgument, settings: Annotated[SimulationOptions, ORDER], reading: Reading, loading: Loading
+) -> None:
+    """Simulate the motion that follows from a state and torques (direct dynamics).
+
+    With --follow MOTION.csv a controller drives the arm, and the summary includes the tracking error. The controller
+    uses the exact model of the arm, or the one given by --model: without the payload, say, or with other parameters.
+    --rate, --delay and --encoder make it a sampled-data controller.
+
+    Drives and joints are realistic unless --ideal is given: torques stay within the arm's effort limits, and joints hit
+    their end stops. The summary reports when a drive was at its limit, and for how long.
+
+    With --states a batch of simulations is run, which --cluster distributes over the workers of a Dask cluster. RUN.npz
+    gets t, and q, qd, qdd, tau (states, instants, joints) and the energy.
+
+    RUN.csv gets t (s), q, qd, qdd and tau of every joint; 'dalembert torques' reads it. A summary goes to stderr.
+    """
+    loaded = options.load(arm, loading, settings)
+    known = None if settings.model is None else options.load(settings.model, loading)
+    wrench, output, force = settings.wrench, settings.output, settings.force
+    settings.check_batch()
+    applied, motion = _applied(loaded, known, settings, reading)
+    limited, stopped, notes = _limits(loaded, settings, motion if settings.q is None else None)
+    (q0, qd0), state_notes = _first_state(loaded, settings, motion, applied, bool(stopped), reading)
+    if settings.states is not None:
+        from dalembert.work.simulation.initial_states import read_states
+
+        q0, qd0 = read_states(settings.states, loaded)
+    duration = settings.duration
+    if duration is None:
+        timed = motion if motion is not None else applied if isinstance(applied, da.RecordedTorque) else None
+        duration = 1.0 if timed is None else timed.duration
+    options.check_table(
+        output, "the run would overwrite the file it is", arm, settings.follow, settings.states, force=force
+    )
+    options.check_plot(settings.plot, force=force)
+    if settings.animate is not None:
+        from dalembert.views.report.animation import check_animation
+
+        check_animation(settings.animate, overwrite=force)
+    with Bar(f"simulating {loaded.name}") as bar:
+        run = da.simulate(
+            loaded, q0, qd0, applied, duration, method=settings.method, step=settings.step, every=settings.every,
+            tip_wrench=wrench, friction=settings.friction, stops=stopped, restitution=settings.restitution,
+            effort_limits=limited, rate=settings.rate, delay=settings.delay,
+            encoder=None if settings.encoder is None else _gain("--encoder", settings.encoder),
+            velocity_filter=settings.velocity_filter, progress=bar, cluster=settings.cluster,
+        )  # fmt: skip
+    if output == "-":
+        write(output, *run.table(), force=force)
+    else:
+        run.save(output, overwrite=force)
+    if settings.states is not None:
+        tell(f"{plain(loaded.name)}: {len(run.q):,} simulations of {run.t[-1]:g} s → {plain(output)}", stderr=True)
+        return
+    if settings.plot is not None:
+        options.save_plot(run.plot(), settings.plot, force=force, announced=False)
+    if settings.animate is not None:
+        run.animate(settings.animate, overwrite=force)
+    say("note", *notes, *state_notes, *run.notes)
+    _summary(run, [path for path in (output, settings.plot, settings.animate) if path not in (None, "-")])
+
+
+def _limits(
+    arm: da.Arm, settings: SimulationOptions, motion: da.Trajectory | None
+) -> tuple[bool, Literal["error", "contact"] | None, list[str]]:
+    """Whether effort limits apply, how position limits are treated, and notes about both.
+
+    motion  the motion from whose first state the run starts
+    """
+    from dalembert.mechanics.motion.methods import METHODS
+    from dalembert.work.trajectory.planning.limits_check import excesses
+
+    if settings.ideal:
+        if settings.stops not in (None, "none"):
+            raise DalembertError(f"--ideal excludes stops, but --stops {settings.stops} requests them; choose one")
+        return False, None, []
+    limits = [joint.limits for joint in arm.robot.moving_joints]
+    limited = settings.effort_limits and any(limit.effort is not None for limit in limits)
+    if settings.stops is not None:
+        return limited, None if settings.stops == "none" else settings.stops, []
+    if all(limit.lower is None and limit.upper is None for limit in limits):
+        return limited, None, []
+    if "contact" in METHODS[settings.method].refuses:
+        return limited, None, [f"method '{settings.method}' has no contact, so the joints pass through their stops"]
+    if beyond := [] if motion is None else excesses(arm, motion.t[:1], {"position": motion.q[:1]}):
+        words = "so the motion starts beyond an end stop and the run has none; --stops contact keeps them"
+        return limited, None, [f"{beyond[0]}, {words}"]
+    return limited, "contact", []
+
+
+def _first_state(
+    arm: da.Arm,
+    settings: SimulationOptions,
+    motion: da.Trajectory | None,
+    applied: Any,
+    stopped: bool,
+    reading: Reading,
+) -> tuple[tuple[Any, Any], list[str]]:
+    """The initial state that the options describe, and notes about it."""
+    rest: tuple[Any, Any] = [0.0] * arm.n, [0.0] * arm.n
+    notes: list[str] = []
+    q, recorded = settings.q, isinstance(applied, da.RecordedTorque)
+    if motion is not None:
+        rest = motion.q[0], motion.qd[0]
+    elif recorded and applied.q0 is not None:
+        rest = applied.q0, rest[1] if applied.qd0 is None else applied.qd0
+    elif q is None and stopped:
+        for k, joint in enumerate(arm.robot.moving_joints):
+            for limit, beyond in ((joint.limits.lower, 1), (joint.limits.upper, -1)):
+                if limit is not None and beyond * limit > 0:
+                    rest[0][k] = limit
+                    unit = "m" if joint.type == "prismatic" else "rad"
+                    notes.append(
+                        f"joint '{joint.name}' starts at its limit, {limit:g} {unit}, since 0 is beyond it; --q sets another position"
+                    )
+    if recorded and applied.q0 is None and q is None:
+        notes.append(
+            "the torque file has no columns q1 …, so the arm starts at 0 where its limits allow; --q MOTION.csv starts at the "
+            "first state of a motion"
+        )
+    if q is not None and _is_file(q):  # --column and --unit name the columns of a torque file, if there is one
+        begun = trajectory(arm, Path(q.strip()), Reading() if recorded else reading)
+        rest, q = (begun.q[0], begun.qd[0]), None
+    first = rest[0] if q is None else options.row_of("--q", q, "q", arm.n)
+    speed = rest[1] if settings.qd is None else options.row_of("--qd", settings.qd, "qd", arm.n)
+    return (first, speed), notes
+
+
+def _is_file(text: str) -> bool:
+    """Whether a value that may be numbers is the name of a text table."""
+    return text.strip().lower().endswith(TABLES)
+
+
+def _applied(
+    arm: da.Arm, known: da.Arm | None, settings: SimulationOptions, reading: Reading
+) -> tuple[Any, da.Trajectory | None]:
+    """The torque or the controller that the options describe, and the motion that it follows."""
+    control = settings.control.removesuffix("-torque")  # computed torque, by either name
+    texts = {"kp": settings.kp, "kd": settings.kd, "lambda": settings.lambda_, "gamma": settings.gamma}
+    named = [name for name, text in texts.items() if text is not None]
+    if settings.held and (settings.follow is not None or settings.torque is None or not _is_file(settings.torque)):
+        raise DalembertError("--held applies to torques over time: add --torque TORQUES.csv")
+    if settings.follow is None:
+        if named or control != "computed":
+            words = f"--{named[0]}" if named else f"--control {control}"
+            raise DalembertError(f"{words} applies to a controller, which needs a motion: add --follow MOTION.csv")
+        return _torque(arm, known, settings, reading), None
+    if settings.torque is not None:
+        raise DalembertError("--follow uses the torques of a controller; leave out --torque")
+    for name in named:
+        if name not in GAINS[control]:
+            takes = ", ".join(f"--{x}" for x in GAINS[control])
+            raise DalembertError(f"--{name} is not a gain of --control {control}, which takes {takes}")
+    gains = []
+    for name, usual in GAINS[control].items():
+        text = texts[name]
+        if text is None and not usual:
+            raise DalembertError(f"--control {control} needs --{name}, which depends on the size of the arm")
+        gains.append(_gain(f"--{name}", usual if text is None else text))
+    motion = trajectory(arm, settings.follow, reading)
+    if control == "feedforward":
+        return da.Feedforward(motion, gains[0], gains[1], known), motion
+    laws: dict[str, Any] = {"computed": da.ComputedTorque, "pd": da.PD, "adaptive": da.Adaptive}
+    return laws[control](*gains, motion, known), motion
+
+
+def _torque(arm: da.Arm, known: da.Arm | None, settings: SimulationOptions, reading: Reading) -> Any:
+    """The value of --torque."""
+    torque = "none" if settings.torque is None else settings.torque.strip()
+    if known is not None and torque != "gravity":
+        raise DalembertError(
+            "--model is the arm that a controller assumes: add --follow MOTION.csv, or --torque gravity"
+        )
+    if _is_file(torque):
+        choices = {key: reading.choices[key] for key in ("columns", "units")}
+        return da.read_torques(torque, arm, "held" if settings.held else "linear", **choices)
+    if torque == "gravity":  # the control law without its gains: g(q) at the current position
+        return da.PD(0.0, 0.0, arm.home, known)
+    return None if torque == "none" else options.row_of("--torque", torque, "tau", arm.n)
+
+
+def _gain(option: str, text: str) -> Any:
+    """One number, or several."""
+    numbers = options.list_of(option, text)
+    if not numbers:
+        raise DalembertError(f'{option} is "{text}"; it must be one number, or one per joint')
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
+def _summary(run: Run, files: list[str | None]) -> None:
+    """A table on stderr: the motion of each joint, its tracking error, and the change of the energy."""
+    from dalembert.work.sizing.sizing import joint_units
+
+    units, rows, follows = joint_units(run.arm), [], run.follows
+    for i, name in enumerate(run.arm.joint_names):
+        q, qd, tau = run.q[:, i], run.qd[:, i], run.tau[:, i]
+        rows.append([
+            plain(name), *(number(float(x), units["position"][i]) for x in (q[0], q.min(), q.max(), q[-1])),
+            number(float(abs(qd).max()), units["speed"][i]), number(float(abs(tau).max()), units["torque"][i]),
+        ])  # fmt: skip
+        if follows:
+            errors = run.rms_tracking_error[i], run.largest_tracking_error[i]
+            rows[-1] += [number(float(x), units["position"][i]) for x in errors]
+    where = f" → {', '.join(plain(str(path)) for path in files)}" if files else ""
+    title = f"{plain(run.arm.name)}: {run.t[-1]:g} s, {len(run.t):,} instants{where}"
+    columns = ["joint", ">start", ">min", ">max", ">end", ">peak speed", ">peak |τ|"]
+    print_table([*columns, *([">RMS error", ">largest"] if follows else [])], rows, title, stderr=True)
+    if run.learned is not None:
+        learnt = zip(run.parameter_names, run.parameters[0], run.parameters[-1], strict=True)
+        adapted = [[plain(name), f"{before:.4g}", f"{after:.4g}"] for name, before, after in learnt]
+        print_table(["parameter", ">start", ">end"], adapted, "adapted parameters (SI units)", stderr=True)
+    say("warning", *(str(saturation) for saturation in run.saturations))
+    if run.arm.passive_names:  # their limits are not end stops
+        from dalembert.work.trajectory.planning.limits_check import excesses
+
+        moved = {"position": run.q, "velocity": run.qd, "acceleration": run.qdd}
+        beyond = [x for x in excesses(run.arm, run.t, moved) if x.joint in run.arm.passive_names]
+        say("warning", *map(str, beyond))
+    first, last = (number(float(run.energy[k]), "J") for k in (0, -1))
+    tell(f"energy {first} at the start, {last} at the end", stderr=True)

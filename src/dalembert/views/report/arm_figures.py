@@ -1,0 +1,118 @@
+"""``arm.plot(q)``: the arm in one configuration, in several, or along a motion."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dalembert.arm import Arm
+from dalembert.base.arrays import Array
+from dalembert.errors import DalembertError
+from dalembert.views.report import figures
+from dalembert.views.report.arm_strokes import Stroke, by_depth, plate, size_of, strokes, views_of
+from dalembert.views.report.colours import joint_colour
+from dalembert.views.report.figures import Key, Panel, assemble
+from dalembert.views.report.skeleton import Pose, View, skeleton
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+GHOSTS = 7  # configurations drawn along a motion
+MOST = 24  # largest number of given configurations
+PATH = 400  # points of the tip's path
+TIP, SHEET = figures.INK, "#dfe4e9"
+
+
+def resting(arm: Arm) -> Array:
+    """The configuration in which an arm is shown by default: its home, moved within the joint limits."""
+    if arm.loops:
+        return arm.home
+    limits = [joint.limits for joint in arm.robot.moving_joints]
+    lower = np.array([-np.inf if limit.lower is None else limit.lower for limit in limits])
+    upper = np.array([np.inf if limit.upper is None else limit.upper for limit in limits])
+    return np.clip(arm.home, lower, upper)
+
+
+def configurations(arm: Arm, q: Any) -> tuple[Array, Array | None]:
+    """The configurations (N, n) to be drawn, the last one in full, and the points (M, 3) of the tip's path, if any."""
+    if q is None:
+        return resting(arm)[None], None
+    if hasattr(q, "t") and hasattr(q, "q"):
+        motion = arm.checked("q", q.q)
+        if motion.ndim != 2:
+            raise DalembertError(
+                f"the motion's q has shape {motion.shape}, but a picture shows one motion, (N, {arm.n}); choose one, as in run.q[0]"
+            )
+        picked = np.interp(np.linspace(q.t[0], q.t[-1], GHOSTS), q.t, np.arange(len(q.t))).round().astype(int)
+        along = np.unique(np.linspace(0, len(motion) - 1, PATH).round().astype(int))
+        return motion[np.unique(picked)], arm.pose(motion[along])[:, :3, 3]
+    rows = arm.checked("q", q).reshape(-1, arm.n)
+    if not 1 <= len(rows) <= MOST:
+        raise DalembertError(f"q has {len(rows)} configurations; a picture shows from 1 to {MOST}")
+    return np.asarray(rows, float), None
+
+
+def arm_figure(arm: Arm, q: ArrayLike | Any | None = None) -> Figure:
+    """See :meth:`Arm.plot`."""
+    rows, path = configurations(arm, q)
+    poses = skeleton(arm, rows)
+    key: list[Key] = [(joint_colour(i), name) for i, name in enumerate(arm.joint_names)]
+    if path is not None:
+        key.append((TIP, "path of the tip"))
+    panels = [
+        Panel(
+            f"{arm.name}, {view.name.lower()}".rstrip(", "),
+            partial(draw, arm=arm, poses=poses, view=view, path=path),
+            tuple(key),
+            (5.2, 4.4),
+        )
+        for view in views_of(arm, poses)
+    ]
+    return assemble(panels)
+
+
+def draw(axes: Axes, arm: Arm, poses: list[Pose], view: View, path: Array | None) -> None:
+    """The last pose in full, earlier ones as ghosts, the tip's path, the plate at the base, and gravity."""
+    size = size_of(arm, poses)
+    draw_plate(axes, plate(arm, size) @ view.matrix.T)
+    for k, pose in enumerate(poses[:-1]):
+        for line in pose.lines:
+            share = 0.30 + 0.40 * k / max(len(poses) - 2, 1)
+            axes.plot(*(view.matrix @ line.T), color="#9fb0c0", lw=3.0, alpha=share, zorder=2)
+    if path is not None:
+        axes.plot(*(view.matrix @ path.T), color=TIP, lw=1.2, ls=(0, (4, 1.5)), zorder=2.5)
+    draw_strokes(axes, by_depth(strokes(arm, poses[-1], size), view), view)
+    label_tip(axes, poses[-1], view, size)
+    figures.draw_surroundings(axes, arm, view, triad=0.16 * size, base_size=0, margin=0.09)
+
+
+def draw_plate(axes: Axes, edge: Array) -> None:
+    """The disc under the base, at least a line from any direction."""
+    axes.fill(*edge.T, facecolor=SHEET, edgecolor=figures.SOFT, lw=1.6, joinstyle="round", zorder=1)
+
+
+def draw_strokes(axes: Axes, drawn: list[Stroke], view: View) -> None:
+    """The strokes in painting order, each with a light outline."""
+    for k, stroke in enumerate(drawn):
+        x, y = view.matrix @ stroke.ends.T
+        look: dict[str, Any] = {"solid_capstyle": "round" if stroke.round else "butt", "zorder": 3 + k / len(drawn)}
+        if np.hypot(x[1] - x[0], y[1] - y[0]) <= 1e-3 * np.linalg.norm(stroke.ends[1] - stroke.ends[0]):  # end on
+            look |= {"marker": "o" if stroke.round else "s", "ms": 1.25 * stroke.width, "mew": 1.2, "mec": "white"}
+            axes.plot(x[:1], y[:1], color=stroke.colour, **look)
+            continue
+        if stroke.outlined:
+            axes.plot(x, y, color="white", lw=stroke.width + 1.8, **look)
+        axes.plot(x, y, color=stroke.colour, lw=stroke.width, **look)
+
+
+def label_tip(axes: Axes, pose: Pose, view: View, size: float) -> None:
+    """Letters at the tip's axes, if these can be distinguished."""
+    for letter, colour, way in zip("xyz", figures.AXES, pose.tip_axes.T, strict=True):
+        end = view.matrix @ way
+        if np.hypot(*end) > 0.35:
+            x, y = view.matrix @ (pose.tip + 0.145 * size * way)
+            axes.text(x, y, letter, color=colour, fontsize=8, ha="center", va="center", zorder=6)

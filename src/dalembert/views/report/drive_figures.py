@@ -1,0 +1,329 @@
+"""Drives in the report: speed–torque diagrams in four quadrants, utilisation with traffic lights, gear-ratio sweeps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalembert.views.report.figures import HALF, INK, RED, SOFT, THIRD, Key, Panel, assemble
+from dalembert.views.report.html import grid, number, table, table_of_columns, text
+from dalembert.views.report.study import Study
+from dalembert.work.sizing.drive_formulas import RPM, inertia_band
+from dalembert.work.sizing.drive_sizing import Check, Drives, DriveSizing, GearSweep
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLOURS = {"green": "#2e7d4f", "amber": "#c77700", "red": RED, "unknown": SOFT}
+KINDS = {"green": "good", "amber": "tight", "red": "bad", "unknown": "soft"}
+PEAK, CONTINUOUS, POINT, SHADE = RED, "#2e7d4f", "#c77700", "#e3efe7"
+WIDE_ENOUGH = 3.0  # times the motion's speed: extent of a diagram; limits beyond it are noted at the edge
+MOTION: Key = (INK, "the motion")
+MOTOR_KEY: tuple[Key, ...] = (
+    MOTION,
+    (PEAK, "peak torque and maximum speed of the motor"),
+    (CONTINUOUS, "continuous torque"),
+    (POINT, "RMS torque at mean speed"),
+)
+GEAR_KEY: tuple[Key, ...] = (
+    MOTION,
+    (PEAK, "T2B and maximum speed of the gear"),
+    (CONTINUOUS, "limit of the mean torque (T2N or TA)"),
+    (POINT, "mean torque at mean speed"),
+)
+
+
+# -- figures -----------------------------------------------------------------------------------------
+
+
+def drives_figure(drives: Drives) -> Figure:
+    """Speed–torque diagrams of all drives, motor side and load side."""
+    return assemble([panel for drive in drives.joints for panel in (motor_panel(drive), load_panel(drive))])
+
+
+def sweep_figure(sweep: GearSweep) -> Figure:
+    """Torque and speed of the motor against the gear ratio, with the optimum marked."""
+    return assemble(sweep_panels(sweep))
+
+
+def figure_of(drawn: Drives | GearSweep) -> Figure:
+    """The figure of ``.plot()`` for drives, or for a sweep over gear ratios."""
+    return drives_figure(drawn) if isinstance(drawn, Drives) else sweep_figure(drawn)
+
+
+def motor_panel(drive: DriveSizing) -> Panel:
+    """The four quadrants at the motor shaft."""
+    key = MOTOR_KEY if drive.motor is not None else (MOTION,)
+    return Panel(f"{drive.joint}: motor side (N m over rpm)", partial(_motor_side, drive=drive), key, THIRD)
+
+
+def load_panel(drive: DriveSizing) -> Panel:
+    """The four quadrants at the joint."""
+    units = "N over m/s" if drive.slides else "N m over rpm"
+    key = GEAR_KEY if drive.gear is not None else (MOTION,)
+    return Panel(f"{drive.joint}: load side ({units})", partial(_load_side, drive=drive), key, THIRD)
+
+
+def _motor_side(axes: Axes, drive: DriveSizing) -> None:
+    lines: list[_Limit] = []
+    point = None
+    if (motor := drive.motor) is not None:
+        derated = [(n, T * motor.torque_factor) for n, T in motor.continuous_points]
+        lines = [
+            _Limit(points, colour, motor.top_speed, RPM)
+            for points, colour in ((motor.peak_points, PEAK), (derated, CONTINUOUS))
+            if points
+        ]
+        point = float(drive.mean_speed / RPM), drive.torque_rms
+    _diagram(axes, drive.motor_speed / RPM, drive.motor_torque, lines, point)
+
+
+def _load_side(axes: Axes, drive: DriveSizing) -> None:
+    scale = 1.0 if drive.slides else RPM
+    lines: list[_Limit] = []
+    point = None
+    known = not np.isnan(drive.output_torque).any()
+    if (gear := drive.gear) is not None and known:
+        k = abs(gear.reduction)
+        top = None if gear.max_input_speed is None else gear.max_input_speed / k
+        reach = top if top is not None else WIDE_ENOUGH * float(np.abs(drive.load_speed).max()) or 1.0
+        lines = [
+            _Limit([(0.0, level / gear.lever), (reach, level / gear.lever)], colour, top, scale)
+            for level, colour in ((gear.acceleration_torque, PEAK), (gear.mean_torque_limit, CONTINUOUS))
+            if level is not None
+        ]
+        point = drive.mean_speed / k / scale, drive.mean_torque / gear.lever
+    _diagram(axes, drive.load_speed / scale, drive.load_torque, lines, point)
+
+
+@dataclass(frozen=True)
+class _Limit:
+    """A speed–torque curve ((speed, torque), …) and the maximum speed, both in rad/s (m/s); ``scale`` of the plot."""
+
+    points: Sequence[tuple[float, float]]
+    colour: str
+    top: float | None
+    scale: float
+
+    def drawn(self) -> tuple[Any, Any]:
+        """The curve in one quadrant, closed at the maximum speed."""
+        n, T = np.array(self.points, float).T / np.array([[self.scale], [1.0]])
+        end = [0.0] if self.top is not None else []
+        return np.append(n, [n[-1]] * len(end)), np.append(T, end)
+
+
+def _diagram(axes: Axes, speed: Any, torque: Any, lines: Sequence[_Limit], point: tuple[float, float] | None) -> None:
+    """The motion and its limits in four quadrants; limits far from the motion are noted at the edge."""
+    curves = [(line.colour, *line.drawn()) for line in lines]
+    for colour, n, T in curves:
+        for a in (1, -1):
+            for b in (1, -1):
+                axes.plot(a * n, b * T, color=colour, lw=1.2, zorder=3)
+    if point is not None:
+        axes.plot(*([x] for x in point), "D", color=POINT, ms=5, zorder=5, mec="white", mew=0.8)
+    axes.plot(speed, torque, color=INK, lw=1.3, zorder=4)
+    for line in (axes.axhline, axes.axvline):
+        line(0.0, color=SOFT, lw=0.8, zorder=1)
+    fast, strong = (max(float(np.abs(x).max()), y) for x, y in zip((speed, torque), point or (0.0, 0.0), strict=True))
+    ends = [float(n[-1]) for _, n, _ in curves]
+    levels = {colour: float(T.max()) for colour, _, T in curves}
+    steady = max(levels.get(CONTINUOUS, 0.0), 1.3 * strong)  # the continuous torque is always visible
+    x = min(max(ends, default=np.inf), WIDE_ENOUGH * fast) if fast > 0 else max(ends, default=1.0)
+    y = steady if steady < 0.5 * levels.get(PEAK, 0.0) else max([*levels.values(), 1.1 * strong])
+    axes.set_xlim(-1.08 * (x or 1.0), 1.08 * (x or 1.0))
+    axes.set_ylim(-1.3 * (y or 1.0), 1.3 * (y or 1.0))  # room for text at the upper edge
+    if levels.get(PEAK, 0.0) > y:
+        _at_edge(axes, f"↑ limit {levels[PEAK]:.3g}", (0.01, 0.98), "left", "top")
+    if ends and max(ends) > 1.08 * x and any(line.top is not None for line in lines):
+        _at_edge(axes, f"limit {max(ends):.4g} →", (0.99, 0.98), "right", "top")
+
+
+def _at_edge(axes: Axes, words: str, at: tuple[float, float], ha: str, va: str) -> None:
+    """A limit outside a diagram, in the colour of limits."""
+    axes.text(*at, words, transform=axes.transAxes, ha=ha, va=va, fontsize=8, color=PEAK, zorder=6)
+
+
+def sweep_panels(sweep: GearSweep) -> list[Panel]:
+    """Torques and speed against the gear ratio."""
+    key: tuple[Key, ...] = (
+        (PEAK, "peak torque (dashed: limits of the motor's torque and speed)"),
+        (CONTINUOUS, "RMS torque (dashed: the motor's continuous torque)"),
+        (INK, "motor speed"),
+        (SHADE, "ratios that the motor allows"),
+    )
+    return [
+        Panel(f"{sweep.joint}: torque (N m)", partial(_sweep_torque, sweep=sweep), key, HALF, 0.6),
+        Panel(f"{sweep.joint}: speed (rpm)", partial(_sweep_speed, sweep=sweep), key, HALF, 0.6),
+    ]
+
+
+def _sweep_torque(axes: Axes, sweep: GearSweep) -> None:
+    axes.loglog(sweep.ratio, sweep.peak, color=PEAK)
+    axes.loglog(sweep.ratio, sweep.rms, color=CONTINUOUS)
+    if sweep.motor is not None:
+        motor = sweep.motor
+        continuous = max((T for _, T in motor.continuous_points), default=None)
+        derated = None if continuous is None else continuous * motor.torque_factor
+        for level, colour in ((max((T for _, T in motor.peak_points), default=None), PEAK), (derated, CONTINUOUS)):
+            if level is not None:
+                axes.axhline(level, color=colour, lw=1.0, ls=(0, (5, 3)))
+    axes.plot([sweep.optimum], [sweep.rms.min()], "o", color=CONTINUOUS, ms=6)
+    axes.annotate(
+        f"optimum {sweep.optimum:.3g}", (sweep.optimum, float(sweep.rms.min())), (0, 8), textcoords="offset points",
+        ha="center", fontsize=8, zorder=6,
+    )  # fmt: skip
+    if not math.isnan(sweep.best) and sweep.best != sweep.optimum:
+        least = float(sweep.rms[sweep.ratio == sweep.best][0])
+        axes.plot([sweep.best], [least], "D", color=POINT, ms=6)
+        axes.annotate(
+            f"best within limits {sweep.best:.3g}",
+            (sweep.best, least),
+            (-6, -12),
+            textcoords="offset points",
+            ha="right",
+            fontsize=8,
+        )
+    _ratio_axis(axes, sweep)
+
+
+def _sweep_speed(axes: Axes, sweep: GearSweep) -> None:
+    axes.loglog(sweep.ratio, sweep.speed / RPM, color=INK)
+    if sweep.motor is not None and sweep.motor.top_speed is not None:
+        axes.axhline(sweep.motor.top_speed / RPM, color=PEAK, lw=1.0, ls=(0, (5, 3)))
+    _ratio_axis(axes, sweep)
+
+
+def _ratio_axis(axes: Axes, sweep: GearSweep) -> None:
+    """The feasible and the fitted ratio; ticks as plain numbers."""
+    axes.axvline(sweep.fitted, color=SOFT, lw=1.0, ls=(0, (2, 2)))
+    axes.annotate(
+        f"fitted {sweep.fitted:.4g}", (sweep.fitted, 1.0), (3, -9), xycoords=("data", "axes fraction"),
+        textcoords="offset points", fontsize=8, color=SOFT,
+    )  # fmt: skip
+    if sweep.allowed.any() and not sweep.allowed.all():
+        inside = sweep.ratio[sweep.allowed]
+        axes.axvspan(float(inside.min()), float(inside.max()), color=SHADE, lw=0, zorder=0)
+    axes.set_xlim(float(sweep.ratio[0]), float(sweep.ratio[-1]))
+    axes.set_xlabel("gear ratio")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(lambda x, _: f"{x:g}")
+        axis.set_minor_formatter(lambda x, _: f"{x:g}" if f"{x:.0e}"[0] in "25" else "")
+
+
+# -- the section -------------------------------------------------------------------------------------
+
+
+def drives_section(study: Study, name: str, about: str) -> str:
+    """The requirements on motors and gears, as HTML; empty if the robot file has none."""
+    drives = study.sizing.drives
+    if drives is None:
+        return ""
+    motors = [motor_panel(drive) for drive in drives.joints if drive.motor is not None]
+    loads = [load_panel(drive) for drive in drives.joints]
+    diagrams = "".join(
+        f"<h4>{title}</h4>\n" + grid(panels, f"{name}-{place}", about, across="three")
+        for title, place, panels in (
+            ("Speed and torque at the motor shaft", "motors", motors),
+            ("Speed and torque at the joint", "gears", loads),
+        )
+        if panels
+    )
+    return (
+        "<h3>Drives</h3>\n<p>Motors and gears of the robot file under this motion, repeated as a continuous cycle. A light is green "
+        "if every check has a margin of at least 20 %, amber if a margin is smaller, red if a limit is exceeded. A limit far outside "
+        "a diagram is noted at its edge.</p>"
+        + _lights(drives) + "<h4>Utilisation</h4>\n" + _utilisation(drives) + diagrams
+        + "<h4>Motors</h4>\n" + _motors(drives) + _gears(drives)
+    )  # fmt: skip
+
+
+def light(colour: str, words: str = "") -> str:
+    """A traffic light with a text."""
+    lamp = f'<span style="color:{COLOURS[colour]};font-size:1.25em;line-height:1">●</span>'
+    return f"{lamp} {text(words or colour)}"
+
+
+def _lights(drives: Drives) -> str:
+    rows = [
+        [text(drive.joint), light(drive.light), text(_part(drive.motor)), text(_part(drive.gear)), text(drive.verdict)]
+        for drive in drives.joints
+    ]
+    return table(["joint", "light", "motor", "gear", "deciding"], rows, words=True)
+
+
+def _part(part: Any) -> str:
+    return "–" if part is None else part.name or "given"
+
+
+def _utilisation(drives: Drives) -> str:
+    """A row for each check and a column for each joint: utilisation in percent."""
+    names = list(dict.fromkeys(check.name for drive in drives.joints for check in drive.checks))
+    own = [{check.name: check for check in drive.checks} for drive in drives.joints]
+    rows = [[text(name), *(_used(checks.get(name)) for checks in own)] for name in names]
+    return table(["utilisation (%)", *(drive.joint for drive in drives.joints)], rows)
+
+
+def _used(check: Check | None) -> str:
+    if check is None:
+        return '<span class="soft">–</span>'
+    return f'<span class="{KINDS[check.light]}" title="{text(check.sentence)}">{check.per_cent}</span>'
+
+
+def _motors(drives: Drives) -> str:
+    own = [drive for drive in drives.joints if drive.motor is not None]
+    if not own:
+        return "<p class=soft>The robot file has gears without motors.</p>"
+    columns = [
+        ("", "joint", [text(d.joint) for d in own]),
+        ("torque (N m)", "peak", [number(float(np.abs(d.motor_torque).max())) for d in own]),
+        ("torque (N m)", "RMS", [number(d.torque_rms) for d in own]),
+        ("speed (rpm)", "peak", [number(float(np.abs(d.motor_speed).max()) / RPM) for d in own]),
+        ("speed (rpm)", "mean", [number(d.mean_speed / RPM) for d in own]),
+        ("inertia load / motor", "minimum", [number(d.inertia_ratio[0], 3) for d in own]),
+        ("inertia load / motor", "maximum", [number(d.inertia_ratio[1], 3) for d in own]),
+        ("inertia load / motor", "band", [_band(d) for d in own]),
+    ]
+    electric = [
+        ("", "joint", [text(d.joint) for d in own]),
+        ("current (A)", "peak", [number(d.current_peak, 3) for d in own]),
+        ("current (A)", "RMS", [number(d.current_rms, 3) for d in own]),
+        ("winding", "heat (W)", [number(d.copper_loss, 3) for d in own]),
+        ("winding", "°C", [number(d.temperature, 3) for d in own]),
+        ("", "regenerated (J per cycle)", [number(d.regenerated, 3) for d in own]),
+        ("", "holding torque (N m)", [number(d.holding_torque, 3) for d in own]),
+    ]
+    return table_of_columns(columns) + table_of_columns(electric)
+
+
+def _hours(life: float) -> str:
+    return "over 1 million" if life > 1e6 else number(life)
+
+
+def _band(drive: DriveSizing) -> str:
+    most = drive.inertia_ratio[1]
+    return "–" if math.isnan(most) else text(inertia_band(most))
+
+
+def _gears(drives: Drives) -> str:
+    own = [drive for drive in drives.joints if drive.gear is not None]
+    if not own:
+        return ""
+    minute = math.pi / 180 / 60
+    columns = [
+        ("", "joint", [text(d.joint) for d in own]),
+        ("", "ratio", [number(d.gear.ratio) for d in own if d.gear is not None]),
+        ("", "η", [number(d.gear.efficiency, 3) for d in own if d.gear is not None]),
+        ("torque (N m)", "peak", [number(float(np.abs(d.output_torque).max())) for d in own]),
+        ("torque (N m)", "mean", [number(d.mean_torque) for d in own]),
+        ("life (h)", "L10", [_hours(d.life_10) for d in own]),
+        ("life (h)", "L50", [_hours(d.life_50) for d in own]),
+        ("arc minutes", "twist", [number(d.twist / minute, 3) for d in own]),
+        ("arc minutes", "lost motion", [number(d.lost_motion / minute, 3) for d in own]),
+    ]
+    return "<h4>Gears</h4>\n" + table_of_columns(columns)

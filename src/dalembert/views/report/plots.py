@@ -1,0 +1,237 @@
+"""The figures of ``.plot()`` for motions, runs, sizings and ellipsoids; each function returns a matplotlib Figure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dalembert.arm import Arm
+from dalembert.base.arrays import Array
+from dalembert.errors import DalembertError, ShapeError
+from dalembert.robot.model.robot import Frame
+from dalembert.views.report.colours import INK, RED, joint_colour
+from dalembert.views.report.figures import EVENTS, Curve, Panel, assemble, over_time
+from dalembert.views.report.tip_figures import ellipsoid_figure
+from dalembert.views.report.user_text import literal
+from dalembert.work.analysis.ellipsoid import Ellipsoid, Polytope
+from dalembert.work.simulation.simulate import Run
+from dalembert.work.sizing.monte_carlo import MonteCarlo
+from dalembert.work.sizing.sizing import ROUNDING, Demand, Sizing, joint_units
+from dalembert.work.trajectory.planning.events import Event
+from dalembert.work.trajectory.planning.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+ENERGIES = (("#e07b2a", "kinetic"), ("#5b9f70", "potential"), (INK, "sum"))
+
+
+# -- curves over time ----------------------------------------------------------------------------
+
+
+def motion_figure(motion: Trajectory, arm: Arm | None = None) -> Figure:
+    """See :meth:`Trajectory.plot`."""
+    if arm is not None:
+        motion.fits(arm)
+    names = joint_names(motion.n, arm)
+    shown = [("Position", "position", motion.q), ("Velocity", "speed", motion.qd)]
+    shown.append(("Acceleration", "acceleration", motion.qdd))
+    if arm is not None:
+        shown.append(("Torque", "torque", motion.torques(arm)))
+    units = _units(arm)
+    panels = [
+        _over_time(f"{title} ({units[what]})", motion.t, curves_of(names, x), events=motion.events)
+        for title, what, x in shown
+    ]
+    return assemble(panels, 2 if arm is not None else 3)
+
+
+def run_figure(run: Run, batch: int | tuple[int, ...] | None = None) -> Figure:
+    """See :meth:`Run.plot`."""
+    at = chosen(run, batch)
+    names, units = joint_names(run.arm.n, run.arm), _units(run.arm)
+    shown = [("Position", "position", run.q), ("Velocity", "speed", run.qd), ("Torque", "torque", run.tau)]
+    if not run.tau.any():
+        shown[2] = ("Acceleration", "acceleration", run.qdd)
+    if run.follows:
+        shown.append(("Tracking error", "position", run.tracking_error))
+    panels = [_over_time(f"{title} ({units[what]})", run.t, curves_of(names, x[at])) for title, what, x in shown]
+    if not run.follows:
+        energies = zip(ENERGIES, (run.kinetic, run.potential, run.energy), strict=True)
+        curves = [(colour, word, x[at]) for (colour, word), x in energies]
+        panels.append(_with_legend(_over_time("Energy (J)", run.t, curves)))
+    return assemble(panels)
+
+
+def chosen(run: Run, batch: int | tuple[int, ...] | None) -> tuple[int, ...]:
+    """The index of one run in its batch; () if it is not a batch."""
+    leading = run.q.shape[:-2]
+    index = () if batch is None else batch if isinstance(batch, tuple) else (batch,)
+    if len(index) != len(leading) or not all(-size <= k < size for k, size in zip(index, leading, strict=True)):
+        example = f"batch={(0,) * len(leading) if len(leading) > 1 else 0}" if leading else "no batch="
+        raise ShapeError(
+            f"batch is {batch}, but the run has the batch shape {leading}; give the index of one run: {example}"
+        )
+    return index
+
+
+def joint_names(n: int, arm: Arm | None) -> tuple[str, ...]:
+    """The joints' names; numbers for a motion without an arm."""
+    return arm.joint_names if arm is not None else tuple(f"joint {i + 1}" for i in range(n))
+
+
+def _units(arm: Arm | None) -> dict[str, str]:
+    """The unit of every quantity, or both units if some joints are prismatic."""
+    known = {"position": ("rad", "m"), "speed": ("rad/s", "m/s"), "acceleration": ("rad/s²", "m/s²")}
+    words = known if arm is None else joint_units(arm)
+    return {what: " or ".join(sorted(set(units), reverse=True)) for what, units in words.items()}
+
+
+def curves_of(names: Sequence[str], x: Array) -> list[Curve]:
+    """A curve of x (N, n) for each joint, in its colour."""
+    return [(joint_colour(i), name, x[:, i]) for i, name in enumerate(names)]
+
+
+def _over_time(title: str, t: Array, curves: list[Curve], events: Sequence[Event] = ()) -> Panel:
+    """Curves over time; a curve that coincides with an earlier one is dashed."""
+    same = 1e-6 * max((float(np.ptp(y)) for _, _, y in curves if len(y)), default=0.0)
+    panel = over_time(title, t, curves, events, (4.8, 2.6), same)
+    return replace(panel, key=(*panel.key, *dict.fromkeys(EVENTS[type(event)] for event in events)))
+
+
+def _with_legend(panel: Panel) -> Panel:
+    """The panel with its legend inside the axes."""
+
+    def draw(axes: Axes) -> None:
+        panel.draw(axes)
+        low, high = axes.get_ylim()
+        axes.set_ylim(low, high + 0.2 * (high - low))
+        axes.legend(loc="upper left", ncols=len(panel.key))
+
+    return replace(panel, draw=draw, key=())
+
+
+# -- sizing --------------------------------------------------------------------------------------
+
+
+def sizing_figure(sizing: Sizing) -> Figure:
+    """See :meth:`Sizing.plot`."""
+    limited = [x for x in (sizing.torque, sizing.speed, sizing.acceleration) if not np.isnan(x.limit).all()]
+    panels = [_shares(sizing, limited)] if limited else []
+    for quantity in (sizing.torque, sizing.speed, sizing.power):
+        for unit in dict.fromkeys(quantity.units):
+            panels.append(_bars(sizing, quantity, [i for i, u in enumerate(quantity.units) if u == unit]))
+    return assemble(panels, 2)
+
+
+def _are_turned(names: Sequence[str]) -> bool:
+    return sum(len(_label(name)) for name in names) + 2 * len(names) > 44
+
+
+def _foot(names: Sequence[str]) -> float:
+    """The height (inches) below the axes for the names of ``_ticks``."""
+    return 0.3 + 0.055 * max(len(_label(name)) for name in names) if _are_turned(names) else 0.42
+
+
+def _label(name: str) -> str:
+    """The label of a bar: the middle of a long name is omitted."""
+    return name if len(name) <= 24 else f"{name[:12]}…{name[-11:]}"
+
+
+def _ticks(axes: Axes, names: Sequence[str]) -> None:
+    """The joints' names below the bars, rotated if they would overlap."""
+    names = [_label(name) for name in names]
+    axes.set_xticks(range(len(names)), [literal(name) for name in names])
+    if _are_turned(names):
+        crowded = len(names) > 12
+        axes.tick_params(axis="x", labelrotation=90 if crowded else 40, labelsize=7.0 if crowded else 8.5)
+        for label in axes.get_xticklabels():
+            label.set(ha="center" if crowded else "right", rotation_mode="default" if crowded else "anchor")
+    axes.tick_params(axis="x", length=0)
+    axes.grid(False, axis="x")
+
+
+def _shares(sizing: Sizing, limited: list[Demand]) -> Panel:
+    """The utilisation of each limit in percent, side by side for every joint."""
+    colours = ("#1f5fa8", "#93b9e3", "#5b6770")
+    width = 0.8 / len(limited)
+
+    def draw(axes: Axes) -> None:
+        for k, (quantity, colour) in enumerate(zip(limited, colours, strict=False)):
+            x = np.arange(len(sizing.joints)) + (k - (len(limited) - 1) / 2) * width
+            used = 100 * np.nan_to_num(quantity.used, nan=0.0, posinf=1e3)
+            over = quantity.used > 1 + ROUNDING
+            axes.bar(x, used, 0.9 * width, color=np.where(over, RED, colour).tolist(), label=quantity.name)
+        axes.axhline(100, color=RED, lw=1.0, ls=(0, (5, 3)))
+        axes.set_ylim(0, max(108.0, 1.08 * axes.get_ylim()[1]))
+        _ticks(axes, sizing.joints)
+
+    key = [(colour, x.name) for x, colour in zip(limited, colours, strict=False)]
+    over = any((x.used > 1 + ROUNDING).any() for x in limited)
+    return Panel(
+        "Utilisation of the limit (%)", draw, (*key, *([(RED, "above the limit")] if over else [])), (4.8, 2.8)
+    )
+
+
+def _bars(sizing: Sizing, quantity: Demand, joints: list[int]) -> Panel:
+    """Peak and RMS of a quantity for these joints, which have the same unit."""
+
+    def draw(axes: Axes) -> None:
+        x = np.arange(len(joints))
+        axes.bar(x, quantity.peak[joints], 0.62, color=[joint_colour(i) for i in joints], alpha=0.45)
+        axes.bar(x, quantity.rms[joints], 0.62, color=[joint_colour(i) for i in joints])
+        _ticks(axes, [sizing.joints[i] for i in joints])
+
+    title = f"{quantity.name.capitalize()}: peak, and RMS in full colour ({quantity.units[joints[0]]})"
+    return Panel(title, draw, (), (4.8, 2.8))
+
+
+def monte_carlo_figure(study: MonteCarlo) -> Figure:
+    """See :meth:`MonteCarlo.plot`."""
+    return assemble(monte_carlo_panels(study), 2)
+
+
+def monte_carlo_panels(study: MonteCarlo) -> list[Panel]:
+    """The peak torques of many robots with the limits: one panel per unit."""
+    return [_spread(study, [i for i, u in enumerate(study.units) if u == unit]) for unit in dict.fromkeys(study.units)]
+
+
+def _spread(study: MonteCarlo, joints: list[int]) -> Panel:
+    """For these joints, which have the same unit: the peaks of most robots as bars, the median, the nominal robot, and
+    the limit."""
+    low, middle, high = study.quantile((0.01, 0.5, 0.99))[:, joints]
+    colours = [joint_colour(i) for i in joints]
+
+    def draw(axes: Axes) -> None:
+        x = np.arange(len(joints))
+        axes.bar(x, high - low, 0.5, bottom=low, color=colours, alpha=0.55)
+        axes.hlines(middle, x - 0.25, x + 0.25, color=colours, lw=2.0)
+        axes.plot(x, study.nominal_peak[joints], "o", ms=4.5, mfc="white", mec=INK, zorder=4)
+        axes.hlines(study.limit[joints], x - 0.36, x + 0.36, color=RED, lw=1.2, linestyles="dashed")
+        axes.set_ylim(bottom=0)
+        _ticks(axes, [study.joints[i] for i in joints])
+
+    title = f"Peak torque: 1 %, 50 % and 99 % of {len(study.peak):,} robots ({study.units[joints[0]]})"
+    foot = _foot([study.joints[i] for i in joints])
+    return Panel(title, draw, ((INK, "○ nominal robot"), (RED, "limit")), (6.4, 2.8 + foot), foot)
+
+
+# -- ellipsoids ----------------------------------------------------------------------------------
+
+
+def plot_ellipsoid(shape: Ellipsoid, exact: Polytope | None = None) -> Figure:
+    """See :meth:`Ellipsoid.plot`."""
+    if shape.arm is None or shape.q is None:
+        raise DalembertError(
+            "this ellipsoid belongs to no arm and cannot be drawn; use one from a method such as arm.dynamic_manipulability(q)"
+        )
+    return ellipsoid_figure(at_frame(shape.arm, shape.frame), shape.q, shape, exact)
+
+
+def at_frame(arm: Arm, frame: str) -> Arm:
+    """The arm with its tip at the link frame for which the ellipsoid was computed."""
+    return arm if frame == "tip" else arm.replace(tip=Frame(frame, frame))

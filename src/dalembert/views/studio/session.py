@@ -1,0 +1,273 @@
+"""The state of the studio and the table of actions that the page can request; each takes a request and returns plain
+data."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dalembert.base.files import whole_file
+from dalembert.base.tables.wording import shown
+from dalembert.errors import DalembertError
+from dalembert.robot.model.robot import Robot
+from dalembert.robot.readers.load import arms, save_robot
+from dalembert.views.studio.fields import Body, flag, optional_number, optional_words, request, words
+from dalembert.views.studio.folder import RobotFolder
+from dalembert.views.studio.jobs import TITLES, Jobs, Then
+from dalembert.views.studio.page_tasks import Shown
+from dalembert.views.studio.structure import Structure, described
+from dalembert.views.studio.upload_bounds import LOG_BYTES, ROBOT_BYTES
+from dalembert.views.studio.uploads import LOGS, ROBOTS, Uploads
+
+if TYPE_CHECKING:
+    from dalembert.views.studio.fit_tasks import Fitted
+
+TIMINGS = ("time-optimal", "scaled")
+ACTIONS = ("status", "files", "job", "cancel", "open", "structure", "time", "identify", "calibrated", "save")
+STUDIO = {"api": "api/", "robot_bytes": ROBOT_BYTES, "log_bytes": LOG_BYTES}  # what the page is told about its server
+
+
+@dataclass(frozen=True)
+class FitRequest:
+    """The options of an identification that the page offers."""
+
+    cutoff: float | None = None
+    consistent: bool | None = None
+    selection: bool = True
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """The keywords of :func:`dalembert.identify`."""
+        return {"cutoff": self.cutoff, "physical": self.consistent, "selection": self.selection}
+
+
+class ExistsError(DalembertError):
+    """The file already exists: the page asks before it overwrites it."""
+
+
+class Session:
+    """The displayed arm, its motions, the last identification, and the jobs that change them."""
+
+    def __init__(self, folder: RobotFolder, shown_now: Shown) -> None:
+        self.folder, self.uploads, self.jobs = folder, Uploads(), Jobs()
+        self._shown = shown_now
+        self._added: list[dict[str, Any]] = []  # motions added after the page was built
+        self._fit: Fitted | None = None
+        self._lock = threading.Lock()
+        self._saving = threading.Lock()
+        self.actions: dict[str, Callable[[Body], dict[str, Any]]] = {name: getattr(self, name) for name in ACTIONS}
+
+    @property
+    def page(self) -> str:
+        """The current page."""
+        with self._lock:
+            return self._shown.page
+
+    @property
+    def report(self) -> str | None:
+        """The report on the last identification."""
+        with self._lock:
+            return None if self._fit is None else self._fit.report
+
+    def status(self, body: Body) -> dict[str, Any]:
+        """The status that the page reads when it is loaded."""
+        state = self._shown_in(body)
+        with self._lock:
+            return {
+                "folder": self.folder.root.name or str(self.folder.root),
+                "robot": described(state.robot),
+                "structure": asdict(state.structure),
+                "notes": list(state.notes),
+                "motions": list(self._added),
+                "fit": None if self._fit is None else self._fit_data(self._fit),
+                "jobs": self.jobs.all_data(),
+            }
+
+    def files(self, body: Body) -> dict[str, Any]:
+        """The files that can be loaded."""
+        return {
+            "robots": self.folder.files(ROBOTS),
+            "logs": self.folder.files(LOGS),
+            "sent_robots": self.uploads.names("robot"),
+            "sent_logs": self.uploads.names("log"),
+            "arms": arms(),
+        }
+
+    def job(self, body: Body) -> dict[str, Any]:
+        """The last job of a kind."""
+        return {"job": self.jobs.data(_kind(body))}
+
+    def cancel(self, body: Body) -> dict[str, Any]:
+        """Cancel the job of a kind."""
+        self.jobs.cancel(_kind(body))
+        return self.job(body)
+
+    def open(self, body: Body) -> dict[str, Any]:
+        """Start building the page of another robot: a shipped arm, a file of the folder, or an uploaded file."""
+        source, name = words(body, "from"), words(body, "name")
+        if source == "shipped":
+            if name not in arms():
+                raise DalembertError(f"there is no shipped arm {shown(name)}")
+            return self._begin_page("open_shipped", name, STUDIO)
+        path = self._path(source, name, ROBOTS)
+        folder = self.folder.root if source == "folder" else path.parent
+        return self._begin_page("open_robot", str(path), str(folder), STUDIO)
+
+    def structure(self, body: Body) -> dict[str, Any]:
+        """Start building the page of the same robot with structural changes."""
+        state = self._shown_in(body)
+        changes = request(Structure, body)
+        return self._begin_page("changed_page", replace(state, page=""), state.robot, changes, STUDIO)
+
+    def calibrated(self, body: Body) -> dict[str, Any]:
+        """Start building the page of the identified arm."""
+        state = self._shown_in(body)
+        with self._lock:
+            fit = self._fit
+        if fit is None:
+            raise DalembertError("no arm has been identified yet; run an identification first")
+        return self._begin_page("changed_page", replace(state, page=""), fit.arm.robot, Structure(), STUDIO)
+
+    def _shown_in(self, body: Body) -> Shown:
+        """The displayed robot, unless the request comes from a tab that displays another one."""
+        with self._lock:
+            state = self._shown
+        if words(body, "page", state.key) != state.key:
+            raise DalembertError(
+                f"the studio now shows another page, of arm '{state.arm.name}', which was built from another tab; reload "
+                "this tab to continue with that arm, or start a studio for each arm"
+            )
+        return state
+
+    def _check_unchanged(self, state: Shown) -> None:
+        """Raise an error if another arm is displayed than when a job was started; the lock is held."""
+        if self._shown is not state and self._shown.arm != state.arm:
+            raise DalembertError("the arm has changed in the meantime; start the task again")
+
+    def _begin_page(self, task: str, *arguments: Any) -> dict[str, Any]:
+        def then(answer: Shown) -> dict[str, Any]:
+            with self._lock:
+                self._shown, self._added = answer, []
+                if task.startswith("open"):
+                    self._fit = None
+            return {"reload": True}
+
+        return self._start("page", f"page_tasks:{task}", arguments, then)
+
+    def _start(self, kind: str, task: str, arguments: tuple[Any, ...], then: Then) -> dict[str, Any]:
+        return {"job": self.jobs.start(kind, f"dalembert.views.studio.{task}", arguments, then)}
+
+    def time(self, body: Body) -> dict[str, Any]:
+        """Start computing a new timing of the displayed motion, given as CSV."""
+        how, name = words(body, "how"), words(body, "name")
+        if how not in TIMINGS:
+            raise DalembertError(f"the timing is {shown(how)}; it must be {' or '.join(TIMINGS)}")
+        duration = optional_number(body, "duration")
+        csv, folder = words(body, "csv"), str(self.uploads.scratch("timing"))
+        state = self._shown_in(body)
+
+        def then(answer: tuple[Any, dict[str, Any], list[str]]) -> dict[str, Any]:
+            titled, data, notes = answer
+            with self._lock:
+                self._check_unchanged(state)
+                others = tuple(motion for motion in self._shown.motions if motion[0] != titled[0])
+                self._shown = replace(self._shown, motions=(*others, titled))
+                self._added = [motion for motion in self._added if motion["name"] != data["name"]] + [data]
+            return {"motion": data, "notes": notes}
+
+        return self._start("timing", "page_tasks:retime", (state.arm, name, folder, csv, how, duration), then)
+
+    def identify(self, body: Body) -> dict[str, Any]:
+        """Start an identification of the displayed arm."""
+        logs, validate = self._logs(body, "logs"), self._logs(body, "validate")
+        if not logs:
+            raise DalembertError("an identification needs a log; choose one")
+        settings = {"validate": validate or None, **request(FitRequest, body).keywords}
+        state = self._shown_in(body)
+
+        def then(answer: Fitted) -> dict[str, Any]:
+            with self._lock:
+                self._check_unchanged(state)
+                self._fit = answer
+            return {"fit": self._fit_data(answer)}
+
+        return self._start("identification", "fit_tasks:identify_log", (state.arm, logs, settings), then)
+
+    def _logs(self, body: Body, key: str) -> list[str]:
+        value = body.get(key) or []
+        if not isinstance(value, list) or not all(isinstance(log, dict) for log in value):
+            raise DalembertError(f"'{key}' is {shown(value)}; it must be a list of files")
+        return [str(self._path(words(log, "from"), words(log, "name"), LOGS)) for log in value]
+
+    @staticmethod
+    def _fit_data(fit: Fitted) -> dict[str, Any]:
+        return {**fit.data, "report": None if fit.report is None else "report.html"}
+
+    def _path(self, source: str, name: str, suffixes: tuple[str, ...]) -> Path:
+        if source not in ("folder", "sent"):
+            raise DalembertError(f"the source of the file is {shown(source)}; it must be 'folder' or 'sent'")
+        path = self.folder.path(name) if source == "folder" else self.uploads.path(name)
+        if path.suffix.lower() not in suffixes:
+            raise DalembertError(f"{name}: the name must end in {', '.join(suffixes)}")
+        return path
+
+    # -- saving ------------------------------------------------------------------------------------
+
+    def save(self, body: Body) -> dict[str, Any]:
+        """Write the robot, a motion or the page into the robot's folder."""
+        name, overwrite = words(body, "name"), flag(body, "overwrite")
+        what = words(body, "what")
+        if what not in SUFFIXES:
+            raise DalembertError(f"cannot save {shown(what)}; it must be one of {', '.join(SUFFIXES)}")
+        target = self.folder.target(name, SUFFIXES[what])
+        if target.exists() and not overwrite:
+            raise ExistsError(f"{name}: the file already exists")
+        state = self._shown_in(body)
+        if what == "page":
+            return self._begin_saving(target, name, state, overwrite)
+        if what == "robot" and (toml := optional_words(body, "toml")) is not None:
+            return self._begin_saving_design(target, name, toml, overwrite)
+        with self._saving:
+            if what == "robot":
+                save_robot(state.arm.robot, target, overwrite=overwrite)
+            else:
+                with whole_file(target, overwrite=overwrite) as file:
+                    file.write(words(body, "csv"))
+        return {"saved": name}
+
+    def _begin_saving(self, target: Path, name: str, state: Shown, overwrite: bool) -> dict[str, Any]:
+        def then(text: str) -> dict[str, Any]:
+            with self._saving, whole_file(target, overwrite=overwrite) as file:
+                file.write(text)
+            return {"saved": name}
+
+        return self._start("page", "page_tasks:plain_page", (replace(state, page=""),), then)
+
+    def _begin_saving_design(self, target: Path, name: str, toml: str, overwrite: bool) -> dict[str, Any]:
+        def then(robot: Robot) -> dict[str, Any]:
+            with self._saving:
+                save_robot(robot, target, overwrite=overwrite)
+            return {"saved": name}
+
+        arguments = (str(self.uploads.scratch("page")), toml)
+        return self._start("page", "page_tasks:read_design", arguments, then)
+
+    def close(self, seconds: float) -> None:
+        """Stop running jobs, and wait until a file that is being written is complete."""
+        self.jobs.close()
+        if self._saving.acquire(timeout=seconds):
+            self._saving.release()
+        self.uploads.close()
+
+
+SUFFIXES = {"robot": (".toml", ".urdf"), "motion": (".csv",), "page": (".html",)}
+
+
+def _kind(body: Body) -> str:
+    kind = words(body, "kind")
+    if kind not in TITLES:
+        raise DalembertError(f"there is no job of the kind {shown(kind)}")
+    return kind

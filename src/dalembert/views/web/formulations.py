@@ -1,0 +1,118 @@
+"""Every formulation of inverse dynamics of an arm with its operation count, compiled for the page unless its tape is
+too long."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from dalembert.arm import Arm
+from dalembert.compiler.emit.source import Settings, Unit
+from dalembert.compiler.kernel.web import wasm_of
+from dalembert.compiler.quantities import machine
+from dalembert.compiler.quantities.closed_form_rival import CLOSED_FORM
+from dalembert.compiler.quantities.emission import identifier, unit_of
+from dalembert.compiler.quantities.joints import quantity
+from dalembert.errors import DalembertError
+from dalembert.views.web.kernels import kept
+from dalembert.work.analysis.price import CHARACTER, DEGREE, MANY_JOINTS
+
+LONGEST_TAPE = 10_000  # largest number of operations that a page runs: about 100 kB of WebAssembly, 1 s to compile
+TITLES = {
+    "lean": "Newton–Euler, lean",
+    "newton-euler": "Newton–Euler, link frames",
+    "newton-euler-base": "Newton–Euler, base frame",
+    "lagrange": "Lagrange",
+    "lagrange-euler": "Lagrange–Euler",
+    "dalembert": "Generalized d'Alembert",
+    CLOSED_FORM: "Closed form",
+}
+CLOSED = ("", "closed form in the coordinates held")
+Row = dict[str, Any]
+
+
+def formulations_of(arm: Arm) -> tuple[list[Row], bytes | None]:
+    """The rows of ``js/formulation_panel.js``, and the module with one function per formulation that the page runs.
+
+    The module is None if there is none to run. Its functions take q, q̇, q̈ and contain the arm's parameters as
+    constants. Counts and module are cached on disk like kernels.
+
+    >>> import dalembert as da
+    >>> rows, module = formulations_of(da.load("planar-2r"))
+    >>> rows[0]["name"], rows[0]["compiled"]["multiplications"], rows[0]["kernel"], rows[0]["default"]
+    ('lean', 14, 'lean', True)
+    """
+
+    def made() -> bytes:
+        counts, module = _made(arm)
+        return json.dumps(counts).encode() + b"\n" + module
+
+    parts = ("formulations of a page", machine.identity(arm.mechanism), arm.name, str(LONGEST_TAPE))
+    head, _, module = kept(parts, made).partition(b"\n")
+    rows = [_row(**count) for count in json.loads(head)]
+    rivals = quantity("inverse_dynamics", arm.mechanism).contenders(arm.mechanism)
+    default = min((row for row in rows if row["name"] in rivals and row["compiled"]), key=_total)
+    for row in rows:
+        row["default"] = row is default
+    return rows, module or None
+
+
+def _total(row: Row) -> int:
+    """Multiplications plus additions of the compiled code."""
+    return int(row["compiled"]["multiplications"] + row["compiled"]["additions"])
+
+
+def _made(arm: Arm) -> tuple[list[Row], bytes]:
+    """The operation counts of all formulations, and the module of those that are short enough."""
+    mechanism = arm.mechanism
+    entry = quantity("inverse_dynamics", mechanism)
+    counts: list[Row] = []
+    units: list[Unit] = []
+    for name in entry.formulations(mechanism):
+        count: Row = {"name": name, "written": None, "compiled": None, "kernel": None, "problem": None}
+        counts.append(count)
+        if name != CLOSED_FORM:
+            count["written"] = asdict(machine.written(mechanism, entry, name))
+        if DEGREE.get(name, 0) >= 4 and mechanism.tree.n > MANY_JOINTS:
+            continue
+        try:
+            unit = unit_of(mechanism, arm.name, [entry], name, function=identifier(name))
+        except DalembertError as problem:  # the closed form is too large
+            count["problem"] = str(problem)
+            continue
+        count["compiled"] = asdict(unit.operations)
+        if unit.operations.total <= LONGEST_TAPE:
+            count["kernel"] = unit.name
+            units.append(unit)
+    if not units:
+        return counts, b""
+    module = wasm_of(units, Settings(), "formulations").files["formulations.wasm"]
+    assert isinstance(module, bytes)
+    return counts, module
+
+
+def _row(name: str, written: Row | None, compiled: Row | None, kernel: str | None, problem: str | None) -> Row:
+    kinematics, equations = CHARACTER.get(name, CLOSED)
+    reason = None
+    if problem is not None:
+        reason = f"{problem[:1].upper()}{problem[1:]}."
+    elif compiled is None:
+        reason = (
+            f"Its cost grows with the fourth power of the number of joints: not compiled for more than {MANY_JOINTS}."
+        )
+    elif kernel is None:
+        total = _total({"compiled": compiled})
+        reason = (
+            f"Its {total:,} operations would make this page large and slow to load: it is counted but not run here."
+        )
+    return {
+        "name": name,
+        "title": TITLES.get(name, name),
+        "kinematics": kinematics,
+        "equations": equations,
+        "written": written,
+        "compiled": compiled,
+        "kernel": kernel,
+        "reason": reason,
+    }

@@ -1,0 +1,124 @@
+"""An arm as plain data with which the page draws it, names its parts and computes."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+
+from dalembert.arm import Arm
+from dalembert.base.environment.version import __version__
+from dalembert.base.tables.declarations import declarations
+from dalembert.compiler.quantities.machine import identity
+from dalembert.errors import DalembertError
+from dalembert.mechanics.motion.operational_space import Space
+from dalembert.robot.model.mechanism import Body
+from dalembert.robot.model.placement import Placement
+from dalembert.robot.model.robot import Joint
+from dalembert.views.web.design import design_data, friction_data, moments
+from dalembert.views.web.kernels import varied_numbers
+from dalembert.views.web.posture import first_posture
+from dalembert.work.analysis.ellipsoid import task_space
+
+Data = dict[str, Any]
+LIMITS = ("lower", "upper", "velocity", "acceleration", "effort")
+LARGEST = 3e38  # of a number on a page, which draws in single precision
+
+
+def arm_data(arm: Arm) -> Data:
+    """The data of ``js/robot.js``; a homogeneous matrix is sixteen numbers, row by row."""
+    mechanism = arm.mechanism
+    tree = mechanism.tree
+    space = tip_space(arm)
+    return {
+        "name": arm.name,
+        "digest": hashlib.sha256(identity(mechanism).encode()).hexdigest()[:16],
+        "version": __version__,
+        "n": arm.n,
+        "N": tree.n,
+        "joints": [_joint(joint) for joint in arm.robot.moving_joints],
+        "bodies": [
+            _body(body, joint.child) for body, joint in zip(tree.bodies, arm.robot.tree_joints, strict=True)
+        ],
+        "base": matrix(tree.base),
+        "tip": {"body": tree.tip_body, "name": arm.robot.tip.name if arm.robot.tip else "", "placement": matrix(tree.tip)},
+        "tip_space": None if space is None else {"rows": space.rows, "normal": [float(x) for x in space.normal]},
+        "loops": [
+            {
+                "body_a": loop.ends.body_a, "place_a": matrix(loop.ends.place_a),
+                "body_b": loop.ends.body_b, "place_b": matrix(loop.ends.place_b),
+            }
+            for loop in mechanism.loops
+        ],
+        "numbers": {name: _numbers(arm, name) for name in varied_numbers(arm)},
+        "payload": moments(arm.robot.payload) if arm.robot.payload is not None else [0.0] * 10,
+        "parameter_names": list(arm.parameter_names),
+        "length_names": list(arm.length_names) if "lengths" in varied_numbers(arm) else [],
+        "start": {"q": first_posture(arm)},
+        "column_words": declarations(),
+        "design": design_data(arm),
+        **friction_data(arm),
+    }  # fmt: skip
+
+
+def tip_space(arm: Arm) -> Space | None:
+    """The rows of the tip's pose in which its capability is shown; None if no joint moves the tip."""
+    try:
+        return task_space(arm, None)
+    except DalembertError:
+        return None
+
+
+def _numbers(arm: Arm, name: str) -> list[float]:
+    if name == "payload":
+        return [0.0] * 10
+    of = arm.mechanism.tree if name == "gravity" else arm
+    values = np.ravel(np.asarray(getattr(of, name), float)).tolist()
+    names = {"parameters": arm.parameter_names, "lengths": arm.length_names}.get(name)
+    for k, value in enumerate(values):
+        check_fits(f"arm '{arm.name}'", names[k] if names else f"{name}[{k}]", value)
+    return values
+
+
+def check_fits(where: str, name: str, value: float) -> None:
+    """Raise an error if a number cannot be shown on a page."""
+    if not abs(value) <= LARGEST:
+        raise DalembertError(
+            f"{where}: {name} is {value:g}; a page needs finite numbers that fit single precision, at most {LARGEST:g}"
+        )
+
+
+def _joint(joint: Joint) -> Data:
+    limits = {name: getattr(joint.limits, name) for name in LIMITS}
+    return {
+        "name": joint.name,
+        "revolute": joint.type != "prismatic",
+        **{name: None if value is None or abs(value) > LARGEST else float(value) for name, value in limits.items()},
+    }
+
+
+def _body(body: Body, link: str) -> Data:
+    rotor = {
+        "mass": float(body.rotor_mass),
+        "position": [float(x) for x in body.rotor_position],
+        "axis": [float(x) for x in body.rotor_axis],
+        "inertia": float(body.rotor_inertia),
+        "gear": float(body.gear),
+    }
+    return {
+        "name": link,
+        "joint": body.name,
+        "parent": body.parent,
+        "revolute": body.revolute,
+        "axis": [float(x) for x in body.axis],
+        "placement": matrix(body.placement),
+        "link_frame": matrix(body.link_frame),
+        "rotor": rotor if body.has_rotor or body.rotor_mass else None,
+    }
+
+
+def matrix(placement: Placement) -> list[float]:
+    """The homogeneous matrix of a placement, row by row."""
+    rows = [[*map(float, row), float(x)] for row, x in zip(placement.rotation, placement.translation, strict=True)]
+    return [x for row in (*rows, [0.0, 0.0, 0.0, 1.0]) for x in row]

@@ -1,0 +1,1 @@
+"""What is done with an arm: logs, motions, simulation, identification, analysis, sizing."""

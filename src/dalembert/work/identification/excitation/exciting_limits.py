@@ -1,0 +1,169 @@
+"""The limits of an arm along an exciting motion: positions, speeds, accelerations, torques and planes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from dalembert.arm import Arm
+from dalembert.base.arrays import Array
+from dalembert.base.environment.cached_property import cached_property
+from dalembert.compiler.quantities.derived import gradient
+from dalembert.compiler.quantities.gradients import GRADIENTS
+from dalembert.compiler.quantities.machine import kernel
+from dalembert.errors import DalembertError
+from dalembert.robot.model.robot import Joint
+from dalembert.work.identification.excitation.exciting_planes import HalfSpace, Planes, floor_of
+from dalembert.work.identification.fitting.base_parameters import joint_ranges
+
+CORNERS = 500  # corners and interior points of a box of positions at which loop closure is tested
+ROOM = 0.9  # fraction of the largest such box that is used
+POSTURES = 4000  # random postures among which one within all limits is sought
+
+
+class Limited:
+    """The limits of an arm as smooth functions of its motion, each ≤ 0 where it is satisfied.
+
+    ``home`` is a posture that satisfies all of them, as far from each as possible: motions are shrunk towards it.
+    """
+
+    def __init__(
+        self,
+        arm: Arm,
+        share: float,
+        clearance: float | None,
+        start: Array | None,
+        planes: Sequence[HalfSpace] = (),
+        floor: bool = True,
+    ) -> None:
+        self.arm, self.anchored = arm, start is not None
+        self.notes: list[str] = []
+        low, high, _ = joint_ranges(arm)
+        free = [joint.name for joint in arm.robot.moving_joints if None in (joint.limits.lower, joint.limits.upper)]
+        if free:
+            self.notes.append(
+                f"joints without position limits: {', '.join(free)}; they stay within ±π rad (prismatic joints: ±1 m)"
+            )
+        shut = [name for name, room in zip(arm.joint_names, high > low, strict=True) if not room]
+        if shut:
+            raise DalembertError(
+                f"the position limits of joint '{shut[0]}' of arm '{arm.name}' leave no room for a motion"
+            )
+        self.middle, self.half = 0.5 * (low + high), 0.5 * share * (high - low)
+        self._closing()
+        self.velocity, self.acceleration, effort = (
+            share * self._sizes(kind) for kind in ("velocity", "acceleration", "effort")
+        )
+        self.effort = effort - self._coulomb()  # Coulomb friction of the model may add up to this much
+        weak = [name for name, strong in zip(arm.joint_names, self.effort > 0, strict=True) if not strong]
+        if weak:
+            raise DalembertError(f"the effort limit of joint '{weak[0]}' does not overcome its own Coulomb friction")
+        smooth = arm.replace(joints=tuple(map(_without_coulomb, arm.robot.joints))).mechanism
+        self.torque = kernel(smooth, GRADIENTS["torque"])
+        self.torque_slope = kernel(smooth, gradient(GRADIENTS["torque"]))
+        kept = (*self._floor(), *planes) if floor and clearance is not None else tuple(planes)
+        self.planes = Planes(arm, kept, 0.0 if clearance is None else clearance, self._postures(0, 1000))
+        self.home = self._home(start)
+
+    def _closing(self) -> None:
+        """The largest box in the joint ranges, around a pose of the same branch, in which all loops close."""
+        arm, home = self.arm, self.arm.home
+        low, high = self.middle - self.half, self.middle + self.half
+        corners = np.random.default_rng(2).uniform(-1, 1, (CORNERS, arm.n))
+        corners = np.vstack([corners, np.sign(corners)])
+
+        def box(s: float) -> tuple[Array, Array]:
+            return home + s * np.minimum(low - home, 0.0), home + s * np.maximum(high - home, 0.0)
+
+        def closes(s: float) -> bool:
+            a, b = box(s)
+            return bool(arm.closes(0.5 * (a + b) + 0.5 * (b - a) * corners).all())
+
+        if closes(1.0):
+            return
+        inner, outer = 0.0, 1.0
+        for _ in range(20):
+            s = 0.5 * (inner + outer)
+            inner, outer = (s, outer) if closes(s) else (inner, s)
+        a, b = box(ROOM * inner)
+        self.middle, self.half = 0.5 * (a + b), 0.5 * (b - a)
+        words = ", ".join(f"{n} {x:.3g} … {y:.3g}" for n, x, y in zip(arm.joint_names, a, b, strict=True))
+        self.notes.append(f"the loops cannot be closed everywhere, so the motion is restricted to {words} rad")
+
+    def _coulomb(self) -> Array:
+        """The largest Coulomb friction torque at every actuated joint, including that of passive joints: (n,)."""
+        levels = np.array([max(map(float, body.coulomb)) for body in self.arm.mechanism.tree.bodies])
+        return levels @ self.follows
+
+    @cached_property
+    def follows(self) -> Array:
+        """The largest |Γ| encountered: the speed ratios of the joints of the tree, (N, n)."""
+        return np.asarray(np.abs(self.arm.closure_jacobian(self._postures(0, 1000))).max(axis=0))
+
+    def _postures(self, seed: int, count: int) -> Array:
+        """(count, n) random postures within the position limits."""
+        return self.middle + self.half * np.random.default_rng(seed).uniform(-1, 1, (count, self.arm.n))
+
+    def _sizes(self, kind: str) -> Array:
+        values = np.array([getattr(joint.limits, kind) for joint in self.arm.robot.moving_joints], float)
+        if not np.isfinite(values).any():
+            self.notes.append(
+                f"arm '{self.arm.name}' has no {kind} limits, so the motion is not limited in this respect"
+            )
+        return np.where(np.isnan(values), np.inf, values)
+
+    def _floor(self) -> tuple[HalfSpace, ...]:
+        """The floor, if the direction of gravity defines it."""
+        floor = floor_of(self.arm)
+        if floor is None:
+            self.notes.append(
+                f"arm '{self.arm.name}' has no gravity, so its floor is unknown and not taken into account"
+            )
+            return ()
+        return (floor,)
+
+    def _home(self, start: Array | None) -> Array:
+        tried = np.vstack([self.middle, self._postures(1, POSTURES)]) if start is None else start[None]
+        rest = np.zeros_like(tried)
+        worst = self.worst(tried, rest, rest)
+        best = int(np.argmin(worst))
+        if worst[best] <= (1e-9 if start is not None else -1e-3):
+            return tried[best]
+        which = "start is not" if start is not None else f"no posture of arm '{self.arm.name}' was found that is"
+        words = f"{which} within the position and torque limits"
+        if self.planes and self.planes.excess(tried[best][None])[0] >= worst[best]:
+            words = f"{which} clear of all planes: {'in the best posture, ' * (start is None)}{self.planes.worst(tried[best])}"
+        raise DalembertError(words)
+
+    def parts(self, q: Array, qd: Array, qdd: Array) -> Iterator[tuple[str, Array, Array]]:
+        """(kind, value, scale) of every limit: |value| ≤ scale, except for planes, where value ≥ scale."""
+        yield "q", q - self.middle, self.half
+        if np.isfinite(self.velocity).any():
+            yield "qd", qd, self.velocity
+        if np.isfinite(self.acceleration).any():
+            yield "qdd", qdd, self.acceleration
+        if np.isfinite(self.effort).any():
+            yield "tau", self.torque(self.arm.placed(q), qd, qdd), self.effort
+        if self.planes:
+            yield "plane", self.planes.distances(q), np.array(self.planes.clearance)
+
+    def worst(self, q: Array, qd: Array, qdd: Array, between: bool = False) -> Array:
+        """(N,) the largest relative excess over any limit; negative where all are satisfied.
+
+        between  for planes, the motion between equidistant samples is bounded too; for the other limits, see
+        limits_report
+        """
+        out = np.full(len(q), -np.inf)
+        for kind, value, scale in self.parts(q, qd, qdd):
+            if kind == "plane":
+                out = np.maximum(out, self.planes.excess(q, between))
+            else:
+                out = np.maximum(out, (np.abs(value) / scale - 1.0).max(axis=1))
+        return out
+
+
+def _without_coulomb(joint: Joint) -> Joint:
+    rotor = None if joint.rotor is None else replace(joint.rotor, coulomb=(0.0, 0.0))
+    return replace(joint, friction=joint.friction.without("coulomb"), rotor=rotor)

@@ -1,0 +1,159 @@
+"""Identification from energy balances, which need no accelerations.
+
+The power of the torques equals the rate of change of the arm's energy plus the power absorbed by friction, springs and
+offsets:
+
+    τᵀq̇ = dE/dt + Σ_k π_k y_kᵀ q̇,    E = β(q, q̇)ᵀ π of links and rotors, S (7.76)
+
+Each equation is that balance over a window of time w(t), which is zero at both ends, together with its first three
+derivatives. Integration by parts moves the derivative to the window:
+
+    ∫ w τᵀq̇ dt = −∫ ẇ β dt π_inertial + Σ_k π_k ∫ w y_kᵀ q̇ dt
+
+so the energy is averaged rather than evaluated at two instants. w = cos⁴ has its first zero in frequency at the cut-off
+and is about one period of the cut-off wide. All joints share one equation per window: parameters that are distinguished
+by the joint on which they act need more motion than with the joint torque equations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.base.arrays import Array
+from dalembert.errors import DalembertError
+from dalembert.mechanics.equations.regressor import INERTIAL
+from dalembert.work.identification.fitting.base_parameters import BaseParameters
+from dalembert.work.identification.fitting.parameter_set import Parameter
+from dalembert.work.identification.fitting.triangular_systems import JointTriangles, triangle
+from dalembert.work.logs.conditioning import Conditioned, Stretch
+
+HALF = 1.5  # half the width of a window, in periods of the cut-off
+AT_ONCE = 8  # windows integrated by one matrix product
+BLOCK = 4096  # samples per block of columns, or four windows if that is more
+STORED = (*INERTIAL, "Im")  # parameters of a joint, in the order of Arm.energy_regressors
+
+
+def window(ready: Conditioned) -> tuple[Array, Array]:
+    """w and dw/dt (1/s) at the samples of one window, both multiplied by the sampling interval; Σ w = 1."""
+    half = max(2, round(HALF * ready.rate / ready.cutoff))
+    x = 0.5 * np.pi * np.arange(-half, half + 1) / half
+    w, slope = np.cos(x) ** 4, -4 * np.cos(x) ** 3 * np.sin(x) * 0.5 * np.pi / half * ready.rate
+    return w / w.sum(), slope / w.sum()
+
+
+def energy_equations(base: BaseParameters, ready: Conditioned) -> tuple[Array, Array, Array]:
+    """(E (K, b), e (K,), t (K,)): mean power balances E π_b ≈ e (W) of windows around the kept samples t.
+
+    Only positions, velocities and torques are used. The windows overlap, so neighbouring errors are correlated.
+
+    >>> import numpy as np, dalembert as da
+    >>> from dalembert.work.logs.conditioning import condition
+    >>> from dalembert.work.logs.log import read_log
+    >>> arm = da.load("planar-2r")
+    >>> t = np.arange(0, 20, 0.01)
+    >>> q, qd, qdd = da.fourier([[[0.5, 0.3], [0.2, 0.6]], [[0.2, 0.4], [0.5, 0.1]]], 0.2, duration=20.0)(t)
+    >>> log = read_log({"t": t, "q": q, "qd": qd, "tau": arm.inverse_dynamics(q, qd, qdd)}, arm)
+    >>> base = arm.base_parameters()
+    >>> E, e, t = energy_equations(base, condition(log, cutoff=8.0))
+    >>> bool(np.abs(E @ base.values - e).max() < 1e-3 * np.abs(e).max())
+    True
+    """
+    parts = list(_blocks(base, ready))
+    if not parts:
+        return np.zeros((0, base.rank)), np.zeros(0), np.zeros(0)
+    E, e, t = (np.concatenate(x) for x in zip(*parts, strict=True))
+    return E, e, t
+
+
+def energy_triangles(base: BaseParameters, ready: Conditioned) -> JointTriangles:
+    """The triangle of all energy equations, in the form of a single joint on which every parameter acts."""
+    upper, rows = np.zeros((0, base.rank + 1)), 0
+    for E, e, _ in _blocks(base, ready):
+        upper = np.asarray(np.linalg.qr(np.vstack([upper, np.column_stack([E, e])]), mode="r"))
+        rows += len(e)
+    return JointTriangles((triangle(upper, rows, np.arange(base.rank)),), base.rank)
+
+
+def energy_residuals(base: BaseParameters, ready: Conditioned, values: Array) -> list[Array]:
+    """e − E π_b (W) of the windows of every stretch of the log that is long enough."""
+    parts = [(e - E @ values, t) for E, e, t in _blocks(base, ready)]
+    if not parts:
+        return []
+    residual, t = (np.concatenate(x) for x in zip(*parts, strict=True))
+    return np.split(residual, np.flatnonzero(np.abs(np.diff(t)) > 1.5 * ready.every / ready.rate) + 1)
+
+
+def _blocks(base: BaseParameters, ready: Conditioned) -> Iterator[tuple[Array, Array, Array]]:
+    """E, e and t for a bounded number of windows at a time."""
+    columns = PowerColumns(base)
+    w, slope = window(ready)
+    half = len(w) // 2
+    size = max(1, max(BLOCK, 8 * half) // ready.every)
+    for piece, kept in zip(ready.pieces, ready.kept, strict=True):
+        inside = kept[(kept >= half) & (kept < len(piece.t) - half)]
+        for start in range(0, len(inside), size):
+            some = inside[start : start + size]
+            first = int(some[0]) - half
+            part = piece.part(slice(first, int(some[-1]) + half + 1))
+            stored, power = columns(part)
+            E = _integrals(power, w, some - first, ready.every)
+            E[:, columns.stored] = -_integrals(stored, slope, some - first, ready.every)
+            drive = np.sum(part.tau * part.qd, axis=1, keepdims=True)
+            yield E, _integrals(drive, w, some - first, ready.every)[:, 0], piece.t[some]
+
+
+def _integrals(x: Array, w: Array, at: NDArray[np.intp], every: int) -> Array:
+    """Σ w x of samples x (N, C) around some samples, ``every`` apart: (len(at), C)."""
+    half = len(w) // 2
+    shifted = np.zeros((AT_ONCE, len(w) + (AT_ONCE - 1) * every))
+    for k in range(AT_ONCE):
+        shifted[k, k * every : k * every + len(w)] = w
+    out = np.empty((len(at), x.shape[1]))
+    for start in range(0, len(at), AT_ONCE):
+        some = at[start : start + AT_ONCE]
+        span = x[some[0] - half : some[-1] + half + 1]
+        out[start : start + len(some)] = shifted[: len(some), : len(span)] @ span
+    return out
+
+
+class PowerColumns:
+    """The energy stored or the power absorbed per unit of each base parameter.
+
+    stored  (b,) which of them are inertias of links and rotors, whose energy is stored
+    """
+
+    def __init__(self, base: BaseParameters) -> None:
+        self.parameters = base.parameters
+        members = [self.parameters.members[k] for k in base.independent]
+        _check(members)
+        self.stored = np.array([x.unit is None and x.slope is None for x in members], bool)
+        self._members = members
+        self._others = [k for k, stored in zip(base.independent, self.stored, strict=True) if not stored]
+
+    def __call__(self, piece: Stretch) -> tuple[Array, Array]:
+        """(N, stored) energies (J), and (N, b) powers (W), which are 0 for the stored ones."""
+        arm, q, qd = self.parameters.arm, piece.q, piece.qd
+        beta_T, beta_U = arm.energy_regressors(q, qd)
+        beta = np.asarray(beta_T, np.float64) + beta_U
+        energies = [
+            0.5 * (qd @ x.drive.row(arm.n)) ** 2 if x.drive is not None else beta[:, x.joint, STORED.index(x.kind)]
+            for x, stored in zip(self._members, self.stored, strict=True) if stored
+        ]  # fmt: skip
+        power = np.zeros((len(q), len(self._members)))
+        if self._others:
+            torques = self.parameters.columns(self._others, q, qd, np.zeros(q.shape), piece.temperature)
+            power[:, ~self.stored] = np.stack([np.sum(torques[k] * qd, axis=1) for k in self._others], axis=1)
+        return np.stack(energies, axis=1) if energies else np.zeros((len(q), 0)), power
+
+
+def _check(members: list[Parameter]) -> None:
+    for x in members:
+        if x.loaded or x.torque is not None:
+            why = "depends on the load of its joint" if x.loaded else "is a user-defined column"
+            raise DalembertError(
+                f"the parameter {x.name} {why}, which needs accelerations, but method='energy' does not compute them; remove the "
+                "term, or use method='weighted'"
+            )

@@ -1,0 +1,75 @@
+"""Nonzero regressor columns per joint, evaluated in blocks of samples.
+
+Only the links that it moves act on joint i, S (7.80): of the n·p entries of Y per state, less than half are nonzero.
+They are computed in small pieces that fit into the cache, and stored as rows (columns, samples), so that each joint's
+part, transposed, is the column-major matrix that LAPACK needs, and a low-pass runs along contiguous memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from dalembert.base.arrays import Array
+from dalembert.work.identification.fitting.parameter_set import ParameterSet, regressor_pieces
+from dalembert.work.identification.fitting.term_columns import States
+
+BLOCK = 4096  # samples per block of torques
+
+
+class JointColumns:
+    """The regressor columns that act on each joint, found at random states.
+
+    columns  for each joint the positions, among those columns, of the ones that act on it; further columns may be zero
+             almost everywhere and are included wherever they can act
+    parts    for each joint its rows in the result of :meth:`rows`
+    """
+
+    def __init__(self, parameters: ParameterSet, columns: Sequence[int], states: tuple[Array, Array, Array]) -> None:
+        self.parameters = parameters
+        seen = np.abs(parameters.regressor(*states)).max(axis=0) > 0.0
+        at = States(parameters.arm, *states)
+        for k, parameter in enumerate(parameters.members):
+            if parameter.further:
+                seen[:, k] |= parameter.acts_on(at)
+        self.columns = [np.flatnonzero(row) for row in seen[:, list(columns)]]
+        counts = [len(places) for places in self.columns]
+        self.parts = [slice(end - count, end) for end, count in zip(np.cumsum(counts).tolist(), counts, strict=True)]
+        chosen = np.array(columns, np.intp)[np.concatenate(self.columns)]
+        joints, sources = np.repeat(np.arange(len(counts)), counts), parameters.sources[chosen]
+        self._rows = np.flatnonzero(sources >= 0)  # columns computed by the kernel, and their positions
+        self._width = len(parameters.arm.parameters)
+        self._flat = (joints * self._width + sources)[self._rows]
+        self._joints = joints
+        self._more = [(int(row), int(joints[row]), int(chosen[row])) for row in np.flatnonzero(sources < 0)]
+
+    def rows(self, q: Array, qd: Array, qdd: Array, temperature: Array | None = None) -> Array:
+        """(columns of all joints, samples) for states (samples, n), with temperatures (°C) if columns depend on them."""
+        out = np.empty((self.parts[-1].stop, len(q)))
+        for piece, Y in regressor_pieces(self.parameters.arm, q, qd, qdd):
+            out[self._rows, piece] = Y.reshape(len(Y), -1).T[self._flat]
+        for row, torques in self._further(q, qd, qdd, temperature):
+            out[row] = torques
+        return out
+
+    def _further(self, q: Array, qd: Array, qdd: Array, temperature: Array | None) -> Iterator[tuple[int, Array]]:
+        """(row, values (samples,)) of the columns that the kernel does not compute."""
+        wanted = [(column, joint) for _, joint, column in self._more]
+        unit_torques = self.parameters.columns_at(wanted, q, qd, qdd, temperature)
+        for (row, _, _), torques in zip(self._more, unit_torques, strict=True):
+            yield row, torques
+
+    def torque(self, values: Array, q: Array, qd: Array, qdd: Array, temperature: Array | None = None) -> Array:
+        """(samples, n) the torques with ``values`` of the columns."""
+        out, arm, of_kernel = np.empty(q.shape), self.parameters.arm, np.zeros(self._width)
+        places = np.concatenate(self.columns)
+        of_kernel[self._flat % self._width] = values[places[self._rows]]  # columns that do not act on a joint are zero
+        for piece, Y in regressor_pieces(arm, q, qd, qdd):
+            out[piece] = (Y.reshape(-1, self._width) @ of_kernel).reshape(-1, arm.n)
+        for start in range(0, len(q) if self._more else 0, BLOCK):
+            block = slice(start, min(start + BLOCK, len(q)))
+            warm = None if temperature is None else temperature[block]
+            for row, torques in self._further(q[block], qd[block], qdd[block], warm):
+                out[block, self._joints[row]] += values[places[row]] * torques
+        return out

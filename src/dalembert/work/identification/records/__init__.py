@@ -1,0 +1,1 @@
+"""Saved fits, their comparison and their stability."""

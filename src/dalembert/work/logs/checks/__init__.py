@@ -1,0 +1,1 @@
+"""Checks of a log: units, signs, joint order, impossible values."""

@@ -1,0 +1,180 @@
+"""Properties of real drives: effort limits, and controllers with sampling, delay and encoders."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.base.arrays import Array, shown
+from dalembert.base.environment.short_repr import record
+from dalembert.base.per_joint import per_joint
+from dalembert.errors import DalembertError
+from dalembert.work.logs.log_units import sliding_joints
+
+if TYPE_CHECKING:
+    from dalembert.arm import Arm
+
+MOST_SAMPLES = 1e8  # of a sampled controller in one run: beyond a day at 1 kHz, the times alone need 800 MB
+SAME_INSTANT = 1e-9  # of a period: a torque that arrives this close to a sample arrives with it
+
+
+# -- effort limits -------------------------------------------------------------------------------
+
+
+def effort_of(arm: Arm, limits: Any) -> Array | None:
+    """Largest torque of each drive (n,), infinite where it has no limit; None if torques are not limited."""
+    if limits is False or limits is None:
+        return None
+    if limits is True:
+        own = [joint.limits.effort for joint in arm.robot.moving_joints]
+        if all(limit is None for limit in own):
+            raise DalembertError(
+                f"arm '{arm.name}' has no effort limits for effort_limits=True; give them, as in effort_limits=[…], or in the "
+                "robot file"
+            )
+        return np.array([np.inf if limit is None else limit for limit in own], float)
+    return per_joint("effort_limits", limits, arm.n, arm=arm.name, positive=True, infinite=True)
+
+
+@dataclass(frozen=True)
+class Saturation:
+    """A joint whose torque was at its effort limit.
+
+    joint     its name
+    start     time at which it first reached the limit (s)
+    duration  total time at the limit (s), in this many ``intervals``
+    """
+
+    joint: str
+    start: float
+    duration: float
+    intervals: int
+
+    def __str__(self) -> str:
+        often = "" if self.intervals == 1 else f" in {self.intervals} intervals"
+        return (
+            f"joint '{self.joint}' is at its effort limit from t = {self.start:.6g} s, for {self.duration:.4g} s in "
+            f"total{often}"
+        )
+
+
+def saturations(arm: Arm, t: Array, saturated: NDArray[np.bool_]) -> list[Saturation]:
+    """One entry per joint that is at its limit at any of the times t (N,); saturated is (N, n)."""
+    joints = []
+    after = np.append(np.diff(t), 0.0)
+    for joint, limited in zip(arm.joint_names, saturated.T, strict=True):
+        if limited.any():
+            intervals = int(np.count_nonzero(np.diff(limited.astype(int), prepend=0) > 0))
+            joints.append(Saturation(joint, float(t[limited.argmax()]), float(after[limited].sum()), intervals))
+    return joints
+
+
+# -- sampled controllers -------------------------------------------------------------------------
+
+
+@record
+class Sampling:
+    """Timing and measurements of a sampled controller.
+
+    rate    samples per second
+    delay   from a sample to the torque computed from it (s)
+    counts  (n,) encoder counts per rad or m; None if the state itself is measured
+    filter  cut-off frequency of the low-pass on differences of counts (Hz); None for none
+    """
+
+    rate: float
+    delay: float = 0.0
+    counts: Array | None = None
+    filter: float | None = None
+
+    def instants(self, duration: float) -> tuple[Array, Array]:
+        """Sampling times, and the times from which the torque of each sample acts (s): (K,) each."""
+        samples = np.arange(math.ceil(duration * self.rate * (1 - 1e-12))) / self.rate
+        periods = self.delay * self.rate
+        whole = round(periods) if periods < 1e15 else 0  # beyond, no number has a fraction
+        if abs(periods - whole) < SAME_INSTANT:
+            return samples, (np.arange(len(samples)) + whole) / self.rate
+        return samples, samples + self.delay
+
+    def upto(self, duration: float) -> Clock:
+        """The times at which steps are cut."""
+        if duration * self.rate > MOST_SAMPLES:
+            raise DalembertError(f"{duration:g} s at a rate of {self.rate:g} Hz are more than {MOST_SAMPLES:g} samples")
+        return Clock(np.unique(np.concatenate(self.instants(duration))))
+
+
+@record
+class Clock:
+    """Times between which a sampled controller holds the torque constant."""
+
+    breaks: Array
+
+
+class Measurement:
+    """Measurements of the state by a sampled controller, sample by sample."""
+
+    def __init__(self, sampling: Sampling, q0: Array, qd0: Array) -> None:
+        self.sampling = sampling
+        self.last = self._counted(q0 - qd0 / sampling.rate)  # one period before the first sample
+        self.speed: Array | None = None
+
+    def _counted(self, q: Array) -> Array:
+        counts = self.sampling.counts
+        return q if counts is None else np.round(q * counts) / counts
+
+    def __call__(self, q: Array, qd: Array) -> tuple[Array, Array]:
+        """The measured positions and velocities at the next sample: (…, n) each."""
+        sampling = self.sampling
+        if sampling.counts is None:
+            return q, qd
+        seen = self._counted(q)
+        difference = (seen - self.last) * sampling.rate
+        self.last = seen
+        if sampling.filter is None or self.speed is None:
+            self.speed = difference
+        else:
+            self.speed = self.speed - math.expm1(-2 * math.pi * sampling.filter / sampling.rate) * (
+                difference - self.speed
+            )
+        return seen, self.speed
+
+
+def sampling_of(arm: Arm, rate: Any, delay: Any, encoder: Any, velocity_filter: Any) -> Sampling | None:
+    """The sampling specified by the arguments of a simulation, validated; None for a continuous controller."""
+    late = positive_number("delay", delay, zero=True)
+    if rate is None:
+        for name, given in (("delay", bool(late)), ("encoder", encoder is not None)):
+            if given:
+                raise DalembertError(
+                    f"{name} applies only to a sampled controller: give its rate in Hz too, as in rate=1000 (--rate "
+                    "1000)"
+                )
+    if encoder is None and velocity_filter is not None:
+        raise DalembertError(
+            "velocity_filter smooths the differences of encoder counts: give encoder too, as in encoder=4096"
+        )
+    if rate is None:
+        return None
+    counts = None
+    if encoder is not None:
+        what = "encoder (counts per turn, or per metre for a prismatic joint)"
+        counts = per_joint(what, encoder, arm.n, arm=arm.name, positive=True)
+        counts = np.where(sliding_joints(arm), counts, counts / (2 * np.pi))
+    cutoff = None if velocity_filter is None else positive_number("velocity_filter", velocity_filter, "Hz")
+    return Sampling(positive_number("rate", rate, "Hz"), late, counts, cutoff)
+
+
+def positive_number(name: str, value: Any, unit: str = "s", zero: bool = False) -> float:
+    """A finite number above 0 or, with ``zero``, of at least 0."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise DalembertError(f"{name} is {shown(value)}; it must be a number in {unit}") from None
+    if not (math.isfinite(number) and (number > 0 or (zero and number == 0))):
+        least = "0 or more" if zero else "more than 0"
+        raise DalembertError(f"{name} is {number:g} {unit}; it must be finite and {least}")
+    return number

@@ -1,0 +1,1 @@
+"""Drives: demand, checks, selection from catalogues, tolerances."""

@@ -1,0 +1,1 @@
+"""Motions: profiles, splines, paths of the tip, files."""

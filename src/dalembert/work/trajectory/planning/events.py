@@ -1,0 +1,222 @@
+"""Events of a motion: a payload that is carried, or a wrench that the tip exerts, during part of it.
+
+An event is tied to a place on the path. It takes effect at its ``start`` and ceases at its ``end``, except at the end
+of the motion itself. Retiming a motion retimes its events with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dalembert.base.arrays import Array, double, number
+from dalembert.errors import DalembertError, ShapeError
+from dalembert.robot import Inertia
+from dalembert.work.trajectory.planning.motion_checks import finite
+
+Instants = Callable[[Array], Array]
+BODY = 10  # parameters of a payload: m, m c, I_xx, I_xy, I_xz, I_yy, I_yz, I_zz about the tip's origin
+WRENCH = 6  # components of a force and a moment
+SLACK = 1e-9  # of the duration: how far an event may lie outside because of rounding
+
+
+@dataclass(frozen=True, repr=False)
+class PayloadEvent:
+    """A body held at the tip from ``start`` to ``end`` (s): mass (kg), centre of mass (m) and inertia tensor in the tip
+    frame.
+
+    It is held in addition to the arm's own payload and to the payloads of other events. Created by
+    :meth:`Trajectory.with_payload`.
+
+    >>> import dalembert as da
+    >>> (event,) = da.polynomial([0.0], [1.0], 1.0).with_payload(2.0, start=0.5).events
+    >>> event.mass, event.start, event.end
+    (2.0, 0.5, 1.0)
+    """
+
+    body: Inertia
+    start: float
+    end: float
+
+    @property
+    def mass(self) -> float:
+        """kg"""
+        return float(self.body.mass)
+
+    @property
+    def values(self) -> Array:
+        """The ten inertial parameters, as ``Arm.variants(payload=…)`` expects them: (10,)."""
+        I = self.body.tensor_at_origin
+        tensor = (I[0][0], I[0][1], I[0][2], I[1][1], I[1][2], I[2][2])
+        return np.array([self.body.mass, *self.body.first_moments, *tensor], float)
+
+    def __str__(self) -> str:
+        return f"payload of {self.mass:g} kg from {self.start:.6g} to {self.end:.6g} s"
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+
+@dataclass(frozen=True, repr=False)
+class WrenchEvent:
+    """A wrench [fx, fy, fz, mx, my, mz] (N, N m) of the tip on its environment, in base axes, from ``start`` to ``end``
+    (s).
+
+    Created by :meth:`Trajectory.with_tip_wrench`.
+
+    >>> import dalembert as da
+    >>> (event,) = da.polynomial([0.0], [1.0], 1.0).with_tip_wrench([0, 0, 5, 0, 0, 0]).events
+    >>> print(event)
+    tip wrench (0, 0, 5, 0, 0, 0) from 0 to 1 s
+    """
+
+    wrench: tuple[float, ...]
+    start: float
+    end: float
+
+    @property
+    def values(self) -> Array:
+        """(6,)"""
+        return np.array(self.wrench)
+
+    def __str__(self) -> str:
+        wrench = ", ".join(f"{x:g}" for x in self.wrench)
+        return f"tip wrench ({wrench}) from {self.start:.6g} to {self.end:.6g} s"
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+
+Event = PayloadEvent | WrenchEvent
+Kind = TypeVar("Kind", PayloadEvent, WrenchEvent)
+
+
+def payload_event(
+    body: float | Inertia, com: ArrayLike, inertia: ArrayLike | None, start: float, end: float
+) -> PayloadEvent:
+    """A payload from its mass, centre of mass and inertia about it, or from an :class:`Inertia`, validated."""
+    if not isinstance(body, Inertia):
+        where, tensor = (
+            finite("the payload's com", com),
+            finite("the payload's inertia", 0.0 if inertia is None else inertia),
+        )
+        if where.shape != (3,):
+            raise ShapeError(f"the payload's com has shape {where.shape}; it must be (3,)")
+        if inertia is not None and tensor.shape != (3, 3):
+            raise ShapeError(f"the payload's inertia has shape {tensor.shape}; it must be (3, 3)")
+        matrix = np.zeros((3, 3)) if inertia is None else tensor
+        body = Inertia(number("the payload's mass", body), tuple(where.tolist()), matrix.tolist())
+    if (problem := body.impossible()) is not None:
+        raise ShapeError(f"the payload is not physically possible: {problem}")
+    return PayloadEvent(body, start, end)
+
+
+def wrench_event(wrench: ArrayLike, start: float, end: float) -> WrenchEvent:
+    """A constant wrench, validated."""
+    values = finite("the tip wrench", wrench)
+    if values.shape != (WRENCH,):
+        raise ShapeError(f"the tip wrench has shape {values.shape}; it must be (6,): fx, fy, fz, mx, my, mz")
+    return WrenchEvent(tuple(values.tolist()), start, end)
+
+
+def interval(duration: float, start: float | None, end: float | None) -> tuple[float, float]:
+    """Start and end of an event, validated; by default, those of the motion."""
+    first = 0.0 if start is None else number("start", start)
+    last = duration if end is None else number("end", end)
+    slack = SLACK * duration
+    if not (-slack <= first < last <= duration + slack):
+        raise DalembertError(
+            f"an event from {first:g} to {last:g} s does not fit into the motion: 0 ≤ start < end ≤ {duration:g} s must hold"
+        )
+    return max(first, 0.0), min(last, duration)
+
+
+def instants_of(events: Sequence[Event]) -> Array:
+    """Times at which an event begins or ends."""
+    return np.unique(np.array([x for event in events for x in (event.start, event.end)], float))
+
+
+def moved(events: Sequence[Event], new: Instants, *, backward: bool = False) -> tuple[Event, ...]:
+    """The events with their times mapped by ``new``, a function of arrays; ``backward`` if it is decreasing."""
+    if not events:
+        return ()
+    start, end = (
+        new(np.array([getattr(event, side) for event in events], float)).tolist() for side in ("start", "end")
+    )
+    if backward:
+        start, end = end, start
+    return tuple(replace(event, start=a, end=b) for event, a, b in zip(events, start, end, strict=True) if b > a)
+
+
+def snapped(t: Array, marks: Array, near: float) -> Array:
+    """The times t, each replaced by the nearest of the sorted ``marks`` if that is closer than ``near``."""
+    after = np.clip(np.searchsorted(marks, t), 1, len(marks) - 1)
+    low, high = marks[after - 1], marks[after]
+    nearest = np.where(t - low < high - t, low, high)
+    return np.where(np.abs(nearest - t) <= near, nearest, t)
+
+
+class LoadTable:
+    """Loads on the tip along a motion, piecewise constant.
+
+    edges    (K + 1,) times (s) between which the load is constant, including 0 and the duration
+    payload  (K, 10) all bodies held, combined into one; None if there are none at any time
+    wrench   (K, 6); None if there is none at any time
+    """
+
+    def __init__(self, events: Sequence[Event], duration: float) -> None:
+        inner = instants_of(events)
+        self.edges = np.concatenate([[0.0], inner[(inner > 0.0) & (inner < duration)], [duration]])
+        self.payload = self._summed([event for event in events if isinstance(event, PayloadEvent)], BODY)
+        self.wrench = self._summed([event for event in events if isinstance(event, WrenchEvent)], WRENCH)
+
+    def _summed(self, events: Sequence[Event], size: int) -> Array | None:
+        if not events:
+            return None
+        table = np.zeros((len(self.edges) - 1, size))
+        for event in events:
+            first, last = np.searchsorted(self.edges, (event.start, event.end))
+            table[first:last] += event.values
+        return table
+
+    def __bool__(self) -> bool:
+        return self.payload is not None or self.wrench is not None
+
+    def rows(self, t: Array) -> Array:
+        """Index of the interval that contains each of the times."""
+        return np.clip(np.searchsorted(self.edges, t, side="right") - 1, 0, len(self.edges) - 2)
+
+    def at(self, t: ArrayLike) -> tuple[Array | None, Array | None]:
+        """Payload (…, 10) and wrench (…, 6) at the times t; None for a load that never occurs."""
+        rows = self.rows(double("t", t))
+        payload, wrench = (None if table is None else table[rows] for table in (self.payload, self.wrench))
+        return payload, wrench
+
+
+def body_of(values: Array) -> Inertia | None:
+    """The body with these ten parameters, or None if all are zero."""
+    if not values.any():
+        return None
+    m, x, y, z, xx, xy, xz, yy, yz, zz = values.tolist()
+    return Inertia.from_origin(m, (x, y, z), ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
+
+
+def events_of(t: Array, payload: Array | None, wrench: Array | None) -> tuple[Event, ...]:
+    """The events of a table: payload (N, 10) and wrench (N, 6) apply from their time in t (N,) to the next."""
+    events: list[Event] = []
+    for values in (payload, wrench):
+        if values is None or len(t) < 2:
+            continue
+        edges = np.flatnonzero(np.any(np.diff(values[:-1], axis=0) != 0, axis=1)) + 1
+        for first, last in pairwise([0, *edges.tolist(), len(t) - 1]):
+            row, start, end = values[first], float(t[first]), float(t[last])
+            if values is wrench and row.any():
+                events.append(WrenchEvent(tuple(row.tolist()), start, end))
+            elif values is payload and (body := body_of(row)) is not None:
+                events.append(PayloadEvent(body, start, end))
+    return tuple(sorted(events, key=lambda event: event.start))

@@ -1,0 +1,289 @@
+"""Composite motions: motions joined, held, reversed and repeated without changing the motions themselves.
+
+A composite motion is a flat list of segments, each a motion that runs forwards or backwards from its own start time.
+Nothing is resampled: values, knots, breaks and sample times are those of the segments, shifted in time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.base.arrays import Array, number
+from dalembert.base.environment.cached_property import cached_property
+from dalembert.base.environment.short_repr import record
+from dalembert.errors import DalembertError, ShapeError
+from dalembert.work.trajectory.planning.events import moved
+from dalembert.work.trajectory.planning.trajectory import Trajectory
+
+MEETS = 1e-6  # rad, m: largest gap between the end of one motion and the start of the next
+KEEPS = 1e-6  # of the larger peak speed: largest velocity mismatch at a junction
+NO_SPEED = 1e-12  # rad/s, m/s
+STILL_SAMPLES = 51  # samples of a rest
+MOST_PIECES = 1_000_000  # segments of a joined motion; each holds arrays of its own
+ULPS = 8.0  # a time within this many ulps of a knot is taken to be the knot
+
+
+@record
+class Standstill:
+    """All joints at rest at q (n,)."""
+
+    q: Array
+    duration: float
+
+    @property
+    def instants(self) -> Array:
+        """Sample times."""
+        return np.linspace(0.0, self.duration, STILL_SAMPLES)
+
+    def __call__(self, t: Array) -> tuple[Array, Array, Array]:
+        rest = np.zeros((len(t), len(self.q)))
+        return np.broadcast_to(self.q, rest.shape).copy(), rest, rest.copy()
+
+
+@dataclass(frozen=True)
+class JoinedPiece:
+    """A motion as a segment of a composite motion, run forwards or backwards."""
+
+    motion: Trajectory
+    backward: bool = False
+
+    def mirrored(self) -> JoinedPiece:
+        """The same segment run the other way."""
+        return JoinedPiece(self.motion, not self.backward)
+
+    def places(self, instants: Array) -> Array:
+        """Times of the motion as times of the segment, in increasing order."""
+        return self.motion.duration - instants[::-1] if self.backward else instants
+
+    def at(self, t: Array) -> tuple[Array, Array, Array]:
+        """q, q̇ and q̈ at times of the segment (N,); at a knot, the values after it."""
+        own = self.motion.duration - t if self.backward else t
+        own = np.clip(self._on_knots(own), 0.0, self.motion.duration)
+        q, qd, qdd = (np.asarray(x) for x in self.motion.evaluate(own))
+        return q, (0.0 - qd if self.backward else qd), qdd
+
+    def _on_knots(self, t: Array) -> Array:
+        """The times, back on knots that rounding moved them off, or just before them if the segment runs backwards."""
+        knots = self._knots
+        if not len(knots):
+            return t
+        after = np.clip(np.searchsorted(knots, t), 0, len(knots) - 1)
+        before = np.maximum(after - 1, 0)
+        nearest = np.where(np.abs(knots[after] - t) < np.abs(knots[before] - t), knots[after], knots[before])
+        near = np.abs(nearest - t) <= ULPS * np.spacing(self.motion.duration)
+        side = nearest - ULPS * np.spacing(nearest) if self.backward else nearest
+        return np.where(near, side, t)
+
+    @cached_property
+    def _knots(self) -> Array:
+        knots = np.array(self.motion.knots, float)
+        return knots[(knots > 0.0) & (knots < self.motion.duration)]
+
+
+@record
+class Joined:
+    """The segments in sequence; segment k begins at begins[k], and the last one ends at begins[-1]."""
+
+    pieces: tuple[JoinedPiece, ...]
+    begins: Array  # (K + 1,)
+
+    def __call__(self, t: Array) -> tuple[Array, Array, Array]:
+        which = np.clip(np.searchsorted(self.begins, t, side="right") - 1, 0, len(self.pieces) - 1)
+        # rounding may place a time that is meant to be a junction just before it
+        late = self.begins[which + 1] - t <= ULPS * np.spacing(t)
+        which = np.where(late, np.minimum(which + 1, len(self.pieces) - 1), which)
+        own = np.clip(t - self.begins[which], 0.0, None)
+        states = np.empty((3, len(t), self.pieces[0].motion.n))
+        kind = self._kinds[which]
+        order = np.argsort(kind, kind="stable")
+        edges = np.flatnonzero(np.diff(kind[order], prepend=-1, append=-1)).tolist()
+        for first, last in pairwise(edges):
+            rows = order[first:last]
+            piece = self.pieces[which[rows[0]]]
+            states[:, rows] = piece.at(np.minimum(own[rows], piece.motion.duration))
+        return states[0], states[1], states[2]
+
+    @cached_property
+    def _kinds(self) -> NDArray[np.intp]:
+        """Index of the group of identical segments of each segment, (K,): one call evaluates a whole group."""
+        known: dict[tuple[int, bool], int] = {}
+        keys = ((id(piece.motion), piece.backward) for piece in self.pieces)
+        return np.array([known.setdefault(key, len(known)) for key in keys], np.intp)
+
+    def _gathered(self, instants: Any) -> list[Array]:
+        """Times of each segment in the time of the composite motion."""
+        known: dict[int, Array] = {}
+        parts = []
+        for kind, piece, begin in zip(self._kinds.tolist(), self.pieces, self.begins[:-1].tolist(), strict=True):
+            if kind not in known:
+                known[kind] = piece.places(np.asarray(instants(piece.motion), float))
+            parts.append(begin + known[kind])
+        return parts
+
+    @cached_property
+    def knots(self) -> Array:
+        """Times at which accelerations may jump: knots of the segments and junctions between them."""
+        inner = self._gathered(lambda motion: [k for k in motion.knots if 0.0 < k < motion.duration])
+        return np.concatenate([self.begins[1:-1], *inner])
+
+    @cached_property
+    def breaks(self) -> Array:
+        """Times at which any derivative may jump."""
+        inner = self._gathered(lambda motion: motion.breaks[(motion.breaks > 0.0) & (motion.breaks < motion.duration)])
+        return np.concatenate([self.begins, *inner])
+
+    @cached_property
+    def instants(self) -> Array:
+        """Sample times of the segments, with a single one at each junction."""
+        return np.append(np.concatenate([part[:-1] for part in self._samples]), self.begins[-1])
+
+    @property
+    def _samples(self) -> list[Array]:
+        parts = self._gathered(lambda motion: motion.t - motion.t[0])
+        for part, begin in zip(parts, self.begins, strict=False):
+            part[0] = begin
+        return parts
+
+
+def pieces_of(motion: Trajectory) -> tuple[JoinedPiece, ...]:
+    """The motion as a flat list of segments."""
+    return motion.evaluate.pieces if isinstance(motion.evaluate, Joined) else (JoinedPiece(motion),)
+
+
+def join(motions: Iterable[Trajectory]) -> Trajectory:
+    """The motions in sequence, like ``a + b + …`` but in a single step, however many there are.
+
+    Each must begin where the previous one ends, to 1e-6 rad or m, and with the same velocity. Events are kept.
+
+    >>> import dalembert as da
+    >>> there = da.polynomial([0.0], [1.0], 1.0)
+    >>> cycle = da.join([there, there.reversed()] * 500)
+    >>> cycle.duration, cycle(999.5)[0]
+    (1000.0, array([0.5]))
+    """
+    given = list(motions)
+    if not given:
+        raise DalembertError("there are no motions to join; give at least one")
+    for k, motion in enumerate(given):
+        if not isinstance(motion, Trajectory):
+            raise DalembertError(
+                f"motion {k + 1} of the motions to join is {motion!r:.60}; it must be a Trajectory, such as "
+                "da.polynomial returns"
+            )
+    if len(given) == 1:
+        return given[0]
+    _check_meet(given)
+    starts = np.concatenate([[0.0], np.cumsum([motion.duration for motion in given])]).tolist()
+    events = tuple(
+        event
+        for motion, start in zip(given, starts, strict=False)
+        for event in moved(motion.events, lambda t, start=start: t + start)  # type: ignore[misc]
+    )
+    notes = tuple(dict.fromkeys(note for motion in given for note in motion.notes))
+    return _assembled([piece for motion in given for piece in pieces_of(motion)], events, notes, given)
+
+
+def _check_pieces(count: int) -> None:
+    if count > MOST_PIECES:
+        raise DalembertError(f"the motion would have {count:,} segments; at most {MOST_PIECES:,} can be joined")
+
+
+def _assembled(
+    pieces: Sequence[JoinedPiece], events: Any, notes: tuple[str, ...], motions: Sequence[Trajectory]
+) -> Trajectory:
+    _check_pieces(len(pieces))
+    curve = Joined(tuple(pieces), np.concatenate([[0.0], np.cumsum([piece.motion.duration for piece in pieces])]))
+    n, duration = motions[0].n, float(curve.begins[-1])
+    inner = [t for event in events for t in (event.start, event.end) if 0.0 < t < duration]
+    return Trajectory(duration, n, curve, tuple(np.append(curve.knots, inner).tolist()), notes=notes, events=events)
+
+
+def _check_meet(motions: Sequence[Trajectory]) -> None:
+    """Raise an error unless each motion begins at the position and velocity at which the previous one ends."""
+    ends: dict[int, tuple[tuple[Array, Array], tuple[Array, Array]]] = {}
+
+    def both(motion: Trajectory) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+        if id(motion) not in ends:
+            q, qd, _ = motion(np.array([0.0, motion.duration]))
+            ends[id(motion)] = ((q[0], qd[0]), (q[1], qd[1]))
+        return ends[id(motion)]
+
+    done = set()
+    for k in range(1, len(motions)):
+        before, after = motions[k - 1], motions[k]
+        if (id(before), id(after)) in done:
+            continue
+        done.add((id(before), id(after)))
+        if before.n != after.n:
+            raise ShapeError(
+                f"motions of {before.n} and of {after.n} joints cannot be joined; they must have the same number of "
+                "joints"
+            )
+        (q0, v0), (q1, v1) = both(before)[1], both(after)[0]
+        if (away := np.abs(q1 - q0)).max() > MEETS:
+            j = int(away.argmax())
+            raise DalembertError(
+                f"joint {j + 1} is at {q0[j]:.9g} at the end of motion {k} and at {q1[j]:.9g} at the start of motion {k + 1}; "
+                f"motions can be joined only if they meet to within {MEETS:g} rad or m: put a motion between them"
+            )
+        if (jump := np.abs(v1 - v0)).max() > NO_SPEED + KEEPS * max(_fastest(before, -1), _fastest(after, 0)):
+            j = int(jump.argmax())
+            raise DalembertError(
+                f"the velocity of joint {j + 1} would jump from {v0[j]:.6g} at the end of motion {k} to {v1[j]:.6g} at the start "
+                f"of motion {k + 1}, which would need an infinite torque: let both be at rest there, or equally fast"
+            )
+
+
+def _fastest(motion: Trajectory, piece: int) -> float:
+    """Largest joint speed in one of the segments."""
+    return float(np.abs(pieces_of(motion)[piece].motion.qd).max())
+
+
+def added(first: Trajectory, second: Any) -> Trajectory:
+    """:meth:`Trajectory.__add__`."""
+    return join([first, second])
+
+
+def held(motion: Trajectory, duration: float) -> Trajectory:
+    """:meth:`Trajectory.hold`."""
+    length = number("the hold time", duration)
+    if not (np.isfinite(length) and length > 0.0):
+        raise DalembertError(f"the hold time is {length:g} s; it must be finite and above zero")
+    q, qd, _ = motion(motion.duration)
+    if np.abs(qd).max() > NO_SPEED + KEEPS * _fastest(motion, -1):
+        j = int(np.abs(qd).argmax())
+        raise DalembertError(
+            f"joint {j + 1} still moves at {qd[j]:.6g} at the end of the motion; only a motion that ends at rest can "
+            "be held"
+        )
+    still = Trajectory(length, motion.n, Standstill(q, length))
+    return join([motion, still])
+
+
+def backwards(motion: Trajectory) -> Trajectory:
+    """:meth:`Trajectory.reversed`."""
+    pieces = [piece.mirrored() for piece in reversed(pieces_of(motion))]
+    T = motion.duration
+    events = moved(motion.events[::-1], lambda t: T - t, backward=True)
+    return _assembled(pieces, events, motion.notes, [motion])
+
+
+def repeated(motion: Trajectory, times: int) -> Trajectory:
+    """:meth:`Trajectory.repeated`."""
+    if not isinstance(times, (int, np.integer)) or isinstance(times, bool) or times < 1:
+        raise DalembertError(f"the number of repetitions must be an integer of at least 1, not {times!r}")
+    _check_pieces(int(times) * len(pieces_of(motion)))
+    (first, last), _, _ = motion(np.array([0.0, motion.duration]))
+    if times > 1 and (away := np.abs(last - first)).max() > MEETS:
+        j = int(away.argmax())
+        raise DalembertError(
+            f"joint {j + 1} begins at {first[j]:.9g} and ends at {last[j]:.9g}; a motion that is repeated must end where it "
+            "begins: append a return motion, such as its reversed() (--back)"
+        )
+    return join([motion] * int(times))

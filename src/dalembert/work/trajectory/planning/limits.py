@@ -1,0 +1,164 @@
+"""Limits that a motion must satisfy, either the arm's own or given explicitly, and the joint ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.arm import Arm
+from dalembert.base.arrays import Array, number
+from dalembert.base.environment.short_repr import record
+from dalembert.base.files.file_bounds import SMALLEST_LIMIT, UNLIMITED
+from dalembert.base.tables.tables import nearest
+from dalembert.errors import DalembertError, LimitError
+from dalembert.robot.model.robot import Limits
+from dalembert.work.logs.log_units import sliding_joints
+
+LimitsLike = Sequence[Limits] | Mapping[str, Any] | None
+KINDS = ("effort", "velocity", "acceleration")
+
+
+@record
+class JointLimits:
+    """Limits per joint as magnitudes, (n,) each; infinite where there is no limit."""
+
+    effort: Array
+    velocity: Array
+    acceleration: Array
+
+
+def position_limits(arm: Arm) -> tuple[Array, Array]:
+    """Lower and upper position limits, (n,) each; infinite for joints without one."""
+    joints = arm.robot.moving_joints
+    lower, upper = (np.array([getattr(joint.limits, end) for joint in joints], float) for end in ("lower", "upper"))
+    return np.where(np.isnan(lower), -np.inf, lower), np.where(np.isnan(upper), np.inf, upper)
+
+
+def joint_ranges(arm: Arm) -> tuple[Array, Array]:
+    """Lower and upper end of each joint range: its limits, or else ±π (±1 m); at most one full turn."""
+    low, high = position_limits(arm)
+    turning = ~np.array(sliding_joints(arm), bool)
+    half = np.where(turning, np.pi, 1.0)
+    free = np.isinf(low) & np.isinf(high)
+    low, high = np.where(free, -half, low), np.where(free, half, high)
+    low, high = np.where(np.isinf(low), high - 2 * half, low), np.where(np.isinf(high), low + 2 * half, high)
+    repeats = turning & (high - low > 2 * np.pi)
+    low = np.where(repeats, np.maximum(low, -np.pi), low)
+    return low, np.where(repeats, low + 2 * np.pi, high)
+
+
+def random_poses(arm: Arm, generator: np.random.Generator, count: int) -> NDArray[np.floating[Any]]:
+    """Configurations drawn uniformly from the joint ranges, with all loops closed: (count, n)."""
+    return arm.closing(generator, *joint_ranges(arm), count)
+
+
+def joint_limits(arm: Arm, limits: LimitsLike) -> JointLimits:
+    """The limits to satisfy, validated.
+
+    limits  None for the arm's own; one :class:`Limits` per joint; or a dict with any of the keys
+            "effort", "velocity" and "acceleration", each a number or one number per joint. A dict limits
+            only the quantities that it names. Otherwise every joint needs an effort limit, and a velocity or
+            acceleration limit if any other joint has one.
+    """
+    magnitudes = _from_dict(arm, limits) if isinstance(limits, Mapping) else _from_joints(arm, limits)
+    for kind, values in magnitudes.items():
+        for j in np.flatnonzero(~(values >= SMALLEST_LIMIT)):
+            allowed = f"at least {SMALLEST_LIMIT:g} in SI units" if values[j] > 0 else "more than 0"
+            name = arm.joint_names[j]
+            raise LimitError(
+                f"joint '{name}' of arm '{arm.name}' has the {kind} limit {values[j]:g}; it must be {allowed}",
+                joint=name,
+                kind=kind,
+            )
+    return JointLimits(**{kind: np.where(values < UNLIMITED, values, np.inf) for kind, values in magnitudes.items()})
+
+
+def _from_joints(arm: Arm, limits: Sequence[Limits] | None) -> dict[str, Array]:
+    given = [joint.limits for joint in arm.robot.moving_joints] if limits is None else limits
+    given = list(given) if isinstance(given, Iterable) else [given]
+    if len(given) != arm.n or not all(isinstance(joint, Limits) for joint in given):
+        raise DalembertError(
+            f"limits must be {arm.n} Limits, one per joint of arm '{arm.name}', or a dict with "
+            f'"effort", "velocity" or "acceleration"; there are {len(given)}'
+        )
+    magnitudes = {}
+    for kind in KINDS:
+        values = [getattr(joint, kind) for joint in given]
+        if kind != "effort" and all(value is None for value in values):
+            values = [np.inf] * arm.n
+        if None in values:
+            name = arm.joint_names[values.index(None)]
+            raise LimitError(
+                f"joint '{name}' of arm '{arm.name}' has no {kind} limit; give one, as in "
+                f'limits={{"{kind}": […]}}, or in the robot file',
+                joint=name,
+                kind=kind,
+            )
+        magnitudes[kind] = np.array(values, float)
+    return magnitudes
+
+
+def _from_dict(arm: Arm, limits: Mapping[str, Any]) -> dict[str, Array]:
+    magnitudes = {kind: np.full(arm.n, np.inf) for kind in KINDS}
+    for kind, value in limits.items():
+        if kind not in KINDS:
+            raise DalembertError(f"unknown limit '{kind}'; choose from {', '.join(KINDS)}{nearest(str(kind), KINDS)}")
+        values = list(value) if isinstance(value, Sequence) or np.ndim(value) else [value] * arm.n
+        if len(values) != arm.n:
+            raise DalembertError(
+                f"limits['{kind}'] has {len(values)} values, but arm '{arm.name}' has {arm.n} joints: "
+                f"give a single number, or {arm.n}"
+            )
+        for name, limit in zip(arm.joint_names, values, strict=True):
+            if limit is None or np.isnan(number(f"limits['{kind}'] of joint '{name}'", limit)):
+                raise LimitError(f"limits['{kind}'] has no value for joint '{name}'", joint=name, kind=kind)
+        magnitudes[kind] = np.array(values, float)
+    if not limits:
+        raise DalembertError('limits is an empty dict; name at least one of "effort", "velocity" and "acceleration"')
+    return magnitudes
+
+
+def holding_torque(arm: Arm, q: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Torques that hold the arm at rest: gravity, springs, counterbalances and offsets."""
+    g = arm.gravity_torque(q)
+    if not any(body.further for body in arm.mechanism.tree.bodies):
+        return g
+    rest = np.zeros_like(g)
+    return g + arm.friction_torque(rest, q=q, load=rest)
+
+
+def check_terms(arm: Arm, what: str) -> None:
+    """Raise an error that names the first term whose torque at one speed does not follow from that at another."""
+    for body in arm.mechanism.tree.bodies:
+        for term in body.further:
+            if not set(term.of) <= {"q"}:
+                why = "load" if "load" in term.of else "speed"
+                raise LimitError(
+                    f"joint '{body.name}' has {term.title} ('{term.name}'), which depends on the {why} in a way that "
+                    f"{what} does not support; supported are viscous and Coulomb friction and terms that depend on "
+                    f"position alone, so remove it with friction.without('{term.name}')",
+                    joint=body.name,
+                )
+
+
+def static_loads(arm: Arm, joint: int, has_coulomb: bool, verb: str) -> str:
+    """What acts on a joint however slowly it moves, as the subject of ``verb``: "gravity alone requires"."""
+    loads = ["gravity", *dict.fromkeys(term.title for term in arm.mechanism.bodies[joint].further)]
+    loads += ["Coulomb friction"] if has_coulomb else []
+    return f"{', '.join(loads[:-1])} and {loads[-1]} alone {verb}" if len(loads) > 1 else f"{loads[0]} alone {verb}s"
+
+
+def too_heavy(
+    arm: Arm, keep: JointLimits, joint: int, load: float, time: float, has_coulomb: bool, no_help: str
+) -> LimitError:
+    """The error for a joint that cannot bear gravity, springs and, if it ``has_coulomb``, Coulomb friction."""
+    name = arm.joint_names[joint]
+    return LimitError(
+        f"{static_loads(arm, joint, has_coulomb, 'require')} {load:.6g} from joint '{name}' at t = {time:.4g} s of the motion, but its effort limit is "
+        f"{keep.effort[joint]:.6g}: {no_help}, so change the path, the payload or the limit",
+        joint=name,
+        time=time,
+    )

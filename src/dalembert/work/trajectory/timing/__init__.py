@@ -1,0 +1,1 @@
+"""How fast a path can be driven: scaling and time-optimal timing, S 7.7."""
