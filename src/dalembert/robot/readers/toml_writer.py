@@ -152,10 +152,10 @@ def drive_lines(joint: Joint | Row) -> Lines:
         # an all-default rotor is still a rotor: part of its table is written even then
         always = {key: getattr(joint.rotor, key) for key in ("inertia", "gear", "reflected")}
         yield from section("[joint.rotor]", rotor_fields(joint.rotor) | always)
-    for header, part, one in (("[joint.motor]", joint.motor, "derating"), ("[joint.gear]", joint.gear, "ratio")):
+    for header, part, neutral in (("[joint.motor]", joint.motor, "derating"), ("[joint.gear]", joint.gear, "ratio")):
         if part is not None:
             changed = {key: float(x) if key == "phases" and x else x for key, x in _changed(part).items()}
-            yield from section(header, changed if any(x is not None for x in changed.values()) else {one: 1.0})
+            yield from section(header, changed if any(x is not None for x in changed.values()) else {neutral: 1.0})
 
 
 def _changed(part: Any) -> Fields:

@@ -42,10 +42,10 @@ def findings(arm: Arm, log: Log, ready: Conditioned, reading: Mapping[str, Any])
         "torque": (lambda: _torque_odd(arm, log, ready, reading) if known else [], ("units", "spikes", "velocity")),
         "joints": (lambda: mixed_up(arm, log, ready, reading) if known else [], ("units", "spikes", "velocity", "torque")),
     }  # fmt: skip
-    found: dict[str, list[str]] = {}
+    findings: dict[str, list[str]] = {}
     for name, (check, unless) in checks.items():
-        found[name] = [] if any(found[other] for other in unless) else check()
-    return [(name, sentence) for name, sentences in found.items() for sentence in sentences]
+        findings[name] = [] if any(findings[other] for other in unless) else check()
+    return [(name, sentence) for name, sentences in findings.items() for sentence in sentences]
 
 
 def _units_odd(arm: Arm, log: Log) -> list[str]:
