@@ -27,7 +27,7 @@ tested_twice = $(tested) $(1) || { echo "repeating the failed tests one at a tim
 # of tests that repeat the same on more arms, logs or options, `make test` runs one; `make test-repeated` runs the others
 FEW := -m "not repeated"
 
-.PHONY: help help-more demo docs test-docs book book-update test test-more portable test-repeated test-machines test-page test-core test-foreign test-drake test-robots test-gpu lint lint-page format bench bench-quick soak soak-identification clean
+.PHONY: help help-more demo docs test-docs book book-update test test-more portable test-repeated test-machines test-page test-core test-foreign test-drake test-robots test-gpu lint lint-page format bench bench-quick soak soak-identification soak-thresholds clean
 .DELETE_ON_ERROR:
 
 help:
@@ -56,6 +56,7 @@ help-more:
 	@echo "  make test-gpu       tests that need a CUDA device, with the CuPy, PyTorch and JAX of PYTHON"
 	@echo "  make soak           all trust checks at the scale SOAK; writes docs/trust.md. SOAK=0.02 takes minutes"
 	@echo "  make soak-identification  a thousand simulated robots; SOAK scales the number"
+	@echo "  make soak-thresholds  which test notices a change of each threshold; writes docs/thresholds.json"
 	@echo "for development:"
 	@echo "  make lint-page      check types and formatting of the page's JavaScript"
 	@echo "  make book-update    rewrite the notebooks with their output"
@@ -163,6 +164,9 @@ soak: .venv/.installed-dev
 
 soak-identification: .venv/.installed-dev
 	OMP_NUM_THREADS=1 $(BIN)/python tests/soak_identification/run.py $(SOAK) --workers $(WORKERS)
+
+soak-thresholds: .venv/.installed-dev
+	$(BIN)/python tests/soak_thresholds/run.py --workers $(WORKERS)
 
 lint: .venv/.installed-dev
 	$(BIN)/ruff format --check .

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 PACKAGE = Path(__file__).parents[2] / "src" / "dalembert"
+NOTICED = Path(__file__).parents[1] / "thresholds.json"  # written by `make soak-thresholds`
 # rooms whose numbers decide what a user is told or which method runs; in others they are layout, formats and machine facts
 JUDGING = (
     "arm",
@@ -26,6 +28,7 @@ INTRODUCTION = """# Thresholds
 
 These numbers judge data or choose methods: when a log is at rest, when a parameter counts as undetermined, when a solver has
 converged. Each stands at the top of its module with its reason. This page is generated from the source when the site is built.
+The last column names a test that fails when the number is ten times larger or smaller (`make soak-thresholds`).
 """
 
 
@@ -36,6 +39,16 @@ class Threshold(NamedTuple):
     name: str
     value: str
     reason: str
+
+    @property
+    def key(self) -> str:
+        """File and name, the key of NOTICED."""
+        return f"{self.file} {self.name}"
+
+    @property
+    def module(self) -> str:
+        """The module that contains it."""
+        return "dalembert." + self.file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
 def is_number(node: ast.expr) -> bool:
@@ -65,10 +78,13 @@ def thresholds() -> Iterator[Threshold]:
 def page() -> str:
     """The page: one table per file."""
     parts, file = [INTRODUCTION], ""
+    noticed = json.loads(NOTICED.read_text(encoding="utf-8"))
     for row in thresholds():
         if row.file != file:
             file = row.file
-            parts.append(f"\n## `{file}`\n\n| constant | value | reason |\n|---|---|---|\n")
+            parts.append(f"\n## `{file}`\n\n| constant | value | reason | test |\n|---|---|---|---|\n")
         reason = row.reason.replace("|", "\\|").replace("<", "&lt;")
-        parts.append(f"| `{row.name}` | `{row.value}` | {reason} |\n")
+        test = noticed.get(row.key)
+        shown = f"`{test.rpartition('/')[2].partition('[')[0]}`" if test else ""
+        parts.append(f"| `{row.name}` | `{row.value}` | {reason} | {shown} |\n")
     return "".join(parts)
