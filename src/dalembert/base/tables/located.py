@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Self
-from xml.etree.ElementTree import Element
+from typing import TYPE_CHECKING, Any, Self
 
 from dalembert.base.algebra.vectors import Mat, Vec
 from dalembert.base.files.file_bounds import NAME
 from dalembert.base.tables.tables import nearest, parse_angle, shown
 from dalembert.base.tables.units import parse_quantity
 from dalembert.errors import DalembertError, RobotError
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
 
 REQUIRED: Any = object()
 Units = dict[str, float] | None  # factors to SI
@@ -199,7 +201,11 @@ class XmlElement(Located):
     def __init__(self, element: Element | None, where: str) -> None:
         super().__init__(where)
         self.given = element is not None
-        self.element = Element("") if element is None else element
+        if element is None:
+            from xml.etree.ElementTree import Element  # a shipped arm is not XML, and this takes longer than reading it
+
+            element = Element("")
+        self.element = element
         self.tag = self.element.tag
 
     def like(self, element: Element | None, where: str = "") -> Self:
