@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from dalembert.base.tables.tables import parse_angle
-from dalembert.base.tables.units import LONGEST, NUMBER, UNITS, WIDEST, unit_among
+from dalembert.base.tables.units import LONGEST, NUMBER, UNITS, WIDEST, parse_angle, unit_among
 from dalembert.base.tables.wording import shown
 from dalembert.errors import RobotError
 

@@ -14,8 +14,8 @@ from xml.etree.ElementTree import Element
 
 from dalembert.base.algebra.vectors import Mat, Vec
 from dalembert.base.files.file_bounds import NAME
-from dalembert.base.tables.tables import nearest, parse_angle, shown
-from dalembert.base.tables.units import parse_quantity
+from dalembert.base.tables.units import parse_angle, parse_quantity
+from dalembert.base.tables.wording import nearest, shown
 from dalembert.errors import DalembertError, RobotError
 
 REQUIRED: Any = object()

@@ -54,8 +54,14 @@ LENGTH, ANGLE, MASS, INERTIA = UNITS["m"], UNITS["rad"], UNITS["kg"], UNITS["kg 
 LONGEST = 20.0  # m, between two joints or along a link
 WIDEST = 1.01 * 2 * math.pi  # rad; some arms have limits slightly beyond a full turn
 
-NUMBER = r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?"
+_MAGNITUDE = r"(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?"
+NUMBER = rf"[+-]?{_MAGNITUDE}"
 _QUANTITY = re.compile(rf"\s*+({NUMBER})\s*+(.{{0,30}}+)")
+# Blanks belong to what they follow and every repetition is possessive, so each character is visited once.
+_ANGLE = re.compile(
+    rf"\s*+(?:(?P<sign>[+-])\s*+)?(?:(?P<factor>{_MAGNITUDE})\s*+(?:\*\s*+)?)?(?:(?P<pi>pi|π)\s*+)?"
+    rf"(?:/\s*+(?P<divisor>{_MAGNITUDE})\s*+)?(?:(?P<unit>deg|rad|°)\s*+)?"
+)
 # spellings of the same unit: words first, then characters
 RESPELT = (("degrees", "deg"), ("degree", "deg"), ("radians", "rad"), ("/sec", "/s"), ("seconds", "s"))
 CHARACTERS = dict.fromkeys(" ·*.⋅^×", "") | dict(zip("¹²³⁴⁵⁶⁷⁻−μ", "1234567--µ", strict=True))
@@ -125,3 +131,20 @@ def quantity(value: str, unit: str, what: str) -> float:
         )
     factor, offset = conversion(match[2].strip(), unit, what)
     return float(match[1]) * factor + offset
+
+
+def parse_angle(text: str) -> float | None:
+    """An angle in radians from a string such as "pi/2", "-3 pi / 4", "90 deg", "1.2 rad"; None if it is not one.
+
+    >>> parse_angle("-pi/2"), parse_angle("180 deg"), parse_angle("ninety")
+    (-1.5707963267948966, 3.141592653589793, None)
+    """
+    match = _ANGLE.fullmatch(text)
+    if match is None or not (match["factor"] or match["pi"]) or (match["pi"] and match["unit"]):
+        return None
+    divisor = float(match["divisor"] or 1)
+    if divisor == 0 or math.isinf(divisor):
+        return None
+    value = float(match["factor"] or 1) * (math.pi if match["pi"] else 1.0) / divisor
+    value = -value if match["sign"] == "-" else value
+    return math.radians(value) if match["unit"] in ("deg", "°") else value

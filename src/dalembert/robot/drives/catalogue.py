@@ -15,8 +15,7 @@ from typing import Any, Generic, TypeVar, overload
 from dalembert.base.files.file_bounds import TOML_BYTES
 from dalembert.base.tables.cells import Cells, HeadedCells, Row, headed, is_comment, tables_in, tables_in_text
 from dalembert.base.tables.columns import Column, spelled
-from dalembert.base.tables.tables import errors_at
-from dalembert.base.tables.wording import counted, shown, some
+from dalembert.base.tables.wording import counted, errors_at, shown, some
 from dalembert.errors import RobotError
 from dalembert.robot.drives.drive_data import DrivePart, Gear, Motor
 

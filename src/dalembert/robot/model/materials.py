@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 
-from dalembert.base.tables.tables import nearest, shown
 from dalembert.base.tables.units import unit_among
+from dalembert.base.tables.wording import nearest, shown
 from dalembert.errors import RobotError
 
 MATERIALS = {  # kg/m³, typical alloys and grades

@@ -18,7 +18,7 @@ from dalembert.base.algebra.records import number, settle
 from dalembert.base.algebra.vectors import VecLike, rotation_about
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.base.environment.short_repr import brief
-from dalembert.base.tables.tables import nearest, some
+from dalembert.base.tables.wording import nearest, some
 from dalembert.errors import RobotError
 from dalembert.robot.drives.drive_data import Gear, Motor, of_rotor
 from dalembert.robot.model.default_tip import TIP_NOTE, default_tip, tip_note

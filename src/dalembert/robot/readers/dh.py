@@ -19,8 +19,8 @@ from typing import Any, Literal
 from dalembert.base.algebra.scalars import Scalar, cos, sin
 from dalembert.base.algebra.vectors import Mat, RotZ, VecLike
 from dalembert.base.tables.located import Table
-from dalembert.base.tables.tables import errors_at
 from dalembert.base.tables.units import LENGTH, LONGEST, WIDEST
+from dalembert.base.tables.wording import errors_at
 from dalembert.errors import RobotError
 from dalembert.robot.drives.drive_data import Gear, Motor
 from dalembert.robot.model.inertia import Inertia

@@ -9,8 +9,8 @@ from typing import Any
 from dalembert.base.algebra.vectors import NULL, ZERO, MatLike
 from dalembert.base.tables import units as si
 from dalembert.base.tables.located import Located, Table
-from dalembert.base.tables.tables import errors_at, parse_angle
-from dalembert.base.tables.units import parse_quantity, quantity
+from dalembert.base.tables.units import parse_angle, parse_quantity, quantity
+from dalembert.base.tables.wording import errors_at
 from dalembert.errors import RobotError
 from dalembert.robot.drives.drive_data import DrivePart, Gear, Motor
 from dalembert.robot.model.inertia import Inertia

@@ -12,8 +12,8 @@ from typing import Any
 
 from dalembert.base.algebra.vectors import IDENTITY, NULL, ZERO, Z
 from dalembert.base.files import whole_file
-from dalembert.base.tables.tables import parse_angle, shown
-from dalembert.base.tables.units import LONGEST, WIDEST
+from dalembert.base.tables.units import LONGEST, WIDEST, parse_angle
+from dalembert.base.tables.wording import shown
 from dalembert.errors import RobotError
 from dalembert.robot.model.inertia import Inertia
 from dalembert.robot.model.joint_couplings import Coupling

@@ -13,7 +13,7 @@ from dataclasses import replace
 from dalembert.base.algebra.vectors import Mat
 from dalembert.base.arrays import number
 from dalembert.base.files.file_bounds import UNLIMITED
-from dalembert.base.tables.tables import shown, some
+from dalembert.base.tables.wording import shown, some
 from dalembert.errors import RobotError
 from dalembert.robot.model.placement import Placement
 from dalembert.robot.model.robot import Joint, Limits, Robot

@@ -8,7 +8,7 @@ from typing import Any
 
 from dalembert.base.files.reader_process import ask
 from dalembert.base.files.safe_xml import read_bytes
-from dalembert.base.tables.tables import shown
+from dalembert.base.tables.wording import shown
 from dalembert.errors import RobotError
 from dalembert.robot.model.robot import Robot
 from dalembert.robot.readers.urdf import parse_urdf
