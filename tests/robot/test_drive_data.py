@@ -212,8 +212,8 @@ def test_a_catalogue_is_read_as_people_write_it() -> None:
         (MOTORS.replace("[kg cm²]", "[kg]"), "column 'J \\[kg\\]': the unit 'kg' is unknown; known units are kg m²"),
         (MOTORS.replace("B;2,4", "B;strong"), "line 3, column 'Mn \\[Nm\\]': 'strong' is not a number"),
         (MOTORS.replace("B;", "A;"), "two parts have the name 'A'"),
-        (MOTORS.replace("colour", "mass [g]"), "two columns give 'mass'"),
-        (MOTORS.replace(";red", ""), "line 2 has 6 cells, but there are 7 headings"),
+        (MOTORS.replace("colour", "mass [g]"), "the columns 'm \\[kg\\]' and 'mass \\[g\\]' both mean mass"),
+        (MOTORS.replace(";red", ""), "line 2: the row has 6 values, but the header has 7 columns"),
         (
             "# two motors\n\n" + MOTORS.replace("2,4;8", "2,4;"),
             "line 5 has no value for 'peak_torque', which is needed to select a motor",

@@ -135,6 +135,17 @@ def headings(cells: Sequence[str], meaning: Mapping[str, Column], where: str) ->
     return columns, others
 
 
+def check_once(columns: Sequence[Heading], where: str) -> None:
+    """Refuse two columns of the same meaning."""
+    first: dict[str, str] = {}
+    for column in columns:
+        if column.key in first:
+            raise RobotError(
+                f"{where}: the columns '{first[column.key]}' and '{column.header}' both mean {column.key}; remove one of them"
+            )
+        first[column.key] = column.header
+
+
 def _heading(cell: str, at: int, meaning: Mapping[str, Column], where: str) -> Heading | None:
     text = cell.lstrip("#%/ ").replace("\u00a0", " ")
     whole, count = _PREVIOUS.subn("", text)

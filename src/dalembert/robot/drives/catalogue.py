@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, overload
 
 from dalembert.base.files.file_bounds import TOML_BYTES
-from dalembert.base.tables.cells import Cells, HeadedCells, Row, headed, is_comment, tables_in, tables_in_text
-from dalembert.base.tables.columns import Column, spelled
+from dalembert.base.tables.cells import Cells, headed, is_comment, tables_in, tables_in_text
+from dalembert.base.tables.columns import Cell, Column, check_once, spelled
 from dalembert.base.tables.wording import counted, errors_at, shown, some
 from dalembert.errors import RobotError
 from dalembert.robot.drives.drive_data import DrivePart, Gear, Motor
@@ -161,21 +161,20 @@ def _parts(tables: Iterable[Cells], kind: type[Kind], where: str) -> Catalogue[K
         raise RobotError(
             f"{where}: a catalogue of {word}s needs {_absent(kind, set())}; its columns are {some(rows[0])}"
         )
-    keys, header, notes = [x.key for x in table.columns], table.header[1], list(table.cells.notes)
-    if twice := [key for key, count in Counter(keys).items() if count > 1]:
-        raise RobotError(f"{where}: two columns give '{twice[0]}'; remove one of them")
+    notes = list(table.cells.notes)
+    check_once(table.columns, where)
     for x in table.columns:
         if x.column.unit not in (None, "1", "price") and x.unit is None:
             raise RobotError(f"{where}: the column {shown(x.header)} has no unit; write '{x.header} [{x.column.unit}]'")
-    if missing := _absent(kind, set(keys)):
-        raise RobotError(f"{where}: a catalogue of {word}s needs {missing}; its columns are {some(header)}")
+    if missing := _absent(kind, {x.key for x in table.columns}):
+        raise RobotError(f"{where}: a catalogue of {word}s needs {missing}; its columns are {some(table.header[1])}")
     if table.others:
         notes.append(f"{where}: the columns {', '.join(table.others.values())} are unknown and were ignored")
-    filled = [(number, row) for number, row in table.rows if any(row) and not is_comment(row)]
+    filled = table.filled()
     different = {row: number for number, row in reversed(filled)}
     if repeated := len(filled) - len(different):
         notes.append(f"{where}: {counted(repeated, 'row repeats', 'rows repeat')} another; dropped")
-    parts = [_part(kind, table, (number, row)) for row, number in reversed(different.items())]
+    parts = [_part(kind, *table.entries((number, row))) for row, number in reversed(different.items())]
     if not parts:
         raise RobotError(f"{where}: the catalogue has no rows; it needs a line of headings and one line per part")
     if twice := sorted(name for name, count in Counter(part.name for part in parts).items() if count > 1):
@@ -183,12 +182,9 @@ def _parts(tables: Iterable[Cells], kind: type[Kind], where: str) -> Catalogue[K
     return Catalogue(tuple(parts), tuple(notes), where)
 
 
-def _part(kind: type[Kind], table: HeadedCells, row: Row) -> Kind:
+def _part(kind: type[Kind], place: str, row: Mapping[str, Cell]) -> Kind:
     """The part in a row."""
-    place, width = table.cells.at(row[0]), len(table.header[1])
-    if len(row[1]) != width:
-        raise RobotError(f"{place} has {len(row[1])} cells, but there are {width} headings; give one cell per heading")
-    cells = {key: cell for key, cell in table.cells.under(table.columns, row).items() if not cell.blank}
+    cells = {key: cell for key, cell in row.items() if not cell.blank}
     if empty := _absent(kind, cells.keys()):
         raise RobotError(
             f"{place} has no value for {empty}, which is needed to select a {kind.__name__.lower()}; fill it in, or remove the "

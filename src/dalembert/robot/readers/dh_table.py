@@ -20,7 +20,7 @@ from dalembert.base.files.file_bounds import LINKS, NAME, TABLE_COLUMNS, at_most
 from dalembert.base.files.safe_toml import parse_tables
 from dalembert.base.tables.cells import HeadedCells, headed, is_comment, tables_in
 from dalembert.base.tables.cells import Row as CellRow
-from dalembert.base.tables.columns import EMPTY, LONGEST_CELL, Cell, Heading, compact, is_number
+from dalembert.base.tables.columns import EMPTY, LONGEST_CELL, Cell, Heading, check_once, compact, is_number
 from dalembert.base.tables.located import Table
 from dalembert.base.tables.wording import errors_at, nearest, shown, some
 from dalembert.errors import RobotError
@@ -67,35 +67,34 @@ class _DHTable:
 
     def __init__(self, table: HeadedCells, path: Path, convention: str | None) -> None:
         self.cells, self.path, self.asked = table.cells, path, convention
-        self.notes, self.columns, self.rows = list(table.cells.notes), table.columns, list(table.rows)
-        self.width = max((at + 1 for at, cell in enumerate(table.header[1]) if cell), default=0)
-        at_most(TABLE_COLUMNS, self.width, "columns", table.where)
-        self._ratios()
-        self._check_columns(table.where, list(table.others.values()))
-        self._take_units()
-        self._share_units()
-        self._check_numbers(table.where, table.others)
-        self.settings = self._settings((*table.before, *(row for row in self.rows if is_comment(row[1]))))
+        self.notes, self.columns, rows = list(table.cells.notes), table.columns, list(table.rows)
         self.guessed: list[str] = []
         self.partial: list[str] = []
+        self.settings = self._settings((*table.before, *(row for row in rows if is_comment(row[1]))))
+        width = max((at + 1 for at, cell in enumerate(table.header[1]) if cell), default=0)
+        at_most(TABLE_COLUMNS, width, "columns", table.where)
+        self.rows = self._joint_rows(rows[self._take_units(rows) :], width)
+        self._ratios()
+        self._check_columns(table.where, list(table.others.values()))
+        self._share_units()
+        self._check_numbers(table.where, table.others)
+
+    def _column(self, at: int) -> list[str]:
+        """The cells below a heading that are not empty."""
+        return [row[at] for _, row in self.rows if at < len(row) and row[at]]
 
     def _ratios(self) -> None:
         """Read a column called i as gear ratios, as in data sheets, unless it counts the rows; n counts them at times."""
-        letters = [k for k, column in enumerate(self.columns) if compact(column.header) in ("i", "n")]
-        rows = self._table() if letters else ()
-        for k in letters:
-            at = self.columns[k].at
-            cells = [row[at] for _, row in rows if at < len(row) and row[at]]
+        for k, column in enumerate(self.columns):
+            cells = self._column(column.at) if compact(column.header) in ("i", "n") else []
             counts = cells in ([str(n + start) for n in range(len(cells))] for start in (0, 1))
             if len(cells) > 1 and all(map(is_number, cells)):
-                self.columns[k] = replace(self.columns[k], column=MEANING["name" if counts else "gear"])
+                self.columns[k] = replace(column, column=MEANING["name" if counts else "gear"])
 
     def _check_numbers(self, where: str, others: Mapping[int, str]) -> None:
         """Refuse an unknown column that holds numbers: torques may depend on them."""
-        rows = self._table() if others else ()
         for at, header in others.items():
-            cells = [row[at] for _, row in rows if at < len(row)]
-            if any(is_number(cell) and set(cell) & set("123456789") for cell in cells):
+            if any(is_number(cell) and set(cell) & set("123456789") for cell in self._column(at)):
                 letters = [unicodedata.name(c, "") for c in header if c.isalpha() and not c.isascii()]
                 foreign = next((name for name in letters if name.startswith("CYRILLIC")), None)
                 hint = f" (it contains the letter {foreign})" if foreign else nearest(header, KEYS)
@@ -105,13 +104,8 @@ class _DHTable:
                 )
 
     def _check_columns(self, where: str, others: Sequence[str]) -> None:
+        check_once(self.columns, where)
         keys = [column.key for column in self.columns]
-        for column in self.columns:
-            if keys.count(column.key) > 1:
-                same = [other.header for other in self.columns if other.key == column.key]
-                raise RobotError(
-                    f"{where}: the columns {' and '.join(map(repr, same))} both mean {column.key}; remove one of them"
-                )
         for header in others:
             name = re.split(r"[\[(]", header)[0].strip()
             word = "" if " " in name else "".join(c for c in name.lower() if c.isalnum())
@@ -131,16 +125,16 @@ class _DHTable:
         if unused:
             self.notes.append(f"columns that were not used: {some([shown(x) for x in unused])}")
 
-    def _take_units(self) -> None:
-        """Read the units from a row of their own below the header."""
-        _, row = self.rows[0] if self.rows else (0, ())
+    def _take_units(self, rows: Sequence[CellRow]) -> int:
+        """Read the units from a row of their own below the header; returns the number of such rows."""
+        _, row = rows[0] if rows else (0, ())
         written = {x.at: _bare(row[x.at]) for x in self.columns if x.at < len(row) and row[x.at]}
         measured = {x.at: x.column for x in self.columns if x.column.unit is not None}
-        if not any(written.get(at) for at in measured):
-            return
-        if all(at in measured and (not unit or measured[at].unit_words(unit)) for at, unit in written.items()):
-            self.rows = self.rows[1:]
-            self.columns = [replace(x, unit=x.unit or written.get(x.at) or None) for x in self.columns]
+        are_units = all(at in measured and (not unit or measured[at].unit_words(unit)) for at, unit in written.items())
+        if not are_units or not any(written.values()):
+            return 0
+        self.columns = [replace(x, unit=x.unit or written.get(x.at) or None) for x in self.columns]
+        return 1
 
     def _share_units(self) -> None:
         """Use the unit of alpha for theta and offset, and that of a for d, if they have none of their own."""
@@ -171,7 +165,7 @@ class _DHTable:
         """The requested convention, else the one in the file, else the usual one; a note records which."""
         cells = dict.fromkeys(
             place.text.lower()
-            for row in self._table()
+            for row in self.rows
             for key, place in self.cells.under(self.columns, row).items()
             if key == "convention" and not place.blank
         )
@@ -196,41 +190,35 @@ class _DHTable:
             )
         return said or "standard"
 
-    def _table(self) -> Sequence[CellRow]:
+    def _joint_rows(self, rows: Sequence[CellRow], width: int) -> list[CellRow]:
         """The rows that describe joints."""
-        rows = []
-        for number, row in self.rows:
+        geometry = [c.at for c in self.columns if c.key in (*GEOMETRY, "type")]
+        joints = []
+        for number, row in rows:
             cells = [cell for cell in row if cell.strip("-: ")]
             if not cells or is_comment(row):
                 continue
             if cells[0].lower().strip(": ") in TOTALS:
-                self._note_once(f"{self.cells.row_word} {number} ('{cells[0]}') is a total and was ignored")
-                continue
-            geometry = [c.at for c in self.columns if c.key in (*GEOMETRY, "type")]
-            if not any(at < len(row) and row[at] for at in geometry):
-                self._note_once(f"{self.cells.row_word} {number} has no a, alpha, d or theta and was ignored")
-                continue
-            self._check_width(number, row)
-            rows.append((number, row))
-        return rows
+                self.notes.append(f"{self.cells.row_word} {number} ('{cells[0]}') is a total and was ignored")
+            elif not any(at < len(row) and row[at] for at in geometry):
+                self.notes.append(f"{self.cells.row_word} {number} has no a, alpha, d or theta and was ignored")
+            else:
+                self._check_width(number, row[width:], width)
+                joints.append((number, row))
+        return joints
 
-    def _check_width(self, number: int, row: Sequence[str]) -> None:
+    def _check_width(self, number: int, others: Sequence[str], width: int) -> None:
         """Refuse a number or variable to the right of the header: it has no name, or a decimal comma shifted it."""
-        beyond = next((cell for cell in row[self.width :] if re.fullmatch(r"[-+]?[\d.,]+|\*|[qθ].{0,9}", cell)), None)
+        beyond = next((cell for cell in others if re.fullmatch(r"[-+]?[\d.,]+|\*|[qθ].{0,9}", cell)), None)
         if beyond is not None:
             raise RobotError(
-                f"{self.cells.at(number)}: {shown(beyond)} is to the right of all {self.width} columns of the header; name its "
+                f"{self.cells.at(number)}: {shown(beyond)} is to the right of all {width} columns of the header; name its "
                 "column there, or separate the columns by semicolons if commas are decimal separators"
             )
 
-    def _note_once(self, note: str) -> None:
-        if note not in self.notes:
-            self.notes.append(note)
-
     def robot(self) -> Robot:
         """The arm."""
-        convention, table = self.convention(), self._table()
-        where = self.cells.where
+        convention, table, where = self.convention(), self.rows, self.cells.where
         if not table:
             raise RobotError(f"{where}: the DH table has no rows; an arm needs at least one joint")
         at_most(LINKS, len(table), "rows", where)
