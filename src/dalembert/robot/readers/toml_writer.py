@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,8 @@ Lines = Iterator[str]
 def write_toml(robot: Robot) -> str:
     """The robot as TOML text: DH rows if they are exact, frames otherwise."""
     convention, rows = (rows_of(robot) if _is_numeric(robot) else None) or ("frames", None)
-    return "\n".join([*head_lines(robot, convention), *_body(robot, rows), ""])
+    tables = (section(header, values) for header, values, _ in sections(robot, rows))
+    return "\n".join([*head_lines(robot, convention), *chain.from_iterable(tables), ""])
 
 
 def save_toml(robot: Robot, path: str | os.PathLike[str]) -> None:
@@ -66,34 +68,36 @@ def head_lines(robot: Robot, convention: str, gravity: tuple[float, ...] | None 
     yield from _lines({"gravity": gravity or own, "omitted": robot.omitted or None, "convention": convention})
 
 
-def _body(robot: Robot, rows: tuple[Row, ...] | None) -> Lines:
+def sections(robot: Robot, rows: tuple[Row, ...] | None) -> Iterator[tuple[str, Fields, Any]]:
+    """The tables of a file in order: (header, values, the link, joint or row that they describe, if any)."""
     assert robot.tip is not None
     root = {"link": robot.root} if rows and robot.root != "base" else {}
-    yield from section("[base]", root | placement_fields(robot.base))
-    yield from section(
-        "[tip]", {"name": robot.tip.name, "link": robot.tip.link} | placement_fields(robot.tip.placement)
-    )
+    yield "[base]", root | placement_fields(robot.base), None
+    tip = {"name": robot.tip.name, "link": robot.tip.link}
+    yield "[tip]", tip | placement_fields(robot.tip.placement), None
     if robot.payload is not None:
-        yield from section("[payload]", {"mass": robot.payload.mass} | inertia_fields(robot.payload))
-    for row in rows or ():
-        yield from section("[[joint]]", _row(row))
-        yield from joint_parts(row)
-    if rows is None:
-        for link in robot.links:
-            yield from section("[[link]]", link_fields(link))
-        for joint in robot.joints:
-            yield from section("[[joint]]", joint_fields(joint))
-            yield from section("[joint.link_frame]", placement_fields(joint.link_frame))
-            yield from joint_parts(joint)
+        yield "[payload]", {"mass": robot.payload.mass} | inertia_fields(robot.payload), None
+    for link in robot.links if rows is None else ():
+        yield "[[link]]", link_fields(link), link
+    for joint in rows or robot.joints:
+        if isinstance(joint, Joint):
+            yield "[[joint]]", joint_fields(joint), joint
+            yield "[joint.link_frame]", placement_fields(joint.link_frame), joint
+        else:
+            yield "[[joint]]", _row(joint), joint
+        yield "[joint.limits]", vars(joint.limits), joint
+        yield "[joint.friction]", joint.friction.written(), joint
+        for header, values in _drive(joint):
+            yield header, values, joint
     for loop in robot.loops:
-        yield from section("[[loop]]", loop_fields(loop))
+        yield "[[loop]]", loop_fields(loop), loop
     for coupling in robot.couplings:
         if coupling.formulas:
             raise RobotError(
                 f"robot '{robot.name}' has coordinates defined by formulas ({coupling.text}), which a file cannot contain; save "
                 "the arm in its original coordinates"
             )
-        yield from section("[[coupling]]", coupling_fields(coupling))
+        yield "[[coupling]]", coupling_fields(coupling), coupling
 
 
 def coupling_fields(coupling: Coupling) -> Fields:
@@ -140,22 +144,16 @@ def joint_fields(joint: Joint) -> Fields:
     return {**ends, **place, "kept": joint.kept or None}
 
 
-def joint_parts(joint: Joint | Row) -> Lines:
-    yield from section("[joint.limits]", vars(joint.limits))
-    yield from section("[joint.friction]", joint.friction.written())
-    yield from drive_lines(joint)
-
-
-def drive_lines(joint: Joint | Row) -> Lines:
+def _drive(joint: Joint | Row) -> Iterator[tuple[str, Fields]]:
     """The rotor of a joint, and the motor and gear from which it was derived."""
     if joint.rotor is not None:
         # an all-default rotor is still a rotor: part of its table is written even then
         always = {key: getattr(joint.rotor, key) for key in ("inertia", "gear", "reflected")}
-        yield from section("[joint.rotor]", rotor_fields(joint.rotor) | always)
+        yield "[joint.rotor]", rotor_fields(joint.rotor) | always
     for header, part, one in (("[joint.motor]", joint.motor, "derating"), ("[joint.gear]", joint.gear, "ratio")):
         if part is not None:
             changed = {key: float(x) if key == "phases" and x else x for key, x in _changed(part).items()}
-            yield from section(header, changed if any(x is not None for x in changed.values()) else {one: 1.0})
+            yield header, changed if any(x is not None for x in changed.values()) else {one: 1.0}
 
 
 def _changed(part: Any) -> Fields:
