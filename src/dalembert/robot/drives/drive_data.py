@@ -65,15 +65,8 @@ class DrivePart:
         number = float(value)
         signed = entry.metadata["unit"] == "°C" or entry.name == "ratio"
         if not math.isfinite(number) or (number < 0 and not signed) or (number == 0 and not entry.metadata["zero"]):
-            allowed = (
-                "a finite number other than 0"
-                if entry.name == "ratio"
-                else "a finite number"
-                if signed
-                else "a finite number ≥ 0"
-                if entry.metadata["zero"]
-                else "a finite number above 0"
-            )
+            bound = "" if signed else " ≥ 0" if entry.metadata["zero"] else " above 0"
+            allowed = "a finite number" + (" other than 0" if entry.name == "ratio" else bound)
             raise RobotError(f"{self.kind}: '{entry.name}' is {f'{number:g} {unit}'.strip()}; it must be {allowed}")
         if number and not SMALLEST <= abs(number) <= LARGEST_NUMBER:
             raise RobotError(

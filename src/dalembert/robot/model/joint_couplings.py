@@ -147,9 +147,7 @@ class Coupling:
         'g2 = 0.02 − 1.5 g1 + 0.5 g1²'
         """
         lines = [f"{name} = {formula}" for name, formula in zip(self.joints, self.formulas, strict=False)]
-        if lines:
-            return "; ".join(lines)
-        for name, row, shift in zip(self.joints, self.matrix, self.offset, strict=True):
+        for name, row, shift in zip(self.joints, self.matrix, self.offset, strict=True) if not lines else ():
             terms = [(shift, "")] if shift else []
             terms += [(factor, joint) for factor, joint in zip(row, self.of or self.motors, strict=True) if factor]
             terms += [(c, f"{self.of[0]}{_power(k)}") for k, c in enumerate(self.higher, 2) if c]
@@ -217,10 +215,8 @@ def _matrix(value: Any, rows: int, columns: int, where: str) -> tuple[Row, ...]:
         return ((),) * rows
     if isinstance(value, (list, tuple)) and not value and rows == columns:
         return tuple(tuple(1.0 if i == j else 0.0 for j in range(columns)) for i in range(rows))
-    shape = (
-        isinstance(value, (list, tuple)) and len(value) == rows and all(isinstance(row, (list, tuple)) for row in value)
-    )
-    if not shape or any(len(row) != columns for row in value):
+    shape = [len(row) for row in value if isinstance(row, (list, tuple))] if isinstance(value, (list, tuple)) else []
+    if shape != [columns] * rows or len(value) != rows:
         raise RobotError(
             f"{where} has matrix = {shown(value)}; it needs {rows} row{'s' * (rows != 1)}, one per coupled joint, "
             f"of {columns} number{'s' * (columns != 1)}, one per joint that they follow"
@@ -265,12 +261,16 @@ def check_couplings(robot: Robot) -> None:
                 )
         for name in coupling.joints:
             if name in follows:
+                leaders = " and ".join(f"joint '{leader}'" for leader in follows[name].of) or "no joint (it is fixed)"
                 raise RobotError(
-                    f"{place}: joint '{name}' already follows {_leaders(follows[name])}; a joint can follow in one coupling only"
+                    f"{place}: joint '{name}' already follows {leaders}; a joint can follow in one coupling only"
                 )
             follows[name] = coupling
-    if len(in_order(robot.couplings)) < len(robot.couplings):
-        raise RobotError(f"{where}: {_circle(follows)}; remove one of these couplings")
+    ordered = {name for coupling in in_order(robot.couplings) for name in coupling.joints}
+    if stuck := {name: coupling for name, coupling in follows.items() if name not in ordered}:
+        raise RobotError(
+            f"{where}: joints follow one another in a cycle: {_circle(stuck)}; remove one of these couplings"
+        )
     if follows and all(joint.name in follows for joint in robot.joints if joint.moves):
         raise RobotError(
             f"{where}: every joint is coupled to another or fixed, so no joint is left for a motor to move; "
@@ -278,21 +278,12 @@ def check_couplings(robot: Robot) -> None:
         )
 
 
-def _leaders(coupling: Coupling) -> str:
-    return " and ".join(f"joint '{name}'" for name in coupling.of) or "no joint (it is fixed)"
-
-
 def _circle(follows: Mapping[str, Coupling]) -> str:
-    """A cycle of joints that follow one another, as text."""
-    for name in follows:
-        way = [name]
-        while leaders := [leader for leader in follows[way[-1]].of if leader in follows]:
-            nearer = next((leader for leader in leaders if leader in way), leaders[0])
-            if nearer in way:
-                circle = [*way[way.index(nearer) :], nearer]
-                return f"joints follow one another in a cycle: {' follows '.join(map(repr, circle))}"
-            way.append(nearer)
-    return "joints follow one another in a cycle"
+    """A cycle among joints that all follow one another, as text."""
+    way = [next(iter(follows))]
+    while way[-1] not in way[:-1]:
+        way.append(next(leader for leader in follows[way[-1]].of if leader in follows))
+    return " follows ".join(map(repr, way[way.index(way[-1]) :]))
 
 
 def in_order(couplings: Sequence[Coupling]) -> list[Coupling]:

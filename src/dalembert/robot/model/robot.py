@@ -20,22 +20,22 @@ from dalembert.base.environment.cached_property import cached_property
 from dalembert.base.environment.short_repr import brief
 from dalembert.base.tables.wording import nearest, some
 from dalembert.errors import RobotError
-from dalembert.robot.drives.drive_data import Gear, Motor, of_rotor
-from dalembert.robot.model.default_tip import TIP_NOTE, default_tip, tip_note
-from dalembert.robot.model.friction_data import Friction
-from dalembert.robot.model.inertia import Inertia
-from dalembert.robot.model.joint_couplings import (
-    Coupling,
-    check_couplings,
-    check_with_loops,
-    followers,
-    with_led_limits,
-)
-from dalembert.robot.model.loop_joints import Loop, check_loops, loop_of
+from dalembert.robot.drives.drive_data import Gear as Gear
+from dalembert.robot.drives.drive_data import Motor as Motor
+from dalembert.robot.drives.drive_data import of_rotor
+from dalembert.robot.model.default_tip import TIP_NOTE as TIP_NOTE
+from dalembert.robot.model.default_tip import default_tip, tip_note
+from dalembert.robot.model.friction_data import Friction as Friction
+from dalembert.robot.model.inertia import Inertia as Inertia
+from dalembert.robot.model.joint_couplings import Coupling as Coupling
+from dalembert.robot.model.joint_couplings import check_couplings, check_with_loops, followers, with_led_limits
+from dalembert.robot.model.loop_joints import Loop as Loop
+from dalembert.robot.model.loop_joints import check_loops, loop_of
 from dalembert.robot.model.motor_joints import with_motors
 from dalembert.robot.model.omitted_terms import omissions
-from dalembert.robot.model.placement import Placement, unit, vector
-from dalembert.robot.model.shapes import Shape
+from dalembert.robot.model.placement import Placement as Placement
+from dalembert.robot.model.placement import unit, vector
+from dalembert.robot.model.shapes import Shape as Shape
 
 JointType = Literal["revolute", "continuous", "prismatic", "fixed"]
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed")
@@ -271,11 +271,8 @@ class Joint:
         if not self.moves:
             return Placement()
         x = q + self.offset
-        return (
-            Placement(translation=x * self.axis)
-            if self.type == "prismatic"
-            else Placement(rotation_about(self.axis, x))
-        )
+        slides = self.type == "prismatic"
+        return Placement(translation=x * self.axis) if slides else Placement(rotation_about(self.axis, x))
 
 
 @dataclass(frozen=True)
@@ -406,13 +403,13 @@ class Robot:
 
     def link(self, name: str) -> Link:
         """The link with this name."""
-        for link in self.links:
-            if link.name == name:
-                return link
-        names = [link.name for link in self.links]
-        raise RobotError(
-            f"robot '{self.name}' has no link '{name}'{nearest(name, names)} (its links are {some(names)})"
-        )
+        links = {link.name: link for link in self.links}
+        if name not in links:
+            known = list(links)
+            raise RobotError(
+                f"robot '{self.name}' has no link '{name}'{nearest(name, known)} (its links are {some(known)})"
+            )
+        return links[name]
 
     def with_coordinates(self, names: Sequence[str], angles: Sequence[bool], coupling: Coupling) -> Robot:
         """A robot with new coordinates: joints that move nothing, which the previously independent joints follow."""
@@ -468,10 +465,6 @@ class Robot:
         return replace(self, **changes)
 
 
-def _duplicates(names: list[str]) -> list[str]:
-    return sorted(name for name, times in Counter(names).items() if times > 1)
-
-
 def _in_order(robot: Robot) -> tuple[Joint, ...]:
     """The joints sorted so that each comes after the joint of its parent link; checks that they form a tree.
 
@@ -485,15 +478,13 @@ def _in_order(robot: Robot) -> tuple[Joint, ...]:
     links = [link.name for link in robot.links]
     names = [joint.name for joint in robot.joints]
     for kind, listed in (("link", links), ("joint", names)):
-        if len(set(listed)) < len(listed):
-            raise RobotError(f"{where}: two {kind}s have the name '{_duplicates(listed)[0]}'; names must be unique")
+        if twice := sorted(name for name, times in Counter(listed).items() if times > 1):
+            raise RobotError(f"{where}: two {kind}s have the name '{twice[0]}'; names must be unique")
     known, moved_by = set(links), dict[str, str]()
     for joint in robot.joints:
-        for end in ("parent", "child"):
-            if getattr(joint, end) not in known:
-                raise RobotError(
-                    f"{where}: joint '{joint.name}' has {end} link '{getattr(joint, end)}', which does not exist"
-                )
+        for end, link in (("parent", joint.parent), ("child", joint.child)):
+            if link not in known:
+                raise RobotError(f"{where}: joint '{joint.name}' has {end} link '{link}', which does not exist")
         if joint.child in moved_by:
             raise RobotError(
                 f"{where}: link '{joint.child}' is the child of two joints, '{moved_by[joint.child]}' and '{joint.name}'; remove "
@@ -521,22 +512,3 @@ def _in_order(robot: Robot) -> tuple[Joint, ...]:
     if unreached:
         raise RobotError(f"{where}: the joints {', '.join(unreached[:5])} form a cycle")
     return tuple(sorted(robot.joints, key=lambda joint: reached[joint.child]))
-
-
-__all__ = [
-    *(
-        "TIP_NOTE",
-        "ZERO",
-        "Coupling",
-        "Frame",
-        "Friction",
-        "Gear",
-        "Inertia",
-        "Joint",
-        "Limits",
-        "Link",
-        "Loop",
-        "Motor",
-    ),
-    *("Placement", "Robot", "Rotor"),
-]

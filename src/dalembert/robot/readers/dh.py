@@ -13,7 +13,7 @@ import math
 import os
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from dalembert.base.algebra.scalars import Scalar, cos, sin
@@ -24,11 +24,11 @@ from dalembert.base.tables.wording import errors_at
 from dalembert.errors import RobotError
 from dalembert.robot.drives.drive_data import Gear, Motor
 from dalembert.robot.model.inertia import Inertia
-from dalembert.robot.model.joint_couplings import Coupling, finite
 from dalembert.robot.model.placement import Placement
 from dalembert.robot.model.plausibility import ModelWarning
 from dalembert.robot.model.robot import STANDARD_GRAVITY, Frame, Friction, Joint, JointType, Limits, Link, Robot, Rotor
 from dalembert.robot.model.shapes import Shape
+from dalembert.robot.readers.robot_builder import RobotBuilder
 from dalembert.robot.readers.shape_inertia import read_body
 from dalembert.robot.readers.table_parts import (
     INERTIA_KEYS,
@@ -214,21 +214,6 @@ def joint_of(row: Row, convention: str, name: str, parent: str, child: str) -> J
     )
 
 
-def screw(joint: Joint, pitch: float) -> tuple[list[Joint], Link, Coupling]:
-    """A helical joint as modelled: its revolute and prismatic joints, the link between them, and their coupling.
-
-    joint  the revolute joint
-    pitch  advance along the axis per turn (m); negative for a left-handed thread
-    """
-    advance = finite(pitch, "pitch", f"helical joint '{joint.name}'") / (2.0 * math.pi)
-    between = Link(f"{joint.name}:turned", massless=True)
-    turn = replace(joint, child=between.name, link_frame=HERE)
-    slide = Joint(
-        f"{joint.name}:slide", "prismatic", between.name, joint.child, axis=joint.axis, link_frame=joint.link_frame
-    )
-    return [turn, slide], between, Coupling(slide.name, joint.name, advance)
-
-
 def from_dh(
     rows: Iterable[object],
     convention: str = "standard",
@@ -273,24 +258,22 @@ def assemble(
     """The serial chain of joints and links, named joint1, link1, … unless the rows name them."""
     if not rows:
         raise RobotError(f"{name}: the DH table has no rows; an arm needs at least one joint")
-    links, joints, remarks, couplings = [Link(base_link)], [], list(notes), []
+    builder = RobotBuilder("")
+    builder.links.append(Link(base_link))
     for i, row in enumerate(rows, 1):
         child = row.link or f"link{i}"
         with errors_at(f"{name}: DH row {i}"):
-            joints.append(joint_of(row, convention, row.name or f"joint{i}", links[-1].name, child))
+            joint = joint_of(row, convention, row.name or f"joint{i}", builder.links[-1].name, child)
             if row.pitch is not None:
-                joints[-1:], between, coupling = screw(joints[-1], row.pitch)
-                links.append(between)
-                couplings.append(coupling)
-        links.append(Link(child, row.inertia, row.physical, weight=row.weight, visuals=row.visuals))
+                builder.add_screw(joint, row.pitch)
+            else:
+                builder.joints.append(joint)
+        builder.links.append(Link(child, row.inertia, row.physical, weight=row.weight, visuals=row.visuals))
         if row.note:
-            remarks.append(f"link '{child}': {row.note}")
-    frame = Frame("tip", links[-1].name, tip) if isinstance(tip, Placement) else tip
-    couplings += robot.pop("couplings", ())
-    return Robot(
-        name=name, links=tuple(links), joints=tuple(joints), tip=frame, notes=tuple(remarks), couplings=tuple(couplings),
-        **robot,
-    )  # fmt: skip
+            builder.sentences.append(f"link '{child}': {row.note}")
+    frame = Frame("tip", builder.links[-1].name, tip) if isinstance(tip, Placement) else tip
+    builder.couplings += robot.pop("couplings", ())
+    return builder.robot(name, tip=frame, notes=(*notes, *builder.sentences), **robot)
 
 
 def rows_of(robot: Robot) -> tuple[str, tuple[Row, ...]] | None:
@@ -298,37 +281,33 @@ def rows_of(robot: Robot) -> tuple[str, tuple[Row, ...]] | None:
 
     The rows reproduce the robot to the last bit, and so does a file written from them.
     """
-    for convention in CONVENTIONS:
-        rows = _recover(robot, convention)
-        same = {
-            key.name: getattr(robot, key.name)
-            for key in fields(Robot)
-            if key.name not in ("links", "joints", "loops", "kept")
-        }
+    chain = (robot.root, *(joint.child for joint in robot.joints))
+    is_serial = all(joint.parent == before for joint, before in zip(robot.joints, chain, strict=False))
+    others = ("links", "joints", "loops", "kept")
+    same = {key.name: getattr(robot, key.name) for key in fields(Robot) if key.name not in others}
+    for convention in CONVENTIONS if is_serial else ():
+        rows = _rows(robot, convention)
         if rows is not None and assemble(rows, convention, base_link=robot.root, **same) == robot:
             return convention, rows
     return None
 
 
-def _recover(robot: Robot, convention: str) -> tuple[Row, ...] | None:
-    rows, parent, links = [], robot.root, {link.name: link for link in robot.links}
+def tree_rows(robot: Robot) -> tuple[str, tuple[Row, ...]] | None:
+    """One standard DH row per joint of a tree, relative to the parent's link frame; or None."""
+    rows = _rows(robot, "standard")
+    return None if rows is None else ("standard", rows)
+
+
+def _rows(robot: Robot, convention: str) -> tuple[Row, ...] | None:
+    """One row per joint, if every joint moves and has one."""
+    links = {link.name: link for link in robot.links}
+    rows = []
     for joint in robot.joints:
-        if joint.parent != parent or not joint.moves:
-            return None
-        row = _recover_row(joint, links[joint.child], convention)
+        row = _recover_row(joint, links[joint.child], convention) if joint.moves else None
         if row is None:
             return None
         rows.append(row)
-        parent = joint.child
     return tuple(rows) or None
-
-
-def tree_rows(robot: Robot) -> tuple[str, tuple[Row, ...]] | None:
-    """One standard DH row per joint of a tree, relative to the parent's link frame; or None."""
-    links = {link.name: link for link in robot.links}
-    rows = [_recover_row(joint, links[joint.child], "standard") if joint.moves else None for joint in robot.joints]
-    whole = tuple(row for row in rows if row is not None)
-    return ("standard", whole) if whole and len(whole) == len(rows) else None
 
 
 def _recover_row(joint: Joint, link: Link, convention: str) -> Row | None:

@@ -7,9 +7,8 @@ from typing import Any
 
 from dalembert.base.tables.wording import errors_at, some
 from dalembert.robot.model.joint_couplings import Coupling
-from dalembert.robot.model.multi_dof_joints import virtual_joints, virtual_note
+from dalembert.robot.model.multi_dof_joints import screw, virtual_joints, virtual_note
 from dalembert.robot.model.robot import Frame, Joint, Link, Robot
-from dalembert.robot.readers.dh import screw
 
 
 class RobotBuilder:

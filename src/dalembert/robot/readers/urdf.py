@@ -50,16 +50,8 @@ KNOWN = {
     "visual": KNOWN_IN_SHAPE,
     "collision": KNOWN_IN_SHAPE,
 }
-# the children represented by fields of the robot; others are kept as text
-READ = {
-    "robot": {"link", "joint", "dalembert"},
-    "link": {"inertial", "dalembert", "visual", "collision"},
-    "joint": {
-        *("origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "dalembert", "drake:mimic"),
-        *("drake:rotor_inertia", "drake:gear_ratio"),
-    },
-}
-
+# children that no field of the robot represents; they and unknown ones are kept as text
+KEPT = {"transmission", "material", "gazebo", "safety_controller", "calibration"}
 TEXT = "URDF text"
 VIRTUAL_TYPES = ("planar", "floating")  # each is read as virtual joints
 TYPES = (*JOINT_TYPES, *VIRTUAL_TYPES)
@@ -149,7 +141,7 @@ class _UrdfElement(XmlElement):
 
     def kept(self) -> tuple[str, ...]:
         """The children that no field represents, as text."""
-        return tuple(kept_text(child) for child in self.element if child.tag not in READ[self.tag])
+        return tuple(kept_text(child) for child in self.element if child.tag not in KNOWN[self.tag] - KEPT)
 
     def ours(self) -> _UrdfElement:
         """The <dalembert> child element."""
