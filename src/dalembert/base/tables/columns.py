@@ -173,9 +173,8 @@ def _heading(cell: str, at: int, meaning: Mapping[str, Column], where: str) -> H
             if not unit or other is not None:
                 other = None if other is not None and other.key == "variable" else other
                 return Heading(other or column, cell, at, previous=count > 0)
-            raise RobotError(
-                f"{where}, column '{cell}': the unit '{unit}' is unknown; known units are {', '.join(column.units())}"
-            )
+            known = ", ".join(column.units())
+            raise RobotError(f"{where}, column '{cell}': the unit '{unit}' is unknown; known units are {known}")
     return None
 
 

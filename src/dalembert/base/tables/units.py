@@ -9,9 +9,6 @@ from __future__ import annotations
 import math
 import re
 
-from dalembert.base.tables.wording import nearest, shown
-from dalembert.errors import DalembertError, RobotError
-
 DEGREE, TURN = math.pi / 180, 2.0 * math.pi
 ARCMINUTE = DEGREE / 60.0
 
@@ -90,47 +87,16 @@ def unit_among(known: dict[str, float], unit: str) -> str | None:
 
 
 def parse_quantity(text: str, units: dict[str, float]) -> float | None:
-    """A number in SI units from a string with one of these units, such as "40 mm"; None if it is not one.
+    """A number in units of the model from a string with one of these units, such as "40 mm"; None if it is not one.
 
     >>> parse_quantity("40 mm", LENGTH), parse_quantity("2.4 kN m", UNITS["N m"]), parse_quantity("0.5", LENGTH)
     (0.04, 2400.0, None)
+    >>> parse_quantity("3000 rpm", UNITS["rad/s"]), parse_quantity("50 %", UNITS["1"]), parse_quantity("400 K", UNITS["°C"])
+    (314.1592653589793, 0.5, 126.85000000000002)
     """
     match = _QUANTITY.fullmatch(text)
     unit = unit_among(units, match[2]) if match is not None else None
-    return None if match is None or unit is None else float(match[1]) * units[unit]
-
-
-def conversion(written: str, unit: str, what: str, error: type[DalembertError] = RobotError) -> tuple[float, float]:
-    """(factor, offset) from the ``written`` unit to ``unit``, the unit of the model.
-
-    >>> conversion("kg cm²", "kg m²", "J"), conversion("K", "°C", "the temperature")
-    ((0.0001, 0.0), (1.0, -273.15))
-    """
-    known = UNITS[unit]
-    name = unit_among(known, written)
-    if name is None:
-        names = [word for word in known if word]
-        raise error(f"{what} is in '{written}'; the allowed units are {', '.join(names)}{nearest(written, names)}")
-    return known[name], OFFSETS.get(name, 0.0)
-
-
-def quantity(value: str, unit: str, what: str) -> float:
-    """The value of a number with a unit, converted to ``unit``, the unit of the model.
-
-    >>> quantity("3000 rpm", "rad/s", "rated_speed")
-    314.1592653589793
-    >>> quantity("1.27 N m", "N m", "rated_torque"), quantity("50 %", "1", "efficiency")
-    (1.27, 0.5)
-    """
-    match = _QUANTITY.fullmatch(value)
-    if match is None:
-        raise RobotError(f"{what} is {shown(value)}; it must be a number with a unit, such as '1.5 {unit}'")
-    if not match[2].strip() and "" not in UNITS[unit]:
-        raise RobotError(
-            f"{what} is {shown(value)}, a string without a unit; write '{match[1]} {unit}', or a number in {unit}"
-        )
-    factor, offset = conversion(match[2].strip(), unit, what)
-    return float(match[1]) * factor + offset
+    return None if match is None or unit is None else float(match[1]) * units[unit] + OFFSETS.get(unit, -0.0)
 
 
 def parse_angle(text: str) -> float | None:

@@ -66,12 +66,9 @@ ALSO: dict[type[DrivePart], dict[str, str]] = {
     },
 }
 # at least one column of each group is required
-REQUIRED_COLUMNS: dict[type[DrivePart], tuple[tuple[str, ...], ...]] = {
-    Motor: (
-        *(("name",), ("rated_torque", "stall_torque"), ("peak_torque",), ("max_speed", "rated_speed")),
-        *(("rotor_inertia",), ("mass",)),
-    ),
-    Gear: (("name",), ("ratio",), ("rated_torque",), ("inertia",), ("mass",)),
+REQUIRED_COLUMNS: dict[type[DrivePart], str] = {
+    Motor: "name, rated_torque or stall_torque, peak_torque, max_speed or rated_speed, rotor_inertia, mass",
+    Gear: "name, ratio, rated_torque, inertia, mass",
 }
 TEXTS = ("name", "thermal_class")
 
@@ -85,11 +82,8 @@ class Catalogue(Sequence[Kind], Generic[Kind]):
     source: str = ""
 
     def __repr__(self) -> str:
-        return (
-            f"<Catalogue of {len(self.parts)} {type(self.parts[0]).__name__.lower()}s>"
-            if self.parts
-            else "<Catalogue: empty>"
-        )
+        kinds = {f" of {len(self.parts)} {type(part).__name__.lower()}s" for part in self.parts[:1]}
+        return f"<Catalogue{''.join(kinds) or ': empty'}>"
 
     def __len__(self) -> int:
         return len(self.parts)
@@ -120,7 +114,7 @@ def read_motors(path: str | os.PathLike[str]) -> Catalogue[Motor]:
     >>> motors, motors[0].rotor_inertia
     (<Catalogue of 1 motors>, 3e-05)
     """
-    return _read(path, Motor)
+    return _parts(tables_in(path, TOML_BYTES, "catalogue"), Motor, os.fspath(path))
 
 
 def read_gears(path: str | os.PathLike[str]) -> Catalogue[Gear]:
@@ -138,7 +132,7 @@ def read_gears(path: str | os.PathLike[str]) -> Catalogue[Gear]:
     >>> gears[0].ratio, gears[0].efficiency
     (100.0, 0.75)
     """
-    return _read(path, Gear)
+    return _parts(tables_in(path, TOML_BYTES, "catalogue"), Gear, os.fspath(path))
 
 
 def parse_catalogue(text: str, kind: type[Kind], where: str = "catalogue.csv") -> Catalogue[Kind]:
@@ -146,28 +140,23 @@ def parse_catalogue(text: str, kind: type[Kind], where: str = "catalogue.csv") -
     return _parts(tables_in_text(text.removeprefix("\ufeff"), where), kind, where)
 
 
-def _read(path: str | os.PathLike[str], kind: type[Kind]) -> Catalogue[Kind]:
-    return _parts(tables_in(path, TOML_BYTES, "catalogue"), kind, os.fspath(path))
-
-
 def _parts(tables: Iterable[Cells], kind: type[Kind], where: str) -> Catalogue[Kind]:
     tables = list(tables)
-    word, columns = kind.__name__.lower(), _columns(kind)
-    table = headed(tables, spelled(columns), lambda keys: len(keys) >= 3 and "name" in keys)
-    if table is None:
-        rows = [row for cells in tables[:1] for _, row in cells.rows if any(row) and not is_comment(row)]
-        if len(rows) < 2:
-            raise RobotError(f"{where}: the catalogue has no rows; it needs a line of headings and one line per part")
+    table = headed(tables, spelled(_columns(kind)), lambda keys: len(keys) >= 3 and "name" in keys)
+    first = [row for cells in tables[:1] for _, row in cells.rows if any(row) and not is_comment(row)]
+    if len(table.filled() if table else first[1:]) < 1:
+        raise RobotError(f"{where}: the catalogue has no rows; it needs a line of headings and one line per part")
+    header = table.header[1] if table else first[0]
+    if missing := _absent(kind, {x.key for x in table.columns} if table else set()):
         raise RobotError(
-            f"{where}: a catalogue of {word}s needs {_absent(kind, set())}; its columns are {some(rows[0])}"
+            f"{where}: a catalogue of {kind.__name__.lower()}s needs {missing}; its columns are {some(header)}"
         )
+    assert table is not None  # without one, all columns are missing
     notes = list(table.cells.notes)
     check_once(table.columns, where)
     for x in table.columns:
         if x.column.unit not in (None, "1", "price") and x.unit is None:
             raise RobotError(f"{where}: the column {shown(x.header)} has no unit; write '{x.header} [{x.column.unit}]'")
-    if missing := _absent(kind, {x.key for x in table.columns}):
-        raise RobotError(f"{where}: a catalogue of {word}s needs {missing}; its columns are {some(table.header[1])}")
     if table.others:
         notes.append(f"{where}: the columns {', '.join(table.others.values())} are unknown and were ignored")
     filled = table.filled()
@@ -175,8 +164,6 @@ def _parts(tables: Iterable[Cells], kind: type[Kind], where: str) -> Catalogue[K
     if repeated := len(filled) - len(different):
         notes.append(f"{where}: {counted(repeated, 'row repeats', 'rows repeat')} another; dropped")
     parts = [_part(kind, *table.entries((number, row))) for row, number in reversed(different.items())]
-    if not parts:
-        raise RobotError(f"{where}: the catalogue has no rows; it needs a line of headings and one line per part")
     if twice := sorted(name for name, count in Counter(part.name for part in parts).items() if count > 1):
         raise RobotError(f"{where}: two parts have the name {shown(twice[0])}; names must be unique")
     return Catalogue(tuple(parts), tuple(notes), where)
@@ -199,7 +186,8 @@ def _part(kind: type[Kind], place: str, row: Mapping[str, Cell]) -> Kind:
 
 def _absent(kind: type[DrivePart], keys: AbstractSet[str]) -> str:
     """The required columns that are not among the keys, in words."""
-    return ", ".join(f"'{' or '.join(group)}'" for group in REQUIRED_COLUMNS[kind] if not keys & set(group))
+    groups = REQUIRED_COLUMNS[kind].split(", ")
+    return ", ".join(f"'{group}'" for group in groups if not keys & set(group.split(" or ")))
 
 
 def _columns(kind: type[DrivePart]) -> list[Column]:

@@ -59,9 +59,8 @@ class DrivePart:
     def _checked(self, entry: Field[Any], value: Any) -> float:
         unit = "" if entry.metadata["unit"] in ("1", "price") else entry.metadata["unit"]
         if isinstance(value, bool) or not (isinstance(value, int | float) or hasattr(value, "dtype")):
-            raise RobotError(
-                f"{self.kind}: '{entry.name}' is {shown(value)}; it must be a number{f' in {unit}' if unit else ''}"
-            )
+            allowed = f"a number in {unit}" if unit else "a number"
+            raise RobotError(f"{self.kind}: '{entry.name}' is {shown(value)}; it must be {allowed}")
         number = float(value)
         signed = entry.metadata["unit"] == "°C" or entry.name == "ratio"
         if not math.isfinite(number) or (number < 0 and not signed) or (number == 0 and not entry.metadata["zero"]):

@@ -70,9 +70,7 @@ class Coupling:
         limits: Sequence[Limits] = (),
         formulas: Sequence[Any] = (),
     ) -> None:
-        joints, of, motors = (_names(*named) for named in ((joints, "joints"), (of, "of"), (motors, "motors")))
-        for names in (joints, of, motors):
-            at_most(COUPLED_JOINTS, len(names), "joints in one coupling", "a coupling")
+        joints, of, motors = _names(joints, "joints"), _names(of, "of"), _names(motors, "motors")
         if not joints:
             raise RobotError("a coupling has no joints; name the coupled joints, as in joints = ['finger_right']")
         where = coupled(joints)
@@ -81,10 +79,6 @@ class Coupling:
         for name in joints:
             if name in of or name in motors:
                 raise RobotError(f"{where}: joint '{name}' follows itself; name other joints in 'of'")
-        for names, key in ((joints, "joints"), (of, "of"), (motors, "motors")):
-            twice = next((name for name in names if names.count(name) > 1), None)
-            if twice is not None:
-                raise RobotError(f"{where}: '{twice}' appears more than once in '{key}'; name it once")
         columns = len(of or motors)
         settle(
             self,
@@ -177,6 +171,9 @@ def _names(value: Any, key: str) -> tuple[str, ...]:
     names = (value,) if isinstance(value, str) else value
     if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
         raise RobotError(f"a coupling has {key} = {shown(value)}; it must be a list of names")
+    at_most(COUPLED_JOINTS, len(names), "joints in one coupling", "a coupling")
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise RobotError(f"{coupled(names)}: '{twice[0]}' appears more than once in '{key}'; name it once")
     return tuple(names)
 
 
@@ -201,9 +198,7 @@ def _row(value: Any, size: int | None, key: str, where: str) -> Row:
     value = value.tolist() if hasattr(value, "tolist") else value
     values = value if isinstance(value, (list, tuple)) else (value,)
     if size is not None and values and len(values) != size:
-        raise RobotError(
-            f"{where} has {len(values)} values in '{key}' ({shown(value)}); it needs {size}, one per joint"
-        )
+        raise RobotError(f"{where} has {len(values)} values in '{key}' ({shown(value)}); give {size}, one per joint")
     return tuple(finite(x, key, where) for x in values)
 
 
@@ -262,15 +257,11 @@ def check_couplings(robot: Robot) -> None:
         for name in coupling.joints:
             if name in follows:
                 leaders = " and ".join(f"joint '{leader}'" for leader in follows[name].of) or "no joint (it is fixed)"
-                raise RobotError(
-                    f"{place}: joint '{name}' already follows {leaders}; a joint can follow in one coupling only"
-                )
+                raise RobotError(f"{place}: joint '{name}' already follows {leaders}; remove one of the couplings")
             follows[name] = coupling
     ordered = {name for coupling in in_order(robot.couplings) for name in coupling.joints}
     if stuck := {name: coupling for name, coupling in follows.items() if name not in ordered}:
-        raise RobotError(
-            f"{where}: joints follow one another in a cycle: {_circle(stuck)}; remove one of these couplings"
-        )
+        raise RobotError(f"{where}: joints follow one another in a cycle: {_circle(stuck)}; remove one coupling")
     if follows and all(joint.name in follows for joint in robot.joints if joint.moves):
         raise RobotError(
             f"{where}: every joint is coupled to another or fixed, so no joint is left for a motor to move; "

@@ -113,7 +113,7 @@ def check_loops(robot: Robot) -> tuple[Loop, ...]:
                 )
             if name in determined:
                 raise RobotError(
-                    f"{where}: joint '{name}' is already passive in loop '{determined[name]}'; name it only once"
+                    f"{where}: joint '{name}' is already passive in loop '{determined[name]}'; name it once"
                 )
             determined[name] = loop.name
     dependent = {*determined, *follows}
@@ -157,9 +157,8 @@ def _passive(
     depth = {joint.name: below[joint.child] for joint in robot.joints}
     candidates = [name for name in columns if name not in determined]
     order = {joint.name: k for k, joint in enumerate(robot.joints)}
-    favoured = sorted(
-        candidates, key=lambda name: (undriven is not None and name not in undriven, -depth[name], -order[name])
-    )
+    driven = {name for name in candidates if undriven is not None and name not in undriven}
+    favoured = sorted(candidates, key=lambda name: (name in driven, -depth[name], -order[name]))
     rank = len(independent([columns[name] for name in columns]))
     chosen = independent([columns[name] for name in favoured])
     if len(chosen) < rank:

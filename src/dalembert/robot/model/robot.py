@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
-from dalembert.base.algebra.records import number, settle
+from dalembert.base.algebra.records import bounded, number, settle
 from dalembert.base.algebra.vectors import VecLike, rotation_about
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.base.environment.short_repr import brief
@@ -121,14 +121,10 @@ class Rotor:
     physical: bool = True
 
     def __post_init__(self) -> None:
-        least = {"gear": -math.inf} | ({} if self.physical else {"inertia": -math.inf})
+        signed = ("gear",) if self.physical else ("gear", "inertia")
         for name in ROTOR_NUMBERS:
-            value = number(getattr(self, name))
-            if isinstance(value, float) and not math.isfinite(value):
-                raise RobotError(f"the rotor's {name} is {value}; it must be a finite number")
-            if isinstance(value, float) and value < least.get(name, 0.0):
-                raise RobotError(f"the rotor's {name} is {value:g}; it cannot be negative")
-            settle(self, **{name: value})
+            least = -math.inf if name in signed else 0.0
+            settle(self, **{name: bounded(getattr(self, name), f"the rotor's {name}", least)})
         if isinstance(self.gear, float) and self.gear == 0:
             raise RobotError("the rotor's gear ratio is 0; a motor that drives its joint has k_r ≠ 0")
         if self.position is not None:
@@ -169,9 +165,8 @@ class Link:
         settle(self, weight=number(self.weight), visuals=tuple(self.visuals), collisions=tuple(self.collisions))
         settle(self, kept=tuple(self.kept))
         if self.massless and not self.inertia.is_zero:
-            raise RobotError(
-                f"link '{self.name}' is massless but has an inertia ({self.inertia.mass:g} kg); remove one of the two"
-            )
+            mass = f"{self.inertia.mass:g} kg"
+            raise RobotError(f"link '{self.name}' is massless but has an inertia ({mass}); remove one of the two")
 
 
 @brief
@@ -406,9 +401,8 @@ class Robot:
         links = {link.name: link for link in self.links}
         if name not in links:
             known = list(links)
-            raise RobotError(
-                f"robot '{self.name}' has no link '{name}'{nearest(name, known)} (its links are {some(known)})"
-            )
+            hint = f"{nearest(name, known)} (its links are {some(known)})"
+            raise RobotError(f"robot '{self.name}' has no link '{name}'{hint}")
         return links[name]
 
     def with_coordinates(self, names: Sequence[str], angles: Sequence[bool], coupling: Coupling) -> Robot:
@@ -418,9 +412,8 @@ class Robot:
             Joint(name, "continuous" if angle else "prismatic", self.root, link.name)
             for name, angle, link in zip(names, angles, links, strict=True)
         )
-        return self.replace(
-            links=(*self.links, *links), joints=(*self.joints, *joints), couplings=(*self.couplings, coupling)
-        )
+        couplings = (*self.couplings, coupling)
+        return self.replace(links=(*self.links, *links), joints=(*self.joints, *joints), couplings=couplings)
 
     def without_coordinates(self) -> Robot:
         """The robot from which :meth:`with_coordinates` was called."""
@@ -472,9 +465,7 @@ def _in_order(robot: Robot) -> tuple[Joint, ...]:
     """
     where = f"robot '{robot.name}'"
     if not robot.links:
-        raise RobotError(
-            f"{where} has no links; if its file was generated from a .xacro file, expand or load that file"
-        )
+        raise RobotError(f"{where} has no links; if its file was generated from a .xacro file, load that file")
     links = [link.name for link in robot.links]
     names = [joint.name for joint in robot.joints]
     for kind, listed in (("link", links), ("joint", names)):

@@ -119,15 +119,10 @@ class Shape:
         thinnest = min(self.size) / 2 if self.kind == "box" else self.size[0]
         if not 0 < wall <= thinnest:
             raise RobotError(f"the wall of a {self.kind} is {wall:g} m; it must be above 0 and at most {thinnest:g} m")
-        inner = _filled(self.kind, tuple(_inside(self.kind, k, x, wall) for k, x in enumerate(self.size)))
+        radius, *length = self.size
+        cavity = [x - 2 * wall for x in self.size] if self.kind == "box" else [radius - wall, *length]
+        inner = _filled(self.kind, tuple(cavity))
         return Inertia(outer.mass - inner.mass, outer.com, outer.tensor - inner.tensor)
-
-
-def _inside(kind: str, k: int, size: float, wall: float) -> float:
-    """A dimension of the cavity in a hollow body."""
-    if kind == "box":
-        return size - 2 * wall
-    return size - wall if k == 0 else size  # the radius; a length stays
 
 
 def _filled(kind: str, size: tuple[float, ...]) -> Inertia:

@@ -113,9 +113,8 @@ def locked(robot: Robot, positions: Mapping[str, float], why: str = "locked") ->
             every_joint.append(joint)
             continue
         placement = joint.placement @ joint.moved(held[joint.name])
-        every_joint.append(
-            Joint(joint.name, "fixed", joint.parent, joint.child, placement, link_frame=joint.link_frame)
-        )
+        ends = (joint.parent, joint.child)
+        every_joint.append(Joint(joint.name, "fixed", *ends, placement, link_frame=joint.link_frame))
         rotor = _still_rotor(joint)
         if rotor is not None:
             links.append(rotor)
@@ -199,9 +198,8 @@ def _loop_without(robot: Robot, loop: Loop, held: Mapping[str, float]) -> Loop:
         reason = f"determines joint '{passive}'" if passive else f"has no actuated joint other than '{here[0]}'"
         can_be = [name for name in around if name not in loop.passive]
         remedy = f"leave at least one of {some(can_be)} free" if len(can_be) > 1 else "lock joints outside it"
-        raise RobotError(
-            f"lock names joint '{passive or here[0]}' of the closed chain '{loop.name}', which {reason}; {remedy}"
-        )
+        chain = f"the closed chain '{loop.name}', which {reason}"
+        raise RobotError(f"lock names joint '{passive or here[0]}' of {chain}; {remedy}")
     return replace(loop, branch=tuple((name, x) for name, x in loop.branch if name not in held))
 
 
@@ -216,9 +214,8 @@ def rooted(robot: Robot, root: str) -> Robot:
     kept = links_behind(robot, root)
     out = [joint for joint in robot.joints if joint.child not in kept or joint.child == root]
     if not any(joint.moves for joint in robot.joints if joint.parent in kept):
-        raise RobotError(
-            f"link '{root}' cannot be the root: no joint behind it moves; choose a link nearer to '{robot.root}'"
-        )
+        nearer = f"a link nearer to '{robot.root}'"
+        raise RobotError(f"link '{root}' cannot be the root: no joint behind it moves; choose {nearer}")
     crossing = [loop for loop in robot.loops if (loop.link_a in kept) != (loop.link_b in kept)]
     if crossing:
         raise RobotError(

@@ -17,7 +17,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from dalembert.base.algebra.scalars import Scalar, cos, sin
-from dalembert.base.algebra.vectors import Mat, RotZ, VecLike
+from dalembert.base.algebra.vectors import Mat, RotZ
 from dalembert.base.tables.located import Table
 from dalembert.base.tables.units import LENGTH, LONGEST, WIDEST
 from dalembert.base.tables.wording import errors_at
@@ -30,19 +30,11 @@ from dalembert.robot.model.robot import STANDARD_GRAVITY, Frame, Friction, Joint
 from dalembert.robot.model.shapes import Shape
 from dalembert.robot.readers.robot_builder import RobotBuilder
 from dalembert.robot.readers.shape_inertia import read_body
-from dalembert.robot.readers.table_parts import (
-    INERTIA_KEYS,
-    read_friction,
-    read_gear,
-    read_limits,
-    read_motor,
-    read_rotor,
-    with_unused_notes,
-)
+from dalembert.robot.readers.table_parts import INERTIA_KEYS, read_joint_parts, with_unused_notes
 
 CONVENTIONS = ("standard", "modified")
-MOVING_TYPES = ("revolute", "continuous", "prismatic")
 HELICAL = "helical"  # a revolute joint and a prismatic joint that follows it: two joints of the robot
+ROW_TYPES = ("revolute", "continuous", "prismatic", HELICAL)
 # shared defaults: all of them are immutable
 NO_INERTIA, NO_FRICTION, NO_LIMITS, HERE = Inertia(), Friction(), Limits(), Placement()
 ROW_KEYS = (
@@ -81,10 +73,8 @@ class Row:
     visuals: tuple[Shape, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.type not in (*MOVING_TYPES, HELICAL):
-            raise RobotError(
-                f"a DH row has type '{self.type}'; it must be one of {', '.join((*MOVING_TYPES, HELICAL))}"
-            )
+        if self.type not in ROW_TYPES:
+            raise RobotError(f"a DH row has type '{self.type}'; it must be one of {', '.join(ROW_TYPES)}")
         if (self.pitch is not None) != (self.type == HELICAL):
             raise RobotError(
                 f"a DH row has type '{self.type}' and pitch = {self.pitch}; a helical joint needs a pitch (m per turn), "
@@ -109,7 +99,7 @@ def read_row(value: object, where: str, folder: str | os.PathLike[str] = "") -> 
     if isinstance(value, (list, tuple)) or hasattr(value, "tolist"):
         value = _four(value, where)
     table = Table(value, where, ROW_KEYS)
-    kind: Any = table.choice("type", (*MOVING_TYPES, HELICAL), "revolute")
+    kind: Any = table.choice("type", ROW_TYPES, "revolute")
     slides = kind == "prismatic"
     numbers = {key: _geometry(table, key, key in ("alpha", "theta")) for key in ("a", "alpha", "d", "theta")}
     if "offset" in table:
@@ -130,11 +120,7 @@ def read_row(value: object, where: str, folder: str | os.PathLike[str] = "") -> 
         "physical": table.flag("physical", True),
         "weight": table.number("weight", 1.0),
         "note": table.text("note", ""),
-        "friction": read_friction(table, turns=not slides),
-        "limits": read_limits(table, turns=not slides),
-        "rotor": read_rotor(table),
-        "motor": read_motor(table),
-        "gear": read_gear(table),
+        **read_joint_parts(table, turns=not slides),
     }
     with errors_at(where):
         return Row(**numbers, **parts, pitch=pitch)
@@ -324,7 +310,9 @@ def _recover_row(joint: Joint, link: Link, convention: str) -> Row | None:
         if convention == "standard":
             a, d = fixed.translation[0], joint.offset if slides else fixed.translation[2]
         else:
-            a, d = moved.translation[0], joint.offset if slides else _along_z(moved.translation, alpha)
+            # d from the translation (a, −d sin α, d cos α), using the larger of the two components
+            (a, y, z), s, c = moved.translation, sin(alpha), cos(alpha)
+            d = joint.offset if slides else z / c if abs(c) >= abs(s) else -y / s
         of_link: dict[str, Any] = {"inertia": link.inertia, "physical": link.physical, "weight": link.weight}
         row = Row(a, alpha, d, theta, link=link.name, **of_link, **keep)
         if joint_of(row, convention, joint.name, joint.parent, joint.child) == joint:
@@ -335,9 +323,3 @@ def _recover_row(joint: Joint, link: Link, convention: str) -> Row | None:
 def _angles(s: float, c: float) -> list[float]:
     angle = math.atan2(s + 0.0, c)  # + 0.0: a sine of −0.0 would turn π into −π
     return [angle, math.nextafter(angle, 9.0), math.nextafter(angle, -9.0)]
-
-
-def _along_z(t: VecLike, alpha: float) -> float:
-    """d from the translation (a, −d sin α, d cos α), using the larger of the two components."""
-    s, c = sin(alpha), cos(alpha)
-    return t[2] / c if abs(c) >= abs(s) else -t[1] / s

@@ -20,7 +20,7 @@ from dalembert.base.files.file_bounds import LINKS, NAME, TABLE_COLUMNS, at_most
 from dalembert.base.files.safe_toml import parse_tables
 from dalembert.base.tables.cells import HeadedCells, headed, is_comment, tables_in
 from dalembert.base.tables.cells import Row as CellRow
-from dalembert.base.tables.columns import EMPTY, LONGEST_CELL, Cell, Heading, check_once, compact, is_number
+from dalembert.base.tables.columns import EMPTY, LONGEST_CELL, Cell, check_once, compact, is_number
 from dalembert.base.tables.located import Table
 from dalembert.base.tables.wording import errors_at, nearest, shown, some
 from dalembert.errors import RobotError
@@ -38,6 +38,10 @@ TYPES = {
     **dict.fromkeys(("p", "pris", "prismatic", "t", "translational", "linear", "slide", "slider", "1"), "prismatic"),
     **dict.fromkeys(("c", "continuous"), "continuous"),
     **dict.fromkeys(("f", "fix", "fixed", "tool", "flange", "tcp"), "fixed"),
+}
+CONVENTION_WORDS = {
+    **dict.fromkeys(("standard", "classic", "distal", "sdh"), "standard"),
+    **dict.fromkeys(("modified", "craig", "proximal", "khalil", "mdh"), "modified"),
 }
 KEYS = [column.key for column in COLUMNS]
 ENDS = ("flange", "tool", "tcp", "ee", "tip", "end effector", "end-effector")  # names of a row without a joint
@@ -116,9 +120,7 @@ class _DHTable:
                     "if not"
                 )
         if "com" in keys and any(key.startswith("com ") for key in keys):
-            raise RobotError(
-                f"{where}: the centre of mass is given both in one column and in several; remove one of the two forms"
-            )
+            raise RobotError(f"{where}: the centre of mass is given both in one column and in several; remove one form")
         felt = [header for header in others if any(word in header.lower() for word in FELT)]
         self.left_out = [f"the columns {some([shown(x) for x in felt])} of the table"] if felt else []
         unused = [header for header in others if header not in felt]
@@ -128,7 +130,8 @@ class _DHTable:
     def _take_units(self, rows: Sequence[CellRow]) -> int:
         """Read the units from a row of their own below the header; returns the number of such rows."""
         _, row = rows[0] if rows else (0, ())
-        written = {x.at: _bare(row[x.at]) for x in self.columns if x.at < len(row) and row[x.at]}
+        cells = {x.at: row[x.at] for x in self.columns if x.at < len(row) and row[x.at]}
+        written = {at: "" if cell.lower() in EMPTY else cell.strip(" []()").lower() for at, cell in cells.items()}
         measured = {x.at: x.column for x in self.columns if x.column.unit is not None}
         are_units = all(at in measured and (not unit or measured[at].unit_words(unit)) for at, unit in written.items())
         if not are_units or not any(written.values()):
@@ -144,9 +147,8 @@ class _DHTable:
             if column is None or model is None or column.unit or not model.unit:
                 continue
             by_key[key] = replace(column, unit=model.unit)
-            self.notes.append(
-                f"column '{column.header}' has no unit and is read in {model.unit}, like '{model.header}'"
-            )
+            like = f"{model.unit}, like '{model.header}'"
+            self.notes.append(f"column '{column.header}' has no unit and is read in {like}")
         self.columns = sorted(by_key.values(), key=lambda column: column.at)
 
     def _settings(self, rows: Sequence[CellRow]) -> dict[str, tuple[str, str]]:
@@ -180,9 +182,7 @@ class _DHTable:
                 "table; change one of them, or load it with convention='standard' or convention='modified'"
             )
         if said is None and previous:
-            self.notes.append(
-                f"the DH convention is assumed to be modified, because a column is called '{previous[0]}'"
-            )
+            self.notes.append(f"the DH convention is assumed to be modified: a column is called '{previous[0]}'")
             return "modified"
         if said is None:
             self.notes.append(
@@ -272,7 +272,10 @@ class _DHTable:
 
     def _note_units(self) -> None:
         """Note which columns were converted to SI units."""
-        changed = [f"'{c.header}' from {c.unit}" for c in self.columns if c.unit and not _is_si(c)]
+        written = [(c, set(c.column.unit_words(c.unit))) for c in self.columns if c.unit]
+        changed = [
+            f"'{c.header}' from {c.unit}" for c, units in written if not units <= {c.column.unit, c.column.sliding}
+        ]
         if changed:
             self.notes.append(f"columns converted to SI units: {some(changed, 30)}")
         if self.cells.comma and any(
@@ -301,13 +304,14 @@ class _DHTable:
         d, theta = (offset or d, theta) if slides else (d, offset or theta)
         a, alpha = (_number(cells, key) or 0.0 for key in ("a", "alpha"))
         inertia, visuals = _body(cells, self.path.parent)
+        rotor = _given(cells, slides, inertia="rotor inertia", gear="gear", mass="rotor mass")
         parts: dict[str, Any] = {
             "inertia": inertia,
             "visuals": visuals,
             "physical": self._moments_are_whole(cells, names.get("link") or f"link{count}"),
             "limits": _limits(cells, slides),
-            "friction": _friction(cells, slides),
-            "rotor": _rotor(cells, slides),
+            "friction": Friction(**_given(cells, slides, viscous="viscous", coulomb="coulomb")),
+            "rotor": Rotor(**rotor) if rotor else None,
             "note": cells["note"].text if "note" in cells else "",
         }
         if kind == "fixed" and parts["inertia"].mass:
@@ -339,35 +343,17 @@ class _DHTable:
         blank = {key: key in cells and cells[key].blank for key in ("theta", "d")}
         slides = d_varies or (not theta_varies and (mark.startswith("d") or (blank["d"] and not blank["theta"])))
         if not (theta_varies or d_varies or mark):
-            reason = (
-                "d is blank"
-                if slides
-                else "theta is blank"
-                if blank["theta"]
-                else "neither theta nor d is marked as variable"
-            )
+            key = "d" if slides else "theta"
+            reason = f"{key} is blank" if blank[key] else "neither theta nor d is marked as variable"
             self.guessed.append(f"'{name}' {'prismatic' if slides else 'revolute'} ({reason})")
         return "prismatic" if slides else "revolute"
 
 
 def _convention(text: str, where: str) -> str:
-    word = text.lower().strip()
-    known = {"standard": "standard", "classic": "standard", "distal": "standard", "modified": "modified"}
-    known |= {"craig": "modified", "proximal": "modified", "khalil": "modified", "mdh": "modified", "sdh": "standard"}
-    kind = known.get(re.split(r"[\s,;(]", word)[0]) if word else None
-    if kind is None:
+    word = re.split(r"[\s,;(]", text.lower().strip())[0]
+    if word not in CONVENTION_WORDS:
         raise RobotError(f"{where}: the DH convention is {shown(text)}; it must be one of {', '.join(CONVENTIONS)}")
-    return kind
-
-
-def _bare(cell: str) -> str:
-    """A unit without the surrounding brackets."""
-    return cell.strip(" []()").lower() if cell.lower() not in EMPTY else ""
-
-
-def _is_si(heading: Heading) -> bool:
-    usual = {heading.column.unit, heading.column.sliding or heading.column.unit}
-    return usual >= set(heading.column.unit_words(heading.unit or ""))
+    return CONVENTION_WORDS[word]
 
 
 def _names(cells: Mapping[str, Cell]) -> dict[str, str]:
@@ -383,11 +369,17 @@ def _number(cells: Mapping[str, Cell], key: str, slides: bool = False) -> float 
     return cells[key].number(slides) if key in cells else None
 
 
+def _given(cells: Mapping[str, Cell], slides: bool, **keys: str) -> dict[str, Any]:
+    """{field: number} for the columns of these keys that are there and not blank."""
+    numbers = {field: _number(cells, key, slides) for field, key in keys.items()}
+    return {field: number for field, number in numbers.items() if number is not None}
+
+
 def _limits(cells: Mapping[str, Cell], slides: bool) -> Limits:
-    values = {key: _number(cells, key, slides) for key in LIMIT_KEYS}
+    values = _given(cells, slides, **{key: key for key in LIMIT_KEYS})
     both = ends(cells["range"], slides) if "range" in cells else None
     if both is not None:
-        if values["lower"] is not None or values["upper"] is not None:
+        if "lower" in values or "upper" in values:
             raise cells["range"].wrong("a range is given as well as a lower or upper limit; remove one of them")
         values["lower"], values["upper"] = both
     return Limits(**values)
@@ -420,15 +412,3 @@ def _body(cells: Mapping[str, Cell], folder: Path) -> tuple[Inertia, tuple[Shape
             "xyz = ['-150 mm', 0, 0], and several shapes as {…}, {…}"
         ) from None
     return read_body(Table(given, where, ("shapes",)), folder)
-
-
-def _friction(cells: Mapping[str, Cell], slides: bool) -> Friction:
-    given = {key: _number(cells, key, slides) for key in ("viscous", "coulomb")}
-    return Friction(**{key: value for key, value in given.items() if value})
-
-
-def _rotor(cells: Mapping[str, Cell], slides: bool) -> Rotor | None:
-    keys = {"inertia": "rotor inertia", "gear": "gear", "mass": "rotor mass"}
-    given = {key: _number(cells, header, slides) for key, header in keys.items()}
-    told_of: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
-    return Rotor(**told_of) if told_of else None

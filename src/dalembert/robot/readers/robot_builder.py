@@ -48,10 +48,9 @@ class RobotBuilder:
             tuple(f"{finding}: {some(list(places), self.shown)}" for finding, places in findings.items())
             for findings in (self.ignored, self.left_out)
         )
-        parts = {"links": self.links, "joints": self.joints, "couplings": self.couplings}
         fields = {"source": self.source, "notes": (*self.sentences, *notes), "left_out": left_out} | fields
         with errors_at(self.source):
-            return Robot(name, **{key: tuple(values) for key, values in parts.items()}, **fields)  # type: ignore[arg-type]
+            return Robot(name, tuple(self.links), tuple(self.joints), couplings=tuple(self.couplings), **fields)
 
     def with_tip(self, robot: Robot, tip: str | None, sites: Sequence[Frame] | None = None) -> Robot:
         """The robot with the link or site ``tip`` as its tip, or else with a note on the default tip."""

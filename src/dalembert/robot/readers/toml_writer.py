@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import chain
 from pathlib import Path
@@ -41,7 +41,12 @@ def save_toml(robot: Robot, path: str | os.PathLike[str]) -> None:
 
     Relative mesh paths are rewritten relative to the folder of the new file.
     """
-    text = write_toml(with_meshes_seen_from(robot, Path(path).parent))
+    save_text(write_toml, robot, path)
+
+
+def save_text(write: Callable[[Robot], str], robot: Robot, path: str | os.PathLike[str]) -> None:
+    """Write the text of a robot to a file, with mesh paths relative to its folder."""
+    text = write(with_meshes_seen_from(robot, Path(path).parent))
     with whole_file(path, overwrite=True, error=RobotError) as file:
         file.write(text)
 
@@ -152,11 +157,11 @@ def _drive(joint: Joint | Row) -> Iterator[tuple[str, Fields]]:
         yield "[joint.rotor]", rotor_fields(joint.rotor) | always
     for header, part, one in (("[joint.motor]", joint.motor, "derating"), ("[joint.gear]", joint.gear, "ratio")):
         if part is not None:
-            changed = {key: float(x) if key == "phases" and x else x for key, x in _changed(part).items()}
+            changed = {key: float(x) if key == "phases" and x else x for key, x in changed_fields(part).items()}
             yield header, changed if any(x is not None for x in changed.values()) else {one: 1.0}
 
 
-def _changed(part: Any) -> Fields:
+def changed_fields(part: Any) -> Fields:
     """The fields of a record; None for those at their default."""
     default = type(part)()
     return {key: None if value == getattr(default, key) else value for key, value in vars(part).items()}
@@ -164,7 +169,7 @@ def _changed(part: Any) -> Fields:
 
 def rotor_fields(rotor: Rotor) -> Fields:
     """The fields that differ from their defaults; one Coulomb level if it is the same in both directions."""
-    changed, (forward, backward) = _changed(rotor), rotor.coulomb
+    changed, (forward, backward) = changed_fields(rotor), rotor.coulomb
     return changed | ({"coulomb": forward} if changed["coulomb"] is not None and forward == backward else {})
 
 

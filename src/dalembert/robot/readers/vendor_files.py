@@ -50,9 +50,8 @@ def _known(joint: Joint, unknown: list[str]) -> Joint:
         zero += ["lower", "upper"]
     if zero:
         unknown.append(f"{' and '.join(zero)} of joint '{joint.name}'")
-    values = {
-        key: math.copysign(math.inf, x) for key, x in vars(limits).items() if x is not None and abs(x) >= UNLIMITED
-    }
+    large = {key: x for key, x in vars(limits).items() if x is not None and abs(x) >= UNLIMITED}
+    values = {key: math.copysign(math.inf, x) for key, x in large.items()}
     return replace(joint, limits=replace(limits, **dict.fromkeys(zero), **values)) if zero or values else joint
 
 
@@ -76,9 +75,8 @@ def _snapped(joint: Joint, tolerance: float) -> Joint:
     axis = tuple(near) if near.count(0.0) == 2 else joint.axis
     quarter = math.pi / 2 * round(joint.offset / (math.pi / 2)) if isinstance(joint.offset, float) else joint.offset
     offset = quarter if joint.type != "prismatic" and 0 < abs(joint.offset - quarter) <= tolerance else joint.offset
-    before, after = (
-        replace(x, rotation=snapped_rotation(x.rotation, tolerance)) for x in (joint.placement, joint.link_frame)
-    )
+    places = joint.placement, joint.link_frame
+    before, after = (replace(x, rotation=snapped_rotation(x.rotation, tolerance)) for x in places)
     snapped = replace(joint, axis=axis, offset=offset, placement=before, link_frame=after)
     return joint if snapped == joint else snapped
 
